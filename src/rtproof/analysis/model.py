@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What analysis says, as frozen data. Values are in the unit of the series (nanoseconds for latencies)."""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+from rtproof.analysis.counts import Counts
+from rtproof.record import Record, Seconds, Series, Top
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Exact sums in integers, so that merging parts loses nothing. min and max are 0 when count is 0."""
+
+    count: int = 0
+    min: int = 0
+    max: int = 0
+    sum: int = 0
+    sum_squares: int = 0
+
+    @property
+    def mean(self) -> float | None:
+        return self.sum / self.count if self.count else None
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation with n - 1, from exact integers; None below two values."""
+        if self.count < 2:
+            return None
+        return math.sqrt((self.count * self.sum_squares - self.sum**2) / (self.count * (self.count - 1)))
+
+
+@dataclass(frozen=True)
+class Lag:
+    """Sums over neighbouring activations that show catch-up (docs/record-format.md, SUMMARY)."""
+
+    pairs: int = 0
+    sum_products: int = 0
+    catch_up_pairs: int = 0
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """The value that a share p of all activations does not exceed, by nearest rank.
+
+    ``value``, ``low``, ``high`` are None where n does not carry them ("unknown"). [low, high] is the order-statistic interval
+    at ``confidence``; resolution is the width of the bin that value lies in (0: exact).
+    """
+
+    p: float
+    n: int
+    value: int | None
+    low: int | None
+    high: int | None
+    confidence: float
+    resolution: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All of one thread, or of all threads together (``series`` is then empty of meaning but for period and unit).
+
+    observed: one value per activation that ran. schedule: those and the missed ones, charged with their lateness.
+    expected: due times in the span measured. exact: counted from samples, not from the record's histogram.
+    """
+
+    series: Series
+    threads: tuple[int, ...]
+    expected: int
+    missed: int
+    lost: int
+    span_ns: int
+    observed: Moments
+    charged: Moments
+    observed_counts: Counts
+    schedule_counts: Counts
+    lag: Lag
+    seconds: Seconds
+    top: Top
+    exact: bool
+
+    @property
+    def obtained(self) -> int:
+        """Activations that ran, also those whose value was lost on the way."""
+        return self.observed.count + self.lost
+
+
+class Severity(Enum):
+    """INVALID: the run did not measure what was asked. WARNING: read the numbers with this in mind."""
+
+    INVALID = "invalid"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One reason not to believe a number: what is wrong, in a sentence with its figures, and what to do about it."""
+
+    code: str
+    severity: Severity
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Latency exceeds limit_ns at most once per at_most_ns, at a confidence."""
+
+    limit_ns: int
+    at_most_ns: int = 3_600_000_000_000
+    confidence: float = 0.95
+
+
+class State(Enum):
+    PROVEN = "PROVEN"
+    REFUTED = "REFUTED"
+    UNDECIDED = "UNDECIDED"
+    INVALID = "INVALID"
+    NOT_ASKED = "NOT ASKED"
+
+    @property
+    def exit_code(self) -> int:
+        return {"PROVEN": 0, "NOT ASKED": 0, "REFUTED": 1, "INVALID": 3, "UNDECIDED": 4}[self.value]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Exceedances of the limit at most GAP apart, over all threads; times have the resolution of one second."""
+
+    first_second: int
+    last_second: int
+    worst_ns: int
+    threads: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """State and the figures behind it. Rates are per second of measured time; bounds are fixed-horizon and exact.
+
+    more_ns: how much longer a run would have to be, in all, with no further episode, to be PROVEN (0 if it is; None without
+    a requirement). sentences: the wording, line by line, VERDICT first (statistics page, section 4).
+    """
+
+    state: State
+    requirement: Requirement | None
+    reasons: tuple[str, ...]
+    sentences: tuple[tuple[str, str], ...]
+    episodes: tuple[Episode, ...]
+    measured_ns: int
+    rate_low: float | None
+    rate_high: float | None
+    needed_ns: int | None
+    more_ns: int | None
+    exceedances_observed: int | None
+    exceedances_schedule: int | None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything said about a record; the report and the exports draw this and nothing else."""
+
+    record: Record
+    summaries: tuple[Summary, ...]
+    pooled: Summary
+    doubts: tuple[Doubt, ...]
+    verdict: Verdict

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record as the host sees it: frozen data, no judgement.
+
+``rtrec`` reads the agent's file (docs/record-format.md), ``packed`` decodes its arrays, ``rundir`` knows the run folder.
+All times are signed nanoseconds from the origin of the record.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64Array = NDArray[np.int64]
+
+WHOLE_RUN = 0xFFFF
+"""Thread number of a fact or event that belongs to the run and not to a thread."""
+
+
+class Moment(Enum):
+    """When a fact was taken."""
+
+    ASKED = 0
+    START = 1
+    DURING = 2
+    END = 3
+
+
+class View(Enum):
+    """OBSERVED: activations that ran. CHARGED: missed ones, each with its lateness. Schedule is both together."""
+
+    OBSERVED = 0
+    CHARGED = 1
+
+
+class EndReason(Enum):
+    """Why the agent stopped."""
+
+    AS_ASKED = 0
+    INTERRUPTED = 1
+    NO_SPACE = 2
+    HOST_GONE = 3
+    LOAD_DIED = 4
+    GUARD = 5
+    ERROR = 6
+
+
+@dataclass(frozen=True)
+class Begin:
+    major: int
+    minor: int
+    run_id: bytes
+    origin_realtime_ns: int
+    origin_monotonic_ns: int
+    agent_version: str
+    machine: str
+    kernel_release: str
+    kernel_version: str
+
+
+@dataclass(frozen=True)
+class Fact:
+    time_ns: int
+    thread: int
+    moment: Moment
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class SystemFile:
+    """A file of the target as it was read: ``errno`` 0 and its content, or the reason why not."""
+
+    time_ns: int
+    moment: Moment
+    path: str
+    errno: int
+    cut: bool
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Series:
+    """One stream of values. ``on_grid``: due times are first_due_ns + k * period_ns."""
+
+    id: int
+    thread: int
+    cpu: int
+    on_grid: bool
+    has_samples: bool
+    period_ns: int
+    first_due_ns: int
+    probe: str
+    method: str
+    field: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive samples of one series; after sample gap_position[i] gap_missed[i] activations were missed."""
+
+    series: int
+    first_index: int
+    first_due_ns: int
+    values: Int64Array
+    gap_position: Int64Array
+    gap_missed: Int64Array
+
+
+@dataclass(frozen=True)
+class Slice:
+    """SUMMARY chunk: statistics of one view of one series over a slice of time. Bins as in docs/record-format.md."""
+
+    series: int
+    view: View
+    first_due_ns: int
+    last_due_ns: int
+    count: int
+    lost: int
+    min: int
+    max: int
+    sum: int
+    sum_squares: int
+    pairs: int
+    sum_products: int
+    catch_up_pairs: int
+    bins: Int64Array
+    bin_counts: Int64Array
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Per-second numbers of one series; arrays of equal length; ``max`` holds where ``obtained`` > 0."""
+
+    second: Int64Array
+    obtained: Int64Array
+    missed: Int64Array
+    max: Int64Array
+
+
+@dataclass(frozen=True)
+class Top:
+    """The K largest values of one series, largest first; ties: the earlier first."""
+
+    k: int
+    index: Int64Array
+    due_ns: Int64Array
+    value: Int64Array
+
+
+@dataclass(frozen=True)
+class Counter:
+    id: int
+    grows: bool
+    name: str
+    unit: str
+    time_ns: Int64Array
+    value: Int64Array
+
+
+@dataclass(frozen=True)
+class Event:
+    time_ns: int
+    thread: int
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SeriesTotals:
+    series: int
+    obtained: int
+    missed: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class End:
+    time_ns: int
+    reason: EndReason
+    text: str
+    totals: tuple[SeriesTotals, ...]
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A stretch of the file that is no valid chunk, or chunks that are gone, in one sentence."""
+
+    offset: int
+    length: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class ChunkRef:
+    """Where a SAMPLES payload lies, so that workers can read it themselves. ``count``: samples in it."""
+
+    offset: int
+    length: int
+    series: int
+    first_index: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """Everything a record holds except the samples, which are read on demand with ``blocks``."""
+
+    path: str
+    size: int
+    begin: Begin
+    facts: tuple[Fact, ...]
+    files: tuple[SystemFile, ...]
+    series: tuple[Series, ...]
+    slices: tuple[Slice, ...]
+    seconds: dict[int, Seconds]
+    top: dict[int, Top]
+    counters: tuple[Counter, ...]
+    events: tuple[Event, ...]
+    end: End | None
+    damage: tuple[Damage, ...]
+    chunk_refs: tuple[ChunkRef, ...]
+    read_blocks: Callable[[tuple[ChunkRef, ...]], Iterator[Block]] = field(repr=False, compare=False)
+
+    def blocks(self, series: int) -> Iterator[Block]:
+        """The samples of one series in the order of the file."""
+        return self.read_blocks(tuple(ref for ref in self.chunk_refs if ref.series == series))
+
+    def fact(self, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> str | None:
+        """The last value of a fact, or None if the record has none."""
+        found = None
+        for fact in self.facts:
+            if fact.key == key and fact.moment == moment and fact.thread == thread:
+                found = fact.value
+        return found

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report is made of. Sections compute blocks, formats draw them; neither knows the other.
+
+Every block can be read aloud: plots carry a sentence that says what they show and the table that they draw.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs of plain text. ``kind``: normal, good, bad, doubt, code."""
+
+    paragraphs: tuple[str, ...]
+    kind: str = "normal"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of strings. ``numeric``: columns to be right-aligned. ``row_headers``: the first column names the row."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numeric: tuple[int, ...] = ()
+    row_headers: bool = True
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line, step or set of stems in a plot; x and y of equal length."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A labelled vertical (axis x) or horizontal (axis y) line, such as the limit."""
+
+    name: str
+    axis: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Curves over two axes. ``style``: line, step or bars. ``says``: what it shows, in a sentence for those who cannot see it."""
+
+    title: str
+    says: str
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+    markers: tuple[Marker, ...] = ()
+    log_x: bool = False
+    log_y: bool = False
+    style: str = "line"
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Counts over a grid: rows[r][c] for y edge r (lowest first) and x edge c. Edges have one element more than cells."""
+
+    title: str
+    says: str
+    x_label: str
+    y_label: str
+    x_edges: tuple[float, ...]
+    y_edges: tuple[float, ...]
+    rows: tuple[tuple[int, ...], ...]
+    markers: tuple[Marker, ...] = ()
+    log_y: bool = True
+
+
+Block = Text | Table | Plot | HeatMap
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of the report as a section plug-in returned it; ``name`` is the plug-in's name."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
