@@ -1,9 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often each value occurred: sorted bins [lo, hi] with counts; exact where lo == hi."""
+"""How often each value occurred: sorted bins [lo, hi] with counts; exact where lo == hi.
 
+Parts of a run are added with ``merge``. Bins that overlap become one bin, their union, so an exact value that lies inside
+another part's wide bin falls into that wide bin. The bins of a merger are therefore the connected groups of all bins that
+went in, which do not depend on the order or the grouping of the parts.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rtproof.record import Int64Array
+
+
+@dataclass(frozen=True)
+class FixedBins:
+    """Counts in bins [start + k * width, start + (k + 1) * width); nothing outside the scale is dropped.
+
+    straddling: how many of the counts came from a source bin that an edge cuts; each stands where the middle of its source bin lies.
+    """
+
+    start: int
+    width: int
+    below: int
+    counts: Int64Array
+    above: int
+    straddling: int
 
 
 @dataclass(frozen=True)
@@ -13,3 +37,74 @@ class Counts:
     lo: Int64Array
     hi: Int64Array
     n: Int64Array
+
+    @property
+    def total(self) -> int:
+        return int(self.n.sum())
+
+    @property
+    def exact(self) -> bool:
+        """Whether every bin holds one value only."""
+        return bool(np.array_equal(self.lo, self.hi))
+
+    def value_at_rank(self, rank: int) -> tuple[int, int]:
+        """Bin (lo, hi) of the rank-th smallest value, rank 1 to total; IndexError outside."""
+        if not 1 <= rank <= self.total:
+            raise IndexError(f"rank {rank} of {self.total} values")
+        at = int(np.searchsorted(np.cumsum(self.n), rank))
+        return int(self.lo[at]), int(self.hi[at])
+
+    def exceedances(self, limit: int) -> tuple[int, int]:
+        """How many values are larger than limit: at least and at most; the two are equal where no bin holds the limit."""
+        return int(self.n[self.lo > limit].sum()), int(self.n[self.hi > limit].sum())
+
+    def fixed_bins(self, start: int, width: int, count: int) -> FixedBins:
+        """The same counts over ``count`` bins of equal width, with what lies below and above the scale."""
+        if width < 1 or count < 1:
+            raise ValueError("a histogram needs at least one bin of width 1")
+        first, last = _bin_number(self.lo, start, width, count), _bin_number(self.hi, start, width, count)
+        middle = _bin_number(self.lo + (self.hi - self.lo) // 2, start, width, count)
+        sums = np.zeros(count + 2, np.int64)
+        np.add.at(sums, middle, self.n)
+        straddling = int(self.n[first != last].sum())
+        return FixedBins(start, width, int(sums[0]), sums[1:-1], int(sums[-1]), straddling)
+
+    def ccdf(self) -> tuple[Int64Array, NDArray[np.float64]]:
+        """Values (upper ends of the bins) and the share of all counts that is larger than each, exact for any bin width."""
+        larger = self.n[::-1].cumsum()[::-1] - self.n
+        return self.hi, larger / max(self.total, 1)
+
+
+def _bin_number(values: Int64Array, start: int, width: int, count: int) -> Int64Array:
+    """0 below the scale, 1 to count on it, count + 1 above; clipped first, because the difference could overflow."""
+    end = start + width * count
+    return np.where(values < start, 0, np.where(values >= end, count + 1, (np.clip(values, start, end) - start) // width + 1))
+
+
+EMPTY = Counts(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def from_values(values: Int64Array) -> Counts:
+    """Exact counts of an array of values in any order."""
+    distinct, n = np.unique(values, return_counts=True)
+    return Counts(distinct, distinct, n.astype(np.int64))
+
+
+def from_dense(counts: Int64Array, first_value: int = 0) -> Counts:
+    """Exact counts from an array whose element i tells how often first_value + i occurred."""
+    at = np.flatnonzero(counts)
+    values = at.astype(np.int64) + first_value
+    return Counts(values, values, counts[at])
+
+
+def merge(parts: Iterable[Counts]) -> Counts:
+    """Add parts up, in any order; overlapping bins become one."""
+    some = [part for part in parts if part.n.size]
+    if len(some) < 2:
+        return some[0] if some else EMPTY
+    lo, hi, n = (np.concatenate(arrays) for arrays in zip(*((part.lo, part.hi, part.n) for part in some), strict=True))
+    order = np.argsort(lo, kind="stable")
+    lo, reach, n = lo[order], np.maximum.accumulate(hi[order]), n[order]
+    starts = np.flatnonzero(np.concatenate(([True], lo[1:] > reach[:-1])))
+    ends = np.append(starts[1:], lo.size) - 1
+    return Counts(lo[starts], reach[ends], np.add.reduceat(n, starts))
