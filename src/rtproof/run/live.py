@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live view of a run, drawn from the agent's progress lines.
+
+The target may be this very machine, so the view must not be a load: at most two frames a second of at most 16 rows, plain escape
+codes and no library on a terminal; a line every five seconds elsewhere.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TextIO
+
+MOST_ROWS = 16
+FRAME_INTERVAL_S = 0.5
+LINE_INTERVAL_S = 5.0
+PREFIX = "progress "
+USUAL_SIZE = os.terminal_size((96, 24))
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One progress line of the agent: a thread so far. Latencies in nanoseconds; ``time_ns`` from the start of measuring."""
+
+    time_ns: int
+    thread: int
+    cpu: int
+    obtained: int
+    missed: int
+    lost: int
+    last_ns: int
+    min_ns: int
+    mean_ns: int
+    max_ns: int
+
+
+def parse_progress(line: str) -> Progress | None:
+    """The line as numbers; None if it is none of ours."""
+    if not line.startswith(PREFIX):
+        return None
+    pairs = dict(word.partition("=")[::2] for word in line.removeprefix(PREFIX).split())
+    try:
+        return Progress(**{field.name: int(pairs[field.name]) for field in fields(Progress)})
+    except (KeyError, ValueError):
+        return None
+
+
+def _us(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1_000:.1f}"
+
+
+def _clock(time_ns: int) -> str:
+    minutes, seconds = divmod(max(time_ns, 0) // 1_000_000_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"
+
+
+def _terminal_size(out: TextIO) -> os.terminal_size:
+    try:
+        return os.get_terminal_size(out.fileno())
+    except OSError:
+        return USUAL_SIZE
+
+
+def worst_first(threads: dict[int, Progress]) -> list[Progress]:
+    """The threads with the largest latency first, those with equal ones in their order."""
+    return sorted(threads.values(), key=lambda row: (-row.max_ns, row.thread))
+
+
+def table(threads: dict[int, Progress], goal: str, size: os.terminal_size = USUAL_SIZE) -> list[str]:
+    """The frame on a terminal: a line for the run and one for each of the worst threads, cut to what fits the terminal."""
+    rows = worst_first(threads)
+    shown = rows[: max(1, min(MOST_ROWS, size.lines - 3))]
+    heading = f"{_clock(rows[0].time_ns)} of {goal}   latency in us"
+    if len(shown) < len(rows):
+        heading += f", the worst {len(shown)} of {len(rows)} threads"
+    columns = f"{'thread':>6} {'cpu':>4} {'activations':>12} {'missed':>8} {'lost':>6} {'last':>9} {'min':>9} {'mean':>9} {'max':>9}"
+    return [line[: size.columns - 1] for line in (heading, columns, *map(_row, shown))]
+
+
+def _row(row: Progress) -> str:
+    latencies = " ".join(f"{_us(value):>9}" for value in (row.last_ns, row.min_ns, row.mean_ns, row.max_ns))
+    return f"{row.thread:>6} {row.cpu:>4} {row.obtained:>12} {row.missed:>8} {row.lost:>6} {latencies}"
+
+
+def sentence(threads: dict[int, Progress], goal: str) -> str:
+    """The frame elsewhere: one line for the whole run."""
+    rows = worst_first(threads)
+    worst = rows[0]
+    parts = [
+        f"{_clock(worst.time_ns)} of {goal}: {sum(row.obtained for row in rows)} activations",
+        f"max {_us(worst.max_ns)} us (thread {worst.thread}, CPU {worst.cpu})",
+        f"{sum(row.missed for row in rows)} missed",
+        f"{sum(row.lost for row in rows)} lost",
+    ]
+    return ", ".join(parts)
+
+
+class LiveView:
+    """Takes progress lines as they come and draws them no more often than its interval."""
+
+    def __init__(self, out: TextIO, goal: str, on_terminal: bool, now: Callable[[], float] = time.monotonic) -> None:
+        self._out = out
+        self._goal = goal
+        self._on_terminal = on_terminal
+        self._now = now
+        self._interval_s = FRAME_INTERVAL_S if on_terminal else LINE_INTERVAL_S
+        self.threads: dict[int, Progress] = {}
+        self._time_ns: int | None = None
+        self._drawn_at = now()
+        self._drawn_rows = 0
+
+    def feed(self, progress: Progress) -> None:
+        """Take one line. Lines of one instant are drawn together, so drawing happens when the next instant begins."""
+        if progress.time_ns != self._time_ns and self.threads and self._now() - self._drawn_at >= self._interval_s:
+            self.draw()
+        self._time_ns = progress.time_ns
+        self.threads[progress.thread] = progress
+
+    def say(self, text: str) -> None:
+        """Print a sentence above the table, which is drawn again below it."""
+        self._write(self._erase() + text + "\n")
+        self._drawn_rows = 0
+        if self._on_terminal and self.threads:
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw what is known now; nothing if that is nothing."""
+        if not self.threads:
+            return
+        if self._on_terminal:
+            lines = table(self.threads, self._goal, _terminal_size(self._out))
+        else:
+            lines = [sentence(self.threads, self._goal)]
+        self._write(self._erase() + "".join(line + "\n" for line in lines))
+        self._drawn_rows = len(lines)
+        self._drawn_at = self._now()
+
+    def _erase(self) -> str:
+        """Escape codes (ECMA-48): up to the first row drawn, and clear from there to the end of the screen."""
+        return f"\x1b[{self._drawn_rows}A\x1b[J" if self._on_terminal and self._drawn_rows else ""
+
+    def _write(self, text: str) -> None:
+        """The run is worth more than its view: go on without it when its reader has gone."""
+        with contextlib.suppress(OSError):
+            self._out.write(text)
+            self._out.flush()

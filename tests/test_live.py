@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+import io
+import os
+from dataclasses import replace
+
+import pytest
+
+from rtproof.run import live
+
+LINE = "progress time_ns=2000000000 thread=1 cpu=3 obtained=2000 missed=4 lost=0 last_ns=-500 min_ns=-900 mean_ns=5200 max_ns=81300"
+ROW = live.Progress(2_000_000_000, 1, 3, 2000, 4, 0, -500, -900, 5200, 81_300)
+
+
+class Clock:
+    """Time that passes only when told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def view_on(on_terminal: bool) -> tuple[live.LiveView, io.StringIO, Clock]:
+    out, clock = io.StringIO(), Clock()
+    return live.LiveView(out, "0:00:20", on_terminal, clock), out, clock
+
+
+def test_a_progress_line_is_read() -> None:
+    assert live.parse_progress(LINE) == ROW
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "rtproof-agent: hello", "progress ", LINE.replace("cpu=3", "cpu=three"), LINE.replace(" max_ns=81300", "")],
+)
+def test_other_lines_are_none(line: str) -> None:
+    assert live.parse_progress(line) is None
+
+
+def test_a_newer_agent_may_say_more() -> None:
+    assert live.parse_progress(LINE + " extra=1 word") == ROW
+
+
+def test_the_worst_threads_come_first_and_no_more_than_16() -> None:
+    rows = {n: replace(ROW, thread=n, max_ns=1000 * n) for n in range(40)}
+    lines = live.table(rows, "0:00:20", os.terminal_size((120, 50)))
+    assert "the worst 16 of 40 threads" in lines[0]
+    assert [int(line.split()[0]) for line in lines[2:]] == list(range(39, 23, -1))
+
+
+def test_the_table_fits_a_small_terminal() -> None:
+    rows = {n: replace(ROW, thread=n) for n in range(40)}
+    lines = live.table(rows, "0:00:20", os.terminal_size((40, 10)))
+    assert len(lines) < 10
+    assert max(map(len, lines)) < 40
+
+
+def test_the_sentence_adds_up_all_threads() -> None:
+    text = live.sentence({0: replace(ROW, thread=0, max_ns=9, missed=0), 1: ROW}, "0:00:20")
+    assert text == "0:00:02 of 0:00:20: 4000 activations, max 81.3 us (thread 1, CPU 3), 4 missed, 0 lost"
+
+
+def test_a_terminal_gets_at_most_two_frames_a_second() -> None:
+    view, out, clock = view_on(True)
+    for step in range(100):
+        clock.seconds = step / 10
+        view.feed(replace(ROW, time_ns=step * 100_000_000))
+    assert out.getvalue().count("latency in us") == 19
+
+
+def test_all_threads_of_an_instant_are_in_one_frame() -> None:
+    view, out, clock = view_on(True)
+    clock.seconds = 1.0
+    for thread in range(3):
+        view.feed(replace(ROW, thread=thread))
+    assert out.getvalue() == ""
+    view.feed(replace(ROW, time_ns=3_000_000_000))
+    assert len(out.getvalue().splitlines()) == 5
+
+
+def test_a_frame_erases_the_one_before() -> None:
+    view, out, _ = view_on(True)
+    view.feed(ROW)
+    view.draw()
+    assert "\x1b" not in out.getvalue()
+    view.draw()
+    assert out.getvalue().count("\x1b[3A\x1b[J") == 1
+
+
+def test_a_sentence_stands_above_the_table() -> None:
+    view, out, _ = view_on(True)
+    view.feed(ROW)
+    view.draw()
+    view.say("one load died")
+    last_frame = out.getvalue().rpartition("\x1b[J")[2].splitlines()
+    assert last_frame[0] == "one load died"
+    assert last_frame[1].startswith("0:00:02 of 0:00:20")
+
+
+def test_a_file_gets_plain_lines_every_five_seconds() -> None:
+    view, out, clock = view_on(False)
+    for second in range(21):
+        clock.seconds = float(second)
+        view.feed(replace(ROW, time_ns=second * 1_000_000_000))
+    lines = out.getvalue().splitlines()
+    assert [line.split()[0] for line in lines] == ["0:00:04", "0:00:09", "0:00:14", "0:00:19"]
+    assert "\x1b" not in out.getvalue()
+
+
+def test_nothing_is_drawn_before_anything_is_known() -> None:
+    view, out, _ = view_on(True)
+    view.draw()
+    view.say("starting")
+    assert out.getvalue() == "starting\n"
+
+
+class NoReader(io.StringIO):
+    """A pipe whose reader has gone."""
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+def test_a_view_without_a_reader_stops_nothing() -> None:
+    view = live.LiveView(NoReader(), "0:00:20", True)
+    view.say("nobody hears this")
+    view.feed(ROW)
+    view.draw()
+    assert live.worst_first(view.threads) == [ROW]
