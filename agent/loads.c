@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "load.h"
+
+#include "text.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+const struct load *load_find(const char *name)
+{
+	for (const struct load *const *load = loads; *load; load++)
+		if (!strcmp((*load)->name, name))
+			return *load;
+	return NULL;
+}
+
+static int parse_option(const struct load *load, char *text, struct load_order *order, char *why, size_t room)
+{
+	char *value = strchr(text, '=');
+
+	if (value)
+		*value++ = '\0';
+	for (int i = 0; load->options[i].name; i++) {
+		const struct load_option *option = &load->options[i];
+
+		if (strcmp(option->name, text))
+			continue;
+		if (value && !text_number(value, option->least, option->most, &order->values[i]))
+			return 0;
+		snprintf(why, room, "option '%s' of load '%s' takes a whole number from %lld to %lld", option->name,
+			 load->name, (long long)option->least, (long long)option->most);
+		return -EINVAL;
+	}
+	snprintf(why, room, "load '%s' has no option '%s'", load->name, text);
+	return -EINVAL;
+}
+
+int load_parse(const char *text, const struct load **load, struct load_order *order, char *why, size_t room)
+{
+	char copy[256], *rest = NULL;
+	int err = 0;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	char *options = strchr(copy, ':');
+
+	if (options)
+		*options++ = '\0';
+	*load = load_find(copy);
+	if (!*load) {
+		snprintf(why, room, "there is no load '%s'; see rtproof-agent list", copy);
+		return -EINVAL;
+	}
+	for (int i = 0; i < LOAD_OPTIONS; i++)
+		order->values[i] = -1;
+	for (char *one = options ? strtok_r(options, ",", &rest) : NULL; one && !err; one = strtok_r(NULL, ",", &rest))
+		err = parse_option(*load, one, order, why, room);
+	return err;
+}
+
+pid_t load_fork(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+		if (getppid() != parent) /* it died before the line above */
+			_exit(1);
+	}
+	return pid < 0 ? -errno : pid;
+}
+
+int load_wait_for_children(void)
+{
+	int status;
+
+	while (wait(&status) < 0 && errno == EINTR)
+		;
+	return -ECHILD;
+}
+
+/* A load must not keep the agent's pipes open, nor die of its signals, nor be spared when memory runs out. */
+static void leave_the_agent(void)
+{
+	sigset_t none;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int victim = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	setpgid(0, 0);
+	for (int fd = 0; null >= 0 && fd <= 2; fd++)
+		dup2(null, fd);
+	if (victim >= 0) {
+		if (write(victim, "1000", 4) < 0)
+			victim = -1; /* an old kernel: nothing to be done */
+		else
+			close(victim);
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+}
+
+int load_start(struct running_load *running)
+{
+	size_t size;
+
+	running->slots = running->load->slots(&running->order);
+	size = running->slots * sizeof(struct load_slot);
+	running->order.slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	running->seen = calloc(running->slots, sizeof(*running->seen));
+	if (running->order.slots == MAP_FAILED || !running->seen)
+		return -ENOMEM;
+	running->pid = load_fork();
+	if (running->pid == 0) {
+		leave_the_agent();
+		_exit(running->load->run(&running->order) ? 1 : 0);
+	}
+	if (running->pid < 0)
+		return running->pid;
+	setpgid(running->pid, running->pid); /* either side may come first */
+	return 0;
+}
+
+int64_t load_work(struct running_load *running)
+{
+	for (uint32_t i = 0; i < running->slots; i++) {
+		uint32_t now = running->order.slots[i].work;
+
+		running->work += now - running->seen[i];
+		running->seen[i] = now;
+	}
+	return running->work;
+}
+
+void load_stop(struct running_load *running)
+{
+	if (running->pid > 0) {
+		kill(-running->pid, SIGKILL);
+		while (waitpid(running->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	if (running->order.slots && running->order.slots != MAP_FAILED)
+		munmap(running->order.slots, running->slots * sizeof(struct load_slot));
+	free(running->seen);
+	memset(running, 0, sizeof(*running));
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups of processes that pass messages: every sender of a group writes to every receiver of it, over and over. It is the
+ * traffic of hackbench, and stresses the scheduler, wake-ups and the socket code; but it never ends and it counts.
+ */
+#include "../sys.h"
+
+#include "../load.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { GROUPS, PAIRS, BYTES };
+enum { BYTES_MOST = 4096 };
+
+static const struct load_option options[] = {
+	{ "groups", "groups (default: one for each CPU)", 1, 1024 },
+	{ "pairs", "senders, and as many receivers, in a group (default: 10)", 1, 100 },
+	{ "bytes", "size of a message (default: 100)", 1, BYTES_MOST },
+	{ NULL, NULL, 0, 0 },
+};
+
+static uint32_t value(const struct load_order *order, int option, int preset)
+{
+	return (uint32_t)(order->values[option] > 0 ? order->values[option] : preset);
+}
+
+static uint32_t slots(const struct load_order *order)
+{
+	return value(order, GROUPS, order->cpus) * value(order, PAIRS, 10);
+}
+
+/* Reads whole messages for ever and counts them. */
+static int receive(int fd, size_t bytes, struct load_slot *slot)
+{
+	char message[BYTES_MOST];
+
+	for (;;) {
+		size_t done = 0;
+
+		while (done < bytes) {
+			ssize_t n = read(fd, message + done, bytes - done);
+
+			if (n <= 0)
+				return 1;
+			done += (size_t)n;
+		}
+		slot->work++;
+	}
+}
+
+static int send_to_all(const int *fds, uint32_t n, size_t bytes)
+{
+	char message[BYTES_MOST];
+
+	memset(message, 'x', bytes);
+	for (uint32_t i = 0;; i = (i + 1) % n) {
+		size_t done = 0;
+
+		while (done < bytes) {
+			ssize_t sent = write(fds[i], message + done, bytes - done);
+
+			if (sent <= 0)
+				return 1;
+			done += (size_t)sent;
+		}
+	}
+}
+
+/* One group: makes the sockets, forks receivers and senders. Both ends stay open in the parent of the group. */
+static int start_group(struct load_order *order, uint32_t group, uint32_t pairs, size_t bytes)
+{
+	int *to = calloc(pairs, sizeof(*to));
+
+	for (uint32_t i = 0; to && i < pairs; i++) {
+		int ends[2];
+
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+			return -errno;
+		to[i] = ends[0];
+		pid_t pid = load_fork();
+
+		if (pid < 0)
+			return pid;
+		if (pid == 0)
+			_exit(receive(ends[1], bytes, &order->slots[group * pairs + i]));
+		close(ends[1]);
+	}
+	for (uint32_t i = 0; to && i < pairs; i++) {
+		pid_t pid = load_fork();
+
+		if (pid < 0)
+			return pid;
+		if (pid == 0)
+			_exit(send_to_all(to, pairs, bytes));
+	}
+	return to ? load_wait_for_children() : -ENOMEM;
+}
+
+static int run(struct load_order *order)
+{
+	uint32_t groups = value(order, GROUPS, order->cpus);
+
+	for (uint32_t group = 0; group < groups; group++) {
+		pid_t pid = load_fork();
+
+		if (pid < 0)
+			return pid;
+		if (pid == 0)
+			_exit(start_group(order, group, value(order, PAIRS, 10), value(order, BYTES, 100)) ? 1 : 0);
+	}
+	return load_wait_for_children();
+}
+
+const struct load load_sched = {
+	.name = "sched",
+	.help = "groups of processes that pass messages, as hackbench does",
+	.unit = "messages",
+	.options = options,
+	.slots = slots,
+	.run = run,
+};

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "record.h"
+
+#include "crc32.h"
+#include "text.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+	CHUNK_MAGIC = 0x1a505452, /* "RTP", SUB */
+	CHUNK_HEADER = 20,
+	CHUNK_CRC_AT = 16,
+	RESERVE = 256 * 1024,
+	FILE_MOST = 64 * 1024,
+};
+
+int record_open(struct record *record, const char *path)
+{
+	memset(record, 0, sizeof(*record));
+	if (!strcmp(path, "-"))
+		record->fd = dup(STDOUT_FILENO);
+	else
+		record->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (record->fd < 0)
+		return -errno;
+
+	struct stat status;
+
+	record->seekable = fstat(record->fd, &status) == 0 && S_ISREG(status.st_mode) && strcmp(path, "-") != 0;
+	record->reserving = record->seekable;
+	return 0;
+}
+
+struct bytes *chunk_begin(struct record *record, enum chunk_type type)
+{
+	struct bytes *chunk = &record->chunk;
+
+	chunk->length = 0;
+	chunk->failed = false;
+	put_u32(chunk, CHUNK_MAGIC);
+	put_u32(chunk, 0);
+	put_u16(chunk, (uint16_t)type);
+	put_u16(chunk, 0);
+	put_u32(chunk, record->sequence);
+	put_u32(chunk, 0);
+	return chunk;
+}
+
+static bool means_full(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
+}
+
+/*
+ * Keeps room allocated behind the end of the file. When that fails for want of space there is still what the last call
+ * got, enough for the last checkpoint and END; the run must end now. File systems without it get no reserve.
+ */
+static void renew_reserve(struct record *record, size_t n)
+{
+	if (!record->reserving || record->end + (int64_t)n + RESERVE / 2 <= record->reserved_to)
+		return;
+	if (fallocate(record->fd, FALLOC_FL_KEEP_SIZE, record->end, (off_t)n + RESERVE) == 0) {
+		record->reserved_to = record->end + (int64_t)n + RESERVE;
+	} else {
+		record->no_space = means_full(-errno);
+		record->reserving = false;
+	}
+}
+
+/* A chunk that did not fit is taken back, so that the file ends with a whole one. */
+static int give_up(struct record *record, int err)
+{
+	record->error = err;
+	record->no_space = record->no_space || means_full(err);
+	if (record->seekable && ftruncate(record->fd, (off_t)record->end) == 0)
+		(void)lseek(record->fd, (off_t)record->end, SEEK_SET);
+	return err;
+}
+
+static int write_all(struct record *record)
+{
+	size_t done = 0;
+
+	while (done < record->chunk.length) {
+		ssize_t n = write(record->fd, record->chunk.data + done, record->chunk.length - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return give_up(record, -errno);
+		done += (size_t)n;
+	}
+	record->end += (int64_t)done;
+	return 0;
+}
+
+int chunk_end(struct record *record)
+{
+	struct bytes *chunk = &record->chunk;
+	uint32_t payload = (uint32_t)(chunk->length - CHUNK_HEADER);
+
+	put_bytes(chunk, "\0\0\0", (4 - payload % 4) % 4);
+	if (record->error)
+		return record->error;
+	if (chunk->failed)
+		return give_up(record, -ENOMEM);
+	set_number(chunk->data + 4, payload, 4);
+
+	uint32_t crc = crc32_update(0, chunk->data, CHUNK_CRC_AT);
+
+	crc = crc32_update(crc, chunk->data + CHUNK_HEADER, payload);
+	set_number(chunk->data + CHUNK_CRC_AT, crc, 4);
+	renew_reserve(record, chunk->length);
+
+	int err = write_all(record);
+
+	if (!err)
+		record->sequence++;
+	return err;
+}
+
+int record_flush(struct record *record)
+{
+	if (record->error)
+		return record->error;
+	if (fdatasync(record->fd) < 0 && errno != EINVAL && errno != EROFS) /* pipes can't */
+		return give_up(record, -errno);
+	return 0;
+}
+
+int record_close(struct record *record)
+{
+	int err = record->error;
+
+	/* Gives back what was reserved behind the end. */
+	if (record->seekable && ftruncate(record->fd, (off_t)record->end) < 0 && !err)
+		err = -errno;
+	if (!err)
+		err = record_flush(record);
+	if (close(record->fd) < 0 && !err)
+		err = -errno;
+	bytes_free(&record->chunk);
+	return err;
+}
+
+int record_fact(struct record *record, int64_t time_ns, int thread, enum moment moment, const char *key,
+		const char *format, ...)
+{
+	char value[2048];
+	va_list arguments;
+	struct bytes *chunk = chunk_begin(record, CHUNK_FACT);
+
+	va_start(arguments, format);
+	vsnprintf(value, sizeof(value), format, arguments);
+	va_end(arguments);
+	put_i64(chunk, time_ns);
+	put_u16(chunk, (uint16_t)thread);
+	put_u8(chunk, (uint8_t)moment);
+	put_string(chunk, key);
+	put_string(chunk, value);
+	return chunk_end(record);
+}
+
+int record_event(struct record *record, int64_t time_ns, int thread, const char *kind, const char *text)
+{
+	struct bytes *chunk = chunk_begin(record, CHUNK_EVENT);
+
+	put_i64(chunk, time_ns);
+	put_u16(chunk, (uint16_t)thread);
+	put_string(chunk, kind);
+	put_string(chunk, text);
+	return chunk_end(record);
+}
+
+int record_file(struct record *record, int64_t time_ns, enum moment moment, const char *path)
+{
+	char *content = malloc(FILE_MOST + 1);
+
+	if (!content)
+		return give_up(record, -ENOMEM);
+
+	int length = text_read_file(path, content, FILE_MOST + 1);
+	bool cut = length > FILE_MOST;
+	struct bytes *chunk = chunk_begin(record, CHUNK_FILE);
+
+	put_i64(chunk, time_ns);
+	put_u8(chunk, (uint8_t)moment);
+	put_u8(chunk, cut);
+	put_u16(chunk, (uint16_t)(length < 0 ? -length : 0));
+	put_string(chunk, path);
+	if (length < 0)
+		length = 0;
+	put_u32(chunk, (uint32_t)(cut ? FILE_MOST : length));
+	put_bytes(chunk, content, (size_t)(cut ? FILE_MOST : length));
+	free(content);
+	return chunk_end(record);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small files and words: reading /proc and /sys, durations with units, lists of CPUs. */
+#ifndef RTPROOF_TEXT_H
+#define RTPROOF_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Up to room bytes of a file, not ended by a zero. How many, or -errno. */
+int text_read_file(const char *path, char *buffer, size_t room);
+
+/* First line of a file without its newline, as a string. 0 or -errno. */
+int text_read_line(const char *path, char *buffer, size_t room);
+
+/* "500us", "1.5ms", "2h" to nanoseconds. 0, or -EINVAL for a missing unit or a number that makes no sense. */
+int text_duration_ns(const char *text, int64_t *ns);
+
+/* A whole number between least and most. 0 or -EINVAL. */
+int text_number(const char *text, int64_t least, int64_t most, int64_t *value);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "worker.h"
+
+#include "clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+enum {
+	STACK_BYTES = 128 * 1024,
+	STACK_PREFAULT = 64 * 1024,
+	RESET_ON_FORK = 0x40000000,
+};
+
+const char *policy_name(int policy)
+{
+	switch (policy) {
+	case POLICY_OTHER:
+		return "other";
+	case POLICY_FIFO:
+		return "fifo";
+	case POLICY_RR:
+		return "rr";
+	case POLICY_DEADLINE:
+		return "deadline";
+	case 3:
+		return "batch";
+	case 5:
+		return "idle";
+	default:
+		return "unknown";
+	}
+}
+
+static int64_t timeval_ns(struct timeval t)
+{
+	return ((int64_t)t.tv_sec * 1000000 + t.tv_usec) * 1000;
+}
+
+/* Sum over all CPUs of the times the scheduler moved this thread; only with CONFIG_SCHED_DEBUG. */
+static int64_t read_migrations(void)
+{
+	char line[160], path[64];
+	long long migrations = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/sched", sys_gettid());
+	FILE *file = fopen(path, "re");
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "se.nr_migrations : %lld", &migrations) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return migrations;
+}
+
+static void read_usage(struct evidence *evidence)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_THREAD, &usage) < 0)
+		return;
+	evidence->minor_faults = usage.ru_minflt;
+	evidence->major_faults = usage.ru_majflt;
+	evidence->voluntary_switches = usage.ru_nvcsw;
+	evidence->involuntary_switches = usage.ru_nivcsw;
+	evidence->cpu_time_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+}
+
+static void read_state(struct evidence *evidence)
+{
+	unsigned int cpu = 0;
+
+	evidence->policy = sys_get_policy(0) & ~RESET_ON_FORK;
+	evidence->priority = sys_get_priority(0);
+	evidence->cpu = syscall(SYS_getcpu, &cpu, (void *)0, (void *)0) == 0 ? (int)cpu : -1;
+	evidence->timer_slack_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+	evidence->migrations = read_migrations();
+	cpus_get_affinity(0, &evidence->affinity);
+}
+
+static bool stopping(const struct worker *worker)
+{
+	return __atomic_load_n(&worker->stop, __ATOMIC_RELAXED);
+}
+
+/* Due times before the origin are thrown away. Answers how many of the measured ones a late warm-up has eaten. */
+static int warm_up(struct worker *worker, int64_t first_due_ns, uint32_t *eaten)
+{
+	struct activation activation;
+	int64_t next_ns = first_due_ns - worker->warmup_ns / worker->period_ns * worker->period_ns;
+
+	*eaten = 0;
+	while (next_ns < first_due_ns && !stopping(worker)) {
+		int err = worker->probe->take(worker, &activation);
+
+		if (err == -EINTR)
+			continue;
+		if (err)
+			return err;
+		worker->warmup_activations++;
+		next_ns = activation.due_ns + worker->period_ns * (1 + (int64_t)activation.missed);
+		if (!worker->method->on_grid)
+			next_ns = activation.due_ns + activation.latency_ns + worker->period_ns;
+	}
+	if (worker->method->on_grid && next_ns > first_due_ns)
+		*eaten = (uint32_t)((next_ns - first_due_ns) / worker->period_ns);
+	return 0;
+}
+
+/*
+ * The measured loop. Nothing in here but the probe's wait and clock, and the push into the ring: no allocation, no lock,
+ * no other system call.
+ */
+static int measure(struct worker *worker, uint64_t index, int64_t origin_ns)
+{
+	struct activation activation;
+	bool due_known = worker->method->on_grid;
+	int64_t due_ns = INT64_MIN;
+	int64_t end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX : origin_ns + worker->duration_ns;
+
+	while (index < worker->count && due_ns < end_ns && !stopping(worker)) {
+		int err = worker->probe->take(worker, &activation);
+
+		if (err == -EINTR)
+			continue;
+		if (err)
+			return err;
+		if (activation.missed > worker->count - 1 - index)
+			activation.missed = (uint32_t)(worker->count - 1 - index);
+		if (!due_known)
+			due_known = ring_put(&worker->ring, activation.due_ns - origin_ns, 0, RING_DUE);
+		ring_push(&worker->ring, activation.latency_ns, activation.missed);
+		index += 1 + (uint64_t)activation.missed;
+		due_ns = activation.due_ns + worker->period_ns;
+		__atomic_store_n(&worker->beats, worker->beats + 1, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
+static int run_probe(struct worker *worker, int64_t origin_ns)
+{
+	int64_t first_due_ns = origin_ns + worker->phase_ns;
+	int64_t warm_ns = worker->warmup_ns / worker->period_ns * worker->period_ns;
+	uint32_t eaten = 0;
+
+	worker->failed_at = "prepare the probe";
+	int err = worker->probe->open(worker, worker->method, first_due_ns - warm_ns, worker->period_ns);
+
+	if (!err) {
+		worker->failed_at = "measure";
+		read_state(&worker->start);
+		err = warm_up(worker, first_due_ns, &eaten);
+	}
+	if (eaten)
+		ring_put(&worker->ring, eaten, 0, RING_LOST);
+	worker->before.migrations = worker->start.migrations;
+	read_usage(&worker->before);
+	if (!err)
+		err = measure(worker, eaten, origin_ns);
+	read_usage(&worker->end); /* first: reading the rest faults and switches */
+	read_state(&worker->end);
+	worker->probe->close(worker);
+	return err;
+}
+
+/* A stack that grows while measuring would fault. Volatile, or the compiler drops it. */
+static void prefault_stack(void)
+{
+	volatile char pages[STACK_PREFAULT];
+
+	for (size_t i = 0; i < sizeof(pages); i += 512)
+		pages[i] = 0;
+}
+
+static int set_deadline(const struct worker *worker)
+{
+	/* A quarter of the period: enough for a loop that only reads a clock, and four threads still fit on a CPU. */
+	struct sys_sched_attr attributes = {
+		.size = sizeof(attributes),
+		.policy = POLICY_DEADLINE,
+		.flags = 1, /* SCHED_FLAG_RESET_ON_FORK */
+		.runtime = (uint64_t)worker->period_ns / 4,
+		.deadline = (uint64_t)worker->period_ns,
+		.period = (uint64_t)worker->period_ns,
+	};
+
+#ifdef SYS_sched_setattr
+	return sys_result(syscall(SYS_sched_setattr, 0, &attributes, 0));
+#else
+	(void)attributes;
+	return -ENOSYS;
+#endif
+}
+
+static int set_policy(const struct worker *worker)
+{
+	if (worker->policy == POLICY_OTHER)
+		return 0;
+	if (worker->policy == POLICY_DEADLINE)
+		return set_deadline(worker);
+	int err = sys_set_policy(0, (int)worker->policy | RESET_ON_FORK, worker->priority);
+
+	return err == -EINVAL ? sys_set_policy(0, (int)worker->policy, worker->priority) : err; /* before 2.6.32 */
+}
+
+static int set_up(struct worker *worker)
+{
+	char name[16];
+	int err = 0;
+
+	snprintf(name, sizeof(name), "rtproof-%d", worker->number);
+	prctl(PR_SET_NAME, name, 0, 0, 0);
+	worker->tid = sys_gettid();
+	prefault_stack();
+	worker->failed_at = "bind the thread to its CPU";
+	if (worker->cpu >= 0) {
+		struct cpus cpus = { { 0 } };
+
+		cpus_add(&cpus, worker->cpu);
+		err = cpus_set_affinity(0, &cpus);
+	}
+	if (!err) {
+		worker->failed_at = "set the scheduling policy";
+		err = set_policy(worker);
+	}
+	return err;
+}
+
+static int64_t wait_at_gate(struct gate *gate)
+{
+	pthread_mutex_lock(&gate->mutex);
+	gate->ready++;
+	pthread_cond_broadcast(&gate->changed);
+	while (!gate->origin_ns)
+		pthread_cond_wait(&gate->changed, &gate->mutex);
+	int64_t origin_ns = gate->origin_ns;
+
+	pthread_mutex_unlock(&gate->mutex);
+	return origin_ns;
+}
+
+static void *worker_main(void *argument)
+{
+	struct worker *worker = argument;
+
+	worker->error = set_up(worker);
+	int64_t origin_ns = wait_at_gate(worker->gate);
+
+	if (!worker->error && !stopping(worker))
+		worker->error = run_probe(worker, origin_ns);
+	__atomic_store_n(&worker->done, 1, __ATOMIC_RELEASE);
+	while (write(worker->gate->done_fd, "", 1) < 0 && errno == EINTR)
+		;
+	return NULL;
+}
+
+int worker_start(struct worker *worker)
+{
+	pthread_attr_t attributes;
+	sigset_t most, before;
+
+	/* Signals are the main thread's; only the one that ends a wait and the budget's may come here. */
+	sigfillset(&most);
+	sigdelset(&most, WORKER_STOP_SIGNAL);
+	sigdelset(&most, SIGXCPU);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_sigmask(SIG_SETMASK, &most, &before);
+	int err = -pthread_create(&worker->thread, &attributes, worker_main, worker);
+
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return err;
+}
+
+void worker_stop(struct worker *worker)
+{
+	__atomic_store_n(&worker->stop, 1, __ATOMIC_RELAXED);
+	if (!__atomic_load_n(&worker->done, __ATOMIC_ACQUIRE) && worker->tid)
+		syscall(SYS_tgkill, getpid(), worker->tid, WORKER_STOP_SIGNAL);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A measuring thread: takes samples with a probe and pushes them into its ring. One per CPU measured. */
+#ifndef RTPROOF_WORKER_H
+#define RTPROOF_WORKER_H
+
+#include "cpus.h"
+#include "probe.h"
+#include "ring.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+/* Wakes a thread that waits for something long, so that it sees that it shall stop. */
+#define WORKER_STOP_SIGNAL SIGUSR1
+
+/* Policies by their kernel numbers. */
+enum policy { POLICY_OTHER = 0, POLICY_FIFO = 1, POLICY_RR = 2, POLICY_DEADLINE = 6 };
+
+/* What the kernel says about a thread, asked from inside. */
+struct evidence {
+	int policy, priority, cpu;
+	int64_t timer_slack_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches, cpu_time_ns;
+	int64_t migrations; /* -1: the kernel does not tell */
+	struct cpus affinity;
+};
+
+/* Where threads wait for each other and for the origin of time. */
+struct gate {
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	int ready;         /* threads that are set up, or have failed to */
+	int64_t origin_ns; /* CLOCK_MONOTONIC of the origin; 0: not open yet */
+	int done_fd;       /* a byte is written here when a thread ends */
+};
+
+struct worker {
+	/* The order: filled in before the thread starts. */
+	int number, cpu; /* cpu -1: not bound */
+	enum policy policy;
+	int priority;
+	const struct probe *probe;
+	const struct method *method;
+	int64_t period_ns, phase_ns, warmup_ns;
+	uint64_t count;      /* due times to measure */
+	int64_t duration_ns; /* off the grid only: when to end; INT64_MAX: by count */
+	struct gate *gate;
+	pthread_t thread;
+
+	/* Shared while it runs. Words of 32 bits, read and written whole. */
+	struct ring ring;
+	uint32_t stop;  /* set by others */
+	uint32_t beats; /* activations so far, wrapping */
+	uint32_t done;  /* the thread has left its loop */
+	int tid;
+
+	void *state; /* the probe's */
+
+	/* Results: valid when done. */
+	int error;
+	const char *failed_at;
+	uint32_t warmup_activations;
+	struct evidence start, before, end;
+};
+
+/* Starts the thread; it waits at the gate. 0 or -errno. */
+int worker_start(struct worker *worker);
+
+/* Asks it to end soon, and wakes it if it sleeps. May be called again and again. */
+void worker_stop(struct worker *worker);
+
+const char *policy_name(int policy);
+
+#endif
