@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof agent``: the program that measures on the target."""
+
+import shutil
+
+import click
+
+from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host
+from rtproof.agents.build import build_agent
+from rtproof.agents.find import agent_version, find_agent
+from rtproof.errors import UserError
+
+_NAMES = [arch.name for arch in ARCHITECTURES]
+_ARCH = click.option("--arch", default="", type=click.Choice([*_NAMES, ""]), metavar="ARCH", help="Default: this machine's.")
+
+
+@click.group("agent")
+def command() -> None:
+    """Build, find or identify the agent, the program that measures on the target."""
+
+
+@command.command()
+@click.option("--arch", "archs", multiple=True, type=click.Choice(_NAMES), help="Default: this machine's. May be repeated.")
+@click.option("--all", "every", is_flag=True, help="Build for every architecture (needs zig).")
+@click.option("--compiler", default="auto", help="auto, zig, or a command such as arm-linux-gnueabi-gcc.")
+def build(archs: tuple[str, ...], every: bool, compiler: str) -> None:
+    """Build the agent, static and stripped, and print where it is. Nothing is compiled twice."""
+    for name in _NAMES if every else archs or [host().name]:
+        click.echo(f"building the agent for {name}", err=True)
+        click.echo(build_agent(name, compiler))
+
+
+@command.command()
+@_ARCH
+def path(arch: str) -> None:
+    """Print the path of the agent; build it if it is not there."""
+    click.echo(find_agent(arch))
+
+
+@command.command()
+@_ARCH
+def version(arch: str) -> None:
+    """Print the version that the agent gives itself; a foreign one is run under QEMU's user-mode emulator."""
+    wanted = architecture(arch) if arch else host()
+    emulator = () if wanted == host() else _emulator(wanted)
+    click.echo(agent_version(find_agent(wanted.name), emulator))
+
+
+def _emulator(arch: Architecture) -> tuple[str, ...]:
+    for program in (arch.qemu[0], f"{arch.qemu[0]}-static"):
+        if shutil.which(program):
+            return (program, *arch.qemu[1:])
+    raise UserError(f"an agent for {arch.name} runs here only under {arch.qemu[0]} (Debian: apt-get install qemu-user-static)")

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``rtproof``: finds the commands in its folder and turns every error into one line and an exit code."""
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from rtproof import __version__, plugins
+from rtproof.cli import commands
+from rtproof.errors import RtproofError
+
+ERROR_CODE = 2
+INTERRUPTED_CODE = 130
+COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
+
+
+class CommandFolder(click.Group):
+    """A group whose commands are the modules of a folder, each imported when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return plugins.names(commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in plugins.names(commands):
+            return None
+        command: click.Command = plugins.load(commands, cmd_name).command
+        return command
+
+
+@click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="rtproof")
+def cli() -> None:
+    """How late does a Linux system react, why, and is that good enough.
+
+    Exit codes: 0 PROVEN, or no limit asked; 1 REFUTED; 2 usage or tool error; 3 INVALID; 4 UNDECIDED.
+    """
+
+
+def _say(sentence: str) -> None:
+    """One line on standard error, whatever the sentence holds; nothing is left to do if nobody can read it."""
+    try:
+        click.echo("rtproof: " + " ".join(sentence.split()), err=True)
+    except OSError:
+        pass
+
+
+def _usage_sentence(error: click.ClickException) -> str:
+    message = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{message} (see '{context.command_path} --help')" if context else message
+
+
+def _system_sentence(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return f"no space left on the disk while writing {error.filename or 'the output'}"
+    reason = (error.strerror or str(error)).lower()
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _abandon_output() -> int:
+    """Standard output takes no more: give the interpreter a place to flush to, so that it does not complain at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ERROR_CODE
+
+
+def _call(arguments: Sequence[str] | None) -> int:
+    """Run click and write out what it printed.
+
+    Click ends the process by itself when it answers a shell's completion, and with 1, our REFUTED, when the reader of a pipe has gone.
+    """
+    try:
+        result = cli.main(args=arguments, prog_name="rtproof", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except SystemExit:
+        if COMPLETION_VARIABLE in os.environ:
+            raise
+        return _abandon_output()
+    return result if isinstance(result, int) else 0
+
+
+def _failed_by_system(error: OSError) -> int:
+    _say(_system_sentence(error))
+    return ERROR_CODE if error.filename else _abandon_output()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code of the process."""
+    try:
+        return _call(arguments)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+    except click.ClickException as error:
+        _say(_usage_sentence(error))
+    except RtproofError as error:
+        _say(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted")
+        return INTERRUPTED_CODE
+    except BrokenPipeError:
+        return _abandon_output()
+    except OSError as error:
+        return _failed_by_system(error)
+    return ERROR_CODE

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the export formats share: a file that is new or not written at all, their options, and samples as columns."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from rtproof import units
+from rtproof.analysis.counts import Counts
+from rtproof.analysis.model import Analysis, Summary
+from rtproof.errors import UserError
+from rtproof.record import Block, Int64Array, Record, Series
+
+VIEWS = ("observed", "schedule")
+VIEW_HELP = "observed (activations that ran, the default) or schedule (missed ones too, charged with their lateness)"
+MOST_BINS = 10_000_000
+
+
+@contextmanager
+def new_path(path: Path) -> Iterator[Path]:
+    """A file that must not exist yet; what was written of it is removed if writing fails."""
+    refuse_existing(path)
+    try:
+        yield path
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def refuse_existing(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise UserError(f"{path} exists already: nothing is ever written over, so give another name")
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[str]]:
+    """A new text file, as ``new_path``."""
+    with new_path(path), open(path, "x", encoding="ascii", newline="\n") as file:
+        yield file
+
+
+def whole_number(options: dict[str, str], key: str, default: int, most: int = MOST_BINS) -> int:
+    """An option that is a number from 1 to ``most``."""
+    text = options.get(key, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) <= most):
+        raise UserError(f"the option {key}={text} is not a whole number from 1 to {most}")
+    return int(text)
+
+
+def signed_duration(options: dict[str, str], key: str, default: str) -> int:
+    """An option that is a duration in nanoseconds, which may be negative."""
+    text = options.get(key, default)
+    duration_ns = units.parse_duration("0ns" if text == "0" else text.removeprefix("-"))
+    return -duration_ns if text.startswith("-") else duration_ns
+
+
+def view_option(options: dict[str, str]) -> str:
+    view = options.get("view", VIEWS[0])
+    if view not in VIEWS:
+        raise UserError(f"the option view={view} is none of: {', '.join(VIEWS)}")
+    return view
+
+
+def counts_of(summary: Summary, view: str) -> Counts:
+    return summary.observed_counts if view == "observed" else summary.schedule_counts
+
+
+def summary_note(analysis: Analysis) -> str:
+    """What a reader must know when the numbers come from the record's own bins; empty when they come from samples."""
+    if all(summary.exact for summary in analysis.summaries):
+        return ""
+    return "; values are known to one part in 1024, because the run kept a summary instead of every sample"
+
+
+def require_samples(record: Record, kind: str) -> None:
+    """UserError if there is a series without samples: a file with some threads missing would deceive."""
+    if not all(series.has_samples for series in record.series):
+        raise UserError(
+            f"{kind} needs every sample and this run kept only a summary (--record summary): export hdr, cyclictest or bins"
+        )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Samples of one thread as columns of equal length."""
+
+    thread: int
+    cpu: int
+    activation: Int64Array
+    due_ns: Int64Array
+    latency_ns: Int64Array
+    missed_after: Int64Array
+
+
+def columns(series: Series, block: Block) -> Columns:
+    """A block with what docs/record-format.md lets one derive: each sample's activation index and due time."""
+    missed_after = np.zeros(block.values.size, np.int64)
+    missed_after[block.gap_position] = block.gap_missed
+    activation = block.first_index + _offsets(1 + missed_after)
+    if series.on_grid:
+        due_ns = series.first_due_ns + activation * series.period_ns
+    else:
+        due_ns = block.first_due_ns + _offsets(block.values + series.period_ns)
+    return Columns(series.thread, series.cpu, activation, due_ns, block.values, missed_after)
+
+
+def _offsets(steps: Int64Array) -> Int64Array:
+    """Where each element stands if steps[i] leads from element i to the next one."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(steps[:-1])))[: steps.size]
+
+
+def all_columns(record: Record) -> Iterator[Columns]:
+    """All samples, thread after thread, in pieces that fit memory."""
+    for series in record.series:
+        for block in record.blocks(series.id):
+            yield columns(series, block)
+
+
+def sample_note(analysis: Analysis, written: int) -> str:
+    """How many samples, and how many of those that ran are not among them."""
+    absent = analysis.pooled.obtained - written
+    return f"{written} samples" + (
+        f" ({absent} more ran, but the record does not hold their values)" if absent > 0 else ""
+    )

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A histogram with bins of one width as CSV, a column for each thread; what lies off the scale has its own rows."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rtproof import units
+from rtproof.analysis.counts import FixedBins
+from rtproof.analysis.model import Analysis
+from rtproof.errors import UserError
+from rtproof.exporters import _common
+
+SUFFIX = ".bins.csv"
+OPTIONS = {
+    "width": "width of a bin, a duration (default 2us)",
+    "count": "number of bins (default 2500)",
+    "start": "lower edge of the first bin, a duration that may be negative (default 0)",
+    "view": _common.VIEW_HELP,
+}
+
+
+def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
+    """Write the row below the scale, the bins [from, to), and the row above the scale."""
+    width_ns = units.parse_duration(options.get("width", "2us"))
+    if width_ns == 0:
+        raise UserError("the option width=0 makes no bins: give a duration longer than 0")
+    count = _common.whole_number(options, "count", 2500)
+    start_ns = _common.signed_duration(options, "start", "0")
+    if start_ns + width_ns * count > units.LONGEST_NS:
+        raise UserError("the bins would reach beyond 292 years: give a smaller width or count")
+    view = _common.view_option(options)
+    bins = [_common.counts_of(summary, view).fixed_bins(start_ns, width_ns, count) for summary in analysis.summaries]
+    with _common.new_file(path) as file:
+        file.write(",".join(["from_ns", "to_ns", *(f"thread{s.series.thread}" for s in analysis.summaries)]) + "\n")
+        file.writelines(_rows(bins))
+    return f"{path}: {count} bins of {units.format_duration(width_ns)}, {view} view{_common.summary_note(analysis)}"
+
+
+def _rows(bins: list[FixedBins]) -> Iterator[str]:
+    start, width, count = bins[0].start, bins[0].width, bins[0].counts.size
+    yield _row("", start, [part.below for part in bins])
+    columns = zip(*(part.counts.tolist() for part in bins), strict=True)
+    for number, counts in enumerate(columns):
+        yield _row(start + number * width, start + (number + 1) * width, list(counts))
+    yield _row(start + count * width, "", [part.above for part in bins])
+
+
+def _row(low: int | str, high: int | str, counts: list[int]) -> str:
+    return ",".join(map(str, (low, high, *counts))) + "\n"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HdrHistogram's interval log (V2, compressed), a tagged histogram for each thread, for HdrHistogram's many readers.
+
+Bytes as in HdrHistogram's own AbstractHistogram.encodeIntoByteBuffer and HistogramLogWriter, log format 1.3.
+"""
+
+import base64
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.analysis.counts import Counts
+from rtproof.analysis.model import Analysis, Summary
+from rtproof.exporters import _common
+from rtproof.record import Int64Array, wire
+
+SUFFIX = ".hlog"
+OPTIONS = {"digits": "decimal digits kept of each value, 1 to 5 (default 3)", "view": _common.VIEW_HELP}
+
+COOKIE = 0x1C849303 | 0x10
+COMPRESSED_COOKIE = 0x1C849304 | 0x10
+HEADER = struct.Struct(">iiiiqqd")
+HEADING = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
+
+
+def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
+    """Write one interval per thread, which covers the run. Values are nanoseconds, the column Interval_Max is milliseconds."""
+    digits = _common.whole_number(options, "digits", 3, most=5)
+    view = _common.view_option(options)
+    start_s = analysis.record.begin.origin_realtime_ns / 1e9
+    with _common.new_file(path) as file:
+        file.write(f"#[Histogram log format version 1.3]\n#[StartTime: {start_s:.3f} (seconds since epoch)]\n")
+        file.write(f"#[BaseTime: {start_s:.3f} (seconds since epoch)]\n{HEADING}\n")
+        for summary in analysis.summaries:
+            file.write(_line(summary, view, digits))
+    negative = sum(int(_clamped(_common.counts_of(summary, view)).sum()) for summary in analysis.summaries)
+    clamp = f"; {negative} values below 0 stand at 0, because the format has no negative values" if negative else ""
+    return f"{path}: {len(analysis.summaries)} histograms, {view} view, {digits} digits{clamp}{_common.summary_note(analysis)}"
+
+
+def _clamped(counts: Counts) -> Int64Array:
+    return counts.n[_middle(counts) < 0]
+
+
+def _middle(counts: Counts) -> Int64Array:
+    return counts.lo + (counts.hi - counts.lo) // 2
+
+
+def _line(summary: Summary, view: str, digits: int) -> str:
+    counts = _common.counts_of(summary, view)
+    values = np.maximum(_middle(counts), 0)
+    largest_ms = int(values.max(initial=0)) / 1e6
+    text = base64.b64encode(encode(values, counts.n, digits)).decode()
+    return f"Tag=thread{summary.series.thread},0.000,{summary.span_ns / 1e9:.3f},{largest_ms:.3f},{text}\n"
+
+
+def encode(values: Int64Array, counts: Int64Array, digits: int) -> bytes:
+    """A compressed V2 histogram of values >= 0 with their counts."""
+    half_bits = _half_bits(digits)
+    slots = np.zeros(int(_slot(values, half_bits).max(initial=0)) + 1, np.int64)
+    np.add.at(slots, _slot(values, half_bits), counts)
+    payload = wire.leb128_encode(_zigzag(_run_lengths(slots)))
+    largest = max(int(values.max(initial=0)), 2 << half_bits)
+    plain = HEADER.pack(COOKIE, len(payload), 0, digits, 1, largest, 1.0) + payload
+    compressed = zlib.compress(plain)
+    return struct.pack(">ii", COMPRESSED_COOKIE, len(compressed)) + compressed
+
+
+def _half_bits(digits: int) -> int:
+    """Half of a bucket's slots as a power of two: all of them resolve 2 * 10^digits in single units."""
+    return int(2 * 10**digits - 1).bit_length() - 1
+
+
+def _slot(values: Int64Array, half_bits: int) -> Int64Array:
+    """Index in the flat array of counts: each power of two above the first bucket has 2^half_bits slots."""
+    bucket = np.maximum(_bit_length(values) - (half_bits + 1), 0)
+    return (bucket << half_bits) + (values >> bucket)
+
+
+def _bit_length(values: Int64Array) -> Int64Array:
+    """As int.bit_length, for values >= 0. In two halves, because a double does not hold 63 bits."""
+    high, low = values >> 31, values & 0x7FFFFFFF
+    bits = np.where(high > 0, np.frexp(high)[1] + 31, np.frexp(low)[1])
+    return np.asarray(bits, np.int64)
+
+
+def _run_lengths(slots: Int64Array) -> Int64Array:
+    """The counts, with each run of empty slots replaced by its negative length."""
+    used = np.flatnonzero(slots)
+    gaps = np.diff(used, prepend=-1) - 1
+    pairs = np.stack((-gaps, slots[used]), axis=1)
+    return np.asarray(pairs[np.stack((gaps > 0, np.ones(used.size, bool)), axis=1)])
+
+
+def _zigzag(numbers: Int64Array) -> NDArray[np.uint64]:
+    return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
