@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put the agent for this machine into the wheel, if something here can build it; otherwise it is built on first use."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Builds with the package's own code, whose cache makes a second install cheap."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """A wheel for everyday use carries the agent; an editable one takes it from the checkout."""
+        if version == "editable":
+            return
+        sys.path.insert(0, str(Path(self.root, "src")))
+        from rtproof.agents.architectures import host
+        from rtproof.agents.build import NAME, build_agent
+        from rtproof.errors import UserError
+
+        try:
+            build_data["force_include"][str(build_agent())] = f"rtproof/_agents/{host().name}/{NAME}"
+        except UserError as error:
+            self.app.display_warning(f"this wheel has no agent in it, it will be built on first use: {error}")
+        finally:
+            sys.path.pop(0)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processors the agent is built for, as data. A new one is a line here."""
+
+import platform
+from dataclasses import dataclass
+
+from rtproof.errors import UserError
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One build of the agent.
+
+    ``zig``: target and CPU for ``zig cc``. ``machines``: what ``uname -m`` says on targets that this build runs on.
+    ``qemu``: name of the user-mode emulator and its options that come closest to the oldest such processor.
+    """
+
+    name: str
+    zig: tuple[str, ...]
+    machines: tuple[str, ...]
+    qemu: tuple[str, ...]
+
+
+ARCHITECTURES = (
+    Architecture("x86_64", ("-target", "x86_64-linux-musl", "-mcpu=baseline"), ("x86_64",), ("qemu-x86_64",)),
+    Architecture("aarch64", ("-target", "aarch64-linux-musl", "-mcpu=baseline"), ("aarch64", "arm64"), ("qemu-aarch64",)),
+    # Soft float on all three ARM builds: a static program need not match the target's other programs, and many of these
+    # processors have no floating-point unit or only half of one.
+    Architecture(
+        "armv7",
+        ("-target", "arm-linux-musleabi", "-mcpu=generic+v7a"),
+        ("armv7l", "armv8l"),
+        ("qemu-arm", "-cpu", "cortex-a8"),
+    ),
+    Architecture(
+        "arm926",
+        ("-target", "arm-linux-musleabi", "-mcpu=arm926ej_s"),
+        ("armv5tel", "armv5tejl", "armv5tl", "armv6l"),
+        ("qemu-arm", "-cpu", "arm926"),
+    ),
+    # Apart from arm926, because that build has v5 instructions, which are illegal here. ti925t is QEMU's one v4T processor.
+    Architecture(
+        "arm920t",
+        ("-target", "arm-linux-musleabi", "-mcpu=arm920t"),
+        ("armv4tl",),
+        ("qemu-arm", "-cpu", "ti925t"),
+    ),
+    Architecture("riscv64", ("-target", "riscv64-linux-musl", "-mcpu=baseline"), ("riscv64",), ("qemu-riscv64",)),
+    Architecture("ppc64le", ("-target", "powerpc64le-linux-musl", "-mcpu=baseline"), ("ppc64le",), ("qemu-ppc64le",)),
+    Architecture(
+        "i386",
+        ("-target", "x86-linux-musl", "-mcpu=pentium"),
+        ("i386", "i486", "i586", "i686"),
+        ("qemu-i386", "-cpu", "pentium"),
+    ),
+    # Soft float: the e500 of many boards has no classic floating-point unit.
+    Architecture("ppc", ("-target", "powerpc-linux-musleabi", "-mcpu=ppc"), ("ppc",), ("qemu-ppc",)),
+)
+
+
+def architecture(name: str) -> Architecture:
+    """The architecture of that name; UserError with the list of names otherwise."""
+    for candidate in ARCHITECTURES:
+        if candidate.name == name:
+            return candidate
+    raise UserError(f"there is no architecture {name!r}; there are: {', '.join(a.name for a in ARCHITECTURES)}")
+
+
+def for_machine(machine: str) -> Architecture:
+    """The architecture for what ``uname -m`` says on a target; UserError if the agent is not built for it."""
+    for candidate in ARCHITECTURES:
+        if machine in candidate.machines:
+            return candidate
+    raise UserError(f"there is no agent for a machine that calls itself {machine!r}")
+
+
+def host() -> Architecture:
+    """The architecture of this machine."""
+    return for_machine(platform.machine())

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the agent for a target is."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import rtproof
+from rtproof.agents.architectures import architecture, host
+from rtproof.agents.build import NAME, build_agent
+from rtproof.errors import UserError
+
+
+def packaged(arch: str) -> Path:
+    """Where an installed package has the agent for an architecture, if it has it."""
+    return Path(rtproof.__file__).parent / "_agents" / arch / NAME
+
+
+def find_agent(arch: str = "") -> Path:
+    """The agent for an architecture (default: this machine's): the packaged one, else the cached one, else built now."""
+    name = (architecture(arch) if arch else host()).name
+    path = packaged(name)
+    return path if path.exists() else build_agent(name)
+
+
+def agent_version(path: Path, emulator: Sequence[str] = ()) -> str:
+    """The version that the program file gives itself, such as ``0.1.0``; ``emulator`` runs a foreign one."""
+    try:
+        result = subprocess.run([*emulator, str(path), "--version"], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise UserError(f"cannot run {path} on this machine: {error.strerror}") from error
+    words = result.stdout.split()
+    if result.returncode != 0 or not words:
+        raise UserError(f"{path} does not say its version: {result.stderr.strip() or f'exit code {result.returncode}'}")
+    return words[-1]
