@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put the agent for this machine into the wheel, if something here can build it; otherwise it is built on first use."""
+"""Put the agent into the wheel: its sources, and the program for this machine if something here can build it."""
 
 import sys
 from pathlib import Path
@@ -15,6 +15,7 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
         """A wheel for everyday use carries the agent; an editable one takes it from the checkout."""
         if version == "editable":
             return
+        build_data["force_include"][str(Path(self.root, "agent"))] = "rtproof/_agent_source"
         sys.path.insert(0, str(Path(self.root, "src")))
         from rtproof.agents.architectures import host
         from rtproof.agents.build import NAME, build_agent
@@ -23,6 +24,6 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
         try:
             build_data["force_include"][str(build_agent())] = f"rtproof/_agents/{host().name}/{NAME}"
         except UserError as error:
-            self.app.display_warning(f"this wheel has no agent in it, it will be built on first use: {error}")
+            self.app.display_warning(f"the agent is not built yet, that is left to its first use: {error}")
         finally:
             sys.path.pop(0)

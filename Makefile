@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# make demo    measure this machine for 20 s and judge it
+# make test    every test; installs what they need (Debian packages as root, Python packages into .venv)
+# make lint    every analyser, Python and C
+# make bench   compare the cost and the numbers with other tools
+# PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
+JOBS ?= auto
+export PYTHON
+
+.PHONY: demo test test-agent lint bench clean
+
+demo:
+	@sh tools/demo.sh
+
+test: test-agent
+	@sh tools/venv.sh dev
+	.venv/bin/python -m pytest -q -n $(JOBS)
+
+# The third run is without address randomisation, which ThreadSanitizer of gcc 12 does not get along with on newer kernels.
+test-agent:
+	@sh tools/apt.sh gcc libc6-dev qemu-user-static chromium
+	$(MAKE) --silent -C agent check
+	$(MAKE) --silent -C agent check SANITIZE=address,undefined
+	$(MAKE) --silent -C agent check SANITIZE=thread RUN="setarch -R"
+
+lint:
+	@sh tools/apt.sh gcc libc6-dev cppcheck clang-14 clang-tidy-14 clang-tools-14
+	@sh tools/venv.sh dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/codespell
+	@sh tools/lint-agent.sh
+
+bench:
+	@sh tools/apt.sh gcc libc6-dev musl-tools rt-tests
+	@sh tools/venv.sh dev
+	.venv/bin/python bench/run.py
+
+clean:
+	rm -rf build dist .venv
