@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "config.h"
+
+#include "text.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SECOND NS_PER_SECOND
+
+enum { PERIOD_LEAST_NS = 10000, PRIORITY_DEFAULT = 80 };
+
+static const struct option long_options[] = {
+	{ "output", required_argument, NULL, 'o' },
+	{ "probe", required_argument, NULL, 'P' },
+	{ "method", required_argument, NULL, 'M' },
+	{ "period", required_argument, NULL, 'i' },
+	{ "duration", required_argument, NULL, 'D' },
+	{ "samples", required_argument, NULL, 'n' },
+	{ "warmup", required_argument, NULL, 'w' },
+	{ "cpus", required_argument, NULL, 'c' },
+	{ "threads", required_argument, NULL, 't' },
+	{ "policy", required_argument, NULL, 's' },
+	{ "priority", required_argument, NULL, 'p' },
+	{ "phase", required_argument, NULL, 'f' },
+	{ "dma-latency", required_argument, NULL, 'd' },
+	{ "no-lock-memory", no_argument, NULL, 'm' },
+	{ "record", required_argument, NULL, 'r' },
+	{ "checkpoint", required_argument, NULL, 'k' },
+	{ "load", required_argument, NULL, 'l' },
+	{ "allow-unprivileged", no_argument, NULL, 'u' },
+	{ "progress", required_argument, NULL, 'g' },
+	{ "stop-on-eof", no_argument, NULL, 'e' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct parser {
+	struct config *config;
+	const char *method;
+	char *why;
+	size_t room;
+};
+
+static int refuse(struct parser *parser, const char *format, const char *text)
+{
+	snprintf(parser->why, parser->room, format, text);
+	return -EINVAL;
+}
+
+static int duration(struct parser *parser, const char *name, const char *text, int64_t least_ns, int64_t *ns)
+{
+	if (!text_duration_ns(text, ns) && *ns >= least_ns)
+		return 0;
+	snprintf(parser->why, parser->room,
+		 "--%s takes a number with a unit (ns, us, ms, s, min, h, d) of at least %lld us, such as 1ms; not '%s'", name,
+		 (long long)(least_ns / 1000), text);
+	return -EINVAL;
+}
+
+static int number(struct parser *parser, const char *name, const char *text, int64_t least, int64_t most, int64_t *value)
+{
+	if (!text_number(text, least, most, value))
+		return 0;
+	snprintf(parser->why, parser->room, "--%s takes a whole number from %lld to %lld, not '%s'", name,
+		 (long long)least, (long long)most, text);
+	return -EINVAL;
+}
+
+static int parse_policy(struct parser *parser, const char *text)
+{
+	static const enum policy policies[] = { POLICY_FIFO, POLICY_RR, POLICY_OTHER, POLICY_DEADLINE };
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
+		if (strcmp(policy_name(policies[i]), text))
+			continue;
+		parser->config->policy = policies[i];
+		return 0;
+	}
+	return refuse(parser, "--policy takes fifo, rr, other or deadline, not '%s'", text);
+}
+
+static int parse_probe(struct parser *parser, const char *text)
+{
+	parser->config->probe = probe_find(text);
+	return parser->config->probe ? 0 : refuse(parser, "there is no probe '%s'; see rtproof-agent list", text);
+}
+
+static int parse_record(struct parser *parser, const char *text)
+{
+	parser->config->keep_samples = !strcmp(text, "samples");
+	if (parser->config->keep_samples || !strcmp(text, "summary"))
+		return 0;
+	return refuse(parser, "--record takes samples or summary, not '%s'", text);
+}
+
+static int parse_load(struct parser *parser, const char *text)
+{
+	struct config *config = parser->config;
+	struct running_load *load = &config->loads[config->n_loads];
+
+	if (config->n_loads == CONFIG_LOADS)
+		return refuse(parser, "there are too many loads at '%s'; eight is the most", text);
+	config->n_loads++;
+	return load_parse(text, &load->load, &load->order, parser->why, parser->room);
+}
+
+static int parse_cpus(struct parser *parser, const char *text)
+{
+	parser->config->cpus_given = true;
+	return cpus_parse(text, &parser->config->cpus) ? refuse(parser, "--cpus takes a list such as 0-3,5; not '%s'", text) :
+							 0;
+}
+
+static int parse_option(struct parser *parser, int option, const char *text)
+{
+	struct config *config = parser->config;
+	int64_t value = 0;
+	int err = 0;
+
+	switch (option) {
+	case 'o':
+		config->output = text;
+		return 0;
+	case 'P':
+		return parse_probe(parser, text);
+	case 'M':
+		parser->method = text;
+		return 0;
+	case 'i':
+		return duration(parser, "period", text, PERIOD_LEAST_NS, &config->period_ns);
+	case 'D':
+		return duration(parser, "duration", text, 1000, &config->duration_ns);
+	case 'n':
+		return number(parser, "samples", text, 1, INT64_MAX / 2, &config->samples);
+	case 'w':
+		return duration(parser, "warmup", text, 0, &config->warmup_ns);
+	case 'c':
+		return parse_cpus(parser, text);
+	case 't':
+		err = number(parser, "threads", text, 1, CONFIG_THREADS_MOST, &value);
+		config->threads = (int)value;
+		return err;
+	case 's':
+		return parse_policy(parser, text);
+	case 'p':
+		err = number(parser, "priority", text, 1, 99, &value);
+		config->priority = (int)value;
+		return err;
+	case 'f':
+		config->phase_ns = -1;
+		return strcmp(text, "even") ? duration(parser, "phase", text, 0, &config->phase_ns) : 0;
+	case 'd':
+		config->dma_latency_us = -1;
+		return strcmp(text, "off") ? number(parser, "dma-latency", text, 0, 1000000, &config->dma_latency_us) : 0;
+	case 'm':
+		config->lock_memory = false;
+		return 0;
+	case 'r':
+		return parse_record(parser, text);
+	case 'k':
+		return duration(parser, "checkpoint", text, SECOND / 10, &config->checkpoint_ns);
+	case 'l':
+		return parse_load(parser, text);
+	case 'u':
+		config->allow_unprivileged = true;
+		return 0;
+	case 'g':
+		return duration(parser, "progress", text, SECOND / 10, &config->progress_ns);
+	case 'e':
+		config->stop_on_eof = true;
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int choose_method(struct parser *parser)
+{
+	struct config *config = parser->config;
+	const char *reason;
+
+	config->method = parser->method ? probe_method(config->probe, parser->method) : config->probe->methods[0];
+	if (!config->method)
+		return refuse(parser, "the probe has no method '%s'; see rtproof-agent list", parser->method);
+	reason = method_unsupported(config->method);
+	if (reason)
+		return refuse(parser, "the method can't run here: %s", reason);
+	if (config->method->single && config->threads == 0)
+		config->threads = 1;
+	if (config->method->single && config->threads > 1)
+		return refuse(parser, "method %s can serve one thread only; say --threads 1", config->method->name);
+	if (!strcmp(config->method->name, "setitimer") && config->period_ns % 1000)
+		return refuse(parser, "method %s counts in microseconds; give such a period", config->method->name);
+	return 0;
+}
+
+static int choose_cpus(struct parser *parser)
+{
+	struct config *config = parser->config;
+	struct cpus allowed;
+	char text[24];
+	int err = cpus_get_affinity(0, &allowed);
+
+	if (err)
+		return refuse(parser, "the kernel does not tell which CPUs may be used: %s", strerror(-err));
+	if (!config->cpus_given)
+		config->cpus = allowed;
+	for (int cpu = 0; cpu < CPUS_MOST; cpu++) {
+		if (!cpus_has(&config->cpus, cpu) || cpus_has(&allowed, cpu))
+			continue;
+		snprintf(text, sizeof(text), "%d", cpu);
+		return refuse(parser,
+			      cpu < sysconf(_SC_NPROCESSORS_CONF) ? "CPU %s is off line, or this process may not use it" :
+								    "there is no CPU %s on this machine",
+			      text);
+	}
+	if (!config->threads)
+		config->threads = cpus_count(&config->cpus);
+	if (config->policy == POLICY_DEADLINE && config->cpus_given)
+		return refuse(parser, "policy %s can't be bound to CPUs; leave --cpus out", "deadline");
+	for (int i = 0; i < config->n_loads; i++)
+		config->loads[i].order.cpus = cpus_count(&allowed);
+	return 0;
+}
+
+static int check_together(struct parser *parser)
+{
+	struct config *config = parser->config;
+
+	if (!config->output)
+		return refuse(parser, "%s", "where shall the record go? say -o FILE, or -o - for standard output");
+	if (!config->duration_ns == !config->samples)
+		return refuse(parser, "%s", "say how long to measure, with one of --duration and --samples");
+	if (config->duration_ns && config->duration_ns < config->period_ns)
+		return refuse(parser, "%s", "the duration is shorter than a period");
+	if (config->policy == POLICY_DEADLINE && config->period_ns < 100000)
+		return refuse(parser, "%s", "policy deadline needs a period of at least 100 us");
+	if (config->priority && config->policy != POLICY_FIFO && config->policy != POLICY_RR)
+		return refuse(parser, "policy %s has no priority; leave --priority out", policy_name(config->policy));
+	if (!config->priority && (config->policy == POLICY_FIFO || config->policy == POLICY_RR))
+		config->priority = PRIORITY_DEFAULT;
+	config->asked_policy = config->policy;
+	config->asked_priority = config->priority;
+	return 0;
+}
+
+static void keep_arguments(struct config *config, int argc, char **argv)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < argc && used < sizeof(config->arguments); i++)
+		used += (size_t)snprintf(config->arguments + used, sizeof(config->arguments) - used, "%s%s", i ? " " : "",
+					 argv[i]);
+}
+
+uint64_t config_count(const struct config *config)
+{
+	if (config->samples)
+		return (uint64_t)config->samples;
+	/* Off the grid the number is not known before; the time ends it. */
+	return config->method->on_grid ? (uint64_t)(config->duration_ns / config->period_ns) : UINT64_MAX;
+}
+
+int parse_config(int argc, char **argv, struct config *config, char *why, size_t room)
+{
+	struct parser parser = { config, NULL, why, room };
+	int option, err = 0;
+
+	memset(config, 0, sizeof(*config));
+	config->probe = probes[0];
+	config->period_ns = SECOND / 1000;
+	config->warmup_ns = SECOND;
+	config->policy = POLICY_FIFO;
+	config->phase_ns = -1;
+	config->lock_memory = config->keep_samples = true;
+	config->checkpoint_ns = 10 * SECOND;
+	keep_arguments(config, argc, argv);
+
+	opterr = 0;
+	while (!err && (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1) {
+		if (option == ':')
+			err = refuse(&parser, "option '%s' needs a value", argv[optind - 1]);
+		else if (option == '?')
+			err = refuse(&parser, "unknown option '%s'; see rtproof-agent help", argv[optind - 1]);
+		else
+			err = parse_option(&parser, option, optarg);
+	}
+	if (!err && optind < argc)
+		err = refuse(&parser, "what is '%s'? Every argument of run is an option", argv[optind]);
+	if (!err)
+		err = check_together(&parser);
+	if (!err)
+		err = choose_cpus(&parser);
+	return err ? err : choose_method(&parser);
+}

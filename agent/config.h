@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was asked: the options of "rtproof-agent run", all in one place. */
+#ifndef RTPROOF_CONFIG_H
+#define RTPROOF_CONFIG_H
+
+#include "cpus.h"
+#include "load.h"
+#include "probe.h"
+#include "worker.h"
+
+enum { CONFIG_LOADS = 8, CONFIG_THREADS_MOST = 4096 };
+
+struct config {
+	const char *output; /* "-": standard output */
+	const struct probe *probe;
+	const struct method *method;
+	int64_t period_ns;
+	int64_t duration_ns; /* 0: by samples */
+	int64_t samples;     /* due times of each thread; 0: by duration */
+	int64_t warmup_ns;
+	struct cpus cpus; /* the CPUs to measure */
+	bool cpus_given;
+	int threads;
+	enum policy policy, asked_policy; /* they differ when the privilege is missing and that is allowed */
+	int priority, asked_priority;
+	int64_t phase_ns;       /* between the due times of neighbours; -1: spread evenly over a period */
+	int64_t dma_latency_us; /* -1: leave /dev/cpu_dma_latency alone */
+	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;
+	int64_t checkpoint_ns, progress_ns;
+	struct running_load loads[CONFIG_LOADS];
+	int n_loads;
+	char arguments[2048]; /* as given */
+};
+
+/* 0, or -EINVAL with the reason as a sentence in why. Looks at the machine: CPUs, and what its kernel can do. */
+int parse_config(int argc, char **argv, struct config *config, char *why, size_t room);
+
+/* Due times that one thread shall measure, whichever way it was asked. */
+uint64_t config_count(const struct config *config);
+
+#endif

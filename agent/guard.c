@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "guard.h"
+
+#include "clock.h"
+#include "run.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+
+enum { LOOK_NS = 500000000, PRIORITY_MOST = 99 };
+
+/* A signal handler has no other way to find the threads. */
+static struct run *guarded;
+
+struct budget {
+	clockid_t clock;
+	int64_t used_ns;
+};
+
+static void demote(const struct worker *worker)
+{
+	sys_set_policy(worker->tid, POLICY_OTHER, 0);
+}
+
+/* RLIMIT_RTTIME: a thread ran that long without sleeping. Only what is safe in a signal handler. */
+static void over_limit(int signal)
+{
+	int saved = errno;
+
+	(void)signal;
+	for (int i = 0; guarded && i < guarded->config->threads; i++)
+		demote(&guarded->workers[i]);
+	errno = saved;
+}
+
+static int64_t cpu_time_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	return clock_gettime(clock, &t) < 0 ? 0 : (int64_t)t.tv_sec * NS_PER_SECOND + t.tv_nsec;
+}
+
+static void check(struct run *run, struct budget *budgets, int64_t passed_ns)
+{
+	for (int i = 0; i < run->config->threads; i++) {
+		struct worker *worker = &run->workers[i];
+
+		if (__atomic_load_n(&worker->done, __ATOMIC_ACQUIRE))
+			continue;
+		int64_t used_ns = cpu_time_ns(budgets[i].clock), spent_ns = used_ns - budgets[i].used_ns;
+
+		budgets[i].used_ns = used_ns;
+		if (spent_ns <= passed_ns / 2)
+			continue;
+		demote(worker);
+		run_note(run, i, "budget", "used %lld ms of CPU time in %lld ms; its real-time policy was taken away",
+			 (long long)(spent_ns / 1000000), (long long)(passed_ns / 1000000));
+		run_ask_to_stop(run, END_GUARD, "a measuring thread used more than half a CPU");
+	}
+}
+
+/* Looks between due times: half a period away from the first thread's. */
+static int64_t next_look_ns(const struct run *run, int64_t now_ns)
+{
+	int64_t next_ns = now_ns + LOOK_NS, period_ns = run->config->period_ns;
+
+	return next_ns - (next_ns - run->origin_ns) % period_ns + period_ns / 2;
+}
+
+static void *guard_main(void *argument)
+{
+	struct run *run = argument;
+	struct budget *budgets = calloc((size_t)run->config->threads, sizeof(*budgets));
+	int64_t checked_ns = clock_now_ns();
+
+	for (int i = 0; budgets && i < run->config->threads; i++)
+		if (pthread_getcpuclockid(run->workers[i].thread, &budgets[i].clock))
+			budgets[i].clock = CLOCK_PROCESS_CPUTIME_ID;
+	while (budgets && !__atomic_load_n(&run->guard_stop, __ATOMIC_ACQUIRE)) {
+		sys_sleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next_look_ns(run, clock_now_ns()));
+		int64_t now_ns = clock_now_ns();
+
+		if (now_ns - checked_ns < NS_PER_SECOND)
+			continue;
+		check(run, budgets, now_ns - checked_ns);
+		checked_ns = now_ns;
+	}
+	free(budgets);
+	return NULL;
+}
+
+/* The pthread call: musl answers ENOSYS to sched_setscheduler() only. */
+static int set_priority(struct run *run)
+{
+	struct sched_param parameter = { .sched_priority = run->guard_priority };
+
+	return -pthread_setschedparam(run->guard, SCHED_FIFO, &parameter);
+}
+
+int guard_start(struct run *run)
+{
+	const struct rlimit limit = { 500000, 2000000 }; /* microseconds: a warning signal, then SIGKILL */
+	struct sigaction action = { .sa_handler = over_limit, .sa_flags = SA_RESTART };
+	struct config *config = run->config;
+
+	if (config->policy == POLICY_OTHER)
+		return 0;
+	guarded = run;
+	sigaction(SIGXCPU, &action, NULL);
+#ifdef RLIMIT_RTTIME
+	setrlimit(RLIMIT_RTTIME, &limit);
+#endif
+	int err = -pthread_create(&run->guard, NULL, guard_main, run);
+
+	if (err)
+		return err;
+	run->guard_runs = true;
+
+	/* An RTPRIO limit may end at the measuring threads' own priority. */
+	run->guard_priority = config->priority < PRIORITY_MOST ? config->priority + 1 : PRIORITY_MOST;
+	err = set_priority(run);
+	if (err == -EPERM) {
+		run->guard_priority = config->priority;
+		err = set_priority(run);
+	}
+	return err;
+}
+
+void guard_stop(struct run *run)
+{
+	if (!run->guard_runs)
+		return;
+	__atomic_store_n(&run->guard_stop, 1, __ATOMIC_RELEASE);
+	pthread_join(run->guard, NULL);
+	guarded = NULL;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Keeps a real-time loop from locking up the machine: a thread above the measuring ones takes the policy away from any that
+ * uses more than half a CPU for a second; the kernel's limit on real-time CPU time is the second line.
+ */
+#ifndef RTPROOF_GUARD_H
+#define RTPROOF_GUARD_H
+
+struct run;
+
+/* 0 or -errno. Call before the measuring threads leave the gate. */
+int guard_start(struct run *run);
+void guard_stop(struct run *run);
+
+#endif

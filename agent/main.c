@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rtproof-agent: measures how late a Linux system reacts, on the system itself, and writes the record. */
+#include "sys.h"
+
+#include "clock.h"
+#include "run.h"
+#include "version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_REFUSED = 2 };
+
+static const char usage[] =
+	"usage: rtproof-agent run -o FILE --duration TIME [option ...]\n"
+	"       rtproof-agent list | version | help\n"
+	"\n"
+	"  -o, --output FILE       the record; must not exist; - for standard output\n"
+	"      --duration TIME     how long to measure: 20s, 5min, 12h, 2d\n"
+	"      --samples N         or: how many due times for each thread\n"
+	"      --period TIME       between due times (1ms)\n"
+	"      --warmup TIME       run this long first and throw it away (1s)\n"
+	"      --probe NAME        what to measure (timer)\n"
+	"      --method NAME       how; see list\n"
+	"      --cpus LIST         which CPUs, such as 0-3,5 (all that are allowed)\n"
+	"      --threads N         measuring threads (one for each CPU)\n"
+	"      --policy NAME       fifo, rr, other or deadline (fifo)\n"
+	"      --priority N        1 to 99 (80)\n"
+	"      --phase TIME        between the due times of neighbours (even: spread over a period)\n"
+	"      --dma-latency US    hold /dev/cpu_dma_latency at this (0); off: leave it alone\n"
+	"      --no-lock-memory    do without mlockall()\n"
+	"      --record WHAT       samples or summary (samples)\n"
+	"      --checkpoint TIME   flush to the medium this often (10s)\n"
+	"      --load NAME[:K=V,..]  a load to run meanwhile; may be given again; see list\n"
+	"      --allow-unprivileged  measure without the real-time policy if it is refused\n"
+	"      --progress TIME     a line for each thread on standard error, this often\n"
+	"      --stop-on-eof       end when standard input ends\n";
+
+static int list(void)
+{
+	for (const struct probe *const *probe = probes; *probe; probe++) {
+		printf("probe\t%s\t%s\n", (*probe)->name, (*probe)->help);
+		for (const struct method *const *method = (*probe)->methods; *method; method++) {
+			const char *reason = method_unsupported(*method);
+
+			printf("method\t%s\t%s\t%s%s%s\n", (*probe)->name, (*method)->name, (*method)->help,
+			       reason ? "; not here: " : "", reason ? reason : "");
+		}
+	}
+	for (const struct load *const *load = loads; *load; load++) {
+		printf("load\t%s\t%s\n", (*load)->name, (*load)->help);
+		for (const struct load_option *option = (*load)->options; option->name; option++)
+			printf("load_option\t%s\t%s\t%s\n", (*load)->name, option->name, option->help);
+	}
+	return EXIT_SUCCESS;
+}
+
+static int refuse(const char *why)
+{
+	fprintf(stderr, "rtproof-agent: %s\n", why);
+	return EXIT_REFUSED;
+}
+
+static int run(int argc, char **argv)
+{
+	static struct config config;
+	char why[512] = "";
+
+	if (parse_config(argc, argv, &config, why, sizeof(why)) || run_measure(&config, why, sizeof(why)))
+		return refuse(why);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	const char *command = argc > 1 ? argv[1] : "help";
+
+	sys_init();
+	clock_init();
+	if (!strcmp(command, "run"))
+		return run(argc - 1, argv + 1);
+	if (!strcmp(command, "list"))
+		return list();
+	if (!strcmp(command, "version"))
+		return printf("%s record %d.%d\n", AGENT_VERSION, RECORD_MAJOR, RECORD_MINOR) < 0;
+	if (!strcmp(command, "help") || !strcmp(command, "--help") || !strcmp(command, "-h"))
+		return fputs(usage, stdout) < 0;
+	return refuse("unknown command; see rtproof-agent help");
+}

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "run.h"
+
+#include "clock.h"
+#include "facts.h"
+#include "guard.h"
+#include "writer.h"
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+
+enum {
+	SETTLE_NS = 50000000,       /* between opening the gate and the first due time */
+	GRACE_NS = 2000000000,      /* for threads to end by themselves after the last due time */
+	RING_NS = 2000000000,       /* scaled by four: what a ring must hold while the writer waits for a slow medium */
+	RING_LEAST = 256,
+	RING_MOST = 65536,
+	CHECKPOINT_BYTES = 1500,    /* of one thread, seen to be 500 to 1,000 */
+	FIXED_BYTES = 512 * 1024,   /* facts and files of the system at both ends, and the reserve */
+};
+
+int64_t run_time_ns(const struct run *run)
+{
+	return clock_now_ns() - run->origin_ns;
+}
+
+static void wake_main(struct run *run)
+{
+	while (write(run->wake_fds[1], "", 1) < 0 && errno == EINTR)
+		;
+}
+
+void run_ask_to_stop(struct run *run, enum end_reason reason, const char *text)
+{
+	pthread_mutex_lock(&run->mutex);
+	bool first = !run->stop_asked;
+
+	if (first) {
+		run->stop_asked = true;
+		run->reason = reason;
+		snprintf(run->reason_text, sizeof(run->reason_text), "%s", text);
+	}
+	pthread_mutex_unlock(&run->mutex);
+	if (first)
+		wake_main(run);
+}
+
+void run_note(struct run *run, int thread, const char *kind, const char *format, ...)
+{
+	va_list arguments;
+
+	pthread_mutex_lock(&run->mutex);
+	if (run->n_events == EVENTS_MOST) {
+		run->events_dropped++;
+	} else {
+		struct event *event = &run->events[run->n_events++];
+
+		event->time_ns = clock_now_ns();
+		event->thread = thread;
+		snprintf(event->kind, sizeof(event->kind), "%s", kind);
+		va_start(arguments, format);
+		vsnprintf(event->text, sizeof(event->text), format, arguments);
+		va_end(arguments);
+	}
+	pthread_mutex_unlock(&run->mutex);
+}
+
+/* Whether the policy can be had at all, tried on the calling thread and taken back. */
+static int check_privilege(struct config *config, char *why, size_t room)
+{
+	if (config->policy != POLICY_FIFO && config->policy != POLICY_RR)
+		return 0;
+	int err = sys_set_policy(0, (int)config->policy, config->priority);
+
+	sys_set_policy(0, POLICY_OTHER, 0);
+	if (!err)
+		return 0;
+	if (config->allow_unprivileged) { /* the record says what was asked and what was had */
+		config->policy = POLICY_OTHER;
+		config->priority = 0;
+		return 0;
+	}
+	snprintf(why, room,
+		 "policy %s at priority %d was refused (%s): it needs root, CAP_SYS_NICE or an RTPRIO limit; "
+		 "--allow-unprivileged measures without it",
+		 policy_name(config->policy), config->priority, strerror(-err));
+	return err;
+}
+
+/* What the record will need at most, against what the file system has. */
+static int check_space(const struct config *config, char *why, size_t room)
+{
+	char copy[4096];
+	struct statvfs status;
+
+	snprintf(copy, sizeof(copy), "%s", config->output);
+	if (!strcmp(config->output, "-") || statvfs(dirname(copy), &status) < 0)
+		return 0; /* opening it will tell */
+	double seconds = config->samples ? (double)config->samples * (double)config->period_ns / 1e9 :
+					   (double)config->duration_ns / 1e9;
+	double samples = seconds * 1e9 / (double)config->period_ns;
+	double of_thread = (config->keep_samples ? 2.1 * samples : 0) +
+			   CHECKPOINT_BYTES * (1 + seconds * 1e9 / (double)config->checkpoint_ns);
+	double needed = FIXED_BYTES + of_thread * config->threads;
+	double there = (double)status.f_bavail * (double)status.f_frsize;
+
+	if (needed <= there)
+		return 0;
+	snprintf(why, room,
+		 "the record may grow to %.1f MB and there are %.1f MB free where '%s' shall be; measure for less time, "
+		 "with a longer period, or with --record summary",
+		 needed / 1e6, there / 1e6, config->output);
+	return -ENOSPC;
+}
+
+/* A file that is there already is found before loads and threads are started. */
+static int check_output(const struct config *config, char *why, size_t room)
+{
+	if (!strcmp(config->output, "-") || access(config->output, F_OK) < 0)
+		return 0;
+	snprintf(why, room, "'%s' is there already; a record is never written over", config->output);
+	return -EEXIST;
+}
+
+static int start_loads(struct config *config, char *why, size_t room)
+{
+	for (int i = 0; i < config->n_loads; i++) {
+		int err = load_start(&config->loads[i]);
+
+		if (!err)
+			continue;
+		snprintf(why, room, "load %s could not be started: %s", config->loads[i].load->name, strerror(-err));
+		return err;
+	}
+	return 0;
+}
+
+static void stop_loads(struct config *config)
+{
+	for (int i = 0; i < config->n_loads; i++)
+		load_stop(&config->loads[i]);
+}
+
+/* A load that has ended by itself spoils the run. */
+static void check_loads(struct run *run)
+{
+	for (int i = 0; i < run->config->n_loads; i++) {
+		struct running_load *load = &run->config->loads[i];
+		int status;
+
+		if (load->pid <= 0 || waitpid(load->pid, &status, WNOHANG) != load->pid)
+			continue;
+		kill(-load->pid, SIGKILL); /* what is left of its group */
+		load->pid = 0;
+		run_note(run, WHOLE_RUN, "load_died", "%s", load->load->name);
+		run_ask_to_stop(run, END_LOAD_DIED, "a load died");
+	}
+}
+
+static int64_t phase_ns(const struct config *config, int thread)
+{
+	if (config->phase_ns >= 0)
+		return config->phase_ns * thread;
+	return config->period_ns / config->threads * thread;
+}
+
+static uint32_t ring_capacity(const struct config *config)
+{
+	int64_t capacity = 4 * (int64_t)RING_NS / config->period_ns;
+
+	return (uint32_t)(capacity < RING_LEAST ? RING_LEAST : capacity > RING_MOST ? RING_MOST : capacity);
+}
+
+static int prepare_worker(struct run *run, int number)
+{
+	const struct config *config = run->config;
+	struct worker *worker = &run->workers[number];
+
+	worker->number = number;
+	worker->cpu = config->policy == POLICY_DEADLINE ?
+			      -1 :
+			      cpus_nth(&config->cpus, number % cpus_count(&config->cpus));
+	worker->policy = config->policy;
+	worker->priority = config->priority;
+	worker->probe = config->probe;
+	worker->method = config->method;
+	worker->period_ns = config->period_ns;
+	worker->phase_ns = phase_ns(config, number);
+	worker->warmup_ns = config->warmup_ns;
+	worker->count = config_count(config);
+	worker->duration_ns = config->duration_ns && !config->method->on_grid ? config->duration_ns : INT64_MAX;
+	worker->gate = &run->gate;
+	capture_open(&run->captures[number], (uint16_t)number, config->method->on_grid, config->keep_samples,
+		     config->period_ns, worker->phase_ns);
+	return ring_open(&worker->ring, ring_capacity(config));
+}
+
+/* Starts the threads and waits until each has its policy and its CPU, or has failed to get them. */
+static int start_workers(struct run *run, char *why, size_t room)
+{
+	int started = 0, err = 0;
+
+	for (; started < run->config->threads && !err; started += !err) {
+		err = prepare_worker(run, started);
+		if (!err)
+			err = worker_start(&run->workers[started]);
+	}
+	pthread_mutex_lock(&run->gate.mutex);
+	while (run->gate.ready < started)
+		pthread_cond_wait(&run->gate.changed, &run->gate.mutex);
+	pthread_mutex_unlock(&run->gate.mutex);
+	run->started = started;
+	if (err) {
+		snprintf(why, room, "thread %d could not be started: %s", started, strerror(-err));
+		return err;
+	}
+	for (int i = 0; i < started && !err; i++) {
+		err = run->workers[i].error;
+		if (err)
+			snprintf(why, room, "thread %d could not %s: %s", i, run->workers[i].failed_at, strerror(-err));
+	}
+	return err;
+}
+
+static void open_gate(struct run *run)
+{
+	run->origin_ns = clock_now_ns() + SETTLE_NS + run->config->warmup_ns;
+	pthread_mutex_lock(&run->gate.mutex);
+	run->gate.origin_ns = run->origin_ns;
+	pthread_cond_broadcast(&run->gate.changed);
+	pthread_mutex_unlock(&run->gate.mutex);
+}
+
+static bool all_done(const struct run *run)
+{
+	for (int i = 0; i < run->started; i++)
+		if (!__atomic_load_n(&run->workers[i].done, __ATOMIC_ACQUIRE))
+			return false;
+	return true;
+}
+
+static void stop_workers(struct run *run)
+{
+	for (int i = 0; i < run->started; i++)
+		worker_stop(&run->workers[i]);
+}
+
+/* When every due time has passed; INT64_MAX where only the count of samples ends the run. */
+static int64_t planned_end_ns(const struct run *run)
+{
+	const struct config *config = run->config;
+	double length_ns = config->samples ? (double)config->samples * (double)config->period_ns :
+					     (double)config->duration_ns;
+
+	if (length_ns > 9e18 || (config->samples && !config->method->on_grid))
+		return INT64_MAX;
+	return run->origin_ns + (int64_t)length_ns + 2 * config->period_ns;
+}
+
+static void take_signal(struct run *run, int fd)
+{
+	struct signalfd_siginfo info;
+
+	if (read(fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGCHLD)
+		check_loads(run);
+	else
+		run_ask_to_stop(run, END_INTERRUPTED, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+}
+
+static void take_input(struct run *run, struct pollfd *input)
+{
+	char ignored[256];
+	ssize_t n = read(input->fd, ignored, sizeof(ignored));
+
+	if (n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
+		return;
+	run_ask_to_stop(run, END_HOST_GONE, "standard input ended");
+	input->fd = -1;
+}
+
+/*
+ * The main thread's part of the run: signals, loads, the host, the time. A thread that does not come back after the
+ * last due time is given twice the grace, once before and once after it is asked to stop.
+ */
+static void supervise(struct run *run, int signal_fd)
+{
+	struct pollfd fds[] = {
+		{ .fd = run->wake_fds[0], .events = POLLIN },
+		{ .fd = signal_fd, .events = POLLIN },
+		{ .fd = run->config->stop_on_eof ? STDIN_FILENO : -1, .events = POLLIN },
+	};
+	int64_t give_up_ns = INT64_MAX, deadline_ns = planned_end_ns(run);
+	bool overdue = false;
+
+	while (!all_done(run) && clock_now_ns() < give_up_ns) {
+		char ignored[64];
+
+		poll(fds, 3, run->stop_asked ? 50 : 1000);
+		if (fds[0].revents && read(fds[0].fd, ignored, sizeof(ignored)) < 0)
+			continue;
+		if (fds[1].revents)
+			take_signal(run, signal_fd);
+		if (fds[2].revents)
+			take_input(run, &fds[2]);
+		if (clock_now_ns() > deadline_ns && overdue)
+			run_ask_to_stop(run, END_AS_ASKED, "some threads did not end by themselves");
+		if (clock_now_ns() > deadline_ns && !overdue) {
+			/* The grace counts from now, should the whole process have been stopped until now. */
+			overdue = true;
+			deadline_ns = clock_now_ns() + GRACE_NS;
+		}
+		if (run->stop_asked) {
+			stop_workers(run);
+			if (give_up_ns == INT64_MAX)
+				give_up_ns = clock_now_ns() + GRACE_NS + run->config->period_ns;
+		}
+	}
+}
+
+/* Joins the threads that have ended. What another did not answer is an event; the process ends without it. */
+static int collect_workers(struct run *run, char *why, size_t room)
+{
+	int err = 0;
+
+	for (int i = 0; i < run->started; i++) {
+		struct worker *worker = &run->workers[i];
+
+		if (!__atomic_load_n(&worker->done, __ATOMIC_ACQUIRE)) {
+			run_note(run, i, "stalled", "the thread did not run any more; since_ns=%lld",
+				 (long long)run->captures[i].due_ns);
+			continue;
+		}
+		pthread_join(worker->thread, NULL);
+		if (worker->error && !err) {
+			err = worker->error;
+			snprintf(why, room, "thread %d could not %s: %s", i, worker->failed_at, strerror(-err));
+			run_ask_to_stop(run, END_ERROR, why);
+		}
+	}
+	return err;
+}
+
+static int open_signals(sigset_t *before)
+{
+	sigset_t signals;
+	struct sigaction nothing = { .sa_handler = SIG_IGN };
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, before);
+	sigaction(SIGPIPE, &nothing, NULL);
+	sigaction(SIGXFSZ, &nothing, NULL);
+	return signalfd(-1, &signals, SFD_CLOEXEC);
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+/* Held open for the length of the run; the kernel takes the request back when it is closed, however that comes. */
+static int hold_dma_latency(int64_t latency_us)
+{
+	int32_t value = (int32_t)latency_us;
+	int fd = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, &value, sizeof(value)) != sizeof(value)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* Between the open record and its end. */
+static int measure(struct run *run, int signal_fd, char *why, size_t room)
+{
+	int locked = run->config->lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE) < 0 ? -errno : 0;
+	int err = guard_start(run);
+
+	if (err) {
+		snprintf(why, room, "the guard that protects the machine could not be started: %s", strerror(-err));
+		stop_workers(run);
+		open_gate(run);
+		supervise(run, signal_fd);
+		guard_stop(run);
+		return err;
+	}
+	open_gate(run);
+	facts_open(run);
+	facts_at_start(run);
+	fact_of_memory(run, locked);
+	err = writer_start(run);
+	if (err) {
+		snprintf(why, room, "the writer could not be started: %s", strerror(-err));
+		run_ask_to_stop(run, END_ERROR, why);
+	}
+	supervise(run, signal_fd);
+	guard_stop(run);
+	int failed = collect_workers(run, why, room);
+
+	if (!err)
+		writer_finish(run);
+	check_loads(run);
+	if (!run->record.no_space)
+		facts_at_end(run);
+	facts_finish(run);
+	facts_close(run);
+	return err ? err : failed;
+}
+
+static int report_record_error(struct run *run, int err, char *why, size_t room)
+{
+	if (run->record.no_space) {
+		snprintf(why, room, "no space was left for the record; the run ended early, what was written is whole");
+		return -ENOSPC;
+	}
+	if (err && err != -EPIPE)
+		snprintf(why, room, "the record could not be written: %s", strerror(-err));
+	return err == -EPIPE ? 0 : err;
+}
+
+static int open_and_measure(struct run *run, int signal_fd, char *why, size_t room)
+{
+	int err = start_workers(run, why, room);
+
+	if (!err) {
+		err = record_open(&run->record, run->config->output);
+		if (err)
+			snprintf(why, room, "'%s' can't be written: %s", run->config->output, strerror(-err));
+	}
+	if (err) {
+		stop_workers(run);
+		open_gate(run);
+		for (int i = 0; i < run->started; i++)
+			pthread_join(run->workers[i].thread, NULL);
+		return err;
+	}
+	err = measure(run, signal_fd, why, room);
+	int written = record_close(&run->record);
+
+	return err ? err : report_record_error(run, written, why, room);
+}
+
+static void close_run(struct run *run)
+{
+	for (int i = 0; i < run->started; i++) {
+		/* A thread that never came back still uses its ring. */
+		if (!__atomic_load_n(&run->workers[i].done, __ATOMIC_ACQUIRE))
+			return;
+		ring_close(&run->workers[i].ring);
+		capture_close(&run->captures[i]);
+	}
+	free(run->workers);
+	free(run->captures);
+}
+
+static int run_all(struct run *run, char *why, size_t room)
+{
+	struct config *config = run->config;
+	struct sigaction wake = { .sa_handler = ignore };
+	sigset_t before;
+	int signal_fd = open_signals(&before), err;
+
+	sigaction(WORKER_STOP_SIGNAL, &wake, NULL); /* without SA_RESTART: it ends a sleep */
+	run->workers = calloc((size_t)config->threads, sizeof(*run->workers));
+	run->captures = calloc((size_t)config->threads, sizeof(*run->captures));
+	if (signal_fd < 0 || pipe2(run->wake_fds, O_CLOEXEC | O_NONBLOCK) < 0 || !run->workers || !run->captures) {
+		snprintf(why, room, "the run can't be prepared: %s", strerror(errno));
+		return -errno;
+	}
+	run->gate.done_fd = run->wake_fds[1];
+	run->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;
+	err = start_loads(config, why, room);
+	if (!err)
+		err = open_and_measure(run, signal_fd, why, room);
+	stop_loads(config);
+	if (run->dma_latency_fd >= 0)
+		close(run->dma_latency_fd);
+	close(signal_fd);
+	close_run(run);
+	return err;
+}
+
+int run_measure(struct config *config, char *why, size_t room)
+{
+	struct run run = { .config = config };
+	int err = check_output(config, why, room);
+
+	pthread_mutex_init(&run.mutex, NULL);
+	pthread_mutex_init(&run.gate.mutex, NULL);
+	pthread_cond_init(&run.gate.changed, NULL);
+	if (!err)
+		err = check_privilege(config, why, room);
+	if (!err)
+		err = check_space(config, why, room);
+	return err ? err : run_all(&run, why, room);
+}

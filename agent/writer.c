@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "writer.h"
+
+#include "clock.h"
+#include "facts.h"
+#include "run.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { NICE = -10 };
+
+static void drain(struct run *run)
+{
+	struct ring_entry entry;
+
+	for (int i = 0; i < run->config->threads; i++)
+		while (ring_pop(&run->workers[i].ring, &entry))
+			capture_add(&run->captures[i], &run->record, &entry);
+}
+
+static void write_events(struct run *run)
+{
+	struct event events[EVENTS_MOST];
+
+	pthread_mutex_lock(&run->mutex);
+	int n = run->n_events, dropped = run->events_dropped;
+
+	memcpy(events, run->events, (size_t)n * sizeof(*events));
+	run->n_events = run->events_dropped = 0;
+	pthread_mutex_unlock(&run->mutex);
+	for (int i = 0; i < n; i++)
+		record_event(&run->record, events[i].time_ns - run->origin_ns, events[i].thread, events[i].kind, events[i].text);
+	if (dropped)
+		record_event(&run->record, run_time_ns(run), WHOLE_RUN, "dropped", "too many events at once; some are not here");
+}
+
+static void print_progress(const struct run *run)
+{
+	for (int i = 0; i < run->config->threads; i++) {
+		const struct capture *c = &run->captures[i];
+
+		fprintf(stderr,
+			"progress time_ns=%lld thread=%d cpu=%d obtained=%llu missed=%llu lost=%llu last_ns=%lld min_ns=%lld "
+			"mean_ns=%.0f max_ns=%lld\n",
+			(long long)run_time_ns(run), i, run->workers[i].cpu, (unsigned long long)c->obtained,
+			(unsigned long long)c->missed, (unsigned long long)c->lost, (long long)c->last, (long long)c->min,
+			c->obtained ? c->sum / (double)c->obtained : 0.0, (long long)c->max);
+	}
+}
+
+static void checkpoint(struct run *run)
+{
+	for (int i = 0; i < run->config->threads; i++)
+		capture_flush(&run->captures[i], &run->record);
+	record_flush(&run->record);
+}
+
+static void check_record(struct run *run)
+{
+	if (run->record.no_space)
+		run_ask_to_stop(run, END_NO_SPACE, "no space is left for the record");
+	else if (run->record.error == -EPIPE)
+		run_ask_to_stop(run, END_HOST_GONE, "nobody reads the record any more");
+	else if (run->record.error)
+		run_ask_to_stop(run, END_ERROR, strerror(-run->record.error));
+}
+
+/* Often enough that the rings are never more than an eighth full, but twice a second at the least and never in a hurry. */
+static int64_t pause_ns(const struct run *run)
+{
+	int64_t eighth_ns = run->config->period_ns * ((int64_t)run->workers[0].ring.mask + 1) / 8;
+
+	return eighth_ns > NS_PER_SECOND / 2 ? NS_PER_SECOND / 2 : eighth_ns < 20000000 ? 20000000 : eighth_ns;
+}
+
+/* True once every interval; late calls do not pile up. */
+static bool is_time(int64_t *next_ns, int64_t interval_ns, int64_t now_ns)
+{
+	if (!interval_ns || now_ns < *next_ns)
+		return false;
+	*next_ns += interval_ns;
+	if (*next_ns <= now_ns)
+		*next_ns = now_ns + interval_ns;
+	return true;
+}
+
+static void *writer_main(void *argument)
+{
+	struct run *run = argument;
+	const struct config *config = run->config;
+	int64_t tick_ns = run->origin_ns, checkpoint_ns = run->origin_ns + config->checkpoint_ns;
+	int64_t progress_ns = run->origin_ns + config->progress_ns;
+
+	while (!__atomic_load_n(&run->writer_stop, __ATOMIC_ACQUIRE)) {
+		sys_sleep(CLOCK_MONOTONIC, 0, pause_ns(run));
+		int64_t now_ns = clock_now_ns();
+
+		drain(run);
+		write_events(run);
+		if (is_time(&tick_ns, NS_PER_SECOND, now_ns))
+			facts_each_second(run);
+		if (is_time(&progress_ns, config->progress_ns, now_ns))
+			print_progress(run);
+		if (is_time(&checkpoint_ns, config->checkpoint_ns, now_ns))
+			checkpoint(run);
+		check_record(run);
+	}
+	drain(run);
+	facts_each_second(run);
+	write_events(run);
+	checkpoint(run);
+	return NULL;
+}
+
+/* Stays away from the measured CPUs if others are allowed, and gets its share among loads of normal priority. */
+static void choose_place(void)
+{
+	if (setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE) < 0)
+		return; /* without the privilege it has the usual share */
+}
+
+static void *writer_enter(void *argument)
+{
+	struct run *run = argument;
+	struct cpus others;
+
+	choose_place();
+	if (cpus_get_affinity(0, &others) == 0) {
+		for (int i = 0; i < run->config->threads; i++)
+			if (run->workers[i].cpu >= 0)
+				cpus_remove(&others, run->workers[i].cpu);
+		if (cpus_count(&others))
+			cpus_set_affinity(0, &others);
+	}
+	facts_of_writer(run);
+	return writer_main(argument);
+}
+
+int writer_start(struct run *run)
+{
+	return -pthread_create(&run->writer, NULL, writer_enter, run);
+}
+
+void writer_finish(struct run *run)
+{
+	__atomic_store_n(&run->writer_stop, 1, __ATOMIC_RELEASE);
+	pthread_join(run->writer, NULL);
+}
