@@ -142,12 +142,13 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Top:
-    """The K largest values of one series, largest first; ties: the earlier first."""
+    """The K largest values, largest first; ties: the earlier first. ``series``: id of each value's series, where there are several."""
 
     k: int
     index: Int64Array
     due_ns: Int64Array
     value: Int64Array
+    series: Int64Array | None = None
 
 
 @dataclass(frozen=True)
