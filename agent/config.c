@@ -293,6 +293,6 @@ int parse_config(int argc, char **argv, struct config *config, char *why, size_t
 	if (!err)
 		err = check_together(&parser);
 	if (!err)
-		err = choose_cpus(&parser);
-	return err ? err : choose_method(&parser);
+		err = choose_method(&parser);
+	return err ? err : choose_cpus(&parser);
 }

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "run.h"
+#include "threads.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -73,6 +74,8 @@ static void *guard_main(void *argument)
 {
 	struct run *run = argument;
 	struct budget *budgets = calloc((size_t)run->config->threads, sizeof(*budgets));
+
+	gate_pass(&run->gate);
 	int64_t checked_ns = clock_now_ns();
 
 	for (int i = 0; budgets && i < run->config->threads; i++)
@@ -112,7 +115,7 @@ int guard_start(struct run *run)
 #ifdef RLIMIT_RTTIME
 	setrlimit(RLIMIT_RTTIME, &limit);
 #endif
-	int err = -pthread_create(&run->guard, NULL, guard_main, run);
+	int err = thread_start(&run->guard, guard_main, run);
 
 	if (err)
 		return err;

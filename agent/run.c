@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "facts.h"
 #include "guard.h"
+#include "threads.h"
 #include "writer.h"
 
 #include <fcntl.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -216,10 +216,7 @@ static int start_workers(struct run *run, char *why, size_t room)
 		if (!err)
 			err = worker_start(&run->workers[started]);
 	}
-	pthread_mutex_lock(&run->gate.mutex);
-	while (run->gate.ready < started)
-		pthread_cond_wait(&run->gate.changed, &run->gate.mutex);
-	pthread_mutex_unlock(&run->gate.mutex);
+	gate_await(&run->gate, started);
 	run->started = started;
 	if (err) {
 		snprintf(why, room, "thread %d could not be started: %s", started, strerror(-err));
@@ -236,10 +233,7 @@ static int start_workers(struct run *run, char *why, size_t room)
 static void open_gate(struct run *run)
 {
 	run->origin_ns = clock_now_ns() + SETTLE_NS + run->config->warmup_ns;
-	pthread_mutex_lock(&run->gate.mutex);
-	run->gate.origin_ns = run->origin_ns;
-	pthread_cond_broadcast(&run->gate.changed);
-	pthread_mutex_unlock(&run->gate.mutex);
+	gate_open(&run->gate, run->origin_ns);
 }
 
 static bool all_done(const struct run *run)
@@ -353,9 +347,9 @@ static int collect_workers(struct run *run, char *why, size_t room)
 	return err;
 }
 
-static int open_signals(sigset_t *before)
+static int open_signals(void)
 {
-	sigset_t signals;
+	sigset_t signals, blocked;
 	struct sigaction nothing = { .sa_handler = SIG_IGN };
 
 	sigemptyset(&signals);
@@ -363,7 +357,10 @@ static int open_signals(sigset_t *before)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &signals, before);
+	/* setitimer()'s signal goes to any thread that has it unblocked; only the one that waits for it may get it. */
+	blocked = signals;
+	sigaddset(&blocked, SIGALRM);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	sigaction(SIGPIPE, &nothing, NULL);
 	sigaction(SIGXFSZ, &nothing, NULL);
 	return signalfd(-1, &signals, SFD_CLOEXEC);
@@ -394,7 +391,7 @@ static int hold_dma_latency(int64_t latency_us)
 /* Between the open record and its end. */
 static int measure(struct run *run, int signal_fd, char *why, size_t room)
 {
-	int locked = run->config->lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE) < 0 ? -errno : 0;
+	int locked = run->config->lock_memory ? lock_memory() : 0;
 	int err = guard_start(run);
 
 	if (err) {
@@ -478,8 +475,7 @@ static int run_all(struct run *run, char *why, size_t room)
 {
 	struct config *config = run->config;
 	struct sigaction wake = { .sa_handler = ignore };
-	sigset_t before;
-	int signal_fd = open_signals(&before), err;
+	int signal_fd = open_signals(), err;
 
 	sigaction(WORKER_STOP_SIGNAL, &wake, NULL); /* without SA_RESTART: it ends a sleep */
 	run->workers = calloc((size_t)config->threads, sizeof(*run->workers));
@@ -488,7 +484,7 @@ static int run_all(struct run *run, char *why, size_t room)
 		snprintf(why, room, "the run can't be prepared: %s", strerror(errno));
 		return -errno;
 	}
-	run->gate.done_fd = run->wake_fds[1];
+	gate_init(&run->gate, run->wake_fds[1]);
 	run->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;
 	err = start_loads(config, why, room);
 	if (!err)
@@ -507,8 +503,6 @@ int run_measure(struct config *config, char *why, size_t room)
 	int err = check_output(config, why, room);
 
 	pthread_mutex_init(&run.mutex, NULL);
-	pthread_mutex_init(&run.gate.mutex, NULL);
-	pthread_cond_init(&run.gate.changed, NULL);
 	if (!err)
 		err = check_privilege(config, why, room);
 	if (!err)

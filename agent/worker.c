@@ -4,6 +4,7 @@
 #include "worker.h"
 
 #include "clock.h"
+#include "threads.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #include <sys/resource.h>
 
 enum {
-	STACK_BYTES = 128 * 1024,
 	STACK_PREFAULT = 64 * 1024,
 	RESET_ON_FORK = 0x40000000,
 };
@@ -231,25 +231,13 @@ static int set_up(struct worker *worker)
 	return err;
 }
 
-static int64_t wait_at_gate(struct gate *gate)
-{
-	pthread_mutex_lock(&gate->mutex);
-	gate->ready++;
-	pthread_cond_broadcast(&gate->changed);
-	while (!gate->origin_ns)
-		pthread_cond_wait(&gate->changed, &gate->mutex);
-	int64_t origin_ns = gate->origin_ns;
-
-	pthread_mutex_unlock(&gate->mutex);
-	return origin_ns;
-}
-
 static void *worker_main(void *argument)
 {
 	struct worker *worker = argument;
 
 	worker->error = set_up(worker);
-	int64_t origin_ns = wait_at_gate(worker->gate);
+	gate_arrive(worker->gate);
+	int64_t origin_ns = gate_pass(worker->gate);
 
 	if (!worker->error && !stopping(worker))
 		worker->error = run_probe(worker, origin_ns);
@@ -261,20 +249,16 @@ static void *worker_main(void *argument)
 
 int worker_start(struct worker *worker)
 {
-	pthread_attr_t attributes;
 	sigset_t most, before;
 
 	/* Signals are the main thread's; only the one that ends a wait and the budget's may come here. */
 	sigfillset(&most);
 	sigdelset(&most, WORKER_STOP_SIGNAL);
 	sigdelset(&most, SIGXCPU);
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &most, &before);
-	int err = -pthread_create(&worker->thread, &attributes, worker_main, worker);
+	int err = thread_start(&worker->thread, worker_main, worker);
 
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
 	return err;
 }
 

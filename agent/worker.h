@@ -4,6 +4,7 @@
 #define RTPROOF_WORKER_H
 
 #include "cpus.h"
+#include "gate.h"
 #include "probe.h"
 #include "ring.h"
 
@@ -22,15 +23,6 @@ struct evidence {
 	int64_t timer_slack_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches, cpu_time_ns;
 	int64_t migrations; /* -1: the kernel does not tell */
 	struct cpus affinity;
-};
-
-/* Where threads wait for each other and for the origin of time. */
-struct gate {
-	pthread_mutex_t mutex;
-	pthread_cond_t changed;
-	int ready;         /* threads that are set up, or have failed to */
-	int64_t origin_ns; /* CLOCK_MONOTONIC of the origin; 0: not open yet */
-	int done_fd;       /* a byte is written here when a thread ends */
 };
 
 struct worker {

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "facts.h"
 #include "run.h"
+#include "threads.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -116,33 +117,32 @@ static void *writer_main(void *argument)
 	return NULL;
 }
 
-/* Stays away from the measured CPUs if others are allowed, and gets its share among loads of normal priority. */
-static void choose_place(void)
+/* Away from the measured CPUs, if others are allowed. */
+static void choose_cpus(const struct run *run)
 {
-	if (setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE) < 0)
-		return; /* without the privilege it has the usual share */
+	struct cpus others;
+
+	if (cpus_get_affinity(0, &others))
+		return;
+	for (int i = 0; i < run->config->threads; i++)
+		if (run->workers[i].cpu >= 0)
+			cpus_remove(&others, run->workers[i].cpu);
+	if (cpus_count(&others))
+		cpus_set_affinity(0, &others);
 }
 
 static void *writer_enter(void *argument)
 {
-	struct run *run = argument;
-	struct cpus others;
-
-	choose_place();
-	if (cpus_get_affinity(0, &others) == 0) {
-		for (int i = 0; i < run->config->threads; i++)
-			if (run->workers[i].cpu >= 0)
-				cpus_remove(&others, run->workers[i].cpu);
-		if (cpus_count(&others))
-			cpus_set_affinity(0, &others);
-	}
-	facts_of_writer(run);
+	/* More than its share among loads; without the privilege it has the usual one, and a fact says so. */
+	(void)setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE);
+	choose_cpus(argument);
+	facts_of_writer(argument);
 	return writer_main(argument);
 }
 
 int writer_start(struct run *run)
 {
-	return -pthread_create(&run->writer, NULL, writer_enter, run);
+	return thread_start(&run->writer, writer_enter, run);
 }
 
 void writer_finish(struct run *run)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "threads.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+enum { STACK_BYTES = 128 * 1024, TRIAL_BYTES = 1024 * 1024 };
+
+int thread_start(pthread_t *thread, void *(*entry)(void *), void *argument)
+{
+	pthread_attr_t attributes;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	int err = -pthread_create(thread, &attributes, entry, argument);
+
+	pthread_attr_destroy(&attributes);
+	return err;
+}
+
+/*
+ * With a limit, MCL_FUTURE would let this call succeed and make the next allocation fail. Everything that the measuring threads
+ * touch is there already, so locking that is enough.
+ */
+int lock_memory(void)
+{
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+		return mlockall(MCL_CURRENT) < 0 ? -errno : 0;
+	void *trial = mmap(NULL, TRIAL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (trial != MAP_FAILED)
+		return munmap(trial, TRIAL_BYTES) < 0 ? -errno : 0;
+	munlockall();
+	return mlockall(MCL_CURRENT) < 0 ? -errno : 0;
+}
