@@ -26,10 +26,10 @@ def find_agent(arch: str = "") -> Path:
 def agent_version(path: Path, emulator: Sequence[str] = ()) -> str:
     """The version that the program file gives itself, such as ``0.1.0``; ``emulator`` runs a foreign one."""
     try:
-        result = subprocess.run([*emulator, str(path), "--version"], capture_output=True, text=True, check=False)
+        result = subprocess.run([*emulator, str(path), "version"], capture_output=True, text=True, check=False)
     except OSError as error:
         raise UserError(f"cannot run {path} on this machine: {error.strerror}") from error
     words = result.stdout.split()
     if result.returncode != 0 or not words:
         raise UserError(f"{path} does not say its version: {result.stderr.strip() or f'exit code {result.returncode}'}")
-    return words[-1]
+    return words[0]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "rtproof"
+
+MAY_IMPORT = {
+    "errors": "",
+    "plugins": "errors",
+    "units": "errors",
+    "record": "errors",
+    "agents": "errors",
+    "targets": "errors plugins",
+    "analysis": "errors record",
+    "exporters": "errors plugins units record analysis",
+    "report": "errors plugins units record analysis",
+    "run": "errors plugins units record targets agents",
+    "cli": "everything",
+}
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The packages of rtproof that a module imports, anywhere in it."""
+    paths = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            paths |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: write the import with its full name, so that the layers can be seen"
+            paths |= {f"{node.module}.{alias.name}" for alias in node.names}
+    parts = [path.split(".") for path in paths]
+    return {part[1] for part in parts if part[0] == "rtproof" and len(part) > 1 and not part[1].startswith("__")}
+
+
+def trespasses(package: str, tree: ast.AST) -> list[str]:
+    """A sentence for each import that the table does not allow to a module of ``package``."""
+    assert package in MAY_IMPORT, f"{package} is new: give it a row in docs/layers.md and in {Path(__file__).name}"
+    allowed = MAY_IMPORT[package].split()
+    return [
+        f"{package} may not import {other} (docs/layers.md): move what is needed to a lower layer, or hand it in as an argument"
+        for other in sorted(imported(tree) - {package})
+        if "everything" not in allowed and other not in allowed
+    ]
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+MODULES = [path for path in SOURCE.rglob("*.py") if not package_of(path).startswith("__")]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_modules_import_only_what_their_layer_may(path: Path) -> None:
+    assert trespasses(package_of(path), ast.parse(path.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import rtproof.targets", "from rtproof import targets", "from rtproof.targets import local", "def f():\n  import rtproof.targets.local"],
+)
+def test_a_trespass_is_found(statement: str) -> None:
+    (sentence,) = trespasses("analysis", ast.parse(statement))
+    assert sentence.startswith("analysis may not import targets")
+
+
+def test_the_page_has_the_same_table() -> None:
+    rows = re.findall(r"^\| (\w+) \|(.*)\|$", (ROOT / "docs" / "layers.md").read_text(), re.MULTILINE)
+    assert {name: cells.strip().replace(",", "") for name, cells in rows} == MAY_IMPORT
