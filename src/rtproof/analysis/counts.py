@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often each value occurred: sorted bins [lo, hi] with counts; exact where lo == hi.
 
-Parts of a run are added with ``merge``. Bins that overlap become one bin, their union, so an exact value that lies inside
-another part's wide bin falls into that wide bin. The bins of a merger are therefore the connected groups of all bins that
-went in, which do not depend on the order or the grouping of the parts.
+Parts of a run are added with ``merge``. Bins that overlap become one bin, their union, so an exact value that lies
+inside another part's wide bin falls into that wide bin. The bins of a merger are therefore the connected groups of all
+bins that went in, which do not depend on the order or the grouping of the parts.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from rtproof.record import Int64Array
 class FixedBins:
     """Counts in bins [start + k * width, start + (k + 1) * width); nothing outside the scale is dropped.
 
-    straddling: how many of the counts came from a source bin that an edge cuts; each stands where the middle of its source bin lies.
+    straddling: how many of the counts came from a source bin that an edge cuts; they stand where its middle lies.
     """
 
     start: int
@@ -55,7 +55,7 @@ class Counts:
         return int(self.lo[at]), int(self.hi[at])
 
     def exceedances(self, limit: int) -> tuple[int, int]:
-        """How many values are larger than limit: at least and at most; the two are equal where no bin holds the limit."""
+        """How many values are larger than limit, at least and at most; equal unless a wide bin holds the limit."""
         return int(self.n[self.lo > limit].sum()), int(self.n[self.hi > limit].sum())
 
     def fixed_bins(self, start: int, width: int, count: int) -> FixedBins:
@@ -70,7 +70,7 @@ class Counts:
         return FixedBins(start, width, int(sums[0]), sums[1:-1], int(sums[-1]), straddling)
 
     def ccdf(self) -> tuple[Int64Array, NDArray[np.float64]]:
-        """Values (upper ends of the bins) and the share of all counts that is larger than each, exact for any bin width."""
+        """Values (upper ends of the bins) and the share of all counts larger than each, exact for any bin width."""
         larger = self.n[::-1].cumsum()[::-1] - self.n
         return self.hi, larger / max(self.total, 1)
 
@@ -78,7 +78,8 @@ class Counts:
 def _bin_number(values: Int64Array, start: int, width: int, count: int) -> Int64Array:
     """0 below the scale, 1 to count on it, count + 1 above; clipped first, because the difference could overflow."""
     end = start + width * count
-    return np.where(values < start, 0, np.where(values >= end, count + 1, (np.clip(values, start, end) - start) // width + 1))
+    on_scale = (np.clip(values, start, end) - start) // width + 1
+    return np.where(values < start, 0, np.where(values >= end, count + 1, on_scale))
 
 
 EMPTY = Counts(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
@@ -100,8 +101,8 @@ def from_dense(counts: Int64Array, first_value: int = 0) -> Counts:
 def merge(parts: Iterable[Counts]) -> Counts:
     """Add parts up, in any order; overlapping bins become one."""
     some = [part for part in parts if part.n.size]
-    if len(some) < 2:
-        return some[0] if some else EMPTY
+    if not some:
+        return EMPTY
     lo, hi, n = (np.concatenate(arrays) for arrays in zip(*((part.lo, part.hi, part.n) for part in some), strict=True))
     order = np.argsort(lo, kind="stable")
     lo, reach, n = lo[order], np.maximum.accumulate(hi[order]), n[order]

@@ -26,9 +26,12 @@ class Moments:
     @property
     def deviation(self) -> float | None:
         """Standard deviation with n - 1, from exact integers; None below two values."""
-        if self.count < 2:
+        if self.count <= 1:
             return None
         return math.sqrt((self.count * self.sum_squares - self.sum**2) / (self.count * (self.count - 1)))
+
+
+NO_MOMENTS = Moments()
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,15 @@ class Lag:
     catch_up_pairs: int = 0
 
 
+NO_LAG = Lag()
+
+
 @dataclass(frozen=True)
 class Quantile:
     """The value that a share p of all activations does not exceed, by nearest rank.
 
-    ``value``, ``low``, ``high`` are None where n does not carry them ("unknown"). [low, high] is the order-statistic interval
-    at ``confidence``; resolution is the width of the bin that value lies in (0: exact).
+    ``value``, ``low``, ``high`` are None where n does not carry them ("unknown"). [low, high] is the order-statistic
+    interval at ``confidence``; resolution is the width of the bin that value lies in (0: exact).
     """
 
     p: float
@@ -138,8 +144,9 @@ class Episode:
 class Verdict:
     """State and the figures behind it. Rates are per second of measured time; bounds are fixed-horizon and exact.
 
-    more_ns: how much longer a run would have to be, in all, with no further episode, to be PROVEN (0 if it is; None without
-    a requirement). sentences: the wording, line by line, VERDICT first (statistics page, section 4).
+    needed_ns: how long a run has to be, in all, to be PROVEN if there is no further episode; more_ns: how much of that
+    this run lacks (0 if nothing). Both are None without a requirement. sentences: label and text, line by line,
+    VERDICT first; an empty label carries on the one before.
     """
 
     state: State

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the user asked the agent for, as numbers."""
+
+from rtproof.record import WHOLE_RUN, Moment, Record
+
+
+def number(record: Record, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> int | None:
+    """A fact that is a whole number; None if the record has none, or the reason why it could not be had."""
+    text = record.fact(key, moment, thread)
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def asked_duration_ns(record: Record) -> int | None:
+    """How long the run was to be; None if it was to end after a number of samples, or at nothing."""
+    return number(record, "duration_ns") or None
+
+
+def asked_samples(record: Record) -> int | None:
+    """How many activations each thread was to have; None if the run was to end after a time."""
+    return number(record, "samples") or None

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a verdict rests on, gathered from a record and its summaries."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtproof.analysis.asked import asked_duration_ns
+from rtproof.analysis.episodes import episodes
+from rtproof.analysis.model import Doubt, Episode, Requirement, Summary
+from rtproof.analysis.phrases import wall_clock
+from rtproof.record import EndReason, Record
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The largest value that was measured: its thread and CPU (-1: bound to none), and when it was due."""
+
+    value_ns: int
+    thread: int
+    cpu: int
+    due_ns: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Figures of the whole run, all threads. Exceedances are None without a limit."""
+
+    episodes: tuple[Episode, ...]
+    measured_ns: int
+    asked_duration_ns: int | None
+    ended_as_asked: bool
+    doubts: tuple[Doubt, ...]
+    threads: int
+    obtained: int
+    missed: int
+    expected: int
+    worst: Worst | None
+    exceedances_observed: int | None
+    exceedances_schedule: int | None
+    kernel: str
+    loads: str
+
+
+def gather(
+    record: Record,
+    requirement: Requirement | None,
+    summaries: tuple[Summary, ...],
+    pooled: Summary,
+    doubts: tuple[Doubt, ...],
+) -> Evidence:
+    """Everything a verdict needs to know about a run."""
+    limit = requirement.limit_ns if requirement else None
+    observed, schedule = exceedances(pooled, limit) if limit is not None else (None, None)
+    return Evidence(
+        episodes=() if limit is None else episodes(summaries, record.events, limit, end_ns(record, pooled)),
+        measured_ns=pooled.span_ns,
+        asked_duration_ns=asked_duration_ns(record),
+        ended_as_asked=record.end is not None and record.end.reason is EndReason.AS_ASKED,
+        doubts=doubts,
+        threads=len(pooled.threads),
+        obtained=pooled.obtained,
+        missed=pooled.missed,
+        expected=pooled.expected,
+        worst=_worst(record, summaries, pooled),
+        exceedances_observed=observed,
+        exceedances_schedule=schedule,
+        kernel=record.begin.kernel_release,
+        loads=record.fact("loads") or "",
+    )
+
+
+def end_ns(record: Record, pooled: Summary) -> int:
+    """The last instant the record knows of."""
+    times = [record.end.time_ns] if record.end else []
+    times += [event.time_ns for event in record.events]
+    times += [int(counter.time_ns[-1]) for counter in record.counters if counter.time_ns.size]
+    return max([*times, pooled.span_ns])
+
+
+def exceedances(summary: Summary, limit_ns: int) -> tuple[int, int]:
+    """How many activations were later than the limit: of those that ran, and of the schedule.
+
+    Where a bin holds the limit, the K largest values tell how many of its activations were above it; if they do not
+    reach down to the limit, all of the bin count as exceedances.
+    """
+    observed, schedule = (c.exceedances(limit_ns)[1] for c in (summary.observed_counts, summary.schedule_counts))
+    top = summary.top.value
+    reaches = top.size and (top[-1] <= limit_ns or top.size == summary.observed.count)
+    ran = int(np.count_nonzero(top > limit_ns)) if reaches and not summary.exact else observed
+    return ran, schedule - observed + ran
+
+
+def _worst(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> Worst | None:
+    top = pooled.top
+    if not top.value.size or top.series is None:
+        return None
+    series = next(s.series for s in summaries if s.series.id == int(top.series[0]))
+    due = int(top.due_ns[0])
+    at = wall_clock(record.begin.origin_realtime_ns, due)
+    return Worst(int(top.value[0]), series.thread, series.cpu, due, at)

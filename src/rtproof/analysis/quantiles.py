@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantiles by nearest rank, with the interval that order statistics give without any model of the distribution.
+
+The interval needs exchangeable samples: each order of the values equally likely. Latencies come in bursts, so it is too
+narrow for the tail of a run with bursts, and for several threads pooled it speaks of their mixture as it was measured.
+It says how well this run's samples fix the value, not what another run would show.
+"""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from rtproof.analysis.counts import Counts
+from rtproof.analysis.model import Moments, Quantile, Summary
+from rtproof.analysis.moments import merge
+from rtproof.analysis.special import binomial_probability
+from rtproof.record import View
+
+DEFAULT = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+CONFIDENCE = 0.95
+
+
+def quantiles(
+    summary: Summary, view: View = View.OBSERVED, shares: tuple[float, ...] = DEFAULT, confidence: float = CONFIDENCE
+) -> tuple[Quantile, ...]:
+    """Quantiles of the activations that ran, or (view CHARGED) of the schedule, which adds the missed ones."""
+    observed = view is View.OBSERVED
+    counts = summary.observed_counts if observed else summary.schedule_counts
+    ends = summary.observed if observed else merge((summary.observed, summary.charged))
+    return tuple(quantile(counts, p, confidence, ends) for p in shares)
+
+
+def quantile(counts: Counts, p: float, confidence: float = CONFIDENCE, ends: Moments | None = None) -> Quantile:
+    """The value of rank ceil(n p), and the ranks between which the quantile lies with at least this confidence.
+
+    A bin stands for its upper end, which a share p certainly does not exceed; ``ends`` keeps it within what was
+    measured. The point is None where fewer than one value is expected above it (n (1 - p) < 1), an end where its rank is
+    not in 1 to n.
+    """
+    if not 0 < p < 1:
+        raise ValueError(f"a quantile lies between 0 and 1, not at {p}")
+    n = counts.total
+    share = Fraction(repr(p))
+    value, resolution = None, 0
+    if n * (1 - share) >= 1:
+        lo, hi = counts.value_at_rank(math.ceil(n * share))
+        value, resolution = _clip(hi, ends), hi - lo
+    low, high = interval_ranks(n, p, confidence)
+    return Quantile(
+        p,
+        n,
+        value,
+        None if low is None else counts.value_at_rank(low)[0],
+        None if high is None else _clip(counts.value_at_rank(high)[1], ends),
+        confidence,
+        resolution,
+    )
+
+
+def _clip(value: int, ends: Moments | None) -> int:
+    return min(value, ends.max) if ends and ends.count else value
+
+
+@lru_cache(maxsize=1024)
+def interval_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | None]:
+    """Ranks l, u with P(X_(l) <= quantile <= X_(u)) >= confidence, equal tails; None outside 1 to n."""
+    tail = (1 - confidence) / 2
+    low, high = _lower_rank(n, p, tail), n + 1 - _lower_rank(n, 1 - p, tail)
+    return (low if low >= 1 else None), (high if high <= n else None)
+
+
+def _lower_rank(n: int, p: float, tail: float) -> int:
+    """Largest l with P(Bin(n, p) <= l - 1) <= tail, summing probabilities from where they begin to matter.
+
+    Below the mean by t the tail is less than exp(-t^2 / (2 (variance + t / 3))) (Bernstein), here exp(-45).
+    """
+    mean, variance = n * p, n * p * (1 - p)
+    first = max(0, math.floor(mean - 15 - math.sqrt(225 + 90 * variance)))
+    k = np.arange(first, max(math.floor(mean), first) + 1, dtype=np.float64)
+    ratio = np.concatenate(([1.0], (n - k[:-1]) / (k[:-1] + 1) * (p / (1 - p))))
+    at_most = np.cumsum(np.cumprod(ratio)) * binomial_probability(first, n, p)
+    return first + int(np.searchsorted(at_most, tail, side="right"))

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One series from the record's own SUMMARY slices, for records without samples and for those with damaged ones."""
+
+from collections.abc import Iterable
+
+from rtproof.analysis import lag, moments
+from rtproof.analysis.counts import Counts, merge
+from rtproof.analysis.model import Lag, Moments
+from rtproof.analysis.part import Part, Reach, hull
+from rtproof.analysis.tally import Tallied
+from rtproof.record import Slice, View, bins
+
+
+def part_of(slices: Iterable[Slice]) -> Part:
+    """Numbers of the slices of one series, both views. Their seconds and top activations are chunks of their own."""
+    some = list(slices)
+    observed = [s for s in some if s.view is View.OBSERVED]
+    return Part(
+        _tallied(observed),
+        _tallied([s for s in some if s.view is View.CHARGED]),
+        sum(s.lost for s in observed),
+        lag.merge(Lag(s.pairs, s.sum_products, s.catch_up_pairs) for s in observed),
+        reach=hull(Reach(s.first_due_ns, s.last_due_ns) for s in some if s.count),
+    )
+
+
+def _tallied(slices: list[Slice]) -> Tallied:
+    return Tallied(
+        merge(_counts(s) for s in slices),
+        moments.merge(Moments(s.count, s.min, s.max, s.sum, s.sum_squares) for s in slices),
+    )
+
+
+def _counts(of: Slice) -> Counts:
+    return Counts(*bins.edges(of.bins), of.bin_counts)
