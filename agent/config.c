@@ -6,6 +6,7 @@
 #include "text.h"
 
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,9 +45,15 @@ struct parser {
 	size_t room;
 };
 
-static int refuse(struct parser *parser, const char *format, const char *text)
+static int refuse(struct parser *parser, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static int refuse(struct parser *parser, const char *format, ...)
 {
-	snprintf(parser->why, parser->room, format, text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(parser->why, parser->room, format, arguments);
+	va_end(arguments);
 	return -EINVAL;
 }
 
@@ -54,19 +61,17 @@ static int duration(struct parser *parser, const char *name, const char *text, i
 {
 	if (!text_duration_ns(text, ns) && *ns >= least_ns)
 		return 0;
-	snprintf(parser->why, parser->room,
-		 "--%s takes a number with a unit (ns, us, ms, s, min, h, d) of at least %lld us, such as 1ms; not '%s'", name,
-		 (long long)(least_ns / 1000), text);
-	return -EINVAL;
+	return refuse(parser,
+		      "--%s takes a number with a unit (ns, us, ms, s, min, h, d) of at least %lld us, such as 1ms; not '%s'",
+		      name, (long long)(least_ns / 1000), text);
 }
 
 static int number(struct parser *parser, const char *name, const char *text, int64_t least, int64_t most, int64_t *value)
 {
 	if (!text_number(text, least, most, value))
 		return 0;
-	snprintf(parser->why, parser->room, "--%s takes a whole number from %lld to %lld, not '%s'", name,
-		 (long long)least, (long long)most, text);
-	return -EINVAL;
+	return refuse(parser, "--%s takes a whole number from %lld to %lld, not '%s'", name, (long long)least,
+		      (long long)most, text);
 }
 
 static int parse_policy(struct parser *parser, const char *text)
@@ -201,7 +206,6 @@ static int choose_cpus(struct parser *parser)
 {
 	struct config *config = parser->config;
 	struct cpus allowed;
-	char text[24];
 	int err = cpus_get_affinity(0, &allowed);
 
 	if (err)
@@ -211,16 +215,14 @@ static int choose_cpus(struct parser *parser)
 	for (int cpu = 0; cpu < CPUS_MOST; cpu++) {
 		if (!cpus_has(&config->cpus, cpu) || cpus_has(&allowed, cpu))
 			continue;
-		snprintf(text, sizeof(text), "%d", cpu);
-		return refuse(parser,
-			      cpu < sysconf(_SC_NPROCESSORS_CONF) ? "CPU %s is off line, or this process may not use it" :
-								    "there is no CPU %s on this machine",
-			      text);
+		if (cpu < sysconf(_SC_NPROCESSORS_CONF))
+			return refuse(parser, "CPU %d is off line, or this process may not use it", cpu);
+		return refuse(parser, "there is no CPU %d on this machine", cpu);
 	}
 	if (!config->threads)
 		config->threads = cpus_count(&config->cpus);
 	if (config->policy == POLICY_DEADLINE && config->cpus_given)
-		return refuse(parser, "policy %s can't be bound to CPUs; leave --cpus out", "deadline");
+		return refuse(parser, "policy deadline can't be bound to CPUs; leave --cpus out");
 	for (int i = 0; i < config->n_loads; i++)
 		config->loads[i].order.cpus = cpus_count(&allowed);
 	return 0;
@@ -231,13 +233,13 @@ static int check_together(struct parser *parser)
 	struct config *config = parser->config;
 
 	if (!config->output)
-		return refuse(parser, "%s", "where shall the record go? say -o FILE, or -o - for standard output");
+		return refuse(parser, "where shall the record go? say -o FILE, or -o - for standard output");
 	if (!config->duration_ns == !config->samples)
-		return refuse(parser, "%s", "say how long to measure, with one of --duration and --samples");
+		return refuse(parser, "say how long to measure, with one of --duration and --samples");
 	if (config->duration_ns && config->duration_ns < config->period_ns)
-		return refuse(parser, "%s", "the duration is shorter than a period");
+		return refuse(parser, "the duration is shorter than a period");
 	if (config->policy == POLICY_DEADLINE && config->period_ns < 100000)
-		return refuse(parser, "%s", "policy deadline needs a period of at least 100 us");
+		return refuse(parser, "policy deadline needs a period of at least 100 us");
 	if (config->priority && config->policy != POLICY_FIFO && config->policy != POLICY_RR)
 		return refuse(parser, "policy %s has no priority; leave --priority out", policy_name(config->policy));
 	if (!config->priority && (config->policy == POLICY_FIFO || config->policy == POLICY_RR))

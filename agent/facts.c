@@ -9,7 +9,6 @@
 #include "version.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,15 +137,17 @@ static void add_counter(struct run *run, bool grows, const char *unit, struct ru
 	chunk_end(&run->record);
 }
 
-static void add_gauges(struct run *run, const char *pattern, const char *name_pattern, const char *unit, int most)
+/* A number in one file for each i: before, i, after. */
+static void add_gauges(struct run *run, const char *name, const char *unit, const char *before, const char *after,
+		       int most)
 {
 	for (int i = 0; i < most; i++) {
-		char path[128], name[64], line[64];
+		char path[128], numbered[64], line[64];
 
-		snprintf(path, sizeof(path), pattern, i); /* NOLINT: the patterns are below */
-		snprintf(name, sizeof(name), name_pattern, i); /* NOLINT */
+		snprintf(path, sizeof(path), "%s%d%s", before, i, after);
+		snprintf(numbered, sizeof(numbered), "%s%d", name, i);
 		if (text_read_line(path, line, sizeof(line)) >= 0)
-			add_counter(run, false, unit, NULL, path, name);
+			add_counter(run, false, unit, NULL, path, numbered);
 	}
 }
 
@@ -160,11 +161,13 @@ static void write_counters(struct run *run)
 		for (int j = 0; j < i; j++)
 			before += run->config->loads[j].load == load->load;
 		/* The same load twice is two counters. */
-		snprintf(name, sizeof(name), before ? "load.%s.%d" : "load.%s", load->load->name, before + 1);
+		snprintf(name, sizeof(name), "load.%s", load->load->name);
+		if (before)
+			snprintf(name, sizeof(name), "load.%s.%d", load->load->name, before + 1);
 		add_counter(run, true, load->load->unit, load, "", name);
 	}
-	add_gauges(run, "/sys/class/thermal/thermal_zone%d/temp", "temperature.%d", "millidegree", 32);
-	add_gauges(run, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq", "frequency.cpu%d", "kHz", 256);
+	add_gauges(run, "temperature.", "millidegree", "/sys/class/thermal/thermal_zone", "/temp", 32);
+	add_gauges(run, "frequency.cpu", "kHz", "/sys/devices/system/cpu/cpu", "/cpufreq/scaling_cur_freq", 256);
 }
 
 static void asked(struct run *run)

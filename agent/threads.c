@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
 #include "threads.h"
 
 #include <errno.h>
