@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record as the host sees it: frozen data, no judgement.
 
-``rtrec`` reads the agent's file (docs/record-format.md), ``packed`` decodes its arrays, ``rundir`` knows the run folder.
+``rtrec`` reads the agent's file (docs/record-format.md), ``writer`` writes such files, ``packed`` and ``bins`` are their
+arithmetic, ``rundir`` knows the run folder.
 All times are signed nanoseconds from the origin of the record.
 """
 
@@ -142,7 +143,10 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Top:
-    """The K largest values, largest first; ties: the earlier first. ``series``: id of each value's series, where there are several."""
+    """The K largest values, largest first; ties: the earlier first.
+
+    ``series``: id of each value's series, where there are several.
+    """
 
     k: int
     index: Int64Array

@@ -14,6 +14,7 @@ from rtproof.record import Int64Array
 from rtproof.record.wire import Bytes, Cursor, MalformedError
 
 MOST = 65_536
+BYTE = 8
 WIDEST = 63
 HEAD = struct.Struct("<IqBBH")
 
@@ -25,7 +26,7 @@ _HOLDERS = tuple(np.dtype(f"u{size}") for size in (1, 2, 4, 8))
 _SHIFTS = {p: np.arange(0, 8, p, dtype=np.uint8)[:, None] for p in (1, 2, 4)}
 _WIDTHS = np.arange(WIDEST + 1, dtype=np.uint64)
 _RANKS = np.array((0.0, 1 / 4096, 1 / 1024, 1 / 256, 1 / 64, 1 / 16, 1 / 4))
-"""Bases that the writer tries, as ranks: a few low outliers are cheaper as exceptions than as a bit of every element."""
+"""Bases that the writer tries, as ranks: a few low outliers cost less as exceptions than as a bit of every element."""
 
 
 class Layout(NamedTuple):
@@ -75,27 +76,24 @@ def decode(data: Bytes, at: int = 0) -> tuple[Int64Array, int]:
 def _join_planes(data: Bytes, head: Layout) -> Unsigned:
     """The unsigned elements, in the narrowest type that holds them: narrow types are what makes this fast."""
     holder = _holder(head.width)
-    joined: Unsigned | None = None
-    at, shift = head.planes, 0
-    for p in PARTS[head.width]:
+    lowest, *others = PARTS[head.width]
+    joined = _read_plane(data, head.planes, head.n, lowest).astype(holder)
+    at, shift = head.planes + (head.n * lowest + 7) // 8, lowest
+    for p in others:
         plane = _read_plane(data, at, head.n, p).astype(holder)
-        if joined is None:
-            joined = plane
-        else:
-            plane <<= holder.type(shift)
-            joined |= plane
+        plane <<= holder.type(shift)
+        joined |= plane
         at += (head.n * p + 7) // 8
         shift += p
-    assert joined is not None
     return joined
 
 
 def _holder(width: int) -> np.dtype[np.unsignedinteger]:
-    return _HOLDERS[0 if width <= 8 else 1 if width <= 16 else 2 if width <= 32 else 3]
+    return next(holder for holder in _HOLDERS if 8 * holder.itemsize >= width)
 
 
 def _read_plane(data: Bytes, at: int, n: int, p: int) -> Unsigned:
-    if p >= 8:
+    if p >= BYTE:
         return np.frombuffer(data, dtype=f"<u{p // 8}", count=n, offset=at)
     packed = np.frombuffer(data, dtype=np.uint8, count=(n * p + 7) // 8, offset=at)
     spread = packed >> _SHIFTS[p]
@@ -103,10 +101,16 @@ def _read_plane(data: Bytes, at: int, n: int, p: int) -> Unsigned:
     return spread.reshape(-1)[:n]
 
 
-def _put_exceptions(data: Bytes, head: Layout, values: Int64Array) -> None:
+def check_exceptions(data: Bytes, head: Layout) -> NDArray[np.uint16]:
+    """Positions of the exceptions; MalformedError unless they increase and lie inside the array."""
     positions = np.frombuffer(data, dtype="<u2", count=head.exceptions, offset=head.positions)
-    if positions[-1] >= head.n or (positions[1:] <= positions[:-1]).any():
+    if head.exceptions and (positions[-1] >= head.n or (positions[1:] <= positions[:-1]).any()):
         raise MalformedError("the positions of a packed array's exceptions are out of order")
+    return positions
+
+
+def _put_exceptions(data: Bytes, head: Layout, values: Int64Array) -> None:
+    positions = check_exceptions(data, head)
     at = head.positions + 2 * head.exceptions
     differences = np.frombuffer(data, dtype=f"<i{head.value_size}", count=head.exceptions, offset=at)
     values[positions] = differences.astype(np.int64) + head.base
@@ -131,7 +135,7 @@ def encode(values: ArrayLike) -> bytes:
 
 
 def _choose(ordered: Int64Array) -> tuple[np.int64, int]:
-    """Base and width with the fewest bytes. With sorted values, a binary search counts the exceptions of each choice."""
+    """Base and width with the fewest bytes; in sorted values, a binary search counts the exceptions of each choice."""
     bases = ordered[(_RANKS * (ordered.size - 1)).astype(np.int64)][:, None]
     low = np.searchsorted(ordered, bases)
     reach = (np.uint64(1) << _WIDTHS) - np.uint64(1)
@@ -156,7 +160,7 @@ def _planes(delta: NDArray[np.uint64], width: int) -> bytes:
 
 
 def _plane(bits: NDArray[np.uint64], p: int) -> bytes:
-    if p >= 8:
+    if p >= BYTE:
         return bits.astype(f"<u{p // 8}").tobytes()
     per_byte = 8 // p
     spread = np.zeros(((bits.size + per_byte - 1) // per_byte) * per_byte, dtype=np.uint8)

@@ -11,6 +11,8 @@ Bytes = bytes | memoryview
 
 LENGTH = struct.Struct("<H")
 LONGEST_TEXT = 0xFFFF
+CONTINUED = 0x80
+"""Top bit of a byte of a LEB128 number that another one follows."""
 LONGEST_LEB128 = 10
 """Bytes of a 64-bit number at seven bits each."""
 
@@ -72,13 +74,13 @@ def leb128_encode(numbers: NDArray[np.uint64]) -> bytes:
     used[:, 0] = True
     more = np.zeros_like(used)
     more[:, :-1] = used[:, 1:]
-    return bytes((digits | (more * np.uint64(0x80)))[used].astype(np.uint8))
+    return bytes((digits | (more * np.uint64(CONTINUED)))[used].astype(np.uint8))
 
 
 def leb128_check(data: Bytes, count: int) -> None:
     """MalformedError unless the bytes hold exactly so many numbers; cheap, the numbers are not computed."""
     raw = np.frombuffer(data, dtype=np.uint8)
-    if np.count_nonzero(raw < 0x80) != count or (raw.size and raw[-1] >= 0x80):
+    if np.count_nonzero(raw < CONTINUED) != count or (raw.size and raw[-1] >= CONTINUED):
         raise MalformedError(f"its {raw.size} bytes of LEB128 are not {count} numbers")
 
 
@@ -86,7 +88,7 @@ def leb128_decode(data: Bytes, count: int) -> NDArray[np.uint64]:
     """The numbers in the bytes, which must be exactly so many, each below 2^64."""
     leb128_check(data, count)
     raw = np.frombuffer(data, dtype=np.uint8)
-    last = np.flatnonzero(raw < 0x80)
+    last = np.flatnonzero(raw < CONTINUED)
     first = np.concatenate(([0], last[:-1] + 1)) if count else last
     length = last - first + 1
     numbers = np.zeros(count, dtype=np.uint64)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chunks of a record: how one is framed, and the walk over a file that finds every valid one.
+
+The file is read in windows, so that a record of any size is walked in a few megabytes of memory.
+"""
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+MAGIC = b"RTP\x1a"
+HEADER = struct.Struct("<4sIHHII")
+CHECKED = 16
+"""The checksum covers so many bytes of the header, and the payload."""
+MOST_PAYLOAD = 16 << 20
+WINDOW = 1 << 20
+"""Fits the second-level cache, so that checksums read what was just copied."""
+
+
+class ChunkType(IntEnum):
+    BEGIN = 1
+    FACT = 2
+    FILE = 3
+    SERIES = 4
+    SAMPLES = 5
+    SUMMARY = 6
+    SECONDS = 7
+    TOP = 8
+    COUNTER = 9
+    TICK = 10
+    EVENT = 11
+    END = 12
+
+
+class Frame(NamedTuple):
+    """One valid chunk. ``payload`` is only good until the next chunk is asked for."""
+
+    offset: int
+    type: int
+    sequence: int
+    payload: memoryview
+
+    @property
+    def payload_offset(self) -> int:
+        return self.offset + HEADER.size
+
+
+class Hole(NamedTuple):
+    """Bytes that belong to no valid chunk."""
+
+    offset: int
+    length: int
+
+
+def checksum(head: bytes | memoryview, payload: bytes | memoryview) -> int:
+    return zlib.crc32(payload, zlib.crc32(head[:CHECKED]))
+
+
+def padded(length: int) -> int:
+    """A payload and the zero bytes behind it."""
+    return (length + 3) & ~3
+
+
+def frame_bytes(kind: int, sequence: int, payload: bytes) -> bytes:
+    """A whole chunk, as it stands in the file."""
+    if len(payload) > MOST_PAYLOAD:
+        raise ValueError(f"a payload of {len(payload)} bytes does not fit a chunk of at most {MOST_PAYLOAD}")
+    head = HEADER.pack(MAGIC, len(payload), kind, 0, sequence, 0)[:CHECKED]
+    check = struct.pack("<I", checksum(head, payload))
+    return b"".join((head, check, payload, bytes(padded(len(payload)) - len(payload))))
+
+
+class Window:
+    """A stretch of the file in memory that moves forward with what is asked for."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self.size = size
+        self._descriptor = descriptor
+        self._buffer = memoryview(bytearray(WINDOW))
+        self._start = 0
+        self._filled = 0
+
+    def view(self, at: int, length: int) -> memoryview:
+        """So many bytes from an offset, fewer at the end of the file; good until the next call."""
+        offset = at - self._start
+        if offset < 0 or offset + length > self._filled:
+            self._fill(at, length)
+            offset = 0
+        return self._buffer[offset : min(offset + length, self._filled)]
+
+    def _fill(self, at: int, length: int) -> None:
+        if length > len(self._buffer):
+            self._buffer = memoryview(bytearray(length))
+        want = min(len(self._buffer), max(self.size - at, 0))
+        self._start, self._filled = at, 0
+        while self._filled < want:
+            got = os.preadv(self._descriptor, [self._buffer[self._filled : want]], at + self._filled)
+            if not got:
+                break
+            self._filled += got
+
+
+def frame_at(window: Window, at: int) -> Frame | None:
+    """The chunk at an offset if there is a valid one, whole and with its padding."""
+    head = window.view(at, HEADER.size)
+    if len(head) < HEADER.size:
+        return None
+    magic, length, kind, _, sequence, check = HEADER.unpack(head)
+    whole = HEADER.size + padded(length)
+    if magic != MAGIC or length > MOST_PAYLOAD or at + whole > window.size:
+        return None
+    chunk = window.view(at, whole)
+    payload = chunk[HEADER.size : HEADER.size + length]
+    if len(chunk) < whole or checksum(chunk, payload) != check:
+        return None
+    return Frame(at, kind, sequence, payload)
+
+
+def walk(window: Window) -> Iterator[Frame | Hole]:
+    """Every valid chunk of a file in its order, and the holes between them."""
+    at = 0
+    while at < window.size:
+        frame = frame_at(window, at)
+        if frame is None:
+            following = _next_frame(window, at + 1)
+            yield Hole(at, following - at)
+            at = following
+        else:
+            at += HEADER.size + padded(len(frame.payload))
+            yield frame
+
+
+def _next_frame(window: Window, at: int) -> int:
+    """Offset of the next valid chunk from an offset on, or the size of the file."""
+    while at < window.size:
+        view = window.view(at, WINDOW // 4)
+        found = bytes(view).find(MAGIC)
+        if found < 0:
+            # The magic may lie across the edge, so the last three bytes are looked at again.
+            at += max(len(view) - len(MAGIC) + 1, 1)
+        elif frame_at(window, at + found):
+            return at + found
+        else:
+            at += found + 1
+    return window.size

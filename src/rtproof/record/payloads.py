@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Payloads of chunks into data, one function per type. What cannot be is a MalformedError."""
+
+import struct
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from rtproof.record import (
+    Begin,
+    End,
+    EndReason,
+    Event,
+    Fact,
+    Int64Array,
+    Moment,
+    Seconds,
+    Series,
+    SeriesTotals,
+    SystemFile,
+    Top,
+    View,
+    packed,
+)
+from rtproof.record.framing import ChunkType
+from rtproof.record.stored import StoredSlice
+from rtproof.record.wire import Cursor, MalformedError, leb128_check
+
+BEGIN = struct.Struct("<HH16sqq")
+FACT = struct.Struct("<qHB")
+FILE = struct.Struct("<qBBH")
+SERIES = struct.Struct("<HHiBqq")
+SAMPLES = struct.Struct("<HHQq")
+SUMMARY = struct.Struct("<HBBqqQQqqqQQQQQQ")
+SECONDS = struct.Struct("<HHI")
+TOP = struct.Struct("<HH")
+COUNTER = struct.Struct("<HBB")
+TICK = struct.Struct("<qH")
+TICK_ENTRY = struct.Struct("<Hq")
+EVENT = struct.Struct("<qH")
+END = struct.Struct("<qB")
+TOTALS = struct.Struct("<HQQQ")
+SHORT_COUNT = struct.Struct("<H")
+LONG_COUNT = struct.Struct("<I")
+
+ON_GRID = 1
+HAS_SAMPLES = 2
+LARGEST_INDEX = 1 << 63
+
+Member = TypeVar("Member", bound=Enum)
+
+
+class SamplesHead(NamedTuple):
+    """What the scan keeps of a SAMPLES chunk. ``next_index``: the first that a later chunk may begin with."""
+
+    series: int
+    first_index: int
+    first_due_ns: int
+    samples: int
+    next_index: int
+
+
+class SeriesSeconds(NamedTuple):
+    series: int
+    seconds: Seconds
+
+
+class SeriesTop(NamedTuple):
+    series: int
+    top: Top
+
+
+class CounterName(NamedTuple):
+    id: int
+    grows: bool
+    name: str
+    unit: str
+
+
+class Tick(NamedTuple):
+    """``entries``: pairs of a counter's id and value, still as bytes, since there is one of these per second."""
+
+    time_ns: int
+    entries: bytes
+
+
+class Newer(NamedTuple):
+    """BEGIN of a major version that this reader does not know."""
+
+    major: int
+    minor: int
+
+
+Item = (
+    Begin | Newer | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesSeconds | SeriesTop
+    | CounterName | Tick | Event | End
+)  # fmt: skip
+
+MAJOR = 1
+MINOR = 0
+
+
+def decode(kind: int, payload: memoryview) -> Item | None:
+    """What a chunk says; None if its type is unknown."""
+    function = DECODERS.get(kind)
+    if function is None:
+        return None
+    cursor = Cursor(payload)
+    item = function(cursor)
+    if not isinstance(item, Newer):
+        cursor.finish()
+    return item
+
+
+def _member(kind: type[Member], value: int) -> Member:
+    try:
+        return kind(value)
+    except ValueError:
+        raise MalformedError(f"{value} is no {kind.__name__}") from None
+
+
+def _packed(cursor: Cursor) -> Int64Array:
+    values, cursor.at = packed.decode(cursor.data, cursor.at)
+    return values
+
+
+def _equal_length(what: str, *arrays: Int64Array) -> None:
+    if len({array.size for array in arrays}) > 1:
+        raise MalformedError(f"the arrays of {what} differ in length")
+
+
+def _begin(cursor: Cursor) -> Begin | Newer:
+    major, minor, run_id, realtime, monotonic = cursor.take(BEGIN)
+    if major > MAJOR:
+        return Newer(major, minor)
+    if major < MAJOR:
+        raise MalformedError(f"there never was a major version {major}")
+    texts = [cursor.text() for _ in range(4)]
+    return Begin(major, minor, run_id, realtime, monotonic, *texts)
+
+
+def _fact(cursor: Cursor) -> Fact:
+    time_ns, thread, moment = cursor.take(FACT)
+    return Fact(time_ns, thread, _member(Moment, moment), cursor.text(), cursor.text())
+
+
+def _file(cursor: Cursor) -> SystemFile:
+    time_ns, moment, cut, errno = cursor.take(FILE)
+    path = cursor.text()
+    (length,) = cursor.take(LONG_COUNT)
+    return SystemFile(time_ns, _member(Moment, moment), path, errno, cut == 1, cursor.raw(length))
+
+
+def _series(cursor: Cursor) -> Series:
+    number, thread, cpu, flags, period_ns, first_due_ns = cursor.take(SERIES)
+    if period_ns <= 0:
+        raise MalformedError(f"a period of {period_ns} ns is impossible")
+    texts = [cursor.text() for _ in range(4)]
+    on_grid, has_samples = bool(flags & ON_GRID), bool(flags & HAS_SAMPLES)
+    return Series(number, thread, cpu, on_grid, has_samples, period_ns, first_due_ns, *texts)
+
+
+def gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Array, Int64Array, int]:
+    """Positions and sizes of the gaps between so many samples, and the offset behind them."""
+    position, at = packed.decode(data, at)
+    missed, at = packed.decode(data, at)
+    _equal_length("gaps", position, missed)
+    if position.size:
+        increasing = (position[1:] > position[:-1]).all()
+        if not increasing or position[0] < 0 or position[-1] >= count or missed.min() < 1:
+            raise MalformedError("its gaps are out of order or empty")
+        if int(missed.max()) > LARGEST_INDEX // position.size:
+            raise MalformedError("its gaps are larger than any run")
+    return position, missed, at
+
+
+def _samples(cursor: Cursor) -> SamplesHead:
+    series, _, first_index, first_due_ns = cursor.take(SAMPLES)
+    head = packed.layout(cursor.data, cursor.at)
+    packed.check_exceptions(cursor.data, head)
+    _, missed, cursor.at = gaps(cursor.data, head.end, head.n)
+    next_index = first_index + head.n + int(missed.sum())
+    if next_index >= LARGEST_INDEX or not head.n:
+        raise MalformedError(f"{head.n} samples from the activation {first_index} on are impossible")
+    return SamplesHead(series, first_index, first_due_ns, head.n, next_index)
+
+
+def _summary(cursor: Cursor) -> StoredSlice:
+    fields = cursor.take(SUMMARY)
+    series, view, _, first_due_ns, last_due_ns, count, lost, least, most, total = fields[:10]
+    squares_low, squares_high, pairs, products_low, products_high, catch_up_pairs = fields[10:]
+    (bins,) = cursor.take(LONG_COUNT)
+    histogram = cursor.raw(len(cursor.data) - cursor.at)
+    leb128_check(histogram, 2 * bins)
+    if products_high >= LARGEST_INDEX:
+        products_high -= 1 << 64
+    return StoredSlice.of(
+        histogram,
+        series=series,
+        view=_member(View, view),
+        first_due_ns=first_due_ns,
+        last_due_ns=last_due_ns,
+        count=count,
+        lost=lost,
+        min=least,
+        max=most,
+        sum=total,
+        sum_squares=squares_high << 64 | squares_low,
+        pairs=pairs,
+        sum_products=(products_high << 64) + products_low,
+        catch_up_pairs=catch_up_pairs,
+    )
+
+
+def _seconds(cursor: Cursor) -> SeriesSeconds:
+    series, _, first = cursor.take(SECONDS)
+    obtained, missed, most = (_packed(cursor) for _ in range(3))
+    _equal_length("seconds", obtained, missed, most)
+    if obtained.size and min(obtained.min(), missed.min()) < 0:
+        raise MalformedError("its seconds have negative counts")
+    return SeriesSeconds(series, Seconds(np.arange(first, first + obtained.size), obtained, missed, most))
+
+
+def _top(cursor: Cursor) -> SeriesTop:
+    series, k = cursor.take(TOP)
+    index, due_ns, value = (_packed(cursor) for _ in range(3))
+    _equal_length("the largest", index, due_ns, value)
+    return SeriesTop(series, Top(k, index, due_ns, value))
+
+
+def _counter(cursor: Cursor) -> CounterName:
+    number, kind, _ = cursor.take(COUNTER)
+    if kind > 1:
+        raise MalformedError(f"{kind} is no kind of counter")
+    return CounterName(number, kind == 0, cursor.text(), cursor.text())
+
+
+def _tick(cursor: Cursor) -> Tick:
+    time_ns, count = cursor.take(TICK)
+    return Tick(time_ns, cursor.raw(count * TICK_ENTRY.size))
+
+
+def _event(cursor: Cursor) -> Event:
+    time_ns, thread = cursor.take(EVENT)
+    return Event(time_ns, thread, cursor.text(), cursor.text())
+
+
+def _end(cursor: Cursor) -> End:
+    time_ns, reason = cursor.take(END)
+    text = cursor.text()
+    (count,) = cursor.take(SHORT_COUNT)
+    totals = tuple(SeriesTotals(*cursor.take(TOTALS)) for _ in range(count))
+    return End(time_ns, _member(EndReason, reason), text, totals)
+
+
+DECODERS: dict[int, Callable[[Cursor], Item]] = {
+    ChunkType.BEGIN: _begin,
+    ChunkType.FACT: _fact,
+    ChunkType.FILE: _file,
+    ChunkType.SERIES: _series,
+    ChunkType.SAMPLES: _samples,
+    ChunkType.SUMMARY: _summary,
+    ChunkType.SECONDS: _seconds,
+    ChunkType.TOP: _top,
+    ChunkType.COUNTER: _counter,
+    ChunkType.TICK: _tick,
+    ChunkType.EVENT: _event,
+    ChunkType.END: _end,
+}

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens a record: one walk over the file, after which everything but the samples is in memory.
+
+Bytes that say nothing valid become a Damage in words. Only a file that is no record or has a later format is an error.
+"""
+
+import os
+from collections import defaultdict
+from typing import Any, NamedTuple, TypeVar
+
+from rtproof.errors import RecordError
+from rtproof.record import Begin, ChunkRef, Damage, End, Event, Fact, Record, Series, SystemFile
+from rtproof.record.blocks import BlockReader, open_regular
+from rtproof.record.framing import HEADER, ChunkType, Frame, Hole, Window, walk
+from rtproof.record.merge import merge_counters, merge_seconds, merge_top
+from rtproof.record.order import in_order, missing
+from rtproof.record.payloads import (
+    MAJOR,
+    MINOR,
+    CounterName,
+    Item,
+    Newer,
+    SamplesHead,
+    SeriesSeconds,
+    SeriesTop,
+    Tick,
+    decode,
+)
+from rtproof.record.stored import StoredSlice
+from rtproof.record.wire import MalformedError
+
+Kind = TypeVar("Kind")
+
+
+class Found(NamedTuple):
+    """A valid chunk and what it says; ``item`` is None if its type is unknown or its payload is wrong."""
+
+    offset: int
+    length: int
+    sequence: int
+    item: Item | None
+
+
+def open_record(path: str | os.PathLike[str]) -> Record:
+    """Read a record; RecordError if it is none or has a newer format. One that still grows is one that was cut off."""
+    name = os.fspath(path)
+    damage: list[Damage] = []
+    with open_regular(name) as file:
+        size = os.fstat(file.fileno()).st_size
+        found = _scan(name, Window(file.fileno(), size), damage)
+    begin = _begin(name, size, found)
+    kept = _keep_in_order(found, damage)
+    if not kept or not isinstance(kept[-1].item, End):
+        damage.append(Damage(size, 0, f"the record was cut off: there is no END behind its {len(kept)} chunks"))
+    return _assemble(name, size, begin, kept, damage)
+
+
+def _scan(name: str, window: Window, damage: list[Damage]) -> list[Found]:
+    found = []
+    for part in walk(window):
+        if isinstance(part, Hole):
+            damage.append(_hole(part, window.size))
+        else:
+            found.append(_read(name, part, damage))
+    return found
+
+
+def _hole(hole: Hole, size: int) -> Damage:
+    end = hole.offset + hole.length
+    what = f"the last {hole.length} bytes are no whole" if end == size else f"{hole.length} bytes are no valid"
+    return Damage(hole.offset, hole.length, f"at offset {hole.offset}, {what} chunk and were passed over")
+
+
+def _read(name: str, frame: Frame, damage: list[Damage]) -> Found:
+    offset, kind, sequence, payload = frame
+    item = None
+    try:
+        item = decode(kind, payload)
+    except MalformedError as problem:
+        sentence = f"the {_kind(kind)} chunk at offset {offset} was not used: {problem}"
+        damage.append(Damage(offset, HEADER.size + len(payload), sentence))
+    if isinstance(item, Newer):
+        theirs, ours = f"{item.major}.{item.minor}", f"{MAJOR}.{MINOR}"
+        raise RecordError(f"{name} has format {theirs}, and this version reads up to {ours}: use a newer rtproof")
+    return Found(offset, len(payload), sequence, item)
+
+
+def _kind(kind: int) -> str:
+    return ChunkType(kind).name
+
+
+def _begin(name: str, size: int, found: list[Found]) -> Begin:
+    for chunk in found:
+        if isinstance(chunk.item, Begin):
+            return chunk.item
+    if not size:
+        raise RecordError(f"{name} is empty")
+    raise RecordError(f"{name} is not a record: it has no valid BEGIN chunk")
+
+
+def _keep_in_order(found: list[Found], damage: list[Damage]) -> list[Found]:
+    places = in_order([chunk.sequence for chunk in found])
+    kept = [found[place] for place in places]
+    for place in sorted(set(range(len(found))).difference(places)):
+        chunk = found[place]
+        sentence = f"chunk {chunk.sequence} at offset {chunk.offset} stands out of order and was not used"
+        damage.append(Damage(chunk.offset, HEADER.size + chunk.length, sentence))
+    for place, first, last in missing([chunk.sequence for chunk in kept]):
+        gone = f"chunk {first} is" if first == last else f"chunks {first} to {last} are"
+        damage.append(Damage(kept[place].offset, 0, f"{gone} gone before offset {kept[place].offset}"))
+    return kept
+
+
+def _assemble(name: str, size: int, begin: Begin, kept: list[Found], damage: list[Damage]) -> Record:
+    items: dict[type, list[Any]] = defaultdict(list)
+    for chunk in kept:
+        items[type(chunk.item)].append(chunk.item)
+    series = _series(kept, damage)
+    refs = _sample_refs(kept, series, damage)
+    _tell_unknown(kept, series, damage)
+
+    def of_known(kind: type[Kind]) -> list[Kind]:
+        return [item for item in items[kind] if item.series in series]
+
+    return Record(
+        path=name,
+        size=size,
+        begin=begin,
+        facts=tuple(items[Fact]),
+        files=tuple(items[SystemFile]),
+        series=tuple(series.values()),
+        slices=tuple(of_known(StoredSlice)),
+        seconds=merge_seconds(of_known(SeriesSeconds)),
+        top=merge_top(of_known(SeriesTop)),
+        counters=merge_counters(items[CounterName], items[Tick]),
+        events=tuple(items[Event]),
+        end=items[End][-1] if isinstance(kept[-1].item, End) else None,
+        damage=tuple(sorted(damage, key=lambda one: one.offset)),
+        chunk_refs=refs,
+        read_blocks=BlockReader(name),
+    )
+
+
+def _series(kept: list[Found], damage: list[Damage]) -> dict[int, Series]:
+    """Series by number. A second one with the same number would give the samples another meaning."""
+    series: dict[int, Series] = {}
+    for chunk in kept:
+        if isinstance(chunk.item, Series) and series.setdefault(chunk.item.id, chunk.item) != chunk.item:
+            sentence = f"series {chunk.item.id} is described twice; the one at offset {chunk.offset} was not used"
+            damage.append(Damage(chunk.offset, HEADER.size + chunk.length, sentence))
+    return series
+
+
+def _sample_refs(kept: list[Found], series: dict[int, Series], damage: list[Damage]) -> tuple[ChunkRef, ...]:
+    """Blocks of samples that go forward, each series for itself, and lie on its grid."""
+    refs = []
+    following: dict[int, int] = defaultdict(int)
+    for chunk in kept:
+        head = chunk.item
+        if not isinstance(head, SamplesHead) or head.series not in series:
+            continue
+        if head.first_index < following[head.series] or not _on_grid(head, series[head.series]):
+            sentence = f"the samples at offset {chunk.offset} contradict what stands before them and were not used"
+            damage.append(Damage(chunk.offset, HEADER.size + chunk.length, sentence))
+            continue
+        following[head.series] = head.next_index
+        refs.append(ChunkRef(chunk.offset + HEADER.size, chunk.length, head.series, head.first_index, head.samples))
+    return tuple(refs)
+
+
+def _on_grid(head: SamplesHead, series: Series) -> bool:
+    due_ns = series.first_due_ns + head.first_index * series.period_ns
+    return not series.on_grid or head.first_due_ns == due_ns
+
+
+def _tell_unknown(kept: list[Found], series: dict[int, Series], damage: list[Damage]) -> None:
+    told = set(series)
+    for chunk in kept:
+        number = getattr(chunk.item, "series", None)
+        if number is not None and number not in told:
+            told.add(number)
+            sentence = f"series {number} is nowhere described and was not used (first at offset {chunk.offset})"
+            damage.append(Damage(chunk.offset, HEADER.size + chunk.length, sentence))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a record that stay in their stored form until somebody asks for them."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from rtproof.errors import RecordError
+from rtproof.record import Int64Array, Slice, bins
+from rtproof.record.wire import CONTINUED, MalformedError, leb128_decode, leb128_encode
+
+HISTOGRAM_FIELDS = ("bins", "bin_counts")
+
+
+def zigzag(number: int) -> int:
+    """0, -1, 1, -2, ... as 0, 1, 2, 3, ..."""
+    return 2 * number if number >= 0 else -2 * number - 1
+
+
+def unzigzag(number: int) -> int:
+    return number >> 1 if number % 2 == 0 else -(number >> 1) - 1
+
+
+def histogram_bytes(places: Int64Array, counts: Int64Array) -> bytes:
+    """Bins that are not empty, increasing, and their counts, as the SUMMARY chunk has them."""
+    numbers = np.zeros((places.size, 2), dtype=np.uint64)
+    if places.size:
+        numbers[0, 0] = zigzag(int(places[0]))
+        numbers[1:, 0] = np.diff(places)
+        numbers[:, 1] = counts
+    return leb128_encode(numbers.reshape(-1))
+
+
+@lru_cache(maxsize=4)
+def histogram_arrays(stored: bytes, total: int) -> tuple[Int64Array, Int64Array]:
+    """Bins and counts; MalformedError unless the bins increase and the counts add up to the total.
+
+    The last few are remembered, as whoever asks for the bins asks for the counts next; the arrays are read-only.
+    """
+    ends = int(np.count_nonzero(np.frombuffer(stored, dtype=np.uint8) < CONTINUED))
+    numbers = leb128_decode(stored, ends).reshape(-1, 2)
+    if numbers.size and int(numbers.max()) >= 1 << 62:
+        raise MalformedError("a histogram has impossible numbers")
+    places, counts = numbers.astype(np.int64).T
+    if places.size:
+        places[0] = unzigzag(int(places[0]))
+        if (places[1:] < 1).any() or (places[1:] > 2 * bins.LAST + 1).any():
+            raise MalformedError("the bins of a histogram do not increase")
+        places = np.cumsum(places)
+    outside = places.size and (places[0] < -1 - bins.LAST or places[-1] > bins.LAST)
+    if outside or (counts < 1).any() or sum(counts.tolist()) != total:
+        raise MalformedError(f"the bins of a histogram do not add up to {total}")
+    places.flags.writeable = counts.flags.writeable = False
+    return places, counts
+
+
+@dataclass(frozen=True)
+class StoredSlice(Slice):
+    """A Slice that unpacks its histogram when it is asked for it, and does not keep it.
+
+    A run of 54 hours has 20,000 slices of a thousand bins per series; unpacked they would take gigabytes.
+    """
+
+    @classmethod
+    def of(cls, stored: bytes, **fields: Any) -> "StoredSlice":
+        made = object.__new__(cls)
+        made.__dict__.update(fields, _stored=stored)
+        return made
+
+    def __getattr__(self, name: str) -> Int64Array:
+        if name not in HISTOGRAM_FIELDS or "_stored" not in self.__dict__:
+            raise AttributeError(name)
+        try:
+            unpacked = histogram_arrays(self.__dict__["_stored"], self.count)
+        except MalformedError as problem:
+            raise RecordError(f"a summary of series {self.series} is wrong: {problem}") from None
+        return unpacked[HISTOGRAM_FIELDS.index(name)]

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes records in the agent's format: for tests, benches, simulations and importers."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rtproof.record import (
+    Begin,
+    Block,
+    Counter,
+    End,
+    Event,
+    Fact,
+    Seconds,
+    Series,
+    Slice,
+    SystemFile,
+    Top,
+    packed,
+    payloads,
+)
+from rtproof.record.framing import ChunkType, frame_bytes
+from rtproof.record.stored import histogram_bytes
+from rtproof.record.wire import text_bytes
+
+LOW_HALF = (1 << 64) - 1
+
+
+class RecordWriter:
+    """Appends chunks to a new file; one method per chunk type. ``chunk`` writes what the others cannot, for tests."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """FileExistsError if there is such a file: a record is never written over."""
+        self._file: BinaryIO = Path(path).open("xb", buffering=1 << 20)  # noqa: SIM115 - close() does
+        self.sequence = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def chunk(self, kind: int, *parts: bytes) -> None:
+        self._file.write(frame_bytes(kind, self.sequence, b"".join(parts)))
+        self.sequence += 1
+
+    def begin(self, begin: Begin) -> None:
+        head = payloads.BEGIN.pack(
+            begin.major, begin.minor, begin.run_id, begin.origin_realtime_ns, begin.origin_monotonic_ns
+        )
+        texts = (begin.agent_version, begin.machine, begin.kernel_release, begin.kernel_version)
+        self.chunk(ChunkType.BEGIN, head, *map(text_bytes, texts))
+
+    def fact(self, fact: Fact) -> None:
+        head = payloads.FACT.pack(fact.time_ns, fact.thread, fact.moment.value)
+        self.chunk(ChunkType.FACT, head, text_bytes(fact.key), text_bytes(fact.value))
+
+    def file(self, file: SystemFile) -> None:
+        head = payloads.FILE.pack(file.time_ns, file.moment.value, file.cut, file.errno)
+        length = payloads.LONG_COUNT.pack(len(file.content))
+        self.chunk(ChunkType.FILE, head, text_bytes(file.path), length, file.content)
+
+    def series(self, series: Series) -> None:
+        flags = series.on_grid * payloads.ON_GRID | series.has_samples * payloads.HAS_SAMPLES
+        head = payloads.SERIES.pack(
+            series.id, series.thread, series.cpu, flags, series.period_ns, series.first_due_ns
+        )  # fmt: skip
+        texts = (series.probe, series.method, series.field, series.unit)
+        self.chunk(ChunkType.SERIES, head, *map(text_bytes, texts))
+
+    def samples(self, block: Block) -> None:
+        head = payloads.SAMPLES.pack(block.series, 0, block.first_index, block.first_due_ns)
+        self._packed(ChunkType.SAMPLES, head, block.values, block.gap_position, block.gap_missed)
+
+    def summary(self, part: Slice) -> None:
+        squares, products = part.sum_squares, part.sum_products % (1 << 128)
+        head = payloads.SUMMARY.pack(
+            part.series, part.view.value, 0, part.first_due_ns, part.last_due_ns, part.count, part.lost,
+            part.min, part.max, part.sum, squares & LOW_HALF, squares >> 64,
+            part.pairs, products & LOW_HALF, products >> 64, part.catch_up_pairs,
+        )  # fmt: skip
+        count = payloads.LONG_COUNT.pack(part.bins.size)
+        self.chunk(ChunkType.SUMMARY, head, count, histogram_bytes(part.bins, part.bin_counts))
+
+    def seconds(self, series: int, seconds: Seconds) -> None:
+        """``seconds.second`` must be consecutive, as the chunk names only the first."""
+        first = int(seconds.second[0]) if seconds.second.size else 0
+        if not np.array_equal(seconds.second, np.arange(first, first + seconds.second.size)):
+            raise ValueError("the seconds of a chunk must be consecutive")
+        head = payloads.SECONDS.pack(series, 0, first)
+        self._packed(ChunkType.SECONDS, head, seconds.obtained, seconds.missed, seconds.max)
+
+    def top(self, series: int, top: Top) -> None:
+        self._packed(ChunkType.TOP, payloads.TOP.pack(series, top.k), top.index, top.due_ns, top.value)
+
+    def counter(self, counter: Counter) -> None:
+        """The counter's name; its readings go through ``tick``."""
+        head = payloads.COUNTER.pack(counter.id, 0 if counter.grows else 1, 0)
+        self.chunk(ChunkType.COUNTER, head, text_bytes(counter.name), text_bytes(counter.unit))
+
+    def tick(self, time_ns: int, readings: Iterable[tuple[int, int]]) -> None:
+        """Values of counters at a time, as pairs of counter id and value."""
+        entries = [payloads.TICK_ENTRY.pack(number, value) for number, value in readings]
+        self.chunk(ChunkType.TICK, payloads.TICK.pack(time_ns, len(entries)), *entries)
+
+    def event(self, event: Event) -> None:
+        head = payloads.EVENT.pack(event.time_ns, event.thread)
+        self.chunk(ChunkType.EVENT, head, text_bytes(event.kind), text_bytes(event.text))
+
+    def end(self, end: End) -> None:
+        head = payloads.END.pack(end.time_ns, end.reason.value)
+        totals = [payloads.TOTALS.pack(one.series, one.obtained, one.missed, one.lost) for one in end.totals]
+        self.chunk(ChunkType.END, head, text_bytes(end.text), payloads.SHORT_COUNT.pack(len(totals)), *totals)
+
+    def _packed(self, kind: ChunkType, head: bytes, *arrays: ArrayLike) -> None:
+        self.chunk(kind, head, *map(packed.encode, arrays))
