@@ -41,7 +41,11 @@ def test_a_new_file_is_a_new_plugin(fruits: ModuleType) -> None:
 
 
 def test_order_first_then_name(fruits: ModuleType) -> None:
-    assert [module.__name__ for module in plugins.load_all(fruits)] == ["fruits.also_early", "fruits.early", "fruits.late"]
+    assert [module.__name__ for module in plugins.load_all(fruits)] == [
+        "fruits.also_early",
+        "fruits.early",
+        "fruits.late",
+    ]
 
 
 @pytest.mark.parametrize("name", ["plum", "_helper", "", "late.x", "../late"])

@@ -21,9 +21,14 @@ class Architecture:
     qemu: tuple[str, ...]
 
 
+# Before ARMv6 every atomic access is a call into the kernel (agent/armv5_atomics.c), which clang warns of each time.
+KERNEL_ATOMICS = ("-Wno-atomic-alignment",)
+
 ARCHITECTURES = (
     Architecture("x86_64", ("-target", "x86_64-linux-musl", "-mcpu=baseline"), ("x86_64",), ("qemu-x86_64",)),
-    Architecture("aarch64", ("-target", "aarch64-linux-musl", "-mcpu=baseline"), ("aarch64", "arm64"), ("qemu-aarch64",)),
+    Architecture(
+        "aarch64", ("-target", "aarch64-linux-musl", "-mcpu=baseline"), ("aarch64", "arm64"), ("qemu-aarch64",)
+    ),
     # Soft float on all three ARM builds: a static program need not match the target's other programs, and many of these
     # processors have no floating-point unit or only half of one.
     Architecture(
@@ -34,14 +39,14 @@ ARCHITECTURES = (
     ),
     Architecture(
         "arm926",
-        ("-target", "arm-linux-musleabi", "-mcpu=arm926ej_s"),
+        ("-target", "arm-linux-musleabi", "-mcpu=arm926ej_s", *KERNEL_ATOMICS),
         ("armv5tel", "armv5tejl", "armv5tl", "armv6l"),
         ("qemu-arm", "-cpu", "arm926"),
     ),
     # Apart from arm926, because that build has v5 instructions, which are illegal here. ti925t is QEMU's one v4T processor.
     Architecture(
         "arm920t",
-        ("-target", "arm-linux-musleabi", "-mcpu=arm920t"),
+        ("-target", "arm-linux-musleabi", "-mcpu=arm920t", *KERNEL_ATOMICS),
         ("armv4tl",),
         ("qemu-arm", "-cpu", "ti925t"),
     ),

@@ -11,7 +11,9 @@ from rtproof.agents.find import agent_version, find_agent
 from rtproof.errors import UserError
 
 _NAMES = [arch.name for arch in ARCHITECTURES]
-_ARCH = click.option("--arch", default="", type=click.Choice([*_NAMES, ""]), metavar="ARCH", help="Default: this machine's.")
+_ARCH = click.option(
+    "--arch", default="", type=click.Choice([*_NAMES, ""]), metavar="ARCH", help="Default: this machine's."
+)
 
 
 @click.group("agent")
@@ -20,7 +22,9 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--arch", "archs", multiple=True, type=click.Choice(_NAMES), help="Default: this machine's. May be repeated.")
+@click.option(
+    "--arch", "archs", multiple=True, type=click.Choice(_NAMES), help="Default: this machine's. May be repeated."
+)
 @click.option("--all", "every", is_flag=True, help="Build for every architecture (needs zig).")
 @click.option("--compiler", default="auto", help="auto, zig, or a command such as arm-linux-gnueabi-gcc.")
 def build(archs: tuple[str, ...], every: bool, compiler: str) -> None:
@@ -50,4 +54,6 @@ def _emulator(arch: Architecture) -> tuple[str, ...]:
     for program in (arch.qemu[0], f"{arch.qemu[0]}-static"):
         if shutil.which(program):
             return (program, *arch.qemu[1:])
-    raise UserError(f"an agent for {arch.name} runs here only under {arch.qemu[0]} (Debian: apt-get install qemu-user-static)")
+    raise UserError(
+        f"an agent for {arch.name} runs here only under {arch.qemu[0]} (Debian: apt-get install qemu-user-static)"
+    )

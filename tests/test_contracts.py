@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every plug-in against the contract of its folder (the docstring of the folder's ``__init__.py``)."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+from analysis_records import MS, block, record
+from click.testing import CliRunner
+
+from rtproof import exporters, plugins, targets
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Analysis, Requirement
+from rtproof.cli import commands
+from rtproof.cli.main import main
+from rtproof.errors import UserError
+from rtproof.report import blocks, formats, sections
+
+KINDS = (commands, exporters, sections, formats, targets)
+
+
+def every(package: ModuleType) -> list[object]:
+    return [
+        pytest.param(package, name, id=f"{package.__name__.removeprefix('rtproof.')}.{name}")
+        for name in plugins.names(package)
+    ]
+
+
+def modules_of(package: ModuleType) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(("package", "name"), every(package))
+
+
+def is_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(x, str) and x for pair in value.items() for x in pair)
+
+
+@pytest.fixture(scope="module", params=["refuted", "not asked", "no samples"])
+def analysis(request: pytest.FixtureRequest) -> Analysis:
+    if request.param == "no samples":
+        return analyse(record([]), Requirement(MS), 1)
+    ran = block([10_000, -300, 2_500_000, 20_000, 10_000], {2: 2})
+    return analyse(record([ran]), Requirement(500_000) if request.param == "refuted" else None, 1)
+
+
+@pytest.mark.parametrize(("package", "name"), [case for kind in KINDS for case in every(kind)])
+def test_a_plugin_says_what_it_is(package: ModuleType, name: str) -> None:
+    lines = (plugins.load(package, name).__doc__ or "").splitlines()
+    assert lines, "its docstring is its help, and it has none"
+    assert len(lines[0]) > 10
+
+
+def test_listing_and_loading_plugins_leaves_heavy_libraries_alone() -> None:
+    packages = ", ".join(kind.__name__ for kind in KINDS)
+    code = f"import sys, {packages}; from rtproof import plugins; [plugins.load_all(kind) for kind in ({packages})]; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "rtproof.exporters.parquet" in loaded
+    assert not {"duckdb", "scipy", "pyarrow"} & set(loaded)
+
+
+@modules_of(commands)
+def test_a_command_has_the_name_of_its_file_and_tells_about_itself(package: ModuleType, name: str) -> None:
+    command = plugins.load(package, name).command
+    assert isinstance(command, click.Command)
+    assert command.name == name
+    assert command.get_short_help_str()
+    assert CliRunner().invoke(command, ["--help"], prog_name=name).exit_code == 0
+    for each in with_subcommands(command):
+        for parameter in each.params:
+            assert isinstance(parameter, click.Argument) or getattr(parameter, "help", None), (
+                f"{parameter.name} has no help"
+            )
+
+
+def with_subcommands(command: click.Command) -> Iterator[click.Command]:
+    yield command
+    if isinstance(command, click.Group):
+        for child in command.commands.values():
+            yield from with_subcommands(child)
+
+
+@modules_of(commands)
+def test_a_command_refuses_what_it_does_not_know_in_one_line(
+    package: ModuleType, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name, "--no-such-option"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "--no-such-option" in err
+
+
+@modules_of(exporters)
+def test_an_exporter_declares_its_suffix_and_options(package: ModuleType, name: str) -> None:
+    module = plugins.load(package, name)
+    assert module.SUFFIX.startswith(".")
+    assert is_texts(module.OPTIONS)
+    assert list(inspect.signature(module.export).parameters) == ["analysis", "path", "options"]
+
+
+@modules_of(exporters)
+def test_an_exporter_writes_a_file_and_says_so_or_refuses_and_leaves_none(
+    package: ModuleType, name: str, analysis: Analysis, tmp_path: Path
+) -> None:
+    module = plugins.load(package, name)
+    path = tmp_path / f"out{module.SUFFIX}"
+    try:
+        sentence = module.export(analysis, path, {})
+    except UserError:
+        assert analysis.pooled.obtained == 0, "only a record without samples may be refused"
+        assert not path.exists()
+        return
+    assert sentence
+    assert "\n" not in sentence
+    assert path.stat().st_size > 0
+
+
+@modules_of(exporters)
+def test_an_exporter_never_writes_over_a_file(
+    package: ModuleType, name: str, analysis: Analysis, tmp_path: Path
+) -> None:
+    module = plugins.load(package, name)
+    path = tmp_path / f"mine{module.SUFFIX}"
+    path.write_text("mine")
+    with pytest.raises(UserError):
+        module.export(analysis, path, {})
+    assert path.read_text() == "mine"
+
+
+@modules_of(exporters)
+def test_an_exporter_refuses_option_values_without_sense(
+    package: ModuleType, name: str, analysis: Analysis, tmp_path: Path
+) -> None:
+    module = plugins.load(package, name)
+    for option in module.OPTIONS:
+        with pytest.raises(UserError):
+            module.export(analysis, tmp_path / "out", {option: "no such value"})
+        assert not (tmp_path / "out").exists()
+
+
+def test_sections_have_places_of_their_own_in_steps_of_ten() -> None:
+    orders = [module.ORDER for module in plugins.load_all(sections)]
+    assert orders == sorted(set(orders))
+    assert [order for order in orders if order % 10] == []
+
+
+@modules_of(sections)
+def test_a_section_renders_whole_blocks_and_the_same_ones_again(
+    package: ModuleType, name: str, analysis: Analysis
+) -> None:
+    module = plugins.load(package, name)
+    assert module.TITLE
+    rendered = module.render(analysis)
+    assert isinstance(rendered, list)
+    assert rendered == module.render(analysis)
+    for each in rendered:
+        complain(each)
+
+
+def complain(each: blocks.Block) -> None:
+    """Fails for a block that a format could not draw or nobody could have read aloud."""
+    match each:
+        case blocks.Text():
+            assert all(each.paragraphs)
+            assert each.kind in {"normal", "good", "bad", "doubt", "code"}
+        case blocks.Table():
+            assert each.caption
+            assert {len(row) for row in each.rows} <= {len(each.header)}
+            assert all(column < len(each.header) for column in each.numeric)
+        case blocks.Plot():
+            assert each.says
+            assert all(len(curve.x) == len(curve.y) for curve in each.curves)
+        case blocks.HeatMap():
+            assert each.says
+            assert len(each.rows) == len(each.y_edges) - 1
+            assert {len(row) for row in each.rows} <= {len(each.x_edges) - 1}
+        case _:
+            pytest.fail(f"{each} is no block")
+
+
+EVERY_BLOCK = (
+    blocks.Text(("the first paragraph",)),
+    blocks.Text(("rtproof run --duration 20s",), "code"),
+    blocks.Table("latencies", ("thread", "max"), (("cpu 0", "12 us"),), (1,)),
+    blocks.Table("folded latencies", ("thread", "max"), (("cpu 1", "13 us"),), (1,), folded=True),
+    blocks.Plot("histogram", "falls steeply", "latency", "count", (blocks.Curve("cpu 2", (1.0, 2.0), (5.0, 0.0)),)),
+    blocks.Plot(
+        "empty", "nothing to see", "latency", "count", (), (blocks.Marker("limit", "x", 1.0),), True, True, "step"
+    ),
+    blocks.HeatMap("over time", "stays low", "time", "latency", (0.0, 1.0, 2.0), (1.0, 10.0), ((3, 0),)),
+)
+THEIR_WORDS = (
+    *("the first paragraph", "rtproof run --duration 20s", "latencies", "12 us", "folded latencies", "13 us"),
+    *("histogram", "falls steeply", "empty", "nothing to see", "over time", "stays low"),
+)
+
+
+@modules_of(formats)
+def test_a_format_draws_every_kind_of_block_and_always_the_same(package: ModuleType, name: str) -> None:
+    module = plugins.load(package, name)
+    assert module.SUFFIX.startswith(".")
+    parts = [blocks.Section("all", "All there is", EVERY_BLOCK)]
+    drawn = module.draw("A title", parts)
+    assert drawn == module.draw("A title", parts)
+    text = drawn.decode()
+    assert [words for words in ("A title", "All there is", *THEIR_WORDS) if words not in text] == []
+
+
+@modules_of(formats)
+def test_a_format_draws_an_empty_report(package: ModuleType, name: str) -> None:
+    assert b"A title" in plugins.load(package, name).draw("A title", [])
+
+
+@modules_of(targets)
+def test_a_target_declares_its_options(package: ModuleType, name: str) -> None:
+    module = plugins.load(package, name)
+    assert is_texts(module.OPTIONS)
+    assert list(inspect.signature(module.open_target).parameters) == ["options"]
+
+
+@modules_of(targets)
+def test_a_target_that_needs_no_options_opens_and_offers_what_a_target_offers(package: ModuleType, name: str) -> None:
+    module = plugins.load(package, name)
+    if module.OPTIONS:
+        pytest.skip("whether it can be opened depends on its options")
+    offered = {method for method in vars(targets.Target) if not method.startswith("_")}
+    with module.open_target({}) as target:
+        assert [method for method in offered if not callable(getattr(target, method, None))] == []
