@@ -79,7 +79,7 @@ static int parse_policy(struct parser *parser, const char *text)
 	static const enum policy policies[] = { POLICY_FIFO, POLICY_RR, POLICY_OTHER, POLICY_DEADLINE };
 
 	for (size_t i = 0; i < sizeof(policies) / sizeof(*policies); i++) {
-		if (strcmp(policy_name(policies[i]), text))
+		if (strcmp(policy_name((int)policies[i]), text))
 			continue;
 		parser->config->policy = policies[i];
 		return 0;
@@ -241,7 +241,7 @@ static int check_together(struct parser *parser)
 	if (config->policy == POLICY_DEADLINE && config->period_ns < 100000)
 		return refuse(parser, "policy deadline needs a period of at least 100 us");
 	if (config->priority && config->policy != POLICY_FIFO && config->policy != POLICY_RR)
-		return refuse(parser, "policy %s has no priority; leave --priority out", policy_name(config->policy));
+		return refuse(parser, "policy %s has no priority; leave --priority out", policy_name((int)config->policy));
 	if (!config->priority && (config->policy == POLICY_FIFO || config->policy == POLICY_RR))
 		config->priority = PRIORITY_DEFAULT;
 	config->asked_policy = config->policy;

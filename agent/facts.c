@@ -189,7 +189,7 @@ static void asked(struct run *run)
 	fact(run, MOMENT_ASKED, "args", config->arguments);
 	fact(run, MOMENT_ASKED, "probe", config->probe->name);
 	fact(run, MOMENT_ASKED, "method", config->method->name);
-	fact(run, MOMENT_ASKED, "policy", policy_name(config->asked_policy));
+	fact(run, MOMENT_ASKED, "policy", policy_name((int)config->asked_policy));
 	fact(run, MOMENT_ASKED, "lock_memory", config->lock_memory ? "yes" : "no");
 	fact(run, MOMENT_ASKED, "record", config->keep_samples ? "samples" : "summary");
 	fact(run, MOMENT_ASKED, "allow_unprivileged", config->allow_unprivileged ? "yes" : "no");

@@ -26,9 +26,10 @@ enum {
 	RING_NS = 2000000000,       /* scaled by four: what a ring must hold while the writer waits for a slow medium */
 	RING_LEAST = 256,
 	RING_MOST = 65536,
-	CHECKPOINT_BYTES = 1500,    /* of one thread, seen to be 500 to 1,000 */
-	FIXED_BYTES = 512 * 1024,   /* facts and files of the system at both ends, and the reserve */
 };
+
+/* What a record needs. Checkpoint: of one thread, seen to be 500 to 1,000. Fixed: facts and files at both ends, the reserve. */
+static const double sample_bytes = 2.1, checkpoint_bytes = 1500, fixed_bytes = 512 * 1024;
 
 int64_t run_time_ns(const struct run *run)
 {
@@ -94,7 +95,7 @@ static int check_privilege(struct config *config, char *why, size_t room)
 	snprintf(why, room,
 		 "policy %s at priority %d was refused (%s): it needs root, CAP_SYS_NICE or an RTPRIO limit; "
 		 "--allow-unprivileged measures without it",
-		 policy_name(config->policy), config->priority, strerror(-err));
+		 policy_name((int)config->policy), config->priority, strerror(-err));
 	return err;
 }
 
@@ -110,9 +111,9 @@ static int check_space(const struct config *config, char *why, size_t room)
 	double seconds = config->samples ? (double)config->samples * (double)config->period_ns / 1e9 :
 					   (double)config->duration_ns / 1e9;
 	double samples = seconds * 1e9 / (double)config->period_ns;
-	double of_thread = (config->keep_samples ? 2.1 * samples : 0) +
-			   CHECKPOINT_BYTES * (1 + seconds * 1e9 / (double)config->checkpoint_ns);
-	double needed = FIXED_BYTES + of_thread * config->threads;
+	double of_thread = (config->keep_samples ? sample_bytes * samples : 0) +
+			   checkpoint_bytes * (1 + seconds * 1e9 / (double)config->checkpoint_ns);
+	double needed = fixed_bytes + of_thread * config->threads;
 	double there = (double)status.f_bavail * (double)status.f_frsize;
 
 	if (needed <= there)

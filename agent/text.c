@@ -42,29 +42,47 @@ int text_read_line(const char *path, char *buffer, size_t room)
 	return 0;
 }
 
-int text_duration_ns(const char *text, int64_t *ns)
+/* Nanoseconds in a unit, 0 if there is none of that name. */
+static int64_t unit_ns(const char *name)
 {
 	static const struct {
 		const char *name;
-		double ns;
+		int64_t ns;
 	} units[] = {
-		{ "ns", 1 },    { "us", 1e3 },   { "ms", 1e6 },     { "s", 1e9 },
-		{ "min", 6e10 }, { "h", 3.6e12 }, { "day", 8.64e13 }, { "d", 8.64e13 },
+		{ "ns", 1 },           { "us", 1000 },         { "ms", 1000000 },        { "s", NS_PER_SECOND },
+		{ "min", 60000000000 }, { "h", 3600000000000 }, { "d", 86400000000000 }, { "day", 86400000000000 },
 	};
-	char *unit;
-	double number = strtod(text, &unit);
 
-	if (unit == text || !(number >= 0))
-		return -EINVAL;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
-		if (strcmp(unit, units[i].name))
-			continue;
-		if (number * units[i].ns >= 9e18)
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (!strcmp(units[i].name, name))
+			return units[i].ns;
+	return 0;
+}
+
+/* By hand: strtod() would be a tenth of the agent. What is worth less than a nanosecond does not count. */
+int text_duration_ns(const char *text, int64_t *ns)
+{
+	const char *unit_name = text + strspn(text, "0123456789.");
+	int64_t unit = unit_ns(unit_name), place = unit;
+	bool fraction = false, digits = false;
+
+	*ns = 0;
+	for (; unit && text < unit_name; text++) {
+		if (*text == '.' && fraction)
 			return -EINVAL;
-		*ns = (int64_t)(number * units[i].ns + 0.5);
-		return 0;
+		if (*text == '.') {
+			fraction = true;
+			continue;
+		}
+		digits = true;
+		if (fraction) {
+			place /= 10;
+			*ns += (*text - '0') * place;
+		} else if (__builtin_mul_overflow(*ns, 10, ns) || __builtin_add_overflow(*ns, (*text - '0') * unit, ns)) {
+			return -EINVAL;
+		}
 	}
-	return -EINVAL;
+	return digits && *ns <= INT64_MAX / 2 ? 0 : -EINVAL;
 }
 
 int text_number(const char *text, int64_t least, int64_t most, int64_t *value)

@@ -4,9 +4,11 @@
 #include "worker.h"
 
 #include "clock.h"
+#include "text.h"
 #include "threads.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -41,21 +43,20 @@ static int64_t timeval_ns(struct timeval t)
 	return ((int64_t)t.tv_sec * 1000000 + t.tv_usec) * 1000;
 }
 
-/* Sum over all CPUs of the times the scheduler moved this thread; only with CONFIG_SCHED_DEBUG. */
+/* How often the scheduler moved this thread to another CPU; only kernels with CONFIG_SCHED_DEBUG tell. */
 static int64_t read_migrations(void)
 {
-	char line[160], path[64];
-	long long migrations = -1;
+	static const char key[] = "se.nr_migrations";
+	char content[4096], path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/sched", sys_gettid());
-	FILE *file = fopen(path, "re");
+	int length = text_read_file(path, content, sizeof(content) - 1);
 
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "se.nr_migrations : %lld", &migrations) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return migrations;
+	content[length < 0 ? 0 : length] = '\0';
+	char *line = strstr(content, key);
+	char *value = line ? strchr(line, ':') : NULL;
+
+	return value ? strtoll(value + 1, NULL, 10) : -1;
 }
 
 static void read_usage(struct evidence *evidence)
