@@ -39,7 +39,7 @@ def refuse_existing(path: Path) -> None:
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[str]]:
     """A new text file, as ``new_path``."""
-    with new_path(path), open(path, "x", encoding="ascii", newline="\n") as file:
+    with new_path(path), path.open("x", encoding="ascii", newline="\n") as file:
         yield file
 
 
@@ -80,7 +80,8 @@ def require_samples(record: Record, kind: str) -> None:
     """UserError if there is a series without samples: a file with some threads missing would deceive."""
     if not all(series.has_samples for series in record.series):
         raise UserError(
-            f"{kind} needs every sample and this run kept only a summary (--record summary): export hdr, cyclictest or bins"
+            f"{kind} needs every sample and this run kept only a summary (--record summary): "
+            "export hdr, cyclictest or bins instead"
         )
 
 

@@ -27,7 +27,7 @@ HEADING = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compresse
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
-    """Write one interval per thread, which covers the run. Values are nanoseconds, the column Interval_Max is milliseconds."""
+    """Write one interval per thread, which covers the run. Values are in nanoseconds, Interval_Max is in milliseconds."""
     digits = _common.whole_number(options, "digits", 3, most=5)
     view = _common.view_option(options)
     start_s = analysis.record.begin.origin_realtime_ns / 1e9
@@ -38,7 +38,8 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
             file.write(_line(summary, view, digits))
     negative = sum(int(_clamped(_common.counts_of(summary, view)).sum()) for summary in analysis.summaries)
     clamp = f"; {negative} values below 0 stand at 0, because the format has no negative values" if negative else ""
-    return f"{path}: {len(analysis.summaries)} histograms, {view} view, {digits} digits{clamp}{_common.summary_note(analysis)}"
+    note = clamp + _common.summary_note(analysis)
+    return f"{path}: {len(analysis.summaries)} histograms, {view} view, {digits} digits{note}"
 
 
 def _clamped(counts: Counts) -> Int64Array:

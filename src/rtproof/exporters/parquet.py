@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sample in a Parquet file (zstd), for duckdb, pandas, R and the like; written through duckdb, which the export needs."""
+"""Every sample in a Parquet file (zstd), for duckdb, pandas, R and the like; needs the package duckdb."""
 
 import glob
 import tempfile
@@ -20,11 +20,11 @@ OPTIONS: dict[str, str] = {}
 PART_ROWS = 4_000_000
 """Rows that are held in memory at once (160 MB)."""
 FORMAT = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE 1000000"
-QUERY = """SELECT thread::USMALLINT AS thread, cpu::INTEGER AS cpu, activation, due_ns, latency_ns, missed_after FROM part"""
+COLUMNS = "thread::USMALLINT AS thread, cpu::INTEGER AS cpu, activation, due_ns, latency_ns, missed_after"
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
-    """Write the samples, thread after thread. Parts go to a folder beside the file first, so that memory stays bounded."""
+    """Write the samples, thread after thread. Parts go to a folder beside the file first, which bounds the memory."""
     duckdb = _duckdb()
     _common.require_samples(analysis.record, "parquet")
     try:
@@ -55,7 +55,7 @@ def _write_parts(connection: Any, record: Record, folder: Path) -> int:
     written = 0
     for number, part in enumerate(_parts(record)):
         connection.register("part", part)
-        connection.execute(f"COPY ({QUERY}) TO '{_quoted(folder / f'{number:06}')}' ({FORMAT})")
+        connection.execute(f"COPY (SELECT {COLUMNS} FROM part) TO '{_quoted(folder / f'{number:06}')}' ({FORMAT})")
         connection.unregister("part")
         written += part["latency_ns"].size
     return written
