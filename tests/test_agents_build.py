@@ -156,7 +156,7 @@ def test_a_new_probe_is_one_new_file(tiny_agent: Path) -> None:
 @needs_compiler
 def test_a_probe_that_is_not_named_as_its_file_is_named_in_the_error(tiny_agent: Path) -> None:
     (tiny_agent / "probes" / "bad.c").write_text('#include "probe.h"\nconst struct probe probe_good = { 2 };\n')
-    with pytest.raises(UserError, match="does not compile with cc: .*probe_bad"):
+    with pytest.raises(UserError, match=r"does not compile with cc: .*probe_bad"):
         build.build_agent()
 
 
@@ -209,7 +209,7 @@ def test_a_c_compiler_of_this_machine_builds_for_no_other(only_in_path: Path) ->
 
 def test_an_agent_that_cannot_be_run_is_said(tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("no program")
-    with pytest.raises(UserError, match="cannot run .*agent"):
+    with pytest.raises(UserError, match=r"cannot run .*agent"):
         find.agent_version(tmp_path / "agent")
 
 

@@ -56,7 +56,8 @@ def test_a_plugin_says_what_it_is(package: ModuleType, name: str) -> None:
 
 def test_listing_and_loading_plugins_leaves_heavy_libraries_alone() -> None:
     packages = ", ".join(kind.__name__ for kind in KINDS)
-    code = f"import sys, {packages}; from rtproof import plugins; [plugins.load_all(kind) for kind in ({packages})]; print(*sys.modules)"
+    load = f"[plugins.load_all(kind) for kind in ({packages})]"
+    code = f"import sys, {packages}; from rtproof import plugins; {load}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "rtproof.exporters.parquet" in loaded
     assert not {"duckdb", "scipy", "pyarrow"} & set(loaded)

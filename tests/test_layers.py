@@ -43,7 +43,7 @@ def trespasses(package: str, tree: ast.AST) -> list[str]:
     assert package in MAY_IMPORT, f"{package} is new: give it a row in docs/layers.md and in {Path(__file__).name}"
     allowed = MAY_IMPORT[package].split()
     return [
-        f"{package} may not import {other} (docs/layers.md): move what is needed to a lower layer, or hand it in as an argument"
+        f"{package} may not import {other} (docs/layers.md): move what is needed to a lower layer, or hand it in"
         for other in sorted(imported(tree) - {package})
         if "everything" not in allowed and other not in allowed
     ]

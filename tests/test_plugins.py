@@ -50,7 +50,7 @@ def test_order_first_then_name(fruits: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", ["plum", "_helper", "", "late.x", "../late"])
 def test_a_wrong_name_is_answered_with_the_right_ones(fruits: ModuleType, name: str) -> None:
-    with pytest.raises(UserError, match="in fruits; there are: also_early, early, late$"):
+    with pytest.raises(UserError, match=r"in fruits; there are: also_early, early, late$"):
         plugins.load(fruits, name)
 
 

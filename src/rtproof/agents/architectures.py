@@ -43,7 +43,8 @@ ARCHITECTURES = (
         ("armv5tel", "armv5tejl", "armv5tl", "armv6l"),
         ("qemu-arm", "-cpu", "arm926"),
     ),
-    # Apart from arm926, because that build has v5 instructions, which are illegal here. ti925t is QEMU's one v4T processor.
+    # Apart from arm926, because that build has v5 instructions, which are illegal here. QEMU's one v4T processor is
+    # called ti925t.
     Architecture(
         "arm920t",
         ("-target", "arm-linux-musleabi", "-mcpu=arm920t", *KERNEL_ATOMICS),

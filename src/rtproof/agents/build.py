@@ -39,8 +39,8 @@ def sources(folder: Path) -> list[str]:
 
 def cache_dir() -> Path:
     """Where built agents are kept (XDG base directory specification)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return Path(base if os.path.isabs(base) else Path.home() / ".cache") / "rtproof" / "agents"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "rtproof" / "agents"
 
 
 def build_agent(arch: str = "", compiler: str = "auto") -> Path:
@@ -56,7 +56,7 @@ def build_agent(arch: str = "", compiler: str = "auto") -> Path:
     program = place / NAME
     try:
         place.mkdir(parents=True, exist_ok=True)
-        with open(place / "lock", "w") as lock:
+        with (place / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not program.exists():
                 _compile(folder, chosen, program)

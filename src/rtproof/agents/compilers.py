@@ -31,7 +31,7 @@ class Compiler:
 
 
 def choose(arch: Architecture, wish: str = "auto") -> Compiler:
-    """The first compiler that is here and can link statically for ``arch``; ``wish`` may be ``zig`` or a command instead.
+    """The first compiler here that can link statically for ``arch``; ``wish`` may be ``zig`` or a command instead.
 
     UserError that says what to install when there is none.
     """

@@ -17,7 +17,7 @@ def packaged(arch: str) -> Path:
 
 
 def find_agent(arch: str = "") -> Path:
-    """The agent for an architecture (default: this machine's): the packaged one, else the cached one, else built now."""
+    """The agent for an architecture (default: this machine's): packaged, else cached, else built now."""
     name = (architecture(arch) if arch else host()).name
     path = packaged(name)
     return path if path.exists() else build_agent(name)
