@@ -327,7 +327,7 @@ static void check_threads(struct run *run)
 		const struct worker *worker = &run->workers[i];
 		int policy = sys_get_policy(worker->tid), priority = sys_get_priority(worker->tid);
 
-		if (policy < 0 || __atomic_load_n(&worker->done, __ATOMIC_ACQUIRE))
+		if (policy < 0 || word_load(&worker->done))
 			continue;
 		policy &= ~RESET_ON_FORK;
 		if (policy != (int)worker->policy || priority != worker->priority)
@@ -379,7 +379,7 @@ void facts_at_end(struct run *run)
 	for (int i = 0; i < run->config->threads; i++) {
 		const struct worker *worker = &run->workers[i];
 
-		if (!__atomic_load_n(&worker->done, __ATOMIC_ACQUIRE))
+		if (!word_load(&worker->done))
 			continue; /* stalled: it said nothing */
 		facts_of_thread(run, i, MOMENT_START, &worker->start);
 		facts_of_thread(run, i, MOMENT_END, &worker->end);

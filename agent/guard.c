@@ -48,7 +48,7 @@ static void check(struct run *run, struct budget *budgets, int64_t passed_ns)
 	for (int i = 0; i < run->config->threads; i++) {
 		struct worker *worker = &run->workers[i];
 
-		if (__atomic_load_n(&worker->done, __ATOMIC_ACQUIRE))
+		if (word_load(&worker->done))
 			continue;
 		int64_t used_ns = cpu_time_ns(budgets[i].clock), spent_ns = used_ns - budgets[i].used_ns;
 
@@ -81,7 +81,7 @@ static void *guard_main(void *argument)
 	for (int i = 0; budgets && i < run->config->threads; i++)
 		if (pthread_getcpuclockid(run->workers[i].thread, &budgets[i].clock))
 			budgets[i].clock = CLOCK_PROCESS_CPUTIME_ID;
-	while (budgets && !__atomic_load_n(&run->guard_stop, __ATOMIC_ACQUIRE)) {
+	while (budgets && !word_load(&run->guard_stop)) {
 		sys_sleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next_look_ns(run, clock_now_ns()));
 		int64_t now_ns = clock_now_ns();
 
@@ -135,7 +135,7 @@ void guard_stop(struct run *run)
 {
 	if (!run->guard_runs)
 		return;
-	__atomic_store_n(&run->guard_stop, 1, __ATOMIC_RELEASE);
+	word_store(&run->guard_stop, 1);
 	pthread_join(run->guard, NULL);
 	guarded = NULL;
 }

@@ -31,9 +31,9 @@ bool ring_pop(struct ring *ring, struct ring_entry *entry)
 {
 	uint32_t tail = ring->tail;
 
-	if (tail == __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE))
+	if (tail == word_load(&ring->head))
 		return false;
 	*entry = ring->entries[tail & ring->mask];
-	__atomic_store_n(&ring->tail, tail + 1, __ATOMIC_RELEASE);
+	word_store(&ring->tail, tail + 1);
 	return true;
 }

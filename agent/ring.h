@@ -6,6 +6,8 @@
 #ifndef RTPROOF_RING_H
 #define RTPROOF_RING_H
 
+#include "word.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,10 +39,10 @@ static inline bool ring_put(struct ring *ring, int64_t value, uint32_t missed, u
 {
 	uint32_t head = ring->head;
 
-	if (head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) > ring->mask)
+	if (head - word_load(&ring->tail) > ring->mask)
 		return false;
 	ring->entries[head & ring->mask] = (struct ring_entry){ value, missed, kind };
-	__atomic_store_n(&ring->head, head + 1, __ATOMIC_RELEASE);
+	word_store(&ring->head, head + 1);
 	return true;
 }
 

@@ -240,7 +240,7 @@ static void open_gate(struct run *run)
 static bool all_done(const struct run *run)
 {
 	for (int i = 0; i < run->started; i++)
-		if (!__atomic_load_n(&run->workers[i].done, __ATOMIC_ACQUIRE))
+		if (!word_load(&run->workers[i].done))
 			return false;
 	return true;
 }
@@ -333,7 +333,7 @@ static int collect_workers(struct run *run, char *why, size_t room)
 	for (int i = 0; i < run->started; i++) {
 		struct worker *worker = &run->workers[i];
 
-		if (!__atomic_load_n(&worker->done, __ATOMIC_ACQUIRE)) {
+		if (!word_load(&worker->done)) {
 			run_note(run, i, "stalled", "the thread did not run any more; since_ns=%lld",
 				 (long long)run->captures[i].due_ns);
 			continue;
@@ -463,7 +463,7 @@ static void close_run(struct run *run)
 {
 	for (int i = 0; i < run->started; i++) {
 		/* A thread that never came back still uses its ring. */
-		if (!__atomic_load_n(&run->workers[i].done, __ATOMIC_ACQUIRE))
+		if (!word_load(&run->workers[i].done))
 			return;
 		ring_close(&run->workers[i].ring);
 		capture_close(&run->captures[i]);

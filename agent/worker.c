@@ -86,7 +86,7 @@ static void read_state(struct evidence *evidence)
 
 static bool stopping(const struct worker *worker)
 {
-	return __atomic_load_n(&worker->stop, __ATOMIC_RELAXED);
+	return word_load(&worker->stop);
 }
 
 /* Due times before the origin are thrown away. Answers how many of the measured ones a late warm-up has eaten. */
@@ -138,7 +138,6 @@ static int measure(struct worker *worker, uint64_t index, int64_t origin_ns)
 		ring_push(&worker->ring, activation.latency_ns, activation.missed);
 		index += 1 + (uint64_t)activation.missed;
 		due_ns = activation.due_ns + worker->period_ns;
-		__atomic_store_n(&worker->beats, worker->beats + 1, __ATOMIC_RELAXED);
 	}
 	return 0;
 }
@@ -242,7 +241,7 @@ static void *worker_main(void *argument)
 
 	if (!worker->error && !stopping(worker))
 		worker->error = run_probe(worker, origin_ns);
-	__atomic_store_n(&worker->done, 1, __ATOMIC_RELEASE);
+	word_store(&worker->done, 1);
 	while (write(worker->gate->done_fd, "", 1) < 0 && errno == EINTR)
 		;
 	return NULL;
@@ -265,7 +264,7 @@ int worker_start(struct worker *worker)
 
 void worker_stop(struct worker *worker)
 {
-	__atomic_store_n(&worker->stop, 1, __ATOMIC_RELAXED);
-	if (!__atomic_load_n(&worker->done, __ATOMIC_ACQUIRE) && worker->tid)
+	word_store(&worker->stop, 1);
+	if (!word_load(&worker->done) && worker->tid)
 		syscall(SYS_tgkill, getpid(), worker->tid, WORKER_STOP_SIGNAL);
 }

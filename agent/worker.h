@@ -41,7 +41,6 @@ struct worker {
 	/* Shared while it runs. Words of 32 bits, read and written whole. */
 	struct ring ring;
 	uint32_t stop;  /* set by others */
-	uint32_t beats; /* activations so far, wrapping */
 	uint32_t done;  /* the thread has left its loop */
 	int tid;
 

@@ -96,7 +96,7 @@ static void *writer_main(void *argument)
 	int64_t tick_ns = run->origin_ns, checkpoint_ns = run->origin_ns + config->checkpoint_ns;
 	int64_t progress_ns = run->origin_ns + config->progress_ns;
 
-	while (!__atomic_load_n(&run->writer_stop, __ATOMIC_ACQUIRE)) {
+	while (!word_load(&run->writer_stop)) {
 		sys_sleep(CLOCK_MONOTONIC, 0, pause_ns(run));
 		int64_t now_ns = clock_now_ns();
 
@@ -147,6 +147,6 @@ int writer_start(struct run *run)
 
 void writer_finish(struct run *run)
 {
-	__atomic_store_n(&run->writer_stop, 1, __ATOMIC_RELEASE);
+	word_store(&run->writer_stop, 1);
 	pthread_join(run->writer, NULL);
 }
