@@ -21,9 +21,6 @@ class Architecture:
     qemu: tuple[str, ...]
 
 
-# Before ARMv6 every atomic access is a call into the kernel (agent/armv5_atomics.c), which clang warns of each time.
-KERNEL_ATOMICS = ("-Wno-atomic-alignment",)
-
 ARCHITECTURES = (
     Architecture("x86_64", ("-target", "x86_64-linux-musl", "-mcpu=baseline"), ("x86_64",), ("qemu-x86_64",)),
     Architecture(
@@ -39,7 +36,7 @@ ARCHITECTURES = (
     ),
     Architecture(
         "arm926",
-        ("-target", "arm-linux-musleabi", "-mcpu=arm926ej_s", *KERNEL_ATOMICS),
+        ("-target", "arm-linux-musleabi", "-mcpu=arm926ej_s"),
         ("armv5tel", "armv5tejl", "armv5tl", "armv6l"),
         ("qemu-arm", "-cpu", "arm926"),
     ),
@@ -47,7 +44,7 @@ ARCHITECTURES = (
     # called ti925t.
     Architecture(
         "arm920t",
-        ("-target", "arm-linux-musleabi", "-mcpu=arm920t", *KERNEL_ATOMICS),
+        ("-target", "arm-linux-musleabi", "-mcpu=arm920t"),
         ("armv4tl",),
         ("qemu-arm", "-cpu", "ti925t"),
     ),
