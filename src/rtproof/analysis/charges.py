@@ -8,6 +8,7 @@ no percentile shows it ("coordinated omission").
 
 import numpy as np
 
+from rtproof.analysis.runs import pieces
 from rtproof.analysis.tally import PENDING, Tally
 from rtproof.record import Block, Int64Array
 
@@ -19,7 +20,7 @@ def charge(tally: Tally, period_ns: int, block: Block) -> None:
     for v, m in zip(late[long].tolist(), missed[long].tolist(), strict=True):
         tally.add_progression(v - period_ns, period_ns, m)
     late, missed = late[~long], missed[~long]
-    for part in _batches(missed):
+    for part in pieces(missed, PENDING):
         tally.add(lateness(late[part], missed[part], period_ns))
 
 
@@ -28,10 +29,3 @@ def lateness(late: Int64Array, missed: Int64Array, period_ns: int) -> Int64Array
     before = np.cumsum(missed) - missed
     order = np.arange(1, int(missed.sum()) + 1) - np.repeat(before, missed)
     return np.repeat(late, missed) - order * period_ns
-
-
-def _batches(missed: Int64Array) -> list[slice]:
-    """Runs of gaps that hold about PENDING missed activations each."""
-    batch = np.cumsum(missed) // PENDING
-    starts = np.flatnonzero(np.diff(batch, prepend=-1))
-    return [slice(a, b) for a, b in zip(starts, np.append(starts[1:], missed.size), strict=True)]

@@ -8,6 +8,7 @@ short one behind it: article 2 found 26 % of its 10 ms cycles below 8 ms that wa
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.analysis.model import Lag
 from rtproof.analysis.moments import exact_dot
@@ -18,8 +19,13 @@ from rtproof.record import Block, Int64Array, Series
 def of_stretch(series: Series, stretch: Stretch) -> Lag:
     """Pairs of the stretch and those that lead into it from its tail."""
     if stretch.tail is None:
-        return _of_block(series, stretch.block)
-    return _minus(_of_block(series, join([stretch.tail, stretch.block])), _of_block(series, stretch.tail))
+        return _of(series, stretch)
+    whole, before = _of(series, join(stretch.tail, stretch)), _of(series, stretch.tail)
+    return Lag(
+        whole.pairs - before.pairs,
+        whole.sum_products - before.sum_products,
+        whole.catch_up_pairs - before.catch_up_pairs,
+    )
 
 
 def merge(parts: Iterable[Lag]) -> Lag:
@@ -31,29 +37,31 @@ def merge(parts: Iterable[Lag]) -> Lag:
     )
 
 
-def _minus(a: Lag, b: Lag) -> Lag:
-    return Lag(a.pairs - b.pairs, a.sum_products - b.sum_products, a.catch_up_pairs - b.catch_up_pairs)
+def _of(series: Series, stretch: Stretch) -> Lag:
+    values, cuts = stretch.block.values, stretch.cuts[stretch.cuts > 0]
+    pairs = max(values.size - 1, 0) - cuts.size
+    products = exact_dot(values[:-1], values[1:]) - exact_dot(values[cuts - 1], values[cuts])
+    return Lag(pairs, products, _catch_up_pairs(series, stretch.block, cuts))
 
 
-def _of_block(series: Series, block: Block) -> Lag:
-    values = block.values
-    return Lag(max(values.size - 1, 0), exact_dot(values[:-1], values[1:]), _catch_up_pairs(series, block))
+def _catch_up_pairs(series: Series, block: Block, cuts: Int64Array) -> int:
+    """Cycles longer than 1.2 periods with one below 0.8 behind, both in one slice; ``middle`` is between them.
 
-
-def _catch_up_pairs(series: Series, block: Block) -> int:
-    """Cycles longer than 1.2 periods with one below 0.8 behind. On the grid only a late activation starts those."""
+    On the grid only a late activation can have a short cycle behind it, so few middles have to be looked at.
+    """
     values = block.values
     if not values[2:].size:
         return 0
-    if not series.on_grid:
-        return _long_then_short(series.period_ns, _cycles(series, block, np.arange(values.size - 1)))
-    late = np.flatnonzero(values[1:-1] > int(values.min()) + series.period_ns // 5)
-    pairs = np.stack((_cycles(series, block, late), _cycles(series, block, late + 1)))
-    return _long_then_short(series.period_ns, pairs)
+    late = int(values.min()) + series.period_ns // 5
+    middle = 1 + (np.flatnonzero(values[1:-1] > late) if series.on_grid else np.arange(values.size - 2))
+    before, after = _cycles(series, block, middle - 1), _cycles(series, block, middle)
+    found = (5 * before > 6 * series.period_ns) & (5 * after < 4 * series.period_ns)
+    return int(np.count_nonzero(found & ~_cut(middle, cuts)))
 
 
-def _long_then_short(period: int, cycles: Int64Array) -> int:
-    return int(np.count_nonzero((5 * cycles[:-1] > 6 * period) & (5 * cycles[1:] < 4 * period)))
+def _cut(middle: Int64Array, cuts: Int64Array) -> NDArray[np.bool_]:
+    """Whether a slice begins between the activations that begin the first and end the second cycle."""
+    return np.searchsorted(cuts, middle) < np.searchsorted(cuts, middle + 1, side="right")
 
 
 def _cycles(series: Series, block: Block, at: Int64Array) -> Int64Array:

@@ -18,6 +18,8 @@ BLOCK = 1 << 20
 
 def exact_dot(x: Int64Array, y: Int64Array) -> int:
     """Sum of x[i] * y[i], whatever the size of the integers."""
+    if not x.size:
+        return 0
     return sum(_dot(x[at : at + BLOCK], y[at : at + BLOCK]) for at in range(0, x.size, BLOCK))
 
 

@@ -13,7 +13,8 @@ NONE = Seconds(*(np.empty(0, np.int64) for _ in range(4)))
 
 def of_block(series: Series, block: Block) -> Seconds:
     """Seconds in which an activation of the block was due."""
-    return _on_grid(series.period_ns, block) if series.on_grid else _off_grid(series.period_ns, block)
+    cut_at_seconds = _on_grid if series.on_grid and series.period_ns else _off_grid
+    return cut_at_seconds(series.period_ns, block)
 
 
 def merge(parts: Iterable[Seconds]) -> Seconds:

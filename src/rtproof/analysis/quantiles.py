@@ -36,8 +36,8 @@ def quantile(counts: Counts, p: float, confidence: float = CONFIDENCE, ends: Mom
     """The value of rank ceil(n p), and the ranks between which the quantile lies with at least this confidence.
 
     A bin stands for its upper end, which a share p certainly does not exceed; ``ends`` keeps it within what was
-    measured. The point is None where fewer than one value is expected above it (n (1 - p) < 1), an end where its rank is
-    not in 1 to n.
+    measured. The point is None where fewer than one value is expected above it (n (1 - p) < 1), an end where its
+    rank is not in 1 to n.
     """
     if not 0 < p < 1:
         raise ValueError(f"a quantile lies between 0 and 1, not at {p}")

@@ -25,7 +25,7 @@ def part_of(series: Series, blocks: Iterable[Block], slice_starts: Int64Array, k
         charges.charge(charged, series.period_ns, block)
         lags.append(lag.of_stretch(series, stretch))
         seconds.append(persecond.of_block(series, block))
-        top = tops.merge((top, tops.of_block(series, block, top)))
+        top = tops.of_block(series, block, top)
         reach.append(_reach(series, block))
     return Part(observed.result(), charged.result(), 0, lag.merge(lags), persecond.merge(seconds), top, hull(reach))
 

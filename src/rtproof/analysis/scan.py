@@ -9,8 +9,10 @@ numbers and the largest values come from both sources joined, so that damage to 
 
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,10 +20,14 @@ from rtproof.analysis import persecond, samples, slices, tops
 from rtproof.analysis.counts import merge
 from rtproof.analysis.model import Summary
 from rtproof.analysis.part import Part, add_up, hull
+from rtproof.analysis.runs import pieces
 from rtproof.record import ChunkRef, Int64Array, Record, Series, Slice, View
 
 TASK = 4_000_000
 """Samples that one process takes at a time; a record with fewer is not worth a second process."""
+Item = TypeVar("Item", ChunkRef, Slice)
+LEAD = 2
+"""Blocks in front of a task's own that hold the samples its first pairs begin with."""
 
 
 @dataclass(frozen=True)
@@ -31,80 +37,73 @@ class Task:
     series: Series
     refs: tuple[ChunkRef, ...]
     lead: int
+    slice_starts: Int64Array
+    k: int
 
 
 def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]:
     """One Summary per series, in the order of the record. workers: processes for large records, else one per CPU."""
-    sampled = [series for series in record.series if _samples_hold_more(record, series.id)]
-    tasks = [task for series in sampled for task in _tasks(record, series)]
-    scanned = _run(record, tasks, workers if workers is not None else len(os.sched_getaffinity(0)))
-    return tuple(_summary(record, series, scanned.get(series.id)) for series in record.series)
+    refs, parts = _by_series(record.chunk_refs), _by_series(record.slices)
+    tasks = [task for series in record.series for task in _tasks(record, series, refs[series.id], parts[series.id])]
+    scanned: dict[int, list[Part]] = defaultdict(list)
+    for task, part in zip(tasks, _run(record, tasks, workers or len(os.sched_getaffinity(0))), strict=True):
+        scanned[task.series.id].append(part)
+    return tuple(_summary(record, series, scanned[series.id], parts[series.id]) for series in record.series)
 
 
-def slice_starts(record: Record, series: int) -> Int64Array:
-    """Sorted due times at which the slices of a series begin."""
-    return np.array(sorted(s.first_due_ns for s in _observed(record, series)), np.int64)
+def _by_series(items: Iterable[Item]) -> dict[int, list[Item]]:
+    found: dict[int, list[Item]] = defaultdict(list)
+    for item in items:
+        found[item.series].append(item)
+    return found
 
 
-def _samples_hold_more(record: Record, series: int) -> bool:
-    sampled = sum(ref.count for ref in record.chunk_refs if ref.series == series)
-    return sampled > 0 and sampled >= sum(s.count for s in _observed(record, series))
+def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice]) -> Iterator[Task]:
+    """How to read the samples of a series; nothing if the slices hold more activations."""
+    observed = [part for part in parts if part.view is View.OBSERVED]
+    sizes = np.array([ref.count for ref in refs], np.int64)
+    if int(sizes.sum()) < sum(part.count for part in observed):
+        return
+    starts = np.unique(np.array([part.first_due_ns for part in observed], np.int64))
+    k = record.top[series.id].k if series.id in record.top else tops.DEFAULT_K
+    for piece in pieces(sizes, TASK):
+        lead = min(piece.start, LEAD)
+        yield Task(series, tuple(refs[piece.start - lead : piece.stop]), lead, starts, k)
 
 
-def _observed(record: Record, series: int) -> list[Slice]:
-    return [s for s in record.slices if s.series == series and s.view is View.OBSERVED]
-
-
-def _tasks(record: Record, series: Series) -> Iterator[Task]:
-    refs = [ref for ref in record.chunk_refs if ref.series == series.id]
-    number = np.cumsum([ref.count for ref in refs]) // TASK
-    starts = np.flatnonzero(np.diff(number, prepend=-1)).tolist()
-    for start, end in zip(starts, [*starts[1:], len(refs)], strict=True):
-        lead = min(start, 2)
-        yield Task(series, tuple(refs[start - lead : end]), lead)
-
-
-def _run(record: Record, tasks: list[Task], workers: int) -> dict[int, Part]:
-    """Parts of each series; processes are forked, so that they find the record and its file already open."""
-    parts: dict[int, list[Part]] = {}
+def _run(record: Record, tasks: list[Task], workers: int) -> Iterator[Part]:
+    """The part of each task. Processes are forked, so that the record and the tasks need not be sent to them."""
     if min(workers, len(tasks)) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-        for task in tasks:
-            parts.setdefault(task.series.id, []).append(_scan(record, task))
-    else:
-        with multiprocessing.get_context("fork").Pool(min(workers, len(tasks)), _adopt, (record,)) as pool:
-            for task, part in zip(tasks, pool.imap(_scan_adopted, tasks), strict=True):
-                parts.setdefault(task.series.id, []).append(part)
-    return {series: add_up(some) for series, some in parts.items()}
+        yield from (_scan(record, task) for task in tasks)
+        return
+    with multiprocessing.get_context("fork").Pool(min(workers, len(tasks)), _adopt, (record, tasks)) as pool:
+        yield from pool.imap(_scan_adopted, range(len(tasks)))
 
 
-_adopted: list[Record] = []
+_adopted: list[tuple[Record, list[Task]]] = []
 
 
-def _adopt(record: Record) -> None:
-    _adopted.append(record)
+def _adopt(record: Record, tasks: list[Task]) -> None:
+    _adopted.append((record, tasks))
 
 
-def _scan_adopted(task: Task) -> Part:
-    return _scan(_adopted[-1], task)
+def _scan_adopted(number: int) -> Part:
+    record, tasks = _adopted[-1]
+    return _scan(record, tasks[number])
 
 
 def _scan(record: Record, task: Task) -> Part:
-    top = record.top.get(task.series.id)
-    starts = slice_starts(record, task.series.id)
-    return samples.part_of(
-        task.series, record.read_blocks(task.refs), starts, top.k if top else tops.DEFAULT_K, lead=task.lead
-    )
+    return samples.part_of(task.series, record.read_blocks(task.refs), task.slice_starts, task.k, lead=task.lead)
 
 
-def _summary(record: Record, series: Series, scanned: Part | None) -> Summary:
-    from_slices = slices.part_of(s for s in record.slices if s.series == series.id)
-    part = scanned or from_slices
-    seconds = persecond.join(part.seconds, record.seconds.get(series.id, persecond.NONE))
-    reach = hull((part.reach, from_slices.reach))
+def _summary(record: Record, series: Series, scanned: list[Part], parts: list[Slice]) -> Summary:
+    part = add_up(scanned) if scanned else slices.part_of(parts)
+    reach = hull((part.reach, slices.reach_of(parts)))
     missed = part.charged.moments.count
     known = part.observed.moments.count + missed
     span = reach.last_due_ns - reach.first_due_ns + series.period_ns if reach else 0
-    expected = span // series.period_ns if series.on_grid and series.period_ns else known + from_slices.lost
+    on_grid = series.on_grid and series.period_ns > 0
+    expected = span // series.period_ns if on_grid else known + sum(one.lost for one in parts)
     return Summary(
         series=series,
         threads=(series.thread,),
@@ -117,7 +116,7 @@ def _summary(record: Record, series: Series, scanned: Part | None) -> Summary:
         observed_counts=part.observed.counts,
         schedule_counts=merge((part.observed.counts, part.charged.counts)),
         lag=part.lag,
-        seconds=seconds,
+        seconds=persecond.join(part.seconds, record.seconds.get(series.id, persecond.NONE)),
         top=tops.merge((part.top, record.top.get(series.id, part.top))),
-        exact=scanned is not None and part.observed.counts.exact and part.charged.counts.exact,
+        exact=bool(scanned) and part.observed.counts.exact and part.charged.counts.exact,
     )

@@ -20,8 +20,13 @@ def part_of(slices: Iterable[Slice]) -> Part:
         _tallied([s for s in some if s.view is View.CHARGED]),
         sum(s.lost for s in observed),
         lag.merge(Lag(s.pairs, s.sum_products, s.catch_up_pairs) for s in observed),
-        reach=hull(Reach(s.first_due_ns, s.last_due_ns) for s in some if s.count),
+        reach=reach_of(some),
     )
+
+
+def reach_of(slices: Iterable[Slice]) -> Reach | None:
+    """From the first to the last activation that any of the slices knows of."""
+    return hull(Reach(s.first_due_ns, s.last_due_ns) for s in slices if s.count)
 
 
 def _tallied(slices: list[Slice]) -> Tallied:

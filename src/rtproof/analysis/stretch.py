@@ -8,17 +8,23 @@ import numpy as np
 
 from rtproof.record import Block, Int64Array
 
-LONGEST = 1 << 18
-"""Samples after which a stretch is handed on (2 MiB)."""
+LONGEST = 1 << 17
+"""Samples after which a stretch is handed on: 1 MiB, which stays in the cache."""
 TAIL = 2
+"""Samples before a stretch that a cycle of its first sample begins with."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Samples whose activation indices follow on from each other, and the last few before them in the same slice."""
+    """Samples whose activation indices follow on from each other.
+
+    cuts: positions of samples that begin a slice of the record's summary; no pair reaches across one. tail: the last
+    samples before, whose pairs with the stretch are its own, and None behind a hole.
+    """
 
     block: Block
-    tail: Block | None
+    cuts: Int64Array
+    tail: "Stretch | None" = None
 
 
 def activations(block: Block) -> int:
@@ -27,50 +33,60 @@ def activations(block: Block) -> int:
 
 
 def stretches(blocks: Iterable[Block], slice_starts: Int64Array, lead: int = 0) -> Iterator[Stretch]:
-    """Join the blocks of one series; a stretch ends at a hole, at the end of a slice, or when it is long.
+    """Join the blocks of one series; a stretch ends at a hole or when it is long.
 
-    slice_starts: sorted due times at which the slices of the record's summary begin. The first ``lead`` blocks are tail
-    only.
+    slice_starts: sorted due times at which the slices of the record's summary begin; each begins a block. The first
+    ``lead`` blocks are tail only.
     """
     waiting: list[Block] = []
-    tail: Block | None = None
+    size = 0
+    tail: Stretch | None = None
     for number, block in enumerate(blocks):
-        follows = bool(waiting) and _follows(waiting[-1], block, slice_starts)
-        if waiting and (not follows or number == lead or sum(b.values.size for b in waiting) >= LONGEST):
-            whole = join(waiting)
+        follows = bool(waiting) and block.first_index == waiting[-1].first_index + activations(waiting[-1])
+        if waiting and (not follows or number == lead or size >= LONGEST):
+            whole = _stretch(waiting, slice_starts, tail)
             if number > lead:
-                yield Stretch(whole, tail)
-            tail, waiting = _last(whole, TAIL) if follows else None, []
+                yield whole
+            tail, waiting, size = _last(whole, TAIL) if follows else None, [], 0
         waiting.append(block)
+        size += block.values.size
     if waiting:
-        yield Stretch(join(waiting), tail)
+        yield _stretch(waiting, slice_starts, tail)
 
 
-def join(blocks: list[Block]) -> Block:
-    """One block of several that follow on from each other."""
+def join(a: Stretch, b: Stretch) -> Stretch:
+    """Two stretches of which the second follows on from the first."""
+    return Stretch(_join([a.block, b.block]), np.concatenate((a.cuts, b.cuts + a.block.values.size)))
+
+
+def _stretch(blocks: list[Block], slice_starts: Int64Array, tail: Stretch | None) -> Stretch:
+    starts = _starts(blocks)
+    begins = np.isin([block.first_due_ns for block in blocks], slice_starts)
+    return Stretch(_join(blocks), starts[begins], tail)
+
+
+def _starts(blocks: list[Block]) -> Int64Array:
+    return np.cumsum([0] + [block.values.size for block in blocks[:-1]])
+
+
+def _join(blocks: list[Block]) -> Block:
     if len(blocks) == 1:
         return blocks[0]
-    starts = np.cumsum([0] + [block.values.size for block in blocks[:-1]])
     first = blocks[0]
     return Block(
         first.series,
         first.first_index,
         first.first_due_ns,
         np.concatenate([block.values for block in blocks]),
-        np.concatenate([block.gap_position + start for block, start in zip(blocks, starts, strict=True)]),
+        np.concatenate([b.gap_position + start for b, start in zip(blocks, _starts(blocks), strict=True)]),
         np.concatenate([block.gap_missed for block in blocks]),
     )
 
 
-def _follows(earlier: Block, later: Block, slice_starts: Int64Array) -> bool:
-    if later.first_index != earlier.first_index + activations(earlier):
-        return False
-    before, after = np.searchsorted(slice_starts, (earlier.first_due_ns, later.first_due_ns), side="right")
-    return bool(before == after)
-
-
-def _last(block: Block, most: int) -> Block:
-    """The last samples of a block. Their index and due time are not needed for what tails are for, and not kept."""
+def _last(stretch: Stretch, most: int) -> Stretch:
+    """The last samples of a stretch. Their index and due time are not needed for what tails are for, and not kept."""
+    block = stretch.block
     start = max(block.values.size - most, 0)
     kept = block.gap_position >= start
-    return Block(block.series, 0, 0, block.values[start:], block.gap_position[kept] - start, block.gap_missed[kept])
+    last = Block(block.series, 0, 0, block.values[start:], block.gap_position[kept] - start, block.gap_missed[kept])
+    return Stretch(last, stretch.cuts[stretch.cuts >= start] - start)

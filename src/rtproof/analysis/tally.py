@@ -22,6 +22,9 @@ ALWAYS_EXACT = 1 << 20
 MOST = 2_000_000
 """Different values outside ALWAYS_EXACT (32 MB) that are kept exactly."""
 PENDING = 500_000
+NEAR = 1 << 14
+PROBES = 512
+"""Samples that tell how far most of an array reaches. What lies above is sorted, which few values bear better."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +60,13 @@ class Tally:
         if not values.size:
             return
         low, high = int(values.min()), int(values.max())
-        reach = min(low + 4 * values.size + 4096, WINDOW)
-        if low < 0 or low >= reach:
+        if low < 0 or low >= WINDOW:
             self._add_rest(from_values(values))
-        elif high < reach:
-            self._add_dense(values, low)
-        else:
-            near = values < reach
-            self._add_dense(values[near], low)
-            self._add_rest(from_values(values[~near]))
+            return
+        reach = min(max(int(values[:: values.size // PROBES + 1].max()), low + NEAR), WINDOW)
+        self._add_dense(values, low, min(reach, high + 1))
+        if high >= reach:
+            self._add_rest(from_values(values[values >= reach]))
 
     def add_progression(self, first: int, step: int, terms: int) -> None:
         """Count first, first - step, first - 2 step, ...; a long one costs no more than the bins it falls into."""
@@ -82,10 +83,11 @@ class Tally:
         near = from_dense(self._dense[: self._end])
         return add_up((self._rest, Tallied(near, moments.of_counts(near))), self._most)
 
-    def _add_dense(self, values: Int64Array, low: int) -> None:
-        found = np.bincount(values - low)
-        self._dense[low : low + found.size] += found
-        self._end = max(self._end, low + found.size)
+    def _add_dense(self, values: Int64Array, low: int, end: int) -> None:
+        """Count the values from low to end; those above go to a bin of their own, which is left out."""
+        found = np.bincount(np.minimum(values - low, end - low), minlength=end - low)
+        self._dense[low:end] += found[: end - low]
+        self._end = max(self._end, end)
 
     def _add_rest(self, counts: Counts) -> None:
         self._pending.append(counts)

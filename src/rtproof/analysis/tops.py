@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from rtproof.record import Block, Int64Array, Series, Top
+from rtproof.record.merge import largest
 
 DEFAULT_K = 100
 
@@ -18,30 +19,30 @@ NONE = empty(0)
 
 
 def of_block(series: Series, block: Block, so_far: Top) -> Top:
-    """The K largest of a block, leaving out what could not enter the K largest so far."""
+    """The K largest so far and of a block together."""
     full = so_far.value.size >= so_far.k
     at = np.flatnonzero(block.values > so_far.value[-1]) if full else np.arange(block.values.size)
     if at.size > so_far.k:
         kth = np.partition(block.values[at], at.size - so_far.k)[at.size - so_far.k]
         at = at[block.values[at] >= kth]
-    index, due = place(series, block, at)
-    return _largest(so_far.k, index, due, block.values[at])
+    if not at.size:
+        return so_far
+    return merge((so_far, Top(so_far.k, *place(series, block, at), block.values[at])))
 
 
 def merge(tops: Iterable[Top]) -> Top:
-    """The K largest of all, K being the largest asked for; an activation that is in several counts once."""
+    """The K largest of all; an activation that is in several counts once."""
     some = list(tops)
     index, due, value = _columns(some)
-    once = np.unique(index, return_index=True)[1]
-    return _largest(max(top.k for top in some), index[once], due[once], value[once])
+    return largest(_exact_k(some), index, due, value)
 
 
 def of_series(tops: dict[int, Top]) -> Top:
     """The K largest of several series, by series id, which the result names for each value."""
     ids = np.concatenate([np.full(top.value.size, series) for series, top in tops.items()])
     index, due, value = _columns(tops.values())
-    k = max(top.k for top in tops.values())
-    order = np.lexsort((ids, due, -value))[:k]
+    k = _exact_k(tops.values())
+    order = np.lexsort((ids, due, ~value))[:k]
     return Top(k, index[order], due[order], value[order], ids[order])
 
 
@@ -59,6 +60,6 @@ def _columns(tops: Iterable[Top]) -> Iterator[Int64Array]:
     return (np.concatenate(column) for column in zip(*((t.index, t.due_ns, t.value) for t in tops), strict=True))
 
 
-def _largest(k: int, index: Int64Array, due: Int64Array, value: Int64Array) -> Top:
-    order = np.lexsort((index, -value))[:k]
-    return Top(k, index[order], due[order], value[order])
+def _exact_k(tops: Iterable[Top]) -> int:
+    """Of several lists only the smallest K is exact over all; an empty one that was never filled has no say."""
+    return min((top.k for top in tops if top.k), default=0)
