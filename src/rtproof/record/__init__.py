@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record as the host sees it: frozen data, no judgement.
 
-``rtrec`` reads the agent's file (docs/record-format.md), ``writer`` writes such files, ``packed`` and ``bins`` are their
-arithmetic, ``rundir`` knows the run folder.
+``rtrec`` reads the agent's file (docs/record-format.md), ``writer`` writes such files, ``packed`` and ``bins`` are
+their arithmetic, ``rundir`` knows the run folder.
 All times are signed nanoseconds from the origin of the record.
 """
 

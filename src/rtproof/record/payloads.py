@@ -155,7 +155,7 @@ def _file(cursor: Cursor) -> SystemFile:
 
 def _series(cursor: Cursor) -> Series:
     number, thread, cpu, flags, period_ns, first_due_ns = cursor.take(SERIES)
-    if period_ns <= 0:
+    if period_ns < 0:
         raise MalformedError(f"a period of {period_ns} ns is impossible")
     texts = [cursor.text() for _ in range(4)]
     on_grid, has_samples = bool(flags & ON_GRID), bool(flags & HAS_SAMPLES)

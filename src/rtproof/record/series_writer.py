@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a series from plain arrays of latencies, with everything that an agent writes about it at its checkpoints."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rtproof.record import Block, Int64Array, Seconds, Series, SeriesTotals, Top, packed, slicing
+from rtproof.record.merge import largest
+from rtproof.record.slicing import Activations
+from rtproof.record.writer import RecordWriter
+
+BLOCK = 4096
+TOP_K = 64
+CHECKPOINT_NS = 10_000_000_000
+
+
+class SeriesWriter:
+    """Takes the activations of a series in pieces of any size. ``summary=False`` leaves out all but SAMPLES."""
+
+    def __init__(
+        self, writer: RecordWriter, series: Series, *, checkpoint_ns: int = CHECKPOINT_NS, summary: bool = True
+    ) -> None:
+        self._writer = writer
+        self._series = series
+        self._checkpoint_ns = checkpoint_ns
+        self._summary = summary
+        self._pending = slicing.NONE
+        self._index = 0
+        self._due_ns = series.first_due_ns
+        self._top = Top(TOP_K, *(np.zeros(0, dtype=np.int64) for _ in range(3)))
+        self._obtained = 0
+        self._missed = 0
+
+    def add(self, values: ArrayLike, gap_position: ArrayLike = (), gap_missed: ArrayLike = ()) -> None:
+        """The next activations; after values[gap_position[i]], gap_missed[i] due times had none."""
+        value = np.asarray(values, dtype=np.int64)
+        missed = np.zeros_like(value)
+        missed[np.asarray(gap_position, dtype=np.int64)] = gap_missed
+        if not value.size:
+            return
+        new = slicing.activations(self._series, self._index, self._due_ns, value, missed)
+        self._advance(new)
+        some = self._pending.then(new)
+        cuts = np.flatnonzero(np.diff(some.due_ns // self._checkpoint_ns)) + 1
+        for start, stop in zip([0, *cuts.tolist()], cuts.tolist(), strict=False):
+            self._checkpoint(some.part(start, stop))
+        self._pending = some.part(int(cuts[-1]) if cuts.size else 0, some.value.size)
+
+    def finish(self) -> SeriesTotals:
+        """Write what is pending; the totals are for END."""
+        if self._pending.value.size:
+            self._checkpoint(self._pending)
+        self._pending = slicing.NONE
+        return SeriesTotals(self._series.id, self._obtained, self._missed, 0)
+
+    def _advance(self, new: Activations) -> None:
+        behind = 1 + int(new.missed[-1])
+        self._index = int(new.index[-1]) + behind
+        step_ns = behind * self._series.period_ns
+        self._due_ns = int(new.due_ns[-1]) + (step_ns if self._series.on_grid else step_ns + int(new.value[-1]))
+        self._obtained += new.value.size
+        self._missed += int(new.missed.sum())
+
+    def _checkpoint(self, some: Activations) -> None:
+        if self._series.has_samples:
+            for start in range(0, some.value.size, BLOCK):
+                self._writer.samples(_block(self._series, some.part(start, start + BLOCK)))
+        if self._summary:
+            self._write_seconds(slicing.seconds(self._series, some))
+            self._write_top(some)
+            for part in slicing.slices(self._series, some):
+                self._writer.summary(part)
+
+    def _write_seconds(self, seconds: Seconds) -> None:
+        for start in range(0, seconds.second.size, packed.MOST):
+            where = slice(start, start + packed.MOST)
+            part = Seconds(seconds.second[where], seconds.obtained[where], seconds.missed[where], seconds.max[where])
+            self._writer.seconds(self._series.id, part)
+
+    def _write_top(self, some: Activations) -> None:
+        """Those of the K largest so far that were not among them before."""
+        before = self._top
+        candidates = np.arange(some.value.size)
+        if before.value.size == TOP_K:
+            candidates = np.flatnonzero(some.value > before.value[-1])
+        self._top = largest(
+            TOP_K,
+            np.concatenate((before.index, some.index[candidates])),
+            np.concatenate((before.due_ns, some.due_ns[candidates])),
+            np.concatenate((before.value, some.value[candidates])),
+        )
+        fresh = ~np.isin(self._top.index, before.index)
+        if fresh.any():
+            new = Top(TOP_K, self._top.index[fresh], self._top.due_ns[fresh], self._top.value[fresh])
+            self._writer.top(self._series.id, new)
+
+
+def write_series_samples(
+    writer: RecordWriter,
+    series: Series,
+    values: Int64Array,
+    gap_position: ArrayLike = (),
+    gap_missed: ArrayLike = (),
+    *,
+    checkpoint_ns: int = CHECKPOINT_NS,
+    summary: bool = True,
+) -> SeriesTotals:
+    """All of one series at once; see ``SeriesWriter`` for pieces. SERIES itself is written by the caller."""
+    feed = SeriesWriter(writer, series, checkpoint_ns=checkpoint_ns, summary=summary)
+    feed.add(values, gap_position, gap_missed)
+    return feed.finish()
+
+
+def _block(series: Series, some: Activations) -> Block:
+    gaps = np.flatnonzero(some.missed)
+    return Block(
+        series.id, int(some.index[0]), int(some.due_ns[0]), some.value, gaps.astype(np.int64), some.missed[gaps]
+    )
