@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words of 32 bits shared between threads. ARM cores before version 6 have no atomic instructions and are never more than one:
- * there an aligned load or store is whole, only the compiler has to be kept in order. (The library call that compilers make
- * instead takes a lock, on which a real-time thread could spin for ever.)
+ * Words of 32 bits shared between threads. ARM before version 6 has no atomic instructions: there an aligned access is whole, and
+ * the kernel offers a memory barrier at a fixed address (Documentation/arch/arm/kernel_user_helpers.rst), which does the right
+ * thing even where such a build runs on a newer processor. What compilers call instead is a library function with a lock, on
+ * which a real-time thread could spin for ever.
  */
 #ifndef RTPROOF_WORD_H
 #define RTPROOF_WORD_H
@@ -11,17 +12,19 @@
 
 #if defined(__ARM_ARCH) && __ARM_ARCH < 6
 
+#define WORD_BARRIER() ((void (*)(void))0xffff0fa0)()
+
 static inline uint32_t word_load(const uint32_t *word)
 {
 	uint32_t value = *(const volatile uint32_t *)word;
 
-	__asm__ volatile("" ::: "memory");
+	WORD_BARRIER();
 	return value;
 }
 
 static inline void word_store(uint32_t *word, uint32_t value)
 {
-	__asm__ volatile("" ::: "memory");
+	WORD_BARRIER();
 	*(volatile uint32_t *)word = value;
 }
 
