@@ -40,7 +40,7 @@ clang_tidy_one() {
 # It does not look into files of flags, so it is given the flags themselves.
 scan_build() {
 	scan-build-14 --status-bugs --use-cc=clang-14 -o "$place/scan" \
-		make -s -B O="$place/objects" CC=clang-14 CFLAGS="$(cat cflags)" all
+		make -s -B O="$place/objects" CC=clang-14 CFLAGS="$(tr '\n' ' ' <cflags)" all
 }
 
 failed=
