@@ -1,2 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute, then draw: ``sections/`` turn an Analysis into blocks, ``formats/`` turn blocks into bytes."""
+"""Compute, then draw: ``sections/`` turn an Analysis into blocks, ``formats/`` turn blocks into bytes.
+
+``compose`` and ``render`` are all that the rest of the program needs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rtproof import plugins
+from rtproof.analysis.model import Analysis
+from rtproof.record import WHOLE_RUN, Fact, Moment
+from rtproof.report import formats, sections
+from rtproof.report.blocks import Section
+
+COMMAND_FACT = "host.command"
+"""Key of the fact that holds the command as the user gave it; the record itself knows only the agent's."""
+
+
+def compose(analysis: Analysis, info: Mapping[str, object] | None = None, command: str | None = None) -> list[Section]:
+    """Every section that has something to say, in order.
+
+    ``info``: what the host knows of the run and the record does not. ``command``: what the user typed to start it.
+    """
+    told = _with_host_facts(analysis, info or {}, command)
+    drawn = [(module, tuple(module.render(told))) for module in plugins.load_all(sections)]
+    return [Section(_name(module.__name__), module.TITLE, blocks) for module, blocks in drawn if blocks]
+
+
+def render(form: str, title: str, parts: list[Section]) -> bytes:
+    """The report in one of the formats; UserError where there is no such format."""
+    drawn: bytes = plugins.load(formats, form).draw(title, parts)
+    return drawn
+
+
+def title(analysis: Analysis) -> str:
+    """A title that tells this report from others: what was measured, on which kernel, and how it ended."""
+    begin, series = analysis.record.begin, analysis.pooled.series
+    measured = f"{series.probe} latency on {begin.machine}, Linux {begin.kernel_release}"
+    return f"rtproof: {analysis.verdict.state.value} - {measured}"
+
+
+def _name(module_name: str) -> str:
+    return module_name.rpartition(".")[2]
+
+
+def _with_host_facts(analysis: Analysis, info: Mapping[str, object], command: str | None) -> Analysis:
+    """What the host knows joins the facts of the record, so that a section needs nothing but the analysis."""
+    known = {f"host.{key}": str(value) for key, value in info.items() if value is not None}
+    if command is not None:
+        known[COMMAND_FACT] = command
+    facts = tuple(Fact(0, WHOLE_RUN, Moment.ASKED, key, value) for key, value in known.items())
+    return replace(analysis, record=replace(analysis.record, facts=analysis.record.facts + facts))

@@ -9,15 +9,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs of plain text. ``kind``: normal, good, bad, doubt, code."""
+    """Paragraphs of plain text. ``kind``: normal, good, bad, doubt, code. ``headline``: a line set large above them."""
 
     paragraphs: tuple[str, ...]
     kind: str = "normal"
+    headline: str = ""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of strings. ``numeric``: columns to be right-aligned. ``row_headers``: the first column names the row."""
+    """A table of strings.
+
+    ``numeric``: columns to be right-aligned. ``row_headers``: the first column names the row, or is empty where the
+    name above goes on. ``folded``: long or seldom read, shown on demand where a format can do that.
+    """
 
     caption: str
     header: tuple[str, ...]
@@ -29,11 +34,15 @@ class Table:
 
 @dataclass(frozen=True)
 class Curve:
-    """One line, step or set of stems in a plot; x and y of equal length."""
+    """One line, step or set of stems in a plot; x and y of equal length.
+
+    ``role``: "part" for one of several of a kind, "whole" for all of them together, "other" for a second view of these.
+    """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
+    role: str = "part"
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,11 @@ class Marker:
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves over two axes. ``style``: line, step or bars. ``says``: what it shows, in a sentence for those who cannot see it."""
+    """Curves over two axes. ``says``: what it shows, in a sentence for those who cannot see it.
+
+    ``style``: line; step (y holds from its x to the next one); bars (bins of equal width that begin at x, the empty
+    ones left out).
+    """
 
     title: str
     says: str
@@ -62,7 +75,10 @@ class Plot:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Counts over a grid: rows[r][c] for y edge r (lowest first) and x edge c. Edges have one element more than cells."""
+    """Counts over a grid: rows[r][c] for y edge r (lowest first) and x edge c. Edges have one element more than cells.
+
+    ``curves`` are drawn as steps over the map, ``markers`` as lines.
+    """
 
     title: str
     says: str
@@ -73,6 +89,7 @@ class HeatMap:
     rows: tuple[tuple[int, ...], ...]
     markers: tuple[Marker, ...] = ()
     log_y: bool = True
+    curves: tuple[Curve, ...] = ()
 
 
 Block = Text | Table | Plot | HeatMap

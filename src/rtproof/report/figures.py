@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as a report prints them: one unit for a whole table, digits in groups, "unknown" where there is no number."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from statistics import median
+
+NS_PER_S = 1_000_000_000
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit of time: how many nanoseconds it has and the digits that are printed behind the point."""
+
+    name: str
+    ns: int
+    digits: int
+
+    def show(self, value_ns: float | None) -> str:
+        """The number without its unit, for a column whose heading names it."""
+        return UNKNOWN if value_ns is None else f"{value_ns / self.ns:,.{self.digits}f}"
+
+    def __call__(self, value_ns: float | None) -> str:
+        """The number with its unit, for a sentence."""
+        return UNKNOWN if value_ns is None else f"{self.show(value_ns)} {self.name}"
+
+    def scale(self, value_ns: float) -> float:
+        """The number for an axis in this unit."""
+        return value_ns / self.ns
+
+
+NS = Unit("ns", 1, 0)
+US = Unit("us", 1_000, 3)
+MS = Unit("ms", 1_000_000, 3)
+S = Unit("s", NS_PER_S, 3)
+
+
+def unit_for(values_ns: Iterable[float | None]) -> Unit:
+    """The unit in which the middle one of the values reads best; one wild value does not take it along."""
+    sizes = [abs(value) for value in values_ns if value]
+    middle = median(sizes) if sizes else 0
+    if middle < 1_000:
+        return NS
+    if middle < 2_000_000:
+        return US
+    return MS if middle < 2 * NS_PER_S else S
+
+
+def headings(unit: Unit, *names: str) -> tuple[str, ...]:
+    """Column headings with the unit of their numbers."""
+    return tuple(f"{name} [{unit.name}]" for name in names)
+
+
+def count(value: int | None) -> str:
+    """A whole number in groups of three digits."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number with a few significant digits and no exponent where it can be read without one."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if 1e-4 <= abs(value) < 1e9:
+        behind = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+        return f"{value:,.{behind}f}"
+    return f"{value:.{digits - 1}e}"
+
+
+def share(part: int, whole: int) -> str:
+    """A part of a whole in per cent; never 0 or 100 unless it is exactly that."""
+    if whole == 0:
+        return UNKNOWN
+    percent = 100 * part / whole
+    text = f"{percent:.4g}"
+    if part != whole and float(text) == 100:
+        text = "above 99.99"
+    return f"{text} %"
+
+
+def instant(origin_realtime_ns: int, offset_ns: int) -> str:
+    """Date and time in UTC to a millisecond, of an offset from an origin in CLOCK_REALTIME; unknown beyond 9999."""
+    milliseconds = (origin_realtime_ns + offset_ns) // 1_000_000
+    try:
+        when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return UNKNOWN
+    return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03d}"

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain text for terminals, about 100 columns wide, without colour."""
+
+import textwrap
+from functools import singledispatch
+
+from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
+from rtproof.report.sparkline import sparklines
+from rtproof.report.texttable import WIDTH, lay_out
+from rtproof.report.words import clean
+
+SUFFIX = ".txt"
+
+MARKS = {"bad": "! ", "doubt": "? ", "code": "    "}
+
+
+def draw(title: str, sections: list[Section]) -> bytes:
+    """UTF-8, lines ended by one newline, no trailing blanks."""
+    parts = [_heading(clean(title), "=")]
+    for section in sections:
+        parts.append(_heading(clean(section.title), "-"))
+        parts.extend(block_text(block) for block in section.blocks)
+    lines = "\n\n".join(part for part in parts if part).splitlines()
+    return ("\n".join(line.rstrip() for line in lines) + "\n").encode()
+
+
+def _heading(words: str, rule: str) -> str:
+    return f"{words}\n{rule * min(len(words), WIDTH)}"
+
+
+@singledispatch
+def block_text(block: Block) -> str:
+    """One block as lines; what the block hides behind a click on a page is left out or shortened here."""
+    raise TypeError(f"no way to draw {type(block).__name__} as text")
+
+
+@block_text.register
+def _(block: Text) -> str:
+    mark = MARKS.get(block.kind, "")
+    lines = [clean(block.headline)] if block.headline else []
+    lines += [_paragraph(clean(line), mark, wrap=block.kind != "code") for line in block.paragraphs]
+    return "\n".join(lines)
+
+
+def _paragraph(line: str, mark: str, wrap: bool) -> str:
+    if not wrap:
+        return mark + line
+    return textwrap.fill(line, WIDTH, initial_indent=mark, subsequent_indent=" " * len(mark)) or ""
+
+
+@block_text.register
+def _(block: Table) -> str:
+    return lay_out(block)
+
+
+@block_text.register(Plot)
+@block_text.register(HeatMap)
+def _(block: Plot | HeatMap) -> str:
+    says = textwrap.fill(f"{clean(block.title)}. {clean(block.says)}", WIDTH)
+    return "\n".join([says, *sparklines(block)])

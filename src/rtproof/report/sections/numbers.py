@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers per thread: activations due, run, missed and lost; lateness of those that ran and of every due time."""
+
+from collections.abc import Callable
+
+from rtproof.analysis import moments
+from rtproof.analysis.model import Analysis, Moments
+from rtproof.analysis.phrases import duration
+from rtproof.analysis.spread import Spread, spread
+from rtproof.report import figures
+from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.streams import Stream, streams
+
+ORDER = 30
+TITLE = "Numbers per thread"
+
+
+def render(analysis: Analysis) -> list[Block]:
+    found = streams(analysis)
+    observed = _latencies("Observed: latency of the activations that ran", found, _observed)
+    return [_activations(found), observed, _spreads(found), _of_the_schedule(analysis, found)]
+
+
+def _activations(found: list[Stream]) -> Table:
+    header = ("thread", "CPU", "due", "ran", "missed", "lost", "missed of due", "measured")
+    rows = tuple(_activation_row(stream) for stream in found)
+    return Table(
+        "Activations: due, ran, missed; lost: ran, but the value was not kept", header, rows, tuple(range(1, 8))
+    )
+
+
+def _activation_row(stream: Stream) -> tuple[str, ...]:
+    summary = stream.summary
+    counts = (summary.expected, summary.obtained, summary.missed, summary.lost)
+    rate = figures.share(summary.missed, summary.expected)
+    return (stream.name, stream.cpu, *map(figures.count, counts), rate, duration(summary.span_ns))
+
+
+def _of_the_schedule(analysis: Analysis, found: list[Stream]) -> Block:
+    if not analysis.pooled.missed:
+        return Text(("No activation was missed, so the schedule view (every due time) has the same numbers.",))
+    return _latencies("Schedule: latency of every due time, the missed ones charged with theirs", found, _schedule)
+
+
+def _observed(stream: Stream) -> Moments:
+    return stream.summary.observed
+
+
+def _schedule(stream: Stream) -> Moments:
+    return moments.merge((stream.summary.observed, stream.summary.charged))
+
+
+def _latencies(caption: str, found: list[Stream], view: Callable[[Stream], Moments]) -> Table:
+    seen = [view(stream) for stream in found]
+    unit = figures.unit_for(each.mean for each in seen)
+    header = ("thread", "n", *figures.headings(unit, "min", "mean", "max", "deviation"))
+    rows = tuple(
+        (stream.name, figures.count(each.count), *map(unit.show, _values(each)))
+        for stream, each in zip(found, seen, strict=True)
+    )
+    return Table(caption, header, rows, tuple(range(1, len(header))))
+
+
+def _values(seen: Moments) -> tuple[float | None, ...]:
+    """Smallest and largest of nothing are unknown, not 0."""
+    ends = (seen.min, seen.max) if seen.count else (None, None)
+    return ends[0], seen.mean, ends[1], seen.deviation
+
+
+def _spreads(found: list[Stream]) -> Table:
+    spreads = [spread(stream.summary) for stream in found]
+    unit = figures.unit_for(each.offset for each in spreads)
+    header: tuple[str, ...] = ("thread", *figures.headings(unit, "offset", "jitter", "peak to peak"))
+    rows = [(stream.name, *_spread(each, unit)) for stream, each in zip(found, spreads, strict=True)]
+    if any(each.drift_ppm is not None for each in spreads):
+        header = (*header, "drift [ppm]")
+        rows = [(*row, _drift(each)) for row, each in zip(rows, spreads, strict=True)]
+    caption = "Offset (median), which can be compensated for, and jitter (99 % minus 1 %), which cannot"
+    return Table(caption, header, tuple(rows), tuple(range(1, len(header))))
+
+
+def _spread(seen: Spread, unit: figures.Unit) -> tuple[str, ...]:
+    return tuple(map(unit.show, (seen.offset, seen.jitter, seen.peak_to_peak)))
+
+
+def _drift(seen: Spread) -> str:
+    """Of a single thread off the grid only."""
+    return "" if seen.drift_ppm is None else f"{seen.drift_ppm:,.1f}"

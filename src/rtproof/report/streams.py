@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The threads of an analysis and all of them together, each with the name that tables and plots give it."""
+
+from dataclasses import dataclass
+
+from rtproof.analysis.model import Analysis, Summary
+
+POOLED = "all threads"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One thread, or the pool of all."""
+
+    name: str
+    cpu: str
+    summary: Summary
+    pooled: bool = False
+
+
+def streams(analysis: Analysis) -> list[Stream]:
+    """Every thread and, where there are several, their pool last."""
+    several_fields = len({summary.series.field for summary in analysis.summaries}) > 1
+    found = [_stream(summary, several_fields) for summary in analysis.summaries]
+    return found if len(found) == 1 else [*found, Stream(POOLED, "", analysis.pooled, pooled=True)]
+
+
+def for_plots(analysis: Analysis, most: int) -> tuple[list[Stream], str]:
+    """The streams that a plot can hold: the pool and the ``most`` worst threads; and a sentence on what is left out."""
+    found = streams(analysis)
+    threads = [stream for stream in found if not stream.pooled]
+    if len(threads) <= most:
+        return found, ""
+    worst = sorted(threads, key=lambda stream: -stream.summary.observed.max)[:most]
+    kept = [stream for stream in found if stream.pooled or stream in worst]
+    return kept, f"Of {len(threads)} threads the {most} with the largest maxima are drawn."
+
+
+def _stream(summary: Summary, several_fields: bool) -> Stream:
+    series = summary.series
+    name = f"thread {series.thread}" + (f" {series.field}" if several_fields else "")
+    return Stream(name, "any" if series.cpu < 0 else str(series.cpu), summary)
