@@ -8,7 +8,8 @@ for package in "$@"; do
 done
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+	echo "installing with apt-get:$missing"
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get -qq update && apt-get -qq install --yes --no-install-recommends $missing && exit 0
+	apt-get -qq update && apt-get -qq install --yes --no-install-recommends $missing >/dev/null && exit 0
 fi
 echo "missing, and not installed for want of privilege or network:$missing; what needs them is skipped or fails" >&2

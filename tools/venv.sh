@@ -38,6 +38,7 @@ make_venv() {
 if [ "$stamp" -nt "$wanted" ] && [ "$stamp" -nt pyproject.toml ]; then
 	exit 0
 fi
+echo "installing $wanted into .venv"
 new_enough .venv/bin/python || make_venv
 pip=".venv/bin/python -m pip --quiet --disable-pip-version-check"
 $pip install --require-hashes -r "$wanted"
