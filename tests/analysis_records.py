@@ -74,7 +74,8 @@ def end(blocks: Sequence[Block], reason: EndReason = EndReason.AS_ASKED) -> End:
         )
         for i in ids
     )
-    return End(0, reason, "", totals)
+    last = max((b.first_due_ns + (b.values.size + int(b.gap_missed.sum())) * MS for b in blocks), default=0)
+    return End(last, reason, "", totals)
 
 
 def fact(key: str, value: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> Fact:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtproof.analysis.asked import asked_duration_ns
-from rtproof.analysis.episodes import episodes
+from rtproof.analysis.episodes import episodes, stalled_since_ns
 from rtproof.analysis.model import Doubt, Episode, Requirement, Summary
 from rtproof.analysis.phrases import wall_clock
 from rtproof.record import EndReason, Record
@@ -55,7 +55,7 @@ def gather(
     observed, schedule = exceedances(pooled, limit) if limit is not None else (None, None)
     return Evidence(
         episodes=() if limit is None else episodes(summaries, record.events, limit, end_ns(record, pooled)),
-        measured_ns=pooled.span_ns,
+        measured_ns=_measured_ns(record, pooled),
         asked_duration_ns=asked_duration_ns(record),
         ended_as_asked=record.end is not None and record.end.reason is EndReason.AS_ASKED,
         doubts=doubts,
@@ -69,6 +69,12 @@ def gather(
         kernel=record.begin.kernel_release,
         loads=record.fact("loads") or "",
     )
+
+
+def _measured_ns(record: Record, pooled: Summary) -> int:
+    """A thread that stalled was watched until the end, however little it measured."""
+    stalled = any(stalled_since_ns(event) is not None for event in record.events)
+    return max(pooled.span_ns, end_ns(record, pooled)) if stalled else pooled.span_ns
 
 
 def end_ns(record: Record, pooled: Summary) -> int:

@@ -68,7 +68,8 @@ class Summary:
     """All of one thread, or of all threads together (``series`` is then empty of meaning but for period and unit).
 
     observed: one value per activation that ran. schedule: those and the missed ones, charged with their lateness.
-    expected: due times in the span measured. exact: counted from samples, not from the record's histogram.
+    expected: due times in the span measured, which begins at first_due_ns. exact: counted from samples, not from the
+    record's histogram.
     """
 
     series: Series
@@ -85,6 +86,7 @@ class Summary:
     seconds: Seconds
     top: Top
     exact: bool
+    first_due_ns: int | None = None
 
     @property
     def obtained(self) -> int:

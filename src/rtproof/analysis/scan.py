@@ -119,4 +119,5 @@ def _summary(record: Record, series: Series, scanned: list[Part], parts: list[Sl
         seconds=persecond.join(part.seconds, record.seconds.get(series.id, persecond.NONE)),
         top=tops.merge((part.top, record.top.get(series.id, part.top))),
         exact=bool(scanned) and part.observed.counts.exact and part.charged.counts.exact,
+        first_due_ns=reach.first_due_ns if reach else None,
     )

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every check is given, and how it reads facts and files."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from rtproof.analysis.model import Doubt, Requirement, Severity, Summary
+from rtproof.record import WHOLE_RUN, Event, Moment, Record
+
+INVALID, WARNING = Severity.INVALID, Severity.WARNING
+REAL_TIME = ("fifo", "rr", "deadline")
+UNAVAILABLE = "unavailable"
+TOLERANCE = 0.001
+"""Share of the activations that may be without a trace before a run is no measurement of what was asked."""
+
+
+@dataclass(frozen=True)
+class Case:
+    record: Record
+    summaries: tuple[Summary, ...]
+    requirement: Requirement | None
+
+    def fact(self, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> str | None:
+        return self.record.fact(key, moment, thread)
+
+    def number(self, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> int | None:
+        """A fact that is a whole number; None if there is none, or only the reason why it could not be had."""
+        try:
+            return int(self.fact(key, moment, thread) or "")
+        except ValueError:
+            return None
+
+    def file(self, path: str, moment: Moment) -> str | None:
+        """Content of a file of the target, without white space at its ends; None if it could not be read."""
+        for file in self.record.files:
+            if file.path == path and file.moment is moment and file.errno == 0:
+                return file.content.decode("utf-8", "replace").strip()
+        return None
+
+    def events(self, *kinds: str) -> list[Event]:
+        return [event for event in self.record.events if event.kind in kinds]
+
+
+Check = Callable[[Case], Iterable[Doubt]]
+
+
+def thread_name(thread: int) -> str:
+    return "the run" if thread == WHOLE_RUN else f"thread {thread}"
+
+
+def sentence_list(items: Iterable[str]) -> str:
+    """At most four items, and how many more there are."""
+    some = list(items)
+    shown = "; ".join(some[:4])
+    return shown if len(some[4:]) == 0 else f"{shown}; and {len(some) - 4} more"

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Do the numbers of activations add up: with each other, with the time that passed, and with what was asked?
+
+Published runs of 11 h with 20 % of their periods gone, and of "10 h" with more samples than fit, show why.
+"""
+
+from collections.abc import Iterator
+
+from rtproof.analysis.checks.case import INVALID, TOLERANCE, WARNING, Case, Check
+from rtproof.analysis.episodes import stalled_since_ns
+from rtproof.analysis.model import Doubt, Severity, Summary
+from rtproof.analysis.persecond import SECOND_NS
+from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.quantiles import quantile
+from rtproof.record import Damage, EndReason
+
+_LATE = 0.5
+"""Median lateness, in periods, from which a timer is called coarse."""
+
+
+def nothing_measured(case: Case) -> Iterator[Doubt]:
+    stalled_ones = _stalled_threads(case)
+    names = [s.series.thread for s in case.summaries if not s.observed.count and s.series.thread not in stalled_ones]
+    if names or not case.summaries:
+        what = f"thread {', '.join(map(str, names))} measured nothing" if names else "the record has no thread"
+        yield Doubt("nothing-measured", INVALID, what, "look at the agent's messages and measure again")
+
+
+def activations_missing(case: Case) -> Iterator[Doubt]:
+    """Due times without a trace: no activation that ran, none that was missed, none that is known to be lost.
+
+    A thread that stalled is left out: that is a result, not a fault of the measurement.
+    """
+    for summary in case.summaries:
+        due, known = _due(case, summary), _seen(summary) + summary.lost
+        if due and known and known < due and summary.series.thread not in _stalled_threads(case):
+            what = f"thread {summary.series.thread}: {known:,} of {due:,} activations that were due have left a trace"
+            remedy = "look for what kept the thread from running, and measure again"
+            yield Doubt("activations-missing", INVALID, f"{what} ({percent(known / due)})", remedy)
+
+
+def activations_surplus(case: Case) -> Iterator[Doubt]:
+    """More activations than periods fit into the time: one of the two clocks is wrong."""
+    for summary in case.summaries:
+        room, seen = _room(case, summary), _seen(summary)
+        if room is not None and seen > room + 1:
+            what = f"thread {summary.series.thread} has {seen:,} activations, {seen - room:,} more than the time allows"
+            yield Doubt("activations-surplus", _severity(seen - room, room), what, "check the clock of the target")
+
+
+def lost(case: Case) -> Iterator[Doubt]:
+    """Values that the agent could not keep. The largest may have been among them."""
+    gone, expected = _gone(case)
+    if gone and not _damaged(case):
+        what = f"the lateness of {gone:,} of {expected:,} activations could not be kept; the largest may be among them"
+        remedy = "relieve the writer: leave it a CPU, take a longer period or a faster medium, record the summary only"
+        yield Doubt("lost", _severity(gone, expected), what, remedy)
+
+
+def late_start(case: Case) -> Iterator[Doubt]:
+    """Due times before the first activation that the record knows of: a late warm-up took them."""
+    for summary in case.summaries:
+        late = _late_by(summary)
+        if late:
+            what = f"thread {summary.series.thread} began {quantity(late, 'activation')} late; those are not counted"
+            yield Doubt("late-start", WARNING, what, "measure with a longer warm-up")
+
+
+def totals(case: Case) -> Iterator[Doubt]:
+    """The agent's own totals, which it counts apart from samples and slices."""
+    said = {t.series: t.obtained + t.missed + t.lost for t in case.record.end.totals} if case.record.end else {}
+    for summary in case.summaries:
+        known = _seen(summary) + summary.lost
+        differ = said.get(summary.series.id, known) - known
+        if abs(differ) > 1 and differ != _late_by(summary):
+            than = "more than" if differ > 0 else "fewer than"
+            what = (
+                f"thread {summary.series.thread}: the agent counted {abs(differ):,} activations {than} the record holds"
+            )
+            remedy = "copy the record again if it is a copy; otherwise this is a fault of rtproof"
+            yield Doubt("totals", _severity(abs(differ), known), what, remedy)
+
+
+def truncated(case: Case) -> Iterator[Doubt]:
+    """Without END nobody knows how the run ended; what is there is judged for the time it covers."""
+    if case.record.end is None:
+        asked = case.number("duration_ns")
+        covered = max((s.span_ns for s in case.summaries), default=0)
+        of = f" of {duration(asked)} asked for" if asked else ""
+        what = f"the record was cut off: it covers {duration(covered)}{of}"
+        yield Doubt("truncated", WARNING, what, "see what ended the agent or the copy, and measure again")
+
+
+def ended_early(case: Case) -> Iterator[Doubt]:
+    end = case.record.end
+    if end is None or end.reason in (EndReason.AS_ASKED, EndReason.LOAD_DIED, EndReason.GUARD):
+        return
+    why = {
+        EndReason.INTERRUPTED: "it was interrupted",
+        EndReason.NO_SPACE: "no space was left for the record",
+        EndReason.HOST_GONE: "the host went away",
+        EndReason.ERROR: "something failed",
+    }[end.reason]
+    text = f" ({end.text})" if end.text else ""
+    severity = INVALID if end.reason is EndReason.ERROR else WARNING
+    what = f"the run ended after {duration(end.time_ns)} because {why}{text}"
+    yield Doubt("ended-early", severity, what, "measure again to the end")
+
+
+def damage(case: Case) -> Iterator[Doubt]:
+    """Parts of the file that are no record. What they held counts as lost; beyond the tolerance nothing holds."""
+    places = _damaged(case)
+    if places:
+        gone, expected = _gone(case)
+        size = sum(place.length for place in places)
+        what = (
+            f"{quantity(len(places), 'part')} of the file could not be read ({size:,} bytes; the first: "
+            f"{places[0].sentence}); {gone:,} of {expected:,} activations are gone with it"
+        )
+        yield Doubt(
+            "damage", _severity(gone, expected), what, "copy the record again if it is a copy; check the medium"
+        )
+
+
+def stalled(case: Case) -> Iterator[Doubt]:
+    """A stall is a result, the worst there is, and not a fault of the measurement; only the quantiles leave it out."""
+    for event in case.record.events:
+        since = stalled_since_ns(event)
+        if since is not None:
+            what = f"thread {event.thread} did not run from {duration(max(since, 0))} after the start until the end"
+            remedy = "find what kept it from running; the quantiles and the maximum leave this stall out"
+            yield Doubt("stalled", WARNING, what, remedy)
+
+
+def warm_up(case: Case) -> Iterator[Doubt]:
+    if case.number("warmup_ns") == 0:
+        what = "there was no warm-up: the first activations ran with cold caches and unfaulted memory"
+        yield Doubt("warm-up", WARNING, what, "leave the warm-up on")
+
+
+def coarse_timer(case: Case) -> Iterator[Doubt]:
+    """A median of half a period and more is no scheduling latency but the granularity of a timer."""
+    for summary in case.summaries:
+        median = quantile(summary.observed_counts, 0.5).value
+        if median is not None and summary.series.period_ns and median >= _LATE * summary.series.period_ns:
+            what = (
+                f"thread {summary.series.thread}: half of the activations are {value(median)} late or more, "
+                f"at a period of {value(summary.series.period_ns)}: the timer is coarse, or the CPU overloaded"
+            )
+            remedy = "check for high-resolution timers; try another method or a longer period"
+            yield Doubt("coarse-timer", WARNING, what, remedy)
+
+
+def drift(case: Case) -> Iterator[Doubt]:
+    """Methods that sleep relative to the last wake-up have no grid to keep to: their lateness adds up."""
+    for summary in case.summaries:
+        fits = summary.span_ns // summary.series.period_ns if summary.series.period_ns else 0
+        seen = _seen(summary)
+        if not summary.series.on_grid and fits - seen > max(1, TOLERANCE * fits):
+            what = f"thread {summary.series.thread} sleeps relative to its last wake-up: {seen:,} of {fits:,} cycles"
+            yield Doubt("drift", WARNING, what, "use a method with absolute due times if the rate matters")
+
+
+def events_dropped(case: Case) -> Iterator[Doubt]:
+    if case.events("dropped"):
+        yield Doubt(
+            "events-dropped", WARNING, "too many things happened at once to keep all events", "see the events before"
+        )
+
+
+def _due(case: Case, summary: Summary) -> int | None:
+    """The fewest activations, of whatever fate, that are no cause for doubt; None where that is not known beforehand.
+
+    A run to the end has what was asked for, within the tolerance. In one that ended early all threads end at about the
+    same time. Off the grid lateness adds up, so that only a number of samples can be asked for.
+    """
+    end, period = case.record.end, summary.series.period_ns
+    if end is None or not period:
+        return None
+    samples, asked = case.number("samples"), case.number("duration_ns")
+    if end.reason is not EndReason.AS_ASKED:
+        longest = max(s.span_ns for s in case.summaries) // period
+        return longest - SECOND_NS // period if summary.series.on_grid else None
+    due = samples or (asked // period if asked and summary.series.on_grid else None)
+    return due and due - max(1, int(TOLERANCE * due))
+
+
+def _room(case: Case, summary: Summary) -> int | None:
+    """How many periods fit into what was asked, or into the time until the end."""
+    end, period = case.record.end, summary.series.period_ns
+    if end is None or not period:
+        return None
+    asked = case.number("duration_ns")
+    passed = max((end.time_ns - summary.series.first_due_ns) // period + 1, 0)
+    return min(passed, -(-asked // period)) if asked else passed
+
+
+def _late_by(summary: Summary) -> int:
+    """Activations that were due before the first one that is known."""
+    series, first = summary.series, summary.first_due_ns
+    if first is None or not series.on_grid or not series.period_ns:
+        return 0
+    return (first - series.first_due_ns) // series.period_ns
+
+
+def _stalled_threads(case: Case) -> set[int]:
+    return {event.thread for event in case.record.events if stalled_since_ns(event) is not None}
+
+
+def _damaged(case: Case) -> list[Damage]:
+    """Parts that cannot be read, but not the missing END, which has a doubt of its own."""
+    return [d for d in case.record.damage if d.length or d.offset < case.record.size]
+
+
+def _gone(case: Case) -> tuple[int, int]:
+    return sum(s.lost for s in case.summaries), sum(s.expected for s in case.summaries)
+
+
+def _seen(summary: Summary) -> int:
+    return summary.obtained - summary.lost + summary.missed
+
+
+def _severity(gone: int, whole: int) -> Severity:
+    return INVALID if gone > TOLERANCE * whole else WARNING
+
+
+CHECKS: tuple[Check, ...] = (
+    nothing_measured,
+    activations_missing,
+    activations_surplus,
+    lost,
+    late_start,
+    totals,
+    truncated,
+    ended_early,
+    damage,
+    stalled,
+    warm_up,
+    coarse_timer,
+    drift,
+    events_dropped,
+)
