@@ -26,7 +26,7 @@ make_venv() {
 	python=$(find_python)
 	if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
 		version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-		sh tools/apt.sh "python$version-venv"
+		sh tools/apt.sh "python$version-venv" 2>/dev/null
 		"$python" -c 'import ensurepip, venv' 2>/dev/null || {
 			echo "$python has no venv module; install it (Debian: apt-get install python$version-venv)" >&2
 			exit 2
