@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Article 1's longest run, 196,190,335 samples, made here: how fast it is summarised, beside duckdb on the same values."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tools import MemoryWatch
+
+from rtproof.record import Begin, End, EndReason, Int64Array, Series
+from rtproof.record.series_writer import SeriesWriter
+from rtproof.record.writer import RecordWriter
+
+SAMPLES = 196_190_335
+PIECE = 4_000_000
+PERIOD_NS = 1_000_000
+QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One program over all the samples. ``answer``: what it printed, to compare."""
+
+    seconds: float
+    peak_bytes: int
+    answer: dict[str, float]
+
+
+def latencies(generator: np.random.Generator, n: int) -> Int64Array:
+    """Shaped like the article's G45 run: least 70 us, mean 219 us, now and then up to about 1.1 ms."""
+    values = 70_000 + generator.gamma(9.0, 16_500.0, n)
+    return np.minimum(values, 1_106_000).astype(np.int64)
+
+
+def generate(path: Path, n: int) -> None:
+    """The record, with everything an agent writes, unless it is there already."""
+    if path.exists():
+        return
+    generator = np.random.default_rng(196)
+    series = Series(0, 0, 0, True, True, PERIOD_NS, 0, "timer", "posix_timer", "latency", "ns")
+    draft = path.with_suffix(".part")
+    with RecordWriter(draft) as writer:
+        writer.begin(Begin(1, 0, bytes(16), 0, 0, "bench", "armv5tejl", "3.0.12-rt30", "#1 PREEMPT RT"))
+        writer.series(series)
+        feed = SeriesWriter(writer, series)
+        for start in range(0, n, PIECE):
+            feed.add(latencies(generator, min(PIECE, n - start)))
+        writer.end(End(n * PERIOD_NS, EndReason.AS_ASKED, "", (feed.finish(),)))
+    draft.rename(path)
+
+
+def to_parquet(record: Path, parquet: Path) -> None:
+    """The same samples for duckdb, written by our own exporter."""
+    if not parquet.exists():
+        _python("export", str(record), str(parquet))
+
+
+def ours(record: Path) -> Timing:
+    """A new process that does all of reading and analysis."""
+    return _timed("ours", str(record))
+
+
+def duckdb(parquet: Path) -> Timing:
+    """A new process in which duckdb computes the same statistics of the same samples."""
+    return _timed("duckdb", str(parquet))
+
+
+def _python(*arguments: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True)
+    if arguments[0] == "export" and process.wait() != 0:
+        raise RuntimeError("the export to Parquet failed")
+    return process
+
+
+def _timed(*arguments: str) -> Timing:
+    process = _python(*arguments)
+    with MemoryWatch(process.pid) as memory:
+        output, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{arguments[0]} failed")
+    answer = json.loads(output)
+    return Timing(answer.pop("seconds"), memory.peak_bytes, answer)
+
+
+def _summarise(path: str) -> dict[str, float]:
+    from rtproof.analysis.analyse import analyse
+    from rtproof.analysis.model import Requirement
+    from rtproof.analysis.quantiles import quantiles
+    from rtproof.record.rtrec import open_record
+
+    analysis = analyse(open_record(path), Requirement(limit_ns=1_000_000))
+    pooled = analysis.pooled
+    fixed = pooled.observed_counts.fixed_bins(0, 1000, 10_000)
+    answer = {f"q{p}": float(q.value or 0) for p, q in zip(QUANTILES, quantiles(pooled, shares=QUANTILES))}
+    answer |= {"n": pooled.observed.count, "min": pooled.observed.min, "max": pooled.observed.max}
+    answer |= {"mean": pooled.observed.mean or 0, "deviation": pooled.observed.deviation or 0}
+    return answer | {"bin200": float(fixed.counts[200])}
+
+
+def _query(path: str) -> dict[str, float]:
+    import duckdb as engine
+
+    names = ["n", "min", "max", "mean", "deviation", *(f"q{p}" for p in QUANTILES)]
+    columns = ", ".join(f"quantile_disc(latency_ns, {p})" for p in QUANTILES)
+    sql = f"select count(*), min(latency_ns), max(latency_ns), avg(latency_ns), stddev(latency_ns), {columns} from '{path}'"
+    row = engine.sql(sql).fetchone()
+    bins = engine.sql(f"select latency_ns // 1000 as bin, count(*) from '{path}' group by bin").fetchall()
+    assert row is not None
+    return dict(zip(names, map(float, row), strict=True)) | {"bin200": float(dict(bins)[200])}
+
+
+def _export(record: str, parquet: str) -> None:
+    from rtproof.analysis.analyse import analyse
+    from rtproof.exporters import parquet as exporter
+    from rtproof.record.rtrec import open_record
+
+    exporter.export(analyse(open_record(record)), Path(parquet), {})
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "export":
+        _export(sys.argv[2], sys.argv[3])
+    else:
+        begin = time.perf_counter()
+        result = (_summarise if sys.argv[1] == "ours" else _query)(sys.argv[2])
+        print(json.dumps({"seconds": time.perf_counter() - begin} | result))

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``make bench``: what measuring costs and whether the numbers agree with the peers'. Prints a table, writes build/bench.json.
+
+Every number is measured now. A ratio is the median over rounds in which each program ran in turn on the same machine.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import longrun
+import pairs
+import peers
+import sizes
+
+from rtproof.agents.build import build_agent
+from rtproof.errors import UserError
+
+BUILD = Path(__file__).parent.parent / "build"
+ROUNDS, SECONDS = 7, 5
+#: key of bench.json, what it is, its goal in words, and the goal
+GOALS = (
+    ("median_ratio_to_cyclictest", "median latency, ratio to cyclictest", "0.95 to 1.05", (0.95, 1.05)),
+    ("p99_ratio_to_cyclictest", "99th percentile, ratio to cyclictest", "", None),
+    ("cpu_ratio_to_cyclictest", "CPU time per activation, ratio to cyclictest", "at most 1.05", (0, 1.05)),
+    ("bytes_per_sample_ns", "bytes per sample, nanoseconds", "at most 2.1", (0, 2.1)),
+    ("bytes_per_sample_us", "bytes per sample, microseconds", "at most 1.1", (0, 1.1)),
+    ("jitterdebugger_bytes_per_sample", "the same of jitterdebugger", "", None),
+    ("summary_seconds", "summary of 196,190,335 samples, s", "at most 4", (0, 4)),
+    ("summary_peak_bytes", "its memory, all processes", "at most 1 GiB", (0, 2**30)),
+    ("summary_ratio_to_duckdb", "its time, ratio to duckdb", "below 1", (0, 1)),
+    ("agent_bytes", "agent for x86_64 with musl, stripped", "at most 100,000", (0, 100_000)),
+    ("agent_rss_bytes", "its largest resident set, 4 threads", "at most 8 MiB", (0, 8 * 2**20)),
+)
+
+
+def latency_and_cost(agent: Path, scratch: Path) -> dict[str, float]:
+    """The interleaved rounds; prints each."""
+    print(f"{ROUNDS} rounds of {SECONDS} s, period {peers.PERIOD_US} us, one thread a CPU, priority {peers.PRIORITY}")
+    print("round   median ns: agent cyclictest jitterdebugger   p99 ns: agent cyclictest jitterdebugger   CPU s/1e6: agent cyclictest")
+    rounds = []
+    for number in range(ROUNDS):
+        one = pairs.one_round(agent, scratch, SECONDS)
+        rounds.append(one)
+        other = one.jitterdebugger
+        print(
+            f"{number + 1:5} {one.agent.median_ns:18} {one.cyclictest.median_ns:10} {other.median_ns if other else '-':>14}"
+            f" {one.agent.p99_ns:15} {one.cyclictest.p99_ns:10} {other.p99_ns if other else '-':>14}"
+            f" {one.agent_cpu_s_per_million:18.2f} {one.cyclictest_cpu_s_per_million:10.2f}",
+            flush=True,
+        )
+    found = {f"{name}_ratio_to_cyclictest": pairs.median(rounds, f"{name}_ratio") for name in ("median", "p99", "cpu")}
+    if rounds[0].jitterdebugger_bytes is not None:
+        found["jitterdebugger_bytes_per_sample"] = pairs.median(rounds, "jitterdebugger_bytes")
+    return found
+
+
+def record_sizes(agent: Path, scratch: Path) -> dict[str, float]:
+    """Of one run of a minute's worth of samples."""
+    _, record = pairs.measure(agent, scratch, 4 * SECONDS)
+    return {
+        "bytes_per_sample_ns": sizes.bytes_per_sample(record),
+        "bytes_per_sample_us": sizes.in_microseconds(record, scratch),
+    }
+
+
+def long_run() -> dict[str, float]:
+    """Ours and duckdb in turn, three times, on files that are kept for the next time."""
+    record, parquet = BUILD / "bench-long.rtrec", BUILD / "bench-long.parquet"
+    longrun.generate(record, longrun.SAMPLES)
+    longrun.to_parquet(record, parquet)
+    turns = [(longrun.ours(record), longrun.duckdb(parquet)) for _ in range(3)]
+    for one, other in turns:
+        print(f"summary of {longrun.SAMPLES:,} samples: {one.seconds:.2f} s, {one.peak_bytes / 2**20:.0f} MiB; "
+              f"duckdb on Parquet: {other.seconds:.2f} s, {other.peak_bytes / 2**20:.0f} MiB")
+        for key, value in other.answer.items():
+            if abs(one.answer[key] - value) > 1e-6 * abs(value):
+                raise RuntimeError(f"{key}: {one.answer[key]} here, {value} from duckdb")
+    ratios = sorted(one.seconds / other.seconds for one, other in turns)
+    times = sorted(one.seconds for one, _ in turns)
+    return {
+        "summary_seconds": times[1],
+        "summary_peak_bytes": max(one.peak_bytes for one, _ in turns),
+        "summary_ratio_to_duckdb": ratios[1],
+    }
+
+
+def agent_sizes(scratch: Path) -> dict[str, float]:
+    """Of the build that boards get: musl, static, stripped."""
+    try:
+        agent = build_agent("x86_64", "zig")
+    except UserError as error:
+        print(f"the size of the agent is not measured: {error}")
+        return {}
+    return {"agent_bytes": agent.stat().st_size, "agent_rss_bytes": sizes.resident_bytes(agent, scratch)}
+
+
+def show(results: dict[str, float]) -> bool:
+    """The table; False if a goal is missed or a number is missing."""
+    print(f"\n{'':46} {'measured':>14}  goal")
+    fine = True
+    for key, words, goal, bounds in GOALS:
+        if key not in results:
+            print(f"{words:46} {'not measured':>14}  {goal}")
+            fine = False
+            continue
+        holds = bounds is None or bounds[0] <= results[key] <= bounds[1]
+        fine = fine and holds
+        value = f"{results[key]:,.3f}" if results[key] < 1000 else f"{results[key]:,.0f}"
+        print(f"{words:46} {value:>14}  {goal}{'' if holds else '   MISSED'}")
+    return fine
+
+
+def main() -> int:
+    """Exit code 1 when a goal is missed."""
+    BUILD.mkdir(exist_ok=True)
+    if "cyclictest" not in peers.installed():
+        print("cyclictest is not installed, and this compares with it", file=sys.stderr)
+        return 2
+    agent = build_agent()
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        results = latency_and_cost(agent, scratch) | record_sizes(agent, scratch)
+        results |= agent_sizes(scratch) | long_run()
+    (BUILD / "bench.json").write_text(json.dumps(results, indent=2) + "\n")
+    fine = show(results)
+    return 0 if fine else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes: of a sample in the record, of the agent's file, of its memory."""
+
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from tools import proportional_bytes
+
+from rtproof.record import Begin, Series
+from rtproof.record.rtrec import open_record
+from rtproof.record.series_writer import write_series_samples
+from rtproof.record.writer import RecordWriter
+
+HEADER = 20
+FACT, FILE = 2, 3
+
+
+def chunk_bytes(record: Path) -> Counter[int]:
+    """Bytes in a record by chunk type, headers and padding included."""
+    data, at, sizes = record.read_bytes(), 0, Counter[int]()
+    while at < len(data):
+        length = int.from_bytes(data[at + 4 : at + 8], "little")
+        size = HEADER + (length + 3) // 4 * 4
+        sizes[int.from_bytes(data[at + 8 : at + 10], "little")] += size
+        at += size
+    return sizes
+
+
+def bytes_per_sample(record: Path) -> float:
+    """All that grows with the run (not the facts and files of its start and end), divided by the samples."""
+    sizes = chunk_bytes(record)
+    n = sum(ref.count for ref in open_record(record).chunk_refs)
+    return (sum(sizes.values()) - sizes[FACT] - sizes[FILE]) / n
+
+
+def in_microseconds(record: Path, scratch: Path) -> float:
+    """Bytes per sample of the same latencies, rounded to microseconds as most peers record them."""
+    source = open_record(record)
+    copy = scratch / "microseconds.rtrec"
+    copy.unlink(missing_ok=True)
+    with RecordWriter(copy) as writer:
+        writer.begin(Begin(1, 0, bytes(16), 0, 0, "bench", "", "", ""))
+        for one in source.series:
+            values = np.concatenate([block.values for block in source.blocks(one.id)]) // 1000
+            series = Series(one.id, one.thread, one.cpu, True, True, one.period_ns, 0, "timer", "", "latency", "us")
+            writer.series(series)
+            write_series_samples(writer, series, values)
+    return bytes_per_sample(copy)
+
+
+def resident_bytes(agent: Path, scratch: Path) -> int:
+    """Largest resident set of the agent with four threads at 200 us, all samples kept."""
+    record = scratch / "resident.rtrec"
+    record.unlink(missing_ok=True)
+    command = [str(agent), "run", "-o", str(record), "--duration", "3s", "--period", "200us", "--threads", "4"]
+    process = subprocess.Popen(command)
+    peak = 0
+    while process.poll() is None:
+        peak = max(peak, _high_water(process.pid))
+        time.sleep(0.05)
+    if process.returncode:
+        raise RuntimeError("the agent failed while its memory was measured")
+    return peak
+
+
+def _high_water(pid: int) -> int:
+    """VmHWM; before the program is executed it would be the parent's, so small programs only count once they run."""
+    if proportional_bytes(pid) == 0:
+        return 0
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        program = Path(f"/proc/{pid}/exe").readlink().name
+    except OSError:
+        return 0
+    if program != "rtproof-agent":
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
