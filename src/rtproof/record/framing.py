@@ -56,7 +56,8 @@ class Hole(NamedTuple):
 
 
 def checksum(head: bytes | memoryview, payload: bytes | memoryview) -> int:
-    return zlib.crc32(payload, zlib.crc32(head[:CHECKED]))
+    """CRC-32 over the checked bytes of a header and the payload."""
+    return zlib.crc32(payload, zlib.crc32(head))
 
 
 def padded(length: int) -> int:
@@ -78,26 +79,32 @@ class Window:
 
     def __init__(self, descriptor: int, size: int) -> None:
         self.size = size
+        self.bytes = memoryview(bytearray(WINDOW))
         self._descriptor = descriptor
-        self._buffer = memoryview(bytearray(WINDOW))
         self._start = 0
         self._filled = 0
 
+    def place(self, at: int, length: int) -> int:
+        """Where in ``bytes`` so many bytes from an offset lie until the next call, or -1 if the file ends before them."""
+        here = at - self._start
+        if here >= 0 and here + length <= self._filled:
+            return here
+        self._fill(at, length)
+        return 0 if length <= self._filled else -1
+
     def view(self, at: int, length: int) -> memoryview:
         """So many bytes from an offset, fewer at the end of the file; good until the next call."""
-        offset = at - self._start
-        if offset < 0 or offset + length > self._filled:
-            self._fill(at, length)
-            offset = 0
-        return self._buffer[offset : min(offset + length, self._filled)]
+        length = min(length, self.size - at)
+        here = self.place(at, length)
+        return self.bytes[here : here + length] if here >= 0 else self.bytes[: self._filled]
 
     def _fill(self, at: int, length: int) -> None:
-        if length > len(self._buffer):
-            self._buffer = memoryview(bytearray(length))
-        want = min(len(self._buffer), max(self.size - at, 0))
+        if length > len(self.bytes):
+            self.bytes = memoryview(bytearray(length))
+        want = min(len(self.bytes), max(self.size - at, 0))
         self._start, self._filled = at, 0
         while self._filled < want:
-            got = os.preadv(self._descriptor, [self._buffer[self._filled : want]], at + self._filled)
+            got = os.preadv(self._descriptor, [self.bytes[self._filled : want]], at + self._filled)
             if not got:
                 break
             self._filled += got
@@ -105,16 +112,18 @@ class Window:
 
 def frame_at(window: Window, at: int) -> Frame | None:
     """The chunk at an offset if there is a valid one, whole and with its padding."""
-    head = window.view(at, HEADER.size)
-    if len(head) < HEADER.size:
+    here = window.place(at, HEADER.size)
+    if here < 0:
         return None
-    magic, length, kind, _, sequence, check = HEADER.unpack(head)
-    whole = HEADER.size + padded(length)
-    if magic != MAGIC or length > MOST_PAYLOAD or at + whole > window.size:
+    magic, length, kind, _, sequence, check = HEADER.unpack_from(window.bytes, here)
+    if magic != MAGIC or length > MOST_PAYLOAD:
         return None
-    chunk = window.view(at, whole)
-    payload = chunk[HEADER.size : HEADER.size + length]
-    if len(chunk) < whole or checksum(chunk, payload) != check:
+    here = window.place(at, HEADER.size + padded(length))
+    if here < 0:
+        return None
+    start = here + HEADER.size
+    payload = window.bytes[start : start + length]
+    if checksum(window.bytes[here : here + CHECKED], payload) != check:
         return None
     return Frame(at, kind, sequence, payload)
 

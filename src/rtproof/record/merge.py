@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.record import Counter, Int64Array, Seconds, Top
+from rtproof.record import Counter, Int64Array, Seconds, Top, packed
 from rtproof.record.payloads import TICK_ENTRY, CounterName, SeriesSeconds, SeriesTop, Tick
 
 SMALLEST = np.iinfo(np.int64).min
@@ -16,17 +16,17 @@ TICK_DTYPE = np.dtype([("id", "<u2"), ("value", "<i8")])
 
 def merge_seconds(parts: Iterable[SeriesSeconds]) -> dict[int, Seconds]:
     """One Seconds per series, by increasing second. Where one occurs twice, counts add, the larger value holds."""
-    by_series: dict[int, list[Seconds]] = defaultdict(list)
+    by_series: dict[int, list[SeriesSeconds]] = defaultdict(list)
     for part in parts:
-        by_series[part.series].append(part.seconds)
+        by_series[part.series].append(part)
     return {series: _add_seconds(some) for series, some in by_series.items()}
 
 
-def _add_seconds(parts: list[Seconds]) -> Seconds:
-    second = np.concatenate([part.second for part in parts])
-    obtained = np.concatenate([part.obtained for part in parts])
-    missed = np.concatenate([part.missed for part in parts])
-    most = np.where(obtained > 0, np.concatenate([part.max for part in parts]), SMALLEST)
+def _add_seconds(parts: list[SeriesSeconds]) -> Seconds:
+    second = np.concatenate([np.arange(part.first, part.first + part.max.n) for part in parts])
+    obtained = packed.decode_all([(part.data, part.obtained) for part in parts])
+    missed = packed.decode_all([(part.data, part.missed) for part in parts])
+    most = np.where(obtained > 0, packed.decode_all([(part.data, part.max) for part in parts]), SMALLEST)
     if not second.size:
         return Seconds(second, obtained, missed, most)
     order = np.argsort(second, kind="stable")

@@ -5,13 +5,15 @@ Every step works on whole planes, so that numpy decodes at the speed of memory.
 """
 
 import struct
+from collections import defaultdict
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rtproof.record import Int64Array
-from rtproof.record.wire import Bytes, Cursor, MalformedError
+from rtproof.record.wire import Bytes, MalformedError
 
 MOST = 65_536
 BYTE = 8
@@ -42,6 +44,7 @@ class Layout(NamedTuple):
     end: int
 
 
+@lru_cache(maxsize=256)
 def plane_bytes(n: int, width: int) -> int:
     """Size of all planes: each is filled up to a whole byte."""
     return sum((n * p + 7) // 8 for p in PARTS[width])
@@ -49,11 +52,13 @@ def plane_bytes(n: int, width: int) -> int:
 
 def layout(data: Bytes, at: int = 0) -> Layout:
     """Read and check the head of the array at an offset; MalformedError if it cannot be one."""
-    n, base, width, value_size, exceptions = Cursor(data, at).take(HEAD)
+    if at + HEAD.size > len(data):
+        raise MalformedError(f"it ends within the head of the packed array at {at}")
+    n, base, width, value_size, exceptions = HEAD.unpack_from(data, at)
     if n > MOST or width > WIDEST or value_size not in (4, 8) or exceptions > n:
         raise MalformedError(f"a packed array claims {n} elements of {width} bits with {exceptions} exceptions")
     planes = at + HEAD.size
-    positions = planes + (plane_bytes(n, width) if width else 0)
+    positions = planes + plane_bytes(n, width)
     end = positions + exceptions * (2 + value_size)
     if end > len(data):
         raise MalformedError(f"a packed array of {n} elements ends {end - len(data)} bytes too early")
@@ -63,42 +68,72 @@ def layout(data: Bytes, at: int = 0) -> Layout:
 def decode(data: Bytes, at: int = 0) -> tuple[Int64Array, int]:
     """The integers of the array at an offset, and the offset behind it."""
     head = layout(data, at)
+    return decode_at(data, head), head.end
+
+
+def decode_at(data: Bytes, head: Layout) -> Int64Array:
+    """The integers of an array whose head is read already."""
     if not head.width:
-        values = np.full(head.n, head.base, dtype=np.int64)
+        values = np.empty(head.n, dtype=np.int64)
+        values.fill(head.base)
     else:
-        values = _join_planes(data, head).astype(np.int64)
+        planes = np.frombuffer(data, dtype=np.uint8, count=head.positions - head.planes, offset=head.planes)
+        values = _join_planes(planes, head.n, head.width).astype(np.int64)
         values += head.base
     if head.exceptions:
         _put_exceptions(data, head, values)
-    return values, head.end
+    return values
 
 
-def _join_planes(data: Bytes, head: Layout) -> Unsigned:
-    """The unsigned elements, in the narrowest type that holds them: narrow types are what makes this fast."""
-    holder = _holder(head.width)
-    lowest, *others = PARTS[head.width]
-    joined = _read_plane(data, head.planes, head.n, lowest).astype(holder)
-    at, shift = head.planes + (head.n * lowest + 7) // 8, lowest
+def decode_all(arrays: list[tuple[Bytes, Layout]]) -> Int64Array:
+    """Many arrays, one behind the other. Those alike in shape are decoded together, as numpy is slow with small ones."""
+    ends = np.cumsum([head.n for _, head in arrays], dtype=np.int64)
+    values = np.empty(int(ends[-1]) if arrays else 0, dtype=np.int64)
+    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for number, (_, head) in enumerate(arrays):
+        alike[head.n, head.width].append(number)
+    for (n, width), numbers in alike.items():
+        planes = b"".join(arrays[number][0][arrays[number][1].planes : arrays[number][1].positions] for number in numbers)
+        rows = np.frombuffer(planes, dtype=np.uint8).reshape(len(numbers), -1)
+        bases = np.array([arrays[number][1].base for number in numbers], dtype=np.int64)[:, None]
+        places = ends[numbers][:, None] - n + np.arange(n)
+        values[places] = bases + _join_planes(rows, n, width).astype(np.int64) if width else bases
+    for (data, head), end in zip(arrays, ends.tolist(), strict=True):
+        if head.exceptions:
+            _put_exceptions(data, head, values[end - head.n : end])
+    return values
+
+
+def _join_planes(planes: NDArray[np.uint8], n: int, width: int) -> Unsigned:
+    """The unsigned elements, in the narrowest type that holds them: narrow types are what makes this fast.
+
+    ``planes``: the bytes of one array, or of several alike as rows.
+    """
+    holder = _holder(width)
+    lowest, *others = PARTS[width]
+    at, shift = (n * lowest + 7) // 8, lowest
+    joined = _spread(planes[..., :at], n, lowest).astype(holder)
     for p in others:
-        plane = _read_plane(data, at, head.n, p).astype(holder)
+        end = at + (n * p + 7) // 8
+        plane = _spread(planes[..., at:end], n, p).astype(holder)
         plane <<= holder.type(shift)
         joined |= plane
-        at += (head.n * p + 7) // 8
-        shift += p
+        at, shift = end, shift + p
     return joined
 
 
+@lru_cache(maxsize=64)
 def _holder(width: int) -> np.dtype[np.unsignedinteger]:
     return next(holder for holder in _HOLDERS if 8 * holder.itemsize >= width)
 
 
-def _read_plane(data: Bytes, at: int, n: int, p: int) -> Unsigned:
+def _spread(plane: NDArray[np.uint8], n: int, p: int) -> Unsigned:
+    """Elements of one plane."""
     if p >= BYTE:
-        return np.frombuffer(data, dtype=f"<u{p // 8}", count=n, offset=at)
-    packed = np.frombuffer(data, dtype=np.uint8, count=(n * p + 7) // 8, offset=at)
-    spread = packed >> _SHIFTS[p]
+        return plane.view(f"<u{p // 8}")
+    spread = plane[..., None, :] >> _SHIFTS[p]
     spread &= np.uint8((1 << p) - 1)
-    return spread.reshape(-1)[:n]
+    return spread.reshape(*plane.shape[:-1], -1)[..., :n]
 
 
 def check_exceptions(data: Bytes, head: Layout) -> NDArray[np.uint16]:

@@ -16,7 +16,6 @@ from rtproof.record import (
     Fact,
     Int64Array,
     Moment,
-    Seconds,
     Series,
     SeriesTotals,
     SystemFile,
@@ -25,6 +24,7 @@ from rtproof.record import (
     packed,
 )
 from rtproof.record.framing import ChunkType
+from rtproof.record.packed import Layout
 from rtproof.record.stored import StoredSlice
 from rtproof.record.wire import Cursor, MalformedError, leb128_check
 
@@ -48,6 +48,10 @@ LONG_COUNT = struct.Struct("<I")
 ON_GRID = 1
 HAS_SAMPLES = 2
 LARGEST_INDEX = 1 << 63
+SAFE = 1 << 62
+NO_GAPS = 2 * packed.encode(())
+"""What nearly every block of samples ends with: recognised as it stands, since a record has tens of thousands of them."""
+NONE = np.zeros(0, dtype=np.int64)
 
 Member = TypeVar("Member", bound=Enum)
 
@@ -63,8 +67,14 @@ class SamplesHead(NamedTuple):
 
 
 class SeriesSeconds(NamedTuple):
+    """Consecutive seconds; their arrays are checked and stay packed, as there are many and small ones."""
+
     series: int
-    seconds: Seconds
+    first: int
+    data: bytes
+    obtained: Layout
+    missed: Layout
+    max: Layout
 
 
 class SeriesTop(NamedTuple):
@@ -127,7 +137,7 @@ def _packed(cursor: Cursor) -> Int64Array:
 
 
 def _equal_length(what: str, *arrays: Int64Array) -> None:
-    if len({array.size for array in arrays}) > 1:
+    if [array.size for array in arrays] != [arrays[0].size] * len(arrays):
         raise MalformedError(f"the arrays of {what} differ in length")
 
 
@@ -164,6 +174,8 @@ def _series(cursor: Cursor) -> Series:
 
 def gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Array, Int64Array, int]:
     """Positions and sizes of the gaps between so many samples, and the offset behind them."""
+    if data[at : at + len(NO_GAPS)] == NO_GAPS:
+        return NONE, NONE, at + len(NO_GAPS)
     position, at = packed.decode(data, at)
     missed, at = packed.decode(data, at)
     _equal_length("gaps", position, missed)
@@ -179,9 +191,10 @@ def gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Array, Int
 def _samples(cursor: Cursor) -> SamplesHead:
     series, _, first_index, first_due_ns = cursor.take(SAMPLES)
     head = packed.layout(cursor.data, cursor.at)
-    packed.check_exceptions(cursor.data, head)
+    if head.exceptions:
+        packed.check_exceptions(cursor.data, head)
     _, missed, cursor.at = gaps(cursor.data, head.end, head.n)
-    next_index = first_index + head.n + int(missed.sum())
+    next_index = first_index + head.n + (int(missed.sum()) if missed.size else 0)
     if next_index >= LARGEST_INDEX or not head.n:
         raise MalformedError(f"{head.n} samples from the activation {first_index} on are impossible")
     return SamplesHead(series, first_index, first_due_ns, head.n, next_index)
@@ -216,16 +229,31 @@ def _summary(cursor: Cursor) -> StoredSlice:
 
 def _seconds(cursor: Cursor) -> SeriesSeconds:
     series, _, first = cursor.take(SECONDS)
-    obtained, missed, most = (_packed(cursor) for _ in range(3))
-    _equal_length("seconds", obtained, missed, most)
-    if obtained.size and min(obtained.min(), missed.min()) < 0:
+    data = bytes(cursor.data)
+    obtained = packed.layout(data, cursor.at)
+    missed = packed.layout(data, obtained.end)
+    most = packed.layout(data, missed.end)
+    if not obtained.n == missed.n == most.n:
+        raise MalformedError("the arrays of its seconds differ in length")
+    if most.exceptions:
+        packed.check_exceptions(data, most)
+    if _may_be_negative(data, obtained) or _may_be_negative(data, missed):
         raise MalformedError("its seconds have negative counts")
-    return SeriesSeconds(series, Seconds(np.arange(first, first + obtained.size), obtained, missed, most))
+    cursor.at = most.end
+    return SeriesSeconds(series, first, data, obtained, missed, most)
+
+
+def _may_be_negative(data: bytes, head: Layout) -> bool:
+    """Decides by the head alone where it can, as it nearly always can."""
+    if 0 <= head.base < SAFE and (1 << head.width) < SAFE and not head.exceptions:
+        return False
+    values = packed.decode_at(data, head)
+    return bool(values.size) and int(values.min()) < 0
 
 
 def _top(cursor: Cursor) -> SeriesTop:
     series, k = cursor.take(TOP)
-    index, due_ns, value = (_packed(cursor) for _ in range(3))
+    index, due_ns, value = _packed(cursor), _packed(cursor), _packed(cursor)
     _equal_length("the largest", index, due_ns, value)
     return SeriesTop(series, Top(k, index, due_ns, value))
 
