@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.analysis.model import Lag
+from rtproof.analysis.model import Lag, Moments
 from rtproof.analysis.moments import exact_dot
 from rtproof.analysis.stretch import Stretch, join
 from rtproof.record import Block, Int64Array, Series
@@ -35,6 +35,13 @@ def merge(parts: Iterable[Lag]) -> Lag:
         sum(part.sum_products for part in some),
         sum(part.catch_up_pairs for part in some),
     )
+
+
+def correlation(lag: Lag, moments: Moments) -> float | None:
+    """Correlation of neighbouring latencies, about -1 to 1; None where they are too few or all the same."""
+    if not lag.pairs or not moments.deviation or moments.mean is None:
+        return None
+    return (lag.sum_products / lag.pairs - moments.mean**2) / moments.deviation**2
 
 
 def _of(series: Series, stretch: Stretch) -> Lag:

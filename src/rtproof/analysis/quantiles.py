@@ -14,8 +14,8 @@ import numpy as np
 
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.model import Moments, Quantile, Summary
-from rtproof.analysis.moments import merge
 from rtproof.analysis.special import binomial_probability
+from rtproof.analysis.views import of_view
 from rtproof.record import View
 
 DEFAULT = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
@@ -26,9 +26,7 @@ def quantiles(
     summary: Summary, view: View = View.OBSERVED, shares: tuple[float, ...] = DEFAULT, confidence: float = CONFIDENCE
 ) -> tuple[Quantile, ...]:
     """Quantiles of the activations that ran, or (view CHARGED) of the schedule, which adds the missed ones."""
-    observed = view is View.OBSERVED
-    counts = summary.observed_counts if observed else summary.schedule_counts
-    ends = summary.observed if observed else merge((summary.observed, summary.charged))
+    counts, ends = of_view(summary, view)
     return tuple(quantile(counts, p, confidence, ends) for p in shares)
 
 

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An Analysis as plain data for JSON. docs/json-schema.md describes it; a change of meaning there raises VERSION."""
+
+from typing import Any
+
+from rtproof.analysis import lag
+from rtproof.analysis.model import Analysis, Doubt, Quantile, Requirement, Summary, Verdict
+from rtproof.analysis.quantiles import DEFAULT, quantiles
+from rtproof.analysis.spread import spread
+from rtproof.analysis.views import of_view
+from rtproof.record import Record, Series, View
+
+SCHEMA = "rtproof.analysis"
+VERSION = 1
+
+Json = dict[str, Any]
+
+
+def to_dict(analysis: Analysis, shares: tuple[float, ...] = DEFAULT) -> Json:
+    """Numbers have their unit in the key; what n does not carry is None. shares: the quantiles wanted, from 0 to 1."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "record": _record(analysis.record),
+        "verdict": _verdict(analysis.verdict),
+        "doubts": [_doubt(doubt) for doubt in analysis.doubts],
+        "threads": [{"series": _series(s.series), **_summary(s, shares)} for s in analysis.summaries],
+        "pooled": _summary(analysis.pooled, shares),
+    }
+
+
+def _record(record: Record) -> Json:
+    begin = record.begin
+    return {
+        "path": record.path,
+        "size_bytes": record.size,
+        "format": f"{begin.major}.{begin.minor}",
+        "run_id": begin.run_id.hex(),
+        "origin_realtime_ns": begin.origin_realtime_ns,
+        "agent_version": begin.agent_version,
+        "machine": begin.machine,
+        "kernel_release": begin.kernel_release,
+        "kernel_version": begin.kernel_version,
+        "end_reason": record.end.reason.name.lower() if record.end else None,
+        "damaged_parts_count": len(record.damage),
+    }
+
+
+def _verdict(verdict: Verdict) -> Json:
+    return {
+        "state": verdict.state.value,
+        "exit_code": verdict.state.exit_code,
+        "requirement": _requirement(verdict.requirement) if verdict.requirement else None,
+        "reasons": list(verdict.reasons),
+        "sentences": [{"label": label, "text": text} for label, text in verdict.sentences],
+        "measured_ns": verdict.measured_ns,
+        "rate_low_per_s": verdict.rate_low,
+        "rate_high_per_s": verdict.rate_high,
+        "needed_ns": verdict.needed_ns,
+        "more_ns": verdict.more_ns,
+        "exceedances_observed_count": verdict.exceedances_observed,
+        "exceedances_schedule_count": verdict.exceedances_schedule,
+        "episodes": [
+            {"first_s": e.first_second, "last_s": e.last_second, "worst_ns": e.worst_ns, "threads": list(e.threads)}
+            for e in verdict.episodes
+        ],
+    }
+
+
+def _requirement(requirement: Requirement) -> Json:
+    return {
+        "limit_ns": requirement.limit_ns,
+        "at_most_ns": requirement.at_most_ns,
+        "confidence_ratio": requirement.confidence,
+    }
+
+
+def _doubt(doubt: Doubt) -> Json:
+    return {"code": doubt.code, "severity": doubt.severity.value, "what": doubt.what, "remedy": doubt.remedy}
+
+
+def _series(series: Series) -> Json:
+    return {
+        "id": series.id,
+        "thread": series.thread,
+        "cpu": series.cpu if series.cpu >= 0 else None,
+        "on_grid": series.on_grid,
+        "has_samples": series.has_samples,
+        "period_ns": series.period_ns,
+        "first_due_ns": series.first_due_ns,
+        "probe": series.probe,
+        "method": series.method,
+        "field": series.field,
+        "unit": series.unit,
+    }
+
+
+def _summary(summary: Summary, shares: tuple[float, ...]) -> Json:
+    unit = summary.series.unit
+    return {
+        "threads": list(summary.threads),
+        "exact": summary.exact,
+        "expected_count": summary.expected,
+        "obtained_count": summary.obtained,
+        "missed_count": summary.missed,
+        "lost_count": summary.lost,
+        "span_ns": summary.span_ns,
+        "observed": _view(summary, View.OBSERVED, shares),
+        "schedule": _view(summary, View.CHARGED, shares),
+        "spread": _spread(summary, unit),
+        "lag": {
+            "pairs_count": summary.lag.pairs,
+            "correlation_ratio": lag.correlation(summary.lag, summary.observed),
+            "catch_up_pairs_count": summary.lag.catch_up_pairs,
+        },
+        "top": _top(summary, unit),
+    }
+
+
+def _view(summary: Summary, view: View, shares: tuple[float, ...]) -> Json:
+    unit, (_, moments) = summary.series.unit, of_view(summary, view)
+    return {
+        "values_count": moments.count,
+        f"min_{unit}": moments.min if moments.count else None,
+        f"mean_{unit}": moments.mean,
+        f"max_{unit}": moments.max if moments.count else None,
+        f"deviation_{unit}": moments.deviation,
+        "quantiles": [_quantile(quantile, unit) for quantile in quantiles(summary, view, shares)],
+    }
+
+
+def _quantile(quantile: Quantile, unit: str) -> Json:
+    return {
+        "share_ratio": quantile.p,
+        "values_count": quantile.n,
+        f"value_{unit}": quantile.value,
+        f"low_{unit}": quantile.low,
+        f"high_{unit}": quantile.high,
+        "confidence_ratio": quantile.confidence,
+        f"resolution_{unit}": quantile.resolution,
+    }
+
+
+def _spread(summary: Summary, unit: str) -> Json:
+    found = spread(summary)
+    return {
+        f"offset_{unit}": found.offset,
+        f"jitter_{unit}": found.jitter,
+        f"peak_to_peak_{unit}": found.peak_to_peak,
+        f"deviation_{unit}": found.deviation,
+        "drift_ppm": found.drift_ppm,
+    }
+
+
+def _top(summary: Summary, unit: str) -> list[Json]:
+    top = summary.top
+    ids = [summary.series.id] * top.value.size if top.series is None else top.series.tolist()
+    columns = zip(ids, top.index.tolist(), top.due_ns.tolist(), top.value.tolist(), strict=True)
+    return [
+        {"series": series, "index": index, "due_ns": due_ns, f"value_{unit}": value}
+        for series, index, due_ns, value in columns
+    ]
