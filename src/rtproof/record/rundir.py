@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run folder: the record as the agent wrote it, and what the host knew when it was asked for."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from rtproof.errors import RecordError, UserError
+from rtproof.record import Record
+from rtproof.record.rtrec import open_record
+
+RECORD_NAME = "run.rtrec"
+INFO_NAME = "run.json"
+SCHEMA_VERSION = 1
+
+Kind = TypeVar("Kind")
+
+
+class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Latency exceeds limit_ns at most once per at_most_ns, at a confidence between 0 and 1."""
+
+    limit_ns: int
+    at_most_ns: int
+    confidence: float
+
+
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """``run.json``. started: ISO 8601 with the offset from UTC; command: as typed; note: free text of the user."""
+
+    command: list[str]
+    started: str
+    host: str
+    user: str
+    rtproof_version: str
+    agent_sha256: str
+    agent_arch: str
+    target: str
+    requirement: RequirementInfo | None = None
+    note: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+
+class _Version(msgspec.Struct):
+    schema_version: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """A record and what the host wrote beside it; ``info`` is None for a record alone."""
+
+    record: Record
+    info: RunInfo | None
+
+
+def create(path: str | os.PathLike[str]) -> Path:
+    """Make a new run folder; UserError if there is anything at the path, since a run never replaces another."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise UserError(f"{folder} exists already; a run never writes over another") from None
+    except OSError as problem:
+        raise UserError(f"cannot make the folder {folder}: {problem.strerror}") from None
+    return folder
+
+
+def write_info(folder: Path, info: RunInfo) -> None:
+    """Write ``run.json`` whole or not at all; UserError if there is one, or if it cannot be written."""
+    place = folder / INFO_NAME
+    if place.exists():
+        raise UserError(f"{place} exists already and is never written over")
+    new = place.with_name(f".{INFO_NAME}.{os.getpid()}")
+    try:
+        _write_durably(new, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+        new.rename(place)
+    except OSError as problem:
+        new.unlink(missing_ok=True)
+        raise UserError(f"cannot write {place}: {problem.strerror}") from None
+
+
+def _write_durably(place: Path, content: bytes) -> None:
+    with place.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def open_run(path: str | os.PathLike[str]) -> Run:
+    """Open a run folder or a record alone; UserError if there is no record in it or ``run.json`` is wrong."""
+    place = Path(path)
+    if not place.is_dir():
+        return Run(open_record(place), None)
+    if not (place / RECORD_NAME).exists():
+        raise RecordError(f"{place} is not a run folder: it has no {RECORD_NAME}")
+    return Run(open_record(place / RECORD_NAME), _read_info(place / INFO_NAME))
+
+
+def _read_info(place: Path) -> RunInfo | None:
+    try:
+        content = place.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise UserError(f"cannot read {place}: {problem.strerror}") from None
+    version = _decode(place, content, _Version).schema_version
+    if version > SCHEMA_VERSION:
+        raise UserError(
+            f"{place} has schema {version}, newer than {SCHEMA_VERSION}, the last known here: use a newer rtproof"
+        )
+    return _decode(place, content, RunInfo)
+
+
+def _decode(place: Path, content: bytes, kind: type[Kind]) -> Kind:
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise UserError(f"{place} is not what a run leaves: {problem}") from None
