@@ -85,7 +85,7 @@ class Window:
         self._filled = 0
 
     def place(self, at: int, length: int) -> int:
-        """Where in ``bytes`` so many bytes from an offset lie until the next call, or -1 if the file ends before them."""
+        """Where in ``bytes`` so many bytes from an offset lie until the next call; -1 if the file ends before them."""
         here = at - self._start
         if here >= 0 and here + length <= self._filled:
             return here

@@ -86,16 +86,17 @@ def decode_at(data: Bytes, head: Layout) -> Int64Array:
 
 
 def decode_all(arrays: list[tuple[Bytes, Layout]]) -> Int64Array:
-    """Many arrays, one behind the other. Those alike in shape are decoded together, as numpy is slow with small ones."""
+    """Many arrays, one behind the other; those alike in shape are decoded together, as numpy is slow with small ones."""
     ends = np.cumsum([head.n for _, head in arrays], dtype=np.int64)
     values = np.empty(int(ends[-1]) if arrays else 0, dtype=np.int64)
     alike: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, (_, head) in enumerate(arrays):
         alike[head.n, head.width].append(number)
     for (n, width), numbers in alike.items():
-        planes = b"".join(arrays[number][0][arrays[number][1].planes : arrays[number][1].positions] for number in numbers)
-        rows = np.frombuffer(planes, dtype=np.uint8).reshape(len(numbers), -1)
-        bases = np.array([arrays[number][1].base for number in numbers], dtype=np.int64)[:, None]
+        some = [arrays[number] for number in numbers]
+        planes = b"".join(data[head.planes : head.positions] for data, head in some)
+        rows = np.frombuffer(planes, dtype=np.uint8).reshape(len(some), -1)
+        bases = np.array([head.base for _, head in some], dtype=np.int64)[:, None]
         places = ends[numbers][:, None] - n + np.arange(n)
         values[places] = bases + _join_planes(rows, n, width).astype(np.int64) if width else bases
     for (data, head), end in zip(arrays, ends.tolist(), strict=True):

@@ -50,7 +50,7 @@ HAS_SAMPLES = 2
 LARGEST_INDEX = 1 << 63
 SAFE = 1 << 62
 NO_GAPS = 2 * packed.encode(())
-"""What nearly every block of samples ends with: recognised as it stands, since a record has tens of thousands of them."""
+"""What nearly every block of samples ends with, recognised as it stands: a record has tens of thousands of them."""
 NONE = np.zeros(0, dtype=np.int64)
 
 Member = TypeVar("Member", bound=Enum)

@@ -99,15 +99,16 @@ def write_series_samples(
     writer: RecordWriter,
     series: Series,
     values: Int64Array,
-    gap_position: ArrayLike = (),
-    gap_missed: ArrayLike = (),
+    gaps: tuple[ArrayLike, ArrayLike] = ((), ()),
     *,
-    checkpoint_ns: int = CHECKPOINT_NS,
     summary: bool = True,
 ) -> SeriesTotals:
-    """All of one series at once; see ``SeriesWriter`` for pieces. SERIES itself is written by the caller."""
-    feed = SeriesWriter(writer, series, checkpoint_ns=checkpoint_ns, summary=summary)
-    feed.add(values, gap_position, gap_missed)
+    """All of one series at once; see ``SeriesWriter`` for pieces. ``gaps``: positions and numbers missed behind them.
+
+    SERIES itself is written by the caller, before.
+    """
+    feed = SeriesWriter(writer, series, summary=summary)
+    feed.add(values, *gaps)
     return feed.finish()
 
 
