@@ -29,24 +29,37 @@ static bool fits_32(uint64_t difference)
 	return (int64_t)difference >= INT32_MIN && (int64_t)difference <= INT32_MAX;
 }
 
+/* Bytes of all planes: each is filled up to a whole byte. */
+static uint64_t planes_size(uint32_t n, int width)
+{
+	uint64_t size = 0;
+
+	for (int part = 32; part > 0; part /= 2)
+		if (width & part)
+			size += ((uint64_t)n * (unsigned)part + 7) / 8;
+	return size;
+}
+
 /* The cheapest width for a base: every element wider than it is an exception of position and value. */
 static struct plan plan_for_base(const int64_t *values, uint32_t n, uint64_t base)
 {
 	uint32_t of_width[65] = { 0 };
-	int value_size = 4;
+	int widest_long = 0; /* of the elements that would need an exception of 8 bytes */
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t d = difference(values[i], base);
+		int width = bits_of(d);
 
-		of_width[bits_of(d)]++;
-		if (!fits_32(d))
-			value_size = 8;
+		of_width[width]++;
+		if (width > widest_long && !fits_32(d))
+			widest_long = width;
 	}
 	struct plan best = { .cost = UINT64_MAX };
 	uint32_t wider = of_width[64];
 
 	for (int width = 63; width >= 0; width--) {
-		uint64_t cost = (uint64_t)n * (unsigned)width / 8 + (uint64_t)wider * (unsigned)(2 + value_size);
+		int value_size = widest_long > width ? 8 : 4;
+		uint64_t cost = planes_size(n, width) + (uint64_t)wider * (unsigned)(2 + value_size);
 
 		if (cost < best.cost && wider <= UINT16_MAX)
 			best = (struct plan){ base, width, value_size, wider, cost };
