@@ -68,18 +68,24 @@ static struct plan plan_for_base(const int64_t *values, uint32_t n, uint64_t bas
 	return best;
 }
 
+static int64_t least_of(const int64_t *values, size_t n)
+{
+	int64_t least = n ? values[0] : 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (values[i] < least)
+			least = values[i];
+	return least;
+}
+
 /* Median of the minima of 64 stretches: below the bulk, yet not pulled down by a few low outliers. */
 static int64_t robust_minimum(const int64_t *values, uint32_t n)
 {
-	int64_t minima[64];
-	uint32_t stretch = n / 64;
+	int64_t minima[64] = { 0 };
+	size_t stretch = n / 64;
 
-	for (uint32_t i = 0; i < 64; i++) {
-		int64_t least = values[i * stretch];
-
-		for (uint32_t j = 1; j < stretch; j++)
-			if (values[i * stretch + j] < least)
-				least = values[i * stretch + j];
+	for (uint32_t i = 0; i < 64; i++, values += stretch) {
+		int64_t least = least_of(values, stretch);
 		uint32_t at = i;
 
 		for (; at > 0 && minima[at - 1] > least; at--)
@@ -91,12 +97,7 @@ static int64_t robust_minimum(const int64_t *values, uint32_t n)
 
 static struct plan choose_plan(const int64_t *values, uint32_t n)
 {
-	int64_t least = n ? values[0] : 0;
-
-	for (uint32_t i = 1; i < n; i++)
-		if (values[i] < least)
-			least = values[i];
-	struct plan plan = plan_for_base(values, n, (uint64_t)least);
+	struct plan plan = plan_for_base(values, n, (uint64_t)least_of(values, n));
 
 	if (n >= 128) {
 		struct plan other = plan_for_base(values, n, (uint64_t)robust_minimum(values, n));

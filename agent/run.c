@@ -472,29 +472,39 @@ static void close_run(struct run *run)
 	free(run->captures);
 }
 
-static int run_all(struct run *run, char *why, size_t room)
+static int allocate(struct run *run)
 {
-	struct config *config = run->config;
+	run->workers = calloc((size_t)run->config->threads, sizeof(*run->workers));
+	run->captures = calloc((size_t)run->config->threads, sizeof(*run->captures));
+	if (!run->workers || !run->captures)
+		return -ENOMEM;
+	if (pipe2(run->wake_fds, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -errno;
+	gate_init(&run->gate, run->wake_fds[1]);
+	return 0;
+}
+
+/* With loads and the request for short idle states, which both end with the run. */
+static int measure_under_load(struct run *run, char *why, size_t room)
+{
 	struct sigaction wake = { .sa_handler = ignore };
-	int signal_fd = open_signals(), err;
+	struct config *config = run->config;
+	int signal_fd = open_signals();
 
 	sigaction(WORKER_STOP_SIGNAL, &wake, NULL); /* without SA_RESTART: it ends a sleep */
-	run->workers = calloc((size_t)config->threads, sizeof(*run->workers));
-	run->captures = calloc((size_t)config->threads, sizeof(*run->captures));
-	if (signal_fd < 0 || pipe2(run->wake_fds, O_CLOEXEC | O_NONBLOCK) < 0 || !run->workers || !run->captures) {
-		snprintf(why, room, "the run can't be prepared: %s", strerror(errno));
+	if (signal_fd < 0) {
+		snprintf(why, room, "signals can't be read: %s", strerror(errno));
 		return -errno;
 	}
-	gate_init(&run->gate, run->wake_fds[1]);
 	run->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;
-	err = start_loads(config, why, room);
+	int err = start_loads(config, why, room);
+
 	if (!err)
 		err = open_and_measure(run, signal_fd, why, room);
 	stop_loads(config);
 	if (run->dma_latency_fd >= 0)
 		close(run->dma_latency_fd);
 	close(signal_fd);
-	close_run(run);
 	return err;
 }
 
@@ -508,5 +518,13 @@ int run_measure(struct config *config, char *why, size_t room)
 		err = check_privilege(config, why, room);
 	if (!err)
 		err = check_space(config, why, room);
-	return err ? err : run_all(&run, why, room);
+	if (err)
+		return err;
+	err = allocate(&run);
+	if (err)
+		snprintf(why, room, "the run can't be prepared: %s", strerror(-err));
+	else
+		err = measure_under_load(&run, why, room);
+	close_run(&run);
+	return err;
 }

@@ -73,7 +73,9 @@ static int start_group(struct load_order *order, uint32_t group, uint32_t pairs,
 {
 	int *to = calloc(pairs, sizeof(*to));
 
-	for (uint32_t i = 0; to && i < pairs; i++) {
+	if (!to)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < pairs; i++) {
 		int ends[2];
 
 		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -87,7 +89,7 @@ static int start_group(struct load_order *order, uint32_t group, uint32_t pairs,
 			_exit(receive(ends[1], bytes, &order->slots[group * pairs + i]));
 		close(ends[1]);
 	}
-	for (uint32_t i = 0; to && i < pairs; i++) {
+	for (uint32_t i = 0; i < pairs; i++) {
 		pid_t pid = load_fork();
 
 		if (pid < 0)
@@ -95,7 +97,7 @@ static int start_group(struct load_order *order, uint32_t group, uint32_t pairs,
 		if (pid == 0)
 			_exit(send_to_all(to, pairs, bytes));
 	}
-	return to ? load_wait_for_children() : -ENOMEM;
+	return load_wait_for_children();
 }
 
 static int run(struct load_order *order)
