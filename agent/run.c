@@ -489,15 +489,15 @@ static int measure_under_load(struct run *run, char *why, size_t room)
 {
 	struct sigaction wake = { .sa_handler = ignore };
 	struct config *config = run->config;
-	int signal_fd = open_signals();
+	int signal_fd = open_signals(), err = signal_fd < 0 ? -errno : 0;
 
 	sigaction(WORKER_STOP_SIGNAL, &wake, NULL); /* without SA_RESTART: it ends a sleep */
-	if (signal_fd < 0) {
-		snprintf(why, room, "signals can't be read: %s", strerror(errno));
-		return -errno;
+	if (err) {
+		snprintf(why, room, "signals can't be read: %s", strerror(-err));
+		return err;
 	}
 	run->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;
-	int err = start_loads(config, why, room);
+	err = start_loads(config, why, room);
 
 	if (!err)
 		err = open_and_measure(run, signal_fd, why, room);
