@@ -146,6 +146,8 @@ def _next_frame(window: Window, at: int) -> int:
     """Offset of the next valid chunk from an offset on, or the size of the file."""
     while at < window.size:
         view = window.view(at, WINDOW // 4)
+        if not view:
+            break
         found = bytes(view).find(MAGIC)
         if found < 0:
             # The magic may lie across the edge, so the last three bytes are looked at again.

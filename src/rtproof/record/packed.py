@@ -86,12 +86,13 @@ def decode_at(data: Bytes, head: Layout) -> Int64Array:
 
 
 def decode_all(arrays: list[tuple[Bytes, Layout]]) -> Int64Array:
-    """Many arrays, one behind the other; those alike in shape are decoded together, as numpy is slow with small ones."""
+    """Many arrays, one behind the other. Those alike are decoded together, as numpy takes its time with small ones."""
     ends = np.cumsum([head.n for _, head in arrays], dtype=np.int64)
     values = np.empty(int(ends[-1]) if arrays else 0, dtype=np.int64)
     alike: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, (_, head) in enumerate(arrays):
-        alike[head.n, head.width].append(number)
+        if head.n:
+            alike[head.n, head.width].append(number)
     for (n, width), numbers in alike.items():
         some = [arrays[number] for number in numbers]
         planes = b"".join(data[head.planes : head.positions] for data, head in some)

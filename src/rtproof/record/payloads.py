@@ -47,7 +47,7 @@ LONG_COUNT = struct.Struct("<I")
 
 ON_GRID = 1
 HAS_SAMPLES = 2
-LARGEST_INDEX = 1 << 63
+LIMIT_64 = 1 << 63
 SAFE = 1 << 62
 NO_GAPS = 2 * packed.encode(())
 """What nearly every block of samples ends with, recognised as it stands: a record has tens of thousands of them."""
@@ -183,7 +183,7 @@ def gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Array, Int
         increasing = (position[1:] > position[:-1]).all()
         if not increasing or position[0] < 0 or position[-1] >= count or missed.min() < 1:
             raise MalformedError("its gaps are out of order or empty")
-        if int(missed.max()) > LARGEST_INDEX // position.size:
+        if int(missed.max()) > LIMIT_64 // position.size:
             raise MalformedError("its gaps are larger than any run")
     return position, missed, at
 
@@ -195,7 +195,7 @@ def _samples(cursor: Cursor) -> SamplesHead:
         packed.check_exceptions(cursor.data, head)
     _, missed, cursor.at = gaps(cursor.data, head.end, head.n)
     next_index = first_index + head.n + (int(missed.sum()) if missed.size else 0)
-    if next_index >= LARGEST_INDEX or not head.n:
+    if next_index >= LIMIT_64 or not head.n:
         raise MalformedError(f"{head.n} samples from the activation {first_index} on are impossible")
     return SamplesHead(series, first_index, first_due_ns, head.n, next_index)
 
@@ -207,7 +207,7 @@ def _summary(cursor: Cursor) -> StoredSlice:
     (bins,) = cursor.take(LONG_COUNT)
     histogram = cursor.raw(len(cursor.data) - cursor.at)
     leb128_check(histogram, 2 * bins)
-    if products_high >= LARGEST_INDEX:
+    if products_high >= LIMIT_64:
         products_high -= 1 << 64
     return StoredSlice.of(
         histogram,

@@ -15,6 +15,7 @@ from rtproof.record.framing import HEADER, ChunkType, Frame, Hole, Window, walk
 from rtproof.record.merge import merge_counters, merge_seconds, merge_top
 from rtproof.record.order import in_order, missing
 from rtproof.record.payloads import (
+    LIMIT_64,
     MAJOR,
     MINOR,
     CounterName,
@@ -169,8 +170,10 @@ def _sample_refs(kept: list[Found], series: dict[int, Series], damage: list[Dama
 
 
 def _on_grid(head: SamplesHead, series: Series) -> bool:
+    """Whether a block's due time follows from its index, and its last one is still a 64-bit number."""
     due_ns = series.first_due_ns + head.first_index * series.period_ns
-    return not series.on_grid or head.first_due_ns == due_ns
+    end_ns = series.first_due_ns + head.next_index * series.period_ns
+    return not series.on_grid or (head.first_due_ns == due_ns and end_ns < LIMIT_64)
 
 
 def _tell_unknown(kept: list[Found], series: dict[int, Series], damage: list[Damage]) -> None:
