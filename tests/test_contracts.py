@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 
 import click
 import pytest
@@ -24,15 +25,20 @@ from rtproof.report import blocks, formats, sections
 KINDS = (commands, exporters, sections, formats, targets)
 
 
-def every(package: ModuleType) -> list[object]:
-    return [
-        pytest.param(package, name, id=f"{package.__name__.removeprefix('rtproof.')}.{name}")
-        for name in plugins.names(package)
-    ]
+class Plugin(NamedTuple):
+    package: ModuleType
+    name: str
+
+    def load(self) -> Any:
+        return plugins.load(self.package, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.package.__name__.removeprefix('rtproof.')}.{self.name}"
 
 
-def modules_of(package: ModuleType) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(("package", "name"), every(package))
+def every(*kinds: ModuleType) -> pytest.MarkDecorator:
+    found = [Plugin(package, name) for package in kinds for name in plugins.names(package)]
+    return pytest.mark.parametrize("plugin", found, ids=str)
 
 
 def is_texts(value: object) -> bool:
@@ -47,9 +53,9 @@ def analysis(request: pytest.FixtureRequest) -> Analysis:
     return analyse(record([ran]), Requirement(500_000) if request.param == "refuted" else None, 1)
 
 
-@pytest.mark.parametrize(("package", "name"), [case for kind in KINDS for case in every(kind)])
-def test_a_plugin_says_what_it_is(package: ModuleType, name: str) -> None:
-    lines = (plugins.load(package, name).__doc__ or "").splitlines()
+@every(*KINDS)
+def test_a_plugin_says_what_it_is(plugin: Plugin) -> None:
+    lines = (plugin.load().__doc__ or "").splitlines()
     assert lines, "its docstring is its help, and it has none"
     assert len(lines[0]) > 10
 
@@ -63,13 +69,13 @@ def test_listing_and_loading_plugins_leaves_heavy_libraries_alone() -> None:
     assert not {"duckdb", "scipy", "pyarrow"} & set(loaded)
 
 
-@modules_of(commands)
-def test_a_command_has_the_name_of_its_file_and_tells_about_itself(package: ModuleType, name: str) -> None:
-    command = plugins.load(package, name).command
+@every(commands)
+def test_a_command_has_the_name_of_its_file_and_tells_about_itself(plugin: Plugin) -> None:
+    command = plugin.load().command
     assert isinstance(command, click.Command)
-    assert command.name == name
+    assert command.name == plugin.name
     assert command.get_short_help_str()
-    assert CliRunner().invoke(command, ["--help"], prog_name=name).exit_code == 0
+    assert CliRunner().invoke(command, ["--help"], prog_name=plugin.name).exit_code == 0
     for each in with_subcommands(command):
         for parameter in each.params:
             assert isinstance(parameter, click.Argument) or getattr(parameter, "help", None), (
@@ -84,29 +90,29 @@ def with_subcommands(command: click.Command) -> Iterator[click.Command]:
             yield from with_subcommands(child)
 
 
-@modules_of(commands)
+@every(commands)
 def test_a_command_refuses_what_it_does_not_know_in_one_line(
-    package: ModuleType, name: str, capsys: pytest.CaptureFixture[str]
+    plugin: Plugin, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([name, "--no-such-option"]) == 2
+    assert main([plugin.name, "--no-such-option"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert "--no-such-option" in err
 
 
-@modules_of(exporters)
-def test_an_exporter_declares_its_suffix_and_options(package: ModuleType, name: str) -> None:
-    module = plugins.load(package, name)
+@every(exporters)
+def test_an_exporter_declares_its_suffix_and_options(plugin: Plugin) -> None:
+    module = plugin.load()
     assert module.SUFFIX.startswith(".")
     assert is_texts(module.OPTIONS)
     assert list(inspect.signature(module.export).parameters) == ["analysis", "path", "options"]
 
 
-@modules_of(exporters)
+@every(exporters)
 def test_an_exporter_writes_a_file_and_says_so_or_refuses_and_leaves_none(
-    package: ModuleType, name: str, analysis: Analysis, tmp_path: Path
+    plugin: Plugin, analysis: Analysis, tmp_path: Path
 ) -> None:
-    module = plugins.load(package, name)
+    module = plugin.load()
     path = tmp_path / f"out{module.SUFFIX}"
     try:
         sentence = module.export(analysis, path, {})
@@ -119,11 +125,9 @@ def test_an_exporter_writes_a_file_and_says_so_or_refuses_and_leaves_none(
     assert path.stat().st_size > 0
 
 
-@modules_of(exporters)
-def test_an_exporter_never_writes_over_a_file(
-    package: ModuleType, name: str, analysis: Analysis, tmp_path: Path
-) -> None:
-    module = plugins.load(package, name)
+@every(exporters)
+def test_an_exporter_never_writes_over_a_file(plugin: Plugin, analysis: Analysis, tmp_path: Path) -> None:
+    module = plugin.load()
     path = tmp_path / f"mine{module.SUFFIX}"
     path.write_text("mine")
     with pytest.raises(UserError):
@@ -131,11 +135,9 @@ def test_an_exporter_never_writes_over_a_file(
     assert path.read_text() == "mine"
 
 
-@modules_of(exporters)
-def test_an_exporter_refuses_option_values_without_sense(
-    package: ModuleType, name: str, analysis: Analysis, tmp_path: Path
-) -> None:
-    module = plugins.load(package, name)
+@every(exporters)
+def test_an_exporter_refuses_option_values_without_sense(plugin: Plugin, analysis: Analysis, tmp_path: Path) -> None:
+    module = plugin.load()
     for option in module.OPTIONS:
         with pytest.raises(UserError):
             module.export(analysis, tmp_path / "out", {option: "no such value"})
@@ -148,11 +150,9 @@ def test_sections_have_places_of_their_own_in_steps_of_ten() -> None:
     assert [order for order in orders if order % 10] == []
 
 
-@modules_of(sections)
-def test_a_section_renders_whole_blocks_and_the_same_ones_again(
-    package: ModuleType, name: str, analysis: Analysis
-) -> None:
-    module = plugins.load(package, name)
+@every(sections)
+def test_a_section_renders_whole_blocks_and_the_same_ones_again(plugin: Plugin, analysis: Analysis) -> None:
+    module = plugin.load()
     assert module.TITLE
     rendered = module.render(analysis)
     assert isinstance(rendered, list)
@@ -199,9 +199,9 @@ THEIR_WORDS = (
 )
 
 
-@modules_of(formats)
-def test_a_format_draws_every_kind_of_block_and_always_the_same(package: ModuleType, name: str) -> None:
-    module = plugins.load(package, name)
+@every(formats)
+def test_a_format_draws_every_kind_of_block_and_always_the_same(plugin: Plugin) -> None:
+    module = plugin.load()
     assert module.SUFFIX.startswith(".")
     parts = [blocks.Section("all", "All there is", EVERY_BLOCK)]
     drawn = module.draw("A title", parts)
@@ -210,21 +210,21 @@ def test_a_format_draws_every_kind_of_block_and_always_the_same(package: ModuleT
     assert [words for words in ("A title", "All there is", *THEIR_WORDS) if words not in text] == []
 
 
-@modules_of(formats)
-def test_a_format_draws_an_empty_report(package: ModuleType, name: str) -> None:
-    assert b"A title" in plugins.load(package, name).draw("A title", [])
+@every(formats)
+def test_a_format_draws_an_empty_report(plugin: Plugin) -> None:
+    assert b"A title" in plugin.load().draw("A title", [])
 
 
-@modules_of(targets)
-def test_a_target_declares_its_options(package: ModuleType, name: str) -> None:
-    module = plugins.load(package, name)
+@every(targets)
+def test_a_target_declares_its_options(plugin: Plugin) -> None:
+    module = plugin.load()
     assert is_texts(module.OPTIONS)
     assert list(inspect.signature(module.open_target).parameters) == ["options"]
 
 
-@modules_of(targets)
-def test_a_target_that_needs_no_options_opens_and_offers_what_a_target_offers(package: ModuleType, name: str) -> None:
-    module = plugins.load(package, name)
+@every(targets)
+def test_a_target_that_needs_no_options_opens_and_offers_what_a_target_offers(plugin: Plugin) -> None:
+    module = plugin.load()
     if module.OPTIONS:
         pytest.skip("whether it can be opened depends on its options")
     offered = {method for method in vars(targets.Target) if not method.startswith("_")}
