@@ -40,7 +40,7 @@ def test_a_summary_has_no_samples_to_write(tmp_path: Path) -> None:
 
 
 def test_a_file_that_fails_halfway_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_part: object) -> str:
+    def full(*_: object) -> str:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(csv, "_lines", full)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import base64
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from rtproof.errors import UserError
 from rtproof.exporters import hdr
 
-HdrHistogram = pytest.importorskip("hdrh.histogram", reason="the package hdrhistogram is the judge here").HdrHistogram
+HdrHistogram: Any = pytest.importorskip("hdrh.histogram", reason="hdrhistogram is the judge").HdrHistogram
 
 LARGEST = 2**36
 VALUES = st.dictionaries(st.integers(0, LARGEST), st.integers(1, 2**40), max_size=40)
@@ -21,11 +22,11 @@ def arrays(counts: dict[int, int]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(sorted(counts), np.int64), np.array([counts[value] for value in sorted(counts)], np.int64)
 
 
-def decoded(counts: dict[int, int], digits: int) -> "HdrHistogram":
+def decoded(counts: dict[int, int], digits: int) -> Any:
     return HdrHistogram.decode(base64.b64encode(hdr.encode(*arrays(counts), digits)))
 
 
-def slots(histogram: "HdrHistogram") -> dict[int, int]:
+def slots(histogram: Any) -> dict[int, int]:
     return {step.value_iterated_to: step.count_at_value_iterated_to for step in histogram.get_recorded_iterator()}
 
 

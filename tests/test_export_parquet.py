@@ -21,17 +21,9 @@ def rows(path: Path) -> list[tuple[int, ...]]:
 
 def samples() -> list[tuple[int, ...]]:
     return [
-        row
-        for part in _common.all_columns(small_analysis().record)
-        for row in zip(
-            [part.thread] * part.latency_ns.size,
-            [part.cpu] * part.latency_ns.size,
-            part.activation.tolist(),
-            part.due_ns.tolist(),
-            part.latency_ns.tolist(),
-            part.missed_after.tolist(),
-            strict=True,
-        )
+        (series.thread, series.cpu, *row)
+        for series, part in _common.all_columns(small_analysis().record)
+        for row in zip(*map(list, (part.index, part.due_ns, part.value, part.missed)), strict=True)
     ]
 
 

@@ -51,8 +51,8 @@ def test_a_signal_is_told_from_an_exit_code(target: local.LocalTarget) -> None:
 
 @pytest.mark.parametrize(("method", "number"), [("interrupt", signal.SIGINT), ("terminate", signal.SIGTERM)])
 def test_signals_reach_the_program(target: local.LocalTarget, method: str, number: int) -> None:
-    code = "import signal, sys; signal.signal({0}, lambda *_: sys.exit(5)); print('ready', file=sys.stderr, flush=True); signal.pause()"
-    process = target.start(python(code.format(int(number))))
+    code = f"import os, signal, sys; signal.signal({int(number)}, lambda *_: sys.exit(5))"
+    process = target.start(python(code + "; os.write(2, b'ready\\n'); signal.pause()"))
     lines = process.lines()
     assert next(lines) == "ready"
     getattr(process, method)()

@@ -32,7 +32,9 @@ def test_a_bare_number_is_refused_with_the_units() -> None:
         units.parse_duration("500")
 
 
-@pytest.mark.parametrize("text", ["", "us", "-1ms", "1m", "1e3us", "1 2ms", "1ms2", "0.5ns", "1,5ms", "300000000h", "٣ms", "²us"])
+@pytest.mark.parametrize(
+    "text", ["", "us", "-1ms", "1m", "1e3us", "1 2ms", "1ms2", "0.5ns", "1,5ms", "300000000h", "٣ms", "²us"]
+)
 def test_nonsense_is_no_duration(text: str) -> None:
     with pytest.raises(UserError):
         units.parse_duration(text)

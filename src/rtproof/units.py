@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations, rates and CPU lists as people write them. The one parser of each; all results are whole nanoseconds or numbers."""
+"""Durations, rates, CPU lists and percentages as people write them: the one parser of each."""
 
 import re
 from fractions import Fraction
@@ -29,7 +29,7 @@ def _unit_ns(unit: str) -> int | None:
 
 
 def parse_duration(text: str) -> int:
-    """Nanoseconds of "500us", "1.5ms", "2h". A number without a unit is refused, so that nobody is off by a thousand."""
+    """Nanoseconds of "500us", "1.5ms", "2h". A number without a unit is refused: nobody shall be off by a thousand."""
     match = _NUMBER_AND_UNIT.fullmatch(text.strip())
     if match is None:
         raise UserError(f"{text!r} is not a duration: write a number and its unit ({UNIT_NAMES}), such as 500us")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``rtproof``: finds the commands in its folder and turns every error into one line and an exit code."""
 
+import contextlib
 import errno
 import os
 import sys
@@ -41,10 +42,8 @@ def cli() -> None:
 
 def _say(sentence: str) -> None:
     """One line on standard error, whatever the sentence holds; nothing is left to do if nobody can read it."""
-    try:
+    with contextlib.suppress(OSError):
         click.echo("rtproof: " + " ".join(sentence.split()), err=True)
-    except OSError:
-        pass
 
 
 def _usage_sentence(error: click.ClickException) -> str:
@@ -67,13 +66,14 @@ def _abandon_output() -> int:
     return ERROR_CODE
 
 
-def _call(arguments: Sequence[str] | None) -> int:
+def _call(arguments: Sequence[str]) -> int:
     """Run click and write out what it printed.
 
-    Click ends the process by itself when it answers a shell's completion, and with 1, our REFUTED, when the reader of a pipe has gone.
+    Click ends the process by itself when it answers a shell's completion, and when the reader of a pipe has gone, then
+    with 1, our REFUTED.
     """
     try:
-        result = cli.main(args=arguments, prog_name="rtproof", standalone_mode=False)
+        result = cli.main(args=arguments, prog_name="rtproof", standalone_mode=False, obj=("rtproof", *arguments))
         if sys.stdout is not None:
             sys.stdout.flush()
     except SystemExit:
@@ -91,7 +91,7 @@ def _failed_by_system(error: OSError) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code of the process."""
     try:
-        return _call(arguments)
+        return _call(sys.argv[1:] if arguments is None else arguments)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
     except click.ClickException as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter types of the command line: each turns the sentence of a parser's UserError into a usage error of its option."""
+"""Parameter types of the command line. What a parser refuses with a UserError becomes a usage error of its option."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     _Base = click.ParamType[Any]
 else:
     _Base = click.ParamType  # takes no parameter before click 8.4
+
+LARGEST_DMA_LATENCY_US = 1_000_000
+LEAST_CONFIDENCE = 0.5
+MOST_CONFIDENCE = 0.999999
 
 
 class Parsed(_Base):
@@ -31,25 +35,47 @@ class Parsed(_Base):
             self.fail(str(error), param, ctx)
 
 
-def _positive_duration(text: str) -> int:
+def _length_ns(text: str) -> int:
     duration_ns = units.parse_duration(text)
     if duration_ns == 0:
-        raise UserError(f"the duration {text!r} must be longer than 0")
+        raise UserError(f"{text!r} must be longer than 0")
     return duration_ns
 
 
+def _length(text: str) -> str:
+    return units.format_duration(_length_ns(text))
+
+
+def _span(text: str) -> str:
+    return units.format_duration(units.parse_duration(text))
+
+
 def _phase(text: str) -> str:
-    return text if text == "even" else units.format_duration(units.parse_duration(text))
+    return text if text == "even" else _span(text)
+
+
+def _cpus(text: str) -> str:
+    return units.format_cpus(units.parse_cpus(text))
 
 
 def _dma_latency(text: str) -> str:
-    """Microseconds as the kernel takes them (Documentation/power/pm_qos_interface.rst): a bare number or a duration."""
-    if text == "off" or (text.isascii() and text.isdigit() and len(text) <= 9):
+    """Microseconds, as the kernel takes them (Documentation/power/pm_qos_interface.rst), also as a duration."""
+    if text == "off":
         return text
-    duration_ns = units.parse_duration(text)
-    if duration_ns % 1_000:
-        raise UserError(f"the DMA latency {text!r} is not a whole number of microseconds")
+    duration_ns = units.parse_duration(text if text.strip("0123456789") else text + "us")
+    if duration_ns % 1_000 or duration_ns > LARGEST_DMA_LATENCY_US * 1_000:
+        raise UserError(f"{text!r} is not off or a number of whole microseconds up to {LARGEST_DMA_LATENCY_US}")
     return str(duration_ns // 1_000)
+
+
+def _confidence(text: str) -> float:
+    try:
+        confidence = float(text)
+    except ValueError:
+        confidence = -1.0
+    if not LEAST_CONFIDENCE <= confidence <= MOST_CONFIDENCE:
+        raise UserError(f"{text!r} is not a confidence from {LEAST_CONFIDENCE} to {MOST_CONFIDENCE}, such as 0.95")
+    return confidence
 
 
 def _option_pair(text: str) -> tuple[str, str]:
@@ -59,11 +85,20 @@ def _option_pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-DURATION = Parsed("duration", units.parse_duration)
-POSITIVE_DURATION = Parsed("duration", _positive_duration)
-AT_MOST = Parsed("1/time", units.parse_at_most)
-CPUS = Parsed("list", units.parse_cpus)
-PERCENTAGE = Parsed("percent", units.parse_percentage)
+def count(most: int) -> click.IntRange:
+    """A whole number from 1 to ``most``."""
+    return click.IntRange(1, most)
+
+
+LENGTH = Parsed("duration", _length)
+"""A duration above 0 in its shortest form, for the agent."""
+SPAN = Parsed("duration", _span)
+"""A duration that may be 0 in its shortest form, for the agent."""
+CPUS = Parsed("list", _cpus)
 PHASE = Parsed("even|duration", _phase)
 DMA_LATENCY = Parsed("us|off", _dma_latency)
+LIMIT_NS = Parsed("duration", _length_ns)
+AT_MOST_NS = Parsed("1/time", units.parse_at_most)
+CONFIDENCE = Parsed("share", _confidence)
+PERCENTAGE = Parsed("percent", units.parse_percentage)
 KEY_VALUE = Parsed("key=value", _option_pair)

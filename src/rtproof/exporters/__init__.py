@@ -2,8 +2,9 @@
 """Export formats, one file each.
 
 An exporter module has ``SUFFIX: str`` (file name ending with its dot), ``OPTIONS: dict[str, str]`` (name of an option
-and its help; values arrive as text) and ``export(analysis: Analysis, path: Path, options: dict[str, str]) -> str``, which
-writes the file, never over an existing one, and returns one sentence: what was written and what the format cannot hold.
+and its help; values arrive as text) and ``export(analysis: Analysis, path: Path, options: dict[str, str]) -> str``,
+which writes the file, never over an existing one, and returns one sentence: what was written and what the format cannot
+hold.
 UserError for an option value that makes no sense or a record that cannot be exported this way. Its docstring says what
 it is for.
 """

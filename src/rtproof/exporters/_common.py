@@ -3,17 +3,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from rtproof import units
+from rtproof import files, units
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.model import Analysis, Summary
 from rtproof.errors import UserError
-from rtproof.record import Block, Int64Array, Record, Series
+from rtproof.record import Block, Record, Series
+from rtproof.record.slicing import Activations, activations
 
 VIEWS = ("observed", "schedule")
 VIEW_HELP = "observed (activations that ran, the default) or schedule (missed ones too, charged with their lateness)"
@@ -21,25 +21,9 @@ MOST_BINS = 10_000_000
 
 
 @contextmanager
-def new_path(path: Path) -> Iterator[Path]:
-    """A file that must not exist yet; what was written of it is removed if writing fails."""
-    refuse_existing(path)
-    try:
-        yield path
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-
-
-def refuse_existing(path: Path) -> None:
-    if path.exists() or path.is_symlink():
-        raise UserError(f"{path} exists already: nothing is ever written over, so give another name")
-
-
-@contextmanager
 def new_file(path: Path) -> Iterator[IO[str]]:
-    """A new text file, as ``new_path``."""
-    with new_path(path), path.open("x", encoding="ascii", newline="\n") as file:
+    """A new text file, as ``files.new_path``."""
+    with files.new_path(path), path.open("x", encoding="ascii", newline="\n") as file:
         yield file
 
 
@@ -85,40 +69,18 @@ def require_samples(record: Record, kind: str) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Samples of one thread as columns of equal length."""
-
-    thread: int
-    cpu: int
-    activation: Int64Array
-    due_ns: Int64Array
-    latency_ns: Int64Array
-    missed_after: Int64Array
-
-
-def columns(series: Series, block: Block) -> Columns:
+def columns(series: Series, block: Block) -> Activations:
     """A block with what docs/record-format.md lets one derive: each sample's activation index and due time."""
-    missed_after = np.zeros(block.values.size, np.int64)
-    missed_after[block.gap_position] = block.gap_missed
-    activation = block.first_index + _offsets(1 + missed_after)
-    if series.on_grid:
-        due_ns = series.first_due_ns + activation * series.period_ns
-    else:
-        due_ns = block.first_due_ns + _offsets(block.values + series.period_ns)
-    return Columns(series.thread, series.cpu, activation, due_ns, block.values, missed_after)
+    missed = np.zeros(block.values.size, np.int64)
+    missed[block.gap_position] = block.gap_missed
+    return activations(series, block.first_index, block.first_due_ns, block.values, missed)
 
 
-def _offsets(steps: Int64Array) -> Int64Array:
-    """Where each element stands if steps[i] leads from element i to the next one."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(steps[:-1])))[: steps.size]
-
-
-def all_columns(record: Record) -> Iterator[Columns]:
+def all_columns(record: Record) -> Iterator[tuple[Series, Activations]]:
     """All samples, thread after thread, in pieces that fit memory."""
     for series in record.series:
         for block in record.blocks(series.id):
-            yield columns(series, block)
+            yield series, columns(series, block)
 
 
 def sample_note(analysis: Analysis, written: int) -> str:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from rtproof.analysis.model import Analysis
 from rtproof.exporters import _common
+from rtproof.record import Series
+from rtproof.record.slicing import Activations
 
 SUFFIX = ".csv"
 OPTIONS: dict[str, str] = {}
@@ -17,19 +19,14 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     written = 0
     with _common.new_file(path) as file:
         file.write(HEADER)
-        for part in _common.all_columns(analysis.record):
-            file.write(_lines(part))
-            written += part.latency_ns.size
+        for series, part in _common.all_columns(analysis.record):
+            file.write(_lines(series, part))
+            written += part.value.size
     return f"{path}: {_common.sample_note(analysis, written)}; facts about the run are not in it"
 
 
-def _lines(part: _common.Columns) -> str:
-    start = f"{part.thread},{part.cpu},"
-    rows = zip(
-        part.activation.tolist(),
-        part.due_ns.tolist(),
-        part.latency_ns.tolist(),
-        part.missed_after.tolist(),
-        strict=True,
-    )
-    return "".join([f"{start}{activation},{due},{latency},{missed}\n" for activation, due, latency, missed in rows])
+def _lines(series: Series, part: Activations) -> str:
+    start = f"{series.thread},{series.cpu},"
+    columns = (part.index, part.due_ns, part.value, part.missed)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return "".join([f"{start}{index},{due},{latency},{missed}\n" for index, due, latency, missed in rows])

@@ -27,7 +27,7 @@ HEADING = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compresse
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
-    """Write one interval per thread, which covers the run. Values are in nanoseconds, Interval_Max is in milliseconds."""
+    """Write one interval per thread, which covers the run, in nanoseconds; only Interval_Max is in milliseconds."""
     digits = _common.whole_number(options, "digits", 3, most=5)
     view = _common.view_option(options)
     start_s = analysis.record.begin.origin_realtime_ns / 1e9

@@ -10,17 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from rtproof import files
 from rtproof.analysis.model import Analysis
 from rtproof.errors import UserError
 from rtproof.exporters import _common
-from rtproof.record import Record
+from rtproof.record import Record, Series
+from rtproof.record.slicing import Activations
 
 SUFFIX = ".parquet"
 OPTIONS: dict[str, str] = {}
 PART_ROWS = 4_000_000
 """Rows that are held in memory at once (160 MB)."""
 FORMAT = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE 1000000"
-COLUMNS = "thread::USMALLINT AS thread, cpu::INTEGER AS cpu, activation, due_ns, latency_ns, missed_after"
+QUERY = "SELECT thread::USMALLINT thread, cpu::INTEGER cpu, activation, due_ns, latency_ns, missed_after FROM part"
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
@@ -28,7 +30,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     duckdb = _duckdb()
     _common.require_samples(analysis.record, "parquet")
     try:
-        with _common.new_path(path), _parts_folder(path) as folder, duckdb.connect() as connection:
+        with files.new_path(path), _parts_folder(path) as folder, duckdb.connect() as connection:
             connection.execute("SET threads = 1")
             written = _write_parts(connection, analysis.record, folder)
             _join_parts(connection, analysis.record, folder, path)
@@ -55,7 +57,7 @@ def _write_parts(connection: Any, record: Record, folder: Path) -> int:
     written = 0
     for number, part in enumerate(_parts(record)):
         connection.register("part", part)
-        connection.execute(f"COPY (SELECT {COLUMNS} FROM part) TO '{_quoted(folder / f'{number:06}')}' ({FORMAT})")
+        connection.execute(_copy(QUERY, folder / f"{number:06}", FORMAT))
         connection.unregister("part")
         written += part["latency_ns"].size
     return written
@@ -65,35 +67,39 @@ def _join_parts(connection: Any, record: Record, folder: Path, path: Path) -> No
     """One file out of all parts, in their order; duckdb streams, so this takes no memory to speak of."""
     run_id = record.begin.run_id.hex()
     about = f"KV_METADATA {{rtproof_run_id: '{run_id}', origin_realtime_ns: '{record.begin.origin_realtime_ns}'}}"
-    parts = f"read_parquet('{_quoted(glob.escape(str(folder)))}/*')"
-    connection.execute(f"COPY (SELECT * FROM {parts}) TO '{_quoted(path)}' ({FORMAT}, {about})")
+    parts = _quoted(glob.escape(str(folder)) + "/*")
+    connection.execute(_copy(f"FROM read_parquet({parts})", path, f"{FORMAT}, {about}"))
 
 
-def _quoted(path: Path | str) -> str:
-    return str(path).replace("'", "''")
+def _copy(query: str, path: Path, form: str) -> str:
+    return f"COPY ({query}) TO {_quoted(str(path))} ({form})"
+
+
+def _quoted(text: str) -> str:
+    """A string of SQL; a file name may hold whatever it likes."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _parts(record: Record) -> Iterator[dict[str, Any]]:
     """Samples in large pieces, at least one, so that a run without samples gives a file without rows."""
-    pending: list[_common.Columns] = []
+    pending: list[tuple[Series, Activations]] = []
     rows = 0
-    for part in _common.all_columns(record):
-        pending.append(part)
-        rows += part.latency_ns.size
+    for series, part in _common.all_columns(record):
+        pending.append((series, part))
+        rows += part.value.size
         if rows >= PART_ROWS:
             yield _table(pending)
             pending, rows = [], 0
     yield _table(pending)
 
 
-def _table(parts: list[_common.Columns]) -> dict[str, Any]:
-    """Columns by name. thread and cpu have one value in each piece, so they are repeated here and not before."""
-    sizes = [part.latency_ns.size for part in parts]
-    table: dict[str, Any] = {
-        "thread": np.repeat(np.array([part.thread for part in parts], np.int64), sizes),
-        "cpu": np.repeat(np.array([part.cpu for part in parts], np.int64), sizes),
+def _table(parts: list[tuple[Series, Activations]]) -> dict[str, Any]:
+    """Columns by name. A thread and its CPU have one value in each piece, so they are repeated here and not before."""
+    sizes = [part.value.size for _, part in parts]
+    columns = zip(*((part.index, part.due_ns, part.value, part.missed) for _, part in parts), strict=True)
+    arrays = [np.concatenate(column) for column in columns] or [np.empty(0, np.int64)] * 4
+    return {
+        "thread": np.repeat(np.array([series.thread for series, _ in parts], np.int64), sizes),
+        "cpu": np.repeat(np.array([series.cpu for series, _ in parts], np.int64), sizes),
+        **dict(zip(("activation", "due_ns", "latency_ns", "missed_after"), arrays, strict=True)),
     }
-    for name in ("activation", "due_ns", "latency_ns", "missed_after"):
-        arrays = [getattr(part, name) for part in parts]
-        table[name] = np.concatenate(arrays) if arrays else np.empty(0, np.int64)
-    return table

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live view of a run, drawn from the agent's progress lines.
 
-The target may be this very machine, so the view must not be a load: at most two frames a second of at most 16 rows, plain escape
-codes and no library on a terminal; a line every five seconds elsewhere.
+The target may be this very machine, so the view must not be a load: at most two frames a second of at most 16 rows,
+plain escape codes and no library on a terminal; a line every five seconds elsewhere.
 """
 
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import TextIO
 
@@ -16,12 +16,24 @@ MOST_ROWS = 16
 FRAME_INTERVAL_S = 0.5
 LINE_INTERVAL_S = 5.0
 PREFIX = "progress "
+COLUMNS = {
+    "thread": 6,
+    "cpu": 4,
+    "activations": 12,
+    "missed": 8,
+    "lost": 6,
+    "last": 9,
+    "min": 9,
+    "mean": 9,
+    "max": 9,
+}
+"""Headings and widths of the table."""
 USUAL_SIZE = os.terminal_size((96, 24))
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One progress line of the agent: a thread so far. Latencies in nanoseconds; ``time_ns`` from the start of measuring."""
+    """One progress line of the agent: a thread so far. ``time_ns`` counts from the start of measuring."""
 
     time_ns: int
     thread: int
@@ -50,7 +62,8 @@ def _us(nanoseconds: int) -> str:
     return f"{nanoseconds / 1_000:.1f}"
 
 
-def _clock(time_ns: int) -> str:
+def clock(time_ns: int) -> str:
+    """Hours, minutes and seconds."""
     minutes, seconds = divmod(max(time_ns, 0) // 1_000_000_000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}"
@@ -69,19 +82,22 @@ def worst_first(threads: dict[int, Progress]) -> list[Progress]:
 
 
 def table(threads: dict[int, Progress], goal: str, size: os.terminal_size = USUAL_SIZE) -> list[str]:
-    """The frame on a terminal: a line for the run and one for each of the worst threads, cut to what fits the terminal."""
+    """The frame on a terminal: a line for the run and one for each of the worst threads, as far as they fit."""
     rows = worst_first(threads)
     shown = rows[: max(1, min(MOST_ROWS, size.lines - 3))]
-    heading = f"{_clock(rows[0].time_ns)} of {goal}   latency in us"
+    heading = f"{clock(rows[0].time_ns)} of {goal}   latency in us"
     if len(shown) < len(rows):
         heading += f", the worst {len(shown)} of {len(rows)} threads"
-    columns = f"{'thread':>6} {'cpu':>4} {'activations':>12} {'missed':>8} {'lost':>6} {'last':>9} {'min':>9} {'mean':>9} {'max':>9}"
-    return [line[: size.columns - 1] for line in (heading, columns, *map(_row, shown))]
+    return [line[: size.columns - 1] for line in (heading, _aligned(COLUMNS), *map(_row, shown))]
 
 
 def _row(row: Progress) -> str:
-    latencies = " ".join(f"{_us(value):>9}" for value in (row.last_ns, row.min_ns, row.mean_ns, row.max_ns))
-    return f"{row.thread:>6} {row.cpu:>4} {row.obtained:>12} {row.missed:>8} {row.lost:>6} {latencies}"
+    latencies = map(_us, (row.last_ns, row.min_ns, row.mean_ns, row.max_ns))
+    return _aligned((row.thread, row.cpu, row.obtained, row.missed, row.lost, *latencies))
+
+
+def _aligned(cells: Iterable[object]) -> str:
+    return " ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True))
 
 
 def sentence(threads: dict[int, Progress], goal: str) -> str:
@@ -89,7 +105,7 @@ def sentence(threads: dict[int, Progress], goal: str) -> str:
     rows = worst_first(threads)
     worst = rows[0]
     parts = [
-        f"{_clock(worst.time_ns)} of {goal}: {sum(row.obtained for row in rows)} activations",
+        f"{clock(worst.time_ns)} of {goal}: {sum(row.obtained for row in rows)} activations",
         f"max {_us(worst.max_ns)} us (thread {worst.thread}, CPU {worst.cpu})",
         f"{sum(row.missed for row in rows)} missed",
         f"{sum(row.lost for row in rows)} lost",
@@ -107,15 +123,17 @@ class LiveView:
         self._now = now
         self._interval_s = FRAME_INTERVAL_S if on_terminal else LINE_INTERVAL_S
         self.threads: dict[int, Progress] = {}
-        self._time_ns: int | None = None
+        self._burst: set[int] = set()
         self._drawn_at = now()
         self._drawn_rows = 0
 
     def feed(self, progress: Progress) -> None:
-        """Take one line. Lines of one instant are drawn together, so drawing happens when the next instant begins."""
-        if progress.time_ns != self._time_ns and self.threads and self._now() - self._drawn_at >= self._interval_s:
-            self.draw()
-        self._time_ns = progress.time_ns
+        """Take one line. All threads are drawn together, so drawing happens when a thread comes for the second time."""
+        if progress.thread in self._burst:
+            self._burst.clear()
+            if self._now() - self._drawn_at >= self._interval_s:
+                self.draw()
+        self._burst.add(progress.thread)
         self.threads[progress.thread] = progress
 
     def say(self, text: str) -> None:

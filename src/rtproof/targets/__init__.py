@@ -2,8 +2,8 @@
 """Targets: where the agent runs, one file each.
 
 A target module has ``OPTIONS: dict[str, str]`` (name of an option and its help; values arrive as text) and
-``open_target(options: dict[str, str]) -> ContextManager[Target]``. Its docstring says what it is for. TargetError when the
-target misbehaves, UserError for an option that makes no sense.
+``open_target(options: dict[str, str]) -> ContextManager[Target]``. Its docstring says what it is for. TargetError when
+the target misbehaves, UserError for an option that makes no sense.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Process(Protocol):
-    """A program running on a target. Its standard input stays open while this object lives, and ends when the host goes away."""
+    """A program running on a target. Its standard input stays open until it has ended or this host has gone."""
 
     def lines(self) -> Iterator[str]:
         """What it says on standard error, line by line, until it and everything it started are gone."""

@@ -2,6 +2,7 @@
 """Commands, one file each.
 
 A command module has ``command``, a ``click.Command`` whose name is the file's; the first line of its help is what
-``rtproof --help`` shows. It raises RtproofError for what it refuses and calls ``sys.exit`` (through ``click.Context.exit``)
-only with the exit codes of the verdict: 0 PROVEN or no limit asked, 1 REFUTED, 2 usage or tool error, 3 INVALID, 4 UNDECIDED.
+``rtproof --help`` shows. It raises RtproofError for what it refuses and calls ``click.Context.exit`` only with the exit
+codes of the verdict: 0 PROVEN or no limit asked, 1 REFUTED, 2 usage or tool error, 3 INVALID, 4 UNDECIDED. Whatever
+takes long to import (numpy, duckdb) is imported inside the functions that need it.
 """

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof report``: a run as a document."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtproof.cli import complete, results
+from rtproof.cli.requirement import requirement_options, take_requirement
+
+
+@click.command("report")
+@click.argument("run", type=click.Path(path_type=Path))
+@requirement_options
+@click.option(
+    "--format",
+    "name",
+    default="html",
+    metavar="NAME",
+    shell_complete=complete.report_formats,
+    help="html (default), text or json.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file (default: beside RUN); - for stdout."
+)
+def command(run: Path, name: str, output: Path | None, **values: Any) -> None:
+    """Write the report of a run: one HTML file that needs no network, or text, or JSON.
+
+    RUN is a run folder, or a record that was copied from a target.
+    """
+    path = output or results.report_path(run, name)
+    drawn = results.read_run(run, take_requirement(values)).report(name)
+    if path == Path("-"):
+        click.echo(drawn, nl=False)
+        return
+    results.write_new(path, drawn)
+    click.echo(path)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof run``: measure, judge, report."""
+
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rtproof import files, plugins, targets
+from rtproof.cli import about, complete, measuring, results, types
+from rtproof.cli.options import checked_options
+from rtproof.cli.requirement import requirement_options, take_requirement
+from rtproof.errors import TargetError
+
+if TYPE_CHECKING:
+    from rtproof.run.session import Outcome, Plan
+
+PATH = click.Path(path_type=Path)
+HTML = "html"
+
+
+@dataclass(frozen=True)
+class Own:
+    """The options that the host keeps to itself."""
+
+    output: Path | None
+    as_json: bool
+    report: bool
+    note: str
+    agent: Path | None
+    target: str
+    target_option: tuple[tuple[str, str], ...]
+
+
+@click.command("run")
+@measuring.agent_options
+@requirement_options
+@click.option("--output", type=PATH, metavar="FOLDER", help="New run folder (default runs/TIME-HOST).")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
+@click.option("--note", default="", metavar="TEXT", help="Whatever is worth remembering about this run.")
+@click.option("--agent", type=PATH, metavar="FILE", help="Use this agent instead of the one that fits the target.")
+@click.option(
+    "--target",
+    default="local",
+    metavar="NAME",
+    shell_complete=complete.targets,
+    help="Where to measure (default local).",
+)
+@click.option("--target-option", type=types.KEY_VALUE, multiple=True, help="An option of the target; may be repeated.")
+@click.pass_context
+def command(ctx: click.Context, /, **values: Any) -> None:
+    """Measure how late a system reacts, and judge it.
+
+    Leaves a run folder with everything that was measured. With --limit it says whether the limit holds, and so does the
+    exit code: 0 PROVEN or no limit asked, 1 REFUTED, 2 usage or tool error, 3 INVALID, 4 UNDECIDED. Ctrl-C ends the run
+    properly and keeps it.
+
+    \b
+    rtproof run --duration 20s --load sched --limit 500us --at-most 1/h
+    """
+    requirement = take_requirement(values)
+    own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
+    arguments = measuring.agent_arguments(values)
+    with _open_target(own) as target:
+        asked = about.Asked(ctx.obj or ("rtproof", "run"), own.target, requirement, own.note)
+        plan = _plan(own, target, arguments, asked)
+        report = results.report_path(plan.folder, HTML) if own.report else None
+        if report:
+            files.refuse_existing(report)
+        outcome = _run(target, plan, measuring.goal(values))
+    ctx.exit(_tell(plan.folder, report, own.as_json, outcome))
+
+
+def _open_target(own: Own) -> AbstractContextManager[targets.Target]:
+    module = plugins.load(targets, own.target)
+    options = checked_options(f"the target {own.target}", module.OPTIONS, own.target_option)
+    opened: AbstractContextManager[targets.Target] = module.open_target(options)
+    return opened
+
+
+def _plan(own: Own, target: targets.Target, arguments: tuple[str, ...], asked: about.Asked) -> "Plan":
+    from rtproof.run.session import Plan
+
+    machine = target.machine()
+    agent = own.agent or about.fitting_agent(machine)
+    folder = own.output or _usual_folder(target.host_name())
+    return Plan(folder, agent, arguments, about.about(asked, machine, agent))
+
+
+def _usual_folder(host_name: str) -> Path:
+    return Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{host_name}"
+
+
+def _run(target: targets.Target, plan: "Plan", goal: str) -> "Outcome":
+    """Measure, with the live view on standard error, so that standard output holds nothing but the result."""
+    from rtproof.run import session
+    from rtproof.run.live import LiveView
+
+    return session.run(target, plan, LiveView(sys.stderr, goal, sys.stderr.isatty()))
+
+
+def _tell(folder: Path, report: Path | None, as_json: bool, outcome: "Outcome") -> int:
+    """Print and write what was found; the exit code."""
+    result = results.read_run(folder)
+    results.show(result, as_json)
+    click.echo(f"run: {folder}", err=as_json)
+    if report:
+        results.write_new(report, result.report(HTML))
+        click.echo(f"report: {report}", err=as_json)
+    _complain(outcome)
+    return result.exit_code
+
+
+def _complain(outcome: "Outcome") -> None:
+    """What the user must know of an agent that did not end well, after what was measured has been shown."""
+    if outcome.failed:
+        raise TargetError(outcome.said or f"the agent ended with exit code {outcome.exit_code}")
+    if outcome.killed_by:
+        sentence = f"the agent was killed by {outcome.killed_by}; what it measured until then is kept and judged"
+        click.echo(f"rtproof: {sentence}", err=True)

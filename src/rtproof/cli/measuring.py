@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of ``rtproof run`` that go to the agent: same words, same defaults."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from rtproof import units
+from rtproof.cli import complete, types
+from rtproof.run.live import clock
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+DURATION_DEFAULT = "20s"
+
+OPTIONS = (
+    click.option("--probe", metavar="NAME", help="What is measured (default timer)."),
+    click.option(
+        "--method", metavar="NAME", shell_complete=complete.methods, help="How the thread waits for its due time."
+    ),
+    click.option("--period", type=types.LENGTH, help="Time between activations (default 1ms)."),
+    click.option("--duration", type=types.LENGTH, help=f"How long to measure (default {DURATION_DEFAULT})."),
+    click.option("--samples", type=types.count(2**62), help="Measure so many activations per thread instead."),
+    click.option("--warmup", type=types.SPAN, help="Run so long before measuring begins (default 1s)."),
+    click.option("--cpus", type=types.CPUS, help="Measure on these CPUs, such as 0,2-3 (default: all allowed)."),
+    click.option("--threads", type=types.count(4096), help="Number of measuring threads (default: one per CPU)."),
+    click.option(
+        "--policy", type=click.Choice(["fifo", "rr", "other", "deadline"]), help="Scheduling policy (default fifo)."
+    ),
+    click.option("--priority", type=types.count(99), help="Real-time priority of fifo and rr (default 80)."),
+    click.option(
+        "--phase", type=types.PHASE, help="Time between the due times of neighbouring threads (default even)."
+    ),
+    click.option(
+        "--dma-latency", type=types.DMA_LATENCY, help="Microseconds for /dev/cpu_dma_latency (default 0), or off."
+    ),
+    click.option("--no-lock-memory", is_flag=True, help="Do not lock the agent's memory."),
+    click.option(
+        "--record", type=click.Choice(["samples", "summary"]), help="Keep every sample (default) or the summary."
+    ),
+    click.option("--checkpoint", type=types.LENGTH, help="Time between flushes to the medium (default 10s)."),
+    click.option(
+        "--load",
+        multiple=True,
+        metavar="NAME[:k=v,...]",
+        shell_complete=complete.loads,
+        help="What disturbs on purpose; may be repeated.",
+    ),
+    click.option(
+        "--allow-unprivileged", is_flag=True, help="Without the privilege for --policy, go on as SCHED_OTHER."
+    ),
+)
+
+
+def agent_options(command: Command) -> Command:
+    """Give a command the options of the agent."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
+    """The agent's arguments for what the user gave, and always a length, which has to be fixed before the run."""
+    if values["duration"] and values["samples"]:
+        raise click.UsageError("--duration and --samples exclude each other")
+    if not values["samples"]:
+        values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
+    return tuple(word for name, value in values.items() for word in _words("--" + name.replace("_", "-"), value))
+
+
+def _words(option: str, value: Any) -> list[str]:
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [option]
+    return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, str(each))]
+
+
+def goal(values: dict[str, Any]) -> str:
+    """What the live view counts towards."""
+    if values["samples"]:
+        return f"{values['samples']} activations"
+    return clock(units.parse_duration(values["duration"] or DURATION_DEFAULT))

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a run on the disk to what is printed. Whatever takes long to import is imported here when a run is read."""
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rtproof import files, plugins
+
+if TYPE_CHECKING:
+    from rtproof.analysis.model import Analysis, Requirement
+    from rtproof.record.rundir import RequirementInfo, RunInfo
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run that was read and analysed. info: what the host wrote down before it; None for a bare record."""
+
+    analysis: "Analysis"
+    info: "RunInfo | None"
+
+    @property
+    def exit_code(self) -> int:
+        return self.analysis.verdict.state.exit_code
+
+    def as_json(self) -> bytes:
+        """Everything that was found, in the documented schema."""
+        from rtproof.analysis.as_json import to_dict
+
+        return json.dumps(to_dict(self.analysis), indent=2).encode() + b"\n"
+
+    def report(self, form: str) -> bytes:
+        """The report in one of its formats."""
+        from rtproof.report import compose, render, title
+
+        sections = compose(self.analysis, self._host_facts(), shlex.join(self.info.command) if self.info else None)
+        return render(form, title(self.analysis), sections)
+
+    def _host_facts(self) -> dict[str, object]:
+        if self.info is None:
+            return {}
+        names = ("started", "host", "user", "target", "rtproof_version", "agent_arch", "agent_sha256", "note")
+        return {name: getattr(self.info, name) for name in names if getattr(self.info, name)}
+
+
+def read_run(run: Path, later: "Requirement | None" = None) -> Result:
+    """A run folder or a bare record, judged against the requirement that was fixed before the run.
+
+    later: a requirement given now; unless it is the one that was fixed before, it decides nothing.
+    """
+    from rtproof.analysis.afterwards import chosen_after_the_data
+    from rtproof.analysis.analyse import analyse
+    from rtproof.record import rundir
+
+    found = rundir.open_run(run)
+    fixed = _requirement(found.info.requirement if found.info else None)
+    analysis = analyse(found.record, later or fixed)
+    return Result(chosen_after_the_data(analysis) if later and later != fixed else analysis, found.info)
+
+
+def _requirement(info: "RequirementInfo | None") -> "Requirement | None":
+    from rtproof.analysis.model import Requirement
+
+    return Requirement(info.limit_ns, info.at_most_ns, info.confidence) if info else None
+
+
+def show(result: Result, as_json: bool) -> None:
+    """Print the result."""
+    click.echo(result.as_json() if as_json else result.report("text"), nl=False)
+
+
+def beside(run: Path, suffix: str) -> Path:
+    """Where a file made from a run goes: next to it, because nothing is ever added to a run folder."""
+    named = run if run.name not in ("", "..") else run.resolve()
+    return named.with_name(named.name.removesuffix(".rtrec") + suffix)
+
+
+def report_path(run: Path, form: str) -> Path:
+    """Where the report of a run goes, unless it is told otherwise."""
+    from rtproof.report import formats
+
+    suffix: str = plugins.load(formats, form).SUFFIX
+    return beside(run, suffix)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that must not exist yet."""
+    with files.new_path(path):
+        path.write_bytes(content)

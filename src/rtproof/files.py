@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New files for the user: never over an existing one, and whole or not at all."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rtproof.errors import UserError
+
+
+def refuse_existing(path: Path) -> None:
+    """UserError if there is anything at the path."""
+    if path.exists() or path.is_symlink():
+        raise UserError(f"{path} exists already: nothing is ever written over, so give another name")
+
+
+@contextmanager
+def new_path(path: Path) -> Iterator[Path]:
+    """A path that nothing has yet; what was written there is removed if writing fails."""
+    refuse_existing(path)
+    try:
+        yield path
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
