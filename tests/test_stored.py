@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histograms in their stored form, unpacked when they are asked for."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtproof.errors import RecordError
+from rtproof.record import View, bins
+from rtproof.record.stored import StoredSlice, histogram_arrays, histogram_bytes, unzigzag, zigzag
+from rtproof.record.wire import MalformedError, leb128_encode
+
+PLACES = st.integers(-1 - bins.LAST, bins.LAST)
+COUNTS = st.integers(1, 2**40)
+
+
+def stored_slice(stored: bytes, count: int) -> StoredSlice:
+    numbers = dict.fromkeys(("lost", "min", "max", "sum", "sum_squares", "pairs", "sum_products", "catch_up_pairs"), 0)
+    return StoredSlice.of(stored, series=3, view=View.OBSERVED, first_due_ns=0, last_due_ns=1, count=count, **numbers)
+
+
+def numbers(*values: int) -> bytes:
+    return leb128_encode(np.array(values, dtype=np.uint64))
+
+
+@given(st.dictionaries(PLACES, COUNTS))
+def test_round_trip(histogram: dict[int, int]) -> None:
+    places = np.array(sorted(histogram), dtype=np.int64)
+    counts = np.array([histogram[place] for place in sorted(histogram)], dtype=np.int64)
+    part = stored_slice(histogram_bytes(places, counts), sum(histogram.values()))
+    assert part.bins.tolist() == places.tolist()
+    assert part.bin_counts.tolist() == counts.tolist()
+
+
+@given(st.integers(-(2**40), 2**40))
+def test_zigzag(number: int) -> None:
+    assert unzigzag(zigzag(number)) == number
+
+
+def test_zigzag_begins_as_everywhere() -> None:
+    assert [zigzag(number) for number in (0, -1, 1, -2, 2)] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        numbers(0, 1, 0, 2),
+        numbers(0, 0, 1, 3),
+        numbers(0, 4),
+        numbers(zigzag(bins.LAST), 1, 1, 2),
+        numbers(zigzag(-2 - bins.LAST), 3),
+        numbers(0, 2**63, 1, 2**63 + 3),
+        numbers(0, 1, 2**63, 2),
+    ],
+    ids=["same bin twice", "empty bin", "wrong total", "above", "below", "huge counts", "huge step"],
+)
+def test_impossible_histograms(stored: bytes) -> None:
+    with pytest.raises(MalformedError):
+        histogram_arrays(stored, 3)
+    with pytest.raises(RecordError, match="summary of series 3 is wrong"):
+        _ = stored_slice(stored, 3).bins
+
+
+def test_nobody_can_change_what_is_remembered() -> None:
+    part = stored_slice(numbers(10, 3), 3)
+    with pytest.raises(ValueError, match="read-only"):
+        part.bin_counts[0] = 4
+
+
+def test_goes_to_other_processes() -> None:
+    part = pickle.loads(pickle.dumps(stored_slice(numbers(10, 3), 3)))
+    assert part.bins.tolist() == [5]
+    assert part.series == 3
+
+
+def test_other_names_are_unknown() -> None:
+    with pytest.raises(AttributeError, match="bin_count"):
+        _ = stored_slice(b"", 0).bin_count  # type: ignore[attr-defined]
