@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-
 void capture_open(struct capture *capture, uint16_t series, bool on_grid, bool keep_samples, int64_t period_ns,
 		  int64_t first_due_ns)
 {
@@ -27,7 +26,7 @@ void capture_close(struct capture *capture)
 
 static int write_samples(struct capture *capture, struct record *record)
 {
-	if (!capture->n || !capture->keep_samples)
+	if (!capture->n)
 		return 0;
 
 	struct bytes *chunk = chunk_begin(record, CHUNK_SAMPLES);
@@ -170,12 +169,17 @@ static void add_to_totals(struct capture *capture, int64_t value, uint32_t misse
 	capture->missed += missed;
 }
 
-/* Each missed activation is charged with the time from its own due time until the thread ran again. */
+/*
+ * Each missed activation is charged with the time from its own due time until the thread ran again. In an hour without the
+ * thread their sum outgrows 64 bits, so a slice ends before it does.
+ */
 static void charge(struct capture *capture, struct record *record, int64_t value, uint32_t missed)
 {
 	for (uint32_t j = 1; j <= missed; j++) {
 		int64_t due_ns = capture->due_ns + (int64_t)j * capture->period_ns;
 
+		if (capture->charged.sum > INT64_MAX / 2)
+			write_view(capture, record, 1, &capture->charged);
 		summary_add(&capture->charged, due_ns, value - (int64_t)j * capture->period_ns);
 		second_of(capture, record, due_ns)->missed++;
 	}
@@ -214,7 +218,8 @@ int capture_add(struct capture *capture, struct record *record, const struct rin
 		record->error = record->error ? record->error : -ENOMEM;
 	top_add(&capture->top, capture->index, capture->due_ns, value);
 	add_pair(capture, value);
-	add_to_block(capture, value, entry->missed);
+	if (capture->keep_samples)
+		add_to_block(capture, value, entry->missed);
 	add_to_totals(capture, value, entry->missed);
 	charge(capture, record, value, entry->missed);
 	capture->index += 1 + (uint64_t)entry->missed;

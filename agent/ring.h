@@ -22,8 +22,8 @@ enum { RING_SAMPLE, RING_LOST, RING_DUE };
 struct ring {
 	struct ring_entry *entries;
 	uint32_t mask;
-	uint32_t head; /* next to be written; owned by the measuring thread */
-	uint32_t lost; /* due times not handed over yet; measuring thread only */
+	uint32_t head; /* next to be written; owned by the measuring thread, after its end by the writer */
+	uint32_t lost; /* due times not handed over yet; belongs to the owner of the head */
 	char apart[64 - 12 - sizeof(void *)];
 	uint32_t tail; /* next to be read; owned by the writer */
 };
@@ -46,12 +46,18 @@ static inline bool ring_put(struct ring *ring, int64_t value, uint32_t missed, u
 	return true;
 }
 
-/* For the measuring thread: never waits. What does not fit is lost and announced before the next sample that does. */
-static inline void ring_push(struct ring *ring, int64_t value, uint32_t missed)
+/* Announces what was lost up to now. False, and nothing, while there is no room for that. For whoever owns the head. */
+static inline bool ring_settle(struct ring *ring)
 {
 	if (ring->lost && ring_put(ring, ring->lost, 0, RING_LOST))
 		ring->lost = 0;
-	if (ring->lost || !ring_put(ring, value, missed, RING_SAMPLE))
+	return !ring->lost;
+}
+
+/* For the measuring thread: never waits. What does not fit is lost and announced before the next sample that does. */
+static inline void ring_push(struct ring *ring, int64_t value, uint32_t missed)
+{
+	if (!ring_settle(ring) || !ring_put(ring, value, missed, RING_SAMPLE))
 		ring->lost += 1 + missed;
 }
 

@@ -113,6 +113,20 @@ static int warm_up(struct worker *worker, int64_t first_due_ns, uint32_t *eaten)
 	return 0;
 }
 
+/* Off the grid the writer can't know a due time that nothing before leads to: the first one, and the one behind a hole. */
+static void hand_over(struct worker *worker, const struct activation *activation, int64_t origin_ns, bool *due_known)
+{
+	struct ring *ring = &worker->ring;
+
+	if (!*due_known)
+		*due_known = ring_settle(ring) && ring_put(ring, activation->due_ns - origin_ns, 0, RING_DUE);
+	if (*due_known)
+		ring_push(ring, activation->latency_ns, activation->missed);
+	else
+		ring->lost += 1 + activation->missed;
+	*due_known = worker->method->on_grid || (*due_known && !ring->lost);
+}
+
 /*
  * The measured loop. Nothing in here but the probe's wait and clock, and the push into the ring: no allocation, no lock,
  * no other system call.
@@ -133,9 +147,7 @@ static int measure(struct worker *worker, uint64_t index, int64_t origin_ns)
 			return err;
 		if (activation.missed > worker->count - 1 - index)
 			activation.missed = (uint32_t)(worker->count - 1 - index);
-		if (!due_known)
-			due_known = ring_put(&worker->ring, activation.due_ns - origin_ns, 0, RING_DUE);
-		ring_push(&worker->ring, activation.latency_ns, activation.missed);
+		hand_over(worker, &activation, origin_ns, &due_known);
 		index += 1 + (uint64_t)activation.missed;
 		due_ns = activation.due_ns + worker->period_ns;
 	}

@@ -14,13 +14,30 @@
 
 enum { NICE = -10 };
 
-static void drain(struct run *run)
+static void drain_ring(struct run *run, int thread)
 {
 	struct ring_entry entry;
 
+	while (ring_pop(&run->workers[thread].ring, &entry))
+		capture_add(&run->captures[thread], &run->record, &entry);
+}
+
+static void drain(struct run *run)
+{
 	for (int i = 0; i < run->config->threads; i++)
-		while (ring_pop(&run->workers[i].ring, &entry))
-			capture_add(&run->captures[i], &run->record, &entry);
+		drain_ring(run, i);
+}
+
+/* What a thread lost just before its end it could not announce any more. */
+static void drain_last(struct run *run)
+{
+	drain(run);
+	for (int i = 0; i < run->config->threads; i++) {
+		if (!word_load(&run->workers[i].done))
+			continue;
+		ring_settle(&run->workers[i].ring);
+		drain_ring(run, i);
+	}
 }
 
 static void write_events(struct run *run)
@@ -110,7 +127,7 @@ static void *writer_main(void *argument)
 			checkpoint(run);
 		check_record(run);
 	}
-	drain(run);
+	drain_last(run);
 	facts_each_second(run);
 	write_events(run);
 	checkpoint(run);
