@@ -58,8 +58,8 @@ class Marker:
 class Plot:
     """Curves over two axes. ``says``: what it shows, in a sentence for those who cannot see it.
 
-    ``style``: line; step (y holds from its x to the next one); bars (bins of equal width that begin at x, the empty
-    ones left out).
+    ``style``: line; step (y holds from its x to the next one); bars (bins of ``bin_width``
+    that begin at x, the empty ones left out). A y of 0 on a logarithmic axis ends a step and is not drawn.
     """
 
     title: str
@@ -71,13 +71,14 @@ class Plot:
     log_x: bool = False
     log_y: bool = False
     style: str = "line"
+    bin_width: float = 0.0
 
 
 @dataclass(frozen=True)
 class HeatMap:
     """Counts over a grid: rows[r][c] for y edge r (lowest first) and x edge c. Edges have one element more than cells.
 
-    ``curves`` are drawn as steps over the map, ``markers`` as lines.
+    ``curves`` are drawn over the map, one level per column, and ``markers`` as lines.
     """
 
     title: str

@@ -2,10 +2,12 @@
 """Numbers as a report prints them: one unit for a whole table, digits in groups, "unknown" where there is no number."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from statistics import median
+
+from rtproof.record import Int64Array
 
 NS_PER_S = 1_000_000_000
 UNKNOWN = "unknown"
@@ -88,3 +90,9 @@ def instant(origin_realtime_ns: int, offset_ns: int) -> str:
     except OverflowError:
         return UNKNOWN
     return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03d}"
+
+
+def steps(edges: Sequence[int] | Int64Array) -> str:
+    """The width of equal columns of seconds in words."""
+    width = int(edges[1] - edges[0])
+    return "1 second" if width == 1 else f"{width:,} seconds"

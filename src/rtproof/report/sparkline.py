@@ -2,45 +2,70 @@
 """A curve as one line of text: what a plot shows, for a terminal."""
 
 import math
+from dataclasses import dataclass
 
 from rtproof.report.blocks import Curve, HeatMap, Plot
 from rtproof.report.figures import number
 from rtproof.report.words import clean
 
 CELLS = 60
+"""At most; a plot of fewer points gets one cell for each."""
 LEVELS = "▁▂▃▄▅▆▇█"
 MOST_CURVES = 8
 
 
+@dataclass(frozen=True)
+class _Canvas:
+    """Common axes of the curves of a plot."""
+
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    log_x: bool
+    log_y: bool
+    hold: bool
+    cells: int
+
+    def line(self, curve: Curve) -> str:
+        """In each cell the largest value that falls into it; a step holds until the next."""
+        best: dict[int, float] = {}
+        for x, y in zip(curve.x, curve.y, strict=True):
+            cell = round(_share(_place(x, self.log_x), self.x_range) * (self.cells - 1))
+            best[cell] = max(best.get(cell, 0.0), _share(_place(y, self.log_y), self.y_range))
+        drawn, last = "", " "
+        for cell in range(self.cells):
+            level = LEVELS[round(best[cell] * (len(LEVELS) - 1))] if cell in best else " "
+            last = last if self.hold and level == " " and cell <= max(best) else level
+            drawn += last
+        return drawn
+
+
 def sparklines(plot: Plot | HeatMap) -> list[str]:
     """A line per curve over one common x axis, and a line that names the axis; nothing for a plot without points."""
-    log_x = isinstance(plot, Plot) and plot.log_x
-    curves = [curve for curve in plot.curves if curve.x][:MOST_CURVES]
-    positions = [_place(x, log_x) for curve in curves for x in curve.x]
-    heights = [_place(y, plot.log_y) for curve in curves for y in curve.y]
-    if not heights:
-        return []
-    name_width = max(len(clean(curve.name)) for curve in curves)
-    x_range, y_range = (min(positions), max(positions)), (min(heights), max(heights))
-    lines = [
-        f"{clean(curve.name):{name_width}} |{_line(curve, x_range, y_range, log_x, plot.log_y)}|" for curve in curves
-    ]
+    curves = [_drawable(curve, plot.log_y) for curve in plot.curves if curve.x][:MOST_CURVES]
     xs = [x for curve in curves for x in curve.x]
-    ends = f"{number(min(xs))} to {number(max(xs))}"
-    return [*lines, f"{'':{name_width}}  {clean(plot.x_label)}: {ends}{' (log)' if log_x else ''}"]
+    if not xs:
+        return []
+    canvas = _canvas(plot, curves)
+    width = max(len(clean(curve.name)) for curve in curves)
+    lines = [f"{clean(curve.name):{width}} |{canvas.line(curve)}|" for curve in curves]
+    ends = f"{number(min(xs))} to {number(max(xs))}{' (log)' if canvas.log_x else ''}"
+    return [*lines, f"{'':{width}}  {clean(plot.x_label)}: {ends}"]
+
+
+def _canvas(plot: Plot | HeatMap, curves: list[Curve]) -> _Canvas:
+    log_x, hold = (plot.log_x, plot.style == "step") if isinstance(plot, Plot) else (False, False)
+    x = {_place(x, log_x) for curve in curves for x in curve.x}
+    y = {_place(y, plot.log_y) for curve in curves for y in curve.y}
+    return _Canvas((min(x), max(x)), (min(y), max(y)), log_x, plot.log_y, hold, min(CELLS, len(x)))
+
+
+def _drawable(curve: Curve, log_y: bool) -> Curve:
+    points = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y > 0 or not log_y]
+    return Curve(curve.name, tuple(x for x, _ in points), tuple(y for _, y in points))
 
 
 def _place(value: float, log: bool) -> float:
-    return math.log10(max(value, 1e-300)) if log else value
-
-
-def _line(curve: Curve, x_range: tuple[float, float], y_range: tuple[float, float], log_x: bool, log_y: bool) -> str:
-    """In each cell the largest value that falls into it."""
-    best: dict[int, float] = {}
-    for x, y in zip(curve.x, curve.y, strict=True):
-        cell = round(_share(_place(x, log_x), x_range) * (CELLS - 1))
-        best[cell] = max(best.get(cell, -math.inf), _share(_place(y, log_y), y_range))
-    return "".join(LEVELS[round(best[cell] * (len(LEVELS) - 1))] if cell in best else " " for cell in range(CELLS))
+    return math.log10(value) if log else value
 
 
 def _share(value: float, ends: tuple[float, float]) -> float:

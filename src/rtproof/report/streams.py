@@ -4,6 +4,9 @@
 from dataclasses import dataclass
 
 from rtproof.analysis.model import Analysis, Summary
+from rtproof.analysis.phrases import value
+from rtproof.report.blocks import Marker
+from rtproof.report.figures import Unit
 
 POOLED = "all threads"
 
@@ -16,6 +19,11 @@ class Stream:
     cpu: str
     summary: Summary
     pooled: bool = False
+
+    @property
+    def role(self) -> str:
+        """How a curve of it is drawn (``blocks.Curve``)."""
+        return "whole" if self.pooled else "part"
 
 
 def streams(analysis: Analysis) -> list[Stream]:
@@ -40,3 +48,9 @@ def _stream(summary: Summary, several_fields: bool) -> Stream:
     series = summary.series
     name = f"thread {series.thread}" + (f" {series.field}" if several_fields else "")
     return Stream(name, "any" if series.cpu < 0 else str(series.cpu), summary)
+
+
+def limit_marker(analysis: Analysis, axis: str, unit: Unit) -> tuple[Marker, ...]:
+    """The limit as a line in a plot, if one was asked for."""
+    asked = analysis.verdict.requirement
+    return (Marker(f"limit {value(asked.limit_ns)}", axis, unit.scale(asked.limit_ns)),) if asked else ()

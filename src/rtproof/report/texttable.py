@@ -19,7 +19,11 @@ def lay_out(table: Table) -> str:
     shown = rows[:FOLDED_ROWS] if table.folded else rows
     header = [clean(cell) for cell in table.header]
     widths = _widths([header, *shown])
-    lines = [clean(table.caption), *_row(header, widths, table.numeric), GAP.join("-" * width for width in widths)]
+    lines = [
+        *textwrap.wrap(clean(table.caption), WIDTH),
+        *_row(header, widths, table.numeric),
+        GAP.join("-" * width for width in widths),
+    ]
     for row in shown:
         lines += _row(row, widths, table.numeric)
     left_out = len(rows) - len(shown)

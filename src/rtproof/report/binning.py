@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bins and points for plots: few enough to draw, chosen so that nothing that matters is lost."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.analysis.counts import Counts
+from rtproof.record import Int64Array
+
+BINS = 300
+POINTS = 600
+BODY = 0.999
+FAR = 3
+"""A tail that reaches further than this many times the width of the body is left to the plot of the distribution."""
+
+
+def nice_width(width: float) -> int:
+    """The next larger of 1, 2, 5, 10, 20, 50, ..."""
+    decade = int(10 ** max(0, math.floor(math.log10(max(width, 1)))))
+    return next(step * decade for step in (1, 2, 5, 10) if step * decade >= width)
+
+
+def scale(counts: Counts) -> tuple[int, int, int]:
+    """Start, width and number of bins for the body of a distribution with at least one value."""
+    low, high = int(counts.lo[0]), int(counts.hi[-1])
+    body = counts.value_at_rank(math.ceil(counts.total * BODY))[1]
+    end = high if high - low <= FAR * (body - low) else body
+    width = nice_width((end - low + 1) / BINS)
+    start = low // width * width
+    return start, width, (end - start) // width + 1
+
+
+def survival_grid(counts: list[Counts]) -> Int64Array:
+    """Positive values at which to draw shares exceeded: all if they are few, else even steps in both logarithms."""
+    values = np.unique(np.concatenate([each.hi for each in counts]))
+    values = values[values > 0]
+    if values.size <= POINTS:
+        return values
+    total = sum(exceeding(each, values) * each.total for each in counts)
+    depth = -np.log10(np.maximum(total, 0.1))
+    steps = [
+        np.searchsorted(values, np.geomspace(values[0], values[-1], POINTS // 2)),
+        np.searchsorted(depth, np.linspace(depth[0], depth[-1], POINTS // 2)),
+        np.searchsorted(values, [each.hi[-1] for each in counts]),
+    ]
+    return values[np.unique(np.clip(np.concatenate(steps), 0, values.size - 1))]
+
+
+def exceeding(counts: Counts, values: Int64Array) -> NDArray[np.float64]:
+    """Share of the counts above each value; a bin that holds the value counts as above it."""
+    at_most = np.concatenate(([0], np.cumsum(counts.n)))
+    larger = counts.total - at_most[np.searchsorted(counts.hi, values, side="right")]
+    return np.asarray(larger / max(counts.total, 1), np.float64)
+
+
+def columns(first: int, last: int, most: int) -> Int64Array:
+    """Edges of at most ``most`` columns of whole, equal steps that cover first to last."""
+    step = nice_width((last - first + 1) / most)
+    return np.arange(first, last + 1 + step, step, dtype=np.int64)
+
+
+def value_edges(values: Int64Array, rows: int) -> tuple[NDArray[np.float64], bool]:
+    """Edges of at most ``rows`` rows that cover the values, and whether they are logarithmic (positive, wide apart)."""
+    low, high = float(values.min()), float(values.max())
+    if low > 0 and high > 3 * low:
+        first, last = math.floor(math.log10(low) * 10) / 10, math.ceil(math.log10(high) * 10 + 1e-9) / 10
+        return np.logspace(first, last, min(rows, max(round((last - first) * 20), 1)) + 1), True
+    margin = max((high - low) * 0.05, 1.0)
+    return np.linspace(low - margin, high + margin, rows + 1), False

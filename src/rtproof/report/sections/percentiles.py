@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Percentiles of both views with the intervals that the number of samples gives; "unknown" where it gives none."""
+
+from rtproof.analysis.model import Analysis, Quantile, Summary
+from rtproof.analysis.phrases import percent
+from rtproof.analysis.quantiles import CONFIDENCE, DEFAULT, quantiles
+from rtproof.record import View
+from rtproof.report import figures
+from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.streams import Stream, streams
+
+ORDER = 40
+TITLE = "Percentiles"
+
+VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
+EXPLAINED = (
+    "A percentile is unknown where fewer than one value would be expected above it. The interval is the one of order "
+    "statistics: it says how well this run's samples fix the value, not what another run would show."
+)
+
+
+def render(analysis: Analysis) -> list[Block]:
+    found = streams(analysis)
+    views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
+    blocks: list[Block] = [_intervals(found[-1], views), Text((EXPLAINED,))]
+    if len(found) > 1:
+        blocks += [_per_thread(found, view) for view in views]
+        blocks += [_all_intervals(found[:-1], view) for view in views]
+    return blocks
+
+
+def _intervals(stream: Stream, views: list[View]) -> Table:
+    columns = [quantiles(stream.summary, view) for view in views]
+    unit = _unit(columns)
+    header = [part for view in views for part in (f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval")]
+    rows = tuple(
+        (percent(DEFAULT[at]), *(cell for column in columns for cell in _value_and_interval(column[at], unit)))
+        for at in range(len(DEFAULT))
+    )
+    caption = (
+        f"Latency not exceeded by this share of the activations, {stream.name} ({_amounts(stream.summary, views)})"
+    )
+    return Table(caption, ("share", *header), rows, tuple(range(1, len(header) + 1)))
+
+
+def _per_thread(found: list[Stream], view: View) -> Table:
+    rows = [(stream, quantiles(stream.summary, view)) for stream in found]
+    unit = _unit([row for _, row in rows])
+    cells = tuple((stream.name, figures.count(row[0].n), *(unit.show(q.value) for q in row)) for stream, row in rows)
+    header = ("thread", "n", *map(percent, DEFAULT))
+    return Table(f"Per thread, {VIEWS[view]} [{unit.name}]", header, cells, tuple(range(1, len(header))))
+
+
+def _all_intervals(threads: list[Stream], view: View) -> Table:
+    rows = [(stream, quantiles(stream.summary, view)) for stream in threads]
+    unit = _unit([row for _, row in rows])
+    cells = tuple(
+        (stream.name if at == 0 else "", percent(q.p), *_value_and_interval(q, unit))
+        for stream, row in rows
+        for at, q in enumerate(row)
+    )
+    header = ("thread", "share", f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval")
+    return Table(f"Intervals per thread, {VIEWS[view]}", header, cells, (1, 2, 3), folded=True)
+
+
+def _value_and_interval(q: Quantile, unit: figures.Unit) -> tuple[str, str]:
+    ends = f"{unit.show(q.low)} to {unit.show(q.high)}"
+    return unit.show(q.value), figures.UNKNOWN if q.low is None and q.high is None else ends
+
+
+def _unit(columns: list[tuple[Quantile, ...]]) -> figures.Unit:
+    return figures.unit_for(q.value for column in columns for q in column)
+
+
+def _amounts(summary: Summary, views: list[View]) -> str:
+    counts = {View.OBSERVED: summary.observed_counts, View.CHARGED: summary.schedule_counts}
+    return ", ".join(f"n = {figures.count(counts[view].total)} {VIEWS[view]}" for view in views)
