@@ -8,14 +8,20 @@ _FEW = 10
 """A value keeps its smaller unit up to this many of the larger one: 1,106 us, but 402.666 ms."""
 
 
-def duration(ns: float) -> str:
-    """How long something took, to about three digits: "350 ms", "20.0 s", "9 min 05 s", "96 h 12 min"."""
+def duration(ns: float, *, up: bool = False) -> str:
+    """How long something took, to two or three digits: "350 ms", "20.0 s", "9 min 05 s", "96 h 12 min", "24 h".
+
+    From a minute on it is rounded down, so that no run is said to be longer than it was; ``up`` is for what a run needs.
+    """
+    if ns < _SECOND:
+        unit, size = next((u, s) for u, s in (("ms", _MS), ("us", _US), ("ns", 1)) if ns >= s or s == 1)
+        return f"{ns / size:.3g} {unit}"
     if ns < _MINUTE:
-        return _scaled(ns, _SECOND, "s", 1) if ns >= _SECOND else value(round(ns))
-    whole = round(ns)
-    if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE // _SECOND:02} s"
-    return f"{whole // _HOUR:,} h {whole % _HOUR // _MINUTE:02} min"
+        return _scaled(ns, _SECOND, "s", 1)
+    large, small = (("min", _MINUTE), ("s", _SECOND)) if ns < _HOUR else (("h", _HOUR), ("min", _MINUTE))
+    smalls = (round(ns) + (small[1] - 1 if up else 0)) // small[1]
+    count, rest = divmod(smalls, large[1] // small[1])
+    return f"{count:,} {large[0]}" + (f" {rest:02} {small[0]}" if rest else "")
 
 
 def value(ns: int) -> str:

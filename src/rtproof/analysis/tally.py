@@ -16,8 +16,8 @@ from rtproof.analysis.counts import EMPTY, Counts, from_dense, from_values, merg
 from rtproof.analysis.model import NO_MOMENTS, Moments
 from rtproof.record import Int64Array, bins
 
-WINDOW = 1 << 24
-"""16.8 ms: the latencies of all but stalls."""
+WINDOW = 1 << 22
+"""4.2 ms: the latencies of all but stalls."""
 ALWAYS_EXACT = 1 << 20
 MOST = 2_000_000
 """Different values outside ALWAYS_EXACT (32 MB) that are kept exactly."""

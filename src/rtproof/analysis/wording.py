@@ -20,10 +20,11 @@ def sentences(
     state: State, reasons: tuple[str, ...], requirement: Requirement | None, evidence: Evidence, rate: Rate | None
 ) -> Sentences:
     """Label and text, line by line; an empty label carries on the one before."""
-    lines = [("VERDICT", " - ".join((state.value, *reasons[:1]))), *(("", reason) for reason in reasons[1:])]
+    first, *others = reasons or ("no limit was given",)
+    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
     if requirement:
         lines.append(("LIMIT", limit(requirement)))
-    if requirement and rate:
+    if requirement and rate and state not in (State.PROVEN, State.REFUTED):
         lines += [("EPISODES", found(requirement, evidence)), ("", _rate(requirement, rate))]
         lines += [("", text) for text in _needed(state, evidence, rate)]
     lines += _missed(requirement, evidence)
@@ -62,8 +63,8 @@ def refuted(requirement: Requirement, evidence: Evidence, low: float) -> str:
 
 def undecided(requirement: Requirement, high: float) -> str:
     return (
-        f"this run shows no more than less often than once per {duration(1 / high)}, "
-        f"which is not yet at most once per {duration(requirement.at_most_ns)}"
+        f"this run shows that episodes come less often than once per {duration(1 / high)}, "
+        f"and at most once per {duration(requirement.at_most_ns)} was asked"
     )
 
 
@@ -80,7 +81,7 @@ def _sure(requirement: Requirement) -> str:
 
 
 def _rate(requirement: Requirement, rate: Rate) -> str:
-    return f"rate less than once per {duration(1 / rate.high)} ({_sure(requirement)})"
+    return f"rate: less often than once per {duration(1 / rate.high)} ({_sure(requirement)})"
 
 
 def _needed(state: State, evidence: Evidence, rate: Rate) -> list[str]:
@@ -88,8 +89,8 @@ def _needed(state: State, evidence: Evidence, rate: Rate) -> list[str]:
         return []
     none, one = ("no further episode", "one more") if evidence.episodes else ("no episode", "one")
     return [
-        f"PROVEN needs a run of {duration(rate.needed_ns)} in all with {none}, "
-        f"or {duration(rate.needed_with_one_more_ns)} with {one}, its length fixed before it starts"
+        f"PROVEN needs a run of {duration(rate.needed_ns, up=True)} in all with {none}, "
+        f"or {duration(rate.needed_with_one_more_ns, up=True)} with {one}, its length fixed before it starts"
     ]
 
 
