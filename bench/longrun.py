@@ -107,9 +107,9 @@ def _query(path: str) -> dict[str, float]:
     names = ["n", "min", "max", "mean", "deviation", *(f"q{p}" for p in QUANTILES)]
     columns = ", ".join(f"quantile_disc(latency_ns, {p})" for p in QUANTILES)
     sql = f"select count(*), min(latency_ns), max(latency_ns), avg(latency_ns), stddev(latency_ns), {columns} from '{path}'"
-    row = engine.sql(sql).fetchone()
-    bins = engine.sql(f"select latency_ns // 1000 as bin, count(*) from '{path}' group by bin").fetchall()
-    assert row is not None
+    connection = engine.connect()
+    row = connection.execute(sql).fetchall()[0]
+    bins = connection.execute(f"select latency_ns // 1000, count(*) from '{path}' group by 1").fetchall()
     return dict(zip(names, map(float, row), strict=True)) | {"bin200": float(dict(bins)[200])}
 
 
