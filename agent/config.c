@@ -202,6 +202,15 @@ static int choose_method(struct parser *parser)
 	return 0;
 }
 
+/* libc may count only the CPUs that this process may use, and /sys may not be there. */
+static bool cpu_exists(int cpu)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpu);
+	return cpu < sysconf(_SC_NPROCESSORS_CONF) || access(path, F_OK) == 0;
+}
+
 static int choose_cpus(struct parser *parser)
 {
 	struct config *config = parser->config;
@@ -215,7 +224,7 @@ static int choose_cpus(struct parser *parser)
 	for (int cpu = 0; cpu < CPUS_MOST; cpu++) {
 		if (!cpus_has(&config->cpus, cpu) || cpus_has(&allowed, cpu))
 			continue;
-		if (cpu < sysconf(_SC_NPROCESSORS_CONF))
+		if (cpu_exists(cpu))
 			return refuse(parser, "CPU %d is off line, or this process may not use it", cpu);
 		return refuse(parser, "there is no CPU %d on this machine", cpu);
 	}
@@ -269,7 +278,7 @@ uint64_t config_count(const struct config *config)
 int parse_config(int argc, char **argv, struct config *config, char *why, size_t room)
 {
 	struct parser parser = { config, NULL, why, room };
-	int option, err = 0;
+	int option, at = 1, err = 0;
 
 	memset(config, 0, sizeof(*config));
 	config->probe = probes[0];
@@ -281,14 +290,15 @@ int parse_config(int argc, char **argv, struct config *config, char *why, size_t
 	config->checkpoint_ns = 10 * SECOND;
 	keep_arguments(config, argc, argv);
 
-	opterr = 0;
-	while (!err && (option = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1) {
+	opterr = optind = 0; /* 0: begin anew, in glibc and in musl */
+	while (!err && (option = getopt_long(argc, argv, "+:o:", long_options, NULL)) != -1) {
 		if (option == ':')
-			err = refuse(&parser, "option '%s' needs a value", argv[optind - 1]);
+			err = refuse(&parser, "option '%s' needs a value", argv[at]);
 		else if (option == '?')
-			err = refuse(&parser, "unknown option '%s'; see rtproof-agent help", argv[optind - 1]);
+			err = refuse(&parser, "unknown option '%s'; see rtproof-agent help", argv[at]);
 		else
 			err = parse_option(&parser, option, optarg);
+		at = optind;
 	}
 	if (!err && optind < argc)
 		err = refuse(&parser, "what is '%s'? Every argument of run is an option", argv[optind]);

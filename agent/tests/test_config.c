@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "config.h"
+
+#include "check.h"
+
+#include <string.h>
+
+enum { WORDS = 64 };
+
+#define ENOUGH "-o x --duration 1s "
+#define UNITS "takes a number with a unit (ns, us, ms, s, min, h, d) of at least "
+
+static struct config config;
+static char why[512];
+
+/* The words of a line as arguments of "run". They stay valid until the next call. */
+static int parse(const char *line)
+{
+	static char copy[4096];
+	char run[] = "run", *words[WORDS] = { run }, *rest = NULL;
+	int n = 1;
+
+	snprintf(copy, sizeof(copy), "%s", line);
+	for (char *word = strtok_r(copy, " ", &rest); word && n < WORDS - 1; word = strtok_r(NULL, " ", &rest))
+		words[n++] = word;
+	why[0] = '\0';
+	return parse_config(n, words, &config, why, sizeof(why));
+}
+
+static void accept(const char *line)
+{
+	int err = parse(line);
+
+	if (err)
+		printf("%s: %s\n", line, why);
+	CHECK(err == 0 && !why[0]);
+}
+
+static void refuse(const char *line, const char *sentence)
+{
+	int err = parse(line);
+
+	if (err != -EINVAL || strcmp(why, sentence))
+		printf("%s: %s\n", line, why);
+	CHECK(err == -EINVAL);
+	CHECK(!strcmp(why, sentence));
+}
+
+static void what_is_not_said_has_a_default(void)
+{
+	struct cpus allowed;
+
+	accept(ENOUGH);
+	CHECK(cpus_get_affinity(0, &allowed) == 0);
+	CHECK(!strcmp(config.output, "x") && !strcmp(config.probe->name, "timer"));
+	CHECK(!strcmp(config.method->name, "clock_nanosleep"));
+	CHECK(config.period_ns == 1000000 && config.duration_ns == NS_PER_SECOND && config.samples == 0);
+	CHECK(config.warmup_ns == NS_PER_SECOND && config.checkpoint_ns == 10 * NS_PER_SECOND && !config.progress_ns);
+	CHECK(config.threads == cpus_count(&allowed) && !memcmp(&config.cpus, &allowed, sizeof(allowed)));
+	CHECK(config.policy == POLICY_FIFO && config.priority == 80 && config.phase_ns == -1 && config.dma_latency_us == 0);
+	CHECK(config.lock_memory && config.keep_samples && !config.allow_unprivileged && !config.stop_on_eof);
+	CHECK(config.n_loads == 0 && config_count(&config) == 1000);
+	CHECK(!strcmp(config.arguments, "run -o x --duration 1s"));
+}
+
+static void what_is_said_holds(void)
+{
+	accept("--output - --samples 5 --period 2ms --warmup 0s --threads 3 --policy rr --priority 7 --phase 10us "
+	       "--dma-latency off --no-lock-memory --record summary --checkpoint 1s --load cpu --load sched:groups=2,bytes=9 "
+	       "--allow-unprivileged --progress 500ms --stop-on-eof --method timerfd");
+	CHECK(!strcmp(config.output, "-") && config.samples == 5 && config_count(&config) == 5);
+	CHECK(config.period_ns == 2000000 && config.warmup_ns == 0 && config.threads == 3);
+	CHECK(config.policy == POLICY_RR && config.priority == 7 && config.phase_ns == 10000 && config.dma_latency_us == -1);
+	CHECK(!config.lock_memory && !config.keep_samples && config.allow_unprivileged && config.stop_on_eof);
+	CHECK(config.checkpoint_ns == NS_PER_SECOND && config.progress_ns == NS_PER_SECOND / 2);
+	CHECK(config.n_loads == 2 && !strcmp(config.loads[0].load->name, "cpu"));
+	CHECK(config.loads[1].order.values[0] == 2 && config.loads[1].order.values[1] == -1);
+	CHECK(config.loads[1].order.values[2] == 9);
+	CHECK(!strcmp(config.method->name, "timerfd"));
+
+	accept(ENOUGH "--policy other --phase even --method setitimer");
+	CHECK(config.policy == POLICY_OTHER && config.priority == 0 && config.phase_ns == -1 && config.threads == 1);
+	accept(ENOUGH "--method nanosleep");
+	CHECK(config_count(&config) == UINT64_MAX);
+	accept(ENOUGH "--policy deadline --period 100us");
+	CHECK(config.policy == POLICY_DEADLINE && config.priority == 0);
+}
+
+static void options_must_be_known_and_have_their_values(void)
+{
+	refuse("--nope", "unknown option '--nope'; see rtproof-agent help");
+	refuse("-zq", "unknown option '-zq'; see rtproof-agent help");
+	refuse("-o x -z --duration 1s", "unknown option '-z'; see rtproof-agent help");
+	refuse("--no-lock-memory=4", "unknown option '--no-lock-memory=4'; see rtproof-agent help");
+	refuse("-o", "option '-o' needs a value");
+	refuse("-o x --period", "option '--period' needs a value");
+	refuse(ENOUGH "20s", "what is '20s'? Every argument of run is an option");
+	refuse("what --nope", "what is 'what'? Every argument of run is an option");
+}
+
+static void values_must_make_sense(void)
+{
+	refuse("--period 0us", "--period " UNITS "10 us, such as 1ms; not '0us'");
+	refuse("--period 1000", "--period " UNITS "10 us, such as 1ms; not '1000'");
+	refuse("--period 9999ns", "--period " UNITS "10 us, such as 1ms; not '9999ns'");
+	refuse("--duration 0s", "--duration " UNITS "1 us, such as 1ms; not '0s'");
+	refuse("--warmup -1s", "--warmup " UNITS "0 us, such as 1ms; not '-1s'");
+	refuse("--phase sideways", "--phase " UNITS "0 us, such as 1ms; not 'sideways'");
+	refuse("--checkpoint 1ms", "--checkpoint " UNITS "100000 us, such as 1ms; not '1ms'");
+	refuse("--progress 1ms", "--progress " UNITS "100000 us, such as 1ms; not '1ms'");
+	refuse("--samples 0", "--samples takes a whole number from 1 to 4611686018427387903, not '0'");
+	refuse("--threads 4097", "--threads takes a whole number from 1 to 4096, not '4097'");
+	refuse("--priority 100", "--priority takes a whole number from 1 to 99, not '100'");
+	refuse("--dma-latency -1", "--dma-latency takes a whole number from 0 to 1000000, not '-1'");
+	refuse("--policy batch", "--policy takes fifo, rr, other or deadline, not 'batch'");
+	refuse("--record all", "--record takes samples or summary, not 'all'");
+	refuse("--probe gpio", "there is no probe 'gpio'; see rtproof-agent list");
+	refuse("--cpus 3-1", "--cpus takes a list such as 0-3,5; not '3-1'");
+	refuse("--load nope", "there is no load 'nope'; see rtproof-agent list");
+	refuse("--load cpu:speed=9", "load 'cpu' has no option 'speed'");
+	refuse("--load cpu:workers=0", "option 'workers' of load 'cpu' takes a whole number from 1 to 4096");
+	refuse("--load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load sched",
+	       "there are too many loads at 'sched'; eight is the most");
+}
+
+static void options_must_fit_together(void)
+{
+	refuse("--duration 1s", "where shall the record go? say -o FILE, or -o - for standard output");
+	refuse("-o x", "say how long to measure, with one of --duration and --samples");
+	refuse(ENOUGH "--samples 5", "say how long to measure, with one of --duration and --samples");
+	refuse("-o x --duration 999us", "the duration is shorter than a period");
+	refuse(ENOUGH "--method sleep", "the probe has no method 'sleep'; see rtproof-agent list");
+	refuse(ENOUGH "--method setitimer --threads 2", "method setitimer can serve one thread only; say --threads 1");
+	refuse(ENOUGH "--method setitimer --period 1000500ns", "method setitimer counts in microseconds; give such a period");
+	refuse(ENOUGH "--policy other --priority 5", "policy other has no priority; leave --priority out");
+	refuse(ENOUGH "--policy deadline --priority 5", "policy deadline has no priority; leave --priority out");
+	refuse(ENOUGH "--policy deadline --period 50us", "policy deadline needs a period of at least 100 us");
+	refuse(ENOUGH "--policy deadline --cpus 0", "policy deadline can't be bound to CPUs; leave --cpus out");
+}
+
+static void cpus_must_be_there_and_allowed(void)
+{
+	struct cpus allowed, one = { { 0 } };
+	char line[128], sentence[128];
+
+	CHECK(cpus_get_affinity(0, &allowed) == 0);
+	int first = cpus_nth(&allowed, 0), second = cpus_nth(&allowed, 1);
+
+	if (sysconf(_SC_NPROCESSORS_CONF) < 4000)
+		refuse(ENOUGH "--cpus 4000", "there is no CPU 4000 on this machine");
+	if (second < 0)
+		return;
+	cpus_add(&one, first);
+	CHECK(cpus_set_affinity(0, &one) == 0);
+	snprintf(line, sizeof(line), ENOUGH "--cpus %d-%d", first, second);
+	snprintf(sentence, sizeof(sentence), "CPU %d is off line, or this process may not use it", first + 1);
+	refuse(line, sentence);
+	accept(ENOUGH "--policy fifo");
+	CHECK(config.threads == 1 && cpus_has(&config.cpus, first) && !cpus_has(&config.cpus, second));
+	CHECK(cpus_set_affinity(0, &allowed) == 0);
+}
+
+int main(void)
+{
+	sys_init();
+	what_is_not_said_has_a_default();
+	what_is_said_holds();
+	options_must_be_known_and_have_their_values();
+	values_must_make_sense();
+	options_must_fit_together();
+	cpus_must_be_there_and_allowed();
+	return EXIT_SUCCESS;
+}

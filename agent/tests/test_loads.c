@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "load.h"
+
+#include "check.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+enum { PATIENCE_S = 60 };
+
+static const char *const orders[] = { "cpu:workers=2", "sched:groups=2,pairs=2,bytes=10" };
+
+enum { ORDERS = sizeof(orders) / sizeof(*orders) };
+
+static void start(struct running_load *running, const char *text)
+{
+	char why[128];
+
+	memset(running, 0, sizeof(*running));
+	CHECK(load_parse(text, &running->load, &running->order, why, sizeof(why)) == 0);
+	running->order.cpus = 1;
+	CHECK(load_start(running) == 0);
+	CHECK(running->pid > 0 && getpgid(running->pid) == running->pid);
+}
+
+/* This process inherits orphans, so once it has no child nothing of a load is left; the alarm ends a wait in vain. */
+static void await_the_end_of_all(void)
+{
+	pid_t pid;
+
+	do
+		pid = waitpid(-1, NULL, 0);
+	while (pid > 0 || errno == EINTR);
+	CHECK(errno == ECHILD);
+}
+
+/* Work goes on: the counters move, and move again. The alarm is the only limit on how long that may take. */
+static void await_work(struct running_load *running)
+{
+	int64_t before = load_work(running);
+
+	while (load_work(running) == before)
+		sys_sleep(CLOCK_MONOTONIC, 0, 1000000);
+	CHECK(load_work(running) > before && before >= 0);
+}
+
+static void every_worker_counts_and_none_stays(void)
+{
+	for (int i = 0; i < ORDERS; i++) {
+		struct running_load running;
+
+		start(&running, orders[i]);
+		for (uint32_t slot = 0; slot < running.slots; slot++)
+			while (running.order.slots[slot].work == 0)
+				sys_sleep(CLOCK_MONOTONIC, 0, 1000000);
+		await_work(&running);
+		await_work(&running);
+		load_stop(&running);
+		CHECK(running.pid == 0 && !running.order.slots && !running.seen);
+		await_the_end_of_all();
+		load_stop(&running); /* once more does nothing */
+	}
+}
+
+static void counters_that_wrap_are_added_up(void)
+{
+	struct load_slot slots[2] = { { .work = 5 }, { .work = UINT32_MAX - 1 } };
+	uint32_t seen[2] = { 0, UINT32_MAX - 3 };
+	struct running_load running = { .order = { .slots = slots }, .slots = 2, .seen = seen };
+
+	CHECK(load_work(&running) == 7);
+	slots[1].work += 10;
+	CHECK(load_work(&running) == 17);
+	CHECK(load_work(&running) == 17);
+}
+
+/* A process of the group that is not its leader; 0 if there is none. */
+static pid_t member_of(pid_t group)
+{
+	DIR *folder = opendir("/proc");
+	struct dirent *entry;
+	pid_t found = 0;
+
+	CHECK(folder);
+	while (!found && (entry = readdir(folder))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid > 0 && pid != group && getpgid(pid) == group)
+			found = pid;
+	}
+	CHECK(closedir(folder) == 0);
+	return found;
+}
+
+/* One worker less is another load, so the rest goes as well, and the agent hears of it. */
+static void a_load_that_loses_a_worker_ends(void)
+{
+	for (int i = 0; i < ORDERS; i++) {
+		struct running_load running;
+		int status;
+
+		start(&running, orders[i]);
+		await_work(&running);
+		pid_t victim = member_of(running.pid);
+
+		CHECK(victim > 0 && kill(victim, SIGKILL) == 0);
+		CHECK(waitpid(running.pid, &status, 0) == running.pid);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+		await_the_end_of_all();
+		running.pid = 0;
+		load_stop(&running);
+	}
+}
+
+static void a_load_dies_with_its_parent(void)
+{
+	for (int i = 0; i < ORDERS; i++) {
+		pid_t parent = fork();
+
+		CHECK(parent >= 0);
+		if (parent == 0) {
+			struct running_load running;
+
+			start(&running, orders[i]);
+			await_work(&running);
+			kill(getpid(), SIGKILL); /* nothing here can clean up */
+		}
+		int status;
+
+		CHECK(waitpid(parent, &status, 0) == parent);
+		CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		await_the_end_of_all();
+	}
+}
+
+static void refuse(const char *text, const char *sentence)
+{
+	const struct load *load;
+	struct load_order order;
+	char why[128] = "";
+
+	CHECK(load_parse(text, &load, &order, why, sizeof(why)) == -EINVAL);
+	CHECK(!strcmp(why, sentence));
+}
+
+static void orders_that_make_no_sense_are_refused(void)
+{
+	refuse("", "there is no load ''; see rtproof-agent list");
+	refuse("network", "there is no load 'network'; see rtproof-agent list");
+	refuse("cpu:speed=1", "load 'cpu' has no option 'speed'");
+	refuse("sched:groups", "option 'groups' of load 'sched' takes a whole number from 1 to 1024");
+	refuse("sched:groups=", "option 'groups' of load 'sched' takes a whole number from 1 to 1024");
+	refuse("sched:pairs=2,bytes=4097", "option 'bytes' of load 'sched' takes a whole number from 1 to 4096");
+}
+
+static void what_is_not_said_follows_the_cpus(void)
+{
+	const struct load *load;
+	struct load_order order = { .cpus = 3 };
+	char why[128];
+
+	CHECK(load_parse("cpu", &load, &order, why, sizeof(why)) == 0 && load->slots(&order) == 3);
+	CHECK(load_parse("sched", &load, &order, why, sizeof(why)) == 0 && load->slots(&order) == 30);
+	CHECK(load_parse("sched:pairs=4", &load, &order, why, sizeof(why)) == 0 && load->slots(&order) == 12);
+}
+
+int main(void)
+{
+	sys_init();
+	alarm(PATIENCE_S);
+	orders_that_make_no_sense_are_refused();
+	what_is_not_said_follows_the_cpus();
+	counters_that_wrap_are_added_up();
+	bool inherits = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
+
+	every_worker_counts_and_none_stays();
+	if (!inherits)
+		SKIP("orphans can't be given to a process of one's choice here: Linux 3.4, and not under this emulator");
+	a_load_that_loses_a_worker_ends();
+	a_load_dies_with_its_parent();
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * usage: vector FILE    writes a record from made-up input that is the same on every machine, so the record must be, too.
+ * No test by itself: tests/test_golden.py compares what processors of all kinds write with tests/data/golden/vector.rtrec.
+ */
+#include "sys.h"
+
+#include "capture.h"
+
+#include "check.h"
+
+enum { ACTIVATIONS = 9000, FLUSH_EVERY = 3000, SERIES_MOST = 3 };
+
+#define PERIOD_NS 1000000
+#define ORIGIN_NS 1600000000123456789
+
+static struct capture captures[SERIES_MOST];
+static struct record record;
+
+static void write_begin(void)
+{
+	struct bytes *chunk = chunk_begin(&record, CHUNK_BEGIN);
+
+	put_u32(chunk, 1); /* major 1, minor 0 */
+	put_bytes(chunk, "0123456789abcdef", 16);
+	put_i64(chunk, ORIGIN_NS);
+	put_i64(chunk, 123456789);
+	put_string(chunk, "vector");
+	put_string(chunk, "any");
+	put_string(chunk, "none");
+	put_string(chunk, "");
+	CHECK(chunk_end(&record) == 0);
+}
+
+static void open_series(uint16_t series, bool on_grid, bool keep_samples)
+{
+	const char *const texts[] = { "made up", on_grid ? "on the grid" : "off the grid", "latency", "ns" };
+	struct bytes *chunk = chunk_begin(&record, CHUNK_SERIES);
+
+	put_u32(chunk, (uint32_t)series << 16 | series);
+	put_number(chunk, series ? series : (uint64_t)-1, 4);
+	put_u8(chunk, (uint8_t)(on_grid + 2 * keep_samples));
+	put_i64(chunk, PERIOD_NS);
+	put_i64(chunk, series);
+	for (int i = 0; i < 4; i++)
+		put_string(chunk, texts[i]);
+	CHECK(chunk_end(&record) == 0);
+	capture_open(&captures[series], series, on_grid, keep_samples, PERIOD_NS, series);
+}
+
+static void feed(struct capture *capture, int64_t value, uint32_t missed, uint32_t kind)
+{
+	const struct ring_entry entry = { value, missed, kind };
+
+	CHECK(capture_add(capture, &record, &entry) == 0);
+}
+
+/* Mostly some ten microseconds; some early, some so late that others are missed, and on the grid the most that there can be. */
+static int64_t value_of(int i, bool on_grid, uint64_t *state)
+{
+	int64_t low = random_below(state, 20000), high = random_below(state, 50000000);
+
+	if (on_grid && i % 2503 == 2502)
+		return i % 2 ? INT64_MAX / 32 : INT64_MIN / 32;
+	if (i % 1009 == 1008)
+		return PERIOD_NS + high;
+	return i % 97 == 96 ? -low : 40000 + low;
+}
+
+static void write_values(struct capture *capture, uint64_t state)
+{
+	for (int i = 0; i < ACTIVATIONS; i++) {
+		int64_t value = value_of(i, capture->on_grid, &state);
+		bool is_late = value >= PERIOD_NS && value < INT64_MAX / 32;
+
+		feed(capture, value, is_late ? (uint32_t)(value / PERIOD_NS) : 0, RING_SAMPLE);
+		if (i % 4001 == 4000) {
+			feed(capture, i % 100 + 1, 0, RING_LOST);
+			if (!capture->on_grid)
+				feed(capture, capture->due_ns + 4321, 0, RING_DUE);
+		}
+		if (i % FLUSH_EVERY == FLUSH_EVERY - 1)
+			CHECK(capture_flush(capture, &record) == 0);
+	}
+}
+
+static void write_counter(void)
+{
+	struct bytes *chunk = chunk_begin(&record, CHUNK_COUNTER);
+
+	put_u32(chunk, 0); /* number 0, grows */
+	put_string(chunk, "load.made_up");
+	put_string(chunk, "pieces");
+	CHECK(chunk_end(&record) == 0);
+	for (int64_t second = 0; second < 3; second++) {
+		chunk = chunk_begin(&record, CHUNK_TICK);
+		put_i64(chunk, second * NS_PER_SECOND);
+		put_u32(chunk, 1); /* one counter, number 0 */
+		put_i64(chunk, second * second);
+		CHECK(chunk_end(&record) == 0);
+	}
+}
+
+static void write_end(void)
+{
+	struct bytes *chunk = chunk_begin(&record, CHUNK_END);
+
+	put_i64(chunk, 10 * NS_PER_SECOND);
+	put_u8(chunk, END_AS_ASKED);
+	put_string(chunk, "");
+	put_u16(chunk, SERIES_MOST);
+	for (uint16_t i = 0; i < SERIES_MOST; i++) {
+		const uint64_t totals[] = { captures[i].obtained, captures[i].missed, captures[i].lost };
+
+		put_u16(chunk, i);
+		for (int j = 0; j < 3; j++)
+			put_number(chunk, totals[j], 8);
+	}
+	CHECK(chunk_end(&record) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 2 && record_open(&record, argv[1]) == 0);
+	write_begin();
+	open_series(0, true, true);
+	open_series(1, false, true);
+	open_series(2, true, false);
+	write_counter();
+	CHECK(record_fact(&record, -5, WHOLE_RUN, MOMENT_ASKED, "period_ns", "%d", PERIOD_NS) == 0);
+	CHECK(record_file(&record, -4, MOMENT_START, "/there/is/no/such/file") == 0);
+	for (uint16_t i = 0; i < SERIES_MOST; i++)
+		write_values(&captures[i], i);
+	CHECK(record_event(&record, 9 * NS_PER_SECOND, 1, "kernel", "caf\xc3\xa9") == 0);
+	write_end();
+	CHECK(record_close(&record) == 0);
+	return EXIT_SUCCESS;
+}
