@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records made of plain numbers, for the tests of analysis, and the same numbers counted one by one: no file, no agent."""
+"""Records made of plain numbers for the tests of analysis, and the same numbers counted one by one."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

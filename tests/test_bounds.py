@@ -22,7 +22,9 @@ def test_two_sided_bounds_of_the_poisson_tables(events: int, low: float, high: f
     assert bounds.mean_upper(events, 0.975) == pytest.approx(high, abs=6e-4)
 
 
-@pytest.mark.parametrize(("events", "n", "low", "high"), [(1, 10, 0.0025, 0.4450), (5, 20, 0.0866, 0.4910), (0, 10, 0, 0.3085)])
+@pytest.mark.parametrize(
+    ("events", "n", "low", "high"), [(1, 10, 0.0025, 0.4450), (5, 20, 0.0866, 0.4910), (0, 10, 0, 0.3085)]
+)
 def test_two_sided_bounds_of_clopper_and_pearson(events: int, n: int, low: float, high: float) -> None:
     assert bounds.share_lower(events, n, 0.975) == pytest.approx(low, abs=6e-5)
     assert bounds.share_upper(events, n, 0.975) == pytest.approx(high, abs=6e-5)
@@ -58,4 +60,6 @@ def test_agrees_with_scipy() -> None:
         assert bounds.mean_upper(events, 0.99) == pytest.approx(stats.chi2.ppf(0.99, 2 * events + 2) / 2, rel=1e-9)
         assert bounds.mean_lower(events, 0.99) == pytest.approx(stats.chi2.ppf(0.01, 2 * events) / 2, rel=1e-9)
         for n in (events + 1, 10_000, 200_000_000):
-            assert bounds.share_upper(events, n, 0.95) == pytest.approx(stats.beta.ppf(0.95, events + 1, n - events), rel=1e-6)
+            assert bounds.share_upper(events, n, 0.95) == pytest.approx(
+                stats.beta.ppf(0.95, events + 1, n - events), rel=1e-6
+            )

@@ -18,7 +18,7 @@ def exact_binomial_at_most(k: int, n: int, p: Fraction) -> float:
 def test_binomial_tails_are_those_of_exact_arithmetic(k: int, n: int, p: Fraction) -> None:
     exact = exact_binomial_at_most(k, n, p)
     assert special.binomial_at_most(k, n, float(p)) == pytest.approx(exact, rel=1e-11, abs=1e-300)
-    if 0 <= k:
+    if k >= 0:
         once = float(math.comb(n, k) * p**k * (1 - p) ** (n - k))
         assert special.binomial_probability(k, n, float(p)) == pytest.approx(once, rel=1e-12)
 

@@ -12,6 +12,10 @@ from rtproof.record import bins
 VALUES = st.lists(st.integers(-5000, 40_000) | st.integers(-(2**60), 2**60) | st.integers(2**20, 2**25), max_size=80)
 
 
+def flat(pieces: list[list[int]]) -> list[int]:
+    return [value for piece in pieces for value in piece]
+
+
 def tallied(pieces: list[list[int]], most: int) -> Tallied:
     tally = Tally(most)
     for piece in pieces:
@@ -26,7 +30,7 @@ def as_lists(counts: Counts) -> tuple[list[int], list[int], list[int]]:
 @settings(deadline=None)
 @given(st.lists(VALUES, max_size=5))
 def test_values_are_counted_one_by_one_while_they_are_few(pieces: list[list[int]]) -> None:
-    exact = from_values(np.array(sum(pieces, []), np.int64))
+    exact = from_values(np.array(flat(pieces), np.int64))
     got = tallied(pieces, most=1000)
     assert as_lists(got.counts) == as_lists(exact)
     assert got.moments == moments.of_counts(exact)
@@ -35,11 +39,11 @@ def test_values_are_counted_one_by_one_while_they_are_few(pieces: list[list[int]
 @settings(deadline=None)
 @given(st.lists(VALUES, max_size=5), st.integers(0, 6))
 def test_too_many_go_to_the_scale_in_any_order_and_grouping(pieces: list[list[int]], most: int) -> None:
-    together = tallied([sum(pieces, [])], most)
+    together = tallied([flat(pieces)], most)
     assert as_lists(tallied(pieces[::-1], most).counts) == as_lists(together.counts)
     parts = add_up((tallied([piece], most) for piece in pieces), most)
     assert as_lists(parts.counts) == as_lists(together.counts)
-    assert parts.moments == together.moments == moments.of_counts(from_values(np.array(sum(pieces, []), np.int64)))
+    assert parts.moments == together.moments == moments.of_counts(from_values(np.array(flat(pieces), np.int64)))
 
 
 def test_below_a_million_every_value_stays_exact() -> None:

@@ -41,6 +41,7 @@ class Evidence:
     exceedances_schedule: int | None
     kernel: str
     loads: str
+    lost: int = 0
 
 
 def gather(
@@ -68,6 +69,7 @@ def gather(
         exceedances_schedule=schedule,
         kernel=record.begin.kernel_release,
         loads=record.fact("loads") or "",
+        lost=pooled.lost,
     )
 
 

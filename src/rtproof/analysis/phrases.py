@@ -11,7 +11,7 @@ _FEW = 10
 def duration(ns: float, *, up: bool = False) -> str:
     """How long something took, to two or three digits: "350 ms", "20.0 s", "9 min 05 s", "96 h 12 min", "24 h".
 
-    From a minute on it is rounded down, so that no run is said to be longer than it was; ``up`` is for what a run needs.
+    From a minute on it is rounded down, so that no run is said to be longer than it was; ``up`` is for needs.
     """
     if ns < _SECOND:
         unit, size = next((u, s) for u, s in (("ms", _MS), ("us", _US), ("ns", 1)) if ns >= s or s == 1)

@@ -8,7 +8,7 @@ from rtproof.analysis.counts import EMPTY, merge
 from rtproof.analysis.model import NO_LAG, NO_MOMENTS, Summary
 from rtproof.record import Series
 
-_NOTHING = Series(0, 0, -1, False, False, 0, 0, "", "", "", "")
+_NOTHING = Series(0, 0, -1, False, False, 0, 0, "", "", "latency", "ns")
 
 
 def pooled(summaries: tuple[Summary, ...]) -> Summary:

@@ -53,6 +53,8 @@ def _judged(requirement: Requirement, rate: Rate, evidence: Evidence) -> tuple[S
         return State.REFUTED, wording.refuted(requirement, evidence, rate.low)
     if _ended_early(evidence):
         return State.UNDECIDED, wording.ended_early(evidence)
+    if evidence.lost:
+        return State.UNDECIDED, wording.lost(evidence)
     if rate.high * requirement.at_most_ns < 1:
         return State.PROVEN, wording.proven(requirement, evidence, rate.high)
     return State.UNDECIDED, wording.undecided(requirement, rate.high)

@@ -76,6 +76,10 @@ def ended_early(evidence: Evidence) -> str:
     )
 
 
+def lost(evidence: Evidence) -> str:
+    return f"{quantity(evidence.lost, 'activation')} left no value, and any of those may have exceeded the limit"
+
+
 def _sure(requirement: Requirement) -> str:
     return f"{percent(requirement.confidence)}, {FIXED}"
 

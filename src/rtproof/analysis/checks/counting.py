@@ -32,8 +32,8 @@ def activations_missing(case: Case) -> Iterator[Doubt]:
     A thread that stalled is left out: that is a result, not a fault of the measurement.
     """
     for summary in case.summaries:
-        due, known = _due(case, summary), _seen(summary) + summary.lost
-        if due and known and known < due and summary.series.thread not in _stalled_threads(case):
+        (due, least), known = _due(case, summary), _seen(summary) + summary.lost
+        if 0 < known < least and summary.series.thread not in _stalled_threads(case):
             what = f"thread {summary.series.thread}: {known:,} of {due:,} activations that were due have left a trace"
             remedy = "look for what kept the thread from running, and measure again"
             yield Doubt("activations-missing", INVALID, f"{what} ({percent(known / due)})", remedy)
@@ -168,21 +168,21 @@ def events_dropped(case: Case) -> Iterator[Doubt]:
         )
 
 
-def _due(case: Case, summary: Summary) -> int | None:
-    """The fewest activations, of whatever fate, that are no cause for doubt; None where that is not known beforehand.
+def _due(case: Case, summary: Summary) -> tuple[int, int]:
+    """How many activations were due, and how few are no cause for doubt; zeros where that is not known.
 
-    A run to the end has what was asked for, within the tolerance. In one that ended early all threads end at about the
-    same time. Off the grid lateness adds up, so that only a number of samples can be asked for.
+    A run to the end has what was asked for, within the tolerance. In one that ended early all threads end within a
+    second. Off the grid lateness adds up, so that only a number of samples can be asked for.
     """
-    end, period = case.record.end, summary.series.period_ns
+    end, period, on_grid = case.record.end, summary.series.period_ns, summary.series.on_grid
     if end is None or not period:
-        return None
-    samples, asked = case.number("samples"), case.number("duration_ns")
+        return 0, 0
     if end.reason is not EndReason.AS_ASKED:
-        longest = max(s.span_ns for s in case.summaries) // period
-        return longest - SECOND_NS // period if summary.series.on_grid else None
-    due = samples or (asked // period if asked and summary.series.on_grid else None)
-    return due and due - max(1, int(TOLERANCE * due))
+        longest = max(s.span_ns for s in case.summaries) // period if on_grid else 0
+        return longest, longest - SECOND_NS // period
+    asked = case.number("duration_ns") or 0
+    due = case.number("samples") or (asked // period if on_grid else 0)
+    return due, due - max(1, int(TOLERANCE * due))
 
 
 def _room(case: Case, summary: Summary) -> int | None:

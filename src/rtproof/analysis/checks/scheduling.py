@@ -75,13 +75,12 @@ def timer_slack(case: Case) -> Iterator[Doubt]:
     """The kernel may put off the timers of a SCHED_OTHER thread by its slack, 50 us unless told otherwise."""
     slack = {
         thread: int(got)
-        for thread, _, got in _effective(case, "timer_slack_ns")
-        if got.isdigit() and int(got) and case.fact("policy", Moment.START, thread) == "other"
+        for thread, moment, got in _effective(case, "timer_slack_ns")
+        if got.isdigit() and int(got) and case.fact("policy", moment, thread) == "other"
     }
     if slack:
-        what = (
-            f"the kernel may put off the timers of {len(slack)} threads by {value(max(slack.values()))} (timer slack)"
-        )
+        threads = thread_name(*slack) if len(slack) == 1 else f"{len(slack)} threads"
+        what = f"the kernel may put off the timers of {threads} by {value(max(slack.values()))} (timer slack)"
         yield Doubt("timer-slack", WARNING, what, "measure with a real-time policy, which has no slack")
 
 

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON form: strict JSON, units in the keys, and every key on its page."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from analysis_records import SERIES, block, fact, record
+
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.as_json import SCHEMA, VERSION, to_dict
+from rtproof.analysis.model import Analysis, Requirement
+
+PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
+UNITS = ("_ns", "_s", "_per_s", "_count", "_bytes", "_ratio", "_ppm")
+NUMBERS_OF_THINGS = {"version", "exit_code", "id", "thread", "threads", "cpu", "series", "index"}
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Analysis:
+    other = replace(SERIES, id=1, thread=1, on_grid=False)
+    values = [9000 + i for i in range(999)] + [400_200_000]
+    blocks = [block(values, {999: 400}), block(values[:99], series=other)]
+    made = record(blocks, [SERIES, other], facts=(fact("warmup_ns", 0),))
+    return analyse(made, Requirement(500_000))
+
+
+def keys(data: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield key, value
+            yield from keys(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from keys(value)
+
+
+def test_it_is_strict_json_with_its_name_and_version(analysis: Analysis) -> None:
+    text = json.dumps(to_dict(analysis), allow_nan=False)
+    back = json.loads(text)
+    assert (back["schema"], back["version"]) == (SCHEMA, VERSION) == ("rtproof.analysis", 1)
+    assert back["verdict"]["state"] == "REFUTED"
+    assert back["threads"][0]["schedule"]["values_count"] == 1400
+    assert back["threads"][0]["observed"]["max_ns"] == 400_200_000
+    assert [doubt["code"] for doubt in back["doubts"]] == ["warm-up"]
+    assert back["pooled"]["top"][0] == {"series": 0, "index": 999, "due_ns": 999_000_000, "value_ns": 400_200_000}
+
+
+def test_every_number_has_its_unit_in_its_key(analysis: Analysis) -> None:
+    for key, value in keys(to_dict(analysis)):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            assert key.endswith(UNITS) or key in NUMBERS_OF_THINGS, key
+
+
+def test_every_key_is_on_the_page(analysis: Analysis) -> None:
+    named = set(re.findall(r"`([a-zA-Z_]+)`", PAGE))
+    for key, _ in keys(to_dict(analysis)):
+        assert key in named or re.sub("_ns$", "_UNIT", key) in named, key
+
+
+def test_what_n_does_not_carry_is_null(analysis: Analysis) -> None:
+    quantiles = to_dict(analysis, (0.5, 0.9999))["threads"][0]["observed"]["quantiles"]
+    assert [q["share_ratio"] for q in quantiles] == [0.5, 0.9999]
+    assert quantiles[0]["value_ns"] == 9499
+    assert (quantiles[1]["value_ns"], quantiles[1]["high_ns"]) == (None, None)
+
+
+def test_an_empty_record_has_a_form_too() -> None:
+    data = to_dict(analyse(record([], [])))
+    assert json.loads(json.dumps(data, allow_nan=False))["verdict"]["exit_code"] == 3
+    assert data["pooled"]["observed"]["mean_ns"] is None

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from analysis_records import MS, SECOND, array, end
+from doubt_cases import BLOCKS, CLOCK, N, clean, facts, said_of, with_facts, with_files
+
+from rtproof.analysis.model import Doubt, Severity
+from rtproof.record import WHOLE_RUN, Counter, EndReason, Event, Moment
+
+ASKED, START, DURING, END = Moment
+
+
+def kernel_says(text: str) -> dict[str, Doubt]:
+    return said_of(clean(events=(Event(5, WHOLE_RUN, "kernel", text),)))
+
+
+def with_load(*values: int, asked: str = "sched", name: str = "load.sched") -> dict[str, Doubt]:
+    """Readings once a second."""
+    times = array(*(i * SECOND for i in range(len(values))))
+    counter = Counter(0, True, name, "messages", times, array(*values))
+    return said_of(clean(facts=facts({("loads", ASKED): asked}), counters=(counter,)))
+
+
+def test_another_clock_source_at_the_end() -> None:
+    doubt = with_files({(CLOCK, END): "hpet\n"})["clock-changed"]
+    assert doubt.severity is Severity.INVALID
+    assert doubt.what == "the clock source changed during the run: tsc at the start, hpet at the end"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "clocksource: timekeeping watchdog on CPU1: Marking clocksource 'tsc' as unstable",
+        "clocksource: Switched to clocksource hpet",
+    ],
+)
+def test_the_kernel_gives_up_its_clock(line: str) -> None:
+    assert kernel_says(line)["clock-changed"].severity is Severity.INVALID
+
+
+def test_a_clock_that_is_no_counter_of_the_cpu() -> None:
+    found = with_files({(CLOCK, START): "hpet", (CLOCK, END): "hpet"})
+    assert found["clock-source"].what == "the clock is hpet, not a counter of the CPU (a reading costs 25 ns)"
+    assert found["clock-source"].severity is Severity.WARNING
+
+
+def test_the_wall_clock_was_set() -> None:
+    assert set(said_of(clean(events=(Event(5, WHOLE_RUN, "clock_stepped", ""),)))) == {"clock-stepped"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sched: RT throttling activated",
+        "CPU3: Core temperature above threshold, cpu clock throttled (total events = 1)",
+    ],
+)
+def test_the_kernel_throttles(line: str) -> None:
+    found = kernel_says(line)
+    assert (set(found), found["throttled"].severity) == ({"throttled"}, Severity.INVALID)
+    assert line in found["throttled"].what
+
+
+def test_other_lines_of_the_kernel_are_none_of_our_business() -> None:
+    assert kernel_says("usb 1-1: new high-speed USB device number 2") == {}
+
+
+def test_a_thread_near_the_kernels_budget() -> None:
+    found = with_facts({("cpu_time_ns", END): str(N * MS // 2)})
+    assert (set(found), found["rt-budget"].severity) == ({"rt-budget"}, Severity.WARNING)
+    assert found["rt-budget"].what == "thread 0 used 50 % of a CPU; the kernel throttles at 95 %"
+
+
+def test_without_throttling_there_is_no_budget() -> None:
+    path = "/proc/sys/kernel/sched_rt_runtime_us"
+    busy = facts({("cpu_time_ns", END): str(N * MS)})
+    unlimited = tuple(f for f in clean().files if f.path != path)
+    assert said_of(clean(facts=busy, files=unlimited)) == {}
+
+
+def test_the_guard_steps_in() -> None:
+    event = Event(5, 0, "budget", "used 900 ms of CPU time in 1000 ms; its real-time policy was taken away")
+    found = said_of(clean(events=(event,), end=end(BLOCKS, EndReason.GUARD)))
+    assert (set(found), found["guard"].severity) == ({"guard"}, Severity.INVALID)
+    assert "thread 0 used 900 ms" in found["guard"].what
+    assert set(said_of(clean(end=end(BLOCKS, EndReason.GUARD, "too much")))) == {"guard"}
+
+
+def test_stolen_time() -> None:
+    found = with_files({("/proc/stat", END): "cpu  9 0 9 99 0 0 0 47 0 0\n"})
+    assert found["steal"].what.startswith("the hypervisor took 420 ms of CPU time")
+    assert set(with_files({("/proc/stat", END): "cpu  9 0 9 99\n"})) == set()
+
+
+def test_a_guest() -> None:
+    flags = "model name\t: x\nflags\t\t: fpu tsc hypervisor lahf_lm\n"
+    assert set(with_files({("/proc/cpuinfo", START): flags})) == {"guest"}
+
+
+def test_no_kernel_log() -> None:
+    found = with_facts({("kmsg", START): "unavailable: Operation not permitted"})
+    assert "(Operation not permitted)" in found["no-kernel-log"].what
+
+
+def test_a_load_that_died() -> None:
+    found = said_of(clean(events=(Event(5, WHOLE_RUN, "load_died", "sched"),)))
+    assert (set(found), found["load-died"].severity) == ({"load-died"}, Severity.INVALID)
+    assert found["load-died"].what == "a load died during the run: sched"
+
+
+def test_a_load_that_works() -> None:
+    assert with_load(10, 20, 20, 30, 40) == {}
+
+
+def test_a_load_that_stood_still_for_two_seconds() -> None:
+    found = with_load(10, 20, 20, 20, 40)
+    assert (set(found), found["load-idle"].severity) == ({"load-idle"}, Severity.INVALID)
+    assert found["load-idle"].what == "the load sched did no work for 2.0 s"
+
+
+def test_a_load_that_never_began() -> None:
+    assert set(with_load(0, 0, 0)) == {"load-idle", "load-unproven"}
+
+
+def test_a_load_that_nobody_counted() -> None:
+    found = with_load(10, 20, asked="cpu sched")
+    assert "1 of the loads asked for (cpu, sched)" in found["load-unproven"].what
+    assert set(with_load(10, 20, name="temperature.0")) == {"load-unproven"}
+    assert with_load(asked="") == {}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The list of doubts as a whole: a clean run has none, the page names all, the grave ones come first."""
+
+import re
+from pathlib import Path
+
+from doubt_cases import clean, facts, files, said_of
+
+from rtproof.analysis.doubts import CHECKS, doubts
+from rtproof.analysis.model import Severity
+from rtproof.analysis.scan import summarise
+from rtproof.record import Moment
+
+ROOT = Path(__file__).parent.parent
+ANALYSIS = ROOT / "src" / "rtproof" / "analysis"
+
+
+def test_a_clean_run_leaves_no_doubt() -> None:
+    assert said_of(clean()) == {}
+    assert said_of(clean(), limit_ns=None) == {}
+
+
+def test_every_code_is_on_the_page_and_no_other() -> None:
+    sources = "".join(path.read_text() for path in ANALYSIS.rglob("*.py"))
+    codes = set(re.findall(r'Doubt\(\s*"([a-z-]+)"', sources))
+    table = (ROOT / "docs" / "json-schema.md").read_text().partition("## Doubts")[2]
+    assert codes == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
+    assert len(CHECKS) == len(set(CHECKS))
+
+
+def test_what_makes_a_run_invalid_comes_first() -> None:
+    made = clean(
+        facts=facts({("warmup_ns", Moment.ASKED): "0", ("cpu", Moment.END): "1"}),
+        files=files({("/proc/cpuinfo", Moment.START): "flags : hypervisor"}),
+    )
+    found = doubts(made, summarise(made), None)
+    assert [d.code for d in found] == ["cpu", "warm-up", "guest"]
+    assert [d.severity for d in found] == [Severity.INVALID, Severity.WARNING, Severity.WARNING]
+    assert all(d.what and d.remedy for d in found)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analysis_records import MS, SECOND, SERIES, array, block, end, fact, record
+
+from rtproof.analysis.evidence import end_ns, exceedances, gather
+from rtproof.analysis.model import Requirement
+from rtproof.analysis.pool import pooled
+from rtproof.analysis.scan import summarise
+from rtproof.record import Counter, EndReason, Event, Top, View, bins
+from rtproof.record.slicing import activations, slices
+
+
+def test_the_figures_of_a_run() -> None:
+    other = replace(SERIES, id=1, thread=4, cpu=-1)
+    blocks = [block([10, 20, 2 * MS + 1], {2: 2}), block([30] * 7 + [3_000_000], series=other)]
+    made = record(blocks, [SERIES, other], facts=(fact("duration_ns", 10 * MS), fact("loads", "sched cpu")))
+    summaries = summarise(made)
+    found = gather(made, Requirement(MS), summaries, pooled(summaries), ())
+    assert (found.threads, found.obtained, found.missed, found.expected, found.lost) == (2, 11, 2, 13, 0)
+    assert (found.exceedances_observed, found.exceedances_schedule) == (2, 3)
+    assert (found.measured_ns, found.asked_duration_ns, found.ended_as_asked) == (8 * MS, 10 * MS, True)
+    assert (found.kernel, found.loads, len(found.episodes)) == ("6.1.0-rt", "sched cpu", 1)
+    assert found.worst is not None
+    assert (found.worst.value_ns, found.worst.thread, found.worst.cpu, found.worst.due_ns) == (3 * MS, 4, -1, 7 * MS)
+    assert found.worst.at == "2023-11-14 22:13:20.0 UTC"
+
+
+def test_without_a_limit_there_are_no_exceedances() -> None:
+    made = record([block([10])])
+    summaries = summarise(made)
+    found = gather(made, None, summaries, pooled(summaries), ())
+    assert (found.exceedances_observed, found.exceedances_schedule, found.episodes) == (None, None, ())
+
+
+@pytest.mark.parametrize("reason", list(EndReason))
+def test_only_an_end_as_asked_is_one(reason: EndReason) -> None:
+    blocks = [block([10])]
+    made = record(blocks, end=end(blocks, reason))
+    summaries = summarise(made)
+    assert gather(made, None, summaries, pooled(summaries), ()).ended_as_asked is (reason is EndReason.AS_ASKED)
+
+
+def test_a_record_without_end_did_not_end_as_asked() -> None:
+    made = record([block([10])], end=None)
+    summaries = summarise(made)
+    assert gather(made, None, summaries, pooled(summaries), ()).ended_as_asked is False
+
+
+def test_a_thread_that_stalled_was_watched_until_the_end() -> None:
+    made = record([block([10] * 5)], events=(Event(90 * SECOND, 0, "stalled", "since_ns=5000000"),))
+    summaries = summarise(made)
+    found = gather(made, Requirement(MS), summaries, pooled(summaries), ())
+    assert found.measured_ns == 90 * SECOND
+    assert found.episodes[0].worst_ns == 90 * SECOND - 5_000_000
+
+
+def test_the_last_instant_known() -> None:
+    tick = Counter(0, True, "load.cpu", "loops", array(SECOND, 7 * SECOND), array(1, 2))
+    made = record([block([10])], end=None, counters=(tick,))
+    assert end_ns(made, pooled(summarise(made))) == 7 * SECOND
+
+
+def test_the_largest_values_tell_what_a_wide_bin_does_not() -> None:
+    """A limit in the middle of a bin of the record's scale."""
+    low, high = (int(edge) for edge in bins.edges(bins.index(5 * MS)))
+    values = np.array([10, low, low + 1, high, high], np.int64)
+    parts = tuple(slices(SERIES, activations(SERIES, 0, 0, values, np.zeros_like(values))))
+    top = Top(3, array(3, 4, 2), array(3 * MS, 4 * MS, 2 * MS), array(high, high, low + 1))
+    bare = replace(record([]), slices=parts)
+    (summary,) = summarise(bare)
+    assert exceedances(summary, low + 1) == (4, 4)
+    (summary,) = summarise(replace(bare, top={0: top}))
+    assert exceedances(summary, low + 1) == (2, 2)
+    assert exceedances(summary, low) == (4, 4)
+    assert parts[0].view is View.OBSERVED

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from rtproof.analysis import phrases
+
+SECOND, MINUTE, HOUR = 10**9, 60 * 10**9, 3600 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ns"),
+        (12, "12 ns"),
+        (1500, "1.5 us"),
+        (350_000_000, "350 ms"),
+        (SECOND, "1.0 s"),
+        (20 * SECOND, "20.0 s"),
+        (9 * MINUTE + 5 * SECOND, "9 min 05 s"),
+        (HOUR - 1, "59 min 59 s"),
+        (HOUR, "1 h"),
+        (96 * HOUR + 12 * MINUTE + 59 * SECOND, "96 h 12 min"),
+        (24_000 * HOUR, "24,000 h"),
+    ],
+)
+def test_durations(ns: int, text: str) -> None:
+    assert phrases.duration(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [(3 * HOUR - 1, "3 h"), (3 * HOUR, "3 h"), (3 * HOUR + 1, "3 h 01 min"), (MINUTE + 1, "1 min 01 s")],
+)
+def test_what_a_run_needs_is_rounded_up(ns: int, text: str) -> None:
+    assert phrases.duration(ns, up=True) == text
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (0, "0 ns"),
+        (-3835, "-3.835 us"),
+        (850, "850 ns"),
+        (231_412, "231.412 us"),
+        (200_000, "200 us"),
+        (1_106_000, "1,106 us"),
+        (402_666_123, "402.666 ms"),
+        (30 * SECOND, "30 s"),
+    ],
+)
+def test_values_are_exact_where_it_matters(ns: int, text: str) -> None:
+    assert phrases.value(ns) == text
+
+
+def test_quantities() -> None:
+    assert phrases.quantity(1, "episode") == "1 episode"
+    assert phrases.quantity(0, "episode") == "0 episodes"
+    assert phrases.quantity(196_190_335, "activation") == "196,190,335 activations"
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.95, "95 %"), (0.999, "99.9 %"), (0.05, "5 %")])
+def test_percentages(share: float, text: str) -> None:
+    assert phrases.percent(share) == text
+
+
+def test_a_time_of_day() -> None:
+    assert phrases.wall_clock(1_700_000_000 * SECOND, 1_450_000_000) == "2023-11-14 22:13:21.4 UTC"
+    assert phrases.wall_clock(1_700_000_000 * SECOND, -50_000_000) == "2023-11-14 22:13:19.9 UTC"
