@@ -31,7 +31,13 @@ def script_data(plot: Plot | HeatMap) -> dict[str, object]:
         "markers": [{"name": marker.name, "axis": marker.axis, "at": marker.at} for marker in plot.markers],
     }
     if isinstance(plot, Plot):
-        return common | {"kind": "plot", "style": plot.style, "logX": plot.log_x, "binWidth": plot.bin_width}
+        return common | {
+            "kind": "plot",
+            "style": plot.style,
+            "logX": plot.log_x,
+            "binWidth": plot.bin_width,
+            "xEnds": plot.x_ends,
+        }
     cells = [[c, r, n] for r, row in enumerate(plot.rows) for c, n in enumerate(row) if n]
     edges = {"xEdges": _short(list(plot.x_edges)), "yEdges": _short(list(plot.y_edges))}
     width = plot.x_edges[1] - plot.x_edges[0] if len(plot.x_edges) > 1 else 1.0

@@ -1,2 +1,390 @@
 // SPDX-License-Identifier: Apache-2.0
+// Draws the plots of a report with uPlot. What uPlot lacks is here: ticks of logarithmic axes, steps and bins that may stand
+// alone, heat maps, lines that mark a limit, and a legend that works by keyboard.
 "use strict";
+(() => {
+  const PART_COLOURS = 8;
+  const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3], [4, 4], [12, 4], [1, 2], [6, 2, 1, 2, 1, 2]];
+  const OTHER_DASH = [5, 3];
+  const FONT_PX = 12;
+  const X_TICK_PX = 70;
+  const Y_TICK_PX = 34;
+  const NEAR_MARKER = 3; // a linear axis grows to hold a marker up to this many times further than the data
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const font = () => `${FONT_PX}px ${getComputedStyle(document.body).fontFamily}`;
+
+  // ---- numbers
+
+  const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+  const superscript = (n) => (n < 0 ? "⁻" : "") + [...String(Math.abs(n))].map((digit) => SUPERSCRIPTS[digit]).join("");
+
+  function label(value) {
+    if (value === 0) return "0";
+    const size = Math.abs(value);
+    if (size >= 1e-3 && size < 1e6) return Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 9 });
+    const exponent = Math.floor(Math.log10(size) + 1e-9);
+    const digits = Number((value / 10 ** exponent).toPrecision(3));
+    return (digits === 1 ? "" : `${digits}·`) + `10${superscript(exponent)}`;
+  }
+
+  // Decades; between them 2 and 5 where there are few of them, and every n-th only where there are many.
+  function logSplits(min, max, most) {
+    const first = Math.floor(Math.log10(min));
+    const last = Math.ceil(Math.log10(max));
+    const steps = (last - first) * 3 <= most ? [1, 2, 5] : [1];
+    const every = Math.max(1, Math.ceil((last - first) / Math.max(most, 1)));
+    const splits = [];
+    for (let exponent = first; exponent <= last; exponent += every) {
+      for (const step of steps) splits.push(Number((step * 10 ** exponent).toPrecision(3)));
+    }
+    return splits.filter((value) => value >= min && value <= max);
+  }
+
+  // ---- ranges
+
+  const finite = (values) => values.filter((value) => value !== null && Number.isFinite(value));
+
+  function withMarkers(plot, axis, [low, high], log) {
+    const reach = Math.max(Math.abs(low), Math.abs(high));
+    const near = plot.markers.filter((marker) => marker.axis === axis && (log ? marker.at > 0 : Math.abs(marker.at) <= NEAR_MARKER * reach));
+    const all = [low, high, ...near.map((marker) => marker.at)];
+    return [Math.min(...all), Math.max(...all)];
+  }
+
+  function padded([low, high], log, share) {
+    if (log) {
+      const factor = high > low ? (high / low) ** share : 2;
+      return [low / factor, high * factor];
+    }
+    const margin = (high - low || Math.abs(high) || 1) * share;
+    return [low - margin, high + margin];
+  }
+
+  function xRange(plot) {
+    if (plot.kind === "heat") return [plot.xEdges[0], plot.xEdges.at(-1)];
+    if (plot.xEnds) return plot.xEnds;
+    const end = plot.x.at(-1) + (plot.style === "bars" ? plot.binWidth : 0);
+    return padded(withMarkers(plot, "x", [plot.x[0], end], plot.logX), plot.logX, 0.02);
+  }
+
+  function yRange(plot) {
+    const values = finite(plot.curves.flatMap((curve) => curve.y)).filter((value) => !plot.logY || value > 0);
+    const ends = plot.kind === "heat" ? [plot.yEdges[0], plot.yEdges.at(-1)] : [Math.min(...values), Math.max(...values)];
+    const held = withMarkers(plot, "y", ends, plot.logY);
+    if (plot.kind === "heat") return held;
+    if (plot.logY && plot.style === "bars") return [held[0] * 0.6, held[1] * 1.5];
+    const range = padded(held, plot.logY, 0.06);
+    return !plot.logY && held[0] >= 0 ? [0, range[1]] : range;
+  }
+
+  // ---- paths
+
+  const drawn = (plot, value) => value !== null && value !== undefined && (!plot.logY || value > 0);
+
+  // Bins as a skyline: a bin without neighbours is a stem, however narrow.
+  function barPath(plot, u, series) {
+    const [stroke, fill] = [new Path2D(), new Path2D()];
+    const [floor, values] = [u.bbox.top + u.bbox.height, u.data[series]];
+    let last = null;
+    const close = () => { if (last !== null) { stroke.lineTo(last, floor); fill.lineTo(last, floor); } };
+    u.data[0].forEach((x, at) => {
+      if (!drawn(plot, values[at])) return;
+      const left = u.valToPos(x, "x", true);
+      const right = u.valToPos(x + plot.binWidth, "x", true);
+      const top = u.valToPos(values[at], "y", true);
+      if (last === null || left - last > 0.5) {
+        close();
+        stroke.moveTo(left, floor);
+        fill.moveTo(left, floor);
+      }
+      for (const path of [stroke, fill]) { path.lineTo(left, top); path.lineTo(right, top); }
+      last = right;
+    });
+    close();
+    return { stroke, fill, clip: null, flags: 0 };
+  }
+
+  // Steps hold until the next x of the plot; a level of 0 on a logarithmic axis ends the line.
+  function stepPath(plot, u, series) {
+    const stroke = new Path2D();
+    let level = null;
+    u.data[0].forEach((x, at) => {
+      const value = u.data[series][at];
+      if (value === null || value === undefined) return;
+      const left = u.valToPos(x, "x", true);
+      if (level !== null) stroke.lineTo(left, level);
+      const next = drawn(plot, value) ? u.valToPos(value, "y", true) : null;
+      if (next !== null && level === null) stroke.moveTo(left, next);
+      else if (next !== null) stroke.lineTo(left, next);
+      level = next;
+    });
+    return { stroke, fill: null, clip: null, flags: 0 };
+  }
+
+  function linePath(plot, u, series) {
+    const stroke = new Path2D();
+    let begun = false;
+    u.data[0].forEach((x, at) => {
+      const value = u.data[series][at];
+      if (!drawn(plot, value)) return;
+      const [left, top] = [u.valToPos(x, "x", true), u.valToPos(value, "y", true)];
+      if (begun) stroke.lineTo(left, top);
+      else stroke.moveTo(left, top);
+      begun = true;
+    });
+    return { stroke, fill: null, clip: null, flags: 0 };
+  }
+
+  const PATHS = { bars: barPath, step: stepPath, line: linePath };
+
+  // ---- what uPlot does not draw
+
+  function drawHeat(plot, u) {
+    const most = Math.max(...plot.cells.map((cell) => cell[2]));
+    u.ctx.save();
+    u.ctx.fillStyle = colour("heat");
+    for (const [column, row, count] of plot.cells) {
+      const [left, right] = [plot.xEdges[column], plot.xEdges[column + 1]].map((x) => u.valToPos(x, "x", true));
+      const [bottom, top] = [plot.yEdges[row], plot.yEdges[row + 1]].map((y) => u.valToPos(y, "y", true));
+      u.ctx.globalAlpha = 0.2 + 0.8 * (most > 1 ? Math.log(count) / Math.log(most) : 1);
+      u.ctx.fillRect(left, top, Math.max(right - left, 1), Math.max(bottom - top, 1));
+    }
+    u.ctx.restore();
+  }
+
+  function drawMarkers(plot, u) {
+    const { left, top, width, height } = u.bbox;
+    const ratio = devicePixelRatio || 1;
+    u.ctx.save();
+    u.ctx.font = `600 ${FONT_PX * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+    u.ctx.strokeStyle = u.ctx.fillStyle = colour("limit");
+    u.ctx.lineWidth = 1.5 * ratio;
+    u.ctx.setLineDash([8 * ratio, 4 * ratio]);
+    for (const marker of plot.markers) {
+      const at = u.valToPos(marker.at, marker.axis, true);
+      const [from, to] = marker.axis === "x" ? [left, left + width] : [top, top + height];
+      const inside = Number.isFinite(at) && at >= from && at <= to;
+      if (marker.axis === "x") drawAcross(u.ctx, marker, inside ? at : null, ratio, { left, top, width, height });
+      else drawAlong(u.ctx, marker, inside ? at : null, ratio, { left, top, width, height });
+    }
+    u.ctx.restore();
+  }
+
+  function drawAcross(ctx, marker, at, ratio, box) {
+    const right = box.left + box.width;
+    if (at !== null) line(ctx, at, box.top, at, box.top + box.height);
+    const text = at === null ? `${marker.name} →` : marker.name;
+    const roomy = at !== null && at + ctx.measureText(text).width + 8 * ratio < right;
+    ctx.textAlign = roomy ? "left" : "right";
+    ctx.textBaseline = "top";
+    words(ctx, text, (at ?? right) + (roomy ? 5 : -5) * ratio, box.top + 3 * ratio, ratio);
+  }
+
+  function drawAlong(ctx, marker, at, ratio, box) {
+    if (at !== null) line(ctx, box.left, at, box.left + box.width, at);
+    const below = at !== null && at - box.top < 20 * ratio;
+    ctx.textAlign = "right";
+    ctx.textBaseline = at === null || below ? "top" : "bottom";
+    const y = (at ?? box.top) + (below || at === null ? 3 : -3) * ratio;
+    words(ctx, at === null ? `${marker.name} ↑` : marker.name, box.left + box.width - 5 * ratio, y, ratio);
+  }
+
+  function line(ctx, x1, y1, x2, y2) {
+    ctx.beginPath();
+    ctx.moveTo(x1, y1);
+    ctx.lineTo(x2, y2);
+    ctx.stroke();
+  }
+
+  // Words on a rim of the page's colour, so that they can be read over curves.
+  function words(ctx, text, x, y, ratio) {
+    ctx.save();
+    ctx.setLineDash([]);
+    ctx.lineJoin = "round";
+    ctx.lineWidth = 4 * ratio;
+    ctx.strokeStyle = colour("paper");
+    ctx.strokeText(text, x, y);
+    ctx.restore();
+    ctx.fillText(text, x, y);
+  }
+
+  // ---- uPlot's options
+
+  const counts = (plot) => !plot.logY && plot.curves.every((curve) => finite(curve.y).every(Number.isInteger));
+
+  function look(plot) {
+    let parts = 0;
+    return plot.curves.map((curve) => {
+      if (curve.role === "whole") return { name: "whole", width: 2.2, dash: [] };
+      if (curve.role === "other") return { name: "other", width: 2, dash: OTHER_DASH };
+      const number = parts++;
+      return { name: `curve-${number % PART_COLOURS}`, width: 1.4, dash: DASHES[number % DASHES.length] };
+    });
+  }
+
+  function seriesOptions(plot, curve, style) {
+    const filled = plot.style === "bars" && plot.kind === "plot" && plot.curves.length === 1;
+    return {
+      label: curve.name,
+      width: style.width,
+      dash: style.dash,
+      stroke: () => colour(style.name),
+      fill: filled ? () => `color-mix(in srgb, ${colour(style.name)} 22%, transparent)` : undefined,
+      paths: (u, series) => PATHS[plot.style](plot, u, series),
+      points: { show: false },
+    };
+  }
+
+  function axisOptions(name, log, whole, words, space) {
+    const most = (u) => Math.max(2, Math.floor((name === "x" ? u.bbox.width : u.bbox.height) / (devicePixelRatio || 1) / space));
+    const axis = {
+      scale: name,
+      label: words,
+      labelSize: 22,
+      labelFont: font(),
+      font: font(),
+      space,
+      stroke: () => colour("soft"),
+      grid: { stroke: () => colour("grid"), width: 1 },
+      ticks: { stroke: () => colour("grid"), width: 1, size: 5 },
+      values: (u, splits) => splits.map((split) => (split === null ? null : label(split))),
+      filter: (u, splits) => (whole ? splits.map((split) => (Number.isInteger(split) ? split : null)) : splits),
+    };
+    if (log) axis.splits = (u, index, min, max) => logSplits(min, max, most(u));
+    if (name === "x") axis.size = 30;
+    if (name === "y") axis.size = (u, values) => Math.max(40, 14 + Math.max(0, ...(values ?? []).map((text) => (text ?? "").length)) * 7.2);
+    return axis;
+  }
+
+  function options(plot, styles, width, height, hooks) {
+    const [wholeX, wholeY] = [xRange(plot), yRange(plot)];
+    const zoomed = (min, max) => plot.x.length > 1 && (min !== plot.x[0] || max !== plot.x.at(-1)) && min !== null && max > min;
+    return {
+      width,
+      height,
+      legend: { show: false },
+      cursor: { drag: { x: true, y: false }, points: { show: false } },
+      scales: {
+        x: { time: false, distr: plot.logX ? 3 : 1, range: (u, min, max) => (zoomed(min, max) ? [min, max] : wholeX) },
+        y: { distr: plot.logY ? 3 : 1, range: () => wholeY },
+      },
+      axes: [axisOptions("x", plot.logX, false, plot.xLabel, X_TICK_PX), axisOptions("y", plot.logY, counts(plot), plot.yLabel, Y_TICK_PX)],
+      series: [{}, ...plot.curves.map((curve, at) => seriesOptions(plot, curve, styles[at]))],
+      hooks,
+    };
+  }
+
+  // ---- legend
+
+  const SVG = "http://www.w3.org/2000/svg";
+
+  function svg(kind, attributes) {
+    const node = document.createElementNS(SVG, kind);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    return node;
+  }
+
+  function swatch(style) {
+    const picture = svg("svg", { width: 26, height: 10, class: style.name, "aria-hidden": "true" });
+    const dash = style.dash.length ? { "stroke-dasharray": style.dash.join(" ") } : {};
+    picture.append(svg("line", { x1: 0, y1: 5, x2: 26, y2: 5, stroke: "currentColor", "stroke-width": style.width + 0.6, ...dash }));
+    return picture;
+  }
+
+  function legendButton(curve, style, toggle) {
+    const button = document.createElement("button");
+    const value = document.createElement("span");
+    value.className = "value";
+    button.type = "button";
+    button.title = "Show or hide this curve";
+    button.setAttribute("aria-pressed", "true");
+    button.append(swatch(style), curve.name, value);
+    button.addEventListener("click", () => {
+      const shown = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(shown));
+      toggle(shown);
+    });
+    return { button, value };
+  }
+
+  // Shades of the heat map from one value in a cell to the most.
+  function heatKey(plot) {
+    const most = Math.max(...plot.cells.map((cell) => cell[2]));
+    const key = document.createElement("span");
+    key.className = "key";
+    const picture = svg("svg", { width: 60, height: 10, class: "heat", "aria-hidden": "true" });
+    for (let step = 0; step < 6; step++) {
+      const share = most > 1 ? step / 5 : 1;
+      picture.append(svg("rect", { x: step * 10, y: 0, width: 10, height: 10, fill: "currentColor", "fill-opacity": 0.2 + 0.8 * share }));
+    }
+    key.append(picture, most > 1 ? ` 1 to ${label(most)} in a cell` : " 1 in a cell");
+    return key;
+  }
+
+  // The level of a curve at the cursor: of its last point at or left of it.
+  function levelAt(u, series, index) {
+    for (let at = index; at >= 0; at--) {
+      const value = u.data[series][at];
+      if (value !== null && value !== undefined) return value;
+    }
+    return null;
+  }
+
+  function readOut(plot, u, values, where) {
+    const index = u.cursor.idx;
+    const shown = index !== null && index !== undefined && u.cursor.left >= 0;
+    where.textContent = shown ? `at ${label(u.data[0][index])}: ` : "";
+    values.forEach((node, at) => {
+      const value = !shown ? null : plot.style === "step" ? levelAt(u, at + 1, index) : u.data[at + 1][index];
+      node.textContent = value === null || value === undefined ? "" : label(Number(value.toPrecision(4)));
+    });
+  }
+
+  // ---- one plot
+
+  const heightFor = (width) => Math.round(Math.min(380, Math.max(230, width * 0.42)));
+
+  function draw(chart, plot) {
+    const styles = look(plot);
+    const legend = document.createElement("div");
+    legend.className = "legend";
+    const where = document.createElement("span");
+    where.className = "value";
+    let u = null;
+    const entries = plot.curves.map((curve, at) => legendButton(curve, styles[at], (shown) => u.setSeries(at + 1, { show: shown })));
+    if (plot.kind === "heat") legend.append(heatKey(plot));
+    legend.append(...entries.map((entry) => entry.button), where);
+    const hooks = {
+      drawAxes: [(self) => plot.kind === "heat" && drawHeat(plot, self)],
+      draw: [(self) => drawMarkers(plot, self), () => { chart.dataset.drawn = String(Number(chart.dataset.drawn ?? 0) + 1); }],
+      setCursor: [(self) => readOut(plot, self, entries.map((entry) => entry.value), where)],
+    };
+    const data = [plot.x, ...plot.curves.map((curve) => curve.y)];
+    u = new uPlot(options(plot, styles, chart.clientWidth, heightFor(chart.clientWidth), hooks), data, chart);
+    chart.after(legend);
+    new ResizeObserver(() => {
+      const width = chart.clientWidth;
+      if (width > 0 && width !== u.width) u.setSize({ width, height: heightFor(width) });
+    }).observe(chart);
+    return u;
+  }
+
+  // ---- the page
+
+  // A box that scrolls must be reachable by keyboard; one that does not should not be a stop.
+  function markScrollable() {
+    for (const box of document.querySelectorAll(".scroll, pre")) {
+      if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  }
+
+  const plots = JSON.parse(document.getElementById("plots").textContent);
+  const charts = [...document.querySelectorAll(".chart")];
+  const drawnPlots = charts.map((chart, at) => (plots[at].x.length ? draw(chart, plots[at]) : null)).filter((u) => u !== null);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawnPlots.forEach((u) => u.redraw(false, true)));
+  addEventListener("resize", markScrollable);
+  document.addEventListener("toggle", markScrollable, true);
+  markScrollable();
+})();

@@ -14,7 +14,6 @@ TITLE = "Evidence: asked and effective"
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
 INSIDE = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "migrations", "cpu_time_ns")
 MOMENTS = (Moment.START, Moment.DURING, Moment.END)
-NONE = "-"
 WORDS = {("phase_ns", "-1"): "even: spread over a period", ("samples", "0"): "no limit"}
 NOT_HERE = ("args",)
 
@@ -40,9 +39,13 @@ def _asked_heading(record: Record, key: str) -> str:
 
 
 def _over_time(record: Record, key: str, thread: int) -> str:
-    readings = [reading for moment in MOMENTS if (reading := record.fact(key, moment, thread)) is not None]
+    readings = _readings(record, key, thread)
     changes = [reading for at, reading in enumerate(readings) if at == 0 or reading != readings[at - 1]]
     return " > ".join(_shown(key, reading) for reading in changes) or figures.UNKNOWN
+
+
+def _readings(record: Record, key: str, thread: int) -> list[str]:
+    return [reading for moment in MOMENTS if (reading := record.fact(key, moment, thread)) is not None]
 
 
 def _inside(record: Record, threads: tuple[int, ...]) -> Table:
@@ -56,16 +59,12 @@ def _inside(record: Record, threads: tuple[int, ...]) -> Table:
 
 def _run_facts(record: Record) -> list[Table]:
     keys = list(dict.fromkeys(fact.key for fact in record.facts if _belongs_here(fact.thread, fact.key)))
-    if not keys:
-        return []
-    rows = tuple(
-        (
-            _name(key),
-            *(_shown(key, record.fact(key, moment), NONE) for moment in (Moment.ASKED, Moment.START, Moment.END)),
-        )
-        for key in keys
+    asked = tuple((_name(key), _shown(key, record.fact(key))) for key in keys if record.fact(key) is not None)
+    in_force = tuple(
+        (_name(key), _over_time(record, key, WHOLE_RUN)) for key in keys if _readings(record, key, WHOLE_RUN)
     )
-    return [Table("The whole run: what was asked and what was in force", ("fact", "asked", "start", "end"), rows)]
+    tables = (("Asked of the whole run", asked), ("In force during the run", in_force))
+    return [Table(caption, ("fact", "value"), rows) for caption, rows in tables if rows]
 
 
 def _belongs_here(thread: int, key: str) -> bool:
@@ -90,10 +89,10 @@ def _name(key: str) -> str:
     return key.removesuffix("_ns").replace("_", " ").replace("cpu", "CPU")
 
 
-def _shown(key: str, reading: str | None, absent: str = figures.UNKNOWN) -> str:
+def _shown(key: str, reading: str | None) -> str:
     """Times with their unit, counts in groups; everything else as the target said it."""
     if reading is None:
-        return absent
+        return figures.UNKNOWN
     if (key, reading) in WORDS:
         return WORDS[key, reading]
     number = whole_number(reading)

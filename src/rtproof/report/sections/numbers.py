@@ -75,7 +75,7 @@ def _spreads(found: list[Stream]) -> Table:
     if any(each.drift_ppm is not None for each in spreads):
         header = (*header, "drift [ppm]")
         rows = [(*row, _drift(each)) for row, each in zip(rows, spreads, strict=True)]
-    caption = "Offset (median), which can be compensated for, and jitter (99 % minus 1 %), which cannot"
+    caption = "Offset (median) and jitter (99 % minus 1 %) apart"
     return Table(caption, header, tuple(rows), tuple(range(1, len(header))))
 
 

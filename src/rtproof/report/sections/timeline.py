@@ -54,7 +54,7 @@ def _map(analysis: Analysis, unit: figures.Unit) -> HeatMap:
 def _says(analysis: Analysis, x_edges: Int64Array) -> str:
     second, largest = _ran(analysis.pooled)
     worst = int(largest.argmax())
-    shade = "The darker a cell, the more threads and seconds had their largest latency there"
+    shade = "The stronger the colour of a cell, the more threads and seconds had their largest latency there"
     line = f"the line is the largest of all in each column of {figures.steps(x_edges)}"
     middle = round(float(np.median(largest)))
     return (
@@ -80,6 +80,7 @@ def _maxima(analysis: Analysis, unit: figures.Unit) -> Plot:
         log_y=_wide(some),
         style="bars",
         bin_width=float(edges[1] - edges[0]),
+        x_ends=(float(edges[0]), float(edges[-1])),
     )
 
 
@@ -104,9 +105,10 @@ def _missed(analysis: Analysis) -> Plot:
         f"{figures.count(int(sums.max()))}.",
         X_LABEL,
         "missed activations",
-        (Curve("missed", tuple(map(float, edges[some])), tuple(map(float, sums[some])), "other"),),
+        (Curve("missed", tuple(map(float, edges[some])), tuple(map(float, sums[some])), "whole"),),
         style="bars",
         bin_width=float(edges[1] - edges[0]),
+        x_ends=(float(edges[0]), float(edges[-1])),
     )
 
 
