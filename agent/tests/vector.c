@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-enum { ACTIVATIONS = 9000, FLUSH_EVERY = 3000, SERIES_MOST = 3 };
+enum { ACTIVATIONS = 6000, FLUSH_EVERY = 2000, SERIES_MOST = 3 };
 
 #define PERIOD_NS 1000000
 #define ORIGIN_NS 1600000000123456789
@@ -60,7 +60,7 @@ static int64_t value_of(int i, bool on_grid, uint64_t *state)
 {
 	int64_t low = random_below(state, 20000), high = random_below(state, 50000000);
 
-	if (on_grid && i % 2503 == 2502)
+	if (on_grid && i % 1503 == 1502)
 		return i % 2 ? INT64_MAX / 32 : INT64_MIN / 32;
 	if (i % 1009 == 1008)
 		return PERIOD_NS + high;
@@ -74,7 +74,7 @@ static void write_values(struct capture *capture, uint64_t state)
 		bool is_late = value >= PERIOD_NS && value < INT64_MAX / 32;
 
 		feed(capture, value, is_late ? (uint32_t)(value / PERIOD_NS) : 0, RING_SAMPLE);
-		if (i % 4001 == 4000) {
+		if (i % 2501 == 2500) {
 			feed(capture, i % 100 + 1, 0, RING_LOST);
 			if (!capture->on_grid)
 				feed(capture, capture->due_ns + 4321, 0, RING_DUE);

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of every architecture: those kept in data/golden, and that all write the same bytes from the same input."""
+
+import hashlib
+import importlib.util
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import recompute
+
+from rtproof.agents import build, compilers
+from rtproof.agents.architectures import ARCHITECTURES, Architecture, host
+from rtproof.record import WHOLE_RUN, EndReason, Event, Fact, Moment, Record, View
+from rtproof.record.rtrec import open_record
+
+GOLDEN = Path(__file__).parent / "data" / "golden"
+VECTOR = GOLDEN / "vector.rtrec"
+PERIOD_NS = 1_000_000
+VECTOR_UNITS = ("bytes", "capture", "crc32", "hist", "packed", "record", "ring", "summary", "sys", "text", "top")
+# QEMU's ti925t has no v5 instructions, but its `uname -m` speaks of a processor that has.
+MACHINES_OF_QEMU = {"arm920t": ("armv5tel",)}
+
+each_architecture = pytest.mark.parametrize("arch", ARCHITECTURES, ids=lambda arch: arch.name)
+
+
+@each_architecture
+def test_a_golden_record_reads_as_it_was_written(arch: Architecture) -> None:
+    record = open_record(GOLDEN / f"{arch.name}.rtrec")
+    assert record.damage == ()
+    assert record.begin.machine in MACHINES_OF_QEMU.get(arch.name, arch.machines)
+    assert (record.begin.major, record.begin.minor, record.begin.kernel_release) == (1, 0, "6.1.0")
+    assert record.end is not None
+    assert record.end.reason is EndReason.AS_ASKED
+    assert [series.thread for series in record.series] == [0, 1]
+    assert {total.obtained + total.missed for total in record.end.totals} == {200}
+    recompute.check(record)
+
+
+@each_architecture
+def test_a_golden_record_keeps_its_evidence(arch: Architecture) -> None:
+    record = open_record(GOLDEN / f"{arch.name}.rtrec")
+    assert record.fact("samples") == "200"
+    assert [record.fact("policy", Moment.END, thread) for thread in (0, 1)] == ["other", "other"]
+    assert [record.fact("affinity", Moment.START, thread) for thread in (0, 1)] == ["0", "1"]
+    contents = {(file.path, file.moment): file.content for file in record.files if file.errno == 0}
+    for moment in (Moment.START, Moment.END):
+        assert contents["/proc/stat", moment] == b"cpu  1 0 2 3 0 0 0 0 0 0\nctxt 5\n"
+    assert {(counter.name, counter.unit, *set(counter.value.tolist())) for counter in record.counters} == {
+        ("temperature.0", "millidegree", 42000)
+    }
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("*.rtrec")))
+def test_golden_records_are_small_and_name_no_place(name: str) -> None:
+    content = (GOLDEN / name).read_bytes()
+    assert len(content) < 60_000
+    assert b"/home" not in content
+    assert b"/tmp" not in content
+
+
+def random_bits(state: int) -> tuple[int, int]:
+    """The generator of agent/tests/check.h: its next state and number."""
+    state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+    return state, state ^ state >> 32
+
+
+def vector_values(on_grid: bool, seed: int) -> Iterator[int]:
+    """What agent/tests/vector.c feeds into a series."""
+    state = seed
+    for i in range(6000):
+        state, first = random_bits(state)
+        state, second = random_bits(state)
+        low, high = (first >> 16) % 20_000, (second >> 16) % 50_000_000
+        if on_grid and i % 1503 == 1502:
+            yield 2**58 - 1 if i % 2 else -(2**58)
+        elif i % 1009 == 1008:
+            yield PERIOD_NS + high
+        else:
+            yield -low if i % 97 == 96 else 40_000 + low
+
+
+def test_the_vector_holds_what_was_put_in() -> None:
+    record = open_record(VECTOR)
+    assert record.damage == ()
+    assert [(series.cpu, series.on_grid, series.has_samples) for series in record.series] == [
+        (-1, True, True),
+        (1, False, True),
+        (2, True, False),
+    ]
+    for series in record.series[:2]:
+        values = recompute.ran(record, series).value
+        assert np.array_equal(values, np.fromiter(vector_values(series.on_grid, series.id), np.int64))
+    check_the_rest(record)
+
+
+def check_the_rest(record: Record) -> None:
+    assert record.begin.run_id == b"0123456789abcdef"
+    assert record.begin.origin_realtime_ns == 1_600_000_000_123_456_789
+    assert record.facts == (Fact(-5, WHOLE_RUN, Moment.ASKED, "period_ns", "1000000"),)
+    assert [(file.errno, file.content) for file in record.files] == [(2, b"")]
+    assert record.counters[0].value.tolist() == [0, 1, 4]
+    assert record.events == (Event(9_000_000_000, 1, "kernel", "café"),)
+    assert record.end is not None
+    assert [(one.obtained, one.lost) for one in record.end.totals] == [(6000, 1 + 2)] * 3
+
+
+def test_the_vectors_summaries_are_those_of_its_samples() -> None:
+    record = open_record(VECTOR)
+    for series in record.series[:2]:
+        samples = recompute.ran(record, series)
+        recompute.check_slices(record, series, samples)
+        recompute.check_seconds(record, series, samples)
+        recompute.check_top(record, series, samples)
+        recompute.check_totals(record, series, samples)
+
+
+def test_a_summary_without_samples_has_the_same_numbers() -> None:
+    record = open_record(VECTOR)
+    slices = [one for one in record.slices if one.series == 2 and one.view is View.OBSERVED]
+    values = np.fromiter(vector_values(True, 2), np.int64)
+    assert len(slices) == 3
+    for number, one in enumerate(slices):
+        recompute.check_numbers(one, values[2000 * number : 2000 * (number + 1)])
+    assert not list(record.blocks(2))
+
+
+def compile_vector(arch: Architecture, place: Path) -> Path:
+    compiler = compilers.choose(arch, "auto" if arch == host() else "zig")
+    sources = [f"{name}.c" for name in ("tests/vector", *VECTOR_UNITS)]
+    command = [*compiler.command, "@cflags", *sources, "@ldflags", "-o", str(place)]
+    done = subprocess.run(command, cwd=build.source_dir(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+def runner(arch: Architecture) -> list[str]:
+    if arch == host():
+        return []
+    program = shutil.which(f"{arch.qemu[0]}-static") or shutil.which(arch.qemu[0])
+    if not program:
+        pytest.skip(f"{arch.qemu[0]} is not installed (Debian: qemu-user-static)")
+    return [program, *arch.qemu[1:]]
+
+
+@each_architecture
+def test_every_architecture_writes_the_same_bytes(arch: Architecture, tmp_path: Path) -> None:
+    if arch != host() and not importlib.util.find_spec("ziglang"):
+        pytest.skip("ziglang is not installed (extra cross)")
+    written = tmp_path / "vector.rtrec"
+    subprocess.run([*runner(arch), compile_vector(arch, tmp_path / "vector"), written], check=True)
+    assert hashlib.sha256(written.read_bytes()).digest() == hashlib.sha256(VECTOR.read_bytes()).digest()
