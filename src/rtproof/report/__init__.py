@@ -36,7 +36,8 @@ def render(form: str, title: str, parts: list[Section]) -> bytes:
 def title(analysis: Analysis) -> str:
     """A title that tells this report from others: what was measured, on which kernel, and how it ended."""
     begin, series = analysis.record.begin, analysis.pooled.series
-    measured = f"{series.probe} latency on {begin.machine}, Linux {begin.kernel_release}"
+    what = " ".join(filter(None, (series.probe, "latency")))
+    measured = f"{what} on {begin.machine}, Linux {begin.kernel_release}"
     return f"rtproof: {analysis.verdict.state.value} - {measured}"
 
 

@@ -11,9 +11,9 @@ from rtproof.record import Int64Array
 
 BINS = 300
 POINTS = 600
-BODY = 0.999
+BODY = 0.99
 FAR = 3
-"""A tail that reaches further than this many times the width of the body is left to the plot of the distribution."""
+"""A histogram reaches this many times as far as the body; the plot of the tail shows the rest."""
 
 
 def nice_width(width: float) -> int:
@@ -26,7 +26,7 @@ def scale(counts: Counts) -> tuple[int, int, int]:
     """Start, width and number of bins for the body of a distribution with at least one value."""
     low, high = int(counts.lo[0]), int(counts.hi[-1])
     body = counts.value_at_rank(math.ceil(counts.total * BODY))[1]
-    end = high if high - low <= FAR * (body - low) else body
+    end = min(high, low + FAR * (body - low)) if body > low else high
     width = nice_width((end - low + 1) / BINS)
     start = low // width * width
     return start, width, (end - start) // width + 1

@@ -45,6 +45,8 @@
 
   const finite = (values) => values.filter((value) => value !== null && Number.isFinite(value));
 
+  const wholeNumbers = (plot) => plot.curves.every((curve) => finite(curve.y).every(Number.isInteger));
+
   function withMarkers(plot, axis, [low, high], log) {
     const reach = Math.max(Math.abs(low), Math.abs(high));
     const near = plot.markers.filter((marker) => marker.axis === axis && (log ? marker.at > 0 : Math.abs(marker.at) <= NEAR_MARKER * reach));
@@ -73,7 +75,7 @@
     const ends = plot.kind === "heat" ? [plot.yEdges[0], plot.yEdges.at(-1)] : [Math.min(...values), Math.max(...values)];
     const held = withMarkers(plot, "y", ends, plot.logY);
     if (plot.kind === "heat") return held;
-    if (plot.logY && plot.style === "bars") return [held[0] * 0.6, held[1] * 1.5];
+    if (plot.logY && plot.style === "bars") return [(wholeNumbers(plot) ? Math.min(1, held[0]) : held[0]) * 0.6, held[1] * 1.5];
     const range = padded(held, plot.logY, 0.06);
     return !plot.logY && held[0] >= 0 ? [0, range[1]] : range;
   }
@@ -211,8 +213,6 @@
 
   // ---- uPlot's options
 
-  const counts = (plot) => !plot.logY && plot.curves.every((curve) => finite(curve.y).every(Number.isInteger));
-
   function look(plot) {
     let parts = 0;
     return plot.curves.map((curve) => {
@@ -269,7 +269,7 @@
         x: { time: false, distr: plot.logX ? 3 : 1, range: (u, min, max) => (zoomed(min, max) ? [min, max] : wholeX) },
         y: { distr: plot.logY ? 3 : 1, range: () => wholeY },
       },
-      axes: [axisOptions("x", plot.logX, false, plot.xLabel, X_TICK_PX), axisOptions("y", plot.logY, counts(plot), plot.yLabel, Y_TICK_PX)],
+      axes: [axisOptions("x", plot.logX, false, plot.xLabel, X_TICK_PX), axisOptions("y", plot.logY, !plot.logY && wholeNumbers(plot), plot.yLabel, Y_TICK_PX)],
       series: [{}, ...plot.curves.map((curve, at) => seriesOptions(plot, curve, styles[at]))],
       hooks,
     };

@@ -9,7 +9,7 @@ from rtproof.report.figures import number
 from rtproof.report.words import clean
 
 CELLS = 60
-"""At most; a plot of fewer points gets one cell for each."""
+"""At most; a plot of fewer bins gets one cell for each."""
 LEVELS = "▁▂▃▄▅▆▇█"
 MOST_CURVES = 8
 
@@ -53,10 +53,18 @@ def sparklines(plot: Plot | HeatMap) -> list[str]:
 
 
 def _canvas(plot: Plot | HeatMap, curves: list[Curve]) -> _Canvas:
-    log_x, hold = (plot.log_x, plot.style == "step") if isinstance(plot, Plot) else (False, False)
+    log_x, hold, bin_width = _x_axis(plot)
     x = {_place(x, log_x) for curve in curves for x in curve.x}
     y = {_place(y, plot.log_y) for curve in curves for y in curve.y}
-    return _Canvas((min(x), max(x)), (min(y), max(y)), log_x, plot.log_y, hold, min(CELLS, len(x)))
+    bins = round((max(x) - min(x)) / bin_width) + 1 if bin_width else CELLS
+    return _Canvas((min(x), max(x)), (min(y), max(y)), log_x, plot.log_y, hold, min(CELLS, bins))
+
+
+def _x_axis(plot: Plot | HeatMap) -> tuple[bool, bool, float]:
+    """Whether x is logarithmic, whether a level holds until the next, and the width of a bin (0: no bins)."""
+    if isinstance(plot, Plot):
+        return plot.log_x, plot.style == "step", plot.bin_width
+    return False, False, plot.x_edges[1] - plot.x_edges[0] if len(plot.x_edges) > 1 else 0.0
 
 
 def _drawable(curve: Curve, log_y: bool) -> Curve:

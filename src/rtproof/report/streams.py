@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rtproof.analysis.model import Analysis, Summary
 from rtproof.analysis.phrases import value
 from rtproof.report.blocks import Marker
-from rtproof.report.figures import Unit
+from rtproof.report.figures import Unit, unit_for
 
 POOLED = "all threads"
 
@@ -48,6 +48,12 @@ def _stream(summary: Summary, several_fields: bool) -> Stream:
     series = summary.series
     name = f"thread {series.thread}" + (f" {series.field}" if several_fields else "")
     return Stream(name, "any" if series.cpu < 0 else str(series.cpu), summary)
+
+
+def latency_unit(analysis: Analysis) -> Unit:
+    """One unit for every latency of a report, so that its tables and plots can be compared at a glance."""
+    observed = analysis.pooled.observed
+    return unit_for((observed.min, observed.mean, observed.max))
 
 
 def limit_marker(analysis: Analysis, axis: str, unit: Unit) -> tuple[Marker, ...]:

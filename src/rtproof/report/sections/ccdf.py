@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which share of the activations was later than each latency, both logarithmic: the tail, with the limit."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ from rtproof.analysis.quantiles import quantiles
 from rtproof.record import Int64Array
 from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, Plot, Text
-from rtproof.report.streams import Stream, for_plots, limit_marker
+from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker
 
 ORDER = 60
 TITLE = "Tail"
@@ -39,7 +38,7 @@ def render(analysis: Analysis) -> list[Block]:
     grid = binning.survival_grid([line.counts for line in lines])
     if grid.size < 2:
         return [Text((NOTHING,))]
-    unit = figures.unit_for([math.sqrt(float(grid[0]) * float(grid[-1]))])
+    unit = latency_unit(analysis)
     plot = Plot(
         "Share of activations later than a latency",
         f"{_says(analysis)} {left_out}".strip(),
@@ -72,7 +71,9 @@ def _curve(line: Line, grid: Int64Array, unit: figures.Unit) -> Curve:
 
 def _says(analysis: Analysis) -> str:
     known = [(q.p, q.value) for q in quantiles(analysis.pooled) if q.value is not None]
-    steps = [f"{percent(round(1 - p, 9))} were later than {value(at)}" for p, at in known[:: max(len(known) - 1, 1)]]
+    steps = [
+        f"at most {percent(round(1 - p, 9))} were later than {value(at)}" for p, at in known[:: max(len(known) - 1, 1)]
+    ]
     observed = analysis.pooled.observed
     largest = f"the largest of {quantity(observed.count, 'activation')} is {value(observed.max)}"
     return f"Of those that ran, {'; '.join([*steps, largest])}.{_not_drawn(analysis)}"

@@ -8,7 +8,7 @@ from rtproof.analysis.model import Analysis
 from rtproof.analysis.phrases import quantity, value
 from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, Plot
-from rtproof.report.streams import Stream, for_plots, limit_marker
+from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker
 
 ORDER = 50
 TITLE = "Histogram"
@@ -21,7 +21,7 @@ def render(analysis: Analysis) -> list[Block]:
     if not counts.total:
         return []
     start, width, amount = binning.scale(counts)
-    unit = figures.unit_for([start + width * amount / 2])
+    unit = latency_unit(analysis)
     drawn, left_out = for_plots(analysis, THREADS)
     bins = [stream.summary.observed_counts.fixed_bins(start, width, amount) for stream in drawn]
     says = f"{_says(analysis, counts.fixed_bins(start, width, amount), unit)} {left_out}".strip()

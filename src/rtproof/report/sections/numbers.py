@@ -9,7 +9,7 @@ from rtproof.analysis.phrases import duration
 from rtproof.analysis.spread import Spread, spread
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.streams import Stream, streams
+from rtproof.report.streams import Stream, latency_unit, streams
 
 ORDER = 30
 TITLE = "Numbers per thread"
@@ -17,8 +17,9 @@ TITLE = "Numbers per thread"
 
 def render(analysis: Analysis) -> list[Block]:
     found = streams(analysis)
-    observed = _latencies("Observed: latency of the activations that ran", found, _observed)
-    return [_activations(found), observed, _spreads(found), _of_the_schedule(analysis, found)]
+    unit = latency_unit(analysis)
+    observed = _latencies("Observed: latency of the activations that ran", found, _observed, unit)
+    return [_activations(found), observed, _spreads(found, unit), _of_the_schedule(analysis, found, unit)]
 
 
 def _activations(found: list[Stream]) -> Table:
@@ -36,10 +37,12 @@ def _activation_row(stream: Stream) -> tuple[str, ...]:
     return (stream.name, stream.cpu, *map(figures.count, counts), rate, duration(summary.span_ns))
 
 
-def _of_the_schedule(analysis: Analysis, found: list[Stream]) -> Block:
+def _of_the_schedule(analysis: Analysis, found: list[Stream], unit: figures.Unit) -> Block:
     if not analysis.pooled.missed:
         return Text(("No activation was missed, so the schedule view (every due time) has the same numbers.",))
-    return _latencies("Schedule: latency of every due time, the missed ones charged with theirs", found, _schedule)
+    return _latencies(
+        "Schedule: latency of every due time, the missed ones charged with theirs", found, _schedule, unit
+    )
 
 
 def _observed(stream: Stream) -> Moments:
@@ -50,9 +53,8 @@ def _schedule(stream: Stream) -> Moments:
     return moments.merge((stream.summary.observed, stream.summary.charged))
 
 
-def _latencies(caption: str, found: list[Stream], view: Callable[[Stream], Moments]) -> Table:
+def _latencies(caption: str, found: list[Stream], view: Callable[[Stream], Moments], unit: figures.Unit) -> Table:
     seen = [view(stream) for stream in found]
-    unit = figures.unit_for(each.mean for each in seen)
     header = ("thread", "n", *figures.headings(unit, "min", "mean", "max", "deviation"))
     rows = tuple(
         (stream.name, figures.count(each.count), *map(unit.show, _values(each)))
@@ -67,9 +69,8 @@ def _values(seen: Moments) -> tuple[float | None, ...]:
     return ends[0], seen.mean, ends[1], seen.deviation
 
 
-def _spreads(found: list[Stream]) -> Table:
+def _spreads(found: list[Stream], unit: figures.Unit) -> Table:
     spreads = [spread(stream.summary) for stream in found]
-    unit = figures.unit_for(each.offset for each in spreads)
     header: tuple[str, ...] = ("thread", *figures.headings(unit, "offset", "jitter", "peak to peak"))
     rows = [(stream.name, *_spread(each, unit)) for stream, each in zip(found, spreads, strict=True)]
     if any(each.drift_ppm is not None for each in spreads):

@@ -7,7 +7,7 @@ from rtproof.analysis.model import Analysis
 from rtproof.analysis.phrases import quantity
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.streams import streams
+from rtproof.report.streams import latency_unit, streams
 
 ORDER = 80
 TITLE = "Largest latencies"
@@ -37,7 +37,7 @@ def render(analysis: Analysis) -> list[Block]:
     found = outliers(analysis)
     if not found:
         return []
-    groups, unit = together(found), figures.unit_for(each.value_ns for each in found)
+    groups, unit = together(found), latency_unit(analysis)
     origin_ns = analysis.record.begin.origin_realtime_ns
     rows = tuple(
         (str(rank), unit.show(each.value_ns), *_where_and_when(each, origin_ns), groups.get(each, ""))
@@ -46,7 +46,7 @@ def render(analysis: Analysis) -> list[Block]:
     tables = [_table(_caption(analysis), rows[:SHOWN], unit, folded=False)]
     if rows[SHOWN:]:
         tables.append(_table("Those that follow", rows[SHOWN:], unit, folded=True))
-    return [*tables, Text((_explained(found, groups),))]
+    return [*tables, Text((_explained(analysis, groups),))] if len(found) > 1 else [*tables]
 
 
 def _table(caption: str, rows: tuple[tuple[str, ...], ...], unit: figures.Unit, folded: bool) -> Table:
@@ -77,7 +77,7 @@ def together(found: list[Outlier]) -> dict[Outlier, str]:
     groups: list[list[Outlier]] = []
     reach = None
     for each in sorted(found, key=lambda outlier: outlier.due_ns):
-        if reach is None or each.due_ns > reach:
+        if reach is None or each.due_ns >= reach:
             groups.append([])
             reach = each.ran_ns
         groups[-1].append(each)
@@ -97,12 +97,13 @@ def _caption(analysis: Analysis) -> str:
     return f"The largest of {ran} that ran; due at: since measuring began"
 
 
-def _explained(found: list[Outlier], groups: dict[Outlier, str]) -> str:
+def _explained(analysis: Analysis, groups: dict[Outlier, str]) -> str:
     if not groups:
-        return f"None of these {len(found)} were late at the same time, so no two need have the same cause."
+        return "No two of these were late at the same time."
     letters = set(groups.values())
-    across = sum(len({each.thread for each in groups if groups[each] == letter}) > 1 for letter in letters)
+    several = sum(len({each.thread for each in groups if groups[each] == letter}) > 1 for letter in letters)
+    across = f", {several} of them across threads" if len(analysis.summaries) > 1 else ""
     return (
-        f'Those with the same letter under "together" were late at the same time, so one cause may be behind them: '
-        f"{quantity(len(letters), 'group')}, {across} of them across threads."
+        'Those with the same letter under "together" were late at the same time, so one cause may be behind them: '
+        f"{quantity(len(letters), 'group')}{across}."
     )

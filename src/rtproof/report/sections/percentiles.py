@@ -7,7 +7,7 @@ from rtproof.analysis.quantiles import CONFIDENCE, DEFAULT, quantiles
 from rtproof.record import View
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.streams import Stream, streams
+from rtproof.report.streams import Stream, latency_unit, streams
 
 ORDER = 40
 TITLE = "Percentiles"
@@ -20,18 +20,17 @@ EXPLAINED = (
 
 
 def render(analysis: Analysis) -> list[Block]:
-    found = streams(analysis)
+    found, unit = streams(analysis), latency_unit(analysis)
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
-    blocks: list[Block] = [_intervals(found[-1], views), Text((EXPLAINED,))]
+    blocks: list[Block] = [_intervals(found[-1], views, unit), Text((EXPLAINED,))]
     if len(found) > 1:
-        blocks += [_per_thread(found, view) for view in views]
-        blocks += [_all_intervals(found[:-1], view) for view in views]
+        blocks += [_per_thread(found, view, unit) for view in views]
+        blocks += [_all_intervals(found[:-1], view, unit) for view in views]
     return blocks
 
 
-def _intervals(stream: Stream, views: list[View]) -> Table:
+def _intervals(stream: Stream, views: list[View], unit: figures.Unit) -> Table:
     columns = [quantiles(stream.summary, view) for view in views]
-    unit = _unit(columns)
     header = [part for view in views for part in (f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval")]
     rows = tuple(
         (percent(DEFAULT[at]), *(cell for column in columns for cell in _value_and_interval(column[at], unit)))
@@ -43,17 +42,15 @@ def _intervals(stream: Stream, views: list[View]) -> Table:
     return Table(caption, ("share", *header), rows, tuple(range(1, len(header) + 1)))
 
 
-def _per_thread(found: list[Stream], view: View) -> Table:
+def _per_thread(found: list[Stream], view: View, unit: figures.Unit) -> Table:
     rows = [(stream, quantiles(stream.summary, view)) for stream in found]
-    unit = _unit([row for _, row in rows])
     cells = tuple((stream.name, figures.count(row[0].n), *(unit.show(q.value) for q in row)) for stream, row in rows)
     header = ("thread", "n", *map(percent, DEFAULT))
     return Table(f"Per thread, {VIEWS[view]} [{unit.name}]", header, cells, tuple(range(1, len(header))))
 
 
-def _all_intervals(threads: list[Stream], view: View) -> Table:
+def _all_intervals(threads: list[Stream], view: View, unit: figures.Unit) -> Table:
     rows = [(stream, quantiles(stream.summary, view)) for stream in threads]
-    unit = _unit([row for _, row in rows])
     cells = tuple(
         (stream.name if at == 0 else "", percent(q.p), *_value_and_interval(q, unit))
         for stream, row in rows
@@ -66,10 +63,6 @@ def _all_intervals(threads: list[Stream], view: View) -> Table:
 def _value_and_interval(q: Quantile, unit: figures.Unit) -> tuple[str, str]:
     ends = f"{unit.show(q.low)} to {unit.show(q.high)}"
     return unit.show(q.value), figures.UNKNOWN if q.low is None and q.high is None else ends
-
-
-def _unit(columns: list[tuple[Quantile, ...]]) -> figures.Unit:
-    return figures.unit_for(q.value for column in columns for q in column)
 
 
 def _amounts(summary: Summary, views: list[View]) -> str:

@@ -31,7 +31,7 @@ def render(analysis: Analysis) -> list[Block]:
 def _record(record: Record) -> list[tuple[str, str]]:
     begin = record.begin
     return [
-        ("file", f"{PurePath(record.path).name}, {figures.count(record.size)} bytes"),
+        ("file", f"{PurePath(record.path).name or 'none'}, {figures.count(record.size)} bytes"),
         ("run", begin.run_id.hex()),
         ("measuring began", f"{figures.instant(begin.origin_realtime_ns, 0)} UTC by the target's clock"),
         ("agent", f"version {begin.agent_version}"),

@@ -8,7 +8,7 @@ from rtproof.analysis.phrases import quantity, value
 from rtproof.record import Int64Array
 from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, HeatMap, Plot
-from rtproof.report.streams import Stream, for_plots, limit_marker, streams
+from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker, streams
 
 ORDER = 70
 TITLE = "Over time"
@@ -24,8 +24,9 @@ def render(analysis: Analysis) -> list[Block]:
     seconds = analysis.pooled.seconds
     blocks: list[Block] = []
     if (seconds.obtained > 0).any():
-        unit = figures.unit_for(map(float, seconds.max[seconds.obtained > 0]))
-        blocks += [_map(analysis, unit), _maxima(analysis, unit)]
+        unit = latency_unit(analysis)
+        blocks += [_map(analysis, unit)] if seconds.second.size > 1 else []
+        blocks.append(_maxima(analysis, unit))
     return [*blocks, _missed(analysis)] if seconds.missed.any() else blocks
 
 
