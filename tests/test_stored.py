@@ -78,4 +78,4 @@ def test_goes_to_other_processes() -> None:
 
 def test_other_names_are_unknown() -> None:
     with pytest.raises(AttributeError, match="bin_count"):
-        _ = stored_slice(b"", 0).bin_count  # type: ignore[attr-defined]
+        _ = stored_slice(b"", 0).bin_count

@@ -47,11 +47,11 @@ def block(payload: memoryview) -> Block:
 
 def open_regular(path: str) -> FileIO:
     """Open a file to read; RecordError with the reason if that is not possible, or if it is not a file."""
+    place = Path(path)
     try:
-        file = Path(path).open("rb", buffering=0)  # noqa: SIM115 - the caller closes it
+        # Asked before it is opened: opening a pipe would wait for a writer.
+        if not place.is_dir() and not stat.S_ISREG(place.stat().st_mode):
+            raise RecordError(f"{path} is not a file")
+        return place.open("rb", buffering=0)
     except OSError as problem:
         raise RecordError(f"cannot read {path}: {problem.strerror}") from None
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise RecordError(f"{path} is not a file")
-    return file

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run folders: never over another, whole or not at all, and one sentence for what is wrong with them."""
+
+import json
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+import record_cases as cases
+
+from rtproof.errors import RecordError, UserError
+from rtproof.record import rundir
+from rtproof.record.rundir import RequirementInfo, RunInfo
+
+INFO = RunInfo(
+    command=["rtproof", "run", "--limit", "500us"],
+    started="2026-01-02T03:04:05+01:00",
+    host="bench",
+    user="me",
+    rtproof_version="0.1.0",
+    agent_sha256="ab" * 32,
+    agent_arch="x86_64",
+    target="local",
+    requirement=RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95),
+    note="before the BIOS update",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = rundir.create(tmp_path / "runs" / "one")
+    cases.write_small(made / rundir.RECORD_NAME)
+    return made
+
+
+def test_round_trip(folder: Path) -> None:
+    rundir.write_info(folder, INFO)
+    run = rundir.open_run(folder)
+    assert run.info == INFO
+    assert run.record.begin == cases.BEGIN
+    assert sorted(place.name for place in folder.iterdir()) == ["run.json", "run.rtrec"]
+
+
+def test_run_json_can_be_read_by_anybody(folder: Path) -> None:
+    rundir.write_info(folder, msgspec.structs.replace(INFO, requirement=None))
+    content = json.loads((folder / rundir.INFO_NAME).read_text())
+    assert content["schema_version"] == 1
+    assert content["requirement"] is None
+    assert content["command"] == INFO.command
+
+
+def test_a_record_alone(folder: Path) -> None:
+    rundir.write_info(folder, INFO)
+    run = rundir.open_run(folder / rundir.RECORD_NAME)
+    assert run.info is None
+    assert run.record.begin == cases.BEGIN
+
+
+def test_a_folder_without_run_json(folder: Path) -> None:
+    assert rundir.open_run(folder).info is None
+
+
+def test_never_over_another(folder: Path) -> None:
+    with pytest.raises(UserError, match="exists already"):
+        rundir.create(folder)
+    rundir.write_info(folder, INFO)
+    with pytest.raises(UserError, match="exists already"):
+        rundir.write_info(folder, msgspec.structs.replace(INFO, note="other"))
+    assert rundir.open_run(folder).info == INFO
+
+
+def test_where_no_folder_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="Not a directory"):
+        rundir.create(tmp_path / "file" / "run")
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file"):
+        rundir.write_info(tmp_path / "gone", INFO)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", no_space)
+        with pytest.raises(UserError, match="No space left"):
+            rundir.write_info(tmp_path, INFO)
+    assert list(tmp_path.iterdir()) == []
+
+
+def no_space(_: int) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_no_run_folder(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"has no run\.rtrec"):
+        rundir.open_run(tmp_path)
+    with pytest.raises(RecordError, match="No such file"):
+        rundir.open_run(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is not what a run leaves"),
+        (b"[]", "is not what a run leaves"),
+        (b'{"schema_version": 1}', "is not what a run leaves"),
+        (b'{"schema_version": 1, "command": "\xff"}', "is not what a run leaves"),
+        (b'{"schema_version": 2, "everything": "else"}', "has schema 2, newer than 1"),
+    ],
+    ids=["empty", "list", "too little", "bytes", "newer"],
+)
+def test_wrong_run_json(content: bytes, sentence: str, folder: Path) -> None:
+    (folder / rundir.INFO_NAME).write_bytes(content)
+    with pytest.raises(UserError, match=sentence) as caught:
+        rundir.open_run(folder)
+    assert "\n" not in str(caught.value)
