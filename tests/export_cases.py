@@ -9,15 +9,15 @@ from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Analysis
 from rtproof.record import Record, Series, Slice, View, bins
 
-FIRST = SERIES
+FIRST = replace(SERIES, id=0, thread=0, cpu=0)
 SECOND = replace(SERIES, id=1, thread=1, cpu=3, on_grid=False, first_due_ns=500)
 
 
 def small_record() -> Record:
     """Thread 0: 6 ran, 4 missed; thread 1: 3 ran, which cannot miss any, because it sleeps from wake-up to wake-up."""
     blocks = [
-        block([1_000, 3_002_500, -300, 1_900_000], {1: 3, 3: 1}),
-        block([7, 70_000], first_index=8),
+        block([1_000, 3_002_500, -300, 1_900_000], {1: 3, 3: 1}, series=FIRST),
+        block([7, 70_000], first_index=8, series=FIRST),
         block([100, 200, 300], series=SECOND),
     ]
     return record(blocks, (FIRST, SECOND))
@@ -29,7 +29,7 @@ def small_analysis() -> Analysis:
 
 def summary_analysis(values: tuple[int, ...] = (1_000, 5_001, 75_000)) -> Analysis:
     """A run that kept only the summary of these values."""
-    return analyse(record([], (replace(SERIES, has_samples=False),), slices=(_slice(FIRST, sorted(values)),), end=None))
+    return analyse(record([], (replace(FIRST, has_samples=False),), slices=(_slice(FIRST, sorted(values)),), end=None))
 
 
 def _slice(series: Series, values: list[int]) -> Slice:

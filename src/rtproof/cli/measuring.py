@@ -20,14 +20,20 @@ OPTIONS = (
     ),
     click.option("--period", type=types.LENGTH, help="Time between activations (default 1ms)."),
     click.option("--duration", type=types.LENGTH, help=f"How long to measure (default {DURATION_DEFAULT})."),
-    click.option("--samples", type=types.count(2**62), help="Measure so many activations per thread instead."),
+    click.option(
+        "--samples", type=types.count(2**62), metavar="N", help="Measure so many activations per thread instead."
+    ),
     click.option("--warmup", type=types.SPAN, help="Run so long before measuring begins (default 1s)."),
     click.option("--cpus", type=types.CPUS, help="Measure on these CPUs, such as 0,2-3 (default: all allowed)."),
-    click.option("--threads", type=types.count(4096), help="Number of measuring threads (default: one per CPU)."),
+    click.option(
+        "--threads", type=types.count(4096), metavar="N", help="Number of measuring threads (default: one per CPU)."
+    ),
     click.option(
         "--policy", type=click.Choice(["fifo", "rr", "other", "deadline"]), help="Scheduling policy (default fifo)."
     ),
-    click.option("--priority", type=types.count(99), help="Real-time priority of fifo and rr (default 80)."),
+    click.option(
+        "--priority", type=types.count(99), metavar="N", help="Real-time priority of fifo and rr (default 80)."
+    ),
     click.option(
         "--phase", type=types.PHASE, help="Time between the due times of neighbouring threads (default even)."
     ),

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof run`` from the command line to the files it leaves, with an agent that behaves as it is told."""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import fake_agent
+import pytest
+
+from rtproof.analysis.model import State
+from rtproof.cli.main import main
+from rtproof.record import rundir
+
+LIMIT = ["--limit", "500us"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(behaviour: str, *arguments: str) -> int:
+    agent = fake_agent.install(Path(), behaviour)
+    return main(["run", "--agent", str(agent.absolute()), "--duration", "1s", *arguments])
+
+
+def names() -> list[str]:
+    return sorted(path.name for path in Path().iterdir() if not path.name.startswith("agent-"))
+
+
+def test_a_run_prints_and_leaves_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("good", "--output", "a", "--note", "first") == 0
+    out, err = capsys.readouterr()
+    assert out.endswith("run: a\nreport: a.html\n")
+    assert "rtproof-agent: measured as asked" in err
+    assert names() == ["a", "a.html"]
+    assert Path("a.html").read_text().startswith("<!doctype html>")
+    info = rundir.open_run("a").info
+    assert info is not None
+    assert info.command[:3] == ["rtproof", "run", "--agent"]
+    assert (info.note, info.target, info.requirement) == ("first", "local", None)
+    assert re.fullmatch(r"[0-9a-f]{64}", info.agent_sha256)
+
+
+def test_the_usual_folder_tells_time_and_host() -> None:
+    assert run("good", "--no-report") == 0
+    (folder,) = Path("runs").iterdir()
+    assert re.fullmatch(rf"\d{{8}}T\d{{6}}Z-{re.escape(os.uname().nodename)}", folder.name)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "arguments", "code"),
+    [("good", [], 0), ("late", LIMIT, 1), ("good", LIMIT, 4), ("dies", LIMIT, 4), ("runs_out_of_space", LIMIT, 2)],
+)
+def test_the_exit_code_is_the_verdict(behaviour: str, arguments: list[str], code: int) -> None:
+    assert run(behaviour, "--output", "a", *arguments) == code
+    assert names() == ["a", "a.html"]
+
+
+def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run("late", "--output", "a", "--json", "--at-most", "1/day", "--confidence", "0.9", *LIMIT)
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert found["schema"] == "rtproof.analysis"
+    assert found["verdict"]["exit_code"] == code == State.REFUTED.exit_code
+    assert found["verdict"]["requirement"] == {
+        "limit_ns": 500_000,
+        "at_most_ns": 86_400_000_000_000,
+        "confidence_ratio": 0.9,
+    }
+    assert err.endswith("run: a\nreport: a.html\n")
+
+
+def test_the_requirement_is_fixed_before_the_run() -> None:
+    run("late", "--output", "a", *LIMIT)
+    info = rundir.open_run("a").info
+    assert info is not None
+    assert info.requirement == rundir.RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95)
+
+
+def test_a_killed_agent_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    run("dies", "--output", "a")
+    assert "rtproof: the agent was killed by SIGKILL; what it measured until then is kept" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_the_last_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    run("runs_out_of_space", "--output", "a")
+    out, err = capsys.readouterr()
+    assert "1,000" in out
+    assert err.splitlines()[-1] == "rtproof: no space left for the record"
+
+
+def test_a_refusal_is_one_sentence_and_leaves_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("refuses", "--output", "a") == 2
+    assert capsys.readouterr() == ("", "rtproof: there is no CPU 99 on this machine\n")
+    assert names() == []
+
+
+def test_a_foreign_record_is_kept_and_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("writes_nonsense", "--output", "a") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert (Path("a") / "run.rtrec").stat().st_size > 0
+
+
+@pytest.mark.parametrize("there", ["a", "a.html"])
+def test_what_exists_is_refused_before_anything_runs(there: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(there).mkdir()
+    assert run("dies", "--output", "a") == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert f"{there} exists already" in err
+    assert names() == [there]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--period", "0ms"], "--period"),
+        (["--period", "1"], "has no unit: write one of ns, us, ms, s, min, h or d"),
+        (["--duration", "soon"], "is not a duration"),
+        (["--duration", "0s"], "must be longer than 0"),
+        (["--samples", "0"], "--samples"),
+        (["--samples", "5", "--duration", "1s"], "exclude each other"),
+        (["--warmup", "-1s"], "--warmup"),
+        (["--cpus", "0-"], "is not a list of CPUs"),
+        (["--threads", "0"], "--threads"),
+        (["--policy", "best"], "--policy"),
+        (["--priority", "100"], "--priority"),
+        (["--phase", "odd"], "--phase"),
+        (["--dma-latency", "low"], "--dma-latency"),
+        (["--dma-latency", "1500ns"], "whole microseconds"),
+        (["--record", "all"], "--record"),
+        (["--limit", "500"], "has no unit"),
+        (["--limit", "0us"], "must be longer than 0"),
+        (["--limit", "1ms", "--at-most", "2/h"], "is not a rate"),
+        (["--limit", "1ms", "--confidence", "95"], "is not a confidence"),
+        (["--limit", "1ms", "--confidence", "nan"], "is not a confidence"),
+        (["--at-most", "1/h"], "need a --limit"),
+        (["--confidence", "0.9"], "need a --limit"),
+        (["--target", "moon"], "there is no 'moon' in targets; there are: local"),
+        (["--target-option", "host=x"], "the target local has no option 'host'; there are: none"),
+        (["--target-option", "host"], "is not of the form key=value"),
+        (["--agent", "nowhere"], "the agent nowhere cannot be read: No such file or directory"),
+        (["--unknown"], "No such option"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(
+    arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--output", "a", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("rtproof: ")
+    assert word in err
+    assert names() == []
+
+
+def test_options_reach_the_agent_in_its_own_words() -> None:
+    arguments = (
+        "--probe timer --method timerfd --period 1500us --warmup 0s --cpus 3,0-1 --threads 2 --policy rr --priority 70 "
+        "--phase 10us --dma-latency 20us --no-lock-memory --record summary --checkpoint 2s --load cpu "
+        "--load sched:groups=2,pairs=3 --allow-unprivileged"
+    )
+    assert run("tells_its_arguments", "--output", "a", *arguments.split()) == 0
+    said = (Path("a") / "agent.log").read_text()
+    wanted = arguments.replace("3,0-1", "0-1,3").replace("20us", "20").replace("--warmup 0s", "--warmup 0ns")
+    for word in re.split(r" (?=--)", wanted) + ["--duration 1s"]:
+        assert f" {word} " in said
+
+
+def test_samples_go_without_a_duration() -> None:
+    agent = fake_agent.install(Path(), "tells_its_arguments").absolute()
+    assert main(["run", "--agent", str(agent), "--output", "a", "--samples", "7"]) == 0
+    said = (Path("a") / "agent.log").read_text()
+    assert " --samples 7 " in said
+    assert "--duration" not in said
+
+
+@contextmanager
+def started(*arguments: str) -> "Iterator[subprocess.Popen[str]]":
+    """A run as a process of its own, whose agent is ready."""
+    command = [sys.executable, "-m", "rtproof", "run", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "rtproof-agent: ready\n"
+        yield process
+
+
+def test_ctrl_c_keeps_the_run() -> None:
+    agent = fake_agent.install(Path(), "until_interrupted").absolute()
+    with started("--agent", str(agent), "--output", "a", "--duration", "1h", *LIMIT) as process:
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate()
+    assert process.returncode == State.UNDECIDED.exit_code
+    assert out.endswith("run: a\nreport: a.html\n")
+    end = rundir.open_run("a").record.end
+    assert end is not None
+    assert end.reason.name == "INTERRUPTED"
+
+
+def test_kill_9_of_the_host_ends_the_agent_and_keeps_the_record() -> None:
+    agent = fake_agent.install(Path(), "until_the_host_goes").absolute()
+    fifo = Path("fifo").absolute()
+    os.mkfifo(fifo)
+    pipe = os.open(fifo, os.O_RDWR)
+    with started("--agent", str(agent), "--output", "a", "--load", str(fifo)) as process:
+        process.kill()
+    assert select.select([pipe], [], [], 60)[0] == [pipe], "the agent does not end"
+    os.close(pipe)
+    end = rundir.open_run("a").record.end
+    assert end is not None
+    assert end.reason.name == "HOST_GONE"
