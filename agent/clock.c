@@ -31,6 +31,24 @@ int64_t clock_wall_ns(void)
 	return read_clock(CLOCK_REALTIME);
 }
 
+struct clock_pair clock_both(void)
+{
+	struct clock_pair pair = { .monotonic_ns = clock_now_ns(), .wall_ns = clock_wall_ns() };
+
+	pair.doubt_ns = clock_now_ns() - pair.monotonic_ns;
+	return pair;
+}
+
+int64_t clock_step_ns(const struct clock_pair *before, const struct clock_pair *after)
+{
+	int64_t passed_ns = after->monotonic_ns - before->monotonic_ns;
+	int64_t step_ns = after->wall_ns - before->wall_ns - passed_ns;
+	/* Slewing runs at 500 ppm at most (adjtimex(2)). */
+	int64_t allowed_ns = before->doubt_ns + after->doubt_ns + passed_ns / 1000 + 1000000;
+
+	return step_ns > allowed_ns || step_ns < -allowed_ns ? step_ns : 0;
+}
+
 int64_t clock_cost_ns(void)
 {
 	int64_t best = INT64_MAX;

@@ -21,4 +21,14 @@ int64_t clock_cost_ns(void);
 /* Nanoseconds since 1970. */
 int64_t clock_wall_ns(void);
 
+/* Both clocks at one instant, as near as a program can tell: doubt_ns is how far apart the readings were. */
+struct clock_pair {
+	int64_t monotonic_ns, wall_ns, doubt_ns;
+};
+
+struct clock_pair clock_both(void);
+
+/* How far somebody has set the wall clock between two readings; 0 if they differ no more than slewing and doubt allow. */
+int64_t clock_step_ns(const struct clock_pair *before, const struct clock_pair *after);
+
 #endif

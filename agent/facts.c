@@ -228,6 +228,7 @@ static void fact_of_dma_latency(struct run *run)
 
 void facts_open(struct run *run)
 {
+	run->clocks = clock_both();
 	run->kmsg_fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (run->kmsg_fd < 0)
 		run->kmsg_fd = -errno;
@@ -337,8 +338,22 @@ static void check_threads(struct run *run)
 	}
 }
 
+static void check_clock(struct run *run)
+{
+	struct clock_pair now = clock_both();
+	int64_t step_ns = clock_step_ns(&run->clocks, &now);
+	char text[64];
+
+	run->clocks = now;
+	if (!step_ns)
+		return;
+	snprintf(text, sizeof(text), "somebody set the wall clock; by_ns=%lld", (long long)step_ns);
+	record_event(&run->record, run_time_ns(run), WHOLE_RUN, "clock_stepped", text);
+}
+
 void facts_each_second(struct run *run)
 {
+	check_clock(run);
 	write_tick(run);
 	write_kernel_lines(run);
 	/* Facts replace each other, so once in a while is enough of them; a change is an event. */

@@ -44,6 +44,11 @@ static void wake_main(struct run *run)
 
 void run_ask_to_stop(struct run *run, enum end_reason reason, const char *text)
 {
+	/* The other reasons have events of their own, which say more. */
+	static const char *const kinds[] = {
+		[END_INTERRUPTED] = "interrupted", [END_NO_SPACE] = "no_space", [END_HOST_GONE] = "host_gone", [END_ERROR] = NULL,
+	};
+
 	pthread_mutex_lock(&run->mutex);
 	bool first = !run->stop_asked;
 
@@ -53,8 +58,11 @@ void run_ask_to_stop(struct run *run, enum end_reason reason, const char *text)
 		snprintf(run->reason_text, sizeof(run->reason_text), "%s", text);
 	}
 	pthread_mutex_unlock(&run->mutex);
-	if (first)
-		wake_main(run);
+	if (!first)
+		return;
+	if (kinds[reason])
+		run_note(run, WHOLE_RUN, kinds[reason], "%s", text);
+	wake_main(run);
 }
 
 void run_note(struct run *run, int thread, const char *kind, const char *format, ...)

@@ -4,6 +4,7 @@
 #define RTPROOF_RUN_H
 
 #include "capture.h"
+#include "clock.h"
 #include "config.h"
 #include "record.h"
 #include "worker.h"
@@ -46,6 +47,7 @@ struct run {
 	/* One thread's: the writer's while it runs, else the main thread's. */
 	struct counter counters[COUNTERS_MOST];
 	int n_counters, kmsg_fd, kernel_lines, seconds;
+	struct clock_pair clocks; /* when last looked at */
 
 	/* The main thread's. */
 	int dma_latency_fd;
