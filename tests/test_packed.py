@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed arrays: round trips, against a slow decoder that follows the format page word by word, and impossible bytes."""
+"""Packed arrays: round trips, against a slow decoder that follows the format page word by word; impossible bytes."""
 
 import struct
 
