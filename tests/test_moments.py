@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +20,12 @@ def plain(values: list[int]) -> Moments:
     return Moments(len(values), min(values), max(values), sum(values), sum(v * v for v in values))
 
 
+@given(st.lists(WHOLE | st.integers(-5, 5), max_size=40))
+def test_products_of_neighbours(values: list[int]) -> None:
+    expected = sum(a * b for a, b in pairwise(values))
+    assert moments.neighbour_products(np.array(values, np.int64)) == expected
+
+
 @given(st.lists(st.tuples(WHOLE, WHOLE), max_size=40))
 def test_products_of_any_64_bit_numbers_do_not_overflow(pairs: list[tuple[int, int]]) -> None:
     x, y = (np.array([pair[i] for pair in pairs], np.int64) for i in (0, 1))
@@ -27,6 +35,7 @@ def test_products_of_any_64_bit_numbers_do_not_overflow(pairs: list[tuple[int, i
 def test_a_long_array_of_large_numbers_does_not_overflow() -> None:
     x = np.full(moments.BLOCK + 3, 2**62 - 1, np.int64)
     assert moments.exact_dot(x, x) == (moments.BLOCK + 3) * (2**62 - 1) ** 2
+    assert moments.neighbour_products(x) == (moments.BLOCK + 2) * (2**62 - 1) ** 2
 
 
 @given(SOME)

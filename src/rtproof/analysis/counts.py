@@ -82,6 +82,8 @@ def _bin_number(values: Int64Array, start: int, width: int, count: int) -> Int64
     return np.where(values < start, 0, np.where(values >= end, count + 1, on_scale))
 
 
+DENSE = 1 << 22
+"""Exact values so close to the smallest are added up in an array."""
 EMPTY = Counts(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -101,11 +103,38 @@ def from_dense(counts: Int64Array, first_value: int = 0) -> Counts:
 def merge(parts: Iterable[Counts]) -> Counts:
     """Add parts up, in any order; overlapping bins become one."""
     some = [part for part in parts if part.n.size]
+    if len(some) <= 1 or not all(part.exact for part in some):
+        return _merge_sorted(some)
+    start = min(int(part.lo[0]) for part in some)
+    cuts = [int(np.searchsorted(part.lo, min(start + DENSE, np.iinfo(np.int64).max))) for part in some]
+    near = _merge_dense([_slice(part, 0, cut) for part, cut in zip(some, cuts, strict=True)], start)
+    far = _merge_sorted([_slice(part, cut, None) for part, cut in zip(some, cuts, strict=True)])
+    return Counts(*(np.concatenate(arrays) for arrays in zip(_arrays(near), _arrays(far), strict=True)))
+
+
+def _merge_dense(parts: list[Counts], start: int) -> Counts:
+    """Exact counts from start to below start + DENSE, without sorting."""
+    sums = np.zeros(max(int(part.lo[-1]) for part in parts if part.n.size) - start + 1, np.int64)
+    for part in parts:
+        sums[part.lo - start] += part.n
+    return from_dense(sums, start)
+
+
+def _merge_sorted(parts: list[Counts]) -> Counts:
+    some = [part for part in parts if part.n.size]
     if not some:
         return EMPTY
-    lo, hi, n = (np.concatenate(arrays) for arrays in zip(*((part.lo, part.hi, part.n) for part in some), strict=True))
+    lo, hi, n = (np.concatenate(arrays) for arrays in zip(*map(_arrays, some), strict=True))
     order = np.argsort(lo, kind="stable")
     lo, reach, n = lo[order], np.maximum.accumulate(hi[order]), n[order]
     starts = np.flatnonzero(np.concatenate(([True], lo[1:] > reach[:-1])))
     ends = np.append(starts[1:], lo.size) - 1
     return Counts(lo[starts], reach[ends], np.add.reduceat(n, starts))
+
+
+def _arrays(counts: Counts) -> tuple[Int64Array, Int64Array, Int64Array]:
+    return counts.lo, counts.hi, counts.n
+
+
+def _slice(counts: Counts, start: int, stop: int | None) -> Counts:
+    return Counts(counts.lo[start:stop], counts.hi[start:stop], counts.n[start:stop])

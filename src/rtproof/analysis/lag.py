@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.analysis.model import Lag, Moments
-from rtproof.analysis.moments import exact_dot
+from rtproof.analysis.moments import exact_dot, neighbour_products
 from rtproof.analysis.stretch import Stretch, join
 from rtproof.record import Block, Int64Array, Series
 
@@ -47,20 +47,22 @@ def correlation(lag: Lag, moments: Moments) -> float | None:
 def _of(series: Series, stretch: Stretch) -> Lag:
     values, cuts = stretch.block.values, stretch.cuts[stretch.cuts > 0]
     pairs = max(values.size - 1, 0) - cuts.size
-    products = exact_dot(values[:-1], values[1:]) - exact_dot(values[cuts - 1], values[cuts])
+    products = neighbour_products(values) - exact_dot(values[cuts - 1], values[cuts])
     return Lag(pairs, products, _catch_up_pairs(series, stretch.block, cuts))
 
 
 def _catch_up_pairs(series: Series, block: Block, cuts: Int64Array) -> int:
     """Cycles longer than 1.2 periods with one below 0.8 behind, both in one slice; ``middle`` is between them.
 
-    On the grid only a late activation can have a short cycle behind it, so few middles have to be looked at.
+    On the grid a short cycle is one whose second activation is that much less late, of which there are few.
     """
     values = block.values
     if not values[2:].size:
         return 0
-    late = int(values.min()) + series.period_ns // 5
-    middle = 1 + (np.flatnonzero(values[1:-1] > late) if series.on_grid else np.arange(values.size - 2))
+    if series.on_grid:
+        middle = 1 + np.flatnonzero(values[2:] - values[1:-1] < -(series.period_ns // 5))
+    else:
+        middle = np.arange(1, values.size - 1)
     before, after = _cycles(series, block, middle - 1), _cycles(series, block, middle)
     found = (5 * before > 6 * series.period_ns) & (5 * after < 4 * series.period_ns)
     return int(np.count_nonzero(found & ~_cut(middle, cuts)))

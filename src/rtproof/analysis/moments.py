@@ -23,6 +23,17 @@ def exact_dot(x: Int64Array, y: Int64Array) -> int:
     return sum(_dot(x[at : at + BLOCK], y[at : at + BLOCK]) for at in range(0, x.size, BLOCK))
 
 
+def neighbour_products(values: Int64Array) -> int:
+    """Sum of values[i] * values[i + 1]."""
+    ends = range(0, values.size - 1, BLOCK)
+    return sum(_neighbour_products(values[at : at + BLOCK + 1]) for at in ends)
+
+
+def _neighbour_products(values: Int64Array) -> int:
+    digits = _digits(values)
+    return sum(int(np.dot(a[:-1], b[1:])) << (i + j) for i, a in digits for j, b in digits)
+
+
 def _dot(x: Int64Array, y: Int64Array) -> int:
     return sum(int(np.dot(a, b)) << (i + j) for i, a in _digits(x) for j, b in _digits(y))
 

@@ -24,7 +24,9 @@ from rtproof.analysis.runs import pieces
 from rtproof.record import ChunkRef, Int64Array, Record, Series, Slice, View
 
 TASK = 4_000_000
-"""Samples that one process takes at a time; a record with fewer is not worth a second process."""
+"""Samples that are worth a process."""
+TASKS_EACH = 4
+"""Tasks for each process, so that none waits long for the others."""
 Item = TypeVar("Item", ChunkRef, Slice)
 LEAD = 2
 """Blocks in front of a task's own that hold the samples its first pairs begin with."""
@@ -44,11 +46,14 @@ class Task:
 def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]:
     """One Summary per series, in the order of the record. workers: processes for large records, else one per CPU."""
     refs, parts = _by_series(record.chunk_refs), _by_series(record.slices)
-    tasks = [task for series in record.series for task in _tasks(record, series, refs[series.id], parts[series.id])]
-    scanned: dict[int, list[Part]] = defaultdict(list)
-    for task, part in zip(tasks, _run(record, tasks, workers or len(os.sched_getaffinity(0))), strict=True):
-        scanned[task.series.id].append(part)
-    return tuple(_summary(record, series, scanned[series.id], parts[series.id]) for series in record.series)
+    workers = workers or len(os.sched_getaffinity(0))
+    size = max(TASK, sum(ref.count for ref in record.chunk_refs) // (TASKS_EACH * workers))
+    tasks = [t for series in record.series for t in _tasks(record, series, refs[series.id], parts[series.id], size)]
+    scanned: dict[int, Part] = {}
+    for task, part in zip(tasks, _run(record, tasks, workers), strict=True):
+        known = scanned.get(task.series.id)
+        scanned[task.series.id] = add_up((known, part)) if known else part
+    return tuple(_summary(record, series, scanned.get(series.id), parts[series.id]) for series in record.series)
 
 
 def _by_series(items: Iterable[Item]) -> dict[int, list[Item]]:
@@ -58,7 +63,7 @@ def _by_series(items: Iterable[Item]) -> dict[int, list[Item]]:
     return found
 
 
-def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice]) -> Iterator[Task]:
+def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice], size: int) -> Iterator[Task]:
     """How to read the samples of a series; nothing if the slices hold more activations."""
     observed = [part for part in parts if part.view is View.OBSERVED]
     sizes = np.array([ref.count for ref in refs], np.int64)
@@ -66,7 +71,7 @@ def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Sli
         return
     starts = np.unique(np.array([part.first_due_ns for part in observed], np.int64))
     k = record.top[series.id].k if series.id in record.top else tops.DEFAULT_K
-    for piece in pieces(sizes, TASK):
+    for piece in pieces(sizes, size):
         lead = min(piece.start, LEAD)
         yield Task(series, tuple(refs[piece.start - lead : piece.stop]), lead, starts, k)
 
@@ -96,8 +101,8 @@ def _scan(record: Record, task: Task) -> Part:
     return samples.part_of(task.series, record.read_blocks(task.refs), task.slice_starts, task.k, lead=task.lead)
 
 
-def _summary(record: Record, series: Series, scanned: list[Part], parts: list[Slice]) -> Summary:
-    part = add_up(scanned) if scanned else slices.part_of(parts)
+def _summary(record: Record, series: Series, scanned: Part | None, parts: list[Slice]) -> Summary:
+    part = scanned or slices.part_of(parts)
     reach = hull((part.reach, slices.reach_of(parts)))
     missed = part.charged.moments.count
     known = part.observed.moments.count + missed
@@ -118,6 +123,6 @@ def _summary(record: Record, series: Series, scanned: list[Part], parts: list[Sl
         lag=part.lag,
         seconds=persecond.join(part.seconds, record.seconds.get(series.id, persecond.NONE)),
         top=tops.merge((part.top, record.top.get(series.id, part.top))),
-        exact=bool(scanned) and part.observed.counts.exact and part.charged.counts.exact,
+        exact=scanned is not None and part.observed.counts.exact and part.charged.counts.exact,
         first_due_ns=reach.first_due_ns if reach else None,
     )

@@ -47,7 +47,7 @@ def stretches(blocks: Iterable[Block], slice_starts: Int64Array, lead: int = 0) 
             whole = _stretch(waiting, slice_starts, tail)
             if number > lead:
                 yield whole
-            tail, waiting, size = _last(whole, TAIL) if follows else None, [], 0
+            tail, waiting, size = _tail(whole) if follows else None, [], 0
         waiting.append(block)
         size += block.values.size
     if waiting:
@@ -61,7 +61,8 @@ def join(a: Stretch, b: Stretch) -> Stretch:
 
 def _stretch(blocks: list[Block], slice_starts: Int64Array, tail: Stretch | None) -> Stretch:
     starts = _starts(blocks)
-    begins = np.isin([block.first_due_ns for block in blocks], slice_starts)
+    due = np.array([block.first_due_ns for block in blocks])
+    begins = np.searchsorted(slice_starts, due, side="right") > np.searchsorted(slice_starts, due)
     return Stretch(_join(blocks), starts[begins], tail)
 
 
@@ -83,10 +84,12 @@ def _join(blocks: list[Block]) -> Block:
     )
 
 
-def _last(stretch: Stretch, most: int) -> Stretch:
+def _tail(stretch: Stretch) -> Stretch:
     """The last samples of a stretch. Their index and due time are not needed for what tails are for, and not kept."""
+    if stretch.tail and stretch.block.values.size < TAIL:
+        stretch = join(stretch.tail, stretch)
     block = stretch.block
-    start = max(block.values.size - most, 0)
+    start = max(block.values.size - TAIL, 0)
     kept = block.gap_position >= start
     last = Block(block.series, 0, 0, block.values[start:], block.gap_position[kept] - start, block.gap_missed[kept])
     return Stretch(last, stretch.cuts[stretch.cuts >= start] - start)

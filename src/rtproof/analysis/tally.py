@@ -21,6 +21,8 @@ WINDOW = 1 << 22
 ALWAYS_EXACT = 1 << 20
 MOST = 2_000_000
 """Different values outside ALWAYS_EXACT (32 MB) that are kept exactly."""
+BATCH = 1 << 20
+"""Samples that are counted at once: enough to outweigh adding up an array of bins."""
 PENDING = 500_000
 NEAR = 1 << 14
 PROBES = 512
@@ -49,56 +51,74 @@ class Tally:
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
+        self._values: list[Int64Array] = []
+        self._n = 0
+        self._scratch = np.empty(0, np.int64)
         self._dense = np.zeros(WINDOW, np.int64)
         self._end = 0
-        self._pending: list[Counts] = []
-        self._waiting = 0
-        self._rest = Tallied()
+        self._rest: list[Counts] = []
+        self._distinct = 0
+        self._far = Tallied()
 
     def add(self, values: Int64Array) -> None:
-        """Count an array of values; few large arrays cost less than many small ones."""
-        if not values.size:
-            return
+        """Count an array of values, which must not change any more."""
+        self._values.append(values)
+        self._n += values.size
+        if self._n >= BATCH:
+            self._count_waiting()
+
+    def _count_waiting(self) -> None:
+        if self._scratch.size < self._n:
+            self._scratch = np.empty(self._n, np.int64)
+        if self._n:
+            self._count(np.concatenate(self._values, out=self._scratch[: self._n]))
+        self._values, self._n = [], 0
+
+    def _count(self, values: Int64Array) -> None:
+        """Count an array that may be written over: fresh memory for each step would cost more than the step."""
         low, high = int(values.min()), int(values.max())
         if low < 0 or low >= WINDOW:
             self._add_rest(from_values(values))
             return
         reach = min(max(int(values[:: values.size // PROBES + 1].max()), low + NEAR), WINDOW)
-        self._add_dense(values, low, min(reach, high + 1))
         if high >= reach:
             self._add_rest(from_values(values[values >= reach]))
+        self._add_dense(values, low, min(reach, high + 1))
 
     def add_progression(self, first: int, step: int, terms: int) -> None:
         """Count first, first - step, first - 2 step, ...; a long one costs no more than the bins it falls into."""
         if terms > self._most + ALWAYS_EXACT:
             tallied = Tallied(_progression_on_scale(first, step, terms), moments.of_progression(first, step, terms))
-            self._rest = add_up((self._rest, tallied), self._most)
+            self._far = add_up((self._far, tallied), self._most)
             return
         for done in range(0, terms, PENDING):
             self.add(first - step * np.arange(done, min(done + PENDING, terms), dtype=np.int64))
 
     def result(self) -> Tallied:
         """Everything added so far; the tally can go on."""
+        self._count_waiting()
         self._consolidate()
         near = from_dense(self._dense[: self._end])
-        return add_up((self._rest, Tallied(near, moments.of_counts(near))), self._most)
+        return add_up((self._far, Tallied(near, moments.of_counts(near))), self._most)
 
     def _add_dense(self, values: Int64Array, low: int, end: int) -> None:
         """Count the values from low to end; those above go to a bin of their own, which is left out."""
-        found = np.bincount(np.minimum(values - low, end - low), minlength=end - low)
+        values -= low
+        np.minimum(values, end - low, out=values)
+        found = np.bincount(values, minlength=end - low)
         self._dense[low:end] += found[: end - low]
         self._end = max(self._end, end)
 
     def _add_rest(self, counts: Counts) -> None:
-        self._pending.append(counts)
-        self._waiting += counts.n.size
-        if self._waiting > PENDING:
+        self._rest.append(counts)
+        self._distinct += counts.n.size
+        if self._distinct > PENDING:
             self._consolidate()
 
     def _consolidate(self) -> None:
-        counts = merge(self._pending)
-        self._rest = add_up((self._rest, Tallied(counts, moments.of_counts(counts))), self._most)
-        self._pending, self._waiting = [], 0
+        counts = merge(self._rest)
+        self._far = add_up((self._far, Tallied(counts, moments.of_counts(counts))), self._most)
+        self._rest, self._distinct = [], 0
 
 
 def _bounded(counts: Counts, most: int) -> Counts:
