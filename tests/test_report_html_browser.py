@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: it asks for nothing, complains about nothing, draws its plots and fits its window."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import chromium
+import pytest
+from report_cases import CASES, missed, normal
+
+from rtproof import report
+from rtproof.analysis.model import Analysis
+
+pytestmark = pytest.mark.skipif(chromium.program() is None, reason="there is no chromium")
+
+# How many pixels of each plot are drawn at all, and how many different colours they have.
+PAINTED = """[...document.querySelectorAll(".chart canvas")].map((canvas) => {
+  const { width, height } = canvas, data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  const colours = new Set();
+  let painted = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at + 3] < 200) continue;
+    painted++;
+    colours.add(data.slice(at, at + 3).join());
+  }
+  return [painted, colours.size];
+})"""
+TEXT_COLOUR = "getComputedStyle(document.body).color"
+SCROLLS_SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
+
+
+def write(analysis: Analysis, folder: Path, name: str) -> Path:
+    path = folder / f"{name}.html"
+    path.write_bytes(report.render("html", report.title(analysis), report.compose(analysis)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("browser")
+
+
+@pytest.fixture(scope="module")
+def started(folder: Path) -> Iterator[chromium.Browser]:
+    with chromium.browser(folder) as running:
+        yield running
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_is_silent_asks_for_nothing_and_draws_every_plot(
+    started: chromium.Browser, folder: Path, name: str, scheme: str
+) -> None:
+    analysis = CASES[name]()
+    path = write(analysis, folder, f"{name}-{scheme}")
+    page = chromium.load(started, path, 1280, scheme)
+    assert page.messages() == []
+    assert [url for url in page.requests() if url != "data:,"] == [path.as_uri()]
+    painted = page.evaluate(PAINTED)
+    figures = sum(
+        block.__class__.__name__ in ("Plot", "HeatMap") for s in report.compose(analysis) for block in s.blocks
+    )
+    assert len(painted) == figures
+    assert all(pixels > 1_000 and colours > 2 for pixels, colours in painted)
+
+
+@pytest.mark.parametrize("width", [400, 768, 1400])
+def test_the_page_never_scrolls_sideways(started: chromium.Browser, folder: Path, width: int) -> None:
+    page = chromium.load(started, write(CASES["hostile"](), folder, f"wide-{width}"), width, "light")
+    assert page.evaluate("innerWidth") == width
+    assert page.evaluate(SCROLLS_SIDEWAYS) is False
+
+
+def test_the_plots_follow_when_the_system_turns_dark(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(normal(), folder, "turning"), 1280, "light")
+    pixels = "document.querySelector('.chart canvas').toDataURL()"
+    light, ink = page.evaluate(pixels), page.evaluate(TEXT_COLOUR)
+    page.scheme("dark")
+    assert page.evaluate(TEXT_COLOUR) != ink
+    assert page.evaluate(pixels) != light
+    page.scheme("light")
+    assert page.evaluate(pixels) == light
+
+
+def test_a_plot_follows_the_width_of_the_window(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(normal(), folder, "narrowing"), 1280, "light")
+    widths = "[...document.querySelectorAll('.chart canvas')].map((canvas) => canvas.clientWidth)"
+    assert min(page.evaluate(widths)) > 800
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    started.call("Emulation.setDeviceMetricsOverride", page.session, **size)
+    page.settle()
+    assert max(page.evaluate(widths)) < 400
+
+
+def test_a_curve_is_hidden_and_shown_by_its_button(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(missed(), folder, "legend"), 1280, "light")
+    button = "document.querySelector('#ccdf .legend button')"
+    pixels = "document.querySelector('#ccdf canvas').toDataURL()"
+    before = page.evaluate(pixels)
+    page.evaluate(f"{button}.click()")
+    page.settle()
+    assert page.evaluate(f"{button}.getAttribute('aria-pressed')") == "false"
+    assert page.evaluate(pixels) != before
+    page.evaluate(f"{button}.click()")
+    page.settle()
+    assert page.evaluate(f"{button}.getAttribute('aria-pressed')") == "true"
+    assert page.evaluate(pixels) == before
+
+
+def test_ticks_of_a_logarithmic_axis_are_no_zeros(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(normal(), folder, "ticks"), 1280, "light")
+    # What is drawn on a canvas cannot be read back, so the words are caught on their way to it.
+    page.evaluate(
+        "window.words = []; const fill = CanvasRenderingContext2D.prototype.fillText; "
+        "CanvasRenderingContext2D.prototype.fillText = function (...all) { words.push(all[0]); fill.apply(this, all); }"
+    )
+    page.scheme("dark")
+    words = page.evaluate("words")
+    assert {"0.01", "0.001", "1", "limit 500 us"} <= set(words)
+
+
+def test_the_network_stack_was_asked_for_nothing(tmp_path: Path) -> None:
+    """A page that does ask shows that this would be seen."""
+    with chromium.browser(tmp_path) as running:
+        chromium.load(running, write(normal(), tmp_path, "quiet"), 1280, "light")
+        chromium.load(running, write(CASES["hostile"](), tmp_path, "hostile"), 1280, "light")
+        asking = tmp_path / "asking.html"
+        asking.write_text('<!doctype html><title>asks</title><img alt="" src="http://control.example/x">')
+        page = chromium.load(running, asking, 1280, "light")
+        assert "http://control.example/x" in page.requests()
+        assert page.messages()
+    assert chromium.asked_by_pages(tmp_path) == ["http://control.example/x"]
