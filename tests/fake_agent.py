@@ -51,7 +51,7 @@ class Job:
         with RecordWriter(self.output) as writer:
             writer.begin(BEGIN)
             for key, value in (
-                ("args", " ".join(self.arguments)),
+                ("args", " ".join(self.arguments[1:])),
                 ("duration_ns", str(1000 * MS)),
                 ("period_ns", str(MS)),
             ):

@@ -12,7 +12,6 @@ import pytest
 
 from rtproof import __version__, plugins
 from rtproof.cli import commands
-from rtproof.cli import main as main_module
 from rtproof.cli.main import main
 from rtproof.errors import TargetError, UserError
 
@@ -64,8 +63,8 @@ def with_command(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(main_module.plugins, "names", lambda _: ["fail"])
-    monkeypatch.setattr(main_module.plugins, "load", lambda *_: SimpleNamespace(command=fail))
+    monkeypatch.setattr(plugins, "names", lambda _: ["fail"])
+    monkeypatch.setattr(plugins, "load", lambda *_: SimpleNamespace(command=fail))
 
 
 @pytest.mark.parametrize(

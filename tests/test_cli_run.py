@@ -172,7 +172,7 @@ def test_options_reach_the_agent_in_its_own_words() -> None:
     assert run("tells_its_arguments", "--output", "a", *arguments.split()) == 0
     said = (Path("a") / "agent.log").read_text()
     wanted = arguments.replace("3,0-1", "0-1,3").replace("20us", "20").replace("--warmup 0s", "--warmup 0ns")
-    for word in re.split(r" (?=--)", wanted) + ["--duration 1s"]:
+    for word in [*re.split(r" (?=--)", wanted), "--duration 1s"]:
         assert f" {word} " in said
 
 

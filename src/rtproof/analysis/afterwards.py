@@ -20,7 +20,7 @@ def chosen_after_the_data(analysis: Analysis) -> Analysis:
 
 def _undecided(verdict: Verdict) -> Verdict:
     if verdict.state not in (State.PROVEN, State.REFUTED):
-        return replace(verdict, sentences=(*verdict.sentences, ("", WHAT)))
+        return replace(verdict, reasons=(*verdict.reasons, WHAT), sentences=(*verdict.sentences, ("", WHAT)))
     reason = f"{WHAT}; fixed before the run, it would have been {verdict.state.value}"
     sentences = (("VERDICT", f"{State.UNDECIDED.value} - {reason}"), *verdict.sentences[1:])
     return replace(verdict, state=State.UNDECIDED, reasons=(reason, *verdict.reasons), sentences=sentences)
