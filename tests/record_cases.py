@@ -112,7 +112,7 @@ def _rows(
         rows.append((index, due_ns, value))
         steps = 1 + gaps.get(place, 0)
         index += steps
-        due_ns += steps * series.period_ns + (0 if series.on_grid else value)
+        due_ns += steps * series.period_ns if series.on_grid else value + series.period_ns
     return rows
 
 

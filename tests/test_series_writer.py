@@ -24,10 +24,10 @@ def written(path: Path, pieces: list[int], series: Series = cases.ON_GRID, *, su
         writer.series(series)
         feed = SeriesWriter(writer, series, summary=summary)
         for start, stop in zip([0, *pieces], [*pieces, COUNT], strict=True):
-            inside = {at - start: missed for at, missed in GAPS.items() if start <= at < stop and series.on_grid}
+            inside = {at - start: missed for at, missed in GAPS.items() if start <= at < stop}
             feed.add(values[start:stop], list(inside), list(inside.values()))
         totals = feed.finish()
-    assert (totals.obtained, totals.missed) == (COUNT, sum(GAPS.values()) if series.on_grid else 0)
+    assert (totals.obtained, totals.missed) == (COUNT, sum(GAPS.values()))
     return open_record(path)
 
 
@@ -50,8 +50,7 @@ def test_parts_add_up_to_the_whole(series: Series, tmp_path: Path) -> None:
     record = written(tmp_path / "a.rtrec", [7_000], series)
     values = cases.latencies(3, COUNT)
     missed = np.zeros_like(values)
-    if series.on_grid:
-        missed[list(GAPS)] = list(GAPS.values())
+    missed[list(GAPS)] = list(GAPS.values())
     everything = slicing.activations(series, 0, series.first_due_ns, values, missed)
     for whole in slicing.slices(series, everything):
         parts = [part for part in record.slices if part.view is whole.view]

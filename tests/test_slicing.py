@@ -17,10 +17,7 @@ ANY_SERIES = st.sampled_from([cases.ON_GRID, cases.OFF_GRID])
 
 
 def stretch(series: Series, rows: list[tuple[int, int]]) -> slicing.Activations:
-    """Off the grid nothing is missed, as there the next due time waits for the activation."""
     values, missed = np.array(rows, dtype=np.int64).T
-    if not series.on_grid:
-        missed = np.zeros_like(missed)
     return slicing.activations(series, 10, series.first_due_ns + 10 * MS, values, missed)
 
 
@@ -32,7 +29,7 @@ def test_due_times_follow_from_what_was_before(series: Series, rows: list[tuple[
         assert (some.index[place], some.due_ns[place]) == (index, due_ns)
         steps = 1 + int(some.missed[place])
         index += steps
-        due_ns += steps * MS + (0 if series.on_grid else int(some.value[place]))
+        due_ns += steps * MS if series.on_grid else int(some.value[place]) + MS
 
 
 @given(ANY_SERIES, ROWS)

@@ -10,7 +10,7 @@ from rtproof.record.slicing import Activations
 from rtproof.record.writer import RecordWriter
 
 BLOCK = 4096
-TOP_K = 64
+TOP_K = 256
 CHECKPOINT_NS = 10_000_000_000
 
 
@@ -54,10 +54,10 @@ class SeriesWriter:
         return SeriesTotals(self._series.id, self._obtained, self._missed, 0)
 
     def _advance(self, new: Activations) -> None:
-        behind = 1 + int(new.missed[-1])
-        self._index = int(new.index[-1]) + behind
-        step_ns = behind * self._series.period_ns
-        self._due_ns = int(new.due_ns[-1]) + (step_ns if self._series.on_grid else step_ns + int(new.value[-1]))
+        series, steps = self._series, 1 + int(new.missed[-1])
+        self._index = int(new.index[-1]) + steps
+        after_ns = steps * series.period_ns if series.on_grid else int(new.value[-1]) + series.period_ns
+        self._due_ns = int(new.due_ns[-1]) + after_ns
         self._obtained += new.value.size
         self._missed += int(new.missed.sum())
 
