@@ -4,11 +4,14 @@
 from collections.abc import Iterable
 
 from rtproof.analysis import lag, moments
-from rtproof.analysis.counts import Counts, merge
+from rtproof.analysis.counts import EMPTY, Counts, merge
 from rtproof.analysis.model import Lag, Moments
 from rtproof.analysis.part import Part, Reach, hull
 from rtproof.analysis.tally import Tallied
 from rtproof.record import Slice, View, bins
+
+TOGETHER = 200
+"""Slices that are added up at once. A long run has tens of thousands, of a thousand bins each."""
 
 
 def part_of(slices: Iterable[Slice]) -> Part:
@@ -30,8 +33,11 @@ def reach_of(slices: Iterable[Slice]) -> Reach | None:
 
 
 def _tallied(slices: list[Slice]) -> Tallied:
+    counts = EMPTY
+    for at in range(0, len(slices), TOGETHER):
+        counts = merge((counts, *(_counts(s) for s in slices[at : at + TOGETHER])))
     return Tallied(
-        merge(_counts(s) for s in slices),
+        counts,
         moments.merge(Moments(s.count, s.min, s.max, s.sum, s.sum_squares) for s in slices),
     )
 
