@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analysis_records import MS, SERIES, array, block
+
+from rtproof.analysis import lag
+from rtproof.analysis.counts import from_values
+from rtproof.analysis.model import NO_LAG, NO_MOMENTS, Lag
+from rtproof.analysis.moments import of_counts
+from rtproof.analysis.stretch import Stretch
+from rtproof.record import Block
+
+LATE = 500_000
+
+
+def of(block_: Block, *cuts: int, tail: Stretch | None = None) -> Lag:
+    return lag.of_stretch(SERIES, Stretch(block_, array(*cuts), tail))
+
+
+def test_a_late_activation_is_followed_by_a_short_cycle() -> None:
+    assert of(block([0, LATE, 0])) == Lag(2, 0, 1)
+    assert of(block([0, 0, LATE])) == Lag(2, 0, 0)
+
+
+@pytest.mark.parametrize(("late", "pairs"), [(200_000, 0), (200_001, 1)])
+def test_the_bounds_are_1_2_and_0_8_periods_exclusive(late: int, pairs: int) -> None:
+    assert of(block([0, late, 0])).catch_up_pairs == pairs
+
+
+def test_an_activation_beyond_its_period_makes_the_cycle_behind_it_short() -> None:
+    """Due at 0, 1 and 5 ms, running at 0, 4.5 and 5 ms: cycles of 4.5 and 0.5 ms."""
+    assert of(block([0, 3_500_000, 0], {1: 3})).catch_up_pairs == 1
+
+
+def test_no_pair_reaches_into_another_slice() -> None:
+    for cut in (1, 2):
+        assert of(block([0, LATE, 0]), cut) == Lag(1, 0, 0)
+    assert of(block([3, LATE, 0]), 0) == Lag(2, 3 * LATE, 1)
+
+
+def test_the_tail_leads_into_the_first_pairs() -> None:
+    tail = Stretch(block([3, LATE]), array())
+    assert of(block([5, 7]), tail=tail) == Lag(2, 5 * LATE + 35, 1)
+
+
+def test_off_the_grid_a_cycle_is_the_period_and_the_latency() -> None:
+    free = replace(SERIES, on_grid=False)
+    values = Stretch(block([0, 300_000, -300_000, 0]), array())
+    assert lag.of_stretch(free, values).catch_up_pairs == 1
+
+
+def test_merging_adds() -> None:
+    assert lag.merge([Lag(1, 2, 3), Lag(10, -20, 30)]) == Lag(11, -18, 33)
+    assert lag.merge([]) == NO_LAG
+
+
+def test_correlation_is_that_of_neighbours() -> None:
+    values = np.tile(np.array([100, 300], np.int64), 5000)
+    found = lag.correlation(of(block(values)), of_counts(from_values(values)))
+    assert found == pytest.approx(-1, abs=1e-3)
+    assert lag.correlation(NO_LAG, NO_MOMENTS) is None
+    assert lag.correlation(of(block([MS, MS])), of_counts(from_values(array(MS, MS)))) is None

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from analysis_records import MS, array, block
+
+from rtproof.analysis import stretch
+from rtproof.analysis.stretch import Stretch, stretches
+
+
+def test_blocks_that_follow_on_are_joined_with_their_gaps_and_cuts() -> None:
+    blocks = [block([1, 2], {1: 3}), block([3], first_index=5), block([4, 5], {0: 1}, first_index=6)]
+    (found,) = stretches(blocks, array(0, 6 * MS, 99 * MS))
+    assert found.block.values.tolist() == [1, 2, 3, 4, 5]
+    assert found.block.gap_position.tolist() == [1, 3]
+    assert found.block.gap_missed.tolist() == [3, 1]
+    assert found.cuts.tolist() == [0, 3]
+    assert found.tail is None
+
+
+def test_a_hole_ends_a_stretch_and_leaves_no_tail() -> None:
+    found = list(stretches([block([1, 2]), block([3, 4], first_index=3)], array()))
+    assert [s.block.first_index for s in found] == [0, 3]
+    assert [s.tail for s in found] == [None, None]
+
+
+def values_of(one: Stretch | None) -> list[int] | None:
+    return one.block.values.tolist() if one else None
+
+
+def test_a_long_stretch_is_handed_on_with_its_last_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretch, "LONGEST", 3)
+    blocks = [block([1, 2, 3], {2: 1}), block([4], first_index=4), block([5, 6, 7], first_index=5)]
+    first, second = stretches(blocks, array(4 * MS))
+    assert (values_of(first), values_of(first.tail)) == ([1, 2, 3], None)
+    assert (values_of(second), values_of(second.tail)) == ([4, 5, 6, 7], [2, 3])
+    assert second.cuts.tolist() == [0]
+    assert second.tail is not None
+    assert (second.tail.block.gap_position.tolist(), second.tail.block.gap_missed.tolist()) == ([1], [1])
+
+
+def test_leading_blocks_are_a_tail_only() -> None:
+    blocks = [block([1]), block([2], first_index=1), block([3, 4], first_index=2)]
+    (found,) = stretches(blocks, array(), lead=2)
+    assert (values_of(found), values_of(found.tail)) == ([3, 4], [1, 2])
+
+
+def test_no_blocks_no_stretches() -> None:
+    assert list(stretches([], array())) == []
