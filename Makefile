@@ -33,7 +33,7 @@ lint:
 	@sh tools/lint-agent.sh
 
 bench:
-	@sh tools/apt.sh gcc libc6-dev musl-tools rt-tests
+	@sh tools/apt.sh gcc libc6-dev rt-tests jitterdebugger
 	@sh tools/venv.sh dev
 	.venv/bin/python bench/run.py
 
