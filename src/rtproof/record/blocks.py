@@ -19,7 +19,7 @@ from rtproof.record.wire import Cursor
 class BlockReader:
     """Reads blocks of one file. Can be pickled, so that worker processes get it with their share of the refs.
 
-    Each checksum is verified again. It costs a tenth of the time, and without it a file that was written over since the
+    Each checksum is verified again. It costs less than a tenth of the time, and without it a file that was written over since the
     scan, or a medium that fails now, would give wrong samples.
     """
 
