@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Summaries of written records: from samples, from slices, in one process and in several, whole and damaged."""
 
+import os
+import signal
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +16,8 @@ from rtproof.analysis import scan
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.model import Summary
 from rtproof.analysis.scan import summarise
-from rtproof.record import End, EndReason, Record, Series, bins
+from rtproof.errors import RecordError, RtproofError
+from rtproof.record import Block, ChunkRef, End, EndReason, Record, Series, bins
 from rtproof.record.rtrec import open_record
 from rtproof.record.series_writer import SeriesWriter
 from rtproof.record.writer import RecordWriter
@@ -101,6 +105,27 @@ def test_parts_in_several_processes_are_the_whole_in_one(tmp_path: Path, monkeyp
     for workers in (1, 3):
         for summary, expected in zip(summarise(whole, workers), one, strict=True):
             assert_identical(summary, expected)
+
+
+def test_a_process_that_is_killed_ends_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(_: tuple[ChunkRef, ...]) -> Iterator[Block]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return iter(())
+
+    whole = write(tmp_path / "a.rtrec", SERIES)
+    monkeypatch.setattr(scan, "TASK", 5000)
+    with pytest.raises(RtproofError, match="was killed"):
+        summarise(replace(whole, read_blocks=kill), workers=2)
+
+
+def test_an_unreadable_block_is_said_in_one_sentence_from_any_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = write(tmp_path / "a.rtrec", SERIES)
+    monkeypatch.setattr(scan, "TASK", 5000)
+    (tmp_path / "a.rtrec").write_bytes(b"something else")
+    with pytest.raises(RecordError, match="has changed since it was opened"):
+        summarise(whole, workers=2)
 
 
 def test_a_cut_off_record_counts_the_samples_behind_its_last_slice(tmp_path: Path) -> None:

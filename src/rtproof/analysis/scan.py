@@ -9,8 +9,11 @@ numbers and the largest values come from both sources joined, so that damage to 
 
 import multiprocessing
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -21,6 +24,7 @@ from rtproof.analysis.counts import merge
 from rtproof.analysis.model import Summary
 from rtproof.analysis.part import Part, add_up, hull
 from rtproof.analysis.runs import pieces
+from rtproof.errors import RtproofError
 from rtproof.record import ChunkRef, Int64Array, Record, Series, Slice, View
 
 TASK = 4_000_000
@@ -81,14 +85,20 @@ def _run(record: Record, tasks: list[Task], workers: int) -> Iterator[Part]:
     if min(workers, len(tasks)) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
         yield from (_scan(record, task) for task in tasks)
         return
-    with multiprocessing.get_context("fork").Pool(min(workers, len(tasks)), _adopt, (record, tasks)) as pool:
-        yield from pool.imap(_scan_adopted, range(len(tasks)))
+    fork = multiprocessing.get_context("fork")
+    try:
+        with ProcessPoolExecutor(min(workers, len(tasks)), fork, _adopt, (record, tasks)) as pool:
+            yield from pool.map(_scan_adopted, range(len(tasks)))
+    except BrokenProcessPool:
+        raise RtproofError("a process that counted samples was killed: there may be too little memory") from None
 
 
 _adopted: list[tuple[Record, list[Task]]] = []
 
 
 def _adopt(record: Record, tasks: list[Task]) -> None:
+    """What a forked process begins with. An interrupt is for the parent alone, which ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _adopted.append((record, tasks))
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from rtproof.record import Block, Int64Array
 
-LONGEST = 1 << 17
-"""Samples after which a stretch is handed on: 1 MiB, which stays in the cache."""
+LONGEST = 1 << 18
+"""Samples after which a stretch is handed on (2 MiB): longer ones leave the cache, shorter ones cost more calls."""
 TAIL = 2
 """Samples before a stretch that a cycle of its first sample begins with."""
 
