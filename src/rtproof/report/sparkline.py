@@ -11,7 +11,8 @@ from rtproof.report.words import clean
 CELLS = 60
 """At most; a plot of fewer bins gets one cell for each."""
 LEVELS = "▁▂▃▄▅▆▇█"
-MOST_CURVES = 8
+MOST_CURVES = 10
+LONGEST_NAME = 36
 
 
 @dataclass(frozen=True)
@@ -34,27 +35,28 @@ class _Canvas:
         drawn, last = "", " "
         for cell in range(self.cells):
             level = LEVELS[round(best[cell] * (len(LEVELS) - 1))] if cell in best else " "
-            last = last if self.hold and level == " " and cell <= max(best) else level
+            last = last if self.hold and level == " " and cell <= max(best, default=0) else level
             drawn += last
         return drawn
 
 
 def sparklines(plot: Plot | HeatMap) -> list[str]:
     """A line per curve over one common x axis, and a line that names the axis; nothing for a plot without points."""
-    curves = [_drawable(curve, plot.log_y) for curve in plot.curves if curve.x][:MOST_CURVES]
-    xs = [x for curve in curves for x in curve.x]
-    if not xs:
+    curves = [_drawable(curve, plot.log_y) for curve in plot.curves][:MOST_CURVES]
+    xs = [x for curve in plot.curves for x in curve.x]
+    if not any(curve.x for curve in curves):
         return []
     canvas = _canvas(plot, curves)
-    width = max(len(clean(curve.name)) for curve in curves)
-    lines = [f"{clean(curve.name):{width}} |{canvas.line(curve)}|" for curve in curves]
+    names = [clean(curve.name)[:LONGEST_NAME] for curve in curves]
+    width = max(map(len, names))
+    lines = [f"{name:{width}} |{canvas.line(curve)}|" for name, curve in zip(names, curves, strict=True)]
     ends = f"{number(min(xs))} to {number(max(xs))}{' (log)' if canvas.log_x else ''}"
     return [*lines, f"{'':{width}}  {clean(plot.x_label)}: {ends}"]
 
 
 def _canvas(plot: Plot | HeatMap, curves: list[Curve]) -> _Canvas:
     log_x, hold, bin_width = _x_axis(plot)
-    x = {_place(x, log_x) for curve in curves for x in curve.x}
+    x = {_place(x, log_x) for curve in plot.curves for x in curve.x}
     y = {_place(y, plot.log_y) for curve in curves for y in curve.y}
     bins = round((max(x) - min(x)) / bin_width) + 1 if bin_width else CELLS
     return _Canvas((min(x), max(x)), (min(y), max(y)), log_x, plot.log_y, hold, min(CELLS, bins))

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from rtproof.report import figures
+from rtproof.report.figures import MS, NS, US, S
+
+
+@pytest.mark.parametrize(
+    ("values", "unit"),
+    [
+        ([], NS),
+        ([None, 0], NS),
+        ([-999], NS),
+        ([1_000], US),
+        ([3_000, 5_000, 400_000_000], US),
+        ([2_000_000], MS),
+        ([-2_000_000, 5_000_000], MS),
+        ([3_000_000_000], S),
+    ],
+)
+def test_the_unit_is_that_of_the_middle_value(values: list[float | None], unit: figures.Unit) -> None:
+    assert figures.unit_for(values) == unit
+
+
+def test_a_number_has_its_unit_and_no_number_is_unknown() -> None:
+    assert (US(-3_835), US.show(1_234_567), US(None), NS(7), MS.scale(500_000)) == (
+        "-3.835 us",
+        "1,234.567",
+        "unknown",
+        "7 ns",
+        0.5,
+    )
+    assert figures.headings(US, "min", "max") == ("min [us]", "max [us]")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (1234567, "1,234,567"), (0.12345, "0.1235"), (-5.5, "-5.500"), (1e-6, "1.000e-06"), (2e12, "2.000e+12")],
+)
+def test_few_digits(value: float, text: str) -> None:
+    assert figures.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 0, "unknown"),
+        (0, 5, "0 %"),
+        (5, 5, "100 %"),
+        (1, 3, "33.33 %"),
+        (10**9 - 1, 10**9, "above 99.99 %"),
+        (1, 10**9, "1e-07 %"),
+    ],
+)
+def test_a_share_is_never_rounded_to_all_or_nothing(part: int, whole: int, text: str) -> None:
+    assert figures.share(part, whole) == text
+
+
+def test_an_instant_is_in_utc_with_milliseconds_and_unknown_beyond_the_calendar() -> None:
+    assert figures.instant(1_700_000_000 * figures.NS_PER_S, 1_234_567_890) == "2023-11-14 22:13:21.234"
+    assert figures.instant(2**63, 2**70) == "unknown"
+
+
+def test_counts_in_groups() -> None:
+    assert (figures.count(196_190_335), figures.count(None)) == ("196,190,335", "unknown")
+    assert (figures.steps([0, 1, 2]), figures.steps([0, 500])) == ("1 second", "500 seconds")

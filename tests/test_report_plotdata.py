@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+from rtproof.report import plotdata
+from rtproof.report.blocks import Curve, HeatMap, Marker, Plot
+
+ONE = Curve("one", (1.0, 2.0), (10.0, 20.123456789))
+OTHER = Curve("other", (2.0, 3.0), (5.0, 1e-6), "other")
+PLOT = Plot("Title", "says", "x [us]", "share", (ONE, OTHER), (Marker("limit", "x", 2.5),), log_y=True, style="step")
+HEAT = HeatMap(
+    "Map", "says", "t [s]", "y [us]", (0.0, 1.0, 2.0, 3.0), (1.0, 2.0, 4.0), ((0, 2, 0), (1, 3, 0)), curves=(ONE,)
+)
+
+
+def test_curves_are_put_on_one_axis() -> None:
+    data = plotdata.script_data(PLOT)
+    assert data["x"] == [1.0, 2.0, 3.0]
+    assert data["curves"] == [
+        {"name": "one", "role": "part", "y": [10.0, 20.12346, None]},
+        {"name": "other", "role": "other", "y": [None, 5.0, 1e-6]},
+    ]
+    assert data["markers"] == [{"name": "limit", "axis": "x", "at": 2.5}]
+    assert (data["kind"], data["style"], data["logX"], data["logY"]) == ("plot", "step", False, True)
+
+
+def test_the_table_has_every_point() -> None:
+    table = plotdata.table_of(PLOT)
+    assert table.header == ("x [us]", "one", "other")
+    assert table.rows == (("1", "10", ""), ("2", "20.123", "5"), ("3", "", "1.0000e-06"))
+
+
+def test_a_heat_map_is_its_filled_cells() -> None:
+    data = plotdata.script_data(HEAT)
+    assert data["cells"] == [[1, 0, 2], [0, 1, 1], [1, 1, 3]]
+    assert (data["xEdges"], data["yEdges"], data["binWidth"]) == ([0.0, 1.0, 2.0, 3.0], [1.0, 2.0, 4.0], 1.0)
+
+
+def test_the_table_of_a_heat_map_has_a_row_for_every_column_with_anything_in_it() -> None:
+    assert plotdata.table_of(HEAT).rows == (("0", "1", "2", "4"), ("1", "5", "1", "4"))
+
+
+def test_a_plot_without_curves_has_no_rows() -> None:
+    assert plotdata.table_of(Plot("Empty", "says", "x", "y", ())).rows == ()

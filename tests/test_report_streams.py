@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+from report_cases import hostile, many_threads, negative, no_limit, normal, nothing, one_sample
+
+from rtproof.report import figures
+from rtproof.report.streams import POOLED, for_plots, latency_unit, limit_marker, streams
+
+
+def test_the_pool_comes_last_and_only_where_it_says_something_new() -> None:
+    assert [stream.name for stream in streams(normal())] == ["thread 0", "thread 1", POOLED]
+    assert [stream.name for stream in streams(one_sample())] == ["thread 0"]
+    assert [stream.name for stream in streams(nothing())] == [POOLED]
+
+
+def test_a_plot_of_many_threads_keeps_the_worst_and_says_so() -> None:
+    drawn, left_out = for_plots(many_threads(), 3)
+    assert [stream.name for stream in drawn] == ["thread 17", "thread 18", "thread 19", POOLED]
+    assert [stream.role for stream in drawn] == ["part", "part", "part", "whole"]
+    assert left_out == "Of 20 threads the 3 with the largest maxima are drawn."
+    assert for_plots(normal(), 3)[1] == ""
+
+
+def test_fields_are_named_where_there_are_several() -> None:
+    names = [stream.name for stream in streams(hostile())]
+    assert all(name.startswith(("thread 0 ", "thread 1 ", POOLED)) for name in names)
+    assert len(set(names)) == 3
+
+
+def test_the_limit_is_a_marker_in_the_unit_of_the_plot() -> None:
+    (marker,) = limit_marker(normal(), "x", figures.US)
+    assert (marker.name, marker.axis, marker.at) == ("limit 500 us", "x", 500.0)
+    assert limit_marker(no_limit(), "x", figures.US) == ()
+
+
+def test_one_unit_suits_all_latencies() -> None:
+    assert latency_unit(normal()) == figures.US
+    assert latency_unit(negative()) == figures.US
+    assert latency_unit(nothing()) == figures.NS
