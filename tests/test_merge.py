@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.record import Int64Array, packed
+from rtproof.record.items import CounterName, SeriesSeconds, SeriesTop, Tick
+from rtproof.record.layouts import TICK_ENTRY
 from rtproof.record.merge import largest, merge_counters, merge_seconds, merge_top
-from rtproof.record.payloads import TICK_ENTRY, CounterName, SeriesSeconds, SeriesTop, Tick
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-5, 5)), max_size=6)
 

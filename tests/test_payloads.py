@@ -19,7 +19,8 @@ from rtproof.record import (
     packed,
 )
 from rtproof.record.framing import ChunkType
-from rtproof.record.payloads import CounterName, SamplesHead, SeriesSeconds, SeriesTop, Tick, decode
+from rtproof.record.items import CounterName, SamplesHead, SeriesSeconds, SeriesTop, Tick
+from rtproof.record.payloads import decode
 from rtproof.record.stored import StoredSlice
 from rtproof.record.wire import MalformedError
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from rtproof.errors import RecordError
 from rtproof.record import Block, ChunkRef, packed
 from rtproof.record.framing import HEADER, Window, frame_at
-from rtproof.record.payloads import SAMPLES, gaps
+from rtproof.record.layouts import SAMPLES
+from rtproof.record.payloads import gaps
 from rtproof.record.wire import Cursor
 
 
@@ -19,8 +20,8 @@ from rtproof.record.wire import Cursor
 class BlockReader:
     """Reads blocks of one file. Can be pickled, so that worker processes get it with their share of the refs.
 
-    Each checksum is verified again. It costs less than a tenth of the time, and without it a file that was written over since the
-    scan, or a medium that fails now, would give wrong samples.
+    Each checksum is verified again. It costs less than a tenth of the time, and without it a file that was written
+    over since the scan, or a medium that fails now, would give wrong samples.
     """
 
     path: str

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.record import Counter, Int64Array, Seconds, Top, packed
-from rtproof.record.payloads import TICK_ENTRY, CounterName, SeriesSeconds, SeriesTop, Tick
+from rtproof.record.items import CounterName, SeriesSeconds, SeriesTop, Tick
+from rtproof.record.layouts import TICK_ENTRY
 
 SMALLEST = np.iinfo(np.int64).min
 TICK_DTYPE = np.dtype([("id", "<u2"), ("value", "<i8")])

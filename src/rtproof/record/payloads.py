@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payloads of chunks into data, one function per type. What cannot be is a MalformedError."""
 
-import struct
 from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,32 +20,15 @@ from rtproof.record import (
     SystemFile,
     Top,
     View,
+    layouts,
     packed,
 )
 from rtproof.record.framing import ChunkType
+from rtproof.record.items import CounterName, Item, Newer, SamplesHead, SeriesSeconds, SeriesTop, Tick
 from rtproof.record.packed import Layout
 from rtproof.record.stored import StoredSlice
 from rtproof.record.wire import Cursor, MalformedError, leb128_check
 
-BEGIN = struct.Struct("<HH16sqq")
-FACT = struct.Struct("<qHB")
-FILE = struct.Struct("<qBBH")
-SERIES = struct.Struct("<HHiBqq")
-SAMPLES = struct.Struct("<HHQq")
-SUMMARY = struct.Struct("<HBBqqQQqqqQQQQQQ")
-SECONDS = struct.Struct("<HHI")
-TOP = struct.Struct("<HH")
-COUNTER = struct.Struct("<HBB")
-TICK = struct.Struct("<qH")
-TICK_ENTRY = struct.Struct("<Hq")
-EVENT = struct.Struct("<qH")
-END = struct.Struct("<qB")
-TOTALS = struct.Struct("<HQQQ")
-SHORT_COUNT = struct.Struct("<H")
-LONG_COUNT = struct.Struct("<I")
-
-ON_GRID = 1
-HAS_SAMPLES = 2
 LIMIT_64 = 1 << 63
 SAFE = 1 << 62
 NO_GAPS = 2 * packed.encode(())
@@ -54,62 +36,6 @@ NO_GAPS = 2 * packed.encode(())
 NONE = np.zeros(0, dtype=np.int64)
 
 Member = TypeVar("Member", bound=Enum)
-
-
-class SamplesHead(NamedTuple):
-    """What the scan keeps of a SAMPLES chunk. ``next_index``: the first that a later chunk may begin with."""
-
-    series: int
-    first_index: int
-    first_due_ns: int
-    samples: int
-    next_index: int
-
-
-class SeriesSeconds(NamedTuple):
-    """Consecutive seconds; their arrays are checked and stay packed, as there are many and small ones."""
-
-    series: int
-    first: int
-    data: bytes
-    obtained: Layout
-    missed: Layout
-    max: Layout
-
-
-class SeriesTop(NamedTuple):
-    series: int
-    top: Top
-
-
-class CounterName(NamedTuple):
-    id: int
-    grows: bool
-    name: str
-    unit: str
-
-
-class Tick(NamedTuple):
-    """``entries``: pairs of a counter's id and value, still as bytes, since there is one of these per second."""
-
-    time_ns: int
-    entries: bytes
-
-
-class Newer(NamedTuple):
-    """BEGIN of a major version that this reader does not know."""
-
-    major: int
-    minor: int
-
-
-Item = (
-    Begin | Newer | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesSeconds | SeriesTop
-    | CounterName | Tick | Event | End
-)  # fmt: skip
-
-MAJOR = 1
-MINOR = 0
 
 
 def decode(kind: int, payload: memoryview) -> Item | None:
@@ -142,33 +68,33 @@ def _equal_length(what: str, *arrays: Int64Array) -> None:
 
 
 def _begin(cursor: Cursor) -> Begin | Newer:
-    major, minor, run_id, realtime, monotonic = cursor.take(BEGIN)
-    if major > MAJOR:
+    major, minor, run_id, realtime, monotonic = cursor.take(layouts.BEGIN)
+    if major > layouts.MAJOR:
         return Newer(major, minor)
-    if major < MAJOR:
+    if major < layouts.MAJOR:
         raise MalformedError(f"there never was a major version {major}")
     texts = [cursor.text() for _ in range(4)]
     return Begin(major, minor, run_id, realtime, monotonic, *texts)
 
 
 def _fact(cursor: Cursor) -> Fact:
-    time_ns, thread, moment = cursor.take(FACT)
+    time_ns, thread, moment = cursor.take(layouts.FACT)
     return Fact(time_ns, thread, _member(Moment, moment), cursor.text(), cursor.text())
 
 
 def _file(cursor: Cursor) -> SystemFile:
-    time_ns, moment, cut, errno = cursor.take(FILE)
+    time_ns, moment, cut, errno = cursor.take(layouts.FILE)
     path = cursor.text()
-    (length,) = cursor.take(LONG_COUNT)
+    (length,) = cursor.take(layouts.LONG_COUNT)
     return SystemFile(time_ns, _member(Moment, moment), path, errno, cut == 1, cursor.raw(length))
 
 
 def _series(cursor: Cursor) -> Series:
-    number, thread, cpu, flags, period_ns, first_due_ns = cursor.take(SERIES)
+    number, thread, cpu, flags, period_ns, first_due_ns = cursor.take(layouts.SERIES)
     if period_ns < 0:
         raise MalformedError(f"a period of {period_ns} ns is impossible")
     texts = [cursor.text() for _ in range(4)]
-    on_grid, has_samples = bool(flags & ON_GRID), bool(flags & HAS_SAMPLES)
+    on_grid, has_samples = bool(flags & layouts.ON_GRID), bool(flags & layouts.HAS_SAMPLES)
     return Series(number, thread, cpu, on_grid, has_samples, period_ns, first_due_ns, *texts)
 
 
@@ -189,7 +115,7 @@ def gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Array, Int
 
 
 def _samples(cursor: Cursor) -> SamplesHead:
-    series, _, first_index, first_due_ns = cursor.take(SAMPLES)
+    series, _, first_index, first_due_ns = cursor.take(layouts.SAMPLES)
     head = packed.layout(cursor.data, cursor.at)
     if head.exceptions:
         packed.check_exceptions(cursor.data, head)
@@ -201,10 +127,10 @@ def _samples(cursor: Cursor) -> SamplesHead:
 
 
 def _summary(cursor: Cursor) -> StoredSlice:
-    fields = cursor.take(SUMMARY)
+    fields = cursor.take(layouts.SUMMARY)
     series, view, _, first_due_ns, last_due_ns, count, lost, least, most, total = fields[:10]
     squares_low, squares_high, pairs, products_low, products_high, catch_up_pairs = fields[10:]
-    (bins,) = cursor.take(LONG_COUNT)
+    (bins,) = cursor.take(layouts.LONG_COUNT)
     histogram = cursor.raw(len(cursor.data) - cursor.at)
     leb128_check(histogram, 2 * bins)
     if products_high >= LIMIT_64:
@@ -228,7 +154,7 @@ def _summary(cursor: Cursor) -> StoredSlice:
 
 
 def _seconds(cursor: Cursor) -> SeriesSeconds:
-    series, _, first = cursor.take(SECONDS)
+    series, _, first = cursor.take(layouts.SECONDS)
     data = bytes(cursor.data)
     obtained = packed.layout(data, cursor.at)
     missed = packed.layout(data, obtained.end)
@@ -252,34 +178,34 @@ def _may_be_negative(data: bytes, head: Layout) -> bool:
 
 
 def _top(cursor: Cursor) -> SeriesTop:
-    series, k = cursor.take(TOP)
+    series, k = cursor.take(layouts.TOP)
     index, due_ns, value = _packed(cursor), _packed(cursor), _packed(cursor)
     _equal_length("the largest", index, due_ns, value)
     return SeriesTop(series, Top(k, index, due_ns, value))
 
 
 def _counter(cursor: Cursor) -> CounterName:
-    number, kind, _ = cursor.take(COUNTER)
+    number, kind, _ = cursor.take(layouts.COUNTER)
     if kind > 1:
         raise MalformedError(f"{kind} is no kind of counter")
     return CounterName(number, kind == 0, cursor.text(), cursor.text())
 
 
 def _tick(cursor: Cursor) -> Tick:
-    time_ns, count = cursor.take(TICK)
-    return Tick(time_ns, cursor.raw(count * TICK_ENTRY.size))
+    time_ns, count = cursor.take(layouts.TICK)
+    return Tick(time_ns, cursor.raw(count * layouts.TICK_ENTRY.size))
 
 
 def _event(cursor: Cursor) -> Event:
-    time_ns, thread = cursor.take(EVENT)
+    time_ns, thread = cursor.take(layouts.EVENT)
     return Event(time_ns, thread, cursor.text(), cursor.text())
 
 
 def _end(cursor: Cursor) -> End:
-    time_ns, reason = cursor.take(END)
+    time_ns, reason = cursor.take(layouts.END)
     text = cursor.text()
-    (count,) = cursor.take(SHORT_COUNT)
-    totals = tuple(SeriesTotals(*cursor.take(TOTALS)) for _ in range(count))
+    (count,) = cursor.take(layouts.SHORT_COUNT)
+    totals = tuple(SeriesTotals(*cursor.take(layouts.TOTALS)) for _ in range(count))
     return End(time_ns, _member(EndReason, reason), text, totals)
 
 

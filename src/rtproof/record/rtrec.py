@@ -12,21 +12,11 @@ from rtproof.errors import RecordError
 from rtproof.record import Begin, ChunkRef, Damage, End, Event, Fact, Record, Series, SystemFile
 from rtproof.record.blocks import BlockReader, open_regular
 from rtproof.record.framing import HEADER, ChunkType, Frame, Hole, Window, walk
+from rtproof.record.items import CounterName, Item, Newer, SamplesHead, SeriesSeconds, SeriesTop, Tick
+from rtproof.record.layouts import MAJOR, MINOR
 from rtproof.record.merge import merge_counters, merge_seconds, merge_top
 from rtproof.record.order import in_order, missing
-from rtproof.record.payloads import (
-    LIMIT_64,
-    MAJOR,
-    MINOR,
-    CounterName,
-    Item,
-    Newer,
-    SamplesHead,
-    SeriesSeconds,
-    SeriesTop,
-    Tick,
-    decode,
-)
+from rtproof.record.payloads import LIMIT_64, decode
 from rtproof.record.stored import StoredSlice
 from rtproof.record.wire import MalformedError
 

@@ -22,8 +22,8 @@ from rtproof.record import (
     Slice,
     SystemFile,
     Top,
+    layouts,
     packed,
-    payloads,
 )
 from rtproof.record.framing import ChunkType, frame_bytes
 from rtproof.record.stored import histogram_bytes
@@ -59,41 +59,41 @@ class RecordWriter:
         self.sequence += 1
 
     def begin(self, begin: Begin) -> None:
-        head = payloads.BEGIN.pack(
+        head = layouts.BEGIN.pack(
             begin.major, begin.minor, begin.run_id, begin.origin_realtime_ns, begin.origin_monotonic_ns
         )
         texts = (begin.agent_version, begin.machine, begin.kernel_release, begin.kernel_version)
         self.chunk(ChunkType.BEGIN, head, *map(text_bytes, texts))
 
     def fact(self, fact: Fact) -> None:
-        head = payloads.FACT.pack(fact.time_ns, fact.thread, fact.moment.value)
+        head = layouts.FACT.pack(fact.time_ns, fact.thread, fact.moment.value)
         self.chunk(ChunkType.FACT, head, text_bytes(fact.key), text_bytes(fact.value))
 
     def file(self, file: SystemFile) -> None:
-        head = payloads.FILE.pack(file.time_ns, file.moment.value, file.cut, file.errno)
-        length = payloads.LONG_COUNT.pack(len(file.content))
+        head = layouts.FILE.pack(file.time_ns, file.moment.value, file.cut, file.errno)
+        length = layouts.LONG_COUNT.pack(len(file.content))
         self.chunk(ChunkType.FILE, head, text_bytes(file.path), length, file.content)
 
     def series(self, series: Series) -> None:
-        flags = series.on_grid * payloads.ON_GRID | series.has_samples * payloads.HAS_SAMPLES
-        head = payloads.SERIES.pack(
+        flags = series.on_grid * layouts.ON_GRID | series.has_samples * layouts.HAS_SAMPLES
+        head = layouts.SERIES.pack(
             series.id, series.thread, series.cpu, flags, series.period_ns, series.first_due_ns
         )  # fmt: skip
         texts = (series.probe, series.method, series.field, series.unit)
         self.chunk(ChunkType.SERIES, head, *map(text_bytes, texts))
 
     def samples(self, block: Block) -> None:
-        head = payloads.SAMPLES.pack(block.series, 0, block.first_index, block.first_due_ns)
+        head = layouts.SAMPLES.pack(block.series, 0, block.first_index, block.first_due_ns)
         self._packed(ChunkType.SAMPLES, head, block.values, block.gap_position, block.gap_missed)
 
     def summary(self, part: Slice) -> None:
         squares, products = part.sum_squares, part.sum_products % (1 << 128)
-        head = payloads.SUMMARY.pack(
+        head = layouts.SUMMARY.pack(
             part.series, part.view.value, 0, part.first_due_ns, part.last_due_ns, part.count, part.lost,
             part.min, part.max, part.sum, squares & LOW_HALF, squares >> 64,
             part.pairs, products & LOW_HALF, products >> 64, part.catch_up_pairs,
         )  # fmt: skip
-        count = payloads.LONG_COUNT.pack(part.bins.size)
+        count = layouts.LONG_COUNT.pack(part.bins.size)
         self.chunk(ChunkType.SUMMARY, head, count, histogram_bytes(part.bins, part.bin_counts))
 
     def seconds(self, series: int, seconds: Seconds) -> None:
@@ -101,30 +101,30 @@ class RecordWriter:
         first = int(seconds.second[0]) if seconds.second.size else 0
         if not np.array_equal(seconds.second, np.arange(first, first + seconds.second.size)):
             raise ValueError("the seconds of a chunk must be consecutive")
-        head = payloads.SECONDS.pack(series, 0, first)
+        head = layouts.SECONDS.pack(series, 0, first)
         self._packed(ChunkType.SECONDS, head, seconds.obtained, seconds.missed, seconds.max)
 
     def top(self, series: int, top: Top) -> None:
-        self._packed(ChunkType.TOP, payloads.TOP.pack(series, top.k), top.index, top.due_ns, top.value)
+        self._packed(ChunkType.TOP, layouts.TOP.pack(series, top.k), top.index, top.due_ns, top.value)
 
     def counter(self, counter: Counter) -> None:
         """The counter's name; its readings go through ``tick``."""
-        head = payloads.COUNTER.pack(counter.id, 0 if counter.grows else 1, 0)
+        head = layouts.COUNTER.pack(counter.id, 0 if counter.grows else 1, 0)
         self.chunk(ChunkType.COUNTER, head, text_bytes(counter.name), text_bytes(counter.unit))
 
     def tick(self, time_ns: int, readings: Iterable[tuple[int, int]]) -> None:
         """Values of counters at a time, as pairs of counter id and value."""
-        entries = [payloads.TICK_ENTRY.pack(number, value) for number, value in readings]
-        self.chunk(ChunkType.TICK, payloads.TICK.pack(time_ns, len(entries)), *entries)
+        entries = [layouts.TICK_ENTRY.pack(number, value) for number, value in readings]
+        self.chunk(ChunkType.TICK, layouts.TICK.pack(time_ns, len(entries)), *entries)
 
     def event(self, event: Event) -> None:
-        head = payloads.EVENT.pack(event.time_ns, event.thread)
+        head = layouts.EVENT.pack(event.time_ns, event.thread)
         self.chunk(ChunkType.EVENT, head, text_bytes(event.kind), text_bytes(event.text))
 
     def end(self, end: End) -> None:
-        head = payloads.END.pack(end.time_ns, end.reason.value)
-        totals = [payloads.TOTALS.pack(one.series, one.obtained, one.missed, one.lost) for one in end.totals]
-        self.chunk(ChunkType.END, head, text_bytes(end.text), payloads.SHORT_COUNT.pack(len(totals)), *totals)
+        head = layouts.END.pack(end.time_ns, end.reason.value)
+        totals = [layouts.TOTALS.pack(one.series, one.obtained, one.missed, one.lost) for one in end.totals]
+        self.chunk(ChunkType.END, head, text_bytes(end.text), layouts.SHORT_COUNT.pack(len(totals)), *totals)
 
     def _packed(self, kind: ChunkType, head: bytes, *arrays: ArrayLike) -> None:
         self.chunk(kind, head, *map(packed.encode, arrays))

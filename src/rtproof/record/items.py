@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What single chunks say, where that is only a part of what ``Record`` has."""
+
+from typing import NamedTuple
+
+from rtproof.record import Begin, End, Event, Fact, Series, SystemFile, Top
+from rtproof.record.packed import Layout
+from rtproof.record.stored import StoredSlice
+
+
+class SamplesHead(NamedTuple):
+    """What the scan keeps of a SAMPLES chunk. ``next_index``: the first that a later chunk may begin with."""
+
+    series: int
+    first_index: int
+    first_due_ns: int
+    samples: int
+    next_index: int
+
+
+class SeriesSeconds(NamedTuple):
+    """Consecutive seconds; their arrays are checked and stay packed, as there are many and small ones."""
+
+    series: int
+    first: int
+    data: bytes
+    obtained: Layout
+    missed: Layout
+    max: Layout
+
+
+class SeriesTop(NamedTuple):
+    series: int
+    top: Top
+
+
+class CounterName(NamedTuple):
+    id: int
+    grows: bool
+    name: str
+    unit: str
+
+
+class Tick(NamedTuple):
+    """``entries``: pairs of a counter's id and value, still as bytes, since there is one of these per second."""
+
+    time_ns: int
+    entries: bytes
+
+
+class Newer(NamedTuple):
+    """BEGIN of a major version that this reader does not know."""
+
+    major: int
+    minor: int
+
+
+Item = (
+    Begin | Newer | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesSeconds | SeriesTop
+    | CounterName | Tick | Event | End
+)  # fmt: skip
