@@ -16,8 +16,3 @@ def number(record: Record, key: str, moment: Moment = Moment.ASKED, thread: int 
 def asked_duration_ns(record: Record) -> int | None:
     """How long the run was to be; None if it was to end after a number of samples, or at nothing."""
     return number(record, "duration_ns") or None
-
-
-def asked_samples(record: Record) -> int | None:
-    """How many activations each thread was to have; None if the run was to end after a time."""
-    return number(record, "samples") or None

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from rtproof.analysis.asked import number
 from rtproof.analysis.model import Doubt, Requirement, Severity, Summary
 from rtproof.record import WHOLE_RUN, Event, Moment, Record
 
@@ -25,10 +26,7 @@ class Case:
 
     def number(self, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> int | None:
         """A fact that is a whole number; None if there is none, or only the reason why it could not be had."""
-        try:
-            return int(self.fact(key, moment, thread) or "")
-        except ValueError:
-            return None
+        return number(self.record, key, moment, thread)
 
     def file(self, path: str, moment: Moment) -> str | None:
         """Content of a file of the target, without white space at its ends; None if it could not be read."""

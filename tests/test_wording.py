@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+from analysis_records import MS, block, fact, record
+
+from rtproof.analysis import wording
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Requirement
+
+
+def test_a_limit_in_words() -> None:
+    assert wording.limit(Requirement(500_000)) == "500 us, at most once per 1 h, confidence 95 %"
+    half = Requirement(2_500, 43_200_000_000_000, 0.999)
+    assert wording.limit(half) == "2.5 us, at most once per 12 h, confidence 99.9 %"
+
+
+def test_the_sentences_of_a_stall() -> None:
+    """Two seconds at 1 ms with one stop of 400 ms, as a reader of the report sees it."""
+    values = [30_000] * 1600
+    values[700] = 400_200_000
+    made = record([block(values, {700: 400})], facts=(fact("duration_ns", 2000 * MS), fact("loads", "sched")))
+    lines = analyse(made, Requirement(500_000)).verdict.sentences
+    assert lines[0] == (
+        "VERDICT",
+        "REFUTED - 1 episode above 500 us in 2.0 s (1 thread; 1,600 activations): "
+        "more often than once per 39.0 s (95 %, for a length fixed before the run)",
+    )
+    assert dict(lines)["MISSED"] == (
+        "400 activations of 2,000 due never ran; each counts in the schedule view with the time it was late"
+    )
+    assert dict(lines)["EXCEEDED"] == (
+        "1 of 1,600 activations that ran (observed), 400 of 2,000 that were due (schedule)"
+    )
+    assert dict(lines)["MAX"].startswith(
+        "400.2 ms on thread 0 (cpu 2) at 2023-11-14 22:13:20.7 UTC, the largest of 1,600"
+    )
+    assert dict(lines)["UNSEEN"] == "anything rarer than once per 668 ms may be missing from this run"
+    assert lines[-1][1] == "this kernel (6.1.0-rt), boot, load (sched) and temperature only; 1 boot measured"
+
+
+def test_no_load_is_said_too() -> None:
+    lines = analyse(record([block([5])])).verdict.sentences
+    assert "load (none of ours)" in lines[-1][1]
