@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-from analysis_records import MS, block, fact, record
+from analysis_records import MS, array, block, fact, record
 
 from rtproof.analysis import wording
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Requirement
+from rtproof.record import Counter
 
 
 def test_a_limit_in_words() -> None:
@@ -16,7 +17,9 @@ def test_the_sentences_of_a_stall() -> None:
     """Two seconds at 1 ms with one stop of 400 ms, as a reader of the report sees it."""
     values = [30_000] * 1600
     values[700] = 400_200_000
-    made = record([block(values, {700: 400})], facts=(fact("duration_ns", 2000 * MS), fact("loads", "sched")))
+    facts = (fact("duration_ns", 2000 * MS), fact("loads", "sched"))
+    work = Counter(0, True, "load.sched", "messages", array(0, 1_000_000_000), array(5, 9))
+    made = record([block(values, {700: 400})], facts=facts, counters=(work,))
     lines = analyse(made, Requirement(500_000)).verdict.sentences
     assert lines[0] == (
         "VERDICT",
