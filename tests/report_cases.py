@@ -152,13 +152,17 @@ def hostile() -> Analysis:
     return analyse(bad, LIMIT, 1)
 
 
+def summary_only() -> Analysis:
+    return summary_analysis()
+
+
 CASES: dict[str, Callable[[], Analysis]] = {
     case.__name__: case
     for case in (
         *(normal, no_limit, missed, one_sample, negative, all_negative, all_equal, wide, nothing, cut_off),
-        *(many_threads, off_the_grid, hostile),
+        *(many_threads, off_the_grid, hostile, summary_only),
     )
-} | {"summary_only": summary_analysis}
+}
 
 
 def sections_of(analysis: Analysis, command: str | None = None) -> dict[str, Section]:
@@ -172,6 +176,11 @@ def tables(blocks: list[Block] | tuple[Block, ...]) -> dict[str, Table]:
 
 def plots(blocks: list[Block]) -> list[Plot]:
     return [block for block in blocks if isinstance(block, Plot)]
+
+
+def only_plot(blocks: list[Block]) -> Plot:
+    (found,) = plots(blocks)
+    return found
 
 
 def heat_maps(blocks: list[Block]) -> list[HeatMap]:
@@ -188,3 +197,8 @@ def row(table: Table, name: str) -> dict[str, str]:
     """A row by what its first cell says, as heading and cell."""
     found = next(each for each in table.rows if each[0] == name)
     return dict(zip(table.header, found, strict=True))
+
+
+def pairs(table: Table) -> dict[str, str]:
+    """A table of two columns as a dictionary."""
+    return {each[0]: each[1] for each in table.rows}

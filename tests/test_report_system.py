@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
+from report_cases import normal, nothing, system_file, tables
+
+from rtproof import report
+from rtproof.record import Moment
+from rtproof.report.sections import system
+
+
+def test_machine_kernel_and_processor_are_named_once() -> None:
+    assert tables(system.render(normal()))["Machine and kernel"].rows == (
+        ("machine", "x86_64"),
+        ("kernel", "6.1.0-rt #1 SMP PREEMPT_RT"),
+        ("processor", "A processor"),
+    )
+
+
+def test_files_of_one_line_are_shown_and_a_change_is_named() -> None:
+    analysis = normal()
+    files = (
+        system_file("/proc/loadavg", "1.00\n"),
+        system_file("/proc/loadavg", "2.00\n", Moment.END),
+        system_file("/sys/x/clocksource", "tsc\n"),
+        system_file("/sys/x/clocksource", "tsc\n", Moment.END),
+        system_file("/sys/x/isolated", "\n"),
+    )
+    found = tables(system.render(replace(analysis, record=replace(analysis.record, files=files))))
+    assert found["Settings of the kernel"].rows == (
+        ("/proc/loadavg", "1.00; at the end: 2.00"),
+        ("/sys/x/clocksource", "tsc"),
+        ("/sys/x/isolated", "(empty)"),
+    )
+
+
+def test_every_file_is_listed_with_its_size_or_why_it_was_not_read() -> None:
+    table = tables(system.render(normal()))["Files kept in the record"]
+    assert table.folded
+    assert ("/proc/modules", "start", "not read: No such file or directory") in table.rows
+    assert ("/proc/cmdline", "start", "17 bytes") in table.rows
+    assert len(table.rows) == len(normal().record.files)
+
+
+def test_what_the_host_told_is_listed_but_not_the_command() -> None:
+    sections = report.compose(normal(), {"target": "ssh board7"}, "rtproof run")
+    (section,) = (section for section in sections if section.name == "system")
+    rows = tables(section.blocks)["Machine and kernel"].rows
+    assert ("target", "ssh board7") in rows
+    assert not any("rtproof run" in cell for row in rows for cell in row)
+
+
+def test_a_record_without_files_names_the_machine_alone() -> None:
+    assert list(tables(system.render(nothing()))) == ["Machine and kernel"]
