@@ -64,3 +64,8 @@ def test_an_instant_is_in_utc_with_milliseconds_and_unknown_beyond_the_calendar(
 def test_counts_in_groups() -> None:
     assert (figures.count(196_190_335), figures.count(None)) == ("196,190,335", "unknown")
     assert (figures.steps([0, 1, 2]), figures.steps([0, 500])) == ("1 second", "500 seconds")
+
+
+def test_the_time_of_a_run_is_in_seconds_minutes_or_hours() -> None:
+    spans = (600, 601, 18_000, 18_001)
+    assert [figures.axis_unit(span * figures.NS_PER_S).name for span in spans] == ["s", "min", "min", "h"]

@@ -58,7 +58,8 @@ def test_a_long_run_is_thinned_without_losing_its_largest() -> None:
     assert len(heat.curves[0].x) <= timeline.MAP_COLUMNS
     assert len(drawn.curves[0].x) <= timeline.COLUMNS
     assert max(heat.curves[0].y) == max(drawn.curves[0].y) == 900.0
-    assert drawn.bin_width == 500.0
+    assert drawn.bin_width == pytest.approx(500 / 3_600)
+    assert drawn.x_label == heat.x_label == "time since measuring began [h]"
 
 
 def test_negative_maxima_are_drawn_on_a_linear_axis() -> None:

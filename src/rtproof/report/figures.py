@@ -38,6 +38,8 @@ NS = Unit("ns", 1, 0)
 US = Unit("us", 1_000, 3)
 MS = Unit("ms", 1_000_000, 3)
 S = Unit("s", NS_PER_S, 3)
+MIN = Unit("min", 60 * NS_PER_S, 1)
+H = Unit("h", 3_600 * NS_PER_S, 2)
 
 
 def unit_for(values_ns: Iterable[float | None]) -> Unit:
@@ -49,6 +51,13 @@ def unit_for(values_ns: Iterable[float | None]) -> Unit:
     if middle < 2_000_000:
         return US
     return MS if middle < 2 * NS_PER_S else S
+
+
+def axis_unit(span_ns: int) -> Unit:
+    """The unit for an axis of the time of a run: seconds up to 10 minutes, minutes up to 5 hours, else hours."""
+    if span_ns <= 10 * MIN.ns:
+        return S
+    return MIN if span_ns <= 5 * H.ns else H
 
 
 def headings(unit: Unit, *names: str) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The run over time: the largest latency of each second as a heat map and per thread, and what was missed when."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rtproof.analysis.model import Analysis, Summary
@@ -17,7 +19,33 @@ THREADS = 8
 COLUMNS = 600
 MAP_COLUMNS = 150
 MAP_ROWS = 60
-X_LABEL = "time since measuring began [s]"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Equal columns of whole seconds, and the unit in which their axis is labelled."""
+
+    edges: Int64Array
+    unit: figures.Unit
+
+    @property
+    def label(self) -> str:
+        return f"time since measuring began [{self.unit.name}]"
+
+    @property
+    def width(self) -> float:
+        return self.x(int(self.edges[1] - self.edges[0]))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.x(int(self.edges[0])), self.x(int(self.edges[-1]))
+
+    def x(self, second: int) -> float:
+        return self.unit.scale(second * figures.NS_PER_S)
+
+    def of(self, second: Int64Array) -> Int64Array:
+        """Number of the column that each second lies in."""
+        return np.searchsorted(self.edges, second, side="right") - 1
 
 
 def render(analysis: Analysis) -> list[Block]:
@@ -34,29 +62,28 @@ def _map(analysis: Analysis, unit: figures.Unit) -> HeatMap:
     threads = [stream.summary for stream in streams(analysis) if not stream.pooled]
     second = np.concatenate([_ran(summary)[0] for summary in threads])
     largest = np.concatenate([_ran(summary)[1] for summary in threads])
-    x_edges = binning.columns(int(second.min()), int(second.max()), MAP_COLUMNS)
+    time = _columns(analysis, MAP_COLUMNS)
     y_edges, log_y = binning.value_edges(largest, MAP_ROWS)
-    cells = np.histogram2d(largest, second, bins=(y_edges, x_edges))[0].astype(np.int64)
-    worst = _per_column(analysis.pooled, x_edges)
+    cells = np.histogram2d(largest, second, bins=(y_edges, time.edges))[0].astype(np.int64)
     return HeatMap(
         "Largest latency of each second",
-        _says(analysis, x_edges),
-        X_LABEL,
+        _says(analysis, time),
+        time.label,
         f"latency [{unit.name}]",
-        tuple(map(float, x_edges)),
+        tuple(time.x(int(edge)) for edge in time.edges),
         tuple(unit.scale(float(edge)) for edge in y_edges),
         tuple(tuple(map(int, row)) for row in cells),
         limit_marker(analysis, "y", unit),
         log_y,
-        (_curve("largest of all threads", worst, unit, "whole"),),
+        (_curve("largest of all threads", analysis.pooled, time, unit, "whole"),),
     )
 
 
-def _says(analysis: Analysis, x_edges: Int64Array) -> str:
+def _says(analysis: Analysis, time: Columns) -> str:
     second, largest = _ran(analysis.pooled)
     worst = int(largest.argmax())
     shade = "The stronger the colour of a cell, the more threads and seconds had their largest latency there"
-    line = f"the line is the largest of all in each column of {figures.steps(x_edges)}"
+    line = f"the line is the largest of all in each column of {figures.steps(time.edges)}"
     middle = round(float(np.median(largest)))
     return (
         f"{shade}; {line}. Over {quantity(int(second.size), 'second')} the median of the largest per second is "
@@ -67,26 +94,23 @@ def _says(analysis: Analysis, x_edges: Int64Array) -> str:
 def _maxima(analysis: Analysis, unit: figures.Unit) -> Plot:
     drawn, left_out = for_plots(analysis, THREADS)
     threads = [stream for stream in drawn if not stream.pooled]
-    edges = _edges(analysis)
-    some = [stream for stream in threads if stream.summary.observed.count]
+    time = _columns(analysis, COLUMNS)
+    some = [stream for stream in threads if (stream.summary.seconds.obtained > 0).any()]
     worst = max(some, key=lambda stream: stream.summary.observed.max)
-    says = f"{_each(edges)} per thread; {worst.name} has the largest, {value(worst.summary.observed.max)}. {left_out}"
+    largest = f"{worst.name} has the largest, {value(worst.summary.observed.max)}"
+    says = f"The largest latency in each {figures.steps(time.edges)} per thread; {largest}. {left_out}"
     return Plot(
         "Largest latency per thread",
         says.strip(),
-        X_LABEL,
+        time.label,
         f"latency [{unit.name}]",
-        tuple(_curve(stream.name, _per_column(stream.summary, edges), unit, stream.role) for stream in some),
+        tuple(_curve(stream.name, stream.summary, time, unit, stream.role) for stream in some),
         limit_marker(analysis, "y", unit),
         log_y=_wide(some),
         style="bars",
-        bin_width=float(edges[1] - edges[0]),
-        x_ends=(float(edges[0]), float(edges[-1])),
+        bin_width=time.width,
+        x_ends=time.ends,
     )
-
-
-def _each(edges: Int64Array) -> str:
-    return f"The largest latency in each {figures.steps(edges)}"
 
 
 def _wide(threads: list[Stream]) -> bool:
@@ -95,21 +119,21 @@ def _wide(threads: list[Stream]) -> bool:
 
 
 def _missed(analysis: Analysis) -> Plot:
-    seconds, edges = analysis.pooled.seconds, _edges(analysis)
-    sums = np.zeros(edges.size - 1, np.int64)
-    np.add.at(sums, np.searchsorted(edges, seconds.second, side="right") - 1, seconds.missed)
+    seconds, time = analysis.pooled.seconds, _columns(analysis, COLUMNS)
+    sums = np.zeros(time.edges.size - 1, np.int64)
+    np.add.at(sums, time.of(seconds.second), seconds.missed)
     some = np.flatnonzero(sums)
     total, where = int(sums.sum()), quantity(int(np.count_nonzero(seconds.missed)), "second")
     return Plot(
         "Missed activations",
-        f"{quantity(total, 'activation')} due never ran, in {where}; most in one column of {figures.steps(edges)}: "
-        f"{figures.count(int(sums.max()))}.",
-        X_LABEL,
+        f"{quantity(total, 'activation')} due never ran, in {where}; most in one column of "
+        f"{figures.steps(time.edges)}: {figures.count(int(sums.max()))}.",
+        time.label,
         "missed activations",
-        (Curve("missed", tuple(map(float, edges[some])), tuple(map(float, sums[some])), "whole"),),
+        (Curve("missed", tuple(time.x(int(time.edges[at])) for at in some), tuple(map(float, sums[some])), "whole"),),
         style="bars",
-        bin_width=float(edges[1] - edges[0]),
-        x_ends=(float(edges[0]), float(edges[-1])),
+        bin_width=time.width,
+        x_ends=time.ends,
     )
 
 
@@ -119,19 +143,18 @@ def _ran(summary: Summary) -> tuple[Int64Array, Int64Array]:
     return summary.seconds.second[ran], summary.seconds.max[ran]
 
 
-def _edges(analysis: Analysis) -> Int64Array:
+def _columns(analysis: Analysis, most: int) -> Columns:
     second = analysis.pooled.seconds.second
-    return binning.columns(int(second[0]), int(second[-1]), COLUMNS)
+    edges = binning.columns(int(second[0]), int(second[-1]), most)
+    return Columns(edges, figures.axis_unit(int(edges[-1] - edges[0]) * figures.NS_PER_S))
 
 
-def _per_column(summary: Summary, edges: Int64Array) -> list[tuple[int, int]]:
-    """Left edge and largest latency of every column in which anything ran."""
+def _curve(name: str, summary: Summary, time: Columns, unit: figures.Unit, role: str) -> Curve:
+    """The largest latency of every column in which anything ran."""
     second, largest = _ran(summary)
-    column = np.searchsorted(edges, second, side="right") - 1
-    best = np.full(edges.size - 1, np.iinfo(np.int64).min)
-    np.maximum.at(best, column, largest)
-    return [(int(edges[at]), int(best[at])) for at in np.unique(column)]
-
-
-def _curve(name: str, points: list[tuple[int, int]], unit: figures.Unit, role: str) -> Curve:
-    return Curve(name, tuple(float(x) for x, _ in points), tuple(unit.scale(y) for _, y in points), role)
+    best = np.full(time.edges.size - 1, np.iinfo(np.int64).min)
+    np.maximum.at(best, time.of(second), largest)
+    some = np.unique(time.of(second))
+    return Curve(
+        name, tuple(time.x(int(time.edges[at])) for at in some), tuple(unit.scale(int(best[at])) for at in some), role
+    )
