@@ -165,31 +165,32 @@
     u.ctx.setLineDash([8 * ratio, 4 * ratio]);
     for (const marker of plot.markers) {
       const at = u.valToPos(marker.at, marker.axis, true);
-      const [from, to] = marker.axis === "x" ? [left, left + width] : [top, top + height];
-      const inside = Number.isFinite(at) && at >= from && at <= to;
-      if (marker.axis === "x") drawAcross(u.ctx, marker, inside ? at : null, ratio, { left, top, width, height });
-      else drawAlong(u.ctx, marker, inside ? at : null, ratio, { left, top, width, height });
+      if (marker.axis === "x") drawAcross(u.ctx, marker.name, at, ratio, { left, top, right: left + width, bottom: top + height });
+      else drawAlong(u.ctx, marker.name, at, ratio, { left, top, right: left + width, bottom: top + height });
     }
     u.ctx.restore();
   }
 
-  function drawAcross(ctx, marker, at, ratio, box) {
-    const right = box.left + box.width;
-    if (at !== null) line(ctx, at, box.top, at, box.top + box.height);
-    const text = at === null ? `${marker.name} →` : marker.name;
-    const roomy = at !== null && at + ctx.measureText(text).width + 8 * ratio < right;
-    ctx.textAlign = roomy ? "left" : "right";
+  // A marker outside the plot is named at the edge behind which it lies.
+  function drawAcross(ctx, name, at, ratio, box) {
+    const [before, inside] = [at < box.left, at >= box.left && at <= box.right];
+    if (inside) line(ctx, at, box.top, at, box.bottom);
+    const text = inside ? name : before ? `← ${name}` : `${name} →`;
+    const edge = inside ? at : before ? box.left : box.right;
+    const rightwards = edge + ctx.measureText(text).width + 8 * ratio < box.right;
+    ctx.textAlign = rightwards ? "left" : "right";
     ctx.textBaseline = "top";
-    words(ctx, text, (at ?? right) + (roomy ? 5 : -5) * ratio, box.top + 3 * ratio, ratio);
+    words(ctx, text, edge + (rightwards ? 5 : -5) * ratio, box.top + 3 * ratio, ratio);
   }
 
-  function drawAlong(ctx, marker, at, ratio, box) {
-    if (at !== null) line(ctx, box.left, at, box.left + box.width, at);
-    const below = at !== null && at - box.top < 20 * ratio;
+  function drawAlong(ctx, name, at, ratio, box) {
+    const [above, inside] = [at < box.top, at >= box.top && at <= box.bottom];
+    if (inside) line(ctx, box.left, at, box.right, at);
+    const edge = inside ? at : above ? box.top : box.bottom;
+    const downwards = edge - box.top < 20 * ratio;
     ctx.textAlign = "right";
-    ctx.textBaseline = at === null || below ? "top" : "bottom";
-    const y = (at ?? box.top) + (below || at === null ? 3 : -3) * ratio;
-    words(ctx, at === null ? `${marker.name} ↑` : marker.name, box.left + box.width - 5 * ratio, y, ratio);
+    ctx.textBaseline = downwards ? "top" : "bottom";
+    words(ctx, inside ? name : `${name} ${above ? "↑" : "↓"}`, box.right - 5 * ratio, edge + (downwards ? 3 : -3) * ratio, ratio);
   }
 
   function line(ctx, x1, y1, x2, y2) {
@@ -354,7 +355,7 @@
     let u = null;
     const entries = plot.curves.map((curve, at) => legendButton(curve, styles[at], (shown) => u.setSeries(at + 1, { show: shown })));
     if (plot.kind === "heat") legend.append(heatKey(plot));
-    legend.append(...entries.map((entry) => entry.button), where);
+    legend.append(where, ...entries.map((entry) => entry.button));
     const hooks = {
       drawAxes: [(self) => plot.kind === "heat" && drawHeat(plot, self)],
       draw: [(self) => drawMarkers(plot, self), () => { chart.dataset.drawn = String(Number(chart.dataset.drawn ?? 0) + 1); }],

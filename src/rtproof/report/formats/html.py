@@ -7,6 +7,7 @@ from hashlib import sha256
 from importlib import resources
 
 from rtproof import report
+from rtproof.analysis.phrases import quantity
 from rtproof.report import plotdata
 from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
 from rtproof.report.markup import Markup, element, join, json_script
@@ -108,7 +109,7 @@ def _(block: Text, identity: str) -> Markup:
 def _(block: Table, identity: str) -> Markup:
     if not block.folded:
         return _table(block, identity)
-    amount = f" ({len(block.rows):,} rows)"
+    amount = f" ({quantity(len(block.rows), 'row')})"
     return element("details", element("summary", block.caption + amount), _table(block, identity), class_="folded")
 
 
@@ -149,7 +150,7 @@ def _(block: Plot | HeatMap, identity: str) -> Markup:
         element("figcaption", block.says),
         element(
             "details",
-            element("summary", f"Data of this plot ({len(data.rows):,} rows)"),
+            element("summary", f"Data of this plot ({quantity(len(data.rows), 'row')})"),
             _table(data, f"{identity}-data"),
         ),
         id=identity,
