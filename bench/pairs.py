@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent against its peers in turn, again and again, so that both see the same machine: latencies, CPU time, bytes."""
+"""The agent and its peers in turn, again and again, so that all see the same machine: latencies, CPU time, bytes."""
 
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
 import peers
-from tools import Cost, run
 
 from rtproof.analysis.pool import pooled
 from rtproof.analysis.quantiles import quantiles
 from rtproof.analysis.scan import summarise
 from rtproof.record.rtrec import open_record
+from tools import Cost, run
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ def latencies(record: Path) -> peers.Latencies:
     """Of all threads of a record together."""
     everything = pooled(summarise(open_record(record)))
     median, p99 = quantiles(everything, shares=(0.5, 0.99))
-    assert median.value is not None and p99.value is not None
+    assert median.value is not None
+    assert p99.value is not None
     return peers.Latencies(median.value, p99.value, everything.observed.count, 0)
 
 
@@ -74,4 +75,4 @@ def one_round(agent: Path, scratch: Path, seconds: int) -> Round:
 
 def median(rounds: list[Round], field: str) -> float:
     """Median over the rounds of one ratio or cost."""
-    return statistics.median(getattr(one, field) for one in rounds)
+    return float(statistics.median(getattr(one, field) for one in rounds))

@@ -46,7 +46,18 @@ def jitterdebugger(seconds: int, scratch: Path) -> tuple[Cost, Latencies, int]:
     """jitterdebugger with all samples kept; the last number is the size of its sample file."""
     folder = scratch / "jitterdebugger"
     shutil.rmtree(folder, ignore_errors=True)
-    command = ["jitterdebugger", "-N", "-D", f"{seconds}s", "-i", str(PERIOD_US), "-p", str(PRIORITY), "-o", str(folder)]
+    command = [
+        "jitterdebugger",
+        "-N",
+        "-D",
+        f"{seconds}s",
+        "-i",
+        str(PERIOD_US),
+        "-p",
+        str(PRIORITY),
+        "-o",
+        str(folder),
+    ]
     cost = run([*command, "-s"], scratch)
     threads = json.loads((folder / "results.json").read_text())["cpu"].values()
     latencies = _latencies(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make bench``: what measuring costs and whether the numbers agree with the peers'. Prints a table, writes build/bench.json.
+"""``make bench``: what measuring costs and whether the numbers agree with the peers'; writes build/bench.json.
 
 Every number is measured now. A ratio is the median over rounds in which each program ran in turn on the same machine.
 """
@@ -38,16 +38,16 @@ GOALS = (
 def latency_and_cost(agent: Path, scratch: Path) -> dict[str, float]:
     """The interleaved rounds; prints each."""
     print(f"{ROUNDS} rounds of {SECONDS} s, period {peers.PERIOD_US} us, one thread a CPU, priority {peers.PRIORITY}")
-    print("round   median ns: agent cyclictest jitterdebugger   p99 ns: agent cyclictest jitterdebugger   CPU s/1e6: agent cyclictest")
+    print("round | median [ns] of agent, cyclictest, jitterdebugger | 99 % [ns] | CPU [s per 1e6] of agent, cyclictest")
     rounds = []
     for number in range(ROUNDS):
         one = pairs.one_round(agent, scratch, SECONDS)
         rounds.append(one)
-        other = one.jitterdebugger
+        runs = [one.agent, one.cyclictest, one.jitterdebugger]
+        medians, p99s = ([getattr(run, field) if run else "-" for run in runs] for field in ("median_ns", "p99_ns"))
+        cpu = f"{one.agent_cpu_s_per_million:6.2f} {one.cyclictest_cpu_s_per_million:6.2f}"
         print(
-            f"{number + 1:5} {one.agent.median_ns:18} {one.cyclictest.median_ns:10} {other.median_ns if other else '-':>14}"
-            f" {one.agent.p99_ns:15} {one.cyclictest.p99_ns:10} {other.p99_ns if other else '-':>14}"
-            f" {one.agent_cpu_s_per_million:18.2f} {one.cyclictest_cpu_s_per_million:10.2f}",
+            f"{number + 1:5} | {' '.join(f'{x:>8}' for x in medians)} | {' '.join(f'{x:>8}' for x in p99s)} | {cpu}",
             flush=True,
         )
     found = {f"{name}_ratio_to_cyclictest": pairs.median(rounds, f"{name}_ratio") for name in ("median", "p99", "cpu")}
@@ -72,8 +72,10 @@ def long_run() -> dict[str, float]:
     longrun.to_parquet(record, parquet)
     turns = [(longrun.ours(record), longrun.duckdb(parquet)) for _ in range(3)]
     for one, other in turns:
-        print(f"summary of {longrun.SAMPLES:,} samples: {one.seconds:.2f} s, {one.peak_bytes / 2**20:.0f} MiB; "
-              f"duckdb on Parquet: {other.seconds:.2f} s, {other.peak_bytes / 2**20:.0f} MiB")
+        print(
+            f"summary of {longrun.SAMPLES:,} samples: {one.seconds:.2f} s, {one.peak_bytes / 2**20:.0f} MiB; "
+            f"duckdb on Parquet: {other.seconds:.2f} s, {other.peak_bytes / 2**20:.0f} MiB"
+        )
         for key, value in other.answer.items():
             if abs(one.answer[key] - value) > 1e-6 * abs(value):
                 raise RuntimeError(f"{key}: {one.answer[key]} here, {value} from duckdb")

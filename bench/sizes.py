@@ -7,12 +7,12 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from tools import proportional_bytes
 
 from rtproof.record import Begin, Series
 from rtproof.record.rtrec import open_record
 from rtproof.record.series_writer import write_series_samples
 from rtproof.record.writer import RecordWriter
+from tools import proportional_bytes
 
 HEADER = 20
 FACT, FILE = 2, 3
