@@ -25,7 +25,7 @@ def test_the_figures_of_a_run() -> None:
     assert (found.kernel, found.loads, len(found.episodes)) == ("6.1.0-rt", "sched cpu", 1)
     assert found.worst is not None
     assert (found.worst.value_ns, found.worst.thread, found.worst.cpu, found.worst.due_ns) == (3 * MS, 4, -1, 7 * MS)
-    assert found.worst.at == "2023-11-14 22:13:20.0 UTC"
+    assert found.worst.at == "2023-11-14 22:13:20.007 UTC"
 
 
 def test_without_a_limit_there_are_no_exceedances() -> None:

@@ -23,7 +23,7 @@ def test_counts_of_the_loop_are_given_per_thread_with_units() -> None:
 def test_facts_of_the_run_are_in_words() -> None:
     found = tables(evidence.render(normal()))
     asked = pairs(found["Asked of the whole run"])
-    assert (asked["period"], asked["phase"], asked["policy"]) == ("1,000 us", "even: spread over a period", "fifo")
+    assert (asked["period"], asked["phase"], asked["policy"]) == ("1ms", "even: spread over a period", "fifo")
     assert "args" not in asked
     assert found["In force during the run"].rows == (("memory locked", "yes"),)
 

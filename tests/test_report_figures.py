@@ -56,11 +56,6 @@ def test_a_share_is_never_rounded_to_all_or_nothing(part: int, whole: int, text:
     assert figures.share(part, whole) == text
 
 
-def test_an_instant_is_in_utc_with_milliseconds_and_unknown_beyond_the_calendar() -> None:
-    assert figures.instant(1_700_000_000 * figures.NS_PER_S, 1_234_567_890) == "2023-11-14 22:13:21.234"
-    assert figures.instant(2**63, 2**70) == "unknown"
-
-
 def test_counts_in_groups() -> None:
     assert (figures.count(196_190_335), figures.count(None)) == ("196,190,335", "unknown")
     assert (figures.steps([0, 1, 2]), figures.steps([0, 500])) == ("1 second", "500 seconds")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plug-ins: a module in a folder is a plug-in, its file name is its name, its docstring is its help.
 
-The contract of each kind is the docstring of its folder's ``__init__.py``; ``tests/test_contracts.py`` holds every file to it.
-Nothing is imported until it is asked for by name, so a plug-in with a missing dependency harms nobody else.
+The contract of each kind is the docstring of its folder's ``__init__.py``; ``tests/test_contracts.py`` holds every file
+to it. Nothing is imported until it is asked for by name, so a plug-in with a missing dependency harms nobody else.
 """
 
 import importlib

@@ -8,7 +8,7 @@ import numpy as np
 from rtproof.analysis.asked import asked_duration_ns
 from rtproof.analysis.episodes import episodes, stalled_since_ns
 from rtproof.analysis.model import Doubt, Episode, Requirement, Summary
-from rtproof.analysis.phrases import wall_clock
+from rtproof.analysis.phrases import instant
 from rtproof.record import EndReason, Record
 
 
@@ -106,5 +106,5 @@ def _worst(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> W
         return None
     series = next(s.series for s in summaries if s.series.id == int(top.series[0]))
     due = int(top.due_ns[0])
-    at = wall_clock(record.begin.origin_realtime_ns, due)
+    at = f"{instant(record.begin.origin_realtime_ns, due)} UTC"
     return Worst(int(top.value[0]), series.thread, series.cpu, due, at)

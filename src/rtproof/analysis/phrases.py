@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers as people read them, always with their unit."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _US, _MS, _SECOND, _MINUTE, _HOUR = 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9
 _FEW = 10
@@ -46,10 +46,14 @@ def percent(share: float) -> str:
     return f"{share * 100:.6g} %"
 
 
-def wall_clock(origin_realtime_ns: int, time_ns: int) -> str:
-    """An instant of the run by the target's clock, in UTC to a tenth of a second."""
-    whole, tenth = divmod((origin_realtime_ns + time_ns) // (_SECOND // 10), 10)
-    return f"{datetime.fromtimestamp(whole, UTC):%Y-%m-%d %H:%M:%S}.{tenth} UTC"
+def instant(origin_realtime_ns: int, offset_ns: int) -> str:
+    """Date and time in UTC to a millisecond, of an offset from an origin in CLOCK_REALTIME; unknown beyond 9999."""
+    milliseconds = (origin_realtime_ns + offset_ns) // 1_000_000
+    try:
+        when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return "unknown"
+    return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03d}"
 
 
 def _scaled(ns: float, unit_ns: int, unit: str, digits: int, *, strip: bool = False) -> str:

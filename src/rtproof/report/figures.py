@@ -4,7 +4,6 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from statistics import median
 
 from rtproof.record import Int64Array
@@ -89,16 +88,6 @@ def share(part: int, whole: int) -> str:
     if part != whole and float(text) == 100:
         text = "above 99.99"
     return f"{text} %"
-
-
-def instant(origin_realtime_ns: int, offset_ns: int) -> str:
-    """Date and time in UTC to a millisecond, of an offset from an origin in CLOCK_REALTIME; unknown beyond 9999."""
-    milliseconds = (origin_realtime_ns + offset_ns) // 1_000_000
-    try:
-        when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return UNKNOWN
-    return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03d}"
 
 
 def steps(edges: Sequence[int] | Int64Array) -> str:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence: what was asked of the run and of each thread, what was in force, and what happened inside the loop."""
 
+from rtproof import units
 from rtproof.analysis.model import Analysis
 from rtproof.analysis.phrases import value
 from rtproof.record import WHOLE_RUN, Moment, Record
@@ -16,6 +17,8 @@ INSIDE = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_swi
 MOMENTS = (Moment.START, Moment.DURING, Moment.END)
 WORDS = {("phase_ns", "-1"): "even: spread over a period", ("samples", "0"): "no limit"}
 NOT_HERE = ("args",)
+MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns")
+"""Shown to a few digits; all other times were given by somebody and are shown as exactly as they were given."""
 
 
 def render(analysis: Analysis) -> list[Block]:
@@ -98,4 +101,6 @@ def _shown(key: str, reading: str | None) -> str:
     number = whole_number(reading)
     if number is None:
         return reading
-    return value(number) if key.endswith("_ns") else figures.count(number)
+    if key in MEASURED_TIMES:
+        return value(number)
+    return units.format_duration(number) if key.endswith("_ns") else figures.count(number)

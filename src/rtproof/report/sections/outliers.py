@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from rtproof.analysis.model import Analysis
-from rtproof.analysis.phrases import quantity
+from rtproof.analysis.phrases import instant, quantity
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.streams import latency_unit, streams
@@ -56,7 +56,7 @@ def _table(caption: str, rows: tuple[tuple[str, ...], ...], unit: figures.Unit, 
 
 def _where_and_when(each: Outlier, origin_ns: int) -> tuple[str, ...]:
     due = f"{each.due_ns / figures.NS_PER_S:,.6f}"
-    return due, figures.instant(origin_ns, each.due_ns), each.thread, each.cpu, figures.count(each.index)
+    return due, instant(origin_ns, each.due_ns), each.thread, each.cpu, figures.count(each.index)
 
 
 def outliers(analysis: Analysis) -> list[Outlier]:

@@ -5,6 +5,7 @@ import shlex
 from pathlib import PurePath
 
 from rtproof.analysis.model import Analysis
+from rtproof.analysis.phrases import instant
 from rtproof.record import EndReason, Record
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
@@ -33,7 +34,7 @@ def _record(record: Record) -> list[tuple[str, str]]:
     return [
         ("file", f"{PurePath(record.path).name or 'none'}, {figures.count(record.size)} bytes"),
         ("run", begin.run_id.hex()),
-        ("measuring began", f"{figures.instant(begin.origin_realtime_ns, 0)} UTC by the target's clock"),
+        ("measuring began", f"{instant(begin.origin_realtime_ns, 0)} UTC by the target's clock"),
         ("agent", f"version {begin.agent_version}"),
         ("ended", _ended(record)),
         *(("damage", damage.sentence) for damage in record.damage),
