@@ -86,13 +86,22 @@ void run_note(struct run *run, int thread, const char *kind, const char *format,
 }
 
 /* Whether the policy can be had at all, tried on the calling thread and taken back. */
-static int check_privilege(struct config *config, char *why, size_t room)
+static int try_policy(const struct config *config)
 {
-	if (config->policy != POLICY_FIFO && config->policy != POLICY_RR)
+	if (config->policy == POLICY_OTHER)
 		return 0;
-	int err = sys_set_policy(0, (int)config->policy, config->priority);
+	int err = config->policy == POLICY_DEADLINE ? policy_set_deadline(config->period_ns) :
+						      sys_set_policy(0, (int)config->policy, config->priority);
 
 	sys_set_policy(0, POLICY_OTHER, 0);
+	return err;
+}
+
+static int check_privilege(struct config *config, char *why, size_t room)
+{
+	int err = try_policy(config);
+	char priority[32] = "";
+
 	if (!err)
 		return 0;
 	if (config->allow_unprivileged) { /* the record says what was asked and what was had */
@@ -100,10 +109,12 @@ static int check_privilege(struct config *config, char *why, size_t room)
 		config->priority = 0;
 		return 0;
 	}
+	if (config->priority)
+		snprintf(priority, sizeof(priority), " at priority %d", config->priority);
 	snprintf(why, room,
-		 "policy %s at priority %d was refused (%s): it needs root, CAP_SYS_NICE or an RTPRIO limit; "
+		 "policy %s%s was refused (%s): it needs root, CAP_SYS_NICE or an RTPRIO limit; "
 		 "--allow-unprivileged measures without it",
-		 policy_name((int)config->policy), config->priority, strerror(-err));
+		 policy_name((int)config->policy), priority, strerror(-err));
 	return err;
 }
 
@@ -259,6 +270,15 @@ static void stop_workers(struct run *run)
 		worker_stop(&run->workers[i]);
 }
 
+/* Ends threads that wait at the gate and shall not measure. */
+static void dismiss_workers(struct run *run)
+{
+	stop_workers(run);
+	open_gate(run);
+	for (int i = 0; i < run->started; i++)
+		pthread_join(run->workers[i].thread, NULL);
+}
+
 /* When every due time has passed; INT64_MAX where only the count of samples ends the run. */
 static int64_t planned_end_ns(const struct run *run)
 {
@@ -405,9 +425,7 @@ static int measure(struct run *run, int signal_fd, char *why, size_t room)
 
 	if (err) {
 		snprintf(why, room, "the guard that protects the machine could not be started: %s", strerror(-err));
-		stop_workers(run);
-		open_gate(run);
-		supervise(run, signal_fd);
+		dismiss_workers(run);
 		guard_stop(run);
 		return err;
 	}
@@ -455,15 +473,15 @@ static int open_and_measure(struct run *run, int signal_fd, char *why, size_t ro
 			snprintf(why, room, "'%s' can't be written: %s", run->config->output, strerror(-err));
 	}
 	if (err) {
-		stop_workers(run);
-		open_gate(run);
-		for (int i = 0; i < run->started; i++)
-			pthread_join(run->workers[i].thread, NULL);
+		dismiss_workers(run);
 		return err;
 	}
 	err = measure(run, signal_fd, why, room);
+	bool empty = run->record.seekable && !run->record.end;
 	int written = record_close(&run->record);
 
+	if (err && empty)
+		unlink(run->config->output); /* just made, and nothing was measured */
 	return err ? err : report_record_error(run, written, why, room);
 }
 

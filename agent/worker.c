@@ -189,16 +189,16 @@ static void prefault_stack(void)
 		pages[i] = 0;
 }
 
-static int set_deadline(const struct worker *worker)
+int policy_set_deadline(int64_t period_ns)
 {
 	/* A quarter of the period: enough for a loop that only reads a clock, and four threads still fit on a CPU. */
 	struct sys_sched_attr attributes = {
 		.size = sizeof(attributes),
 		.policy = POLICY_DEADLINE,
 		.flags = 1, /* SCHED_FLAG_RESET_ON_FORK */
-		.runtime = (uint64_t)worker->period_ns / 4,
-		.deadline = (uint64_t)worker->period_ns,
-		.period = (uint64_t)worker->period_ns,
+		.runtime = (uint64_t)period_ns / 4,
+		.deadline = (uint64_t)period_ns,
+		.period = (uint64_t)period_ns,
 	};
 
 #ifdef SYS_sched_setattr
@@ -214,7 +214,7 @@ static int set_policy(const struct worker *worker)
 	if (worker->policy == POLICY_OTHER)
 		return 0;
 	if (worker->policy == POLICY_DEADLINE)
-		return set_deadline(worker);
+		return policy_set_deadline(worker->period_ns);
 	int err = sys_set_policy(0, (int)worker->policy | RESET_ON_FORK, worker->priority);
 
 	return err == -EINVAL ? sys_set_policy(0, (int)worker->policy, worker->priority) : err; /* before 2.6.32 */

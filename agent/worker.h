@@ -61,4 +61,7 @@ void worker_stop(struct worker *worker);
 
 const char *policy_name(int policy);
 
+/* Gives the calling thread the policy deadline. 0 or -errno. */
+int policy_set_deadline(int64_t period_ns);
+
 #endif

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the real agent for the tests, and finds every process that it has started."""
+
+import functools
+import os
+import re
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from rtproof.agents.find import find_agent
+from rtproof.errors import UserError
+from rtproof.record import Record
+from rtproof.record.rtrec import open_record
+
+PATIENCE_S = 60
+"""How long anything may take before a test fails; nothing here waits longer than it must."""
+
+TOKEN = "RTPROOF_TEST_TOKEN"
+
+
+@functools.cache
+def agent() -> str:
+    """The agent for this machine; the test is skipped if nothing here can build it."""
+    try:
+        return str(find_agent())
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+@functools.cache
+def may_use_fifo() -> bool:
+    """Whether a real-time policy can be had, tried in a process of its own."""
+    probe = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(81))"
+    return subprocess.run(["python3", "-c", probe], capture_output=True, check=False).returncode == 0
+
+
+needs_fifo = pytest.mark.skipif(not may_use_fifo(), reason="real-time policies are refused here")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may do this")
+
+
+def policy() -> tuple[str, ...]:
+    """The best policy that can be had: what is tested with it holds with each."""
+    return ("--policy", "fifo") if may_use_fifo() else ("--policy", "other")
+
+
+def run(*arguments: str | Path, prefix: Sequence[str | Path] = ()) -> subprocess.CompletedProcess[str]:
+    """The agent, run to its end."""
+    command = [*prefix, agent(), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+
+def measured(path: Path, *arguments: str) -> Record:
+    """The record of a run that must succeed, without damage."""
+    done = run("run", "-o", path, "--warmup", "20ms", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return whole(path)
+
+
+def whole(path: Path) -> Record:
+    record = open_record(path)
+    assert record.damage == ()
+    assert record.end is not None
+    return record
+
+
+class Running:
+    """An agent that is running. It says how far it is on standard error, and is asked for a line every 100 ms."""
+
+    def __init__(self, arguments: Sequence[str | Path]) -> None:
+        self.token = uuid.uuid4().hex
+        self.process = subprocess.Popen(
+            [agent(), "run", "--warmup", "20ms", "--progress", "100ms", *arguments],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, TOKEN: self.token},
+        )
+        self.messages: list[str] = []
+
+    def await_ns(self, time_ns: int) -> int:
+        """Waits until the agent has got to this time of the record; the time that it tells."""
+        assert self.process.stderr
+        for line in self.process.stderr:
+            told = re.match(r"progress time_ns=(-?\d+)", line)
+            if not told:
+                self.messages.append(line)
+            elif int(told[1]) >= time_ns:
+                return int(told[1])
+        pytest.fail(f"the agent ended too early: {self.messages}")
+
+    def end(self) -> int:
+        """Its exit code once it has ended by itself; ``messages`` is then what it said besides progress."""
+        _, rest = self.process.communicate(timeout=PATIENCE_S)
+        self.messages += [line for line in rest.splitlines() if not line.startswith("progress ")]
+        return self.process.returncode
+
+    def processes(self) -> list[int]:
+        """The agent and all its loads, as far as they live."""
+        mark = f"{TOKEN}={self.token}".encode()
+        return [pid for pid in _pids() if mark in _environment(pid)]
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def _environment(pid: int) -> list[bytes]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return []
+
+
+@contextmanager
+def running(*arguments: str | Path) -> Iterator[Running]:
+    """An agent that does not outlive the test, however that ends."""
+    one = Running(arguments)
+    try:
+        yield one
+    finally:
+        for pid in one.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        one.process.communicate(timeout=PATIENCE_S)
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether the condition comes true in time; looks often, and returns as soon as it does."""
+    give_up = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.01)
+    return True

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way in which a run of the real agent can end, and that nothing is left behind."""
+
+import os
+import signal
+import struct
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import recompute
+from agent_process import Running, eventually, needs_root, policy, running, whole
+
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Summary
+from rtproof.analysis.quantiles import quantile
+from rtproof.record import EndReason, Record
+from rtproof.record.rtrec import open_record
+
+pytestmark = pytest.mark.serial
+
+MS = 1_000_000
+SECOND = 1_000 * MS
+STALL_MS = 400
+LOADS = ("--load", "cpu:workers=1", "--load", "sched:groups=1,pairs=2")
+PM_QOS = Path("/dev/cpu_dma_latency")
+
+
+def reason(record: Record) -> EndReason:
+    assert record.end is not None
+    return record.end.reason
+
+
+def stall(one: Running) -> tuple[int, int]:
+    """Stops the agent for a while: its length in milliseconds at least and at most."""
+    before = time.monotonic_ns()
+    one.process.send_signal(signal.SIGSTOP)
+    stopped = time.monotonic_ns()
+    time.sleep(STALL_MS / 1000)
+    woken = time.monotonic_ns()
+    one.process.send_signal(signal.SIGCONT)
+    return (woken - stopped) // MS, (time.monotonic_ns() - before) // MS
+
+
+def gap_of_the_stall(record: Record, series: int) -> int:
+    """Activations missed behind the one sample that is hundreds of milliseconds late."""
+    samples = recompute.ran(record, record.series[series])
+    late = np.flatnonzero(samples.value > STALL_MS * MS // 2)
+    assert late.size == 1
+    return int(samples.missed[late[0]])
+
+
+def p99(summary: Summary) -> tuple[int, int]:
+    """Of the activations that ran, and of all that were due."""
+    both = quantile(summary.observed_counts, 0.99).value, quantile(summary.schedule_counts, 0.99).value
+    assert both[0] is not None
+    assert both[1] is not None
+    return both[0], both[1]
+
+
+@pytest.mark.parametrize("method", ["clock_nanosleep", "posix_timer", "timerfd"])
+def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) -> None:
+    """At a period of 1 ms, as many activations are missed as the stall has milliseconds."""
+    path = tmp_path / "record"
+    with running("-o", path, *policy(), "--method", method, "--duration", "2s", "--threads", "2") as one:
+        one.await_ns(300 * MS)
+        least, most = stall(one)
+        assert one.end() == 0
+    record = whole(path)
+    for summary in analyse(record).summaries:
+        assert least - 2 <= gap_of_the_stall(record, summary.series.id) <= most + 2
+        assert abs(summary.obtained + summary.missed - 2000) <= 1
+        observed, schedule = p99(summary)
+        assert observed < 100 * MS < schedule < STALL_MS * 2 * MS
+    recompute.check(record)
+
+
+def test_killed_it_leaves_a_record_up_to_the_last_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *policy(), "--duration", "60s", "--checkpoint", "1s", *LOADS) as one:
+        reached_ns = one.await_ns(2500 * MS)
+        assert len(one.processes()) >= 8
+        one.process.kill()
+        assert eventually(lambda: not one.processes())
+    record = open_record(path)
+    assert record.end is None
+    assert [damage.offset for damage in record.damage if damage.length == 0] == [record.size]
+    for series in record.series:
+        # The writer looks twice a second.
+        assert recompute.ran(record, series).due_ns[-1] > reached_ns - 1500 * MS
+        assert sum(one.count for one in record.slices if one.series == series.id) > 0
+
+
+def test_a_checkpoint_comes_every_ten_seconds_unless_asked_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *policy(), "--duration", "60s") as one:
+        one.await_ns(200 * MS)
+        one.process.kill()
+        assert eventually(lambda: not one.processes())
+    record = open_record(path)
+    assert record.fact("checkpoint_ns") == str(10 * SECOND)
+    assert [series.period_ns for series in record.series] == [MS] * len(record.series)
+    assert record.end is None
+
+
+def pm_qos_us() -> int:
+    """The strictest request of all programs, microseconds (Documentation/power/pm_qos_interface.rst)."""
+    return int(struct.unpack("=i", PM_QOS.read_bytes()[:4])[0])
+
+
+@needs_root
+@pytest.mark.skipif(not PM_QOS.exists(), reason="this kernel has no /dev/cpu_dma_latency")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_the_request_for_short_wake_ups_ends_with_the_agent(tmp_path: Path, number: signal.Signals) -> None:
+    before = pm_qos_us()
+    if before <= 17:
+        pytest.skip(f"something else holds /dev/cpu_dma_latency at {before} us")
+    with running("-o", tmp_path / "record", *policy(), "--duration", "60s", "--dma-latency", "17", *LOADS) as one:
+        one.await_ns(0)
+        assert pm_qos_us() == 17
+        one.process.send_signal(number)
+        assert eventually(lambda: not one.processes())
+        assert eventually(lambda: pm_qos_us() == before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_ends_properly(tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *policy(), "--duration", "60s", *LOADS) as one:
+        one.await_ns(200 * MS)
+        one.process.send_signal(number)
+        assert one.end() == 0
+        assert eventually(lambda: not one.processes())
+    assert one.messages == []
+    record = whole(path)
+    assert reason(record) is EndReason.INTERRUPTED
+    assert [event.text for event in record.events if event.kind == "interrupted"] == [number.name]
+    recompute.check(record)
+
+
+def test_interrupted_in_the_warm_up_it_ends_properly_too(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *policy(), "--duration", "60s", "--warmup", "60s") as one:
+        assert eventually(path.exists)
+        one.process.send_signal(signal.SIGINT)
+        assert one.end() == 0
+    record = whole(path)
+    assert reason(record) is EndReason.INTERRUPTED
+    assert record.end is not None
+    assert {total.obtained for total in record.end.totals} == {0}
+
+
+def test_when_the_host_goes_away_it_ends_properly(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *policy(), "--duration", "60s", "--stop-on-eof", *LOADS) as one:
+        one.await_ns(200 * MS)
+        assert one.process.stdin
+        one.process.stdin.close()
+        one.process.stdin = None
+        assert one.end() == 0
+        assert eventually(lambda: not one.processes())
+    record = whole(path)
+    assert reason(record) is EndReason.HOST_GONE
+    assert [event.kind for event in record.events if event.kind == "host_gone"] == ["host_gone"]
+    recompute.check(record)
+
+
+def test_input_that_does_not_end_is_no_reason_to_stop(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *policy(), "--duration", "500ms", "--stop-on-eof") as one:
+        assert one.process.stdin
+        one.process.stdin.write("keep going\n")
+        one.process.stdin.flush()
+        one.await_ns(200 * MS)
+        assert one.process.wait() == 0
+    assert reason(whole(path)) is EndReason.AS_ASKED
+
+
+def innermost(one: Running) -> int:
+    """A process of the agent's loads that has no child: one that works."""
+    parents = {int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in one.processes()}
+    return max(pid for pid in one.processes() if pid not in parents)
+
+
+@pytest.mark.parametrize("load", ["cpu:workers=2", "sched:groups=2,pairs=2"])
+def test_when_a_load_dies_the_run_ends(tmp_path: Path, load: str) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *policy(), "--duration", "60s", "--load", load) as one:
+        one.await_ns(200 * MS)
+        victim = innermost(one)
+        killed_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        os.kill(victim, signal.SIGKILL)
+        one.end()
+        assert eventually(lambda: not one.processes())
+    record = whole(path)
+    assert record.end is not None
+    assert record.end.reason is EndReason.LOAD_DIED
+    assert [event.text for event in record.events if event.kind == "load_died"] == [load.partition(":")[0]]
+    assert record.end.time_ns < killed_ns - record.begin.origin_monotonic_ns + 2 * SECOND
+    recompute.check(record)

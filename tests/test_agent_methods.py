@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way to measure, really run: what is counted and what the record says of it, never how fast this machine is."""
+
+import subprocess
+from pathlib import Path
+
+import agent_process
+import pytest
+import recompute
+from agent_process import measured, needs_fifo
+
+from rtproof.record import Moment, Record, View
+
+pytestmark = pytest.mark.serial
+
+ON_GRID = ("clock_nanosleep", "setitimer", "posix_timer", "timerfd")
+OFF_GRID = ("clock_nanosleep_relative", "nanosleep")
+LEAST = 0.9
+"""Share of the due times that must have run. Far below what any machine does, far above a method that does not work."""
+
+
+def obtained(record: Record) -> list[int]:
+    assert record.end is not None
+    return [total.obtained for total in record.end.totals]
+
+
+def all_due(record: Record) -> list[int]:
+    assert record.end is not None
+    return [total.obtained + total.missed + total.lost for total in record.end.totals]
+
+
+def test_every_method_is_under_test() -> None:
+    told = [line.split("\t") for line in agent_process.run("list").stdout.splitlines()]
+    assert sorted(words[2] for words in told if words[0] == "method") == sorted(ON_GRID + OFF_GRID)
+
+
+@pytest.mark.parametrize("method", ON_GRID)
+def test_methods_on_the_grid_serve_every_due_time(tmp_path: Path, method: str) -> None:
+    threads = 1 if method == "setitimer" else 2
+    record = measured(
+        tmp_path / "record", *agent_process.policy(), "--method", method, "--samples", "500", "--period", "1ms",
+        "--threads", str(threads), "--checkpoint", "100ms",
+    )  # fmt: skip
+    assert all_due(record) == [500] * threads
+    assert min(obtained(record)) >= LEAST * 500
+    assert {series.method for series in record.series} == {method}
+    recompute.check(record)
+
+
+@pytest.mark.parametrize("method", OFF_GRID)
+def test_methods_off_the_grid_count_from_each_wake_up(tmp_path: Path, method: str) -> None:
+    """Each latency stretches the time to the next due time, which is why there are fewer in the end."""
+    record = measured(
+        tmp_path / "record", *agent_process.policy(), "--method", method, "--duration", "500ms", "--period", "1ms",
+        "--threads", "2", "--checkpoint", "100ms",
+    )  # fmt: skip
+    for series in record.series:
+        samples = recompute.ran(record, series)
+        assert not series.on_grid
+        assert samples.due_ns[-1] + samples.value[-1] >= 500_000_000 - 1_000_000
+        assert samples.due_ns[-1] < 500_000_000
+        assert samples.due_ns[0] >= series.first_due_ns
+    assert len(record.chunk_refs) > 2
+    recompute.check(record)
+
+
+def test_off_the_grid_the_number_of_samples_can_end_it_too(tmp_path: Path) -> None:
+    record = measured(tmp_path / "record", *agent_process.policy(), "--method", "nanosleep", "--samples", "100")
+    assert set(all_due(record)) == {100}
+
+
+@pytest.mark.parametrize("policy", ["other", *(pytest.param(p, marks=needs_fifo) for p in ("fifo", "rr", "deadline"))])
+def test_threads_have_the_policy_that_was_asked_for(tmp_path: Path, policy: str) -> None:
+    priority = "41" if policy in ("fifo", "rr") else "0"
+    asked = ("--priority", priority) if priority != "0" else ()
+    record = measured(tmp_path / "record", "--policy", policy, *asked, "--samples", "1000", "--threads", "2")
+    assert record.fact("policy") == policy
+    for thread in (0, 1):
+        for moment in (Moment.START, Moment.DURING, Moment.END):
+            assert record.fact("policy", moment, thread) == policy
+            assert record.fact("priority", moment, thread) == priority
+    assert all_due(record) == [1000, 1000]
+    assert min(obtained(record)) >= LEAST * 1000
+
+
+def test_threads_stay_on_their_cpus(tmp_path: Path) -> None:
+    record = measured(tmp_path / "record", *agent_process.policy(), "--samples", "100")
+    cpus = [str(series.cpu) for series in record.series]
+    assert len(cpus) == len(set(cpus))
+    for moment in (Moment.START, Moment.END):
+        assert [record.fact("affinity", moment, thread) for thread in range(len(cpus))] == cpus
+        assert [record.fact("cpu", moment, thread) for thread in range(len(cpus))] == cpus
+
+
+def test_more_threads_than_cpus_share_them(tmp_path: Path) -> None:
+    record = measured(tmp_path / "record", *agent_process.policy(), "--samples", "100", "--cpus", "0", "--threads", "3")
+    assert [series.cpu for series in record.series] == [0, 0, 0]
+    assert [series.first_due_ns for series in record.series] == [0, 333_333, 666_666]
+
+
+def test_the_warm_up_is_not_in_the_record(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    done = agent_process.run("run", "-o", path, *agent_process.policy(), "--samples", "200", "--warmup", "300ms")
+    assert done.returncode == 0
+    record = agent_process.whole(path)
+    assert set(all_due(record)) == {200}
+    for series in record.series:
+        assert int(record.fact("warmup_activations", Moment.START, series.thread) or 0) > LEAST * 300
+        assert recompute.ran(record, series).due_ns[0] >= series.first_due_ns >= 0
+
+
+def test_a_summary_has_no_samples_and_all_their_numbers(tmp_path: Path) -> None:
+    """More activations than fit into a block of samples, which are not kept here."""
+    record = measured(
+        tmp_path / "record", *agent_process.policy(), "--record", "summary", "--period", "100us", "--samples", "10000",
+        "--threads", "1",
+    )  # fmt: skip
+    assert record.chunk_refs == ()
+    assert all_due(record) == [10_000]
+    counts = {view: sum(one.count for one in record.slices if one.view is view) for view in View}
+    assert counts[View.OBSERVED] == obtained(record)[0]
+    assert counts[View.OBSERVED] + counts[View.CHARGED] + sum(one.lost for one in record.slices) == 10_000
+    assert int(record.seconds[0].obtained.sum() + record.seconds[0].missed.sum()) == sum(counts.values())
+    assert record.top[0].value.size == record.top[0].k == 256
+
+
+def test_loads_do_work_and_say_so(tmp_path: Path) -> None:
+    record = measured(
+        tmp_path / "record", *agent_process.policy(), "--duration", "1500ms", "--load", "cpu:workers=1",
+        "--load", "sched:groups=1,pairs=2", "--load", "cpu:workers=1",
+    )  # fmt: skip
+    loads = {counter.name: counter.value for counter in record.counters if counter.name.startswith("load.")}
+    assert set(loads) == {"load.cpu", "load.sched", "load.cpu.2"}
+    for values in loads.values():
+        assert values[-1] > values[0] >= 0
+    assert record.events == tuple(event for event in record.events if event.kind == "kernel")
+
+
+def test_the_record_may_go_to_standard_output(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with path.open("wb") as file:
+        command = [
+            agent_process.agent(),
+            "run",
+            "-o",
+            "-",
+            "--samples",
+            "50",
+            "--warmup",
+            "0s",
+            *agent_process.policy(),
+        ]
+        subprocess.run(command, stdout=file, check=True, timeout=agent_process.PATIENCE_S)
+    recompute.check(agent_process.whole(path))
