@@ -39,7 +39,9 @@ def names() -> list[str]:
 def test_a_run_prints_and_leaves_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("good", "--output", "a", "--note", "first") == 0
     out, err = capsys.readouterr()
-    assert out.endswith("run: a\nreport: a.html\n")
+    assert out.endswith("\nall of it: rtproof show a\nrun: a\nreport: a.html\n")
+    assert "Numbers per thread" in out
+    assert "Percentiles" not in out
     assert "rtproof-agent: measured as asked" in err
     assert names() == ["a", "a.html"]
     assert Path("a.html").read_text().startswith("<!doctype html>")

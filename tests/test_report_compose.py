@@ -65,6 +65,10 @@ def test_a_record_without_samples_has_no_plots_and_says_unknown() -> None:
     assert "unknown" in [cell for block in sections["numbers"].blocks for cell in strings(block)]
 
 
+def test_the_short_form_is_verdict_doubts_and_numbers() -> None:
+    assert [section.name for section in report.compose(normal(), short=True)] == ["verdict", "doubts", "numbers"]
+
+
 def test_what_the_host_knows_is_in_the_report() -> None:
     sections = report.compose(normal(), {"target": "ssh board7", "unset": None}, "rtproof run --limit 500us")
     said = [text for section in sections for block in section.blocks for text in strings(block)]

@@ -33,11 +33,12 @@ class Result:
 
         return json.dumps(to_dict(self.analysis), indent=2).encode() + b"\n"
 
-    def report(self, form: str) -> bytes:
-        """The report in one of its formats."""
+    def report(self, form: str, *, short: bool = False) -> bytes:
+        """The report in one of its formats; short: verdict, doubts and numbers only."""
         from rtproof.report import compose, render, title
 
-        sections = compose(self.analysis, self._host_facts(), shlex.join(self.info.command) if self.info else None)
+        command = shlex.join(self.info.command) if self.info else None
+        sections = compose(self.analysis, self._host_facts(), command, short=short)
         return render(form, title(self.analysis), sections)
 
     def _host_facts(self) -> dict[str, object]:
@@ -68,9 +69,9 @@ def _requirement(info: "RequirementInfo | None") -> "Requirement | None":
     return Requirement(info.limit_ns, info.at_most_ns, info.confidence) if info else None
 
 
-def show(result: Result, as_json: bool) -> None:
+def show(result: Result, as_json: bool, *, short: bool = False) -> None:
     """Print the result."""
-    click.echo(result.as_json() if as_json else result.report("text"), nl=False)
+    click.echo(result.as_json() if as_json else result.report("text", short=short), nl=False)
 
 
 def beside(run: Path, suffix: str) -> Path:

@@ -17,13 +17,16 @@ COMMAND_FACT = "host.command"
 """Key of the fact that holds the command as the user gave it; the record itself knows only the agent's."""
 
 
-def compose(analysis: Analysis, info: Mapping[str, object] | None = None, command: str | None = None) -> list[Section]:
-    """Every section that has something to say, in order.
+def compose(
+    analysis: Analysis, info: Mapping[str, object] | None = None, command: str | None = None, *, short: bool = False
+) -> list[Section]:
+    """Every section that has something to say, in order; with ``short`` only those of the short form.
 
     ``info``: what the host knows of the run and the record does not. ``command``: what the user typed to start it.
     """
     told = _with_host_facts(analysis, info or {}, command)
-    drawn = [(module, tuple(module.render(told))) for module in plugins.load_all(sections)]
+    wanted = [module for module in plugins.load_all(sections) if not short or getattr(module, "SHORT", False)]
+    drawn = [(module, tuple(module.render(told))) for module in wanted]
     return [Section(_name(module.__name__), module.TITLE, blocks) for module, blocks in drawn if blocks]
 
 

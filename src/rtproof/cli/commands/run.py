@@ -107,7 +107,8 @@ def _run(target: targets.Target, plan: "Plan", goal: str) -> "Outcome":
 def _tell(folder: Path, report: Path | None, as_json: bool, outcome: "Outcome") -> int:
     """Print and write what was found; the exit code."""
     result = results.read_run(folder)
-    results.show(result, as_json)
+    results.show(result, as_json, short=True)
+    click.echo(f"\nall of it: rtproof show {folder}", err=as_json)
     click.echo(f"run: {folder}", err=as_json)
     if report:
         results.write_new(report, result.report(HTML))

@@ -7,6 +7,7 @@ from rtproof.analysis.phrases import quantity
 from rtproof.report.blocks import Block, Text
 
 ORDER = 20
+SHORT = True
 TITLE = "Doubts"
 
 KINDS = {Severity.INVALID: "bad", Severity.WARNING: "doubt"}

@@ -12,6 +12,7 @@ from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.streams import Stream, latency_unit, streams
 
 ORDER = 30
+SHORT = True
 TITLE = "Numbers per thread"
 
 

@@ -5,6 +5,7 @@ from rtproof.analysis.model import Analysis, State, Verdict
 from rtproof.report.blocks import Block, Table, Text
 
 ORDER = 10
+SHORT = True
 TITLE = "Verdict"
 
 KINDS = {
