@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
 import os
+import pty
 from dataclasses import replace
 
 import pytest
@@ -57,6 +58,20 @@ def test_the_table_fits_a_small_terminal() -> None:
     lines = live.table(rows, "0:00:20", os.terminal_size((40, 10)))
     assert len(lines) < 10
     assert max(map(len, lines)) < 40
+
+
+def test_80_columns_hold_whole_rows() -> None:
+    lines = live.table(
+        {1: replace(ROW, obtained=10**10, missed=10**7, max_ns=10**9)}, "0:00:20", os.terminal_size((80, 24))
+    )
+    assert lines[1].endswith(" max")
+    assert lines[2].endswith(" 1000000.0")
+
+
+def test_a_terminal_that_does_not_know_its_size_gets_a_usual_one() -> None:
+    main, other = pty.openpty()
+    with os.fdopen(main, "rb"), os.fdopen(other, "w") as terminal:
+        assert live._terminal_size(terminal) == live.USUAL_SIZE
 
 
 def test_the_sentence_adds_up_all_threads() -> None:
