@@ -89,13 +89,15 @@ static bool stopping(const struct worker *worker)
 	return word_load(&worker->stop);
 }
 
-/* Due times before the origin are thrown away. Answers how many of the measured ones a late warm-up has eaten. */
-static int warm_up(struct worker *worker, int64_t first_due_ns, uint32_t *eaten)
+/*
+ * Due times before the origin are thrown away. If the last of them came so late that measured ones had passed, it is the
+ * answer to the first of those: *late is that activation, and has no due time otherwise.
+ */
+static int warm_up(struct worker *worker, int64_t first_due_ns, struct activation *late)
 {
-	struct activation activation;
+	struct activation activation = { .due_ns = 0 };
 	int64_t next_ns = first_due_ns - worker->warmup_ns / worker->period_ns * worker->period_ns;
 
-	*eaten = 0;
 	while (next_ns < first_due_ns && !stopping(worker)) {
 		int err = worker->probe->take(worker, &activation);
 
@@ -108,8 +110,11 @@ static int warm_up(struct worker *worker, int64_t first_due_ns, uint32_t *eaten)
 		if (!worker->method->on_grid)
 			next_ns = activation.due_ns + activation.latency_ns + worker->period_ns;
 	}
-	if (worker->method->on_grid && next_ns > first_due_ns)
-		*eaten = (uint32_t)((next_ns - first_due_ns) / worker->period_ns);
+	if (worker->method->on_grid && next_ns > first_due_ns) {
+		late->due_ns = first_due_ns;
+		late->latency_ns = activation.due_ns + activation.latency_ns - first_due_ns;
+		late->missed = (uint32_t)((next_ns - first_due_ns) / worker->period_ns - 1);
+	}
 	return 0;
 }
 
@@ -127,14 +132,24 @@ static void hand_over(struct worker *worker, const struct activation *activation
 	*due_known = worker->method->on_grid || (*due_known && !ring->lost);
 }
 
+/* The index of the activation that comes after this one. Due times behind the last are nobody's. */
+static uint64_t book(struct worker *worker, struct activation *activation, uint64_t index, int64_t origin_ns, bool *due_known)
+{
+	if (activation->missed > worker->count - 1 - index)
+		activation->missed = (uint32_t)(worker->count - 1 - index);
+	hand_over(worker, activation, origin_ns, due_known);
+	return index + 1 + (uint64_t)activation->missed;
+}
+
 /*
  * The measured loop. Nothing in here but the probe's wait and clock, and the push into the ring: no allocation, no lock,
  * no other system call.
  */
-static int measure(struct worker *worker, uint64_t index, int64_t origin_ns)
+static int measure(struct worker *worker, struct activation *late, int64_t origin_ns)
 {
 	struct activation activation;
 	bool due_known = worker->method->on_grid;
+	uint64_t index = late->due_ns ? book(worker, late, 0, origin_ns, &due_known) : 0;
 	int64_t due_ns = INT64_MIN;
 	int64_t end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX : origin_ns + worker->duration_ns;
 
@@ -145,10 +160,7 @@ static int measure(struct worker *worker, uint64_t index, int64_t origin_ns)
 			continue;
 		if (err)
 			return err;
-		if (activation.missed > worker->count - 1 - index)
-			activation.missed = (uint32_t)(worker->count - 1 - index);
-		hand_over(worker, &activation, origin_ns, &due_known);
-		index += 1 + (uint64_t)activation.missed;
+		index = book(worker, &activation, index, origin_ns, &due_known);
 		due_ns = activation.due_ns + worker->period_ns;
 	}
 	return 0;
@@ -158,7 +170,7 @@ static int run_probe(struct worker *worker, int64_t origin_ns)
 {
 	int64_t first_due_ns = origin_ns + worker->phase_ns;
 	int64_t warm_ns = worker->warmup_ns / worker->period_ns * worker->period_ns;
-	uint32_t eaten = 0;
+	struct activation late = { .due_ns = 0 };
 
 	worker->failed_at = "prepare the probe";
 	int err = worker->probe->open(worker, worker->method, first_due_ns - warm_ns, worker->period_ns);
@@ -166,14 +178,12 @@ static int run_probe(struct worker *worker, int64_t origin_ns)
 	if (!err) {
 		worker->failed_at = "measure";
 		read_state(&worker->start);
-		err = warm_up(worker, first_due_ns, &eaten);
+		err = warm_up(worker, first_due_ns, &late);
 	}
-	if (eaten)
-		ring_put(&worker->ring, eaten, 0, RING_LOST);
 	worker->before.migrations = worker->start.migrations;
 	read_usage(&worker->before);
 	if (!err)
-		err = measure(worker, eaten, origin_ns);
+		err = measure(worker, &late, origin_ns);
 	read_usage(&worker->end); /* first: reading the rest faults and switches */
 	read_state(&worker->end);
 	worker->probe->close(worker);

@@ -5,6 +5,7 @@ import os
 import signal
 import struct
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,15 +33,29 @@ def reason(record: Record) -> EndReason:
     return record.end.reason
 
 
-def stall(one: Running) -> tuple[int, int]:
-    """Stops the agent for a while: its length in milliseconds at least and at most."""
-    before = time.monotonic_ns()
+@dataclass(frozen=True)
+class Stall:
+    """Instants of CLOCK_MONOTONIC between which an agent came to a stop, and between which it was let go again."""
+
+    stopped_ns: tuple[int, int]
+    woken_ns: tuple[int, int]
+
+    def milliseconds(self) -> tuple[int, int]:
+        """Its length, at least and at most."""
+        shortest, longest = self.woken_ns[0] - self.stopped_ns[1], self.woken_ns[1] - self.stopped_ns[0]
+        return shortest // MS, longest // MS
+
+
+def stall(one: Running, length_ms: int = STALL_MS) -> Stall:
+    """Stops the agent for a while."""
+    times = [time.clock_gettime_ns(time.CLOCK_MONOTONIC)]
     one.process.send_signal(signal.SIGSTOP)
-    stopped = time.monotonic_ns()
-    time.sleep(STALL_MS / 1000)
-    woken = time.monotonic_ns()
+    times.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+    time.sleep(length_ms / 1000)
+    times.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
     one.process.send_signal(signal.SIGCONT)
-    return (woken - stopped) // MS, (time.monotonic_ns() - before) // MS
+    times.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+    return Stall((times[0], times[1]), (times[2], times[3]))
 
 
 def gap_of_the_stall(record: Record, series: int) -> int:
@@ -65,7 +80,7 @@ def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) ->
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--method", method, "--duration", "2s", "--threads", "2") as one:
         one.await_ns(300 * MS)
-        least, most = stall(one)
+        least, most = stall(one).milliseconds()
         assert one.end() == 0
     record = whole(path)
     for summary in analyse(record).summaries:
@@ -73,6 +88,25 @@ def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) ->
         assert abs(summary.obtained + summary.missed - 2000) <= 1
         observed, schedule = p99(summary)
         assert observed < 100 * MS < schedule < STALL_MS * 2 * MS
+    recompute.check(record)
+
+
+def test_a_stall_across_the_end_of_the_warm_up_hides_nothing(tmp_path: Path) -> None:
+    """Whatever was due before the stall ended is in the record, beginning with the first due time."""
+    path = tmp_path / "record"
+    with running("-o", path, *policy(), "--warmup", "500ms", "--samples", "1000", "--threads", "2") as one:
+        assert eventually(lambda: path.exists() and path.stat().st_size > 0)
+        stalled = stall(one, 1000)
+        assert one.end() == 0
+    record = whole(path)
+    least, most = ((at - record.begin.origin_monotonic_ns) // MS for at in stalled.woken_ns)
+    assert least > 0
+    assert record.end is not None
+    assert [(total.obtained + total.missed, total.lost) for total in record.end.totals] == [(1000, 0)] * 2
+    for series in record.series:
+        samples = recompute.ran(record, series)
+        assert samples.index[0] == 0
+        assert least - 2 <= 1 + samples.missed[0] <= most + 2
     recompute.check(record)
 
 

@@ -135,8 +135,8 @@ def test_without_privilege_a_real_time_policy_is_refused(open_folder: Path, poli
     done = run_as(NOBODY, open_folder, "--policy", policy)
     assert done.returncode == 2
     assert re.fullmatch(
-        rf"rtproof-agent: policy {policy}( at priority 80)? was refused \(Operation not permitted\): it needs root, .*; "
-        r"--allow-unprivileged measures without it\n",
+        rf"rtproof-agent: policy {policy}( at priority 80)? was refused \(Operation not permitted\): "
+        r"it needs root, .*; --allow-unprivileged measures without it\n",
         done.stderr,
     )
     assert not (open_folder / "record").exists()
