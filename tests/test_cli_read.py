@@ -83,6 +83,15 @@ def test_json_and_text_name_the_doubt(run: Path, capsys: pytest.CaptureFixture[s
     assert "measure again with the limit given to rtproof run" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_percentile_may_be_asked_for(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    main(["show", str(run), "--json", "--percentile", "99.95", "--percentile", "99.99999"])
+    shares = [one["share_ratio"] for one in json.loads(capsys.readouterr().out)["pooled"]["observed"]["quantiles"]]
+    assert shares == sorted([0.5, 0.9, 0.99, 0.999, 0.9995, 0.9999, 0.99999, 0.999999, 0.9999999])
+    main(["report", str(run), "--format", "text", "--output", "-", "--percentile", "99.99999"])
+    assert "99.99999 %" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", plugins.names(formats))
 def test_every_report_format(run: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
@@ -141,6 +150,7 @@ def test_the_current_folder_may_be_the_run(run: Path, monkeypatch: pytest.Monkey
     [
         (["show", "nowhere"], "nowhere"),
         (["show", "a", "--limit", "soon"], "is not a duration"),
+        (["show", "a", "--percentile", "100"], "is not a percentage above 0 and below 100"),
         (["report", "a", "--format", "pdf"], "there is no 'pdf' in formats; there are: html, json, text"),
         (["report", "a", "--format", "text", "--output", "no/such/folder/x"], "no/such/folder/x: no such file"),
         (["export", "a"], "--format"),

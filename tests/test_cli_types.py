@@ -22,6 +22,7 @@ from rtproof.cli import types
         (types.CONFIDENCE, "0.99", 0.99),
         (types.KEY_VALUE, "a=b=c", ("a", "b=c")),
         (types.LIMIT_NS, 5, 5),
+        (types.SHARE, "99.999%", 0.99999),
     ],
 )
 def test_what_is_meant(kind: types.Parsed, text: object, value: object) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from rtproof.analysis import lag
 from rtproof.analysis.model import Analysis, Doubt, Quantile, Requirement, Summary, Verdict
-from rtproof.analysis.quantiles import DEFAULT, quantiles
+from rtproof.analysis.quantiles import quantiles, shares_of
 from rtproof.analysis.spread import spread
 from rtproof.analysis.views import of_view
 from rtproof.record import Record, Series, View
@@ -16,16 +16,20 @@ VERSION = 1
 Json = dict[str, Any]
 
 
-def to_dict(analysis: Analysis, shares: tuple[float, ...] = DEFAULT) -> Json:
-    """Numbers have their unit in the key; what n does not carry is None. shares: the quantiles wanted, from 0 to 1."""
+def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json:
+    """Numbers have their unit in the key; what n does not carry is None.
+
+    shares: the quantiles wanted, from 0 to 1; by default the usual ones and those the analysis was asked for.
+    """
+    wanted = shares_of(analysis) if shares is None else shares
     return {
         "schema": SCHEMA,
         "version": VERSION,
         "record": _record(analysis.record),
         "verdict": _verdict(analysis.verdict),
         "doubts": [_doubt(doubt) for doubt in analysis.doubts],
-        "threads": [{"series": _series(s.series), **_summary(s, shares)} for s in analysis.summaries],
-        "pooled": _summary(analysis.pooled, shares),
+        "threads": [{"series": _series(s.series), **_summary(s, wanted)} for s in analysis.summaries],
+        "pooled": _summary(analysis.pooled, wanted),
     }
 
 

@@ -167,10 +167,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Everything said about a record; the report and the exports draw this and nothing else."""
+    """Everything said about a record; the report and the exports draw this and nothing else.
+
+    shares: those whose quantiles the user asked for, besides the usual ones.
+    """
 
     record: Record
     summaries: tuple[Summary, ...]
     pooled: Summary
     doubts: tuple[Doubt, ...]
     verdict: Verdict
+    shares: tuple[float, ...] = ()

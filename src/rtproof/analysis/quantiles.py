@@ -13,13 +13,18 @@ from functools import lru_cache
 import numpy as np
 
 from rtproof.analysis.counts import Counts
-from rtproof.analysis.model import Moments, Quantile, Summary
+from rtproof.analysis.model import Analysis, Moments, Quantile, Summary
 from rtproof.analysis.special import binomial_probability
 from rtproof.analysis.views import of_view
 from rtproof.record import View
 
 DEFAULT = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 CONFIDENCE = 0.95
+
+
+def shares_of(analysis: Analysis) -> tuple[float, ...]:
+    """The usual shares and those that were asked for."""
+    return tuple(sorted({*DEFAULT, *analysis.shares}))
 
 
 def quantiles(

@@ -20,6 +20,16 @@ OPTIONS = (
 )
 
 
+PERCENTILES = click.option(
+    "--percentile",
+    "percentiles",
+    type=types.SHARE,
+    multiple=True,
+    help="A percentile to show besides the usual; repeatable.",
+)
+"""Option of every command that shows numbers."""
+
+
 def requirement_options(command: Command) -> Command:
     """Give a command the options of a requirement."""
     for option in reversed(OPTIONS):

@@ -3,7 +3,7 @@
 
 import json
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +48,11 @@ class Result:
         return {name: getattr(self.info, name) for name in names if getattr(self.info, name)}
 
 
-def read_run(run: Path, later: "Requirement | None" = None) -> Result:
+def read_run(run: Path, later: "Requirement | None" = None, percentiles: tuple[float, ...] = ()) -> Result:
     """A run folder or a bare record, judged against the requirement that was fixed before the run.
 
-    later: a requirement given now; unless it is the one that was fixed before, it decides nothing.
+    later: a requirement given now; unless it is the one that was fixed before, it decides nothing. percentiles: shares
+    whose values are wanted besides those of the usual ones.
     """
     from rtproof.analysis.afterwards import chosen_after_the_data
     from rtproof.analysis.analyse import analyse
@@ -59,7 +60,7 @@ def read_run(run: Path, later: "Requirement | None" = None) -> Result:
 
     found = rundir.open_run(run)
     fixed = _requirement(found.info.requirement if found.info else None)
-    analysis = analyse(found.record, later or fixed)
+    analysis = replace(analyse(found.record, later or fixed), shares=percentiles)
     return Result(chosen_after_the_data(analysis) if later and later != fixed else analysis, found.info)
 
 

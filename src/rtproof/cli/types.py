@@ -100,5 +100,6 @@ DMA_LATENCY = Parsed("us|off", _dma_latency)
 LIMIT_NS = Parsed("duration", _length_ns)
 AT_MOST_NS = Parsed("1/time", units.parse_at_most)
 CONFIDENCE = Parsed("share", _confidence)
-PERCENTAGE = Parsed("percent", units.parse_percentage)
+SHARE = Parsed("percent", lambda text: float(units.parse_percentage(text)))
+"""A percentage as a share from 0 to 1."""
 KEY_VALUE = Parsed("key=value", _option_pair)

@@ -21,7 +21,7 @@ SUFFIX = ".parquet"
 OPTIONS: dict[str, str] = {}
 PART_ROWS = 4_000_000
 """Rows that are held in memory at once (160 MB)."""
-FORMAT = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE 1000000"
+FORMAT = "FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE 1000000"
 QUERY = "SELECT thread::USMALLINT thread, cpu::INTEGER cpu, activation, due_ns, latency_ns, missed_after FROM part"
 
 

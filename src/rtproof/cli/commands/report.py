@@ -7,12 +7,13 @@ from typing import Any
 import click
 
 from rtproof.cli import complete, results
-from rtproof.cli.requirement import requirement_options, take_requirement
+from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
 
 
 @click.command("report")
 @click.argument("run", type=click.Path(path_type=Path))
 @requirement_options
+@PERCENTILES
 @click.option(
     "--format",
     "name",
@@ -24,13 +25,13 @@ from rtproof.cli.requirement import requirement_options, take_requirement
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file (default: beside RUN); - for stdout."
 )
-def command(run: Path, name: str, output: Path | None, **values: Any) -> None:
+def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path | None, **values: Any) -> None:
     """Write the report of a run: one HTML file that needs no network, or text, or JSON.
 
     RUN is a run folder, or a record that was copied from a target.
     """
     path = output or results.report_path(run, name)
-    drawn = results.read_run(run, take_requirement(values)).report(name)
+    drawn = results.read_run(run, take_requirement(values), percentiles).report(name)
     if path == Path("-"):
         click.echo(drawn, nl=False)
         return

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof run``: measure, judge, report."""
 
+import shlex
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
@@ -13,7 +14,7 @@ import click
 from rtproof import files, plugins, targets
 from rtproof.cli import about, complete, measuring, results, types
 from rtproof.cli.options import checked_options
-from rtproof.cli.requirement import requirement_options, take_requirement
+from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
 from rtproof.errors import TargetError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ HTML = "html"
 class Own:
     """The options that the host keeps to itself."""
 
+    percentiles: tuple[float, ...]
     output: Path | None
     as_json: bool
     report: bool
@@ -39,6 +41,7 @@ class Own:
 @click.command("run")
 @measuring.agent_options
 @requirement_options
+@PERCENTILES
 @click.option("--output", type=PATH, metavar="FOLDER", help="New run folder (default runs/TIME-HOST).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
@@ -73,7 +76,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         if report:
             files.refuse_existing(report)
         outcome = _run(target, plan, measuring.goal(values))
-    ctx.exit(_tell(plan.folder, report, own.as_json, outcome))
+    ctx.exit(_tell(own, plan.folder, report, outcome))
 
 
 def _open_target(own: Own) -> AbstractContextManager[targets.Target]:
@@ -104,15 +107,15 @@ def _run(target: targets.Target, plan: "Plan", goal: str) -> "Outcome":
     return session.run(target, plan, LiveView(sys.stderr, goal, sys.stderr.isatty()))
 
 
-def _tell(folder: Path, report: Path | None, as_json: bool, outcome: "Outcome") -> int:
+def _tell(own: Own, folder: Path, report: Path | None, outcome: "Outcome") -> int:
     """Print and write what was found; the exit code."""
-    result = results.read_run(folder)
-    results.show(result, as_json, short=True)
-    click.echo(f"\nall of it: rtproof show {folder}", err=as_json)
-    click.echo(f"run: {folder}", err=as_json)
+    result = results.read_run(folder, percentiles=own.percentiles)
+    results.show(result, own.as_json, short=True)
+    click.echo(f"\nall of it: rtproof show {shlex.quote(str(folder))}", err=own.as_json)
+    click.echo(f"run: {folder}", err=own.as_json)
     if report:
         results.write_new(report, result.report(HTML))
-        click.echo(f"report: {report}", err=as_json)
+        click.echo(f"report: {report}", err=own.as_json)
     _complain(outcome)
     return result.exit_code
 

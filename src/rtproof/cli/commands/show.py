@@ -7,20 +7,21 @@ from typing import Any
 import click
 
 from rtproof.cli import results
-from rtproof.cli.requirement import requirement_options, take_requirement
+from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
 
 
 @click.command("show")
 @click.argument("run", type=click.Path(path_type=Path))
 @requirement_options
+@PERCENTILES
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
-def command(ctx: click.Context, /, run: Path, as_json: bool, **values: Any) -> None:
+def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as_json: bool, **values: Any) -> None:
     """Print the verdict and the numbers of a run.
 
     RUN is a run folder, or a record that was copied from a target. The exit code is that of the verdict. A --limit that
     was not given to rtproof run was chosen after the data, so it decides nothing.
     """
-    result = results.read_run(run, take_requirement(values))
+    result = results.read_run(run, take_requirement(values), percentiles)
     results.show(result, as_json)
     ctx.exit(result.exit_code)

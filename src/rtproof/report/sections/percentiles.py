@@ -3,7 +3,7 @@
 
 from rtproof.analysis.model import Analysis, Quantile, Summary
 from rtproof.analysis.phrases import percent
-from rtproof.analysis.quantiles import CONFIDENCE, DEFAULT, quantiles
+from rtproof.analysis.quantiles import CONFIDENCE, quantiles, shares_of
 from rtproof.record import View
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
@@ -11,6 +11,8 @@ from rtproof.report.streams import Stream, latency_unit, streams
 
 ORDER = 40
 TITLE = "Percentiles"
+
+Shares = tuple[float, ...]
 
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
 EXPLAINED = (
@@ -20,21 +22,21 @@ EXPLAINED = (
 
 
 def render(analysis: Analysis) -> list[Block]:
-    found, unit = streams(analysis), latency_unit(analysis)
+    found, unit, shares = streams(analysis), latency_unit(analysis), shares_of(analysis)
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
-    blocks: list[Block] = [_intervals(found[-1], views, unit), Text((EXPLAINED,))]
+    blocks: list[Block] = [_intervals(found[-1], views, unit, shares), Text((EXPLAINED,))]
     if len(found) > 1:
-        blocks += [_per_thread(found, view, unit) for view in views]
-        blocks += [_all_intervals(found[:-1], view, unit) for view in views]
+        blocks += [_per_thread(found, view, unit, shares) for view in views]
+        blocks += [_all_intervals(found[:-1], view, unit, shares) for view in views]
     return blocks
 
 
-def _intervals(stream: Stream, views: list[View], unit: figures.Unit) -> Table:
-    columns = [quantiles(stream.summary, view) for view in views]
+def _intervals(stream: Stream, views: list[View], unit: figures.Unit, shares: Shares) -> Table:
+    columns = [quantiles(stream.summary, view, shares) for view in views]
     header = [part for view in views for part in (f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval")]
     rows = tuple(
-        (percent(DEFAULT[at]), *(cell for column in columns for cell in _value_and_interval(column[at], unit)))
-        for at in range(len(DEFAULT))
+        (_name(share), *(cell for column in columns for cell in _value_and_interval(column[at], unit)))
+        for at, share in enumerate(shares)
     )
     caption = (
         f"Latency not exceeded by this share of the activations, {stream.name} ({_amounts(stream.summary, views)})"
@@ -42,22 +44,27 @@ def _intervals(stream: Stream, views: list[View], unit: figures.Unit) -> Table:
     return Table(caption, ("share", *header), rows, tuple(range(1, len(header) + 1)))
 
 
-def _per_thread(found: list[Stream], view: View, unit: figures.Unit) -> Table:
-    rows = [(stream, quantiles(stream.summary, view)) for stream in found]
+def _per_thread(found: list[Stream], view: View, unit: figures.Unit, shares: Shares) -> Table:
+    rows = [(stream, quantiles(stream.summary, view, shares)) for stream in found]
     cells = tuple((stream.name, figures.count(row[0].n), *(unit.show(q.value) for q in row)) for stream, row in rows)
-    header = ("thread", "n", *map(percent, DEFAULT))
+    header = ("thread", "n", *map(_name, shares))
     return Table(f"Per thread, {VIEWS[view]} [{unit.name}]", header, cells, tuple(range(1, len(header))))
 
 
-def _all_intervals(threads: list[Stream], view: View, unit: figures.Unit) -> Table:
-    rows = [(stream, quantiles(stream.summary, view)) for stream in threads]
+def _all_intervals(threads: list[Stream], view: View, unit: figures.Unit, shares: Shares) -> Table:
+    rows = [(stream, quantiles(stream.summary, view, shares)) for stream in threads]
     cells = tuple(
-        (stream.name if at == 0 else "", percent(q.p), *_value_and_interval(q, unit))
+        (stream.name if at == 0 else "", _name(q.p), *_value_and_interval(q, unit))
         for stream, row in rows
         for at, q in enumerate(row)
     )
     header = ("thread", "share", f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval")
     return Table(f"Intervals per thread, {VIEWS[view]}", header, cells, (1, 2, 3), folded=True)
+
+
+def _name(share: float) -> str:
+    """With all the digits that were asked for: 99.99999 % is not 100 %."""
+    return f"{share * 100:.10g} %"
 
 
 def _value_and_interval(q: Quantile, unit: figures.Unit) -> tuple[str, str]:
