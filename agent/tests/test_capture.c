@@ -107,10 +107,16 @@ struct found {
 static struct found found;
 static int64_t columns[3][DECODE_MOST];
 
+static void expect_head(struct reader *reader, uint64_t second)
+{
+	CHECK(get_number(reader, 2) == SERIES);
+	CHECK(get_number(reader, 2) == second);
+}
+
 /* A block goes on without a hole, and the samples in it lie where the page says. */
 static void check_samples(struct reader *reader)
 {
-	CHECK(get_number(reader, 2) == SERIES && get_number(reader, 2) == 0);
+	expect_head(reader, 0);
 	uint64_t index = get_number(reader, 8);
 	int64_t due_ns = get_i64(reader);
 	uint32_t n = get_packed(reader, columns[0]), gaps = get_packed(reader, columns[1]), gap = 0;
@@ -133,7 +139,7 @@ static void check_samples(struct reader *reader)
 
 static void check_seconds(struct reader *reader)
 {
-	CHECK(get_number(reader, 2) == SERIES && get_number(reader, 2) == 0);
+	expect_head(reader, 0);
 	uint32_t first = (uint32_t)get_number(reader, 4), n = get_packed(reader, columns[0]);
 
 	CHECK(get_packed(reader, columns[1]) == n && get_packed(reader, columns[2]) == n && reader->at == reader->end);
@@ -150,7 +156,7 @@ static void check_seconds(struct reader *reader)
 
 static void check_top(struct reader *reader)
 {
-	CHECK(get_number(reader, 2) == SERIES && get_number(reader, 2) == TOP_K);
+	expect_head(reader, TOP_K);
 	uint32_t n = get_packed(reader, columns[0]), at = 0;
 
 	CHECK(get_packed(reader, columns[1]) == n && get_packed(reader, columns[2]) == n && reader->at == reader->end);

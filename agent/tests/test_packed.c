@@ -54,7 +54,7 @@ static void every_width_comes_back_whole(void)
 		for (int i = 0; i < LENGTHS; i++) {
 			uint32_t n = lengths[i] < 1024 || bits % 16 == 13 ? lengths[i] : LONG;
 
-			fill(n, (uint64_t)(bits * 100 + i), bits % 3 ? -5 : INT64_MAX / 3, bits);
+			fill(n, (uint64_t)bits * 100 + (uint64_t)i, bits % 3 ? -5 : INT64_MAX / 3, bits);
 			size_t size = round_trip(n);
 
 			/* No dearer than the bits that were put in; differences of 64 bits need exceptions. */

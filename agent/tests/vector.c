@@ -109,10 +109,10 @@ static void write_end(void)
 	put_u8(chunk, END_AS_ASKED);
 	put_string(chunk, "");
 	put_u16(chunk, SERIES_MOST);
-	for (uint16_t i = 0; i < SERIES_MOST; i++) {
+	for (int i = 0; i < SERIES_MOST; i++) {
 		const uint64_t totals[] = { captures[i].obtained, captures[i].missed, captures[i].lost };
 
-		put_u16(chunk, i);
+		put_u16(chunk, (uint16_t)i);
 		for (int j = 0; j < 3; j++)
 			put_number(chunk, totals[j], 8);
 	}
@@ -129,8 +129,8 @@ int main(int argc, char **argv)
 	write_counter();
 	CHECK(record_fact(&record, -5, WHOLE_RUN, MOMENT_ASKED, "period_ns", "%d", PERIOD_NS) == 0);
 	CHECK(record_file(&record, -4, MOMENT_START, "/there/is/no/such/file") == 0);
-	for (uint16_t i = 0; i < SERIES_MOST; i++)
-		write_values(&captures[i], i);
+	for (int i = 0; i < SERIES_MOST; i++)
+		write_values(&captures[i], (uint64_t)i);
 	CHECK(record_event(&record, 9 * NS_PER_SECOND, 1, "kernel", "caf\xc3\xa9") == 0);
 	write_end();
 	CHECK(record_close(&record) == 0);
