@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that never sleeps must lose its policy, and the run must end. It spins at normal priority here: no machine is at risk. */
+#include "sys.h"
+
+#include "guard.h"
+
+#include "clock.h"
+#include "run.h"
+#include "threads.h"
+
+#include "check.h"
+
+#include <string.h>
+
+enum { POLICY_IDLE = 5, PATIENCE_S = 30 };
+
+/* Until it is stopped; a policy of its own shows later whether somebody changed it. */
+static void *spin(void *argument)
+{
+	struct worker *worker = argument;
+
+	worker->tid = sys_gettid();
+	sys_set_policy(0, POLICY_IDLE, 0);
+	gate_arrive(worker->gate);
+	while (!word_load(&worker->stop))
+		;
+	return NULL;
+}
+
+static bool was_asked_to_stop(struct run *run)
+{
+	pthread_mutex_lock(&run->mutex);
+	bool asked = run->stop_asked;
+
+	pthread_mutex_unlock(&run->mutex);
+	return asked;
+}
+
+static void await_stop(struct run *run)
+{
+	int64_t give_up_ns = clock_now_ns() + PATIENCE_S * NS_PER_SECOND;
+
+	while (!was_asked_to_stop(run) && clock_now_ns() < give_up_ns)
+		usleep(10000);
+}
+
+int main(void)
+{
+	static struct config config = { .threads = 1, .policy = POLICY_FIFO, .priority = 10, .period_ns = 1000000 };
+	static struct worker worker;
+	static struct run run = { .config = &config, .workers = &worker };
+
+	sys_init();
+	CHECK(pipe(run.wake_fds) == 0);
+	pthread_mutex_init(&run.mutex, NULL);
+	gate_init(&run.gate, run.wake_fds[1]);
+	worker.gate = &run.gate;
+	CHECK(thread_start(&worker.thread, spin, &worker) == 0);
+	gate_await(&run.gate, 1);
+	CHECK(sys_get_policy(worker.tid) == POLICY_IDLE);
+
+	int err = guard_start(&run);
+
+	gate_open(&run.gate, clock_now_ns());
+	if (err == -EPERM) {
+		guard_stop(&run);
+		SKIP("without the privilege for real time there is no guard");
+	}
+	CHECK(err == 0);
+	await_stop(&run);
+	guard_stop(&run);
+	CHECK(run.stop_asked);
+	CHECK(run.reason == END_GUARD);
+	CHECK(run.n_events > 0);
+	CHECK(!strcmp(run.events[0].kind, "budget"));
+	CHECK(sys_get_policy(worker.tid) == POLICY_OTHER);
+	word_store(&worker.stop, 1);
+	pthread_join(worker.thread, NULL);
+	return EXIT_SUCCESS;
+}
