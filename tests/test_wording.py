@@ -33,7 +33,7 @@ def test_the_sentences_of_a_stall() -> None:
         "1 of 1,600 activations that ran (observed), 400 of 2,000 that were due (schedule)"
     )
     assert dict(lines)["MAX"].startswith(
-        "400.2 ms on thread 0 (cpu 2) at 2023-11-14 22:13:20.7 UTC, the largest of 1,600"
+        "400.2 ms on thread 0 (cpu 2) at 2023-11-14 22:13:20.700 UTC, the largest of 1,600"
     )
     assert dict(lines)["UNSEEN"] == "anything rarer than once per 668 ms may be missing from this run"
     assert lines[-1][1] == "this kernel (6.1.0-rt), boot, load (sched) and temperature only; 1 boot measured"
