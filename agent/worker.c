@@ -161,7 +161,7 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 		if (err)
 			return err;
 		index = book(worker, &activation, index, origin_ns, &due_known);
-		due_ns = activation.due_ns + worker->period_ns;
+		due_ns = activation.due_ns + activation.latency_ns + worker->period_ns; /* of the next, off the grid */
 	}
 	return 0;
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import recompute
-from agent_process import Running, eventually, needs_root, policy, running, whole
+from agent_process import Running, eventually, may_use_fifo, needs_root, policy, running, whole
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Summary
@@ -24,6 +24,9 @@ pytestmark = pytest.mark.serial
 MS = 1_000_000
 SECOND = 1_000 * MS
 STALL_MS = 400
+# How far the number of missed activations may be off: without a real-time policy a thread waits for its CPU as well.
+TOO_MANY = 2 if may_use_fifo() else 100
+TOO_FEW = 2
 LOADS = ("--load", "cpu:workers=1", "--load", "sched:groups=1,pairs=2")
 PM_QOS = Path("/dev/cpu_dma_latency")
 
@@ -58,12 +61,15 @@ def stall(one: Running, length_ms: int = STALL_MS) -> Stall:
     return Stall((times[0], times[1]), (times[2], times[3]))
 
 
-def gap_of_the_stall(record: Record, series: int) -> int:
-    """Activations missed behind the one sample that is hundreds of milliseconds late."""
+def missed_in_the_stall(record: Record, series: int) -> int:
+    """Activations missed behind the one sample that is hundreds of milliseconds late.
+
+    There are two of them where the stall came between the kernel's signal and the reading of the clock.
+    """
     samples = recompute.ran(record, record.series[series])
     late = np.flatnonzero(samples.value > STALL_MS * MS // 2)
-    assert late.size == 1
-    return int(samples.missed[late[0]])
+    assert late.size in (1, 2)
+    return int(samples.missed[late].sum()) + late.size - 1
 
 
 def p99(summary: Summary) -> tuple[int, int]:
@@ -84,7 +90,7 @@ def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) ->
         assert one.end() == 0
     record = whole(path)
     for summary in analyse(record).summaries:
-        assert least - 2 <= gap_of_the_stall(record, summary.series.id) <= most + 2
+        assert least - TOO_FEW <= missed_in_the_stall(record, summary.series.id) <= most + TOO_MANY
         assert abs(summary.obtained + summary.missed - 2000) <= 1
         observed, schedule = p99(summary)
         assert observed < 100 * MS < schedule < STALL_MS * 2 * MS
@@ -106,7 +112,7 @@ def test_a_stall_across_the_end_of_the_warm_up_hides_nothing(tmp_path: Path) -> 
     for series in record.series:
         samples = recompute.ran(record, series)
         assert samples.index[0] == 0
-        assert least - 2 <= 1 + samples.missed[0] <= most + 2
+        assert least - TOO_FEW <= 1 + samples.missed[0] <= most + TOO_MANY
     recompute.check(record)
 
 
