@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The measuring thread with a probe that does not wait but tells what it is told, so that every course of events can be had. */
+#include "sys.h"
+
+#include "worker.h"
+
+#include "check.h"
+
+#include <string.h>
+
+enum { MOST = 32 };
+
+#define PERIOD_NS 1000LL
+#define ORIGIN_NS 1000000000000LL
+#define PHASE_NS 300LL
+#define FIRST_NS (ORIGIN_NS + PHASE_NS)
+
+/* What the probe answers next. */
+struct step {
+	struct activation activation;
+	int err;
+	bool reads_ring; /* the writer comes by first */
+	bool stops;      /* somebody asks the thread to end meanwhile */
+};
+
+static const struct step *steps;
+static int taken, opened, closed;
+static int64_t opened_for_ns;
+static struct ring_entry entries[MOST];
+static int n_entries;
+static struct worker worker;
+
+static void read_ring(void)
+{
+	while (n_entries < MOST && ring_pop(&worker.ring, &entries[n_entries]))
+		n_entries++;
+}
+
+static int fake_open(struct worker *self, const struct method *method, int64_t first_due_ns, int64_t period_ns)
+{
+	CHECK(self == &worker && method == worker.method && period_ns == PERIOD_NS);
+	opened_for_ns = first_due_ns;
+	opened++;
+	return 0;
+}
+
+static int fake_take(struct worker *self, struct activation *activation)
+{
+	const struct step *step = &steps[taken++];
+
+	CHECK(taken <= MOST && opened == 1);
+	if (step->reads_ring)
+		read_ring();
+	if (step->stops)
+		worker_stop(self);
+	*activation = step->activation;
+	return step->err;
+}
+
+static void fake_close(struct worker *self)
+{
+	CHECK(self == &worker);
+	closed++;
+}
+
+static const struct probe probe = { .name = "fake", .open = fake_open, .take = fake_take, .close = fake_close };
+static const struct method on_grid = { .name = "on", .on_grid = true };
+static const struct method off_grid = { .name = "off", .on_grid = false };
+
+/* Runs the thread from its start to its end; entries are then all that it handed over. */
+static void run(const struct method *method, const struct step *list, uint64_t count, int64_t duration_ns, uint32_t capacity)
+{
+	static struct gate gate;
+	int ends[2];
+	char byte;
+
+	CHECK(pipe(ends) == 0);
+	gate_init(&gate, ends[1]);
+	memset(&worker, 0, sizeof(worker));
+	worker = (struct worker){ .cpu = -1, .policy = POLICY_OTHER, .probe = &probe, .method = method, .period_ns = PERIOD_NS,
+				  .phase_ns = PHASE_NS, .warmup_ns = 2 * PERIOD_NS + 1, .count = count,
+				  .duration_ns = duration_ns, .gate = &gate };
+	CHECK(ring_open(&worker.ring, capacity) == 0);
+	steps = list;
+	taken = opened = closed = n_entries = 0;
+	CHECK(worker_start(&worker) == 0);
+	gate_await(&gate, 1);
+	gate_open(&gate, ORIGIN_NS);
+	CHECK(read(ends[0], &byte, 1) == 1);
+	CHECK(pthread_join(worker.thread, NULL) == 0);
+	CHECK(word_load(&worker.done) && opened == 1 && closed == 1);
+	read_ring();
+	ring_settle(&worker.ring);
+	read_ring();
+	ring_close(&worker.ring);
+	CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+}
+
+/* The activation with due time k * PERIOD_NS after the first. */
+#define STEP(k, late_ns, missed_ones) { .activation = { FIRST_NS + (k) * PERIOD_NS, late_ns, missed_ones } }
+
+static void expect(int i, uint32_t kind, int64_t value, uint32_t missed)
+{
+	CHECK(i < n_entries);
+	CHECK(entries[i].kind == kind && entries[i].value == value && entries[i].missed == missed);
+}
+
+static void the_warm_up_is_thrown_away(void)
+{
+	const struct step list[] = { STEP(-2, 10, 0), STEP(-1, 20, 0), STEP(0, 30, 0), STEP(1, 40, 0) };
+
+	run(&on_grid, list, 2, INT64_MAX, 16);
+	CHECK(worker.error == 0 && worker.warmup_activations == 2 && opened_for_ns == FIRST_NS - 2 * PERIOD_NS);
+	CHECK(taken == 4 && n_entries == 2);
+	expect(0, RING_SAMPLE, 30, 0);
+	expect(1, RING_SAMPLE, 40, 0);
+}
+
+/* The answer to the last due time of the warm-up is also that to the first measured ones, which passed meanwhile. */
+static void a_late_warm_up_hides_nothing(void)
+{
+	const struct step list[] = { STEP(-2, 10, 0), STEP(-1, 3 * PERIOD_NS + 50, 3), STEP(3, 60, 0) };
+
+	run(&on_grid, list, 4, INT64_MAX, 16);
+	CHECK(taken == 3 && worker.warmup_activations == 2 && n_entries == 2);
+	expect(0, RING_SAMPLE, 2 * PERIOD_NS + 50, 2);
+	expect(1, RING_SAMPLE, 60, 0);
+}
+
+static void a_warm_up_that_is_later_than_all_due_times_is_the_only_sample(void)
+{
+	const struct step list[] = { STEP(-2, 90 * PERIOD_NS, 90) };
+
+	run(&on_grid, list, 5, INT64_MAX, 16);
+	CHECK(taken == 1 && n_entries == 1);
+	expect(0, RING_SAMPLE, 88 * PERIOD_NS, 4);
+}
+
+static void due_times_behind_the_last_are_not_missed(void)
+{
+	const struct step list[] = { STEP(-2, 0, 0), STEP(-1, 0, 0), STEP(0, 70, 0), STEP(1, 9 * PERIOD_NS, 9) };
+
+	run(&on_grid, list, 5, INT64_MAX, 16);
+	CHECK(taken == 4 && n_entries == 2);
+	expect(1, RING_SAMPLE, 9 * PERIOD_NS, 3);
+}
+
+static void off_the_grid_the_first_due_time_is_told(void)
+{
+	const int64_t due_ns = FIRST_NS + 77;
+	const struct step list[] = {
+		STEP(-2, 900, 0),
+		{ .activation = { FIRST_NS - 100, 50, 0 } },
+		{ .activation = { due_ns, 80, 0 } },
+		{ .activation = { due_ns + 80 + PERIOD_NS, 90, 0 } },
+	};
+
+	run(&off_grid, list, UINT64_MAX, PHASE_NS + 77 + 80 + PERIOD_NS + 90 + PERIOD_NS, 16);
+	CHECK(worker.error == 0 && taken == 4 && n_entries == 3);
+	expect(0, RING_DUE, PHASE_NS + 77, 0);
+	expect(1, RING_SAMPLE, 80, 0);
+	expect(2, RING_SAMPLE, 90, 0);
+}
+
+/* A ring of two: the due time and one sample fit, what comes then is lost until the writer has been there. */
+static void off_the_grid_a_due_time_follows_each_hole(void)
+{
+	const struct step list[] = {
+		STEP(-2, 0, 0), STEP(-1, 0, 0), STEP(0, 10, 0), STEP(1, 20, 3), STEP(5, 30, 0),
+		{ .activation = { FIRST_NS + 7777, 40, 0 }, .reads_ring = true },
+		{ .activation = { FIRST_NS + 8888, 50, 0 }, .reads_ring = true },
+		{ .activation = { FIRST_NS + 9999, 60, 0 } },
+	};
+
+	run(&off_grid, list, 9, INT64_MAX, 2);
+	CHECK(worker.error == 0 && taken == 8 && n_entries == 7);
+	expect(0, RING_DUE, PHASE_NS, 0);
+	expect(1, RING_SAMPLE, 10, 0);
+	expect(2, RING_LOST, 5, 0);
+	expect(3, RING_DUE, PHASE_NS + 7777, 0); /* and no room for its sample */
+	expect(4, RING_LOST, 1, 0);
+	expect(5, RING_DUE, PHASE_NS + 8888, 0);
+	expect(6, RING_LOST, 2, 0);
+}
+
+static void interrupted_waits_go_on(void)
+{
+	const struct step list[] = {
+		STEP(-2, 0, 0), { .err = -EINTR }, STEP(-1, 0, 0), { .err = -EINTR }, STEP(0, 5, 0),
+	};
+
+	run(&on_grid, list, 1, INT64_MAX, 16);
+	CHECK(worker.error == 0 && taken == 5 && n_entries == 1);
+	expect(0, RING_SAMPLE, 5, 0);
+}
+
+static void a_thread_that_is_asked_to_stop_does(void)
+{
+	const struct step list[] = {
+		STEP(-2, 0, 0), STEP(-1, 0, 0), STEP(0, 5, 0), { .err = -EINTR, .stops = true },
+	};
+
+	run(&on_grid, list, 1000, INT64_MAX, 16);
+	CHECK(worker.error == 0 && taken == 4 && n_entries == 1);
+}
+
+static void a_probe_that_fails_ends_the_thread(void)
+{
+	const struct step list[] = { STEP(-2, 0, 0), STEP(-1, 0, 0), STEP(0, 5, 0), { .err = -EBADF } };
+
+	run(&on_grid, list, 1000, INT64_MAX, 16);
+	CHECK(worker.error == -EBADF && !strcmp(worker.failed_at, "measure") && n_entries == 1);
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+int main(void)
+{
+	const struct sigaction wake = { .sa_handler = ignore };
+
+	sys_init();
+	CHECK(sigaction(WORKER_STOP_SIGNAL, &wake, NULL) == 0);
+	the_warm_up_is_thrown_away();
+	a_late_warm_up_hides_nothing();
+	a_warm_up_that_is_later_than_all_due_times_is_the_only_sample();
+	due_times_behind_the_last_are_not_missed();
+	off_the_grid_the_first_due_time_is_told();
+	off_the_grid_a_due_time_follows_each_hole();
+	interrupted_waits_go_on();
+	a_thread_that_is_asked_to_stop_does();
+	a_probe_that_fails_ends_the_thread();
+	return EXIT_SUCCESS;
+}
