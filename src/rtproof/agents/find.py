@@ -23,13 +23,18 @@ def find_agent(arch: str = "") -> Path:
     return path if path.exists() else build_agent(name)
 
 
-def agent_version(path: Path, emulator: Sequence[str] = ()) -> str:
-    """The version that the program file gives itself, such as ``0.1.0``; ``emulator`` runs a foreign one."""
+def ask(path: Path, word: str, emulator: Sequence[str] = ()) -> str:
+    """What the program file prints for a command of one word; ``emulator`` runs a foreign one."""
     try:
-        result = subprocess.run([*emulator, str(path), "version"], capture_output=True, text=True, check=False)
+        result = subprocess.run([*emulator, str(path), word], capture_output=True, text=True, check=False)
     except OSError as error:
         raise UserError(f"cannot run {path} on this machine: {error.strerror}") from error
-    words = result.stdout.split()
-    if result.returncode != 0 or not words:
-        raise UserError(f"{path} does not say its version: {result.stderr.strip() or f'exit code {result.returncode}'}")
-    return words[0]
+    if result.returncode != 0 or not result.stdout.strip():
+        why = result.stderr.strip() or f"exit code {result.returncode}"
+        raise UserError(f"{path} does not say its {word}: {why}")
+    return result.stdout
+
+
+def agent_version(path: Path, emulator: Sequence[str] = ()) -> str:
+    """The version that the program file gives itself, such as ``0.1.0``."""
+    return ask(path, "version", emulator).split()[0]

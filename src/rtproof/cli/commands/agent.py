@@ -7,7 +7,7 @@ import click
 
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host
 from rtproof.agents.build import build_agent
-from rtproof.agents.find import agent_version, find_agent
+from rtproof.agents.find import agent_version, ask, find_agent
 from rtproof.errors import UserError
 
 _NAMES = [arch.name for arch in ARCHITECTURES]
@@ -18,7 +18,7 @@ _ARCH = click.option(
 
 @click.group("agent")
 def command() -> None:
-    """Build, find or identify the agent, the program that measures on the target."""
+    """Build, find or question the agent, the program that measures on the target."""
 
 
 @command.command()
@@ -48,6 +48,14 @@ def version(arch: str) -> None:
     wanted = architecture(arch) if arch else host()
     emulator = () if wanted == host() else _emulator(wanted)
     click.echo(agent_version(find_agent(wanted.name), emulator))
+
+
+@command.command("list")
+def list_() -> None:
+    """List the probes, their methods, and the loads with their options, as the agent for this machine has them."""
+    for line in ask(find_agent(), "list").splitlines():
+        kind, *names, words = line.split("\t")
+        click.echo(f"{kind.replace('_', ' '):12} {' '.join(names):32} {words}")
 
 
 def _emulator(arch: Architecture) -> tuple[str, ...]:
