@@ -321,21 +321,23 @@ static void write_kernel_lines(struct run *run)
 	}
 }
 
-/* Asked of the kernel from outside the thread: another process may have changed it. */
-static void check_threads(struct run *run)
+/* Asked of the kernel from outside the thread: another process may have changed it. Written when first seen and when it changes. */
+static void check_thread(struct run *run, struct worker *worker)
 {
-	for (int i = 0; i < run->config->threads; i++) {
-		const struct worker *worker = &run->workers[i];
-		int policy = sys_get_policy(worker->tid), priority = sys_get_priority(worker->tid);
+	int policy = sys_get_policy(worker->tid), priority = sys_get_priority(worker->tid);
 
-		if (policy < 0 || word_load(&worker->done))
-			continue;
-		policy &= ~RESET_ON_FORK;
-		if (policy != (int)worker->policy || priority != worker->priority)
-			record_event(&run->record, run_time_ns(run), i, "policy_changed", policy_name(policy));
-		record_fact(&run->record, run_time_ns(run), i, MOMENT_DURING, "policy", "%s", policy_name(policy));
-		fact_number(run, i, MOMENT_DURING, "priority", priority);
-	}
+	if (policy < 0 || word_load(&worker->done))
+		return;
+	policy &= ~RESET_ON_FORK;
+	if (worker->seen && policy == worker->seen_policy && priority == worker->seen_priority)
+		return;
+	if (policy != (int)worker->policy || priority != worker->priority)
+		record_event(&run->record, run_time_ns(run), worker->number, "policy_changed", policy_name(policy));
+	record_fact(&run->record, run_time_ns(run), worker->number, MOMENT_DURING, "policy", "%s", policy_name(policy));
+	fact_number(run, worker->number, MOMENT_DURING, "priority", priority);
+	worker->seen = true;
+	worker->seen_policy = policy;
+	worker->seen_priority = priority;
 }
 
 static void check_clock(struct run *run)
@@ -356,9 +358,8 @@ void facts_each_second(struct run *run)
 	check_clock(run);
 	write_tick(run);
 	write_kernel_lines(run);
-	/* Facts replace each other, so once in a while is enough of them; a change is an event. */
-	if (run->seconds++ % 60 == 0)
-		check_threads(run);
+	for (int i = 0; i < run->config->threads; i++)
+		check_thread(run, &run->workers[i]);
 }
 
 static void facts_of_thread(struct run *run, int thread, enum moment moment, const struct evidence *evidence)

@@ -46,7 +46,7 @@ struct run {
 
 	/* One thread's: the writer's while it runs, else the main thread's. */
 	struct counter counters[COUNTERS_MOST];
-	int n_counters, kmsg_fd, kernel_lines, seconds;
+	int n_counters, kmsg_fd, kernel_lines;
 	struct clock_pair clocks; /* when last looked at */
 
 	/* The main thread's. */

@@ -46,6 +46,10 @@ struct worker {
 
 	void *state; /* the probe's */
 
+	/* The writer's: what it last saw from outside. */
+	bool seen;
+	int seen_policy, seen_priority;
+
 	/* Results: valid when done. */
 	int error;
 	const char *failed_at;
