@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rtproof.errors import RecordError
 from rtproof.record import View, bins
-from rtproof.record.stored import StoredSlice, histogram_arrays, histogram_bytes, unzigzag, zigzag
+from rtproof.record.stored import StoredSlice, histogram_arrays, histogram_bytes, histograms, unzigzag, zigzag
 from rtproof.record.wire import MalformedError, leb128_encode
 
 PLACES = st.integers(-1 - bins.LAST, bins.LAST)
@@ -79,3 +79,27 @@ def test_goes_to_other_processes() -> None:
 def test_other_names_are_unknown() -> None:
     with pytest.raises(AttributeError, match="bin_count"):
         _ = stored_slice(b"", 0).bin_count
+
+
+HISTOGRAM = st.dictionaries(PLACES, st.one_of(st.integers(1, 200), COUNTS), max_size=8)
+
+
+@given(st.lists(HISTOGRAM, max_size=6))
+def test_many_are_unpacked_at_once_like_each_alone(many: list[dict[int, int]]) -> None:
+    ordered = [sorted(each.items()) for each in many]
+    columns = [np.array(each, dtype=np.int64).reshape(-1, 2).T for each in ordered]
+    parts = [stored_slice(histogram_bytes(*column), int(column[1].sum())) for column in columns]
+    sizes, places, counts = histograms(parts)
+    assert sizes.tolist() == [len(each) for each in many]
+    assert list(zip(places.tolist(), counts.tolist(), strict=True)) == [pair for each in ordered for pair in each]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [numbers(0, 1, 0, 2), numbers(0, 0, 1, 3), numbers(0, 4), numbers(zigzag(bins.LAST), 1, 1, 2), numbers(0, 1)],
+    ids=["same bin twice", "empty bin", "wrong total", "above", "too few"],
+)
+def test_one_impossible_histogram_among_many_is_told(stored: bytes) -> None:
+    good = stored_slice(numbers(zigzag(5), 3), 3)
+    with pytest.raises(RecordError, match="a summary of series 3 is wrong"):
+        histograms([good, stored_slice(stored, 3), good])

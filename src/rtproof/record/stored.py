@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of a record that stay in their stored form until somebody asks for them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,6 +13,8 @@ from rtproof.record import Int64Array, Slice, bins
 from rtproof.record.wire import CONTINUED, MalformedError, leb128_decode, leb128_encode
 
 HISTOGRAM_FIELDS = ("bins", "bin_counts")
+PLAIN = 1 << 31
+"""No sum of a few thousand numbers up to this leaves 64 bits."""
 
 
 def zigzag(number: int) -> int:
@@ -77,3 +80,51 @@ class StoredSlice(Slice):
         except MalformedError as problem:
             raise RecordError(f"a summary of series {self.series} is wrong: {problem}") from None
         return unpacked[HISTOGRAM_FIELDS.index(name)]
+
+
+def histograms(slices: Sequence[Slice]) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Of many slices, one after the other: how many bins each has, the bins and their counts.
+
+    Those of a hundred slices are unpacked several times as fast together as one by one, and still fit the cache.
+    RecordError as from each alone.
+    """
+    stored = [part for part in slices if isinstance(part, StoredSlice)]
+    together = _unpack_at_once(stored) if len(stored) == len(slices) else None
+    if together is not None:
+        return together
+    places, counts = ([getattr(part, name) for part in slices] for name in HISTOGRAM_FIELDS)
+    return np.array([each.size for each in places], dtype=np.int64), _joined(places), _joined(counts)
+
+
+def _joined(arrays: list[Int64Array]) -> Int64Array:
+    return np.concatenate([np.empty(0, dtype=np.int64), *arrays])
+
+
+def _unpack_at_once(slices: list[StoredSlice]) -> tuple[Int64Array, Int64Array, Int64Array] | None:
+    """Sizes, bins and counts; None if any is wrong or huge, which unpacking it alone will tell."""
+    stored = [part.__dict__["_stored"] for part in slices]
+    raw = b"".join(stored)
+    more = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) >= CONTINUED)
+    ends = np.cumsum([len(one) for one in stored], dtype=np.int64)
+    pairs = (ends - np.searchsorted(more, ends)) // 2
+    starts = np.concatenate(([0], pairs[:-1])).astype(np.int64)
+    if not pairs.size or (pairs == starts).any():
+        return None
+    numbers = leb128_decode(raw, 2 * int(pairs[-1]))
+    if int(numbers.max()) > PLAIN:
+        return None
+    steps, counts = np.ascontiguousarray(numbers.reshape(-1, 2).T.astype(np.int64))
+    places = _add_steps(steps, starts)
+    totals = np.array([part.count for part in slices])
+    right = (np.add.reduceat(counts, starts) == totals).all() and (counts > 0).all() and (steps > 0).all()
+    inside = int(places.min()) >= -1 - bins.LAST and int(places.max()) <= bins.LAST
+    return (pairs - starts, places, counts) if right and inside else None
+
+
+def _add_steps(steps: Int64Array, starts: Int64Array) -> Int64Array:
+    """Bins from the steps between them. The first of each histogram is its zig-zag, which is changed to a step of 1."""
+    jumps = steps.copy()
+    jumps[starts] = (steps[starts] >> 1) ^ -(steps[starts] & 1)
+    jumps[starts[1:]] -= np.add.reduceat(jumps, starts)[:-1]
+    steps[starts] = 1
+    return np.cumsum(jumps)

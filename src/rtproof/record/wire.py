@@ -88,11 +88,30 @@ def leb128_decode(data: Bytes, count: int) -> NDArray[np.uint64]:
     """The numbers in the bytes, which must be exactly so many, each below 2^64."""
     leb128_check(data, count)
     raw = np.frombuffer(data, dtype=np.uint8)
-    last = np.flatnonzero(raw < CONTINUED)
-    first = np.concatenate(([0], last[:-1] + 1)) if count else last
-    length = last - first + 1
-    numbers = np.zeros(count, dtype=np.uint64)
-    for digit in range(int(length.max(initial=0))):
+    more = np.flatnonzero(raw >= CONTINUED)
+    if not more.size:
+        return raw.astype(np.uint64)
+    begins = np.ones(raw.size, dtype=np.bool_)
+    begins[more + 1] = False
+    numbers = raw[begins].astype(np.uint64)
+    first = more[begins[more]]
+    last = np.searchsorted(more, first)
+    length = 1 + _run_lengths(more)[last]
+    numbers[first - last] = _long_ones(raw, first, length)
+    return numbers
+
+
+def _run_lengths(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many places, from each one on, follow each other without a hole."""
+    ends = np.flatnonzero(np.diff(places, append=places[-1] + 2) != 1)
+    at = np.arange(places.size)
+    return ends[np.searchsorted(ends, at)] - at + 1
+
+
+def _long_ones(raw: NDArray[np.uint8], first: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Numbers of several bytes, each from its first one on. Most have one byte and are not worth these steps."""
+    numbers = np.zeros(first.size, dtype=np.uint64)
+    for digit in range(int(length.max())):
         if digit >= LONGEST_LEB128:
             raise MalformedError("a LEB128 number is longer than 64 bits")
         has = np.flatnonzero(length > digit)
