@@ -49,7 +49,7 @@ class Task:
 
 def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]:
     """One Summary per series, in the order of the record. workers: processes for large records, else one per CPU."""
-    refs, parts = _by_series(record.chunk_refs), _by_series(record.slices)
+    refs, parts = by_series(record.chunk_refs), by_series(record.slices)
     workers = workers or len(os.sched_getaffinity(0))
     size = max(TASK, sum(ref.count for ref in record.chunk_refs) // (TASKS_EACH * workers))
     tasks = [t for series in record.series for t in _tasks(record, series, refs[series.id], parts[series.id], size)]
@@ -60,7 +60,8 @@ def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]
     return tuple(_summary(record, series, scanned.get(series.id), parts[series.id]) for series in record.series)
 
 
-def _by_series(items: Iterable[Item]) -> dict[int, list[Item]]:
+def by_series(items: Iterable[Item]) -> dict[int, list[Item]]:
+    """Chunks by the number of their series, in the order of the record; an empty list for any other series."""
     found: dict[int, list[Item]] = defaultdict(list)
     for item in items:
         found[item.series].append(item)
@@ -70,14 +71,19 @@ def _by_series(items: Iterable[Item]) -> dict[int, list[Item]]:
 def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice], size: int) -> Iterator[Task]:
     """How to read the samples of a series; nothing if the slices hold more activations."""
     observed = [part for part in parts if part.view is View.OBSERVED]
-    sizes = np.array([ref.count for ref in refs], np.int64)
-    if int(sizes.sum()) < sum(part.count for part in observed):
+    if not samples_tell_all(refs, observed):
         return
+    sizes = np.array([ref.count for ref in refs], np.int64)
     starts = np.unique(np.array([part.first_due_ns for part in observed], np.int64))
     k = record.top[series.id].k if series.id in record.top else tops.DEFAULT_K
     for piece in pieces(sizes, size):
         lead = min(piece.start, LEAD)
         yield Task(series, tuple(refs[piece.start - lead : piece.stop]), lead, starts, k)
+
+
+def samples_tell_all(refs: list[ChunkRef], observed: list[Slice]) -> bool:
+    """Whether the samples of a series are at least as many activations as its slices hold."""
+    return sum(ref.count for ref in refs) >= sum(part.count for part in observed)
 
 
 def _run(record: Record, tasks: list[Task], workers: int) -> Iterator[Part]:

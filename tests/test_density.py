@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analysis_records import MS, SECOND, SERIES, Counted, array, block, record, slice_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtproof.analysis import latency_rows, pool, scan
+from rtproof.analysis.density import COLUMNS, Density, density
+from rtproof.record import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
+
+PER_BLOCK = 500
+"""Samples in a block of the records below; 20 blocks are a slice of 10 s."""
+LATENCIES = np.random.default_rng(3).gamma(2, 900, 60_000).astype(np.int64) + 3_000
+
+
+def of(whole: Record, **options: int) -> Density | None:
+    """As a report asks for it."""
+    return density(whole, pool.pooled(scan.summarise(whole, 1)).seconds, **options)
+
+
+def found(whole: Record, **options: int) -> Density:
+    result = of(whole, **options)
+    assert result is not None
+    return result
+
+
+def observed(whole: Record) -> int:
+    return pool.pooled(scan.summarise(whole, 1)).observed.count
+
+
+def by_hand(dues: Sequence[int], values: Sequence[int], made: Density) -> dict[tuple[int, int], int]:
+    """(first time, lowest latency) of each filled cell, and how many lie in it."""
+    cells: dict[tuple[int, int], int] = {}
+    for due, value in zip(dues, values, strict=True):
+        row = int(latency_rows.of_values(array(value))[0])
+        cell = due // made.column_ns * made.column_ns, latency_rows.smallest(row)
+        cells[cell] = cells.get(cell, 0) + 1
+    return cells
+
+
+def cells(made: Density) -> dict[tuple[int, int], int]:
+    filled = zip(*np.nonzero(made.counts), strict=True)
+    return {(int(made.time_edges_ns[c]), int(made.latency_edges[r])): int(made.counts[r, c]) for r, c in filled}
+
+
+def blocks_of(values: Int64Array, series: Series = SERIES) -> list[Block]:
+    return [
+        block(values[at : at + PER_BLOCK], first_index=at, series=series) for at in range(0, values.size, PER_BLOCK)
+    ]
+
+
+def slices_of(values: Int64Array, series: Series = SERIES) -> list[Slice]:
+    """As the agent writes them, every 10 s."""
+    parts = []
+    for at in range(0, values.size, 20 * PER_BLOCK):
+        part = values[at : at + 20 * PER_BLOCK].tolist()
+        dues = [series.first_due_ns + (at + number) * series.period_ns for number in range(len(part))]
+        parts.append(slice_of(series, View.OBSERVED, part, dues, Counted()))
+    return parts
+
+
+def long_record(drop_blocks: Sequence[int] = (), drop_slices: Sequence[int] = (), series: Series = SERIES) -> Record:
+    """A minute of samples and six slices, of which some are gone."""
+    blocks = [each for at, each in enumerate(blocks_of(LATENCIES, series)) if at not in drop_blocks]
+    slices = [each for at, each in enumerate(slices_of(LATENCIES, series)) if at not in drop_slices]
+    return record(blocks, (series,), slices=tuple(slices))
+
+
+@given(st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=50), st.integers(0, 3_000))
+def test_samples_on_the_grid_with_gaps(values: list[int], gap: int) -> None:
+    behind = len(values) // 2
+    made = found(record([block(values, {behind: gap} if gap else None)]))
+    dues = [(at + (gap if at > behind else 0)) * MS for at in range(len(values))]
+    assert cells(made) == by_hand(dues, values, made)
+    assert made.what == "samples"
+
+
+def test_samples_off_the_grid() -> None:
+    series = replace(SERIES, on_grid=False, period_ns=300 * MS)
+    values = [5_000, 2 * SECOND, 7_000, 8_000, 3 * SECOND, 9_000]
+    dues = [0, 300_005_000, 2_600_005_000, 2_900_012_000, 3_200_020_000, 6_500_020_000]
+    made = found(record([block(values, series=series)], (series,)))
+    assert cells(made) == by_hand(dues, values, made)
+
+
+def test_all_threads_together() -> None:
+    other = replace(SERIES, id=1, thread=1, first_due_ns=MS // 4)
+    made = found(record([block([5_000] * 10), block([5_001] * 20, series=other)], (SERIES, other)))
+    assert cells(made) == {(0, 4_608): 30}
+
+
+def test_columns_are_few_whole_seconds_and_cover_everything() -> None:
+    hours = Seconds(np.arange(40_000), *(np.ones(40_000, np.int64) for _ in range(3)))
+    made = found(record([block([5_000])], seconds={0: hours}))
+    assert made.counts.shape[1] == made.time_edges_ns.size - 1 <= COLUMNS
+    assert made.column_ns == 200 * SECOND
+    assert (made.time_edges_ns[0], made.time_edges_ns[-1]) == (0, 40_000 * SECOND)
+
+
+def test_rows_begin_and_end_where_something_lies() -> None:
+    made = found(record([block([-5, 0, 5_000, 70_000])]))
+    assert min(made.counts[0].sum(), made.counts[-1].sum()) > 0
+    assert made.latency_edges.size == made.counts.shape[0] + 1
+    assert made.latency_edges[0] == -5
+    assert made.counts.dtype == np.dtype(np.int64)
+
+
+def test_many_samples_are_counted_from_slices_and_few_from_samples() -> None:
+    whole = long_record()
+    few, many = found(whole), found(whole, most_samples=1_000)
+    assert (few.what, few.column_ns, few.slice_ns) == ("samples", SECOND, 0)
+    assert (many.what, many.column_ns, many.slice_ns) == ("slices", 10 * SECOND, 10 * SECOND)
+    assert np.array_equal(few.counts.reshape(-1, 6, 10).sum(axis=2), many.counts)
+    assert np.array_equal(few.latency_edges, many.latency_edges)
+
+
+def test_a_record_without_samples() -> None:
+    series = replace(SERIES, has_samples=False)
+    made = found(record([], (series,), slices=tuple(slices_of(LATENCIES, series))))
+    assert made.counts.sum() == LATENCIES.size
+    assert np.array_equal(made.counts, found(long_record(), most_samples=0).counts)
+
+
+@pytest.mark.parametrize("most_samples", [0, 10**9], ids=["many", "few"])
+@pytest.mark.parametrize(
+    ("drop_blocks", "drop_slices"),
+    [((), (5,)), ((), (2,)), ((), (0, 3, 5)), ((119,), ()), ((3, 40), ()), ((3, 119), (2, 5)), ((1,), (0,))],
+    ids=["torn", "slice gone", "slices gone", "last block", "blocks", "both", "both in the same slice"],
+)
+def test_damaged_records_are_counted_like_the_analysis_counts_them(
+    drop_blocks: tuple[int, ...], drop_slices: tuple[int, ...], most_samples: int
+) -> None:
+    damaged = long_record(drop_blocks, drop_slices)
+    assert found(damaged, most_samples=most_samples).counts.sum() == observed(damaged) > 0
+
+
+def test_a_torn_record_without_a_grid_is_read_whole() -> None:
+    series = replace(SERIES, on_grid=False)
+    torn = long_record(drop_slices=(5,), series=series)
+    made = found(torn, most_samples=0)
+    assert (made.what, made.counts.sum()) == ("samples", LATENCIES.size)
+
+
+def test_slices_that_are_there_are_not_read_from_samples() -> None:
+    torn = long_record(drop_slices=(5,))
+    read: list[int] = []
+
+    def counting(refs: tuple[ChunkRef, ...]) -> Iterator[Block]:
+        read.extend(ref.count for ref in refs)
+        return torn.read_blocks(refs)
+
+    seconds = pool.pooled(scan.summarise(torn, 1)).seconds
+    made = density(replace(torn, read_blocks=counting), seconds, most_samples=0)
+    assert made is not None
+    assert (made.what, made.counts.sum(), sum(read)) == ("slices", LATENCIES.size, 10_000)
+
+
+def test_charged_slices_are_not_counted() -> None:
+    charged = slice_of(SERIES, View.CHARGED, [400 * MS], [3 * MS], Counted())
+    made = found(record([], slices=(*slices_of(LATENCIES), charged)))
+    assert made.counts.sum() == LATENCIES.size
+
+
+def test_nothing_ran() -> None:
+    assert of(record([], ())) is None
+    assert of(record([])) is None
+    assert of(record([], (SERIES,), slices=(slice_of(SERIES, View.CHARGED, [-MS], [3 * MS], Counted()),))) is None
