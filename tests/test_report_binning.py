@@ -69,12 +69,3 @@ def test_columns_are_equal_few_and_cover_the_time(first: int, length: int, most:
     assert edges[0] == first
     assert edges[-1] > first + length >= edges[-2]
     assert edges.size - 1 <= most
-
-
-@given(LATENCIES, st.integers(1, 100))
-def test_rows_cover_all_values(values: list[int], rows: int) -> None:
-    edges, log = binning.value_edges(np.array(values), rows)
-    assert edges[0] <= min(values) <= max(values) <= edges[-1]
-    assert np.all(np.diff(edges) > 0)
-    assert 1 < edges.size <= rows + 1
-    assert not log or edges[0] > 0

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
+import math
+
 from rtproof.report import plotdata
 from rtproof.report.blocks import Curve, HeatMap, Marker, Plot
 
@@ -27,10 +30,25 @@ def test_the_table_has_every_point() -> None:
     assert table.rows == (("1", "10", ""), ("2", "20.123", "5"), ("3", "", "1.0000e-06"))
 
 
-def test_a_heat_map_is_its_filled_cells() -> None:
+def test_a_heat_map_is_a_shade_for_every_filled_cell() -> None:
     data = plotdata.script_data(HEAT)
-    assert data["cells"] == [[1, 0, 2], [0, 1, 1], [1, 1, 3]]
+    strong, weak = plotdata.SHADES[-1], plotdata.SHADES[0]
+    assert data["most"] == 3
+    assert data["shades"] == [f".{plotdata.SHADES[round(61 * math.log(2) / math.log(3))]}.", f"{weak}{strong}."]
     assert (data["xEdges"], data["yEdges"], data["binWidth"]) == ([0.0, 1.0, 2.0, 3.0], [1.0, 2.0, 4.0], 1.0)
+
+
+def test_shades_are_even_steps_of_the_logarithm() -> None:
+    assert plotdata.shades((0, 1, 10, 100, 1_000), 1_000, "abcd", " ") == " abcd"
+    assert plotdata.shades((0, 1), 1, "abcd", " ") == " d"
+    assert plotdata.shades((0, 0), 0) == ".."
+
+
+def test_a_large_map_is_embedded_in_little_space() -> None:
+    row = tuple(range(10**9, 10**9 + 300))
+    edges = tuple(float(at) for at in range(301))
+    large = HeatMap("Map", "says", "t", "y", edges, edges[1:122], (row,) * 120)
+    assert len(json.dumps(plotdata.script_data(large))) < 100_000
 
 
 def test_the_table_of_a_heat_map_has_a_row_for_every_column_with_anything_in_it() -> None:

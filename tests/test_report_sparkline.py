@@ -30,7 +30,20 @@ def test_curves_share_their_axes() -> None:
 def test_a_heat_map_shows_its_curves() -> None:
     curve = Curve("largest", (0.0, 1.0), (2.0, 4.0))
     heat = HeatMap("t", "s", "time [s]", "y", (0.0, 1.0, 2.0), (1.0, 10.0), ((1, 1),), curves=(curve,))
-    assert sparklines(heat)[0] == "largest |▁█|"
+    assert sparklines(heat)[:2] == ["largest      |▁█|", "y from 1.000 |██|"]
+
+
+def test_a_large_heat_map_is_a_few_lines_the_highest_first() -> None:
+    edges = tuple(float(at) for at in range(1, 22))
+    rows = tuple(((100, 1, 0) * 40) if r < 3 else ((0,) * 120) for r in range(20))
+    curve = Curve("largest", (0.0, 119.0), (2.0, 4.0))
+    heat = HeatMap("t", "s", "time [s]", "y", tuple(map(float, range(121))), edges, rows, curves=(curve,))
+    lines = sparklines(heat)[1:-1]
+    begin = [float(line.partition("|")[0].removeprefix("y from ")) for line in lines]
+    assert begin == [19.0, 16.0, 13.0, 10.0, 7.0, 4.0, 1.0]
+    assert all(line.endswith("|" + " " * CELLS + "|") for line in lines[:-1])
+    assert len(lines[-1].partition("|")[2]) == CELLS + 1
+    assert "█" in lines[-1]
 
 
 def test_nothing_is_drawn_of_nothing_and_not_more_than_a_few() -> None:

@@ -59,13 +59,3 @@ def columns(first: int, last: int, most: int) -> Int64Array:
     """Edges of at most ``most`` columns of whole, equal steps that cover first to last."""
     step = nice_width((last - first + 1) / most)
     return np.arange(first, last + 1 + step, step, dtype=np.int64)
-
-
-def value_edges(values: Int64Array, rows: int) -> tuple[NDArray[np.float64], bool]:
-    """Edges of at most ``rows`` rows that cover the values, and whether they are logarithmic (positive, wide apart)."""
-    low, high = float(values.min()), float(values.max())
-    if low > 0 and high > 3 * low:
-        first, last = math.floor(math.log10(low) * 10) / 10, math.ceil(math.log10(high) * 10 + 1e-9) / 10
-        return np.logspace(first, last, min(rows, max(round((last - first) * 20), 1)) + 1), True
-    margin = max((high - low) * 0.05, 1.0)
-    return np.linspace(low - margin, high + margin, rows + 1), False

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots as data: for the page's script, compact and on one x axis; and as the table that says the same in figures."""
 
+import math
+from collections.abc import Sequence
+
 from rtproof.report import figures
 from rtproof.report.blocks import Curve, HeatMap, Plot, Table
 
 SIGNIFICANT = 7
 """Digits kept of a coordinate: far below one pixel, and enough for a time axis of months in seconds."""
+SHADES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+"""Of a cell of a heat map, from a single value to the most in any cell; steps in the logarithm of the count."""
+NO_SHADE = "."
 
 
 def aligned(curves: tuple[Curve, ...]) -> tuple[list[float], list[list[float | None]]]:
@@ -38,10 +44,17 @@ def script_data(plot: Plot | HeatMap) -> dict[str, object]:
             "binWidth": plot.bin_width,
             "xEnds": plot.x_ends,
         }
-    cells = [[c, r, n] for r, row in enumerate(plot.rows) for c, n in enumerate(row) if n]
+    most = max((n for row in plot.rows for n in row), default=0)
+    cells = {"most": most, "shades": [shades(row, most) for row in plot.rows]}
     edges = {"xEdges": _short(list(plot.x_edges)), "yEdges": _short(list(plot.y_edges))}
     width = plot.x_edges[1] - plot.x_edges[0] if len(plot.x_edges) > 1 else 1.0
-    return common | edges | {"kind": "heat", "style": "bars", "logX": False, "binWidth": width, "cells": cells}
+    return common | edges | cells | {"kind": "heat", "style": "bars", "logX": False, "binWidth": width}
+
+
+def shades(row: Sequence[int], most: int, scale: str = SHADES, empty: str = NO_SHADE) -> str:
+    """A row of a heat map with a character per cell: a byte each, however large the counts are."""
+    step = (len(scale) - 1) / math.log(most) if most > 1 else 0.0
+    return "".join(empty if not n else scale[round(math.log(n) * step)] if step else scale[-1] for n in row)
 
 
 def table_of(plot: Plot | HeatMap) -> Table:

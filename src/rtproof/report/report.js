@@ -72,7 +72,8 @@
 
   function yRange(plot) {
     const values = finite(plot.curves.flatMap((curve) => curve.y)).filter((value) => !plot.logY || value > 0);
-    const ends = plot.kind === "heat" ? [plot.yEdges[0], plot.yEdges.at(-1)] : [Math.min(...values), Math.max(...values)];
+    if (plot.kind === "heat") values.push(plot.yEdges[0], plot.yEdges.at(-1));
+    const ends = [Math.min(...values), Math.max(...values)];
     const held = withMarkers(plot, "y", ends, plot.logY);
     if (plot.kind === "heat") return held;
     if (plot.logY && plot.style === "bars") return [(wholeNumbers(plot) ? Math.min(1, held[0]) : held[0]) * 0.6, held[1] * 1.5];
@@ -142,16 +143,25 @@
 
   // ---- what uPlot does not draw
 
+  // Cells of a heat map as plotdata.py writes them.
+  const SHADES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  const NO_SHADE = ".";
+  const opacity = (share) => 0.18 + 0.67 * share;
+
+  // Cells meet at whole pixels: at fractions of one, seams would show between them.
   function drawHeat(plot, u) {
-    const most = Math.max(...plot.cells.map((cell) => cell[2]));
+    const xs = plot.xEdges.map((x) => Math.round(u.valToPos(x, "x", true)));
+    const ys = plot.yEdges.map((y) => Math.round(u.valToPos(y, "y", true)));
     u.ctx.save();
+    u.ctx.beginPath();
+    u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+    u.ctx.clip();
     u.ctx.fillStyle = colour("heat");
-    for (const [column, row, count] of plot.cells) {
-      const [left, right] = [plot.xEdges[column], plot.xEdges[column + 1]].map((x) => u.valToPos(x, "x", true));
-      const [bottom, top] = [plot.yEdges[row], plot.yEdges[row + 1]].map((y) => u.valToPos(y, "y", true));
-      u.ctx.globalAlpha = 0.2 + 0.8 * (most > 1 ? Math.log(count) / Math.log(most) : 1);
-      u.ctx.fillRect(left, top, Math.max(right - left, 1), Math.max(bottom - top, 1));
-    }
+    plot.shades.forEach((row, r) => [...row].forEach((shade, c) => {
+      if (shade === NO_SHADE) return;
+      u.ctx.globalAlpha = opacity(SHADES.indexOf(shade) / (SHADES.length - 1));
+      u.ctx.fillRect(xs[c], ys[r + 1], Math.max(xs[c + 1] - xs[c], 1), Math.max(ys[r] - ys[r + 1], 1));
+    }));
     u.ctx.restore();
   }
 
@@ -311,13 +321,13 @@
 
   // Shades of the heat map from one value in a cell to the most.
   function heatKey(plot) {
-    const most = Math.max(...plot.cells.map((cell) => cell[2]));
+    const most = plot.most;
     const key = document.createElement("span");
     key.className = "key";
     const picture = svg("svg", { width: 60, height: 10, class: "heat", "aria-hidden": "true" });
     for (let step = 0; step < 6; step++) {
       const share = most > 1 ? step / 5 : 1;
-      picture.append(svg("rect", { x: step * 10, y: 0, width: 10, height: 10, fill: "currentColor", "fill-opacity": 0.2 + 0.8 * share }));
+      picture.append(svg("rect", { x: step * 10, y: 0, width: 10, height: 10, fill: "currentColor", "fill-opacity": opacity(share) }));
     }
     key.append(picture, most > 1 ? ` 1 to ${label(most)} in a cell` : " 1 in a cell");
     return key;

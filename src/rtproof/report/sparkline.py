@@ -6,11 +6,14 @@ from dataclasses import dataclass
 
 from rtproof.report.blocks import Curve, HeatMap, Plot
 from rtproof.report.figures import number
+from rtproof.report.plotdata import shades
 from rtproof.report.words import clean
 
 CELLS = 60
 """At most; a plot of fewer bins gets one cell for each."""
 LEVELS = "▁▂▃▄▅▆▇█"
+MAP_LINES = 8
+"""At most, for a heat map."""
 MOST_CURVES = 10
 LONGEST_NAME = 36
 
@@ -47,11 +50,30 @@ def sparklines(plot: Plot | HeatMap) -> list[str]:
     if not any(curve.x for curve in curves):
         return []
     canvas = _canvas(plot, curves)
-    names = [clean(curve.name)[:LONGEST_NAME] for curve in curves]
-    width = max(map(len, names))
-    lines = [f"{name:{width}} |{canvas.line(curve)}|" for name, curve in zip(names, curves, strict=True)]
+    named = [(clean(curve.name)[:LONGEST_NAME], canvas.line(curve)) for curve in curves]
+    named += _map_lines(plot, canvas.cells) if isinstance(plot, HeatMap) else []
+    width = max(len(name) for name, _ in named)
+    lines = [f"{name:{width}} |{line}|" for name, line in named]
     ends = f"{number(min(xs))} to {number(max(xs))}{' (log)' if canvas.log_x else ''}"
     return [*lines, f"{'':{width}}  {clean(plot.x_label)}: {ends}"]
+
+
+def _map_lines(heat: HeatMap, cells: int) -> list[tuple[str, str]]:
+    """The counts of a heat map in a few lines, the highest first, each with the lowest value that it holds."""
+    together = math.ceil(len(heat.rows) / MAP_LINES)
+    starts = range(0, len(heat.rows), together)
+    columns = len(heat.x_edges) - 1
+    place = [round(at / max(columns - 1, 1) * (cells - 1)) for at in range(columns)]
+    sums = {start: [0] * cells for start in starts}
+    for r, row in enumerate(heat.rows):
+        for at, n in zip(place, row, strict=True):
+            sums[r - r % together][at] += n
+    most = max(max(line) for line in sums.values())
+    unit = clean(heat.y_label)
+    return [
+        (f"{unit} from {number(heat.y_edges[start])}"[-LONGEST_NAME:], shades(sums[start], most, LEVELS, " "))
+        for start in reversed(starts)
+    ]
 
 
 def _canvas(plot: Plot | HeatMap, curves: list[Curve]) -> _Canvas:

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run over time: the largest latency of each second as a heat map and per thread, and what was missed when."""
+"""The run over time: all latencies as a heat map, the largest per thread, and what was missed when."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from rtproof.analysis.density import Density, density
 from rtproof.analysis.model import Analysis, Summary
-from rtproof.analysis.phrases import quantity, value
+from rtproof.analysis.phrases import duration, quantity, value
 from rtproof.record import Int64Array
 from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, HeatMap, Plot
-from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker, streams
+from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker
 
 ORDER = 70
 TITLE = "Over time"
 
 THREADS = 8
 COLUMNS = 600
-MAP_COLUMNS = 150
-MAP_ROWS = 60
 
 
 @dataclass(frozen=True)
@@ -53,42 +52,72 @@ def render(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = []
     if (seconds.obtained > 0).any():
         unit = latency_unit(analysis)
-        blocks += [_map(analysis, unit)] if seconds.second.size > 1 else []
+        found = density(analysis.record, seconds)
+        blocks += [_map(analysis, found, unit)] if found and found.time_edges_ns.size > 2 else []
         blocks.append(_maxima(analysis, unit))
     return [*blocks, _missed(analysis)] if seconds.missed.any() else blocks
 
 
-def _map(analysis: Analysis, unit: figures.Unit) -> HeatMap:
-    threads = [stream.summary for stream in streams(analysis) if not stream.pooled]
-    second = np.concatenate([_ran(summary)[0] for summary in threads])
-    largest = np.concatenate([_ran(summary)[1] for summary in threads])
-    time = _columns(analysis, MAP_COLUMNS)
-    y_edges, log_y = binning.value_edges(largest, MAP_ROWS)
-    cells = np.histogram2d(largest, second, bins=(y_edges, time.edges))[0].astype(np.int64)
+def _map(analysis: Analysis, found: Density, unit: figures.Unit) -> HeatMap:
+    time = _columns_at(found.time_edges_ns // figures.NS_PER_S)
+    y_edges, rows, log_y = _rows(found)
     return HeatMap(
-        "Largest latency of each second",
-        _says(analysis, time),
+        "All latencies",
+        _says(analysis, found, time, log_y),
         time.label,
         f"latency [{unit.name}]",
         tuple(time.x(int(edge)) for edge in time.edges),
-        tuple(unit.scale(float(edge)) for edge in y_edges),
-        tuple(tuple(map(int, row)) for row in cells),
+        tuple(unit.scale(int(edge)) for edge in y_edges),
+        tuple(tuple(row) for row in rows.tolist()),
         limit_marker(analysis, "y", unit),
         log_y,
         (_curve("largest of all threads", analysis.pooled, time, unit, "whole"),),
     )
 
 
-def _says(analysis: Analysis, time: Columns) -> str:
+def _rows(found: Density) -> tuple[Int64Array, Int64Array, bool]:
+    """Edges, counts and whether the axis is logarithmic, which it is unless most is negative or zero.
+
+    On a logarithmic axis the lowest row, half as high as its upper edge, holds whatever is not positive.
+    """
+    edges, counts = found.latency_edges, found.counts
+    below = int(np.searchsorted(edges[:-1], 0, side="right"))
+    if 2 * int(counts[:below].sum()) > int(counts.sum()):
+        return edges, counts, False
+    if not below:
+        return edges, counts, True
+    first = below + int(np.flatnonzero(counts[below:].any(axis=1))[0])
+    lowest = counts[:below].sum(axis=0, keepdims=True)
+    floor = np.array([max(int(edges[first]) // 2, 1)], np.int64)
+    return np.concatenate((floor, edges[first:])), np.concatenate((lowest, counts[first:])), True
+
+
+def _says(analysis: Analysis, found: Density, time: Columns, log_y: bool) -> str:
     second, largest = _ran(analysis.pooled)
     worst = int(largest.argmax())
-    shade = "The stronger the colour of a cell, the more threads and seconds had their largest latency there"
-    line = f"the line is the largest of all in each column of {figures.steps(time.edges)}"
     middle = round(float(np.median(largest)))
-    return (
-        f"{shade}; {line}. Over {quantity(int(second.size), 'second')} the median of the largest per second is "
-        f"{value(middle)}; the largest of all is {value(int(largest[worst]))}, in second {int(second[worst]):,}."
+    said = (
+        f"{quantity(int(found.counts.sum()), 'activation')} by due time and latency: the more of them lie in a cell, "
+        f"the stronger it is drawn, on a logarithmic scale. The line is the largest of all in each column of "
+        f"{figures.steps(time.edges)}. Over {quantity(int(second.size), 'second')} the median of the largest per "
+        f"second is {value(middle)}; the largest of all is {value(int(largest[worst]))}, in second "
+        f"{int(second[worst]):,}."
     )
+    return " ".join((said, *_notes(analysis, found, log_y)))
+
+
+def _notes(analysis: Analysis, found: Density, log_y: bool) -> list[str]:
+    """What the map does not show, or not where it happened."""
+    notes = []
+    if found.what == "slices":
+        length = duration(found.slice_ns)
+        notes.append(f"Cells are counted from summaries of about {length} each, which stand where their middle lies.")
+    low = int(found.counts[found.latency_edges[:-1] <= 0].sum())
+    if low and log_y:
+        notes.append(f"The lowest row holds {quantity(low, 'activation')} at or below zero.")
+    if analysis.pooled.missed:
+        notes.append(f"{quantity(analysis.pooled.missed, 'missed activation')} never ran and are not in the map.")
+    return notes
 
 
 def _maxima(analysis: Analysis, unit: figures.Unit) -> Plot:
@@ -145,7 +174,10 @@ def _ran(summary: Summary) -> tuple[Int64Array, Int64Array]:
 
 def _columns(analysis: Analysis, most: int) -> Columns:
     second = analysis.pooled.seconds.second
-    edges = binning.columns(int(second[0]), int(second[-1]), most)
+    return _columns_at(binning.columns(int(second[0]), int(second[-1]), most))
+
+
+def _columns_at(edges: Int64Array) -> Columns:
     return Columns(edges, figures.axis_unit(int(edges[-1] - edges[0]) * figures.NS_PER_S))
 
 
