@@ -100,6 +100,10 @@ static int try_policy(const struct config *config)
 static int check_privilege(struct config *config, char *why, size_t room)
 {
 	int err = try_policy(config);
+	/* A deadline is promised on all CPUs, so the kernel asks for leave to use all of them. */
+	const char *needs = config->policy == POLICY_DEADLINE ?
+				    "root, leave to use every CPU, and CPU time that nobody has reserved" :
+				    "root, CAP_SYS_NICE or an RTPRIO limit";
 	char priority[32] = "";
 
 	if (!err)
@@ -111,10 +115,8 @@ static int check_privilege(struct config *config, char *why, size_t room)
 	}
 	if (config->priority)
 		snprintf(priority, sizeof(priority), " at priority %d", config->priority);
-	snprintf(why, room,
-		 "policy %s%s was refused (%s): it needs root, CAP_SYS_NICE or an RTPRIO limit; "
-		 "--allow-unprivileged measures without it",
-		 policy_name((int)config->policy), priority, strerror(-err));
+	snprintf(why, room, "policy %s%s was refused (%s): it needs %s; --allow-unprivileged measures without it",
+		 policy_name((int)config->policy), priority, strerror(-err), needs);
 	return err;
 }
 

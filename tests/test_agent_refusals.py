@@ -143,6 +143,15 @@ def test_without_privilege_a_real_time_policy_is_refused(open_folder: Path, poli
 
 
 @needs_root
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one CPU, and it can't be left out")
+def test_a_deadline_with_too_few_cpus_says_what_it_needs(open_folder: Path) -> None:
+    done = run_as(("taskset", "-c", str(min(os.sched_getaffinity(0)))), open_folder, "--policy", "deadline")
+    assert done.returncode == 2
+    assert "leave to use every CPU" in done.stderr
+    assert not (open_folder / "record").exists()
+
+
+@needs_root
 @pytest.mark.serial
 @pytest.mark.parametrize("policy", ["fifo", "rr", "deadline"])
 def test_without_privilege_the_record_says_what_was_asked_and_what_was_had(open_folder: Path, policy: str) -> None:
