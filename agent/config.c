@@ -275,6 +275,11 @@ uint64_t config_count(const struct config *config)
 	return config->method->on_grid ? (uint64_t)(config->duration_ns / config->period_ns) : UINT64_MAX;
 }
 
+double config_length_ns(const struct config *config)
+{
+	return config->samples ? (double)config->samples * (double)config->period_ns : (double)config->duration_ns;
+}
+
 int parse_config(int argc, char **argv, struct config *config, char *why, size_t room)
 {
 	struct parser parser = { config, NULL, why, room };

@@ -38,4 +38,7 @@ int parse_config(int argc, char **argv, struct config *config, char *why, size_t
 /* Due times that one thread shall measure, whichever way it was asked. */
 uint64_t config_count(const struct config *config);
 
+/* From the first due time to the last, off the grid as if every wake-up were on time. A double: no product overflows. */
+double config_length_ns(const struct config *config);
+
 #endif

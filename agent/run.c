@@ -129,11 +129,9 @@ static int check_space(const struct config *config, char *why, size_t room)
 	snprintf(copy, sizeof(copy), "%s", config->output);
 	if (!strcmp(config->output, "-") || statvfs(dirname(copy), &status) < 0)
 		return 0; /* opening it will tell */
-	double seconds = config->samples ? (double)config->samples * (double)config->period_ns / 1e9 :
-					   (double)config->duration_ns / 1e9;
-	double samples = seconds * 1e9 / (double)config->period_ns;
+	double length_ns = config_length_ns(config), samples = length_ns / (double)config->period_ns;
 	double of_thread = (config->keep_samples ? sample_bytes * samples : 0) +
-			   checkpoint_bytes * (1 + seconds * 1e9 / (double)config->checkpoint_ns);
+			   checkpoint_bytes * (1 + length_ns / (double)config->checkpoint_ns);
 	double needed = fixed_bytes + of_thread * config->threads;
 	double there = (double)status.f_bavail * (double)status.f_frsize;
 
@@ -285,8 +283,7 @@ static void dismiss_workers(struct run *run)
 static int64_t planned_end_ns(const struct run *run)
 {
 	const struct config *config = run->config;
-	double length_ns = config->samples ? (double)config->samples * (double)config->period_ns :
-					     (double)config->duration_ns;
+	double length_ns = config_length_ns(config);
 
 	if (length_ns > 9e18 || (config->samples && !config->method->on_grid))
 		return INT64_MAX;
