@@ -4,7 +4,6 @@
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +11,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one finished program: CPU time of it and the children it waited for, and the time that passed."""
+    """Of one finished program: CPU time of it and the children it waited for."""
 
     cpu_s: float
-    wall_s: float
     output: str
 
 
 def run(command: Sequence[str], folder: Path | None = None) -> Cost:
     """Run a program to its end; RuntimeError with what it said if it fails."""
-    start = time.perf_counter()
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout is not None
     output = process.stdout.read()
@@ -29,7 +26,7 @@ def run(command: Sequence[str], folder: Path | None = None) -> Cost:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}: {output.strip()[-500:]}")
-    return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - start, output)
+    return Cost(usage.ru_utime + usage.ru_stime, output)
 
 
 def children(pid: int) -> list[int]:

@@ -43,10 +43,6 @@ class Frame(NamedTuple):
     sequence: int
     payload: memoryview
 
-    @property
-    def payload_offset(self) -> int:
-        return self.offset + HEADER.size
-
 
 class Hole(NamedTuple):
     """Bytes that belong to no valid chunk."""

@@ -50,9 +50,9 @@ def survival_grid(counts: list[Counts]) -> Int64Array:
 
 def exceeding(counts: Counts, values: Int64Array) -> NDArray[np.float64]:
     """Share of the counts above each value; a bin that holds the value counts as above it."""
-    at_most = np.concatenate(([0], np.cumsum(counts.n)))
-    larger = counts.total - at_most[np.searchsorted(counts.hi, values, side="right")]
-    return np.asarray(larger / max(counts.total, 1), np.float64)
+    ends, shares = counts.ccdf()
+    from_the_least = np.concatenate(([1.0 if counts.total else 0.0], shares))
+    return from_the_least[np.searchsorted(ends, values, side="right")]
 
 
 def columns(first: int, last: int, most: int) -> Int64Array:
