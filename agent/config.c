@@ -197,7 +197,7 @@ static int choose_method(struct parser *parser)
 		config->threads = 1;
 	if (config->method->single && config->threads > 1)
 		return refuse(parser, "method %s can serve one thread only; say --threads 1", config->method->name);
-	if (!strcmp(config->method->name, "setitimer") && config->period_ns % 1000)
+	if (config->method->in_us && config->period_ns % 1000)
 		return refuse(parser, "method %s counts in microseconds; give such a period", config->method->name);
 	return 0;
 }

@@ -18,6 +18,7 @@ struct method {
 	const char *name, *help;
 	bool on_grid;     /* due times are first + k * period; else each is relative to the last wake-up */
 	bool single;      /* can serve one thread of a process only */
+	bool in_us;       /* counts in microseconds, so the period must be a whole number of them */
 	const char *(*unsupported)(void); /* why it can't run here, or NULL; may be absent */
 };
 

@@ -202,27 +202,33 @@ static const char *timerfd_unsupported(void)
 }
 
 static const struct waiter absolute = {
-	{ "clock_nanosleep", "clock_nanosleep() to an absolute time", true, false, NULL },
+	{ .name = "clock_nanosleep", .help = "clock_nanosleep() to an absolute time", .on_grid = true },
 	arm_nothing, wait_absolute, missed_by_clock, disarm_nothing,
 };
 static const struct waiter relative = {
-	{ "clock_nanosleep_relative", "clock_nanosleep() for one period", false, false, NULL },
+	{ .name = "clock_nanosleep_relative", .help = "clock_nanosleep() for one period" },
 	arm_relative, wait_relative, missed_by_clock, disarm_nothing,
 };
 static const struct waiter plain = {
-	{ "nanosleep", "nanosleep() for one period", false, false, NULL },
+	{ .name = "nanosleep", .help = "nanosleep() for one period" },
 	arm_relative, wait_nanosleep, missed_by_clock, disarm_nothing,
 };
 static const struct waiter itimer = {
-	{ "setitimer", "setitimer() with SIGALRM taken by sigwaitinfo(); one thread only", true, true, NULL },
+	{ .name = "setitimer",
+	  .help = "setitimer() with SIGALRM taken by sigwaitinfo(); one thread only",
+	  .on_grid = true, .single = true, .in_us = true },
 	arm_itimer, wait_signal, missed_by_itimer, disarm_itimer,
 };
 static const struct waiter posix = {
-	{ "posix_timer", "timer_settime() with a signal to the thread, taken by sigwaitinfo()", true, false, NULL },
+	{ .name = "posix_timer",
+	  .help = "timer_settime() with a signal to the thread, taken by sigwaitinfo()",
+	  .on_grid = true },
 	arm_posix, wait_signal, missed_by_kernel, disarm_posix,
 };
 static const struct waiter timerfd = {
-	{ "timerfd", "timerfd_settime() and read()", true, false, timerfd_unsupported },
+	{ .name = "timerfd",
+	  .help = "timerfd_settime() and read()",
+	  .on_grid = true, .unsupported = timerfd_unsupported },
 	arm_timerfd, wait_timerfd, missed_by_kernel, disarm_timerfd,
 };
 
