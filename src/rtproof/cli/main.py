@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import click
 
-from rtproof import __version__, plugins
-from rtproof.cli import commands
+from rtproof import __version__
+from rtproof.cli import commands, folder
 from rtproof.errors import RtproofError
 
 ERROR_CODE = 2
@@ -18,20 +18,9 @@ INTERRUPTED_CODE = 130
 COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
 
 
-class CommandFolder(click.Group):
-    """A group whose commands are the modules of a folder, each imported when it is needed."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return plugins.names(commands)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in plugins.names(commands):
-            return None
-        command: click.Command = plugins.load(commands, cmd_name).command
-        return command
-
-
-@click.group(cls=CommandFolder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=folder.group_of(commands), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="rtproof")
 def cli() -> None:
     """How late does a Linux system react, why, and is that good enough.

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A group of commands that is a folder: each of its modules is one command, imported when it is needed."""
+
+from types import ModuleType
+
+import click
+
+from rtproof import plugins
+
+
+def group_of(package: ModuleType) -> type[click.Group]:
+    """The class of a click group whose commands are the plug-ins of a package, by the names of their files."""
+
+    class CommandFolder(click.Group):
+        def list_commands(self, ctx: click.Context) -> list[str]:
+            return [_command_name(name) for name in plugins.names(package)]
+
+        def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+            name = cmd_name.replace("-", "_")
+            if name not in plugins.names(package) or _command_name(name) != cmd_name:
+                return None
+            command: click.Command = plugins.load(package, name).command
+            return command
+
+    return CommandFolder
+
+
+def _command_name(module: str) -> str:
+    """What a user types: no command has an underscore in its name."""
+    return module.replace("_", "-")
