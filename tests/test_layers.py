@@ -15,11 +15,13 @@ MAY_IMPORT = {
     "files": "errors",
     "record": "errors",
     "agents": "errors",
-    "targets": "errors plugins",
+    "vm": "errors files agents",
+    "targets": "errors plugins vm",
     "analysis": "errors record",
     "exporters": "errors plugins units files record analysis",
     "report": "errors plugins units record analysis",
     "run": "errors plugins units record targets agents",
+    "lab": "errors plugins units files record agents vm analysis report",
     "cli": "everything",
 }
 
