@@ -203,9 +203,9 @@ int capture_add(struct capture *capture, struct record *record, const struct rin
 {
 	if (entry->kind == RING_LOST)
 		return add_lost(capture, record, entry->value);
-	if (entry->kind == RING_DUE) {
+	if (entry->kind == RING_DUE) { /* nothing before leads to it, so a block begins with it */
 		capture->due_ns = entry->value;
-		return 0;
+		return write_samples(capture, record);
 	}
 
 	int64_t value = entry->value;

@@ -89,8 +89,14 @@ static int parse_policy(struct parser *parser, const char *text)
 
 static int parse_probe(struct parser *parser, const char *text)
 {
-	parser->config->probe = probe_find(text);
-	return parser->config->probe ? 0 : refuse(parser, "there is no probe '%s'; see rtproof-agent list", text);
+	struct config *config = parser->config;
+
+	if (strlen(text) >= sizeof(config->probe_text))
+		return refuse(parser, "--probe takes fewer than %d characters", (int)sizeof(config->probe_text));
+	snprintf(config->probe_text, sizeof(config->probe_text), "%s", text);
+	snprintf(config->probe_given, sizeof(config->probe_given), "%s", strchr(text, ':') ? strchr(text, ':') + 1 : "");
+	memset(config->probe_values, 0, sizeof(config->probe_values));
+	return probe_parse(config->probe_text, &config->probe, config->probe_values, parser->why, parser->room);
 }
 
 static int parse_record(struct parser *parser, const char *text)
@@ -189,16 +195,21 @@ static int choose_method(struct parser *parser)
 
 	config->method = parser->method ? probe_method(config->probe, parser->method) : config->probe->methods[0];
 	if (!config->method)
-		return refuse(parser, "the probe has no method '%s'; see rtproof-agent list", parser->method);
+		return refuse(parser, "probe '%s' has no method '%s'; see rtproof-agent list", config->probe->name, parser->method);
 	reason = method_unsupported(config->method);
 	if (reason)
 		return refuse(parser, "the method can't run here: %s", reason);
+	if (config->method->choose)
+		config->method = config->method->choose();
+	config->fields = method_fields(config->method);
 	if (config->method->single && config->threads == 0)
 		config->threads = 1;
 	if (config->method->single && config->threads > 1)
 		return refuse(parser, "method %s can serve one thread only; say --threads 1", config->method->name);
 	if (config->method->in_us && config->period_ns % 1000)
 		return refuse(parser, "method %s counts in microseconds; give such a period", config->method->name);
+	if (config->probe->check)
+		return config->probe->check(config->method, config->probe_values, parser->why, parser->room);
 	return 0;
 }
 

@@ -14,6 +14,9 @@ struct config {
 	const char *output; /* "-": standard output */
 	const struct probe *probe;
 	const struct method *method;
+	const char *probe_values[PROBE_OPTIONS]; /* in the order of the probe's options; NULL: not given */
+	char probe_text[512], probe_given[512];  /* what they point into, and the same as it was given */
+	int fields;                              /* values of an activation */
 	int64_t period_ns;
 	int64_t duration_ns; /* 0: by samples */
 	int64_t samples;     /* due times of each thread; 0: by duration */

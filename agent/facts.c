@@ -99,19 +99,21 @@ static void write_begin(struct run *run)
 
 static void write_series(struct run *run)
 {
-	for (int i = 0; i < run->config->threads; i++) {
-		const struct worker *worker = &run->workers[i];
+	int fields = run->config->fields;
+
+	for (int i = 0; i < run->config->threads * fields; i++) {
+		const struct worker *worker = &run->workers[i / fields];
 		struct bytes *chunk = chunk_begin(&run->record, CHUNK_SERIES);
 
 		put_u16(chunk, (uint16_t)i);
-		put_u16(chunk, (uint16_t)i);
+		put_u16(chunk, (uint16_t)(i / fields));
 		put_u32(chunk, (uint32_t)worker->cpu);
 		put_u8(chunk, (uint8_t)(worker->method->on_grid | run->config->keep_samples << 1));
 		put_i64(chunk, worker->period_ns);
 		put_i64(chunk, worker->phase_ns);
 		put_string(chunk, worker->probe->name);
 		put_string(chunk, worker->method->name);
-		put_string(chunk, worker->probe->field);
+		put_string(chunk, method_field(worker->probe, worker->method, i % fields));
 		put_string(chunk, worker->probe->unit);
 		chunk_end(&run->record);
 	}
@@ -188,6 +190,7 @@ static void asked(struct run *run)
 
 	fact(run, MOMENT_ASKED, "args", config->arguments);
 	fact(run, MOMENT_ASKED, "probe", config->probe->name);
+	fact(run, MOMENT_ASKED, "probe_options", config->probe_given);
 	fact(run, MOMENT_ASKED, "method", config->method->name);
 	fact(run, MOMENT_ASKED, "policy", policy_name((int)config->asked_policy));
 	fact(run, MOMENT_ASKED, "lock_memory", config->lock_memory ? "yes" : "no");
@@ -248,6 +251,8 @@ void facts_at_start(struct run *run)
 	write_series(run);
 	asked(run);
 	write_counters(run);
+	if (getenv("RTPROOF_VIRTUAL_TIME"))
+		fact(run, MOMENT_START, "virtual_time", getenv("RTPROOF_VIRTUAL_TIME"));
 	fact(run, MOMENT_START, "clock", clock_name());
 	fact_number(run, WHOLE_RUN, MOMENT_START, "clock_read_ns", clock_cost_ns());
 	fact_of_dma_latency(run);
@@ -401,6 +406,9 @@ void facts_at_end(struct run *run)
 		facts_of_thread(run, i, MOMENT_END, &worker->end);
 		facts_of_loop(run, i, &worker->before, &worker->end);
 		fact_number(run, i, MOMENT_START, "warmup_activations", worker->warmup_activations);
+		for (int file = 0; file < worker->n_files; file++)
+			record_content(&run->record, run_time_ns(run), MOMENT_END, worker->files[file].path,
+				       worker->files[file].content, worker->files[file].length);
 	}
 	write_files(run, MOMENT_END, files_at_both_ends);
 }
@@ -412,8 +420,8 @@ void facts_finish(struct run *run)
 	put_i64(chunk, run_time_ns(run));
 	put_u8(chunk, (uint8_t)run->reason);
 	put_string(chunk, run->reason_text);
-	put_u16(chunk, (uint16_t)run->config->threads);
-	for (int i = 0; i < run->config->threads; i++) {
+	put_u16(chunk, (uint16_t)(run->config->threads * run->config->fields));
+	for (int i = 0; i < run->config->threads * run->config->fields; i++) {
 		put_u16(chunk, run->captures[i].series);
 		put_number(chunk, run->captures[i].obtained, 8);
 		put_number(chunk, run->captures[i].missed, 8);

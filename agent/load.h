@@ -6,15 +6,22 @@
 #ifndef RTPROOF_LOAD_H
 #define RTPROOF_LOAD_H
 
+#include "folder.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { LOAD_OPTIONS = 8, LOAD_SLOTS = 4096 };
+enum {
+	LOAD_OPTIONS = 8,
+	LOAD_SLOTS = 4096,
+	LOAD_PER_CPU = -1, /* as a preset */
+	LOAD_MIB = 1024 * 1024,
+};
 
 struct load_option {
 	const char *name, *help;
-	int64_t least, most;
+	int64_t least, most, preset;
 };
 
 /* One worker's count of work units, alone on its cache line. It wraps; the agent adds up the differences. */
@@ -25,7 +32,7 @@ struct load_slot {
 
 /* What a load is given in its own process. */
 struct load_order {
-	int64_t values[LOAD_OPTIONS]; /* in the order of the options; -1: not given */
+	int64_t values[LOAD_OPTIONS]; /* in the order of the options; -1: not given, until load_start() fills in the preset */
 	int cpus;                     /* CPUs that the load may use */
 	struct load_slot *slots;
 };
@@ -34,8 +41,17 @@ struct load {
 	const char *name, *help;
 	const char *unit;                   /* what is counted */
 	const struct load_option *options;  /* ends with a NULL name */
-	uint32_t (*slots)(const struct load_order *order); /* how many counters it needs */
-	/* Works until it is killed. Returning means failure: a negative errno. */
+	/* How many counters it needs. NULL: its first option says it. */
+	uint32_t (*slots)(const struct load_order *order);
+	/* Before anything is started: looks whether there is room, may fill in values. 0 or a negative errno. NULL: nothing to do. */
+	int (*prepare)(struct load_order *order);
+	/* Bytes of files at most, in a folder of its own: its working directory, removed in the end. NULL: it has no files. */
+	int64_t (*space)(const struct load_order *order);
+	/*
+	 * Works until it is killed, for one of the counters in a process of its own. Returning means failure: a negative errno.
+	 * NULL: `run` does all, in one process that starts others.
+	 */
+	int (*work)(const struct load_order *order, struct load_slot *slot);
 	int (*run)(struct load_order *order);
 };
 
@@ -49,19 +65,36 @@ int load_parse(const char *text, const struct load **load, struct load_order *or
 /* fork() for loads: the child dies when its parent does. */
 pid_t load_fork(void);
 
-/* Waits until any child ends, which none should: -ECHILD. */
+/* Waits until any child ends, which none should: its exit code as a negative errno, -ECHILD if it was killed. */
 int load_wait_for_children(void);
+
+/*
+ * For a load whose `parts` processes take option `mib` of memory each. Not given: `most`, or less, so that all together take
+ * a quarter of what the machine can give. Given, and more than half of that: -ENOMEM.
+ */
+int load_share_memory(struct load_order *order, int mib, int64_t most, int64_t parts);
+
+/* Writes to every page of a region, and counts each MiB of it. */
+void load_touch(char *region, size_t size, struct load_slot *slot);
 
 /* A load that is running, as the agent sees it. */
 struct running_load {
 	const struct load *load;
 	struct load_order order;
 	pid_t pid; /* also its process group */
+	struct folder folder;
 	uint32_t slots;
 	uint32_t *seen; /* last reading of each slot */
 	int64_t work;   /* units since the start */
 };
 
+/* Fills in what was not given, counts the workers, and asks the load whether it can run here. 0 or a negative errno. */
+int load_prepare(const struct load *load, struct load_order *order, uint32_t *slots);
+
+/*
+ * 0 or a negative errno: -ENOMEM or -ENOSPC if the machine has not the room to spare. A load that fails later ends, with
+ * the errno as its exit code.
+ */
 int load_start(struct running_load *running);
 
 /* Reads the counters and answers the work done since the start. */

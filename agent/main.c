@@ -21,7 +21,7 @@ static const char usage[] =
 	"      --samples N         or: how many due times for each thread\n"
 	"      --period TIME       between due times (1ms)\n"
 	"      --warmup TIME       run this long first and throw it away (1s)\n"
-	"      --probe NAME        what to measure (timer)\n"
+	"      --probe NAME[:K=V,..]  what to measure (timer)\n"
 	"      --method NAME       how; see list\n"
 	"      --cpus LIST         which CPUs, such as 0-3,5 (all that are allowed)\n"
 	"      --threads N         measuring threads (one for each CPU)\n"
@@ -41,6 +41,8 @@ static int list(void)
 {
 	for (const struct probe *const *probe = probes; *probe; probe++) {
 		printf("probe\t%s\t%s\n", (*probe)->name, (*probe)->help);
+		for (int i = 0; (*probe)->options && (*probe)->options[i].name; i++)
+			printf("probe_option\t%s\t%s\t%s\n", (*probe)->name, (*probe)->options[i].name, (*probe)->options[i].help);
 		for (const struct method *const *method = (*probe)->methods; *method; method++) {
 			const char *reason = method_unsupported(*method);
 

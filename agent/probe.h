@@ -10,27 +10,50 @@
 #define RTPROOF_PROBE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct worker;
 
+enum { FIELDS_MOST = 4, PROBE_OPTIONS = 8, PROBE_FILES = 4 };
+
 struct method {
 	const char *name, *help;
 	bool on_grid;     /* due times are first + k * period; else each is relative to the last wake-up */
+	bool external;    /* off the grid, events come from outside: the activation says when it was due */
 	bool single;      /* can serve one thread of a process only */
 	bool in_us;       /* counts in microseconds, so the period must be a whole number of them */
+	const char *const *fields; /* ends with NULL, the deepest stage last; absent: the probe's one field */
 	const char *(*unsupported)(void); /* why it can't run here, or NULL; may be absent */
+	const struct method *(*choose)(void); /* takes the place of this one by what is there; may be absent */
 };
 
 /* One activation. Due times are of CLOCK_MONOTONIC. */
 struct activation {
-	int64_t due_ns, latency_ns;
+	int64_t due_ns;
+	int64_t values[FIELDS_MOST]; /* of each field, from the due time */
+	uint32_t lost;   /* due times directly before this one whose fate is unknown: they may have run */
 	uint32_t missed; /* due times directly after this one that had no activation */
+};
+
+/* --probe NAME:key=value,...: values are text, which check() looks at. */
+struct probe_option {
+	const char *name, *help;
+};
+
+/* What the probe's source said about itself at the end: kept in the record as a file. */
+struct probe_file {
+	char path[64];
+	char *content; /* from malloc() */
+	size_t length;
 };
 
 struct probe {
 	const char *name, *help, *field, *unit;
 	const struct method *const *methods; /* the first is the default; ends with NULL */
+	const struct probe_option *options;  /* ends with a NULL name; may be absent */
+	/* Whether the values (NULL: not given), in the order of the options, make sense: 0, or -EINVAL with a sentence. May be absent. */
+	int (*check)(const struct method *method, const char *const *values, char *why, size_t room);
 	/* 0 or -errno. The first activation is due at first_due_ns. */
 	int (*open)(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns);
 	/* Waits for one activation. 0, -EINTR when a signal came first, or another -errno, which ends the run. */
@@ -42,6 +65,13 @@ extern const struct probe *const probes[]; /* ends with NULL; made from the fold
 
 const struct probe *probe_find(const char *name);
 const struct method *probe_method(const struct probe *probe, const char *name);
+
+/* How many values an activation has, and what they are called. */
+int method_fields(const struct method *method);
+const char *method_field(const struct probe *probe, const struct method *method, int field);
+
+/* "gpio" or "gpio:in=3,out=2". The values point into text, which is cut up. 0, or -EINVAL with a sentence in why. */
+int probe_parse(char *text, const struct probe **probe, const char **values, char *why, size_t room);
 
 /* Why the method can't run here, or NULL. */
 const char *method_unsupported(const struct method *method);

@@ -19,6 +19,7 @@ enum {
 	CHUNK_CRC_AT = 16,
 	RESERVE = 256 * 1024,
 	FILE_MOST = 64 * 1024,
+	CONTENT_MOST = 1024 * 1024,
 };
 
 int record_open(struct record *record, const char *path)
@@ -179,6 +180,23 @@ int record_event(struct record *record, int64_t time_ns, int thread, const char 
 	return chunk_end(record);
 }
 
+/* What is beyond most is left out, and the chunk says that something was. */
+static int write_file(struct record *record, int64_t time_ns, enum moment moment, const char *path, int err,
+		      const char *content, size_t length, size_t most)
+{
+	bool cut = length > most;
+	struct bytes *chunk = chunk_begin(record, CHUNK_FILE);
+
+	put_i64(chunk, time_ns);
+	put_u8(chunk, (uint8_t)moment);
+	put_u8(chunk, cut);
+	put_u16(chunk, (uint16_t)-err);
+	put_string(chunk, path);
+	put_u32(chunk, (uint32_t)(cut ? most : length));
+	put_bytes(chunk, content, cut ? most : length);
+	return chunk_end(record);
+}
+
 int record_file(struct record *record, int64_t time_ns, enum moment moment, const char *path)
 {
 	char *content = malloc(FILE_MOST + 1);
@@ -187,18 +205,15 @@ int record_file(struct record *record, int64_t time_ns, enum moment moment, cons
 		return give_up(record, -ENOMEM);
 
 	int length = text_read_file(path, content, FILE_MOST + 1);
-	bool cut = length > FILE_MOST;
-	struct bytes *chunk = chunk_begin(record, CHUNK_FILE);
+	int err = write_file(record, time_ns, moment, path, length < 0 ? length : 0, content, length < 0 ? 0 : (size_t)length,
+			     FILE_MOST);
 
-	put_i64(chunk, time_ns);
-	put_u8(chunk, (uint8_t)moment);
-	put_u8(chunk, cut);
-	put_u16(chunk, (uint16_t)(length < 0 ? -length : 0));
-	put_string(chunk, path);
-	if (length < 0)
-		length = 0;
-	put_u32(chunk, (uint32_t)(cut ? FILE_MOST : length));
-	put_bytes(chunk, content, (size_t)(cut ? FILE_MOST : length));
 	free(content);
-	return chunk_end(record);
+	return err;
+}
+
+int record_content(struct record *record, int64_t time_ns, enum moment moment, const char *path, const char *content,
+		   size_t length)
+{
+	return write_file(record, time_ns, moment, path, 0, content, length, CONTENT_MOST);
 }

@@ -12,10 +12,12 @@
 #include <stdint.h>
 
 struct ring_entry {
-	int64_t value;   /* LOST: number of due times lost; DUE: due time of the next sample, from the origin */
+	int64_t value;   /* LOST: number of due times lost; DUE: due time of the next activation, from the origin */
 	uint32_t missed; /* due times directly after this one that had no activation */
 	uint32_t kind;   /* SAMPLE, LOST or DUE */
 };
+
+/* The samples of one activation, one for each field, stand together: all of them or none. */
 
 enum { RING_SAMPLE, RING_LOST, RING_DUE };
 
@@ -35,15 +37,21 @@ void ring_close(struct ring *ring);
 /* For the reader: a copy of the oldest entry, if there is one. */
 bool ring_pop(struct ring *ring, struct ring_entry *entry);
 
-static inline bool ring_put(struct ring *ring, int64_t value, uint32_t missed, uint32_t kind)
+static inline bool ring_put_all(struct ring *ring, const int64_t *values, uint32_t n, uint32_t missed, uint32_t kind)
 {
 	uint32_t head = ring->head;
 
-	if (head - word_load(&ring->tail) > ring->mask)
+	if (head - word_load(&ring->tail) + n - 1 > ring->mask)
 		return false;
-	ring->entries[head & ring->mask] = (struct ring_entry){ value, missed, kind };
-	word_store(&ring->head, head + 1);
+	for (uint32_t i = 0; i < n; i++)
+		ring->entries[(head + i) & ring->mask] = (struct ring_entry){ values[i], missed, kind };
+	word_store(&ring->head, head + n);
 	return true;
+}
+
+static inline bool ring_put(struct ring *ring, int64_t value, uint32_t missed, uint32_t kind)
+{
+	return ring_put_all(ring, &value, 1, missed, kind);
 }
 
 /* Announces what was lost up to now. False, and nothing, while there is no room for that. For whoever owns the head. */
@@ -55,9 +63,9 @@ static inline bool ring_settle(struct ring *ring)
 }
 
 /* For the measuring thread: never waits. What does not fit is lost and announced before the next sample that does. */
-static inline void ring_push(struct ring *ring, int64_t value, uint32_t missed)
+static inline void ring_push(struct ring *ring, const int64_t *values, uint32_t n, uint32_t missed)
 {
-	if (!ring_settle(ring) || !ring_put(ring, value, missed, RING_SAMPLE))
+	if (!ring_settle(ring) || !ring_put_all(ring, values, n, missed, RING_SAMPLE))
 		ring->lost += 1 + missed;
 }
 

@@ -36,6 +36,11 @@ int64_t run_time_ns(const struct run *run)
 	return clock_now_ns() - run->origin_ns;
 }
 
+struct capture *run_captures(const struct run *run, int thread)
+{
+	return run->captures + (ptrdiff_t)thread * run->config->fields;
+}
+
 static void wake_main(struct run *run)
 {
 	while (write(run->wake_fds[1], "", 1) < 0 && errno == EINTR)
@@ -132,7 +137,7 @@ static int check_space(const struct config *config, char *why, size_t room)
 	double length_ns = config_length_ns(config), samples = length_ns / (double)config->period_ns;
 	double of_thread = (config->keep_samples ? sample_bytes * samples : 0) +
 			   checkpoint_bytes * (1 + length_ns / (double)config->checkpoint_ns);
-	double needed = fixed_bytes + of_thread * config->threads;
+	double needed = fixed_bytes + of_thread * config->fields * config->threads;
 	double there = (double)status.f_bavail * (double)status.f_frsize;
 
 	if (needed <= there)
@@ -197,7 +202,7 @@ static int64_t phase_ns(const struct config *config, int thread)
 
 static uint32_t ring_capacity(const struct config *config)
 {
-	int64_t capacity = 4 * (int64_t)RING_NS / config->period_ns;
+	int64_t capacity = 4 * (int64_t)RING_NS / config->period_ns * config->fields;
 
 	return (uint32_t)(capacity < RING_LEAST ? RING_LEAST : capacity > RING_MOST ? RING_MOST : capacity);
 }
@@ -215,14 +220,17 @@ static int prepare_worker(struct run *run, int number)
 	worker->priority = config->priority;
 	worker->probe = config->probe;
 	worker->method = config->method;
+	worker->options = config->probe_values;
+	worker->fields = (uint32_t)config->fields;
 	worker->period_ns = config->period_ns;
 	worker->phase_ns = phase_ns(config, number);
 	worker->warmup_ns = config->warmup_ns;
 	worker->count = config_count(config);
 	worker->duration_ns = config->duration_ns && !config->method->on_grid ? config->duration_ns : INT64_MAX;
 	worker->gate = &run->gate;
-	capture_open(&run->captures[number], (uint16_t)number, config->method->on_grid, config->keep_samples,
-		     config->period_ns, worker->phase_ns);
+	for (int i = 0; i < config->fields; i++)
+		capture_open(run_captures(run, number) + i, (uint16_t)(number * config->fields + i), config->method->on_grid,
+			     config->keep_samples, config->period_ns, worker->phase_ns);
 	return ring_open(&worker->ring, ring_capacity(config));
 }
 
@@ -362,7 +370,7 @@ static int collect_workers(struct run *run, char *why, size_t room)
 
 		if (!word_load(&worker->done)) {
 			run_note(run, i, "stalled", "the thread did not run any more; since_ns=%lld",
-				 (long long)run->captures[i].due_ns);
+				 (long long)run_captures(run, i)->due_ns);
 			continue;
 		}
 		pthread_join(worker->thread, NULL);
@@ -491,7 +499,10 @@ static void close_run(struct run *run)
 		if (!word_load(&run->workers[i].done))
 			return;
 		ring_close(&run->workers[i].ring);
-		capture_close(&run->captures[i]);
+		for (int field = 0; field < run->config->fields; field++)
+			capture_close(run_captures(run, i) + field);
+		for (int file = 0; file < run->workers[i].n_files; file++)
+			free(run->workers[i].files[file].content);
 	}
 	free(run->workers);
 	free(run->captures);
@@ -500,7 +511,7 @@ static void close_run(struct run *run)
 static int allocate(struct run *run)
 {
 	run->workers = calloc((size_t)run->config->threads, sizeof(*run->workers));
-	run->captures = calloc((size_t)run->config->threads, sizeof(*run->captures));
+	run->captures = calloc((size_t)run->config->threads * (size_t)run->config->fields, sizeof(*run->captures));
 	if (!run->workers || !run->captures)
 		return -ENOMEM;
 	if (pipe2(run->wake_fds, O_CLOEXEC | O_NONBLOCK) < 0)

@@ -28,7 +28,7 @@ struct run {
 	struct gate gate;
 	struct worker *workers;
 	int started; /* of them */
-	struct capture *captures;
+	struct capture *captures; /* one for each field of each thread */
 	int64_t origin_ns;
 
 	pthread_mutex_t mutex; /* for what follows up to "one thread's" */
@@ -62,6 +62,9 @@ void run_ask_to_stop(struct run *run, enum end_reason reason, const char *text);
 /* From any thread but a measuring one: notes an event, to be written by the writer. */
 void run_note(struct run *run, int thread, const char *kind, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* The captures of a thread, one for each field. */
+struct capture *run_captures(const struct run *run, int thread);
 
 /* Time of the record, from its origin. */
 int64_t run_time_ns(const struct run *run);

@@ -91,11 +91,12 @@ static bool stopping(const struct worker *worker)
 
 /*
  * Due times before the origin are thrown away. If the last of them came so late that measured ones had passed, it is the
- * answer to the first of those: *late is that activation, and has no due time otherwise.
+ * answer to the first of those: *late is that activation, or one that was measured already, and has no due time otherwise.
  */
 static int warm_up(struct worker *worker, int64_t first_due_ns, struct activation *late)
 {
 	struct activation activation = { .due_ns = 0 };
+	uint32_t last = worker->fields - 1;
 	int64_t next_ns = first_due_ns - worker->warmup_ns / worker->period_ns * worker->period_ns;
 
 	while (next_ns < first_due_ns && !stopping(worker)) {
@@ -105,39 +106,98 @@ static int warm_up(struct worker *worker, int64_t first_due_ns, struct activatio
 			continue;
 		if (err)
 			return err;
+		if (worker->method->on_grid && activation.due_ns >= first_due_ns) { /* the source lost those between */
+			*late = activation;
+			return 0;
+		}
 		worker->warmup_activations++;
 		next_ns = activation.due_ns + worker->period_ns * (1 + (int64_t)activation.missed);
 		if (!worker->method->on_grid)
-			next_ns = activation.due_ns + activation.latency_ns + worker->period_ns;
+			next_ns = activation.due_ns + activation.values[last] + worker->period_ns;
 	}
 	if (worker->method->on_grid && next_ns > first_due_ns) {
 		late->due_ns = first_due_ns;
-		late->latency_ns = activation.due_ns + activation.latency_ns - first_due_ns;
+		for (uint32_t i = 0; i < worker->fields; i++)
+			late->values[i] = activation.due_ns + activation.values[i] - first_due_ns;
 		late->missed = (uint32_t)((next_ns - first_due_ns) / worker->period_ns - 1);
 	}
 	return 0;
 }
 
-/* Off the grid the writer can't know a due time that nothing before leads to: the first one, and the one behind a hole. */
-static void hand_over(struct worker *worker, const struct activation *activation, int64_t origin_ns, bool *due_known)
-{
-	struct ring *ring = &worker->ring;
+/*
+ * What a reader of the record will take for the due time of the next activation of each field, off the grid: the last due
+ * time, its value and the period. known: that they have been told, since the first one, the one behind a hole and one that
+ * drifted away can't be derived.
+ */
+struct dues {
+	bool known;
+	int64_t derived_ns[FIELDS_MOST];
+};
 
-	if (!*due_known)
-		*due_known = ring_settle(ring) && ring_put(ring, activation->due_ns - origin_ns, 0, RING_DUE);
-	if (*due_known)
-		ring_push(ring, activation->latency_ns, activation->missed);
-	else
-		ring->lost += 1 + activation->missed;
-	*due_known = worker->method->on_grid || (*due_known && !ring->lost);
+/* Events from outside keep no period exactly; their due times are told anew once they are off by this part of it. */
+enum { DRIFT = 16 };
+
+static bool has_drifted(const struct worker *worker, const struct dues *dues, int64_t due_ns)
+{
+	int64_t most_ns = worker->period_ns / DRIFT;
+
+	for (uint32_t i = 0; i < worker->fields; i++)
+		if (dues->derived_ns[i] - due_ns > most_ns || due_ns - dues->derived_ns[i] > most_ns)
+			return true;
+	return false;
 }
 
-/* The index of the activation that comes after this one. Due times behind the last are nobody's. */
-static uint64_t book(struct worker *worker, struct activation *activation, uint64_t index, int64_t origin_ns, bool *due_known)
+/* Off the grid the writer can't know a due time that nothing before leads to. */
+static void hand_over(struct worker *worker, const struct activation *activation, int64_t origin_ns, struct dues *dues)
 {
+	struct ring *ring = &worker->ring;
+	bool on_grid = worker->method->on_grid;
+
+	if (dues->known && worker->method->external && has_drifted(worker, dues, activation->due_ns))
+		dues->known = false;
+	if (!dues->known) {
+		dues->known = ring_settle(ring) && ring_put(ring, activation->due_ns - origin_ns, 0, RING_DUE);
+		for (uint32_t i = 0; i < worker->fields; i++)
+			dues->derived_ns[i] = activation->due_ns;
+	}
+	if (dues->known)
+		ring_push(ring, activation->values, worker->fields, activation->missed);
+	else
+		ring->lost += 1 + activation->missed;
+	for (uint32_t i = 0; !on_grid && i < worker->fields; i++)
+		dues->derived_ns[i] += activation->values[i] + worker->period_ns;
+	dues->known = on_grid || (dues->known && !ring->lost);
+}
+
+/* On the grid the due time tells how many were lost since the last one, of which some may belong to the warm-up. */
+static uint64_t lost_before(const struct worker *worker, const struct activation *activation, uint64_t index, int64_t origin_ns)
+{
+	int64_t lost = activation->lost;
+
+	if (lost && worker->method->on_grid)
+		lost = (activation->due_ns - origin_ns - worker->phase_ns) / worker->period_ns - (int64_t)index;
+	if (lost <= 0)
+		return 0;
+	return (uint64_t)lost < worker->count - index ? (uint64_t)lost : worker->count - index;
+}
+
+/*
+ * The index of the activation that comes after this one. Due times behind the last are nobody's, and so is an activation
+ * that came after so many lost ones that it is behind the last itself.
+ */
+static uint64_t book(struct worker *worker, struct activation *activation, uint64_t index, int64_t origin_ns, struct dues *dues)
+{
+	uint64_t lost = lost_before(worker, activation, index, origin_ns);
+
+	worker->ring.lost += (uint32_t)lost;
+	index += lost;
+	if (index == worker->count)
+		return index;
 	if (activation->missed > worker->count - 1 - index)
 		activation->missed = (uint32_t)(worker->count - 1 - index);
-	hand_over(worker, activation, origin_ns, due_known);
+	if (lost && !worker->method->on_grid)
+		dues->known = false;
+	hand_over(worker, activation, origin_ns, dues);
 	return index + 1 + (uint64_t)activation->missed;
 }
 
@@ -148,8 +208,9 @@ static uint64_t book(struct worker *worker, struct activation *activation, uint6
 static int measure(struct worker *worker, struct activation *late, int64_t origin_ns)
 {
 	struct activation activation;
-	bool due_known = worker->method->on_grid;
-	uint64_t index = late->due_ns ? book(worker, late, 0, origin_ns, &due_known) : 0;
+	struct dues dues = { .known = worker->method->on_grid };
+	uint64_t index = late->due_ns ? book(worker, late, 0, origin_ns, &dues) : 0;
+	uint32_t last = worker->fields - 1;
 	int64_t due_ns = INT64_MIN;
 	int64_t end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX : origin_ns + worker->duration_ns;
 
@@ -160,8 +221,10 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 			continue;
 		if (err)
 			return err;
-		index = book(worker, &activation, index, origin_ns, &due_known);
-		due_ns = activation.due_ns + activation.latency_ns + worker->period_ns; /* of the next, off the grid */
+		if (worker->method->external && activation.due_ns < origin_ns)
+			continue; /* it came in the warm-up and is answered now */
+		index = book(worker, &activation, index, origin_ns, &dues);
+		due_ns = activation.due_ns + activation.values[last] + worker->period_ns; /* of the next, off the grid */
 	}
 	return 0;
 }

@@ -32,6 +32,8 @@ struct worker {
 	int priority;
 	const struct probe *probe;
 	const struct method *method;
+	const char *const *options; /* the probe's, NULL where not given */
+	uint32_t fields;
 	int64_t period_ns, phase_ns, warmup_ns;
 	uint64_t count;      /* due times to measure */
 	int64_t duration_ns; /* off the grid only: when to end; INT64_MAX: by count */
@@ -45,6 +47,8 @@ struct worker {
 	int tid;
 
 	void *state; /* the probe's */
+	struct probe_file files[PROBE_FILES]; /* filled in by the probe's close() */
+	int n_files;
 
 	/* The writer's: what it last saw from outside. */
 	bool seen;

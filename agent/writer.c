@@ -14,12 +14,22 @@
 
 enum { NICE = -10 };
 
+/* An activation has one sample for each field, in their order; everything else is for all of them. */
 static void drain_ring(struct run *run, int thread)
 {
+	struct capture *captures = run_captures(run, thread);
+	int fields = run->config->fields, field = 0;
 	struct ring_entry entry;
 
-	while (ring_pop(&run->workers[thread].ring, &entry))
-		capture_add(&run->captures[thread], &run->record, &entry);
+	while (ring_pop(&run->workers[thread].ring, &entry)) {
+		if (entry.kind == RING_SAMPLE) {
+			capture_add(&captures[field], &run->record, &entry);
+			field = (field + 1) % fields;
+			continue;
+		}
+		for (int i = 0; i < fields; i++)
+			capture_add(&captures[i], &run->record, &entry);
+	}
 }
 
 static void drain(struct run *run)
@@ -59,7 +69,8 @@ static void write_events(struct run *run)
 static void print_progress(const struct run *run)
 {
 	for (int i = 0; i < run->config->threads; i++) {
-		const struct capture *c = &run->captures[i];
+		/* The deepest stage, which is the one that counts. */
+		const struct capture *c = run_captures(run, i) + run->config->fields - 1;
 
 		fprintf(stderr,
 			"progress time_ns=%lld thread=%d cpu=%d obtained=%llu missed=%llu lost=%llu last_ns=%lld min_ns=%lld "
@@ -72,7 +83,7 @@ static void print_progress(const struct run *run)
 
 static void checkpoint(struct run *run)
 {
-	for (int i = 0; i < run->config->threads; i++)
+	for (int i = 0; i < run->config->threads * run->config->fields; i++)
 		capture_flush(&run->captures[i], &run->record);
 	record_flush(&run->record);
 }
@@ -90,7 +101,7 @@ static void check_record(struct run *run)
 /* Often enough that the rings are never more than an eighth full, but twice a second at the least and never in a hurry. */
 static int64_t pause_ns(const struct run *run)
 {
-	int64_t eighth_ns = run->config->period_ns * ((int64_t)run->workers[0].ring.mask + 1) / 8;
+	int64_t eighth_ns = run->config->period_ns / run->config->fields * ((int64_t)run->workers[0].ring.mask + 1) / 8;
 
 	return eighth_ns > NS_PER_SECOND / 2 ? NS_PER_SECOND / 2 : eighth_ns < 20000000 ? 20000000 : eighth_ns;
 }

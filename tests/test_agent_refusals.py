@@ -64,7 +64,7 @@ def refusal(*arguments: str | Path, prefix: tuple[str, ...] = ()) -> str:
         ("--policy other --priority 5", "policy other has no priority"),
         ("--policy deadline --cpus 0", "policy deadline can't be bound to CPUs"),
         ("--policy deadline --period 50us", "at least 100 us"),
-        ("--method sleep", "the probe has no method 'sleep'"),
+        ("--method sleep", "probe 'timer' has no method 'sleep'"),
         ("--method setitimer --threads 2", "one thread only"),
         ("--probe gpio", "there is no probe 'gpio'"),
         ("--phase odd", "--phase takes a number with a unit"),

@@ -261,7 +261,8 @@ static int timer_take(struct worker *worker, struct activation *activation)
 	if (err < 0)
 		return err;
 	activation->due_ns = timer->due_ns;
-	activation->latency_ns = now_ns - timer->due_ns;
+	activation->values[0] = now_ns - timer->due_ns;
+	activation->lost = 0;
 	activation->missed = timer->waiter->missed(timer, now_ns, expired);
 	if (timer->waiter->method.on_grid)
 		timer->due_ns += (1 + (int64_t)activation->missed) * timer->period_ns;

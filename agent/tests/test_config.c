@@ -131,7 +131,7 @@ static void options_must_fit_together(void)
 	refuse("-o x", "say how long to measure, with one of --duration and --samples");
 	refuse(ENOUGH "--samples 5", "say how long to measure, with one of --duration and --samples");
 	refuse("-o x --duration 999us", "the duration is shorter than a period");
-	refuse(ENOUGH "--method sleep", "the probe has no method 'sleep'; see rtproof-agent list");
+	refuse(ENOUGH "--method sleep", "probe 'timer' has no method 'sleep'; see rtproof-agent list");
 	refuse(ENOUGH "--method setitimer --threads 2", "method setitimer can serve one thread only; say --threads 1");
 	refuse(ENOUGH "--method setitimer --period 1000500ns", "method setitimer counts in microseconds; give such a period");
 	refuse(ENOUGH "--policy other --priority 5", "policy other has no priority; leave --priority out");

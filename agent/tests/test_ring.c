@@ -35,6 +35,11 @@ static void book_all(struct account *account, struct ring *ring)
 		book(account, &entry);
 }
 
+static void push(struct ring *ring, int64_t value, uint32_t missed)
+{
+	ring_push(ring, &value, 1, missed);
+}
+
 static void capacity_is_a_power_of_two(void)
 {
 	const uint32_t asked[] = { 0, 1, 2, 3, 100, 256, 257 }, got[] = { 2, 2, 2, 4, 128, 256, 512 };
@@ -78,7 +83,7 @@ static void push_until(struct ring *ring, uint64_t *index, uint64_t n, uint64_t 
 
 		if (missed > n - 1 - *index)
 			missed = (uint32_t)(n - 1 - *index);
-		ring_push(ring, (int64_t)*index, missed);
+		push(ring, (int64_t)*index, missed);
 		*index += 1 + (uint64_t)missed;
 	}
 }
@@ -90,13 +95,13 @@ static void a_full_ring_says_what_it_loses(void)
 
 	CHECK(ring_open(&ring, 4) == 0);
 	for (int64_t i = 0; i < 10; i++)
-		ring_push(&ring, i, 0);
+		push(&ring, i, 0);
 	for (int64_t i = 0; i < 4; i++)
 		CHECK(ring_pop(&ring, &entry) && entry.kind == RING_SAMPLE && entry.value == i);
 	CHECK(!ring_pop(&ring, &entry));
 
 	/* The announcement comes before the next sample that fits. */
-	ring_push(&ring, 10, 5);
+	push(&ring, 10, 5);
 	CHECK(ring_pop(&ring, &entry) && entry.kind == RING_LOST && entry.value == 6);
 	CHECK(ring_pop(&ring, &entry) && entry.kind == RING_SAMPLE && entry.value == 10 && entry.missed == 5);
 	CHECK(!ring_pop(&ring, &entry) && ring_settle(&ring));
@@ -112,10 +117,10 @@ static void what_is_lost_behind_an_announcement_is_announced_too(void)
 
 	CHECK(ring_open(&ring, 2) == 0);
 	for (int64_t i = 0; i < 3; i++)
-		ring_push(&ring, i, 0);
+		push(&ring, i, 0);
 	CHECK(ring_pop(&ring, &entry));
 	book(&account, &entry);
-	ring_push(&ring, 3, 9); /* LOST 1 fits, the sample does not */
+	push(&ring, 3, 9); /* LOST 1 fits, the sample does not */
 	CHECK(!ring_settle(&ring));
 	book_all(&account, &ring);
 	CHECK(account.next == 3 && account.lost == 1);

@@ -66,6 +66,9 @@ static void fake_close(struct worker *self)
 static const struct probe probe = { .name = "fake", .open = fake_open, .take = fake_take, .close = fake_close };
 static const struct method on_grid = { .name = "on", .on_grid = true };
 static const struct method off_grid = { .name = "off", .on_grid = false };
+static const char *const stages[] = { "irq", "task", NULL };
+static const struct method staged = { .name = "staged", .on_grid = true, .fields = stages };
+static const struct method outside = { .name = "outside", .external = true, .fields = stages };
 
 /* Runs the thread from its start to its end; entries are then all that it handed over. */
 static void run(const struct method *method, const struct step *list, uint64_t count, int64_t duration_ns, uint32_t capacity)
@@ -78,7 +81,7 @@ static void run(const struct method *method, const struct step *list, uint64_t c
 	gate_init(&gate, ends[1]);
 	memset(&worker, 0, sizeof(worker));
 	worker = (struct worker){ .cpu = -1, .policy = POLICY_OTHER, .probe = &probe, .method = method, .period_ns = PERIOD_NS,
-				  .phase_ns = PHASE_NS, .warmup_ns = 2 * PERIOD_NS + 1, .count = count,
+				  .fields = (uint32_t)method_fields(method), .phase_ns = PHASE_NS, .warmup_ns = 2 * PERIOD_NS + 1, .count = count,
 				  .duration_ns = duration_ns, .gate = &gate };
 	CHECK(ring_open(&worker.ring, capacity) == 0);
 	steps = list;
@@ -97,7 +100,7 @@ static void run(const struct method *method, const struct step *list, uint64_t c
 }
 
 /* The activation with due time k * PERIOD_NS after the first. */
-#define STEP(k, late_ns, missed_ones) { .activation = { FIRST_NS + (k) * PERIOD_NS, late_ns, missed_ones } }
+#define STEP(k, late_ns, missed_ones) { .activation = { FIRST_NS + (k) * PERIOD_NS, { late_ns }, 0, missed_ones } }
 
 static void expect(int i, uint32_t kind, int64_t value, uint32_t missed)
 {
@@ -150,9 +153,9 @@ static void off_the_grid_the_first_due_time_is_told(void)
 	const int64_t due_ns = FIRST_NS + 77;
 	const struct step list[] = {
 		STEP(-2, 900, 0),
-		{ .activation = { FIRST_NS - 100, 50, 0 } },
-		{ .activation = { due_ns, 80, 0 } },
-		{ .activation = { due_ns + 80 + PERIOD_NS, 90, 0 } },
+		{ .activation = { FIRST_NS - 100, { 50 }, 0, 0 } },
+		{ .activation = { due_ns, { 80 }, 0, 0 } },
+		{ .activation = { due_ns + 80 + PERIOD_NS, { 90 }, 0, 0 } },
 	};
 
 	run(&off_grid, list, UINT64_MAX, PHASE_NS + 77 + 80 + PERIOD_NS + 90 + PERIOD_NS, 16);
@@ -167,9 +170,9 @@ static void off_the_grid_a_due_time_follows_each_hole(void)
 {
 	const struct step list[] = {
 		STEP(-2, 0, 0), STEP(-1, 0, 0), STEP(0, 10, 0), STEP(1, 20, 3), STEP(5, 30, 0),
-		{ .activation = { FIRST_NS + 7777, 40, 0 }, .reads_ring = true },
-		{ .activation = { FIRST_NS + 8888, 50, 0 }, .reads_ring = true },
-		{ .activation = { FIRST_NS + 9999, 60, 0 } },
+		{ .activation = { FIRST_NS + 7777, { 40 }, 0, 0 }, .reads_ring = true },
+		{ .activation = { FIRST_NS + 8888, { 50 }, 0, 0 }, .reads_ring = true },
+		{ .activation = { FIRST_NS + 9999, { 60 }, 0, 0 } },
 	};
 
 	run(&off_grid, list, 9, INT64_MAX, 2);
@@ -181,6 +184,72 @@ static void off_the_grid_a_due_time_follows_each_hole(void)
 	expect(4, RING_LOST, 1, 0);
 	expect(5, RING_DUE, PHASE_NS + 8888, 0);
 	expect(6, RING_LOST, 2, 0);
+}
+
+#define STAGED(k, irq_ns, task_ns, lost_ones, missed_ones) \
+	{ .activation = { FIRST_NS + (k) * PERIOD_NS, { irq_ns, task_ns }, lost_ones, missed_ones } }
+
+/* A ring of four: the second activation fits, the third does not, not even in part. */
+static void the_fields_of_an_activation_stay_together(void)
+{
+	const struct step list[] = {
+		STAGED(-2, 0, 0, 0, 0), STAGED(-1, 0, 0, 0, 0), STAGED(0, 1, 10, 0, 2), STAGED(3, 2, 20, 0, 0),
+		STAGED(4, 3, 30, 0, 0),
+	};
+
+	run(&staged, list, 5, INT64_MAX, 4);
+	CHECK(worker.error == 0 && taken == 5 && n_entries == 5);
+	expect(0, RING_SAMPLE, 1, 2);
+	expect(1, RING_SAMPLE, 10, 2);
+	expect(2, RING_SAMPLE, 2, 0);
+	expect(3, RING_SAMPLE, 20, 0);
+	expect(4, RING_LOST, 1, 0);
+}
+
+static void a_late_warm_up_counts_for_each_field(void)
+{
+	const struct step list[] = { STAGED(-2, 0, 0, 0, 0), STAGED(-1, PERIOD_NS, 2 * PERIOD_NS + 5, 0, 2), STAGED(2, 1, 2, 0, 0) };
+
+	run(&staged, list, 3, INT64_MAX, 16);
+	CHECK(taken == 3 && n_entries == 4);
+	expect(0, RING_SAMPLE, 0, 1);
+	expect(1, RING_SAMPLE, PERIOD_NS + 5, 1);
+}
+
+/* Of the four that the probe's source lost, two belong to the warm-up. */
+static void what_the_source_lost_is_told(void)
+{
+	const struct step list[] = { STAGED(-2, 0, 0, 0, 0), STAGED(2, 1, 10, 4, 0), STAGED(3, 2, 20, 0, 0), STAGED(9, 3, 30, 5, 0) };
+
+	run(&staged, list, 8, INT64_MAX, 16);
+	CHECK(worker.error == 0 && taken == 4);
+	expect(0, RING_LOST, 2, 0);
+	expect(1, RING_SAMPLE, 1, 0);
+	expect(2, RING_SAMPLE, 10, 0);
+	expect(4, RING_SAMPLE, 20, 0);
+	expect(5, RING_LOST, 4, 0);
+	CHECK(n_entries == 6);
+}
+
+/* Only a due time that is off by more than a sixteenth of the period is told; those before the origin are nobody's. */
+static void events_from_outside_say_when_they_were_due(void)
+{
+	const int64_t drift = PERIOD_NS / 16;
+	const struct step list[] = {
+		STAGED(-1, 0, 0, 0, 0),
+		{ .activation = { ORIGIN_NS - 1, { 1, 1 }, 0, 0 } },
+		{ .activation = { ORIGIN_NS + 50, { 1, 2 }, 0, 0 } },
+		{ .activation = { ORIGIN_NS + 50 + PERIOD_NS + drift, { 3, 4 }, 0, 0 } },
+		{ .activation = { ORIGIN_NS + 50 + 2 * PERIOD_NS + 5 * drift, { 5, 6 }, 0, 0 } },
+	};
+
+	run(&outside, list, 3, INT64_MAX, 16);
+	CHECK(worker.error == 0 && taken == 5 && n_entries == 8);
+	expect(0, RING_DUE, 50, 0);
+	expect(1, RING_SAMPLE, 1, 0);
+	expect(3, RING_SAMPLE, 3, 0);
+	expect(5, RING_DUE, 50 + 2 * PERIOD_NS + 5 * drift, 0);
+	expect(7, RING_SAMPLE, 6, 0);
 }
 
 static void interrupted_waits_go_on(void)
@@ -229,6 +298,10 @@ int main(void)
 	due_times_behind_the_last_are_not_missed();
 	off_the_grid_the_first_due_time_is_told();
 	off_the_grid_a_due_time_follows_each_hole();
+	the_fields_of_an_activation_stay_together();
+	a_late_warm_up_counts_for_each_field();
+	what_the_source_lost_is_told();
+	events_from_outside_say_when_they_were_due();
 	interrupted_waits_go_on();
 	a_thread_that_is_asked_to_stop_does();
 	a_probe_that_fails_ends_the_thread();
