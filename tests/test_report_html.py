@@ -167,6 +167,29 @@ def test_a_header_spans_to_the_end_of_its_table() -> None:
     assert read.every("th")[2].attributes["rowspan"] == "3"
 
 
+def test_shares_of_heat_become_shades() -> None:
+    table = Table("T", ("load", "a", "b"), (("one", "1", "2"),), (1, 2), heat=((None, 0.0, 1.0),))
+    read = Document(html.draw("t", [Section("s", "S", (table,))]).decode())
+    assert [node.attributes.get("class") for node in read.every("td")] == ["n heat-0", f"n heat-{html.HEAT_STEPS}"]
+
+
+def mixed(colour: str, paper: str, share: float) -> str:
+    """As color-mix does with a transparent rest over an opaque paper."""
+    parts = [(int(colour[at : at + 2], 16), int(paper[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(share * one + (1 - share) * other):02x}" for one, other in parts)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_words_can_be_read_on_every_shade_of_heat(scheme: int) -> None:
+    colours = schemes()[scheme]
+    text = resources.files(report).joinpath("report.css").read_text()
+    shares = {int(step): int(share) / 100 for step, share in re.findall(r"td\.heat-(\d) .*--hot\) (\d+)%", text)}
+    assert list(shares) == list(range(1, html.HEAT_STEPS + 1))
+    for share in shares.values():
+        for paper in ("paper", "stripe"):
+            assert contrast(colours["ink"], mixed(colours["hot"], colours[paper], share)) >= 4.5
+
+
 def test_the_page_stays_small() -> None:
     assert len(page(normal())) < 400_000
 

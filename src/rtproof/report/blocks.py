@@ -21,7 +21,8 @@ class Table:
     """A table of strings.
 
     ``numeric``: columns to be right-aligned. ``row_headers``: the first column names the row, or is empty where the
-    name above goes on. ``folded``: long or seldom read, shown on demand where a format can do that.
+    name above goes on. ``folded``: long or seldom read, shown on demand where a format can do that. ``heat``: per cell
+    a share from 0 (cool) to 1 (hot) that shades it where a format can do that, None for no shade; () for no cell.
     """
 
     caption: str
@@ -30,6 +31,7 @@ class Table:
     numeric: tuple[int, ...] = ()
     row_headers: bool = True
     folded: bool = False
+    heat: tuple[tuple[float | None, ...], ...] = ()
 
 
 @dataclass(frozen=True)

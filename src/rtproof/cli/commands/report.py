@@ -20,13 +20,13 @@ from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requi
     default="html",
     metavar="NAME",
     shell_complete=complete.report_formats,
-    help="html (default), text or json.",
+    help="html (default), markdown, text or json.",
 )
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file (default: beside RUN); - for stdout."
 )
 def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path | None, **values: Any) -> None:
-    """Write the report of a run: one HTML file that needs no network, or text, or JSON.
+    """Write the report of a run: one HTML file that needs no network, or Markdown, text or JSON.
 
     RUN is a run folder, or a record that was copied from a target.
     """

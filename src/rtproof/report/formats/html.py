@@ -17,6 +17,8 @@ SUFFIX = ".html"
 STYLES = ("vendor/uplot/uPlot.min.css", "report.css")
 SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "report.js")
 FAVICON = "data:,"
+HEAT_STEPS = 8
+"""Shades of a cell of a table, besides none; report.css has them."""
 NO_SCRIPT = (
     "The plots are drawn by a script, which this viewer does not run. The data of each plot is in the table below it."
 )
@@ -122,7 +124,11 @@ def _table(table: Table, identity: str) -> Markup:
 
 def _row(table: Table, at: int) -> Markup:
     row = table.rows[at]
-    cells = [_cell("td", words, column in table.numeric) for column, words in enumerate(row)]
+    heat = table.heat[at] if table.heat else (None,) * len(row)
+    cells = [
+        _cell("td", words, column in table.numeric, shade=share)
+        for column, (words, share) in enumerate(zip(row, heat, strict=True))
+    ]
     if table.row_headers:
         cells[:1] = [_row_header(table, at)] if row[0] else []
     return element("tr", *cells)
@@ -134,8 +140,12 @@ def _row_header(table: Table, at: int) -> Markup:
     return element("th", table.rows[at][0], scope="row", rowspan=str(following) if following > 1 else None)
 
 
-def _cell(kind: str, words: str, numeric: bool, scope: str | None = None) -> Markup:
-    return element(kind, words, scope=scope, class_="n" if numeric else None)
+def _cell(kind: str, words: str, numeric: bool, scope: str | None = None, shade: float | None = None) -> Markup:
+    """A shade is a class, because the page allows no style but its own sheet."""
+    classes = ["n"] if numeric else []
+    if shade is not None:
+        classes.append(f"heat-{round(shade * HEAT_STEPS)}")
+    return element(kind, words, scope=scope, class_=" ".join(classes) or None)
 
 
 @block_html.register(Plot)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Markdown for a README, an issue or a mail: tables as tables, plots as the sentence that says what they show."""
+
+from functools import singledispatch
+
+from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
+from rtproof.report.words import clean
+
+SUFFIX = ".md"
+
+SPECIAL = "\\`*_[]<>|#"
+"""Characters that Markdown would take for its own, in words that are nobody's markup."""
+
+
+def draw(title: str, sections: list[Section]) -> bytes:
+    """GitHub's dialect, UTF-8."""
+    parts = [f"# {words(title)}"]
+    for section in sections:
+        parts.append(f"## {words(section.title)}")
+        parts.extend(block_markdown(block) for block in section.blocks)
+    return ("\n\n".join(part for part in parts if part) + "\n").encode()
+
+
+def words(text: str) -> str:
+    """Plain text that stays plain."""
+    return "".join("\\" + c if c in SPECIAL else c for c in clean(text))
+
+
+@singledispatch
+def block_markdown(block: Block) -> str:
+    """One block."""
+    raise TypeError(f"no way to draw {type(block).__name__} as Markdown")
+
+
+@block_markdown.register
+def _(block: Text) -> str:
+    if block.kind == "code":
+        return "\n".join("    " + clean(line) for line in block.paragraphs)
+    headline = [f"**{words(block.headline)}**"] if block.headline else []
+    return "\n\n".join([*headline, *(words(line) for line in block.paragraphs)])
+
+
+@block_markdown.register
+def _(block: Table) -> str:
+    rule = ["---:" if at in block.numeric else "---" for at in range(len(block.header))]
+    lines = [_line([words(cell) for cell in row]) for row in (block.header, *block.rows)]
+    return "\n".join([words(block.caption), "", lines[0], _line(rule), *lines[1:]])
+
+
+@block_markdown.register(Plot)
+@block_markdown.register(HeatMap)
+def _(block: Plot | HeatMap) -> str:
+    return f"{words(block.title)}. {words(block.says)}"
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
