@@ -63,7 +63,7 @@ const struct load *load_find(const char *name);
 int load_parse(const char *text, const struct load **load, struct load_order *order, char *why, size_t room);
 
 /* fork() for loads: the child dies when its parent does. */
-pid_t load_fork(void);
+pid_t load_spawn(void);
 
 /* Waits until any child ends, which none should: its exit code as a negative errno, -ECHILD if it was killed. */
 int load_wait_for_children(void);

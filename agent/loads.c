@@ -64,7 +64,7 @@ int load_parse(const char *text, const struct load **load, struct load_order *or
 	return err;
 }
 
-pid_t load_fork(void)
+pid_t load_spawn(void)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -163,7 +163,7 @@ static int open_folder(struct running_load *running)
 static int work_on_all(const struct running_load *running)
 {
 	for (uint32_t i = 0; i < running->slots; i++) {
-		pid_t pid = load_fork();
+		pid_t pid = load_spawn();
 
 		if (pid < 0)
 			return pid;
@@ -189,7 +189,7 @@ static int start_processes(struct running_load *running)
 	running->seen = calloc(running->slots, sizeof(*running->seen));
 	if (running->order.slots == MAP_FAILED || !running->seen)
 		return -ENOMEM;
-	running->pid = load_fork();
+	running->pid = load_spawn();
 	if (running->pid == 0)
 		_exit(-be_the_load(running));
 	if (running->pid < 0)

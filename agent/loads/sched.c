@@ -15,20 +15,15 @@ enum { GROUPS, PAIRS, BYTES };
 enum { BYTES_MOST = 4096 };
 
 static const struct load_option options[] = {
-	{ "groups", "groups (default: one for each CPU)", 1, 1024 },
-	{ "pairs", "senders, and as many receivers, in a group (default: 10)", 1, 100 },
-	{ "bytes", "size of a message (default: 100)", 1, BYTES_MOST },
-	{ NULL, NULL, 0, 0 },
+	{ "groups", "groups (default: one for each CPU)", 1, 1024, LOAD_PER_CPU },
+	{ "pairs", "senders, and as many receivers, in a group (default: 10)", 1, 100, 10 },
+	{ "bytes", "size of a message (default: 100)", 1, BYTES_MOST, 100 },
+	{ NULL, NULL, 0, 0, 0 },
 };
-
-static uint32_t value(const struct load_order *order, int option, int preset)
-{
-	return (uint32_t)(order->values[option] > 0 ? order->values[option] : preset);
-}
 
 static uint32_t slots(const struct load_order *order)
 {
-	return value(order, GROUPS, order->cpus) * value(order, PAIRS, 10);
+	return (uint32_t)(order->values[GROUPS] * order->values[PAIRS]);
 }
 
 /* Reads whole messages for ever and counts them. */
@@ -43,7 +38,7 @@ static int receive(int fd, size_t bytes, struct load_slot *slot)
 			ssize_t n = read(fd, message + done, bytes - done);
 
 			if (n <= 0)
-				return 1;
+				return EPIPE;
 			done += (size_t)n;
 		}
 		slot->work++;
@@ -62,7 +57,7 @@ static int send_to_all(const int *fds, uint32_t n, size_t bytes)
 			ssize_t sent = write(fds[i], message + done, bytes - done);
 
 			if (sent <= 0)
-				return 1;
+				return EPIPE;
 			done += (size_t)sent;
 		}
 	}
@@ -81,7 +76,7 @@ static int start_group(struct load_order *order, uint32_t group, uint32_t pairs,
 		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 			return -errno;
 		to[i] = ends[0];
-		pid_t pid = load_fork();
+		pid_t pid = load_spawn();
 
 		if (pid < 0)
 			return pid;
@@ -90,7 +85,7 @@ static int start_group(struct load_order *order, uint32_t group, uint32_t pairs,
 		close(ends[1]);
 	}
 	for (uint32_t i = 0; i < pairs; i++) {
-		pid_t pid = load_fork();
+		pid_t pid = load_spawn();
 
 		if (pid < 0)
 			return pid;
@@ -102,15 +97,15 @@ static int start_group(struct load_order *order, uint32_t group, uint32_t pairs,
 
 static int run(struct load_order *order)
 {
-	uint32_t groups = value(order, GROUPS, order->cpus);
+	uint32_t groups = (uint32_t)order->values[GROUPS], pairs = (uint32_t)order->values[PAIRS];
 
 	for (uint32_t group = 0; group < groups; group++) {
-		pid_t pid = load_fork();
+		pid_t pid = load_spawn();
 
 		if (pid < 0)
 			return pid;
 		if (pid == 0)
-			_exit(start_group(order, group, value(order, PAIRS, 10), value(order, BYTES, 100)) ? 1 : 0);
+			_exit(-start_group(order, group, pairs, (size_t)order->values[BYTES]));
 	}
 	return load_wait_for_children();
 }

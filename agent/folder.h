@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A folder for the files of a load, that does not outlive it. Whatever uses it may be killed at any instant, so a process apart
+ * makes it and removes it: when the last process ends that holds the line to it, in whatever way.
+ */
+#ifndef RTPROOF_FOLDER_H
+#define RTPROOF_FOLDER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { FOLDER_PATH = 256 };
+
+struct folder {
+	pid_t cleaner; /* 0: there is none */
+	int line;
+	char path[FOLDER_PATH];
+};
+
+/* Makes a folder in $TMPDIR or /tmp. 0 or -errno. */
+int folder_open(struct folder *folder);
+
+/* Bytes that may be written at its place. Where files live in memory, no more than the memory there is. */
+int64_t folder_room(const struct folder *folder);
+
+/* Gives up this process's end of the line; children forked before have theirs. */
+void folder_leave(struct folder *folder);
+
+/* Waits until nobody uses it and it is gone. */
+void folder_await_end(struct folder *folder);
+
+/* Bytes of memory to be had without swapping, and before Linux 3.14 what is free. INT64_MAX: /proc does not tell. */
+int64_t memory_room(void);
+
+/* Turns the three standard streams to /dev/null, so that no reader of the agent's waits for this process. */
+void streams_close(void);
+
+#endif
