@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes that map a large region, write to every page of it and unmap it, over and over. Giving many pages back at once
+ * is a long way through the kernel, which one that can't be preempted goes to its end.
+ */
+#include "../sys.h"
+
+#include "../load.h"
+
+#include <sys/mman.h>
+
+enum { WORKERS, MIB };
+enum { MIB_PRESET = 64 };
+
+static const struct load_option options[] = {
+	{ "workers", "processes (default: one for each CPU)", 1, LOAD_SLOTS, LOAD_PER_CPU },
+	{ "mib", "region of each in MiB (default: 64; all at most a quarter of the memory to be had)", 1, 1024, 0 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+static int prepare(struct load_order *order)
+{
+	return load_share_memory(order, MIB, MIB_PRESET, order->values[WORKERS]);
+}
+
+static int work(const struct load_order *order, struct load_slot *slot)
+{
+	size_t size = (size_t)order->values[MIB] * LOAD_MIB;
+
+	for (;;) {
+		char *region = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (region == MAP_FAILED)
+			return -errno;
+		load_touch(region, size, slot);
+		munmap(region, size);
+	}
+}
+
+const struct load load_mmap = {
+	.name = "mmap",
+	.help = "large regions mapped, written to and unmapped",
+	.unit = "MiB",
+	.options = options,
+	.prepare = prepare,
+	.work = work,
+};
