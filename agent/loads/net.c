@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pairs of processes that send over the loopback device: datagrams as fast as they go, which may be lost, and streams of
+ * large blocks. The receivers count.
+ */
+#include "../sys.h"
+
+#include "../load.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { UDP, TCP };
+enum { DATAGRAM = 1024, BLOCK = 65536 };
+
+
+static const struct load_option options[] = {
+	{ "udp", "pairs that send datagrams (default: one for each CPU)", 0, 1024, LOAD_PER_CPU },
+	{ "tcp", "pairs that send a stream (default: one for each CPU)", 0, 1024, LOAD_PER_CPU },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+static uint32_t slots(const struct load_order *order)
+{
+	return (uint32_t)(order->values[UDP] + order->values[TCP]);
+}
+
+/* A socket at a free port of 127.0.0.1, which nothing outside of this machine can reach. */
+static int open_socket(int type, struct sockaddr_in *address)
+{
+	socklen_t size = sizeof(*address);
+	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (bind(fd, (struct sockaddr *)address, size) == 0 && getsockname(fd, (struct sockaddr *)address, &size) == 0)
+		return fd;
+	int err = -errno;
+
+	close(fd);
+	return err;
+}
+
+/* Connects two sockets, so that they hear nobody else. ends[0] receives, ends[1] sends. */
+static int connect_pair(int type, int *ends)
+{
+	struct sockaddr_in to, from, peer;
+	socklen_t size = sizeof(peer);
+	int receiver = open_socket(type, &to), sender = open_socket(type, &from);
+
+	if (receiver < 0 || sender < 0)
+		return receiver < 0 ? receiver : sender;
+	if (type == SOCK_STREAM && listen(receiver, 1) < 0)
+		return -errno;
+	if (connect(sender, (struct sockaddr *)&to, sizeof(to)) < 0)
+		return -errno;
+	ends[0] = receiver;
+	ends[1] = sender;
+	if (type == SOCK_DGRAM)
+		return connect(receiver, (struct sockaddr *)&from, sizeof(from)) < 0 ? -errno : 0;
+	ends[0] = accept(receiver, (struct sockaddr *)&peer, &size);
+	close(receiver);
+	if (ends[0] < 0)
+		return -errno;
+	return peer.sin_port == from.sin_port ? 0 : -ECONNABORTED;
+}
+
+static int receive(int fd, size_t bytes, struct load_slot *slot)
+{
+	char block[BLOCK];
+	size_t done = 0;
+
+	for (;;) {
+		ssize_t n = read(fd, block, bytes);
+
+		if (n <= 0)
+			return n < 0 ? errno : EPIPE;
+		done += (size_t)n;
+		slot->work += (uint32_t)(done / bytes);
+		done %= bytes;
+	}
+}
+
+/* A datagram too many is not sent again; that there is no buffer for it is part of the load. */
+static int send_for_ever(int fd, size_t bytes)
+{
+	char block[BLOCK];
+
+	memset(block, 'x', bytes);
+	for (;;)
+		if (write(fd, block, bytes) < 0 && errno != ENOBUFS)
+			return errno;
+}
+
+static int start_pair(int type, struct load_slot *slot)
+{
+	size_t bytes = type == SOCK_DGRAM ? DATAGRAM : BLOCK;
+	int ends[2] = { -1, -1 }, err = connect_pair(type, ends);
+
+	for (int sends = 0; sends < 2 && !err; sends++) {
+		pid_t pid = load_spawn();
+
+		if (pid < 0)
+			return pid;
+		if (pid == 0) {
+			close(ends[!sends]);
+			_exit(sends ? send_for_ever(ends[1], bytes) : receive(ends[0], bytes, slot));
+		}
+	}
+	close(ends[0]);
+	close(ends[1]);
+	return err;
+}
+
+static int run(struct load_order *order)
+{
+	uint32_t datagrams = (uint32_t)order->values[UDP];
+	int err = 0;
+
+	for (uint32_t i = 0; i < slots(order) && !err; i++)
+		err = start_pair(i < datagrams ? SOCK_DGRAM : SOCK_STREAM, &order->slots[i]);
+	return err ? err : load_wait_for_children();
+}
+
+const struct load load_net = {
+	.name = "net",
+	.help = "datagrams and streams over 127.0.0.1",
+	.unit = "datagrams and blocks of 64 KiB",
+	.options = options,
+	.slots = slots,
+	.run = run,
+};
