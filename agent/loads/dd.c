@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A large file written in blocks of 1 MiB and cut to nothing, over and over, as `dd if=/dev/zero of=FILE bs=1M` does it. */
+#include "../sys.h"
+
+#include "../load.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <stdio.h>
+
+enum { WORKERS, MIB };
+
+static const struct load_option options[] = {
+	{ "workers", "processes, each with a file (default: 1)", 1, 64, 1 },
+	{ "mib", "size of a file in MiB, in $TMPDIR or /tmp, where twice that must be free (default: 64)", 1, 65536, 64 },
+	{ NULL, NULL, 0, 0, 0 },
+};
+
+static int64_t space(const struct load_order *order)
+{
+	return order->values[WORKERS] * order->values[MIB] * LOAD_MIB;
+}
+
+/* The file needs no name once it is open. */
+static int open_file(void)
+{
+	char name[] = "ddXXXXXX";
+	int fd = mkstemp(name);
+
+	if (fd < 0)
+		return -errno;
+	unlink(name);
+	return fd;
+}
+
+static int work(const struct load_order *order, struct load_slot *slot)
+{
+	void *block = calloc(1, LOAD_MIB);
+	int fd = open_file();
+
+	if (!block || fd < 0)
+		return block ? fd : -ENOMEM;
+	for (;;) {
+		for (int64_t i = 0; i < order->values[MIB]; i++, slot->work++)
+			if (write(fd, block, LOAD_MIB) < 0)
+				return -errno;
+		if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+			return -errno;
+	}
+}
+
+const struct load load_dd = {
+	.name = "dd",
+	.help = "a large file written and truncated",
+	.unit = "MiB",
+	.options = options,
+	.space = space,
+	.work = work,
+};
