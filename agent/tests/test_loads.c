@@ -3,6 +3,8 @@
 
 #include "load.h"
 
+#include "text.h"
+
 #include "check.h"
 
 #include <dirent.h>
@@ -12,7 +14,19 @@
 
 enum { PATIENCE_S = 60 };
 
-static const char *const orders[] = { "cpu:workers=2", "sched:groups=2,pairs=2,bytes=10" };
+static const char *const orders[] = {
+	"cpu:workers=2",
+	"dd:workers=2,mib=2",
+	"files:workers=2,mib=1",
+	"fork:workers=2,children=2,mib=1",
+	"mmap:workers=2,mib=2",
+	"net:udp=1,tcp=1",
+	"net:udp=0,tcp=2",
+	"proc:workers=2",
+	"sched:groups=2,pairs=2,bytes=10",
+	"timers:workers=2,timers=20,us=1000",
+	"tmpfs:workers=2,mib=2",
+};
 
 enum { ORDERS = sizeof(orders) / sizeof(*orders) };
 
@@ -24,6 +38,7 @@ static void start(struct running_load *running, const char *text)
 	CHECK(load_parse(text, &running->load, &running->order, why, sizeof(why)) == 0);
 	running->order.cpus = 1;
 	CHECK(load_start(running) == 0);
+	CHECK(!running->load->space == !running->folder.cleaner);
 	CHECK(running->pid > 0 && getpgid(running->pid) == running->pid);
 }
 
@@ -78,8 +93,8 @@ static void counters_that_wrap_are_added_up(void)
 	CHECK(load_work(&running) == 17);
 }
 
-/* A process of the group that is not its leader; 0 if there is none. */
-static pid_t member_of(pid_t group)
+/* A child of a process, and not one that starts and ends all the time; 0 if there is none. */
+static pid_t child_of(pid_t parent)
 {
 	DIR *folder = opendir("/proc");
 	struct dirent *entry;
@@ -87,9 +102,12 @@ static pid_t member_of(pid_t group)
 
 	CHECK(folder);
 	while (!found && (entry = readdir(folder))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		char path[64], text[512] = "";
+		int pid = 0, its_parent = 0;
 
-		if (pid > 0 && pid != group && getpgid(pid) == group)
+		snprintf(path, sizeof(path), "/proc/%.20s/stat", entry->d_name);
+		if (text_read_line(path, text, sizeof(text)) == 0 && sscanf(text, "%d (%*[^)]) %*c %d", &pid, &its_parent) == 2 &&
+		    its_parent == parent)
 			found = pid;
 	}
 	CHECK(closedir(folder) == 0);
@@ -105,11 +123,11 @@ static void a_load_that_loses_a_worker_ends(void)
 
 		start(&running, orders[i]);
 		await_work(&running);
-		pid_t victim = member_of(running.pid);
+		pid_t victim = child_of(running.pid);
 
 		CHECK(victim > 0 && kill(victim, SIGKILL) == 0);
 		CHECK(waitpid(running.pid, &status, 0) == running.pid);
-		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) > 0);
 		await_the_end_of_all();
 		running.pid = 0;
 		load_stop(&running);
@@ -157,15 +175,45 @@ static void orders_that_make_no_sense_are_refused(void)
 	refuse("sched:pairs=2,bytes=4097", "option 'bytes' of load 'sched' takes a whole number from 1 to 4096");
 }
 
-static void what_is_not_said_follows_the_cpus(void)
+/* How many workers; or a negative errno. */
+static int prepare(const char *text, struct load_order *order)
 {
 	const struct load *load;
-	struct load_order order = { .cpus = 3 };
 	char why[128];
+	uint32_t slots;
 
-	CHECK(load_parse("cpu", &load, &order, why, sizeof(why)) == 0 && load->slots(&order) == 3);
-	CHECK(load_parse("sched", &load, &order, why, sizeof(why)) == 0 && load->slots(&order) == 30);
-	CHECK(load_parse("sched:pairs=4", &load, &order, why, sizeof(why)) == 0 && load->slots(&order) == 12);
+	order->cpus = 3;
+	CHECK(load_parse(text, &load, order, why, sizeof(why)) == 0);
+	int err = load_prepare(load, order, &slots);
+
+	return err ? err : (int)slots;
+}
+
+static void what_is_not_said_follows_the_cpus(void)
+{
+	struct load_order order;
+
+	CHECK(prepare("cpu", &order) == 3);
+	CHECK(prepare("sched", &order) == 30);
+	CHECK(prepare("sched:pairs=4", &order) == 12);
+	CHECK(prepare("net", &order) == 6);
+	CHECK(prepare("net:udp=0,tcp=2", &order) == 2);
+	CHECK(prepare("net:udp=0,tcp=0", &order) == -EINVAL);
+	CHECK(prepare("dd", &order) == 1);
+}
+
+static void memory_is_taken_within_bounds(void)
+{
+	static const char *const hungry[] = { "fork", "mmap", "tmpfs" };
+	struct load_order order;
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(hungry) / sizeof(*hungry); i++) {
+		snprintf(text, sizeof(text), "%s:workers=4096", hungry[i]);
+		CHECK(prepare(text, &order) == 4096);
+		snprintf(text, sizeof(text), "%s:workers=4096,mib=1024", hungry[i]);
+		CHECK(memory_room() / 4096 / LOAD_MIB > 2048 || prepare(text, &order) == -ENOMEM);
+	}
 }
 
 int main(void)
@@ -174,6 +222,7 @@ int main(void)
 	alarm(PATIENCE_S);
 	orders_that_make_no_sense_are_refused();
 	what_is_not_said_follows_the_cpus();
+	memory_is_taken_within_bounds();
 	counters_that_wrap_are_added_up();
 	bool inherits = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 
