@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile the agent, once for each state of its sources and compiler.
+"""Compile the agent, and other small programs for targets, once for each state of their sources and compiler.
 
 The compiler is called directly, with all sources at once, because this must work where there is no make; the flags come
 from the same files that agent/Makefile uses (``cflags``, ``ldflags``, ``table.sh``), so they stand in one place.
@@ -11,6 +11,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import rtproof
@@ -23,16 +24,31 @@ NAME = "rtproof-agent"
 _PACKAGE = Path(rtproof.__file__).parent
 
 
+@dataclass(frozen=True)
+class Program:
+    """A program to compile. ``title``: what messages call it; ``folder``: its sources; ``tables``: made by table.sh."""
+
+    name: str
+    title: str
+    folder: Path
+    tables: tuple[str, ...] = ()
+
+
 def source_dir() -> Path:
-    """The agent's C sources: beside this package when installed, in the checkout otherwise."""
-    for candidate in (_PACKAGE / "_agent_source", _PACKAGE.parent.parent / "agent"):
-        if (candidate / "table.sh").is_file():
+    """The agent's C sources."""
+    return source_folder("agent")
+
+
+def source_folder(name: str) -> Path:
+    """A folder of C sources: beside this package when installed, in the checkout otherwise."""
+    for candidate in (_PACKAGE / f"_{name}_source", _PACKAGE.parent.parent / name):
+        if (candidate / "cflags").is_file():
             return candidate
-    raise UserError(f"the agent's sources are not at {_PACKAGE / '_agent_source'}: install rtproof again")
+    raise UserError(f"the {name}'s sources are not at {_PACKAGE / f'_{name}_source'}: install rtproof again")
 
 
 def sources(folder: Path) -> list[str]:
-    """The C files of the agent, relative to ``folder``: its own, one per probe, one per load."""
+    """The C files of a program, relative to ``folder``: its own, one per probe, one per load."""
     found = [path for pattern in ("*.c", "probes/*.c", "loads/*.c") for path in folder.glob(pattern)]
     return sorted(str(path.relative_to(folder)) for path in found)
 
@@ -49,51 +65,58 @@ def build_agent(arch: str = "", compiler: str = "auto") -> Path:
     ``compiler``: ``auto``, ``zig``, or a command such as ``arm-linux-gnueabi-gcc``. UserError if nothing can compile it
     or it does not compile.
     """
+    return build_program(Program(NAME, "the agent", source_dir(), ("probe", "load")), arch, compiler)
+
+
+def build_program(program: Program, arch: str = "", compiler: str = "auto") -> Path:
+    """The file of any program, as ``build_agent`` does it for the agent."""
     wanted = architecture(arch) if arch else host()
     chosen = compilers.choose(wanted, compiler)
-    folder = source_dir()
-    place = cache_dir() / f"{wanted.name}-{_key(folder, wanted, chosen)}"
-    program = place / NAME
+    place = cache_dir() / f"{wanted.name}-{_key(program, wanted, chosen)}"
+    file = place / program.name
     try:
         place.mkdir(parents=True, exist_ok=True)
         with (place / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not program.exists():
-                _compile(folder, chosen, program)
+            if not file.exists():
+                _compile(program, chosen, file)
     except OSError as error:
-        raise UserError(f"cannot keep the agent in {place}: {error.strerror}") from error
-    return program
+        raise UserError(f"cannot keep {program.title} in {place}: {error.strerror}") from error
+    return file
 
 
-def _key(folder: Path, arch: Architecture, compiler: Compiler) -> str:
+def _key(program: Program, arch: Architecture, compiler: Compiler) -> str:
     """Changes when anything does that the program depends on."""
-    digest = hashlib.sha256(f"{arch.name}\n{compiler.identity}\n{_tree_digest(folder)}".encode())
+    digest = hashlib.sha256(f"{arch.name}\n{compiler.identity}\n{_tree_digest(program)}".encode())
     return digest.hexdigest()[:16]
 
 
-def _tree_digest(folder: Path) -> str:
+def _tree_digest(program: Program) -> str:
+    folder = program.folder
     headers = (str(path.relative_to(folder)) for path in folder.glob("**/*.h"))
+    maker = ["table.sh"] if program.tables else []
     digest = hashlib.sha256()
-    for name in [*sources(folder), *sorted(headers), "cflags", "ldflags", "table.sh"]:
+    for name in [*sources(folder), *sorted(headers), "cflags", "ldflags", *maker]:
         content = (folder / name).read_bytes()
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
-def _compile(folder: Path, compiler: Compiler, program: Path) -> None:
+def _compile(program: Program, compiler: Compiler, file: Path) -> None:
     """Compile into a temporary folder and move the finished program into place."""
-    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
-        run = functools.partial(subprocess.run, cwd=folder, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
+        run = functools.partial(subprocess.run, cwd=program.folder, capture_output=True, text=True, check=False)
         tables = []
-        for kind in ("probe", "load"):
+        for kind in program.tables:
             tables.append(Path(scratch, f"{kind}_table.c"))
             tables[-1].write_text(run(["sh", "table.sh", kind]).stdout)
-        built = Path(scratch, NAME)
-        command = [*compiler.command, "@cflags", *sources(folder), *map(str, tables), "@ldflags", "-o", str(built)]
-        result = run(command)
+        built = Path(scratch, program.name)
+        inputs = [*sources(program.folder), *map(str, tables)]
+        result = run([*compiler.command, "@cflags", *inputs, "@ldflags", "-o", str(built)])
         if result.returncode != 0:
-            raise UserError(f"the agent does not compile with {compiler.command[0]}: {_first_error(result.stderr)}")
-        built.replace(program)
+            why = _first_error(result.stderr)
+            raise UserError(f"{program.title} does not compile with {compiler.command[0]}: {why}")
+        built.replace(file)
 
 
 def _first_error(messages: str) -> str:
