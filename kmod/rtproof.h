@@ -14,8 +14,10 @@
 #ifndef RTPROOF_UAPI_H
 #define RTPROOF_UAPI_H
 
+#ifndef RTPROOF_TYPES_ARE_THERE /* for C libraries without the kernel's headers */
 #include <linux/ioctl.h>
 #include <linux/types.h>
+#endif
 
 #define RTPROOF_ABI 1
 
@@ -36,6 +38,8 @@ struct rtproof_start {
 	__u64 batch_ns;
 	__u64 first_due_ns; /* if already in the past, the first event is that of the next due time (its index tells); at most 1 h ahead */
 	__u64 period_ns;    /* 20 us to 1 h */
+	/* The summary is of due times from from_index on and before end_index (0: no end); read() gives those outside as well. */
+	__u64 from_index, end_index;
 };
 
 /* A stage that the mode has not is RTPROOF_NONE. */
@@ -50,8 +54,8 @@ struct rtproof_event {
 };
 
 /*
- * Everything since RTPROOF_START, also of the events that were lost: one value of each stage for each event, so count + missed due
- * times have passed. rests: how often the source gave way by itself for some milliseconds because the CPU could not keep up with
+ * Every due time between from_index and end_index so far, also of the events that were lost: one value of each stage for each event, so
+ * count + missed of them have passed. rests: how often the source gave way by itself for some milliseconds because the CPU could not keep up with
  * the period (LOOP catches up afterwards, the other modes count what they missed). The bins are those of the record
  * (docs/record-format.md, SUMMARY): of values from 0 on up to bin RTPROOF_BINS - 1; what lies outside is counted in below and
  * above, and is in min, max and sums all the same.
