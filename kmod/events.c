@@ -51,7 +51,7 @@ static void put_in_ring(struct source *source, const struct rtproof_event *event
 	struct rtproof_event *place = &source->ring[source->head % RTPROOF_RING];
 
 	if (source->head - source->tail == RTPROOF_RING) {
-		source->lost++;
+		source->lost += source_counted(source, event->index, 1);
 		source->lost_before++;
 		return;
 	}
@@ -64,9 +64,11 @@ static void put_in_ring(struct source *source, const struct rtproof_event *event
 /* With source->lock held: the event has all its stages. */
 void source_commit(struct source *source, const struct rtproof_event *event)
 {
-	if (source_has(source, RTPROOF_STAGE_IRQ))
+	bool counted = source_counted(source, event->index, 1);
+
+	if (counted && source_has(source, RTPROOF_STAGE_IRQ))
 		stage_add(&source->stages[RTPROOF_STAGE_IRQ], event->irq_ns);
-	if (source_has(source, RTPROOF_STAGE_TASK))
+	if (counted && source_has(source, RTPROOF_STAGE_TASK))
 		stage_add(&source->stages[RTPROOF_STAGE_TASK], event->task_ns);
 	put_in_ring(source, event);
 	source_wake(source);

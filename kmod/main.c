@@ -149,7 +149,7 @@ static struct miscdevice device = {
 /* The same bytes for programs of 32 and 64 bits, and no padding that could carry kernel memory out. */
 static void check_interface(void)
 {
-	BUILD_BUG_ON(sizeof(struct rtproof_start) != 48);
+	BUILD_BUG_ON(sizeof(struct rtproof_start) != 64);
 	BUILD_BUG_ON(sizeof(struct rtproof_event) != 32);
 	BUILD_BUG_ON(sizeof(struct rtproof_summary) != 104);
 	BUILD_BUG_ON_NOT_POWER_OF_2(RTPROOF_RING);

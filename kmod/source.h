@@ -54,6 +54,7 @@ struct source {
 	u32 batch;
 	u64 batch_ns;
 	s64 first_due_ns, period_ns;
+	u64 from_index, end_index; /* what the sums are about */
 	struct rtproof_event *ring;
 	struct task_struct *task;
 
@@ -107,6 +108,15 @@ void source_free(struct source *source);
 static inline ktime_t source_due(const struct source *source, u64 index)
 {
 	return ns_to_ktime(source->first_due_ns + (s64)index * source->period_ns);
+}
+
+/* How many of the n due times from index on the sums are about. */
+static inline u64 source_counted(const struct source *source, u64 index, u64 n)
+{
+	u64 from = max(index, source->from_index);
+	u64 end = min(index + n, source->end_index);
+
+	return end > from ? end - from : 0;
 }
 
 static inline bool source_has(const struct source *source, u32 stage)

@@ -80,6 +80,8 @@ static void adopt(struct source *source, const struct rtproof_start *asked)
 	source->batch_ns = asked->batch_ns;
 	source->first_due_ns = asked->first_due_ns;
 	source->period_ns = asked->period_ns;
+	source->from_index = asked->from_index;
+	source->end_index = asked->end_index ? asked->end_index : U64_MAX;
 }
 
 /* All the memory there will ever be: nothing is allocated while it runs. */

@@ -42,13 +42,13 @@ static void offer(struct source *source, const struct rtproof_event *event)
 {
 	if (source->slot_full) {
 		source->slot.missed += 1 + event->missed;
-		source->missed++;
+		source->missed += source_counted(source, event->index, 1);
 		return;
 	}
 	source->slot = *event;
 	/* Pairs with the tasks' reading it without the lock: who sees it full sees t1 in the past. */
 	smp_store_release(&source->slot_full, true);
-	if (source->mode == RTPROOF_USER)
+	if (source->mode == RTPROOF_USER && source_counted(source, event->index, 1))
 		stage_add(&source->stages[RTPROOF_STAGE_IRQ], event->irq_ns);
 }
 
@@ -80,7 +80,7 @@ static void handle(struct source *source, ktime_t now)
 	event.index = source->index;
 	event.missed = min_t(u64, steps - 1, U32_MAX);
 	source->index += steps;
-	source->missed += steps - 1;
+	source->missed += source_counted(source, event.index + 1, steps - 1);
 	hrtimer_set_expires(&source->timer, ktime_add_ns(due, steps * source->period_ns));
 	deliver(source, &event);
 }
