@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory that host and guest share, as a file here and as a PCI device there; guest/mail.h is its other end.
+
+A job goes in, frames come out. Nothing interrupts the guest for it, and no driver is needed.
+"""
+
+import enum
+import io
+import mmap
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtproof.errors import TargetError
+
+SIZE = 64 << 20
+"""Bytes of the shared memory, of which only those used take room on the disk."""
+
+_PAGE = 4096
+_MAGIC = 0x6D707472
+_U32 = struct.Struct("<I")
+_STOP, _JOB_LENGTH, _STATE, _WRITTEN = 4, 8, 12, 16
+
+
+class State(enum.IntEnum):
+    """How far the guest has come."""
+
+    NOTHING = 0
+    ALIVE = 1
+    READY = 2
+    RUNNING = 3
+    DONE = 4
+
+
+class _Kind(enum.IntEnum):
+    SAID = 1
+    ENDED = 2
+    RESULT = 3
+    RESULT_END = 4
+    FAILED = 5
+
+
+@dataclass
+class Letters:
+    """What the guest has sent so far. ``end``: exit code and nanoseconds that the job took, once it has ended;
+
+    ``results``: the archive of results; ``failure``: why there is none.
+    """
+
+    said: bytearray
+    results: io.BytesIO
+    end: tuple[int, int] | None = None
+    complete: bool = False
+    failure: str = ""
+
+
+class Mailbox:
+    """One guest's shared memory. ``feed`` its frames as they come, or once when the guest has ended."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("wb+") as file:
+            file.truncate(SIZE)
+            self._memory = mmap.mmap(file.fileno(), SIZE)
+        self._memory[:4] = _U32.pack(_MAGIC)
+        self._read = 0
+        self.letters = Letters(bytearray(), io.BytesIO())
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._memory.close()
+
+    def stop_when_ready(self) -> None:
+        """Ask the guest to stop its machine once it is ready for a job."""
+        self._memory[_STOP : _STOP + 4] = _U32.pack(1)
+
+    def give(self, job: bytes) -> None:
+        """Give the job's archive; TargetError if there is no room for it and its results."""
+        if len(job) > SIZE // 2:
+            raise TargetError(
+                f"the job's files have {len(job) >> 20} MiB, and no more than {SIZE >> 21} MiB can be given"
+            )
+        self._memory[_PAGE : _PAGE + len(job)] = job
+        self._memory[_JOB_LENGTH : _JOB_LENGTH + 4] = _U32.pack(len(job))
+
+    @property
+    def state(self) -> State:
+        """How far the guest has come."""
+        return State(self._number(_STATE))
+
+    def feed(self) -> bytes:
+        """Take the frames that are new; what the job said in them."""
+        begin = _PAGE + -(-self._number(_JOB_LENGTH) // _PAGE) * _PAGE
+        before = len(self.letters.said)
+        written = self._number(_WRITTEN)
+        while self._read < written:
+            at = begin + self._read
+            kind, length = self._number(at), self._number(at + 4)
+            self._take(_Kind(kind), self._memory[at + 8 : at + 8 + length])
+            self._read += 8 + -(-length // 8) * 8
+        return bytes(self.letters.said[before:])
+
+    def _number(self, at: int) -> int:
+        return int(_U32.unpack_from(self._memory, at)[0])
+
+    def _take(self, kind: _Kind, payload: bytes) -> None:
+        letters = self.letters
+        if kind is _Kind.SAID:
+            letters.said += payload
+        elif kind is _Kind.ENDED:
+            code, unheard, begin, end = struct.unpack("<iIQQ", payload)
+            letters.end = code, end - begin
+            if unheard:
+                letters.said += f"\n[{unheard} bytes more had no room]\n".encode()
+        elif kind is _Kind.RESULT:
+            letters.results.write(payload)
+        elif kind is _Kind.RESULT_END:
+            content = letters.results.getvalue()
+            letters.complete = struct.unpack("<II", payload) == (len(content), zlib.crc32(content))
+        else:
+            letters.failure = payload.decode(errors="replace")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the lab keeps what it made: the cache, and folders for the duration of one guest."""
+
+import fcntl
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rtproof.agents.build import cache_dir
+from rtproof.errors import TargetError
+
+
+def lab_cache() -> Path:
+    """The lab's part of the cache (XDG base directory specification)."""
+    return cache_dir().parent / "lab"
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for one guest, removed at its end; what killed programs left behind is removed at the next use."""
+    base = lab_cache() / "scratch"
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        with _locked(base / "lock"):
+            _sweep(base)
+            folder = Path(tempfile.mkdtemp(dir=base))
+            held = (folder / "lock").open("w")
+            fcntl.flock(held, fcntl.LOCK_EX)
+    except OSError as error:
+        raise TargetError(f"no temporary folder can be made in {base}: {error.strerror}") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        held.close()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _sweep(base: Path) -> None:
+    """Whoever lives holds the lock in its folder."""
+    for lock in base.glob("*/lock"):
+        with suppress(OSError), lock.open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)

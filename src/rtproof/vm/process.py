@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One QEMU, from its start to its end; nothing of it outlives this process, however that ends."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from rtproof.errors import TargetError
+from rtproof.vm import qemu
+from rtproof.vm.machine import Machine
+from rtproof.vm.mailbox import Mailbox, State
+from rtproof.vm.qmp import Monitor
+
+_POLL_S = 0.02
+SPARE_MIB = 128
+"""Memory that QEMU takes beside the guest's."""
+
+
+class Guest:
+    """A running QEMU: its ``mailbox``, its ``monitor``, and the folder it works in."""
+
+    def __init__(self, popen: "subprocess.Popen[bytes]", mailbox: Mailbox, monitor: Monitor, folder: Path) -> None:
+        self._popen = popen
+        self.mailbox = mailbox
+        self.monitor = monitor
+        self.folder = folder
+
+    @property
+    def console(self) -> Path:
+        """What the guest's first serial port said."""
+        return self.folder / f"{qemu.CONSOLE}.out"
+
+    @property
+    def complaint(self) -> str:
+        """What QEMU itself said on standard error."""
+        return (self.folder / "qemu.log").read_text(errors="replace").strip()
+
+    def tell_console(self, line: str) -> None:
+        """Type a line on the guest's console."""
+        with (self.folder / f"{qemu.CONSOLE}.in").open("wb", buffering=0) as console:
+            console.write(f"{line}\n".encode())
+
+    def alive(self) -> bool:
+        """Whether QEMU runs."""
+        return self._popen.poll() is None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until QEMU has ended or the time is over; whether it has ended."""
+        try:
+            self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def wait_for(self, state: State, timeout_s: float) -> bool:
+        """Wait until the guest has come so far, or QEMU has ended, or the time is over; whether it has come so far."""
+        end = time.monotonic() + timeout_s
+        while self.mailbox.state < state and self.alive() and time.monotonic() < end:
+            time.sleep(_POLL_S)
+        return self.mailbox.state >= state
+
+    def end(self) -> None:
+        """End QEMU, if it still runs."""
+        self._popen.kill()
+        self._popen.wait()
+
+
+@contextmanager
+def running(
+    machine: Machine, folder: Path, *more: str, accelerator: str = "tcg", incoming: Path | None = None
+) -> Iterator[Guest]:
+    """Start QEMU, stopped before its first instruction, in a scratch folder; it ends with the context.
+
+    ``incoming``: the state of a stopped machine, to go on with instead of booting.
+    """
+    program = qemu.program(machine)
+    _check_memory(machine.memory_mib)
+    (folder / qemu.INITRD_FILE).write_bytes(machine.initramfs())
+    (folder / f"{qemu.CONSOLE}.out").touch()
+    os.mkfifo(folder / f"{qemu.CONSOLE}.in")
+    arguments = qemu.arguments(machine, qemu.kernel_file(machine), accelerator)
+    with ExitStack() as stack:
+        mailbox = Mailbox(folder / qemu.MAIL_FILE)
+        stack.callback(mailbox.close)
+        ours, theirs = socket.socketpair()
+        stack.enter_context(ours)
+        with theirs:
+            monitor = ("-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control")
+            command = [program, *arguments, *monitor, "-S", *more]
+            popen = _start(command, folder, theirs.fileno(), incoming)
+        guest = Guest(popen, mailbox, Monitor(ours), folder)
+        stack.callback(guest.end)
+        yield guest
+
+
+def _start(command: Sequence[str], folder: Path, monitor: int, incoming: Path | None) -> "subprocess.Popen[bytes]":
+    """In a session of its own, because the terminal's Ctrl-C is for us; the kernel kills it should we be killed."""
+    launcher = shutil.which("setpriv")
+    if not launcher:
+        raise TargetError("the lab needs setpriv, which ends guests with this program (Debian: util-linux)")
+    with (incoming or Path(os.devnull)).open("rb") as state, (folder / "qemu.log").open("wb") as log:
+        return subprocess.Popen(
+            [launcher, "--pdeathsig", "KILL", *command],
+            cwd=folder,
+            stdin=state,
+            stdout=log,
+            stderr=log,
+            pass_fds=(monitor,),
+            start_new_session=True,
+        )
+
+
+def _check_memory(memory_mib: int) -> None:
+    needed = memory_mib + SPARE_MIB
+    available = next(
+        (int(line.split()[1]) >> 10 for line in Path("/proc/meminfo").open() if line.startswith("MemAvailable")), needed
+    )
+    if available < needed:
+        raise TargetError(
+            f"a guest of {memory_mib} MiB needs {needed} MiB of memory, and {available} MiB are available"
+        )

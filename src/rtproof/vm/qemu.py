@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QEMU's program and its command line."""
+
+import functools
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rtproof.errors import TargetError
+from rtproof.vm.arch import arch_of
+
+if TYPE_CHECKING:
+    from rtproof.vm.machine import Machine
+
+OLDEST = (6, 2)
+MAIL_FILE = "mail"
+INITRD_FILE = "initrd"
+CONSOLE = "console"
+"""Names in the guest's scratch folder, which is QEMU's working folder."""
+
+# One virtual CPU whose instructions take 1 ns each, a clock that jumps to the next timer when it is idle, and nothing
+# of this host's time or randomness. SeaBIOS and Linux ask for both.
+_VIRTUAL_TIME = (
+    *("-icount", "shift=0,sleep=off"),
+    *("-rtc", "base=2024-01-01T00:00:00,clock=vm"),
+    *("-seed", "1"),
+)
+# Randomised kernel addresses make virtual time differ between runs.
+_BOOT = ("quiet", "nokaslr", "panic=-1")
+
+
+def program(machine: "Machine") -> str:
+    """The emulator's path; TargetError that names the package if it is missing, or if it is too old."""
+    arch = arch_of(machine.kernel)
+    found = shutil.which(arch.qemu)
+    if not found:
+        raise TargetError(f"the lab needs {arch.qemu}, which is not installed (Debian: apt-get install {arch.package})")
+    version = _version(found)
+    numbers = re.search(r"version (\d+)\.(\d+)", version)
+    if not numbers or (int(numbers[1]), int(numbers[2])) < OLDEST:
+        said = numbers[0] if numbers else repr(version)
+        raise TargetError(f"{found} is {said}; the lab needs QEMU {OLDEST[0]}.{OLDEST[1]} or newer")
+    return found
+
+
+def version_of(machine: "Machine") -> str:
+    """What the emulator says of its version."""
+    return _version(program(machine))
+
+
+@functools.cache
+def _version(path: str) -> str:
+    try:
+        result = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TargetError(f"{path} cannot be run: {error}") from error
+    return result.stdout.splitlines()[0] if result.stdout else ""
+
+
+def kernel_file(machine: "Machine") -> Path:
+    """The kernel in the form that the emulator boots fastest."""
+    return arch_of(machine.kernel).bootable(machine.kernel)
+
+
+def arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[str]:
+    """The command line after the program's name, but for what joins QEMU to this process.
+
+    ``accelerator``: ``tcg`` or ``kvm``; in virtual time always the first.
+    """
+    arch = arch_of(machine.kernel)
+    boot = " ".join((f"console={arch.console}", *_BOOT, *machine.boot))
+    cpu = ("-cpu", "host") if accelerator == "kvm" else arch.cpu
+    return [
+        *("-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"),
+        *(*arch.board, *cpu, *_clock(machine.in_virtual_time, accelerator)),
+        *("-smp", str(machine.cpus), "-m", str(machine.memory_mib)),
+        *("-kernel", str(kernel), "-initrd", INITRD_FILE, "-append", boot),
+        *("-chardev", f"pipe,id=console,path={CONSOLE}", "-serial", "chardev:console"),
+        *("-object", f"memory-backend-file,id=mail,mem-path={MAIL_FILE},size=64M,share=on"),
+        *("-device", "ivshmem-plain,memdev=mail,master=on"),
+        # A panic is the guest's way to stop its machine at an instruction of its choice.
+        *("-device", "pvpanic-pci", "-action", "panic=pause"),
+    ]
+
+
+def _clock(in_virtual_time: bool, accelerator: str) -> tuple[str, ...]:
+    if in_virtual_time:
+        return ("-accel", "tcg,thread=single", *_VIRTUAL_TIME)
+    return ("-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi")
