@@ -16,7 +16,8 @@ from pathlib import Path
 
 from rtproof.errors import UserError
 from rtproof.lab import sources
-from rtproof.lab.store import discard, lab_cache, locked
+from rtproof.lab.store import discard, locked
+from rtproof.vm.places import lab_cache
 
 TOOLS = ("apt-get", "apt-cache", "apt-config", "dpkg", "dpkg-deb")
 

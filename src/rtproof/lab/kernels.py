@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof.errors import UserError
-from rtproof.lab import debian
+from rtproof.lab import debian, modules
 from rtproof.lab.debian import Archive, Package
-from rtproof.lab.store import Stored, discard, lab_cache, look, obtain
+from rtproof.lab.store import Stored, discard, look, obtain
 from rtproof.vm.kernel import Kernel, open_kernel
+from rtproof.vm.places import lab_cache
 
 Say = Callable[[str], None]
 """Told one sentence when something begins that takes long."""
@@ -84,18 +85,19 @@ def cached(wanted: Entry) -> Stored | None:
 def fetch(name: str, mirror: str = "", again: bool = False, say: Say = lambda _: None) -> Kernel:
     """The kernel of that name, from the cache or from Debian; ``again`` takes what is newest now.
 
-    Its headers come with it, because the archive drops old ones. UserError if the name is not known or nothing can be
-    fetched.
+    Its headers and a BusyBox come with it, so that later nothing is wanted from the network, and because the archive
+    drops old headers. UserError if the name is not known or nothing can be fetched.
     """
     wanted = entry(name)
-    stored = obtain(_place(wanted), lambda part: _fill_kernel(wanted, mirror, part, say), again)
-    kernel = _open(stored)
-    if kernel.identity != stored.sha256[stored.facts["image"]]:
-        kernel = _open(obtain(_place(wanted), lambda part: _fill_kernel(wanted, mirror, part, say), again=True))
-    return kernel
+    busybox(wanted.machine.name, mirror, say)
+    return _opened(_stored(wanted, mirror, again, say))
 
 
-def _open(stored: Stored) -> Kernel:
+def _stored(wanted: Entry, mirror: str, again: bool, say: Say) -> Stored:
+    return obtain(_place(wanted), lambda part: _fill_kernel(wanted, mirror, part, say), again)
+
+
+def _opened(stored: Stored) -> Kernel:
     return open_kernel(stored.folder / stored.facts["image"], stored.folder / stored.facts["modules"])
 
 
@@ -103,13 +105,15 @@ def _place(wanted: Entry) -> Path:
     return lab_cache() / "kernels" / wanted.name
 
 
-def headers(name: str, mirror: str = "") -> Path:
+def headers(name: str, mirror: str = "", say: Say = lambda _: None) -> Path:
     """The folder to give to ``make -C`` for modules of a kernel of the catalogue."""
-    fetch(name, mirror)
-    stored = cached(entry(name))
-    if stored is None:
-        raise UserError(f"the cache of {name} changes while it is read: is another program at work there?")
+    stored = _stored(entry(name), mirror, False, say)
     return stored.folder / stored.facts["headers"]
+
+
+def module(name: str, which: str = modules.OURS, mirror: str = "", say: Say = lambda _: None) -> Path:
+    """``which``.ko, built for a kernel of the catalogue: ``rtproof`` from kmod/, any other from kmod/tests/."""
+    return modules.build_module(fetch(name, mirror, say=say), headers(name, mirror), which)
 
 
 def busybox(arch: str, mirror: str = "", say: Say = lambda _: None) -> Path:
@@ -166,16 +170,19 @@ def _kbuild(flavoured: Package, wanted: Entry, mirror: str, folder: Path) -> Pat
 
 def _keep_needed(part: Path, release: str) -> dict[str, str]:
     """Image, its configuration, modules, headers; the paths that the headers have in them are made relative."""
-    image, config, modules = f"boot/vmlinuz-{release}", f"boot/config-{release}", f"lib/modules/{release}"
-    for name in (image, config, modules, "usr/src", "usr/lib"):
+    image, config, drivers = f"boot/vmlinuz-{release}", f"boot/config-{release}", f"lib/modules/{release}"
+    for name in (image, config, drivers, "usr/src"):
         (part / name).parent.mkdir(parents=True, exist_ok=True)
         _only(part / "all", name).rename(part / name)
+    for tools in (part / "all" / "usr/lib").glob("linux-kbuild-*"):
+        (part / "usr/lib").mkdir(exist_ok=True)
+        tools.rename(part / "usr/lib" / tools.name)
     for link in ("build", "source"):
-        (part / modules / link).unlink(missing_ok=True)
+        (part / drivers / link).unlink(missing_ok=True)
     source = f"usr/src/linux-headers-{release}"
     makefile = part / source / "Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src/", "../"))
-    return {"image": image, "config": config, "modules": modules, "headers": source}
+    return {"image": image, "config": config, "modules": drivers, "headers": source}
 
 
 def _only(folder: Path, name: str) -> Path:
@@ -184,3 +191,27 @@ def _only(folder: Path, name: str) -> Path:
         if candidate.exists():
             return candidate
     raise UserError(f"Debian's package has no {name}: this version of rtproof does not know its layout")
+
+
+def resolve(text: str, modules_folder: Path | None = None, mirror: str = "", say: Say = lambda _: None) -> Kernel:
+    """The kernel that ``--kernel`` names: one of the catalogue, or an image of the user's.
+
+    Modules of an image are looked for in lib/modules/RELEASE beside it and beside its folder, unless their folder is
+    given. UserError with the list of names if it is neither.
+    """
+    if text in (known.name for known in catalogue()):
+        if modules_folder is not None:
+            raise UserError(f"{text} has its own modules: a folder of modules goes with an image of your own")
+        return fetch(text, mirror, say=say)
+    image = Path(text)
+    if not image.is_file():
+        names = ", ".join(known.name for known in catalogue())
+        raise UserError(f"{text!r} is no file and no name of a kernel; the names are: {names}")
+    kernel = open_kernel(image, modules_folder)
+    return kernel if modules_folder else open_kernel(image, _modules_beside(kernel))
+
+
+def _modules_beside(kernel: Kernel) -> Path | None:
+    folder = kernel.image.parent
+    places = [base / "lib" / "modules" / kernel.release for base in (folder, folder.parent)]
+    return next((place for place in places if kernel.release and place.is_dir()), None)

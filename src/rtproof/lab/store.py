@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtproof.agents.build import cache_dir
 from rtproof.errors import UserError
 
 LIST = "files.json"
@@ -32,11 +31,6 @@ class Stored:
     facts: Mapping[str, str]
     size: int
     sha256: Mapping[str, str]
-
-
-def lab_cache() -> Path:
-    """Where the lab keeps what it can get again: beside the built agents."""
-    return cache_dir().parent / "lab"
 
 
 @contextmanager
@@ -105,7 +99,7 @@ def _is_as_listed(path: Path, entry: Mapping[str, Any]) -> bool:
     now = path.lstat()
     if not stat.S_ISREG(now.st_mode) or now.st_size != entry["size"]:
         return False
-    return now.st_mtime_ns == entry["mtime_ns"] or file_sha256(path) == entry["sha256"]
+    return bool(now.st_mtime_ns == entry["mtime_ns"] or file_sha256(path) == entry["sha256"])
 
 
 def _entry(path: Path) -> dict[str, Any]:

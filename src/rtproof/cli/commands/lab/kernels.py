@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof lab kernels``: the kernels that can be had by name."""
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from rtproof.cli import laboratory
+
+if TYPE_CHECKING:
+    from rtproof.lab.inventory import Listed
+
+MIRROR = click.option(
+    "--mirror",
+    default="",
+    envvar="RTPROOF_MIRROR",
+    metavar="URL",
+    help="A mirror of Debian (default: those of this machine's apt sources).",
+)
+
+
+@click.group("kernels", invoke_without_command=True)
+@click.option("--fetch", "wanted", multiple=True, metavar="NAME", help="Fetch this one first; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="List as JSON.")
+@MIRROR
+@click.pass_context
+def command(ctx: click.Context, wanted: tuple[str, ...], as_json: bool, mirror: str) -> None:
+    """List the kernels that Debian ships and the lab knows by name, and which are in the cache."""
+    _fetch(wanted, mirror, again=False)
+    if ctx.invoked_subcommand is None:
+        from rtproof.lab.inventory import inventory
+
+        listed = inventory()
+        click.echo(_json(listed) if as_json else _table(listed))
+
+
+@command.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--again", is_flag=True, help="Take what is newest now, also where the cache has one.")
+@MIRROR
+def fetch(names: tuple[str, ...], again: bool, mirror: str) -> None:
+    """Fetch kernels with their headers into the cache; nothing is installed. Print the path of each image."""
+    for path in _fetch(names, mirror, again):
+        click.echo(path)
+
+
+def _fetch(names: tuple[str, ...], mirror: str, again: bool) -> list[str]:
+    from rtproof.lab import kernels
+
+    for name in names:
+        kernels.entry(name)
+    return [str(kernels.fetch(name, mirror, again, laboratory.say).image) for name in names]
+
+
+def _json(listed: "list[Listed]") -> str:
+    return json.dumps([vars(each) | {"folder": each.folder and str(each.folder)} for each in listed], indent=2)
+
+
+def _table(listed: "list[Listed]") -> str:
+    from rtproof.report.blocks import Table
+    from rtproof.report.texttable import lay_out
+
+    header = ("name", "for", "preemption", "in the cache", "MiB")
+    return lay_out(Table("Kernels of Debian", header, tuple(map(_row, listed)), numeric=(4,)))
+
+
+def _row(each: "Listed") -> tuple[str, ...]:
+    size = "" if each.size_bytes is None else str(each.size_bytes >> 20)
+    return each.name, each.architecture, each.preemption or "not RT", each.version or "no", size

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof lab module``: our kernel module for a kernel of the catalogue."""
+
+import click
+
+from rtproof.cli import laboratory
+from rtproof.cli.commands.lab.kernels import MIRROR
+
+
+@click.command("module")
+@click.option("--kernel", "name", required=True, metavar="NAME", help="A name of 'rtproof lab kernels'.")
+@click.option("--which", default="rtproof", metavar="NAME", help="Another module, of those in kmod/tests.")
+@MIRROR
+def command(name: str, which: str, mirror: str) -> None:
+    """Build rtproof.ko for a kernel, which is fetched if need be, and print its path. Nothing is compiled twice."""
+    from rtproof.lab import kernels
+
+    click.echo(kernels.module(name, which, mirror, laboratory.say))
