@@ -61,3 +61,8 @@ def test_a_progression_in_closed_form_is_its_terms(first: int, step: int, terms:
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=50))
 def test_deviation_is_that_of_numpy(values: list[int]) -> None:
     assert plain(values).deviation == pytest.approx(np.std(values, ddof=1))
+
+
+@given(SOME)
+def test_moments_of_values_are_those_counted_one_by_one(values: list[int]) -> None:
+    assert moments.of_values(np.array(values, np.int64)) == plain(values)

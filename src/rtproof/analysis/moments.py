@@ -59,6 +59,15 @@ def of_counts(counts: Counts) -> Moments:
     return Moments(counts.total, int(value[0]), int(value[-1]), exact_dot(value, n), squares)
 
 
+def of_values(values: Int64Array) -> Moments:
+    """Moments of an array of values in any order."""
+    if not values.size:
+        return Moments()
+    squares = exact_dot(values, values)
+    ones = np.ones(values.size, np.int64)
+    return Moments(values.size, int(values.min()), int(values.max()), exact_dot(values, ones), squares)
+
+
 def merge(parts: Iterable[Moments]) -> Moments:
     """Moments of all parts together."""
     some = [part for part in parts if part.count]

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lengths of the cycles of a periodic loop: the time from one run of the loop to the next, which is what a scope shows.
+
+Article 2 judges a 10 ms loop in the kernel by them: how many are shorter than 8 ms or longer than 12 ms after the first
+thousand, which are the start of the loop and not counted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rtproof.analysis import lag, moments, tops
+from rtproof.analysis.asked import asked_duration_ns
+from rtproof.analysis.bounds import share_upper
+from rtproof.analysis.episodes import stalled_since_ns
+from rtproof.analysis.fields import judged
+from rtproof.analysis.model import NO_LAG, NO_MOMENTS, Lag, Moments
+from rtproof.analysis.phrases import duration, percent, quantity
+from rtproof.analysis.stretch import stretches
+from rtproof.record import End, Int64Array, Record, Series
+
+IGNORE = 1_000
+BAND = 0.2
+SHORT_RUN = 10
+"""Of a short run no more is ignored than its first tenth."""
+STALL_NS = 1_000_000_000
+STALL_PERIODS = 10
+"""A loop that does not run for a second and ten periods has stopped, whether or not it goes on later."""
+CONFIDENCE = 0.95
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Stall:
+    """A loop that stood still. ``over``: it went on before the run ended."""
+
+    thread: int
+    since_ns: int
+    duration_ns: int
+    over: bool
+
+
+@dataclass(frozen=True)
+class Wakes:
+    """The times at which one loop ran, in order."""
+
+    period_ns: int
+    times_ns: Int64Array
+    thread: int = 0
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """Cycles of all threads after the ignored ones; lengths in nanoseconds, unknown (None) where none was counted.
+
+    short, long: below period * (1 - band) and above period * (1 + band). catch_up_pairs: a long one directly followed by
+    a short one. correlation: of neighbouring cycles, towards -0.5 where each late run makes the next cycle shorter;
+    None if they are too few or all the same. stalls: also those among the ignored cycles.
+    """
+
+    period_ns: int
+    band: float
+    ignored: int
+    counted: int
+    short: int
+    long: int
+    min_ns: int | None
+    max_ns: int | None
+    catch_up_pairs: int
+    correlation: float | None
+    stalls: tuple[Stall, ...]
+
+    @property
+    def out_of_band(self) -> int:
+        return self.short + self.long
+
+    @property
+    def share_upper(self) -> float | None:
+        """The largest share of cycles out of the band that this run leaves possible at CONFIDENCE (Clopper-Pearson)."""
+        return share_upper(self.out_of_band, self.counted, CONFIDENCE) if self.counted else None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Cycles of one thread. excess: length minus period."""
+
+    ignored: int = 0
+    short: int = 0
+    long: int = 0
+    excess: Moments = NO_MOMENTS
+    lag: Lag = NO_LAG
+    stalls: tuple[Stall, ...] = ()
+
+
+def cycles(source: Record | Wakes, ignore: int = IGNORE, band: float = BAND) -> Cycles:
+    """Cycles of every thread of a record, or of one loop. Nothing is counted in a record without samples."""
+    if isinstance(source, Wakes):
+        return _cycles(source.period_ns, band, [_of_wakes(source, ignore, band)])
+    series = judged(source)
+    parts = [_of_series(source, each, ignore, band) for each in series]
+    return _cycles(series[0].period_ns if series else 0, band, parts)
+
+
+def says(found: Cycles) -> str:
+    """What the cycles out of the band tell about a share that nobody saw; without any it is the rule of three."""
+    most = found.share_upper
+    if most is None:
+        return "No cycle was counted, so nothing is known about their lengths."
+    seen = f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} out of the band"
+    every = duration(found.period_ns / most)
+    return (
+        f"{seen} says only this: less than {most:.1e} per cycle, so possibly one every {every} "
+        f"({percent(CONFIDENCE)} confidence, and only if cycles do not depend on each other)."
+    )
+
+
+def _cycles(period_ns: int, band: float, parts: list[_Part]) -> Cycles:
+    excess, lags = moments.merge(part.excess for part in parts), lag.merge(part.lag for part in parts)
+    stalls = sorted((stall for part in parts for stall in part.stalls), key=lambda stall: stall.since_ns)
+    return Cycles(
+        period_ns=period_ns,
+        band=band,
+        ignored=sum(part.ignored for part in parts),
+        counted=excess.count,
+        short=sum(part.short for part in parts),
+        long=sum(part.long for part in parts),
+        min_ns=period_ns + excess.min if excess.count else None,
+        max_ns=period_ns + excess.max if excess.count else None,
+        catch_up_pairs=lags.catch_up_pairs,
+        correlation=lag.correlation(lags, excess),
+        stalls=tuple(stalls),
+    )
+
+
+def _of_wakes(wakes: Wakes, ignore: int, band: float) -> _Part:
+    meter = _Meter(wakes.period_ns, wakes.thread, _ignored(wakes.times_ns.size - 1, ignore), band)
+    meter.add(wakes.times_ns, follows=False)
+    return meter.result()
+
+
+def _of_series(record: Record, series: Series, ignore: int, band: float) -> _Part:
+    most = sum(ref.count for ref in record.chunk_refs if ref.series == series.id) - 1
+    meter = _Meter(series.period_ns, series.thread, _ignored(most, ignore), band)
+    for stretch in stretches(record.blocks(series.id), _NONE):
+        due_ns = tops.place(series, stretch.block, np.arange(stretch.block.values.size))[1]
+        meter.add(due_ns + stretch.block.values, follows=stretch.tail is not None)
+    part = meter.result()
+    return replace(part, stalls=(*part.stalls, *_at_the_end(record, series, meter.last_wake_ns)))
+
+
+def _ignored(cycles_in_all: int, ignore: int) -> int:
+    return max(min(ignore, cycles_in_all // SHORT_RUN), 0)
+
+
+class _Meter:
+    """Counts the cycles of one loop as the times come at which it ran."""
+
+    def __init__(self, period_ns: int, thread: int, ignored: int, band: float) -> None:
+        width = round(period_ns * band)
+        self._period, self._thread, self._width = period_ns, thread, width
+        self._skip = ignored
+        self._parts = [_Part(ignored)]
+        self._wake, self._excess = _NONE, _NONE
+
+    def add(self, wakes: Int64Array, *, follows: bool) -> None:
+        """follows: nothing is missing between the last times and these; else no cycle leads from there to here."""
+        if not follows:
+            self._wake, self._excess = _NONE, _NONE
+        some = np.concatenate((self._wake, wakes))
+        excess = np.diff(some) - self._period
+        stalls = tuple(self._stalls(some, excess + self._period))
+        counted = excess[self._skip :]
+        self._skip = max(self._skip - excess.size, 0)
+        self._parts.append(self._part(counted, np.concatenate((self._excess, counted)), stalls))
+        self._wake = some[-1:]
+        self._excess = counted[-1:] if counted.size else self._excess
+
+    @property
+    def last_wake_ns(self) -> int | None:
+        return int(self._wake[-1]) if self._wake.size else None
+
+    def result(self) -> _Part:
+        parts = self._parts
+        return _Part(
+            parts[0].ignored,
+            sum(part.short for part in parts),
+            sum(part.long for part in parts),
+            moments.merge(part.excess for part in parts),
+            lag.merge(part.lag for part in parts),
+            tuple(stall for part in parts for stall in part.stalls),
+        )
+
+    def _part(self, counted: Int64Array, joined: Int64Array, stalls: tuple[Stall, ...]) -> _Part:
+        """counted: excess of the cycles; joined: the same with the one before them, for the pairs."""
+        if not counted.size:
+            return _Part(stalls=stalls)
+        long, short = joined > self._width, joined < -self._width
+        caught_up = int(np.count_nonzero(long[:-1] & short[1:]))
+        return _Part(
+            short=int(np.count_nonzero(counted < -self._width)),
+            long=int(np.count_nonzero(counted > self._width)),
+            excess=moments.of_values(counted),
+            lag=Lag(joined.size - 1, moments.neighbour_products(joined), caught_up),
+            stalls=stalls,
+        )
+
+    def _stalls(self, wakes: Int64Array, lengths: Int64Array) -> Iterator[Stall]:
+        for at in np.flatnonzero(lengths >= _stall_ns(self._period)).tolist():
+            yield Stall(self._thread, int(wakes[at]), int(lengths[at]), over=True)
+
+
+def _at_the_end(record: Record, series: Series, last_wake_ns: int | None) -> tuple[Stall, ...]:
+    """A loop that did not run any more when the run ended, by the agent's word or because nothing came any more."""
+    told = [event for event in record.events if event.thread == series.thread]
+    since = [(at, event.time_ns) for event in told if (at := stalled_since_ns(event)) is not None]
+    if since:
+        at, noted_ns = since[-1]
+        until_ns = max(noted_ns, record.end.time_ns) if record.end else noted_ns
+        return (Stall(series.thread, at, until_ns - at, over=False),)
+    if last_wake_ns is None or record.end is None or _lost(record.end, series):
+        return ()
+    silent_ns = min(record.end.time_ns, asked_duration_ns(record) or record.end.time_ns) - last_wake_ns
+    long = silent_ns >= _stall_ns(series.period_ns)
+    return (Stall(series.thread, last_wake_ns, silent_ns, over=False),) if long else ()
+
+
+def _lost(end: End, series: Series) -> bool:
+    return any(total.lost for total in end.totals if total.series == series.id)
+
+
+def _stall_ns(period_ns: int) -> int:
+    return max(STALL_NS, STALL_PERIODS * period_ns)
