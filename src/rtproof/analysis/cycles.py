@@ -54,7 +54,7 @@ class Wakes:
 class Cycles:
     """Cycles of all threads after the ignored ones; lengths in nanoseconds, unknown (None) where none was counted.
 
-    short, long: below period * (1 - band) and above period * (1 + band). catch_up_pairs: a long one directly followed by
+    short, long: below period * (1 - band), above period * (1 + band). catch_up_pairs: a long one directly followed by
     a short one. correlation: of neighbouring cycles, towards -0.5 where each late run makes the next cycle shorter;
     None if they are too few or all the same. stalls: also those among the ignored cycles.
     """
