@@ -206,6 +206,8 @@ static int choose_method(struct parser *parser)
 		config->threads = 1;
 	if (config->method->single && config->threads > 1)
 		return refuse(parser, "method %s can serve one thread only; say --threads 1", config->method->name);
+	if (config->method->no_deadline && config->policy == POLICY_DEADLINE)
+		return refuse(parser, "method %s can't have policy deadline; take fifo, rr or other", config->method->name);
 	if (config->method->in_us && config->period_ns % 1000)
 		return refuse(parser, "method %s counts in microseconds; give such a period", config->method->name);
 	if (config->probe->check)

@@ -329,7 +329,7 @@ static void write_kernel_lines(struct run *run)
 /* Asked of the kernel from outside the thread: another process may have changed it. Written when first seen and when it changes. */
 static void check_thread(struct run *run, struct worker *worker)
 {
-	int policy = sys_get_policy(worker->tid), priority = sys_get_priority(worker->tid);
+	int task = worker_task(worker), policy = sys_get_policy(task), priority = sys_get_priority(task);
 
 	if (policy < 0 || word_load(&worker->done))
 		return;
@@ -374,7 +374,11 @@ static void facts_of_thread(struct run *run, int thread, enum moment moment, con
 	record_fact(&run->record, run_time_ns(run), thread, moment, "policy", "%s", policy_name(evidence->policy));
 	fact_number(run, thread, moment, "priority", evidence->priority);
 	fact_number(run, thread, moment, "cpu", evidence->cpu);
-	fact_number(run, thread, moment, "timer_slack_ns", evidence->timer_slack_ns);
+	if (evidence->timer_slack_ns < 0)
+		record_fact(&run->record, run_time_ns(run), thread, moment, "timer_slack_ns",
+			    "unavailable: no timer of this thread is measured");
+	else
+		fact_number(run, thread, moment, "timer_slack_ns", evidence->timer_slack_ns);
 	cpus_format(&evidence->affinity, text, sizeof(text));
 	record_fact(&run->record, run_time_ns(run), thread, moment, "affinity", "%s", text);
 }

@@ -23,6 +23,8 @@ struct method {
 	bool external;    /* off the grid, events come from outside: the activation says when it was due */
 	bool single;      /* can serve one thread of a process only */
 	bool in_us;       /* counts in microseconds, so the period must be a whole number of them */
+	bool no_deadline; /* what it measures can't have the policy deadline */
+	bool no_timer;    /* no timer of the measuring thread is in what it measures: its timer slack means nothing */
 	const char *const *fields; /* ends with NULL, the deepest stage last; absent: the probe's one field */
 	const char *(*unsupported)(void); /* why it can't run here, or NULL; may be absent */
 	const struct method *(*choose)(void); /* takes the place of this one by what is there; may be absent */
@@ -58,6 +60,11 @@ struct probe {
 	int (*open)(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns);
 	/* Waits for one activation. 0, -EINTR when a signal came first, or another -errno, which ends the run. */
 	int (*take)(struct worker *worker, struct activation *activation);
+	/*
+	 * Asked once the thread shall stop: whether take() still has an activation, which it then gives without waiting. A probe
+	 * that collects what others measured brings in its harvest so, and can be told from one that got nothing. May be absent.
+	 */
+	bool (*pending)(struct worker *worker);
 	void (*close)(struct worker *worker);
 };
 

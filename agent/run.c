@@ -226,6 +226,7 @@ static int prepare_worker(struct run *run, int number)
 	worker->phase_ns = phase_ns(config, number);
 	worker->warmup_ns = config->warmup_ns;
 	worker->count = config_count(config);
+	worker->cpus = &config->cpus;
 	worker->duration_ns = config->duration_ns && !config->method->on_grid ? config->duration_ns : INT64_MAX;
 	worker->gate = &run->gate;
 	for (int i = 0; i < config->fields; i++)
@@ -360,6 +361,11 @@ static void supervise(struct run *run, int signal_fd)
 	}
 }
 
+static void note_stall(struct run *run, int thread, int64_t since_ns)
+{
+	run_note(run, thread, "stalled", "the thread did not run any more; since_ns=%lld", (long long)since_ns);
+}
+
 /* Joins the threads that have ended. What another did not answer is an event; the process ends without it. */
 static int collect_workers(struct run *run, char *why, size_t room)
 {
@@ -369,11 +375,12 @@ static int collect_workers(struct run *run, char *why, size_t room)
 		struct worker *worker = &run->workers[i];
 
 		if (!word_load(&worker->done)) {
-			run_note(run, i, "stalled", "the thread did not run any more; since_ns=%lld",
-				 (long long)run_captures(run, i)->due_ns);
+			note_stall(run, i, run_captures(run, i)->due_ns);
 			continue;
 		}
 		pthread_join(worker->thread, NULL);
+		if (worker_stalled(worker)) /* it ran, but nothing came for it */
+			note_stall(run, i, worker->next_due_ns - run->origin_ns);
 		if (worker->error && !err) {
 			err = worker->error;
 			snprintf(why, room, "thread %d could not %s: %s", i, worker->failed_at, strerror(-err));

@@ -72,21 +72,52 @@ static void read_usage(struct evidence *evidence)
 	evidence->cpu_time_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
 }
 
-static void read_state(struct evidence *evidence)
+/* The CPU a thread ran on last: the 37th word behind its name, which may have anything in it. -1: the kernel does not tell. */
+static int cpu_of(int tid)
 {
-	unsigned int cpu = 0;
+	char content[1024], path[64];
 
-	evidence->policy = sys_get_policy(0) & ~RESET_ON_FORK;
-	evidence->priority = sys_get_priority(0);
-	evidence->cpu = syscall(SYS_getcpu, &cpu, (void *)0, (void *)0) == 0 ? (int)cpu : -1;
-	evidence->timer_slack_ns = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-	evidence->migrations = read_migrations();
-	cpus_get_affinity(0, &evidence->affinity);
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	int length = text_read_file(path, content, sizeof(content) - 1);
+
+	content[length < 0 ? 0 : length] = '\0';
+	const char *at = strrchr(content, ')');
+
+	for (int i = 0; at && i < 37; i++)
+		at = strchr(at + 1, ' ');
+	return at ? atoi(at + 1) : -1;
 }
 
-static bool stopping(const struct worker *worker)
+int worker_task(const struct worker *worker)
 {
-	return word_load(&worker->stop);
+	uint32_t task = word_load(&worker->task);
+
+	return task ? (int)task : worker->tid;
+}
+
+/* About the thread whose lateness is measured. */
+static void read_state(const struct worker *worker, struct evidence *evidence)
+{
+	int task = worker_task(worker);
+	unsigned int cpu = 0;
+
+	evidence->policy = sys_get_policy(task) & ~RESET_ON_FORK;
+	evidence->priority = sys_get_priority(task);
+	if (task != worker->tid)
+		evidence->cpu = cpu_of(task);
+	else
+		evidence->cpu = syscall(SYS_getcpu, &cpu, (void *)0, (void *)0) == 0 ? (int)cpu : -1;
+	evidence->timer_slack_ns = worker->method->no_timer ? -1 : prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+	evidence->migrations = read_migrations();
+	cpus_get_affinity(task, &evidence->affinity);
+}
+
+/* Not stopped, or with something still to be brought in. */
+static bool goes_on(struct worker *worker)
+{
+	if (!word_load(&worker->stop))
+		return true;
+	return worker->probe->pending && worker->probe->pending(worker);
 }
 
 /*
@@ -99,7 +130,7 @@ static int warm_up(struct worker *worker, int64_t first_due_ns, struct activatio
 	uint32_t last = worker->fields - 1;
 	int64_t next_ns = first_due_ns - worker->warmup_ns / worker->period_ns * worker->period_ns;
 
-	while (next_ns < first_due_ns && !stopping(worker)) {
+	while (next_ns < first_due_ns && goes_on(worker)) {
 		int err = worker->probe->take(worker, &activation);
 
 		if (err == -EINTR)
@@ -201,6 +232,26 @@ static uint64_t book(struct worker *worker, struct activation *activation, uint6
 	return index + 1 + (uint64_t)activation->missed;
 }
 
+/* Asked to stop before the end. */
+static void leave(struct worker *worker, uint64_t index, int64_t due_ns, int64_t origin_ns)
+{
+	int64_t first_due_ns = origin_ns + worker->phase_ns;
+
+	if (worker->method->on_grid)
+		due_ns = first_due_ns + (int64_t)index * worker->period_ns;
+	worker->next_due_ns = due_ns == INT64_MIN ? first_due_ns : due_ns;
+	worker->left_ns = clock_now_ns();
+}
+
+bool worker_stalled(const struct worker *worker)
+{
+	int64_t patience_ns = 10 * worker->period_ns;
+
+	if (patience_ns < NS_PER_SECOND)
+		patience_ns = NS_PER_SECOND;
+	return worker->left_ns && worker->left_ns - worker->next_due_ns >= patience_ns;
+}
+
 /*
  * The measured loop. Nothing in here but the probe's wait and clock, and the push into the ring: no allocation, no lock,
  * no other system call.
@@ -214,7 +265,7 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 	int64_t due_ns = INT64_MIN;
 	int64_t end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX : origin_ns + worker->duration_ns;
 
-	while (index < worker->count && due_ns < end_ns && !stopping(worker)) {
+	while (index < worker->count && due_ns < end_ns && goes_on(worker)) {
 		int err = worker->probe->take(worker, &activation);
 
 		if (err == -EINTR)
@@ -226,6 +277,8 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 		index = book(worker, &activation, index, origin_ns, &dues);
 		due_ns = activation.due_ns + activation.values[last] + worker->period_ns; /* of the next, off the grid */
 	}
+	if (index < worker->count && due_ns < end_ns)
+		leave(worker, index, due_ns, origin_ns);
 	return 0;
 }
 
@@ -240,7 +293,7 @@ static int run_probe(struct worker *worker, int64_t origin_ns)
 
 	if (!err) {
 		worker->failed_at = "measure";
-		read_state(&worker->start);
+		read_state(worker, &worker->start);
 		err = warm_up(worker, first_due_ns, &late);
 	}
 	worker->before.migrations = worker->start.migrations;
@@ -248,7 +301,7 @@ static int run_probe(struct worker *worker, int64_t origin_ns)
 	if (!err)
 		err = measure(worker, &late, origin_ns);
 	read_usage(&worker->end); /* first: reading the rest faults and switches */
-	read_state(&worker->end);
+	read_state(worker, &worker->end);
 	worker->probe->close(worker);
 	return err;
 }
@@ -324,7 +377,7 @@ static void *worker_main(void *argument)
 	gate_arrive(worker->gate);
 	int64_t origin_ns = gate_pass(worker->gate);
 
-	if (!worker->error && !stopping(worker))
+	if (!worker->error && !word_load(&worker->stop))
 		worker->error = run_probe(worker, origin_ns);
 	word_store(&worker->done, 1);
 	while (write(worker->gate->done_fd, "", 1) < 0 && errno == EINTR)

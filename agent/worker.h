@@ -36,6 +36,7 @@ struct worker {
 	uint32_t fields;
 	int64_t period_ns, phase_ns, warmup_ns;
 	uint64_t count;      /* due times to measure */
+	const struct cpus *cpus; /* of all measuring threads */
 	int64_t duration_ns; /* off the grid only: when to end; INT64_MAX: by count */
 	struct gate *gate;
 	pthread_t thread;
@@ -43,6 +44,7 @@ struct worker {
 	/* Shared while it runs. Words of 32 bits, read and written whole. */
 	struct ring ring;
 	uint32_t stop;  /* set by others */
+	uint32_t task;  /* id of the thread whose lateness is measured, set in the probe's open(); 0: it is this one */
 	uint32_t done;  /* the thread has left its loop */
 	int tid;
 
@@ -58,6 +60,7 @@ struct worker {
 	int error;
 	const char *failed_at;
 	uint32_t warmup_activations;
+	int64_t next_due_ns, left_ns; /* the first due time not served, and when the thread gave up waiting for it */
 	struct evidence start, before, end;
 };
 
@@ -66,6 +69,15 @@ int worker_start(struct worker *worker);
 
 /* Asks it to end soon, and wakes it if it sleeps. May be called again and again. */
 void worker_stop(struct worker *worker);
+
+/* Id of the thread whose lateness is measured. */
+int worker_task(const struct worker *worker);
+
+/*
+ * True if it left without the answer to a due time that had passed so long ago that it can't be counted as late: ten periods,
+ * and at least a second.
+ */
+bool worker_stalled(const struct worker *worker);
 
 const char *policy_name(int policy);
 
