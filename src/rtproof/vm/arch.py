@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """One class per architecture: all that QEMU needs to know of it."""
 
-import hashlib
 from pathlib import Path
 
 from rtproof.errors import UserError
 from rtproof.vm.kernel import Kernel, vmlinux_of
-from rtproof.vm.places import lab_cache
+from rtproof.vm.places import lab_cache, write_whole
 
 
 class Arch:
-    """What is common. ``qemu``: the emulator; ``package``: Debian's package of it; ``board``: its options for the machine;
+    """What is common. ``qemu``: the emulator; ``package``: Debian's package of it; ``board``, ``cpu``: its options
 
-    ``cpu``: options for an emulated processor; ``console``: the kernel's name of the first serial port.
+    for the machine and for an emulated processor; ``console``: the kernel's name of the first serial port.
     """
 
     name = ""
@@ -48,10 +47,7 @@ class X86_64(Arch):  # noqa: N801 - the architecture's own name
         inner = None if data.startswith(b"\x7fELF") else vmlinux_of(data)
         if inner is None:
             return kernel.image
-        place.parent.mkdir(parents=True, exist_ok=True)
-        finished = place.with_name(f"{place.name}.{hashlib.sha256(inner).hexdigest()[:8]}")
-        finished.write_bytes(inner)
-        finished.replace(place)
+        write_whole(place, inner)
         return place
 
 

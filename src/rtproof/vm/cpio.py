@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives that Linux unpacks at boot: cpio in the "newc" form (Documentation/driver-api/early-userspace/buffer-format.rst).
+"""Archives that Linux unpacks at boot: cpio in the "newc" form.
 
+Source: Documentation/driver-api/early-userspace/buffer-format.rst.
 The same entries give the same bytes: no times, owners or inode numbers of this host are in them.
 """
 

@@ -1,35 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a job in a guest and bring home what it leaves."""
 
-import re
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtproof.errors import TargetError
 from rtproof.files import refuse_existing
 from rtproof.vm import job as jobs
+from rtproof.vm.accelerator import choose
+from rtproof.vm.ending import check_done, keeping_console
 from rtproof.vm.job import Job
 from rtproof.vm.machine import Machine
-from rtproof.vm.mailbox import State
 from rtproof.vm.places import scratch
 from rtproof.vm.process import Guest, running
+from rtproof.vm.snapshot import open_snapshot
 
-__all__ = ["Job", "Outcome", "run_job"]
+__all__ = ["CONSOLE_LOG", "Job", "Outcome", "run_job", "started"]
 
 CONSOLE_LOG = "console.log"
-_PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
+_LAST_SECONDS = 10
+"""How long QEMU may take to end once it has said that it does."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """How a job ended. ``exit_code``: the negative number of the signal if one killed it; ``said``: on standard output
 
-    and error; ``console``: log of the guest's kernel; ``host_seconds``: from QEMU's start to its end;
-    ``virtual_seconds``: of the job, by the guest's clock.
+    and error; ``console``: log of the guest's kernel; ``host_seconds``: from QEMU's start to its end, without making
+    the snapshot; ``virtual_seconds``: of the job, by the guest's clock.
     """
 
     exit_code: int
@@ -42,60 +42,51 @@ class Outcome:
 def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> Outcome:
     """Run the job in a fresh guest; what it leaves in /out, and console.log, are in the folder ``out`` then.
 
-    In virtual time the same machine and job leave the same bytes. TargetError, which names the console log, if the
-    guest does not come so far: time-out, panic, a module that does not load, no memory.
+    In virtual time the same machine and job leave the same bytes. TargetError, which names the console's log, if the
+    guest does not come so far: time-out, panic, a module that does not load, no memory, no room on the disk.
+    ``timeout_s``: for the boot, and again for the job.
     """
-    packed = jobs.pack(job)
     out.mkdir(parents=True, exist_ok=True)
-    refuse_existing(out / CONSOLE_LOG)
-    begin = time.monotonic()
-    with scratch() as folder, running(machine, folder) as guest, keeping_console(guest, out / CONSOLE_LOG):
-        guest.mailbox.give(packed)
-        guest.monitor.command("cont")
-        if not guest.wait(timeout_s):
-            raise TargetError(_why_late(guest, timeout_s))
-        guest.mailbox.feed()
-        check(guest)
-        host_seconds = time.monotonic() - begin
+    with started(machine, job, out / CONSOLE_LOG, timeout_s) as guest:
+        wait_until_over(guest, timeout_s)
+        host_seconds = time.monotonic() - guest.begun
         letters = guest.mailbox.letters
         jobs.unpack(letters.results.getvalue(), out)
-    assert letters.end is not None
-    code, nanoseconds = letters.end
+    code, nanoseconds = letters.end or (0, 0)
     said = letters.said.decode(errors="replace")
     return Outcome(code, said, out / CONSOLE_LOG, host_seconds, nanoseconds / 1e9)
 
 
 @contextmanager
-def keeping_console(guest: Guest, log: Path) -> Iterator[None]:
-    """Leave the console's log outside of the scratch folder, and name it in every TargetError."""
-    try:
-        yield
-    except TargetError as error:
-        raise TargetError(f"{error}; the console's log is {log}") from error
-    finally:
-        shutil.copyfile(guest.console, log)
+def started(machine: Machine, job: Job, log: Path, timeout_s: float) -> Iterator[Guest]:
+    """A guest that has been given its job and runs; its console's log is left at ``log``, its end is the context's."""
+    packed = jobs.pack(job)
+    refuse_existing(log)
+    with _ready(machine, log, timeout_s) as guest:
+        guest.mailbox.give(packed)
+        guest.monitor.command("cont")
+        yield guest
 
 
-def check(guest: Guest) -> None:
-    """TargetError in one sentence if the guest has ended without doing all it should."""
-    letters = guest.mailbox.letters
-    if letters.failure:
-        raise TargetError(f"the guest says: {' '.join(letters.failure.split())}")
-    if letters.end and letters.complete:
+@contextmanager
+def _ready(machine: Machine, log: Path, timeout_s: float) -> Iterator[Guest]:
+    if not machine.in_virtual_time:
+        accelerator = choose(machine)
+        with scratch() as folder, running(machine, folder, accelerator) as guest, keeping_console(guest, log):
+            yield guest
         return
-    panic = _PANIC.search(guest.console.read_text(errors="replace"))
-    if panic:
-        raise TargetError(f"the guest's kernel panicked ({panic[1].strip()})")
-    if guest.mailbox.state is State.NOTHING:
-        raise TargetError(f"QEMU ended before the guest said anything{_because(guest)}")
-    raise TargetError(f"the guest ended in the middle of its job{_because(guest)}")
+    state, said = open_snapshot(machine, machine.identity, log, timeout_s)
+    with state, scratch() as folder, running(machine, folder, incoming=state) as guest:
+        with keeping_console(guest, log, said):
+            guest.wait_until_loaded(timeout_s)
+            yield guest
 
 
-def _because(guest: Guest) -> str:
-    return f" ({guest.complaint.splitlines()[-1]})" if guest.complaint else ""
+def wait_until_over(guest: Guest, timeout_s: float) -> None:
+    """Wait for the guest's end; TargetError if it is not the end of a job that was done.
 
-
-def _why_late(guest: Guest, timeout_s: float) -> str:
-    if guest.mailbox.state is State.NOTHING:
-        return f"the guest did not say a word within {timeout_s:g} s: does this kernel boot on this machine?"
-    return f"the guest's job was not done within {timeout_s:g} s"
+    A guest whose kernel knows the device for it stops instead of ending when it panics.
+    """
+    if not guest.monitor.happened("STOP", timeout_s) and guest.monitor.closed:
+        guest.wait(_LAST_SECONDS)
+    check_done(guest, timeout_s)

@@ -23,7 +23,7 @@ def scratch() -> Iterator[Path]:
     base = lab_cache() / "scratch"
     try:
         base.mkdir(parents=True, exist_ok=True)
-        with _locked(base / "lock"):
+        with locked(base / "lock"):
             _sweep(base)
             folder = Path(tempfile.mkdtemp(dir=base))
             held = (folder / "lock").open("w")
@@ -38,10 +38,19 @@ def scratch() -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, made if it is not there; other processes that want it wait."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file of the cache so that nobody sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(content)
+    Path(file.name).replace(path)
 
 
 def _sweep(base: Path) -> None:

@@ -2,6 +2,7 @@
 """One QEMU, from its start to its end; nothing of it outlives this process, however that ends."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -9,14 +10,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from rtproof.errors import TargetError
 from rtproof.vm import qemu
 from rtproof.vm.machine import Machine
-from rtproof.vm.mailbox import Mailbox, State
+from rtproof.vm.mailbox import Mailbox
 from rtproof.vm.qmp import Monitor
 
-_POLL_S = 0.02
+_POLL_S = 0.005
 SPARE_MIB = 128
 """Memory that QEMU takes beside the guest's."""
 
@@ -29,6 +31,7 @@ class Guest:
         self.mailbox = mailbox
         self.monitor = monitor
         self.folder = folder
+        self.begun = time.monotonic()
 
     @property
     def console(self) -> Path:
@@ -57,12 +60,13 @@ class Guest:
             return False
         return True
 
-    def wait_for(self, state: State, timeout_s: float) -> bool:
-        """Wait until the guest has come so far, or QEMU has ended, or the time is over; whether it has come so far."""
+    def wait_until_loaded(self, timeout_s: float) -> None:
+        """Wait until the state that this guest goes on from is in its memory."""
         end = time.monotonic() + timeout_s
-        while self.mailbox.state < state and self.alive() and time.monotonic() < end:
+        while self.monitor.command("query-status")["status"] == "inmigrate":
+            if time.monotonic() > end:
+                raise TargetError(f"the snapshot was not loaded within {timeout_s:g} s")
             time.sleep(_POLL_S)
-        return self.mailbox.state >= state
 
     def end(self) -> None:
         """End QEMU, if it still runs."""
@@ -72,11 +76,11 @@ class Guest:
 
 @contextmanager
 def running(
-    machine: Machine, folder: Path, *more: str, accelerator: str = "tcg", incoming: Path | None = None
+    machine: Machine, folder: Path, accelerator: str = "tcg", incoming: BinaryIO | None = None
 ) -> Iterator[Guest]:
     """Start QEMU, stopped before its first instruction, in a scratch folder; it ends with the context.
 
-    ``incoming``: the state of a stopped machine, to go on with instead of booting.
+    ``incoming``: a file with the state of a stopped machine, to go on with instead of booting.
     """
     program = qemu.program(machine)
     _check_memory(machine.memory_mib)
@@ -91,23 +95,24 @@ def running(
         stack.enter_context(ours)
         with theirs:
             monitor = ("-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control")
-            command = [program, *arguments, *monitor, "-S", *more]
+            go_on = ("-incoming", "fd:0") if incoming else ()
+            command = [program, *arguments, *monitor, "-S", *go_on]
             popen = _start(command, folder, theirs.fileno(), incoming)
         guest = Guest(popen, mailbox, Monitor(ours), folder)
         stack.callback(guest.end)
         yield guest
 
 
-def _start(command: Sequence[str], folder: Path, monitor: int, incoming: Path | None) -> "subprocess.Popen[bytes]":
+def _start(command: Sequence[str], folder: Path, monitor: int, incoming: BinaryIO | None) -> "subprocess.Popen[bytes]":
     """In a session of its own, because the terminal's Ctrl-C is for us; the kernel kills it should we be killed."""
     launcher = shutil.which("setpriv")
     if not launcher:
         raise TargetError("the lab needs setpriv, which ends guests with this program (Debian: util-linux)")
-    with (incoming or Path(os.devnull)).open("rb") as state, (folder / "qemu.log").open("wb") as log:
+    with (folder / "qemu.log").open("wb") as log:
         return subprocess.Popen(
             [launcher, "--pdeathsig", "KILL", *command],
             cwd=folder,
-            stdin=state,
+            stdin=incoming or subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             pass_fds=(monitor,),
@@ -117,10 +122,9 @@ def _start(command: Sequence[str], folder: Path, monitor: int, incoming: Path | 
 
 def _check_memory(memory_mib: int) -> None:
     needed = memory_mib + SPARE_MIB
-    available = next(
-        (int(line.split()[1]) >> 10 for line in Path("/proc/meminfo").open() if line.startswith("MemAvailable")), needed
-    )
+    found = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    available = int(found[1]) >> 10 if found else needed
     if available < needed:
         raise TargetError(
-            f"a guest of {memory_mib} MiB needs {needed} MiB of memory, and {available} MiB are available"
+            f"a guest of {memory_mib} MiB needs {needed} MiB, and only {available} MiB of memory are free"
         )

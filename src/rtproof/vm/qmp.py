@@ -10,18 +10,18 @@ from rtproof.errors import TargetError
 
 
 class Monitor:
-    """One QEMU's monitor. Events are kept until they are waited for."""
+    """One QEMU's monitor. Events are kept until they are waited for. ``closed``: QEMU has ended or is about to."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
         self._rest = b""
         self._events: list[str] = []
         self._greeted = False
+        self.closed = False
 
     def command(self, name: str, timeout_s: float = 60, **arguments: Any) -> Any:
         """Do something and give its answer. TargetError if QEMU refuses, ends or does not answer."""
         if not self._greeted:
-            self._message(timeout_s)
             self._greeted = True
             self.command("qmp_capabilities", timeout_s)
         request = {"execute": name, "arguments": arguments}
@@ -30,7 +30,10 @@ class Monitor:
         except OSError as error:
             raise TargetError(f"QEMU ended before it could be told to {name}") from error
         while True:
-            message = self._message(timeout_s)
+            try:
+                message = self._message(timeout_s)
+            except TimeoutError as error:
+                raise TargetError(f"QEMU does not answer to {name} within {timeout_s:g} s") from error
             if "return" in message:
                 return message["return"]
             if "error" in message:
@@ -38,12 +41,12 @@ class Monitor:
             self._events.append(message.get("event", ""))
 
     def happened(self, event: str, timeout_s: float) -> bool:
-        """Whether an event has come, or comes within that time."""
+        """Whether an event has come or comes within that time, before QEMU ends."""
         end = time.monotonic() + timeout_s
         while event not in self._events:
             try:
                 self._events.append(self._message(end - time.monotonic()).get("event", ""))
-            except TimeoutError:
+            except (TimeoutError, TargetError):
                 return False
         self._events.remove(event)
         return True
@@ -55,14 +58,16 @@ class Monitor:
             if left <= 0:
                 raise TimeoutError
             self._socket.settimeout(left)
-            try:
-                received = self._socket.recv(65536)
-            except OSError as error:
-                if isinstance(error, TimeoutError):
-                    raise
-                received = b""
-            if not received:
-                raise TargetError("QEMU ended while it was asked for something")
-            self._rest += received
+            self._rest += self._receive()
         line, self._rest = self._rest.split(b"\n", 1)
         return dict(json.loads(line))
+
+    def _receive(self) -> bytes:
+        try:
+            received = self._socket.recv(65536)
+        except ConnectionError:
+            received = b""
+        if not received:
+            self.closed = True
+            raise TargetError("QEMU ended unexpectedly")
+        return received

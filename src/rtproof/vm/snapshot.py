@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boot a machine once, and begin every job from there: the state of the stopped machine is a file of the cache.
+
+The guest stops itself, at an instruction of its own, so the state is the same however often it is made. It goes out and
+in by QEMU's migration, which needs no disk image and leaves the file as it is for any number of guests at once.
+"""
+
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from rtproof.errors import TargetError
+from rtproof.vm.ending import check_done, keeping_console
+from rtproof.vm.machine import Machine
+from rtproof.vm.mailbox import State
+from rtproof.vm.places import lab_cache, locked, scratch
+from rtproof.vm.process import Guest, running
+
+KEPT_BYTES = 4 << 30
+"""What all snapshots may take together; those not used for longest go first."""
+
+_STATE = "state"
+_FASTEST = 1 << 40
+
+
+def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) -> tuple[BinaryIO, bytes]:
+    """The machine's state when it is ready for a job, and what its console said until then; booted if need be.
+
+    ``log``: gets the console if it does not boot. TargetError then, and if there is no room for the file.
+    """
+    place = snapshot_folder() / f"{identity}.{_STATE}"
+    console = place.with_suffix(".console")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with locked(place.with_suffix(".lock")):
+        if not place.exists():
+            _check_disk(machine, place.parent)
+            _make(machine, place, console, log, timeout_s)
+            _forget_oldest(place)
+        os.utime(place)
+        return place.open("rb"), console.read_bytes()
+
+
+def snapshot_folder() -> Path:
+    """Where snapshots are kept."""
+    return lab_cache() / "snapshots"
+
+
+def _check_disk(machine: Machine, folder: Path) -> None:
+    """A state has no more than the machine's memory, and usually a fifth of it."""
+    free = shutil.disk_usage(folder).free >> 20
+    if free < machine.memory_mib:
+        raise TargetError(
+            f"a snapshot of the guest may need {machine.memory_mib} MiB in {folder}, and {free} MiB are free"
+        )
+
+
+def _make(machine: Machine, place: Path, console: Path, log: Path, timeout_s: float) -> None:
+    with scratch() as folder, running(machine, folder) as guest:
+        with keeping_console(guest, log):
+            _boot(guest, timeout_s)
+            _save(guest)
+        console.write_bytes(log.read_bytes())
+        shutil.move(folder / _STATE, place)
+        log.unlink()
+
+
+def _boot(guest: Guest, timeout_s: float) -> None:
+    guest.mailbox.stop_when_ready()
+    guest.monitor.command("cont")
+    if not guest.monitor.happened("STOP", timeout_s) or guest.mailbox.state is not State.READY:
+        check_done(guest, timeout_s)
+
+
+def _save(guest: Guest) -> None:
+    guest.monitor.command("migrate-set-parameters", **{"max-bandwidth": _FASTEST})
+    guest.monitor.command("migrate", uri=f"exec:cat > {_STATE}")
+    while (status := guest.monitor.command("query-migrate").get("status")) not in ("completed", "failed", "cancelled"):
+        time.sleep(0.01)
+    if status != "completed":
+        raise TargetError(f"QEMU could not save the state of the guest ({status})")
+
+
+def _forget_oldest(newest: Path) -> None:
+    """Remove what is beyond the bound. A guest that goes on from a removed one has it open and is not disturbed."""
+    states = sorted(newest.parent.glob(f"*.{_STATE}"), key=lambda path: path.stat().st_mtime, reverse=True)
+    total = newest.stat().st_size
+    for state in states:
+        if state == newest:
+            continue
+        total += state.stat().st_size
+        if total > KEPT_BYTES:
+            for ending in (f".{_STATE}", ".console"):
+                state.with_suffix(ending).unlink(missing_ok=True)
