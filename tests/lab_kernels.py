@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels for tests that boot: fetched into the user's cache once, so that a second run of the tests needs no network."""
+
+import functools
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rtproof.errors import UserError
+from rtproof.lab import kernels
+from rtproof.vm.kernel import Kernel
+
+EMULATORS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64", "armv7": "qemu-system-arm"}
+
+
+def kernel(name: str) -> Kernel:
+    """A kernel of the catalogue, with its BusyBox in the cache; skips the test if it cannot be had or not be booted."""
+    emulator = EMULATORS[kernels.entry(name).machine.name]
+    if not shutil.which(emulator):
+        pytest.skip(f"{emulator} is not installed")
+    return fetched(name)
+
+
+def fetched(name: str) -> Kernel:
+    """As ``kernel``, for tests that do not boot it."""
+    found = _fetch(name)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
+def module(name: str, which: str = "rtproof") -> Path:
+    """A module of ours for a kernel of the catalogue; skips the test if there is nothing here to build it with."""
+    fetched(name)
+    for tool in ("make", "gcc"):
+        if not shutil.which(tool):
+            pytest.skip(f"{tool} is not installed")
+    return kernels.module(name, which)
+
+
+@functools.cache
+def _fetch(name: str) -> Kernel | str:
+    """Asked for once in a process, also if the answer is why not: without a network that takes long."""
+    try:
+        return kernels.fetch(name)
+    except UserError as error:
+        return f"{name} cannot be had here: {error}"
