@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab without virtual machines: systems that boot nothing, and cells that write a record of what they are told.
+
+Its functions are found by name in other processes, so what a cell shall do stands in the name of its load.
+"""
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from analysis_records import BEGIN, MS, SERIES, fact
+
+from rtproof.errors import TargetError
+from rtproof.lab.cells import Cell, Cost, Load, Setting, System
+from rtproof.lab.matrix import Matrix, Runner
+from rtproof.record import End, EndReason, Moment
+from rtproof.record.series_writer import write_series_samples
+from rtproof.record.writer import RecordWriter
+from rtproof.vm.kernel import Kernel
+from rtproof.vm.machine import Machine
+
+ACTIVATIONS = 2_000
+LARGEST_NS = {"idle": 6_000, "mmap": 700_000, "dd": 3_800_000}
+RT_NS = 6_400
+DEADLINE_S = 60
+
+
+@dataclass(frozen=True)
+class FakeMachine(Machine):
+    """Has an identity without QEMU."""
+
+    @property
+    def identity(self) -> str:
+        return hashlib.sha256(repr(self).encode()).hexdigest()
+
+
+def kernel(release: str = "6.1.0-50-amd64", image: Path = Path("vmlinuz")) -> Kernel:
+    return Kernel("x86_64", image, None, release, hashlib.sha256(release.encode()).hexdigest())
+
+
+def system(name: str, *boot: str) -> System:
+    return System(name, " ".join(boot), FakeMachine(kernel(name), boot=boot))
+
+
+RT = system("debian-6.1-rt")
+PLAIN = system("debian-6.1", "preempt=none")
+
+
+def load(name: str) -> Load:
+    return Load(name, () if name == "idle" else (name,))
+
+
+def matrix(folder: Path, *names: str, systems: tuple[System, ...] = (RT, PLAIN), shifts: int = 1) -> Matrix:
+    agent = folder / "agent"
+    agent.write_text("an agent")
+    loads = tuple(load(name) for name in names or ("idle", "mmap"))
+    return Matrix(systems, loads, Setting(), shifts, {"x86_64": agent})
+
+
+def boot(machine: Machine) -> None:
+    if "unbootable" in machine.boot:
+        raise TargetError("the guest never spoke; the console's log is console.log")
+
+
+def largest_ns(cell: Cell) -> int:
+    """Of a cell: small with an rt kernel, else by its load and shift."""
+    return RT_NS if "rt" in cell.system.name else LARGEST_NS[cell.load.name] + cell.shift * 1_000
+
+
+def fill(cell: Cell, folder: Path) -> Cost:
+    """What the cell's load says: fail, measure nothing, go on until interrupted, or measure."""
+    if cell.load.name == "fails":
+        raise TargetError("the guest's kernel panicked; the console's log is console.log")
+    if cell.load.name == "lingers":
+        (folder.parent.parent / "began").write_text(str(os.getpid()))
+        time.sleep(DEADLINE_S)
+    values = np.full(0 if cell.load.name == "nothing" else ACTIVATIONS, 3_900)
+    if values.size:
+        values[::500] = largest_ns(cell)
+    (folder / "console.log").write_text("booted")
+    if "preempt=lazy" in cell.system.machine.boot:
+        (folder / "preempt").write_text("none (voluntary) full \n")
+    write(folder / "run.rtrec", values, "other" if cell.load.name == "invalid" else "fifo")
+    return Cost(4.0, 2.0)
+
+
+def write(path: Path, values: "np.ndarray[tuple[int], np.dtype[np.int64]]", policy: str) -> None:
+    """A record; with another effective policy than fifo it did not measure what was asked."""
+    with RecordWriter(path) as writer:
+        writer.begin(BEGIN)
+        for key, value in (("duration_ns", 2_000 * MS), ("period_ns", MS), ("policy", "fifo"), ("priority", 80)):
+            writer.fact(fact(key, value))
+        writer.fact(fact("policy", policy, Moment.START, 0))
+        writer.series(SERIES)
+        totals = write_series_samples(writer, SERIES, values)
+        writer.end(End(2_000 * MS, EndReason.AS_ASKED, "", (totals,)))
+
+
+RUNNER = Runner(boot, fill)

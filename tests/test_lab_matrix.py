@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import lab_cases
+import pytest
+from lab_cases import PLAIN, RT, RUNNER, matrix, system
+
+from rtproof.lab.cache import Cache
+from rtproof.lab.comparison import Comparison
+from rtproof.lab.matrix import Interrupted, Matrix, Result, run
+
+
+def run_here(folder: Path, wanted: Matrix, jobs: int = 2) -> tuple[Comparison, list[Result]]:
+    return run(wanted, Cache(folder / "cells"), RUNNER, jobs, lambda _: None)
+
+
+def test_every_cell_is_measured_told_of_once_and_read(tmp_path: Path) -> None:
+    told: list[str] = []
+    found, results = run(
+        matrix(tmp_path), Cache(tmp_path / "cells"), RUNNER, 2, lambda result: told.append(result.cell.name)
+    )
+    names = [f"{s.name}, {load}" for load in ("idle", "mmap") for s in (RT, PLAIN)]
+    assert sorted(told) == sorted(names)
+    assert [result.cell.name for result in results] == names
+    assert [spot.max_ns for spot in found.spots] == [6_400, 6_000, 6_400, 700_000]
+    assert (found.fresh, found.cached, found.exit_code) == (4, 0, 0)
+    assert (found.cost.host_s, found.cost.virtual_s) == (16.0, 8.0)
+    assert [spot.count for spot in found.spots] == [lab_cases.ACTIVATIONS] * 4
+
+
+def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
+    first, _ = run_here(tmp_path, matrix(tmp_path))
+    again, _ = run_here(tmp_path, matrix(tmp_path, "idle", "mmap", "dd"))
+    assert (again.fresh, again.cached) == (2, 4)
+    assert [spot.max_ns for spot in again.spots[:4]] == [spot.max_ns for spot in first.spots]
+
+
+def test_another_agent_makes_another_cell(tmp_path: Path) -> None:
+    run_here(tmp_path, matrix(tmp_path))
+    other = tmp_path / "other"
+    other.mkdir()
+    wanted = matrix(other)
+    (other / "agent").write_text("another agent")
+    assert run_here(tmp_path, wanted)[0].fresh == 4
+
+
+def test_a_failing_cell_is_a_sentence_and_stops_nobody(tmp_path: Path) -> None:
+    found, results = run_here(tmp_path, matrix(tmp_path, "fails", "mmap"))
+    assert found.exit_code == 2
+    assert [spot.failures for spot in found.spots] == [
+        ("the guest's kernel panicked; the console's log is console.log",),
+    ] * 2 + [()] * 2
+    assert [result.kept is None for result in results] == [True, True, False, False]
+    assert found.spots[3].max_ns == 700_000
+
+
+def test_a_system_that_does_not_boot_fails_with_all_its_cells(tmp_path: Path) -> None:
+    found, _ = run_here(tmp_path, matrix(tmp_path, systems=(RT, system("broken", "unbootable"))))
+    assert [bool(spot.failures) for spot in found.spots] == [False, True, False, True]
+    assert "never spoke" in found.spots[1].failures[0]
+
+
+def test_a_cell_that_measured_nothing_has_failed(tmp_path: Path) -> None:
+    found, _ = run_here(tmp_path, matrix(tmp_path, "nothing"))
+    assert found.spots[0].failures == ("the agent measured no activation",)
+
+
+def test_a_cell_that_measured_something_else_is_invalid(tmp_path: Path) -> None:
+    found, _ = run_here(tmp_path, matrix(tmp_path, "invalid", "idle", systems=(RT,)))
+    assert found.exit_code == 3
+    assert [spot.usable for spot in found.spots] == [False, True]
+    assert found.invalid == [found.spots[0]]
+
+
+def test_a_kernel_that_does_not_take_its_model_has_failed(tmp_path: Path) -> None:
+    found, _ = run_here(tmp_path, matrix(tmp_path, "idle", systems=(system("own", "preempt=lazy"),)))
+    (sentence,) = found.spots[0].failures
+    assert sentence == "own was booted with preempt=lazy and runs voluntary: its kernel has no such model"
+
+
+def test_shifts_are_cells_of_their_own(tmp_path: Path) -> None:
+    found, results = run_here(tmp_path, matrix(tmp_path, "mmap", systems=(PLAIN,), shifts=3))
+    (spot,) = found.spots
+    assert [reading.max_ns for reading in spot.readings] == [700_000, 701_000, 702_000]
+    assert (spot.smallest_max_ns, spot.max_ns, spot.count) == (700_000, 702_000, 6_000)
+    assert len({result.cell.slug for result in results}) == 3
+
+
+def test_ctrl_c_keeps_the_finished_cells_and_says_how_many(tmp_path: Path) -> None:
+    began = tmp_path / "began"
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + lab_cases.DEADLINE_S
+        while not began.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    watcher = threading.Thread(target=interrupt)
+    watcher.start()
+    wanted = matrix(tmp_path, "idle", "lingers", systems=(PLAIN,))
+    with pytest.raises(Interrupted) as caught:
+        run_here(tmp_path, wanted, jobs=1)
+    watcher.join()
+    assert caught.value.sentence == (
+        "interrupted: 1 of 2 cells are finished and kept, the same command goes on from there"
+    )
+    assert not Path("/proc", began.read_text()).exists()
+    assert [path.name for path in (tmp_path / "cells").iterdir()] == [wanted.cells()[0].key()]
