@@ -299,7 +299,7 @@ int parse_config(int argc, char **argv, struct config *config, char *why, size_t
 	int option, at = 1, err = 0;
 
 	memset(config, 0, sizeof(*config));
-	config->probe = probes[0];
+	config->probe = probe_find("timer");
 	config->period_ns = SECOND / 1000;
 	config->warmup_ns = SECOND;
 	config->policy = POLICY_FIFO;

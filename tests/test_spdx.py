@@ -14,6 +14,7 @@ def source_files() -> list[Path]:
     """Ours, that is, without what comes from elsewhere with its own licence."""
     found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
     ours = [path for path in found if "vendor" not in path.parts and "data" not in path.relative_to(ROOT).parts]
+    ours = [path for path in ours if not path.is_symlink()]  # of the kernel module, which is GPL-2.0
     return sorted({*ours, *(ROOT / name for name in TOP_FILES)})
 
 
