@@ -26,7 +26,8 @@ static int check_times(const struct rtproof_start *asked)
 		return -EINVAL;
 	if (asked->first_due_ns > now + LONGEST_NS || asked->batch_ns > LONGEST_NS)
 		return -EINVAL;
-	return 0;
+	/* A summary of no due time at all is nothing that anybody wants. */
+	return asked->end_index && asked->end_index <= asked->from_index ? -EINVAL : 0;
 }
 
 static int check_batch(const struct rtproof_start *asked)
