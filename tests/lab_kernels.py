@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for tests that boot: fetched into the user's cache once, so that a second run of the tests needs no network."""
+"""Kernels for tests that boot: fetched into the user's cache once, so that a second run needs no network."""
 
 import functools
 import shutil

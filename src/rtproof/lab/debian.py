@@ -85,17 +85,20 @@ class Archive:
         self._update()
         return [(package, self._download(package, folder)) for package in choose(self)]
 
-    def newest(self, pattern: str) -> Package:
+    def newest(self, pattern: str, what: str = "") -> Package:
         """The newest package whose whole name matches; of the same version the one with the shorter name."""
         beginning = re.match(r"[a-z-]*", pattern)
         names = self._apt_cache("pkgnames", beginning[0] if beginning else "").split()
         wanted = sorted((name for name in names if re.fullmatch(pattern, name)), key=len)
         packages = parse_packages(self._apt_cache("show", *wanted)) if wanted else []
         if not packages:
-            raise UnavailableError(
-                f"Debian's {' and '.join(self._suites)} have no {pattern} for {self.architecture}{self._why()}"
-            )
+            where = f"{self.architecture} in Debian's {', '.join(self._suites)}"
+            raise UnavailableError(f"there is no {what or pattern} for {where}{self._why()}")
         return functools.reduce(lambda best, other: other if is_newer(other.version, best.version) else best, packages)
+
+    def named(self, name: str) -> Package:
+        """The newest version of one package."""
+        return self.newest(re.escape(name), name)
 
     def _why(self) -> str:
         return f" (apt-get says: {self._complaint})" if self._complaint else ""

@@ -129,7 +129,7 @@ def busybox(arch: str, mirror: str = "", say: Say = lambda _: None) -> Path:
 def _fill_busybox(machine: Machine, mirror: str, part: Path, say: Say) -> Mapping[str, str]:
     say(f"fetching BusyBox for {machine.name}")
     archive = Archive(SUITES["6.1"], machine.debian, mirror)
-    ((package, deb),) = archive.collect(lambda found: [found.newest("busybox-static")], part)
+    ((package, deb),) = archive.collect(lambda found: [found.named("busybox-static")], part)
     debian.unpack(deb, part / "all")
     _only(part / "all", "bin/busybox").rename(part / "busybox")
     deb.unlink()
@@ -153,18 +153,18 @@ def _fill_kernel(wanted: Entry, mirror: str, part: Path, say: Say) -> Mapping[st
 
 
 def _image_and_headers(archive: Archive, wanted: Entry) -> list[Package]:
-    image = archive.newest(wanted.image_pattern)
+    image = archive.newest(wanted.image_pattern, f"linux-image of {wanted.series} with {wanted.flavour}")
     release = image.name.removeprefix("linux-image-").removesuffix("-unsigned")
-    flavoured = archive.newest(re.escape(f"linux-headers-{release}"))
+    flavoured = archive.named(f"linux-headers-{release}")
     common = (name for name in flavoured.depends if name.startswith("linux-headers-"))
-    return [image, flavoured, *(archive.newest(re.escape(name)) for name in common)]
+    return [image, flavoured, *(archive.named(name) for name in common)]
 
 
 def _kbuild(flavoured: Package, wanted: Entry, mirror: str, folder: Path) -> Path:
     """Its programs run here, whatever they build for."""
     name = next((name for name in flavoured.depends if name.startswith("linux-kbuild-")), "")
     archive = Archive(SUITES[wanted.series], debian.host_architecture(), mirror)
-    ((_, deb),) = archive.collect(lambda found: [found.newest(re.escape(name))], folder)
+    ((_, deb),) = archive.collect(lambda found: [found.named(name)], folder)
     return deb
 
 

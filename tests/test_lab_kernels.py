@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+import re
+from pathlib import Path
+
+import lab_kernels
+import pytest
+from debian_mirror import Mirror, add_kernel, image, mirror, only_amd64, signing_key
+
+from rtproof.errors import UserError
+from rtproof.lab import kernels
+from rtproof.lab.debian import Archive, UnavailableError
+from rtproof.vm.kernel import open_kernel
+
+__all__ = ["mirror", "signing_key"]
+
+RELEASE = "6.1.0-50-rt-amd64"
+
+
+@pytest.fixture
+def published(mirror: Mirror) -> Mirror:
+    add_kernel(mirror, "6.1.176-1", RELEASE)
+    mirror.publish()
+    return mirror
+
+
+def own_image(folder: Path, release: str = "6.9.1") -> Path:
+    path = folder / "bzImage"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(image(release))
+    return path
+
+
+def test_names_are_as_documented() -> None:
+    names = [entry.name for entry in kernels.catalogue()]
+    assert names[:4] == ["debian-6.1-rt", "debian-6.1", "debian-6.12-rt", "debian-6.12"]
+    assert sorted(names[4:]) == sorted(name + end for name in names[:4] for end in ("-arm64", "-armhf"))
+
+
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("debian-6.1", "linux-image-6.1.0-50-amd64"),
+        ("debian-6.1-rt", "linux-image-6.1.0-50-rt-amd64"),
+        ("debian-6.12", "linux-image-6.12.95+deb12-amd64-unsigned"),
+        ("debian-6.12-rt", "linux-image-6.12.95+deb12-rt-amd64"),
+        ("debian-6.1-arm64", "linux-image-6.1.0-50-arm64"),
+        ("debian-6.12-rt-arm64", "linux-image-6.12.95+deb12-rt-arm64-unsigned"),
+        ("debian-6.1-rt-armhf", "linux-image-6.1.0-50-rt-armmp"),
+        ("debian-6.12-armhf", "linux-image-6.12.95+deb12-armmp"),
+    ],
+)
+def test_each_name_stands_for_its_packages_and_no_others(name: str, package: str) -> None:
+    others = [
+        "linux-image-6.1.0-50-cloud-amd64",
+        "linux-image-6.12.95+deb12-rt-amd64-dbg",
+        "linux-image-6.12.95+deb12-armmp-lpae",
+        "linux-image-6.11.5+bpo-amd64",
+        "linux-image-amd64",
+    ]
+    fitting = [e.name for e in kernels.catalogue() if re.fullmatch(e.image_pattern, package)]
+    assert fitting == [name]
+    assert not any(re.fullmatch(e.image_pattern, other) for e in kernels.catalogue() for other in others)
+
+
+@only_amd64
+def test_a_kernel_is_fetched_with_all_that_it_needs(published: Mirror) -> None:
+    said: list[str] = []
+    kernel = kernels.fetch("debian-6.1-rt", say=said.append)
+    assert (kernel.arch, kernel.release) == ("x86_64", RELEASE)
+    assert kernel.modules is not None
+    assert [path.name for path in kernel.modules.rglob("*.ko")] == ["loop.ko"]
+    assert kernels.busybox("x86_64").read_bytes() == b"not really\n"
+    assert "include ../linux-headers-6.1.0-50-common-rt/Makefile" in (
+        (kernels.headers("debian-6.1-rt") / "Makefile").read_text()
+    )
+    kept = {path.name for path in kernel.image.parents[1].rglob("*") if path.is_file()}
+    assert kept == {f"vmlinuz-{RELEASE}", f"config-{RELEASE}", "loop.ko", "Makefile", "tool", "files.json"}
+    assert said[-1] == f"unpacking linux-image-{RELEASE} 6.1.176-1"
+
+
+@only_amd64
+def test_a_second_fetch_needs_nothing_of_the_network_or_of_apt(
+    published: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = kernels.fetch("debian-6.1-rt")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert kernels.fetch("debian-6.1-rt") == first
+
+
+@only_amd64
+def test_the_newer_one_is_fetched_only_when_asked(published: Mirror) -> None:
+    kernels.fetch("debian-6.1-rt")
+    add_kernel(published, "6.1.192-1", "6.1.0-56-rt-amd64")
+    published.publish()
+    assert kernels.fetch("debian-6.1-rt").release == RELEASE
+    assert kernels.fetch("debian-6.1-rt", again=True).release == "6.1.0-56-rt-amd64"
+
+
+@only_amd64
+def test_a_damaged_kernel_is_fetched_again(published: Mirror) -> None:
+    kernel = kernels.fetch("debian-6.1-rt")
+    kernel.image.write_bytes(kernel.image.read_bytes()[:-1] + b"x")
+    assert kernels.cached(kernels.entry("debian-6.1-rt")) is None
+    assert kernels.fetch("debian-6.1-rt") == kernel
+
+
+@only_amd64
+def test_without_its_headers_a_kernel_is_not_fetched(mirror: Mirror) -> None:
+    mirror.add("bookworm", f"linux-image-{RELEASE}", "1", {})
+    mirror.add("bookworm", "busybox-static", "1", {"usr/bin/busybox": b"merged\n"})
+    mirror.publish()
+    with pytest.raises(UnavailableError, match=f"there is no linux-headers-{RELEASE} for amd64"):
+        kernels.fetch("debian-6.1-rt")
+    assert kernels.busybox("x86_64").read_bytes() == b"merged\n"
+    assert kernels.cached(kernels.entry("debian-6.1-rt")) is None
+
+
+@only_amd64
+def test_a_package_of_another_layout_is_said(mirror: Mirror) -> None:
+    mirror.add("bookworm", "busybox-static", "1", {"opt/busybox": b""})
+    mirror.publish()
+    with pytest.raises(UserError, match="Debian's package has no bin/busybox"):
+        kernels.busybox("x86_64")
+
+
+def test_an_unknown_name_is_answered_with_the_names() -> None:
+    for ask in (kernels.fetch, kernels.resolve, kernels.headers, kernels.module):
+        with pytest.raises(UserError, match=r"debian-6\.2.*debian-6\.1-rt, debian-6\.1, .*debian-6\.12-armhf"):
+            ask("debian-6.2")
+    with pytest.raises(UserError, match="no BusyBox for 'sparc'; there is one for: x86_64, aarch64, armv7"):
+        kernels.busybox("sparc")
+
+
+def test_an_image_of_the_users_is_taken_as_it_is(tmp_path: Path) -> None:
+    kernel = kernels.resolve(str(own_image(tmp_path)))
+    assert (kernel.release, kernel.modules) == ("6.9.1", None)
+
+
+@pytest.mark.parametrize("place", [".", "boot"])
+def test_modules_beside_an_image_are_found(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / "lib" / "modules" / "6.9.1"
+    folder.mkdir(parents=True)
+    assert kernels.resolve(str(own_image(tmp_path / place))).modules == folder
+
+
+def test_modules_may_be_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere" / "6.9.1"
+    folder.mkdir(parents=True)
+    assert kernels.resolve(str(own_image(tmp_path)), folder).modules == folder
+
+
+def test_modules_are_not_given_for_a_name(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"debian-6\.1 has its own modules"):
+        kernels.resolve("debian-6.1", tmp_path)
+
+
+def test_debian_itself_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one test with the real archive and an empty cache: BusyBox, which is small."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    try:
+        Archive(("bookworm",), "amd64")
+    except UserError as error:
+        pytest.skip(f"this machine does not use Debian: {error}")
+    try:
+        program = kernels.busybox("x86_64").read_bytes()
+    except UnavailableError as error:
+        pytest.skip(f"Debian cannot be reached from here: {error}")
+    assert program.startswith(b"\x7fELF")
+    assert b"BusyBox v" in program
+
+
+@pytest.mark.parametrize("name", ["debian-6.1-rt", "debian-6.1"])
+def test_debians_kernels_are_what_their_names_say(name: str) -> None:
+    kernel = lab_kernels.fetched(name)
+    assert kernel.arch == "x86_64"
+    assert re.fullmatch(r"6\.1\.0-\d+-(rt-)?amd64", kernel.release)
+    assert ("-rt-" in kernel.release) == name.endswith("-rt")
+    assert kernel == open_kernel(kernel.image, kernel.modules)
+    assert (kernels.headers(name) / ".config").is_file()
