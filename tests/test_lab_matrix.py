@@ -11,18 +11,19 @@ from lab_cases import PLAIN, RT, RUNNER, matrix, system
 
 from rtproof.lab.cache import Cache
 from rtproof.lab.comparison import Comparison
-from rtproof.lab.matrix import Interrupted, Matrix, Result, run
+from rtproof.lab.matrix import Interrupted, Matrix, Result, comparison, run
 
 
-def run_here(folder: Path, wanted: Matrix, jobs: int = 2) -> tuple[Comparison, list[Result]]:
-    return run(wanted, Cache(folder / "cells"), RUNNER, jobs, lambda _: None)
+def run_here(folder: Path, wanted: Matrix, jobs: int = 2) -> tuple[Comparison, tuple[Result, ...]]:
+    ran = run(wanted.cells(), Cache(folder / "cells"), RUNNER, jobs, lambda _: None)
+    return comparison(wanted, ran), ran.results
 
 
 def test_every_cell_is_measured_told_of_once_and_read(tmp_path: Path) -> None:
     told: list[str] = []
-    found, results = run(
-        matrix(tmp_path), Cache(tmp_path / "cells"), RUNNER, 2, lambda result: told.append(result.cell.name)
-    )
+    wanted = matrix(tmp_path)
+    ran = run(wanted.cells(), Cache(tmp_path / "cells"), RUNNER, 2, lambda result: told.append(result.cell.name))
+    found, results = comparison(wanted, ran), ran.results
     names = [f"{s.name}, {load}" for load in ("idle", "mmap") for s in (RT, PLAIN)]
     assert sorted(told) == sorted(names)
     assert [result.cell.name for result in results] == names

@@ -4,23 +4,31 @@
 import hashlib
 import os
 import shlex
+import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rtproof import __version__, units
+from rtproof import __version__, files, units
 from rtproof.cli import about, complete, types
 from rtproof.errors import UserError
 
 if TYPE_CHECKING:
-    from rtproof.lab.cells import Setting
-    from rtproof.lab.comparison import Comparison
-    from rtproof.lab.matrix import Matrix, Result
+    from rtproof.lab.cells import Cell, Setting, System
+    from rtproof.lab.matrix import Ran, Result
     from rtproof.lab.page import Making
     from rtproof.lab.systems import Named
+    from rtproof.record.rundir import RunInfo
+    from rtproof.report.blocks import Section
+
+INTERRUPTED_CODE = 130
+PAGE = "page.html"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -40,6 +48,7 @@ MEASURING = (
     click.option("--priority", type=types.count(99), metavar="N", help="Priority of fifo and rr (default 80)."),
     click.option("--module", type=PATH, multiple=True, metavar="FILE", help="A module to load first; repeatable."),
 )
+JOBS = click.option("--jobs", type=types.count(1024), metavar="N", help="Guests at once (default: one per CPU).")
 RUNNING = (
     click.option(
         "--shifts",
@@ -48,7 +57,11 @@ RUNNING = (
         metavar="N",
         help="Measure each cell N times, begun at different moments (default 1).",
     ),
-    click.option("--jobs", type=types.count(1024), metavar="N", help="Guests at once (default: one per CPU)."),
+    JOBS,
+)
+OUTPUT = (
+    click.option("--output", type=PATH, metavar="FOLDER", help="New folder for all of it (default runs/TIME-lab)."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )
 
 
@@ -61,10 +74,6 @@ def given(*options: Callable[[Command], Command]) -> Callable[[Command], Command
         return command
 
     return decorate
-
-
-def jobs(wanted: int | None) -> int:
-    return wanted or len(os.sched_getaffinity(0))
 
 
 def say(sentence: str) -> None:
@@ -91,7 +100,7 @@ def setting(values: dict[str, Any]) -> "Setting":
     return Setting(values.pop("probe"), more=more, **lengths)
 
 
-def agents(systems: "Sequence[Any]") -> dict[str, Path]:
+def agents(systems: "Sequence[System]") -> dict[str, Path]:
     """The agent for each architecture, built if there is none yet."""
     from rtproof.agents.find import find_agent
 
@@ -109,24 +118,27 @@ def refuse_unknown_loads(names: "Sequence[str]") -> None:
             raise UserError(f"there is no load {name.partition(':')[0]!r}; there are: idle, {', '.join(known)}")
 
 
-def run(matrix: "Matrix", at_once: int, command: tuple[str, ...]) -> "tuple[Comparison, list[Result]]":
+def run(cells: "list[Cell]", at_once: int | None, command: tuple[str, ...]) -> "Ran":
     """Run what is not in the cache, with a line for each cell that ends. Ctrl-C ends the program."""
-    from rtproof.lab import cells
+    from rtproof.lab import cells as real
+    from rtproof.lab import matrix
     from rtproof.lab.cache import Cache
-    from rtproof.lab.matrix import Interrupted, Runner
-    from rtproof.lab.matrix import run as run_matrix
     from rtproof.vm.places import lab_cache
 
-    infos = {arch: _info(arch, agent, command) for arch, agent in matrix.agents.items()}
-    runner = Runner(cells.boot, partial(cells.measure, infos))
-    total, count = len(matrix.cells()), iter(range(1, 1 << 62))
+    infos = {cell.system.machine.kernel.arch: _info(cell, command) for cell in cells}
+    runner = matrix.Runner(real.boot, partial(real.measure, infos))
+    numbers = count(1)
     try:
-        return run_matrix(
-            matrix, Cache(lab_cache() / "cells"), runner, at_once, lambda result: _tell(next(count), total, result)
+        return matrix.run(
+            cells,
+            Cache(lab_cache() / "cells"),
+            runner,
+            at_once or len(os.sched_getaffinity(0)),
+            lambda result: _tell(next(numbers), len(cells), result),
         )
-    except Interrupted as interrupted:
+    except matrix.Interrupted as interrupted:
         say(f"rtproof: {interrupted.sentence}")
-        raise click.exceptions.Exit(130) from None
+        raise click.exceptions.Exit(INTERRUPTED_CODE) from None
 
 
 def _tell(at: int, total: int, result: "Result") -> None:
@@ -139,19 +151,54 @@ def _tell(at: int, total: int, result: "Result") -> None:
     say(f"[{at}/{total}] {result.cell.name}: max {value(result.reading.max_ns)} ({how})")
 
 
-def _info(arch: str, agent: Path, command: tuple[str, ...]) -> Any:
+def _info(cell: "Cell", command: tuple[str, ...]) -> "RunInfo":
     from rtproof.agents.architectures import architecture
     from rtproof.lab.comparison import VIRTUAL_TIME
 
     asked = about.Asked(command, "qemu", None, VIRTUAL_TIME)
-    return about.about(asked, architecture(arch).machines[0], agent)
+    return about.about(asked, architecture(cell.system.machine.kernel.arch).machines[0], cell.agent)
 
 
-def making(matrix: "Matrix", command: tuple[str, ...]) -> "Making":
-    """How a comparison came about."""
+def making(cells: "list[Cell]", command: tuple[str, ...]) -> "Making":
+    """How cells came about."""
     from rtproof.lab.page import Making
     from rtproof.vm.qemu import version_of
 
-    qemu = {system.machine.kernel.arch: version_of(system.machine) for system in matrix.systems}
-    digests = {arch: hashlib.sha256(agent.read_bytes()).hexdigest() for arch, agent in matrix.agents.items()}
+    machines = {cell.system.machine.kernel.arch: cell.system.machine for cell in cells}
+    agents = {cell.system.machine.kernel.arch: cell.agent for cell in cells}
+    qemu = {arch: version_of(machine) for arch, machine in machines.items()}
+    digests = {arch: hashlib.sha256(agent.read_bytes()).hexdigest() for arch, agent in agents.items()}
     return Making(shlex.join(command), __version__, qemu, digests)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A result in all its forms: sections of the page, of a README, of the terminal, and the JSON."""
+
+    title: str
+    page: "list[Section]"
+    readme: "list[Section]"
+    terminal: "list[Section]"
+    json: bytes
+
+
+def new_folder(wanted: Path | None, kind: str) -> Path:
+    """Where a result goes; UserError if there is anything already."""
+    folder = wanted or Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{kind}"
+    files.refuse_existing(folder)
+    return folder
+
+
+def publish(document: Document, ran: "Ran", folder: Path, as_json: bool) -> None:
+    """Write the page, the table, the JSON and the run folders of the cells; print the result."""
+    from rtproof import report
+
+    folder.mkdir(parents=True)
+    (folder / PAGE).write_bytes(report.render("html", document.title, document.page))
+    (folder / "table.md").write_bytes(report.render("markdown", document.title, document.readme))
+    (folder / "result.json").write_bytes(document.json)
+    for result in ran.results:
+        if result.kept:
+            shutil.copytree(result.kept.folder, folder / "cells" / result.cell.slug)
+    click.echo(document.json if as_json else report.render("text", document.title, document.terminal), nl=False)
+    click.echo(f"\npage: {folder / PAGE}", err=as_json)

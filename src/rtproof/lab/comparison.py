@@ -123,15 +123,19 @@ def ranking(comparison: Comparison) -> list[Place]:
     return sorted((Place(spot.system, spot) for spot in worst), key=lambda place: place.spot.max_ns)
 
 
+CLEAR = 1.5
+"""Maxima that are closer to each other than this are not ranked: another shift moves them as much."""
+
+
 def first_under(comparison: Comparison, place: Place) -> list[Load]:
-    """The loads under which a system's largest latency is below every other's."""
+    """The loads under which a system's largest latency is clearly below every other's."""
     return [load for load in comparison.loads if _is_first(comparison.row(load), place.system)]
 
 
 def _is_first(row: list[Spot], system: System) -> bool:
     own = [spot for spot in row if spot.system == system and spot.usable]
     others = [spot for spot in row if spot.system != system and spot.usable]
-    return bool(own and others) and all(own[0].max_ns < spot.max_ns for spot in others)
+    return bool(own and others) and all(CLEAR * own[0].max_ns < spot.max_ns for spot in others)
 
 
 def _largest(spot: Spot) -> int:

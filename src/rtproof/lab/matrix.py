@@ -66,16 +66,60 @@ class Interrupted(KeyboardInterrupt):
 Told = Callable[[Result], None]
 
 
-def run(matrix: Matrix, cache: Cache, runner: Runner, jobs: int, told: Told) -> tuple[Comparison, list[Result]]:
+@dataclass(frozen=True)
+class Ran:
+    """results: of the cells, in their order; host_s: how long that took here, now."""
+
+    results: tuple[Result, ...]
+    host_s: float
+
+    @property
+    def kept(self) -> list[Kept]:
+        return [result.kept for result in self.results if result.kept]
+
+    @property
+    def fresh(self) -> int:
+        """How many cells were measured now; the others were in the cache."""
+        return sum(kept.fresh for kept in self.kept)
+
+    @property
+    def cost(self) -> Cost:
+        """Of all cells when they were measured."""
+        costs = [kept.cost for kept in self.kept]
+        return Cost(sum(cost.host_s for cost in costs), sum(cost.virtual_s for cost in costs))
+
+
+def run(cells: list[Cell], cache: Cache, runner: Runner, jobs: int, told: Told) -> Ran:
     """Run what the cache lacks; tell of each cell as it ends. Interrupted on Ctrl-C."""
-    cells, began = matrix.cells(), time.monotonic()
+    began = time.monotonic()
     desk = _Desk(cache, told)
     try:
         desk.look_up(cells)
         run_all(_tasks(desk, runner), jobs, desk.take)
     except KeyboardInterrupt:
-        raise Interrupted(sum(not each.failure for each in desk.results), len(cells)) from None
-    return desk.comparison(matrix, time.monotonic() - began), desk.sorted_results(cells)
+        raise Interrupted(sum(not each.failure for each in desk.results.values()), len(cells)) from None
+    return Ran(tuple(desk.results[cell] for cell in cells), time.monotonic() - began)
+
+
+def comparison(matrix: Matrix, ran: Ran) -> Comparison:
+    """The cells of a matrix as rows and columns."""
+    return Comparison(
+        systems=matrix.systems,
+        loads=matrix.loads,
+        setting=matrix.setting,
+        shifts=matrix.shifts,
+        spots=tuple(_spot(system, load, ran.results) for load in matrix.loads for system in matrix.systems),
+        cost=ran.cost,
+        fresh=ran.fresh,
+        cached=len(ran.kept) - ran.fresh,
+        host_s=ran.host_s,
+    )
+
+
+def _spot(system: System, load: Load, results: tuple[Result, ...]) -> Spot:
+    here = [each for each in results if each.cell.system == system and each.cell.load == load]
+    readings = tuple(each.reading for each in here if each.reading)
+    return Spot(system, load, readings, tuple(each.failure for each in here if each.failure))
 
 
 def _tasks(desk: "_Desk", runner: Runner) -> list[Task]:
@@ -100,7 +144,7 @@ class _Desk:
     cache: Cache
     told: Told
     missing: dict[Cell, str] = field(default_factory=dict)
-    results: list[Result] = field(default_factory=list)
+    results: dict[Cell, Result] = field(default_factory=dict)
 
     def look_up(self, cells: list[Cell]) -> None:
         for cell in cells:
@@ -126,32 +170,8 @@ class _Desk:
             self._add(Result(cell, failure=str(error)))
 
     def _add(self, result: Result) -> None:
-        self.results.append(result)
+        self.results[result.cell] = result
         self.told(result)
-
-    def sorted_results(self, cells: list[Cell]) -> list[Result]:
-        found = {result.cell: result for result in self.results}
-        return [found[cell] for cell in cells]
-
-    def comparison(self, matrix: Matrix, host_s: float) -> Comparison:
-        kept = [result.kept for result in self.results if result.kept]
-        return Comparison(
-            systems=matrix.systems,
-            loads=matrix.loads,
-            setting=matrix.setting,
-            shifts=matrix.shifts,
-            spots=tuple(self._spot(system, load) for load in matrix.loads for system in matrix.systems),
-            cost=Cost(sum(each.cost.host_s for each in kept), sum(each.cost.virtual_s for each in kept)),
-            fresh=sum(each.fresh for each in kept),
-            cached=sum(not each.fresh for each in kept),
-            host_s=host_s,
-        )
-
-    def _spot(self, system: System, load: Load) -> Spot:
-        here = [each for each in self.results if each.cell.system == system and each.cell.load == load]
-        here.sort(key=lambda each: each.cell.shift)
-        readings = tuple(each.reading for each in here if each.reading)
-        return Spot(system, load, readings, tuple(each.failure for each in here if each.failure))
 
 
 def _result(cell: Cell, kept: Kept) -> Result:

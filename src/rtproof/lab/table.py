@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from rtproof.analysis.phrases import quantity, value
 from rtproof.lab.comparison import (
+    CLEAR,
     ONE_OBSERVATION,
     VIRTUAL_TIME,
     Comparison,
@@ -72,9 +73,8 @@ def _first_words(comparison: Comparison, places: list[Place]) -> list[str]:
         return []
     first = [load.name for load in first_under(comparison, places[0])]
     listed = f": {', '.join(first)}" if first else ""
-    words = [
-        f"{places[0].system.name} alone has the smallest maximum under {len(first)} of {_loads(comparison)}{listed}."
-    ]
+    clearly = f"Its largest latency is clearly below every other's ({CLEAR:g} times) under"
+    words = [f"{clearly} {len(first)} of {_loads(comparison)}{listed}."]
     common = common_loads(comparison)
     if len(common) < len(comparison.loads):
         words.append(f"Ranked by those {len(common)} of {_loads(comparison)} under which all have figures.")

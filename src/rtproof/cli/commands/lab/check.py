@@ -63,7 +63,7 @@ def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> N
 def _measured(ctx: click.Context, values: dict[str, Any]) -> "Comparison":
     from rtproof.lab import systems
     from rtproof.lab.cells import parse_load
-    from rtproof.lab.matrix import Matrix
+    from rtproof.lab.matrix import Matrix, comparison
 
     load = parse_load(values["load"])
     laboratory.refuse_unknown_loads(load.loads)
@@ -72,16 +72,15 @@ def _measured(ctx: click.Context, values: dict[str, Any]) -> "Comparison":
     found = systems.systems(kernels, preempts, [values["boot"]])
     typed = ctx.obj or ("rtproof", "lab", "check")
     matrix = Matrix(found, (load,), laboratory.setting(values), values["shifts"], laboratory.agents(found))
-    comparison, _ = laboratory.run(matrix, laboratory.jobs(values["jobs"]), typed)
-    return comparison
+    return comparison(matrix, laboratory.run(matrix.cells(), values["jobs"], typed))
 
 
-def _judge(comparison: "Comparison", limit_ns: int) -> int:
+def _judge(found: "Comparison", limit_ns: int) -> int:
     """Say whether the limit holds; the exit code. TargetError if there is nothing to judge."""
     from rtproof.analysis.phrases import quantity, value
     from rtproof.lab.comparison import VIRTUAL_TIME
 
-    (spot,) = comparison.spots
+    (spot,) = found.spots
     if spot.failures:
         raise TargetError(spot.failures[0])
     for what in _why_invalid(spot):
@@ -92,7 +91,7 @@ def _judge(comparison: "Comparison", limit_ns: int) -> int:
         f"{value(spot.max_ns)}, {'above' if above else 'not above'} {value(limit_ns)}"
     )
     click.echo(VIRTUAL_TIME)
-    return INVALID if comparison.invalid else ABOVE if above else 0
+    return INVALID if found.invalid else ABOVE if above else 0
 
 
 def _why_invalid(spot: "Spot") -> list[str]:

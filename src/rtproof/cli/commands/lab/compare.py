@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof lab compare``: kernels, preemption models and loads, each with each."""
 
-import shutil
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof import files
 from rtproof.cli import complete, laboratory
-from rtproof.cli.laboratory import MEASURING, PATH, RUNNING
+from rtproof.cli.laboratory import MEASURING, OUTPUT, RUNNING
 
 if TYPE_CHECKING:
     from rtproof.lab.comparison import Comparison
-    from rtproof.lab.matrix import Matrix, Result
+    from rtproof.lab.matrix import Matrix
     from rtproof.lab.page import Making
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
@@ -54,8 +51,7 @@ PREEMPTS = ("none", "full")
     ),
     *MEASURING,
     *RUNNING,
-    click.option("--output", type=PATH, metavar="FOLDER", help="New folder for all of it (default runs/TIME-lab)."),
-    click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON."),
+    *OUTPUT,
 )
 @click.pass_context
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
@@ -73,13 +69,16 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     \b
     rtproof lab compare --kernel debian-6.12-rt --kernel debian-6.12 --preempt none --load mmap --load dd+net
     """
-    folder = output or Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-lab"
-    files.refuse_existing(folder)
+    from rtproof.lab.matrix import comparison
+
+    folder = laboratory.new_folder(output, "lab")
     typed = ctx.obj or ("rtproof", "lab", "compare")
     matrix = _matrix(values)
-    comparison, results = laboratory.run(matrix, laboratory.jobs(jobs), typed)
-    _tell(folder, comparison, results, laboratory.making(matrix, typed), as_json)
-    ctx.exit(comparison.exit_code)
+    cells = matrix.cells()
+    ran = laboratory.run(cells, jobs, typed)
+    found = comparison(matrix, ran)
+    laboratory.publish(_document(found, laboratory.making(cells, typed)), ran, folder, as_json)
+    ctx.exit(found.exit_code)
 
 
 def _matrix(values: dict[str, Any]) -> "Matrix":
@@ -94,20 +93,13 @@ def _matrix(values: dict[str, Any]) -> "Matrix":
     return Matrix(found, loads, laboratory.setting(values), values["shifts"], laboratory.agents(found))
 
 
-def _tell(folder: Path, comparison: "Comparison", results: "list[Result]", making: "Making", as_json: bool) -> None:
-    """Write the page, the tables and the run folders, and print the result."""
-    from rtproof import report
-    from rtproof.lab import page, table
-    from rtproof.lab.as_json import encode
+def _document(found: "Comparison", making: "Making") -> laboratory.Document:
+    from rtproof.lab import as_json, page, table
 
-    title = table.title(comparison)
-    folder.mkdir(parents=True)
-    (folder / "page.html").write_bytes(report.render("html", title, page.sections(comparison, making)))
-    (folder / "table.md").write_bytes(report.render("markdown", title, page.short_sections(comparison, making)))
-    (folder / "comparison.json").write_bytes(encode(comparison, making))
-    for result in results:
-        if result.kept:
-            shutil.copytree(result.kept.folder, folder / "cells" / result.cell.slug)
-    text = report.render("text", title, table.sections(comparison))
-    click.echo(encode(comparison, making) if as_json else text, nl=False)
-    click.echo(f"\npage: {folder / 'page.html'}", err=as_json)
+    return laboratory.Document(
+        table.title(found),
+        page.sections(found, making),
+        page.short_sections(found, making),
+        table.sections(found),
+        as_json.encode(found, making),
+    )
