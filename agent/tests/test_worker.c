@@ -25,6 +25,7 @@ struct step {
 
 static const struct step *steps;
 static int taken, opened, closed;
+static int harvest; /* steps that are there although the thread shall stop */
 static int64_t opened_for_ns;
 static struct ring_entry entries[MOST];
 static int n_entries;
@@ -57,13 +58,20 @@ static int fake_take(struct worker *self, struct activation *activation)
 	return step->err;
 }
 
+static bool fake_pending(struct worker *self)
+{
+	CHECK(self == &worker);
+	return taken < harvest;
+}
+
 static void fake_close(struct worker *self)
 {
 	CHECK(self == &worker);
 	closed++;
 }
 
-static const struct probe probe = { .name = "fake", .open = fake_open, .take = fake_take, .close = fake_close };
+static const struct probe probe = { .name = "fake", .open = fake_open, .take = fake_take,
+				    .pending = fake_pending, .close = fake_close };
 static const struct method on_grid = { .name = "on", .on_grid = true };
 static const struct method off_grid = { .name = "off", .on_grid = false };
 static const char *const stages[] = { "irq", "task", NULL };
@@ -271,6 +279,36 @@ static void a_thread_that_is_asked_to_stop_does(void)
 
 	run(&on_grid, list, 1000, INT64_MAX, 16);
 	CHECK(worker.error == 0 && taken == 4 && n_entries == 1);
+	CHECK(worker.left_ns > 0 && worker.next_due_ns == FIRST_NS + PERIOD_NS);
+}
+
+/* The thread was kept from running; what it should have collected is there all the same, also that of the warm-up. */
+static void what_is_pending_is_brought_in(void)
+{
+	const struct step list[] = { { .err = -EINTR, .stops = true }, STEP(-2, 0, 0), STEP(-1, 0, 0), STEP(0, 5, 0), STEP(1, 6, 0) };
+
+	harvest = 5;
+	run(&on_grid, list, 1000, INT64_MAX, 16);
+	harvest = 0;
+	CHECK(worker.error == 0 && taken == 5 && n_entries == 2);
+	expect(0, RING_SAMPLE, 5, 0);
+	expect(1, RING_SAMPLE, 6, 0);
+	CHECK(worker.next_due_ns == FIRST_NS + 2 * PERIOD_NS);
+}
+
+static void silence_for_long_is_a_stall(void)
+{
+	struct worker silent = { .period_ns = NS_PER_SECOND, .next_due_ns = 77, .left_ns = 77 + 10 * NS_PER_SECOND };
+
+	CHECK(worker_stalled(&silent));
+	silent.left_ns--;
+	CHECK(!worker_stalled(&silent));
+	silent.period_ns = 1000;
+	CHECK(worker_stalled(&silent));
+	silent.left_ns = 76 + NS_PER_SECOND;
+	CHECK(!worker_stalled(&silent));
+	silent = (struct worker){ .period_ns = 1000, .next_due_ns = -10 * NS_PER_SECOND }; /* it ended by itself */
+	CHECK(!worker_stalled(&silent));
 }
 
 static void a_probe_that_fails_ends_the_thread(void)
@@ -304,6 +342,8 @@ int main(void)
 	events_from_outside_say_when_they_were_due();
 	interrupted_waits_go_on();
 	a_thread_that_is_asked_to_stop_does();
+	what_is_pending_is_brought_in();
+	silence_for_long_is_a_stall();
 	a_probe_that_fails_ends_the_thread();
 	return EXIT_SUCCESS;
 }
