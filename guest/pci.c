@@ -66,6 +66,22 @@ static int open_region(const char *folder, unsigned bar)
 	return fd;
 }
 
+/* Small regions of several devices may share a page, which is what a mapping begins with. */
+static size_t offset_in_page(const char *folder, unsigned bar)
+{
+	char path[512];
+	unsigned long long begin = 0;
+	snprintf(path, sizeof path, "%s/resource", folder);
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return 0;
+	for (unsigned line = 0; line <= bar; line++)
+		if (fscanf(file, "%llx %*x %*x", &begin) != 1)
+			begin = 0;
+	fclose(file);
+	return (size_t)begin & ((size_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
 volatile void *pci_map(unsigned vendor, unsigned device, unsigned bar, size_t *size)
 {
 	char folder[sizeof DEVICES + 256];
@@ -84,5 +100,5 @@ volatile void *pci_map(unsigned vendor, unsigned device, unsigned bar, size_t *s
 		fprintf(stderr, "the memory of %s cannot be mapped: %s\n", folder, strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	return mapped == MAP_FAILED ? NULL : mapped;
+	return mapped == MAP_FAILED ? NULL : (char *)mapped + offset_in_page(folder, bar);
 }

@@ -76,10 +76,14 @@ def _ready(machine: Machine, log: Path, timeout_s: float) -> Iterator[Guest]:
             yield guest
         return
     state, said = open_snapshot(machine, machine.identity, log, timeout_s)
-    with state, scratch() as folder, running(machine, folder, incoming=state) as guest:
-        with keeping_console(guest, log, said):
-            guest.wait_until_loaded(timeout_s)
-            yield guest
+    with (
+        state,
+        scratch() as folder,
+        running(machine, folder, incoming=state) as guest,
+        keeping_console(guest, log, said),
+    ):
+        guest.wait_until_loaded(timeout_s)
+        yield guest
 
 
 def wait_until_over(guest: Guest, timeout_s: float) -> None:

@@ -125,6 +125,4 @@ def _check_memory(memory_mib: int) -> None:
     found = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     available = int(found[1]) >> 10 if found else needed
     if available < needed:
-        raise TargetError(
-            f"a guest of {memory_mib} MiB needs {needed} MiB, and only {available} MiB of memory are free"
-        )
+        raise TargetError(f"a guest of {memory_mib} MiB needs {needed} MiB of memory; {available} MiB are free")
