@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a record to everything that is said about it."""
 
+from rtproof.analysis.cycles import cycles
 from rtproof.analysis.doubts import doubts
 from rtproof.analysis.evidence import gather
-from rtproof.analysis.model import Analysis, Requirement
+from rtproof.analysis.fields import by_field, judged, of_field
+from rtproof.analysis.model import Analysis, Cycles, Requirement
 from rtproof.analysis.pool import pooled
 from rtproof.analysis.scan import summarise
+from rtproof.analysis.switches import switches
 from rtproof.analysis.verdict import judge
 from rtproof.record import Record
+
+LOOP = "loop"
+"""The method of a probe that runs a loop, which is told by the lengths of its cycles."""
 
 
 def analyse(record: Record, requirement: Requirement | None = None, workers: int | None = None) -> Analysis:
@@ -15,8 +21,25 @@ def analyse(record: Record, requirement: Requirement | None = None, workers: int
 
     RecordError if the samples cannot be read or claim what no clock can show.
     """
-    summaries = summarise(record, workers)
+    every = summarise(record, workers)
+    fields = by_field(record)
+    summaries = of_field(every, judged(record))
     together = pooled(summaries)
-    found = doubts(record, summaries, requirement)
+    between = switches(record, fields)
+    found = doubts(record, every, requirement, between)
     evidence = gather(record, requirement, summaries, together, found)
-    return Analysis(record, summaries, together, found, judge(requirement, evidence))
+    return Analysis(
+        record,
+        summaries,
+        together,
+        found,
+        judge(requirement, evidence),
+        every=every,
+        stages=tuple(pooled(of_field(every, field)) for field in fields),
+        switches=between,
+        cycles=_cycles(record),
+    )
+
+
+def _cycles(record: Record) -> Cycles | None:
+    return cycles(record) if any(series.method == LOOP for series in judged(record)) else None

@@ -1,13 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """An Analysis as plain data for JSON. docs/json-schema.md describes it; a change of meaning there raises VERSION."""
 
+from dataclasses import asdict
 from typing import Any
 
 from rtproof.analysis import lag
-from rtproof.analysis.model import Analysis, Doubt, Quantile, Requirement, Summary, Verdict
-from rtproof.analysis.quantiles import quantiles, shares_of
+from rtproof.analysis.cycles import CONFIDENCE, most_out_of_band
+from rtproof.analysis.fields import several_stages
+from rtproof.analysis.model import (
+    Analysis,
+    Cycles,
+    Doubt,
+    Moments,
+    Quantile,
+    Requirement,
+    Summary,
+    Switch,
+    Verdict,
+)
+from rtproof.analysis.quantiles import quantile, quantiles, shares_of
 from rtproof.analysis.spread import spread
 from rtproof.analysis.views import of_view
+from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import Record, Series, View
 
 SCHEMA = "rtproof.analysis"
@@ -30,6 +44,9 @@ def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json
         "doubts": [_doubt(doubt) for doubt in analysis.doubts],
         "threads": [{"series": _series(s.series), **_summary(s, wanted)} for s in analysis.summaries],
         "pooled": _summary(analysis.pooled, wanted),
+        "stages": [{"field": s.series.field, **_summary(s, wanted)} for s in several_stages(analysis)],
+        "switches": [_switch(switch, analysis.pooled.series.unit, wanted) for switch in analysis.switches],
+        "cycles": _cycles(analysis.cycles) if analysis.cycles else None,
     }
 
 
@@ -45,6 +62,7 @@ def _record(record: Record) -> Json:
         "machine": begin.machine,
         "kernel_release": begin.kernel_release,
         "kernel_version": begin.kernel_version,
+        "virtual_time": virtual_time(record),
         "end_reason": record.end.reason.name.lower() if record.end else None,
         "damaged_parts_count": len(record.damage),
     }
@@ -122,14 +140,46 @@ def _summary(summary: Summary, shares: tuple[float, ...]) -> Json:
 
 
 def _view(summary: Summary, view: View, shares: tuple[float, ...]) -> Json:
-    unit, (_, moments) = summary.series.unit, of_view(summary, view)
+    return _values(of_view(summary, view)[1], summary.series.unit, quantiles(summary, view, shares))
+
+
+def _values(moments: Moments, unit: str, wanted: tuple[Quantile, ...]) -> Json:
     return {
         "values_count": moments.count,
         f"min_{unit}": moments.min if moments.count else None,
         f"mean_{unit}": moments.mean,
         f"max_{unit}": moments.max if moments.count else None,
         f"deviation_{unit}": moments.deviation,
-        "quantiles": [_quantile(quantile, unit) for quantile in quantiles(summary, view, shares)],
+        "quantiles": [_quantile(quantile, unit) for quantile in wanted],
+    }
+
+
+def _switch(switch: Switch, unit: str, shares: tuple[float, ...]) -> Json:
+    wanted = tuple(quantile(switch.counts, share, ends=switch.moments) for share in shares)
+    return {
+        "earlier": switch.earlier,
+        "later": switch.later,
+        **_values(switch.moments, unit, wanted),
+        "backwards_count": switch.backwards,
+        "unpaired_count": switch.unpaired,
+    }
+
+
+def _cycles(cycles: Cycles) -> Json:
+    return {
+        "period_ns": cycles.period_ns,
+        "band_ratio": cycles.band,
+        "ignored_count": cycles.ignored,
+        "counted_count": cycles.counted,
+        "short_count": cycles.short,
+        "long_count": cycles.long,
+        "min_ns": cycles.min_ns,
+        "max_ns": cycles.max_ns,
+        "catch_up_pairs_count": cycles.catch_up_pairs,
+        "correlation_ratio": cycles.correlation,
+        "most_out_of_band_ratio": most_out_of_band(cycles),
+        "confidence_ratio": CONFIDENCE,
+        "stalls": [asdict(stall) for stall in cycles.stalls],
     }
 
 

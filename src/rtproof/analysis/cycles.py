@@ -15,7 +15,7 @@ from rtproof.analysis.asked import asked_duration_ns
 from rtproof.analysis.bounds import share_upper
 from rtproof.analysis.episodes import stalled_since_ns
 from rtproof.analysis.fields import judged
-from rtproof.analysis.model import NO_LAG, NO_MOMENTS, Lag, Moments
+from rtproof.analysis.model import NO_LAG, NO_MOMENTS, Cycles, Lag, Moments, Stall
 from rtproof.analysis.phrases import duration, percent, quantity
 from rtproof.analysis.stretch import stretches
 from rtproof.record import End, Int64Array, Record, Series
@@ -32,53 +32,12 @@ _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Stall:
-    """A loop that stood still. ``over``: it went on before the run ended."""
-
-    thread: int
-    since_ns: int
-    duration_ns: int
-    over: bool
-
-
-@dataclass(frozen=True)
 class Wakes:
     """The times at which one loop ran, in order."""
 
     period_ns: int
     times_ns: Int64Array
     thread: int = 0
-
-
-@dataclass(frozen=True)
-class Cycles:
-    """Cycles of all threads after the ignored ones; lengths in nanoseconds, unknown (None) where none was counted.
-
-    short, long: below period * (1 - band), above period * (1 + band). catch_up_pairs: a long one directly followed by
-    a short one. correlation: of neighbouring cycles, towards -0.5 where each late run makes the next cycle shorter;
-    None if they are too few or all the same. stalls: also those among the ignored cycles.
-    """
-
-    period_ns: int
-    band: float
-    ignored: int
-    counted: int
-    short: int
-    long: int
-    min_ns: int | None
-    max_ns: int | None
-    catch_up_pairs: int
-    correlation: float | None
-    stalls: tuple[Stall, ...]
-
-    @property
-    def out_of_band(self) -> int:
-        return self.short + self.long
-
-    @property
-    def share_upper(self) -> float | None:
-        """The largest share of cycles out of the band that this run leaves possible at CONFIDENCE (Clopper-Pearson)."""
-        return share_upper(self.out_of_band, self.counted, CONFIDENCE) if self.counted else None
 
 
 @dataclass(frozen=True)
@@ -102,9 +61,14 @@ def cycles(source: Record | Wakes, ignore: int = IGNORE, band: float = BAND) -> 
     return _cycles(series[0].period_ns if series else 0, band, parts)
 
 
+def most_out_of_band(found: Cycles) -> float | None:
+    """The largest share out of the band that the counted cycles leave possible at CONFIDENCE (Clopper-Pearson)."""
+    return share_upper(found.out_of_band, found.counted, CONFIDENCE) if found.counted else None
+
+
 def says(found: Cycles) -> str:
     """What the cycles out of the band tell about a share that nobody saw; without any it is the rule of three."""
-    most = found.share_upper
+    most = most_out_of_band(found)
     if most is None:
         return "No cycle was counted, so nothing is known about their lengths."
     seen = f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} out of the band"
@@ -142,7 +106,7 @@ def _of_wakes(wakes: Wakes, ignore: int, band: float) -> _Part:
 def _of_series(record: Record, series: Series, ignore: int, band: float) -> _Part:
     most = sum(ref.count for ref in record.chunk_refs if ref.series == series.id) - 1
     meter = _Meter(series.period_ns, series.thread, _ignored(most, ignore), band)
-    for stretch in stretches(record.blocks(series.id), _NONE):
+    for stretch in stretches(series, record.blocks(series.id)):
         due_ns = tops.place(series, stretch.block, np.arange(stretch.block.values.size))[1]
         meter.add(due_ns + stretch.block.values, follows=stretch.tail is not None)
     part = meter.result()

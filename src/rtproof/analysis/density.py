@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All activations that ran over time and latency, of all threads together, for a map.
+"""All activations that ran over time and latency, of all threads together and of the field that is judged, for a map.
 
 Counted from the samples if they are few, else from the record's SUMMARY slices, which say the same at a resolution of
 one checkpoint and are read much faster. Samples that lie in no intact slice are read then too, so that what is counted
@@ -13,6 +13,7 @@ from statistics import median
 import numpy as np
 
 from rtproof.analysis import latency_rows, tops
+from rtproof.analysis.fields import judged
 from rtproof.analysis.scan import by_series, samples_tell_all
 from rtproof.analysis.stretch import stretches
 from rtproof.record import ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
@@ -24,7 +25,6 @@ MOST_SAMPLES = 8_000_000
 """A record with more samples is counted from its slices."""
 TOGETHER = 64
 """Slices that are unpacked at once."""
-_NO_CUTS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,9 @@ class _Grid:
 def _sources(record: Record, most_samples: int) -> list[_Source]:
     refs = by_series(record.chunk_refs)
     slices = by_series(part for part in record.slices if part.view is View.OBSERVED)
-    few = sum(ref.count for ref in record.chunk_refs) <= most_samples
-    return [_source(series, refs[series.id], slices[series.id], few) for series in record.series]
+    wanted = judged(record)
+    few = sum(ref.count for series in wanted for ref in refs[series.id]) <= most_samples
+    return [_source(series, refs[series.id], slices[series.id], few) for series in wanted]
 
 
 def _source(series: Series, refs: list[ChunkRef], slices: list[Slice], few: bool) -> _Source:
@@ -150,7 +151,7 @@ def _middle(part: Slice) -> int:
 
 
 def _add_samples(grid: _Grid, record: Record, source: _Source) -> None:
-    for stretch in stretches(record.read_blocks(tuple(source.refs)), _NO_CUTS):
+    for stretch in stretches(source.series, record.read_blocks(tuple(source.refs))):
         block = stretch.block
         due_ns = tops.place(source.series, block, np.arange(block.values.size))[1]
         grid.add(grid.columns(due_ns), latency_rows.of_values(block.values), 1)

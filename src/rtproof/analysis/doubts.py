@@ -4,16 +4,22 @@
 The list of checks is closed: docs/json-schema.md names every code, and a test holds the two together.
 """
 
-from rtproof.analysis.checks import counting, scheduling, system
+from rtproof.analysis.checks import counting, scheduling, stages, system
 from rtproof.analysis.checks.case import Case, Check
-from rtproof.analysis.model import Doubt, Requirement, Severity, Summary
+from rtproof.analysis.fields import judged, of_field
+from rtproof.analysis.model import Doubt, Requirement, Severity, Summary, Switch
 from rtproof.record import Record
 
-CHECKS: tuple[Check, ...] = (*scheduling.CHECKS, *counting.CHECKS, *system.CHECKS)
+CHECKS: tuple[Check, ...] = (*scheduling.CHECKS, *counting.CHECKS, *stages.CHECKS, *system.CHECKS)
 
 
-def doubts(record: Record, summaries: tuple[Summary, ...], requirement: Requirement | None) -> tuple[Doubt, ...]:
-    """Every doubt about a run, those that make it INVALID first."""
-    case = Case(record, summaries, requirement)
+def doubts(
+    record: Record,
+    every: tuple[Summary, ...],
+    requirement: Requirement | None,
+    switches: tuple[Switch, ...] = (),
+) -> tuple[Doubt, ...]:
+    """Every doubt about a run, those that make it INVALID first. every: the summaries of all series of the record."""
+    case = Case(record, of_field(every, judged(record)), requirement, every, switches)
     found = [doubt for check in CHECKS for doubt in check(case)]
     return tuple(sorted(found, key=lambda doubt: doubt.severity is not Severity.INVALID))

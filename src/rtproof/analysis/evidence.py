@@ -9,6 +9,7 @@ from rtproof.analysis.asked import asked_duration_ns
 from rtproof.analysis.episodes import episodes, stalled_since_ns
 from rtproof.analysis.model import Doubt, Episode, Requirement, Summary
 from rtproof.analysis.phrases import instant
+from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import EndReason, Record
 
 
@@ -42,6 +43,7 @@ class Evidence:
     kernel: str
     loads: str
     lost: int = 0
+    virtual_time: str | None = None
 
 
 def gather(
@@ -70,6 +72,7 @@ def gather(
         kernel=record.begin.kernel_release,
         loads=record.fact("loads") or "",
         lost=pooled.lost,
+        virtual_time=virtual_time(record),
     )
 
 

@@ -7,6 +7,7 @@ judges and of which everything is said that is said of a record with one field.
 
 from collections import defaultdict
 
+from rtproof.analysis.model import Analysis, Summary
 from rtproof.record import Record, Series
 
 Fields = tuple[tuple[Series, ...], ...]
@@ -30,6 +31,17 @@ def by_field(record: Record) -> Fields:
 def judged(record: Record) -> tuple[Series, ...]:
     """The last field of every thread."""
     return by_field(record)[-1] if record.series else ()
+
+
+def of_field(summaries: tuple[Summary, ...], field: tuple[Series, ...]) -> tuple[Summary, ...]:
+    """The summaries of one field's series."""
+    ids = {series.id for series in field}
+    return tuple(summary for summary in summaries if summary.series.id in ids)
+
+
+def several_stages(analysis: Analysis) -> tuple[Summary, ...]:
+    """The summaries of all fields in order; nothing where there is one only, of which everything else tells."""
+    return analysis.stages if len(analysis.stages) > 1 else ()
 
 
 def external(series: Series) -> bool:

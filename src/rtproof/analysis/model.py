@@ -94,6 +94,22 @@ class Summary:
         return self.observed.count + self.lost
 
 
+@dataclass(frozen=True)
+class Switch:
+    """The time from one stage to the next of the same activation, over all threads: later minus earlier.
+
+    backwards: activations whose later stage came first by the clock. unpaired: values whose activation has none in the
+    other field. Exact, counted from samples.
+    """
+
+    earlier: str
+    later: str
+    counts: Counts
+    moments: Moments
+    backwards: int
+    unpaired: int
+
+
 class Severity(Enum):
     """INVALID: the run did not measure what was asked. WARNING: read the numbers with this in mind."""
 
@@ -166,10 +182,49 @@ class Verdict:
 
 
 @dataclass(frozen=True)
+class Stall:
+    """A loop that stood still. ``over``: it went on before the run ended."""
+
+    thread: int
+    since_ns: int
+    duration_ns: int
+    over: bool
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """Cycles of all threads after the ignored ones; lengths in nanoseconds, unknown (None) where none was counted.
+
+    short, long: below period * (1 - band), above period * (1 + band). catch_up_pairs: a long one directly followed by
+    a short one. correlation: of neighbouring cycles, towards -0.5 where each late run makes the next cycle shorter;
+    None if they are too few or all the same. stalls: also those among the ignored cycles.
+    """
+
+    period_ns: int
+    band: float
+    ignored: int
+    counted: int
+    short: int
+    long: int
+    min_ns: int | None
+    max_ns: int | None
+    catch_up_pairs: int
+    correlation: float | None
+    stalls: tuple[Stall, ...]
+
+    @property
+    def out_of_band(self) -> int:
+        return self.short + self.long
+
+
+@dataclass(frozen=True)
 class Analysis:
     """Everything said about a record; the report and the exports draw this and nothing else.
 
-    shares: those whose quantiles the user asked for, besides the usual ones.
+    summaries, pooled: of the field that a limit judges, the last one. shares: those whose quantiles the user asked for,
+    besides the usual ones. every: a summary of each series of the record, in its order. stages: per field in order all
+    threads together, the judged one last. switches: between neighbouring stages; none without samples. cycles: of a
+    loop.
     """
 
     record: Record
@@ -178,3 +233,7 @@ class Analysis:
     doubts: tuple[Doubt, ...]
     verdict: Verdict
     shares: tuple[float, ...] = ()
+    every: tuple[Summary, ...] = ()
+    stages: tuple[Summary, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    cycles: Cycles | None = None

@@ -18,7 +18,7 @@ def part_of(series: Series, blocks: Iterable[Block], slice_starts: Int64Array, k
     """Numbers of some consecutive blocks; the first ``lead`` of them only lead into the pairs of the others."""
     observed, charged = Tally(), Tally()
     lags, seconds, reach, top = [], [], [], tops.empty(k)
-    for stretch in stretches(blocks, slice_starts, lead):
+    for stretch in stretches(series, blocks, slice_starts, lead):
         block = stretch.block
         _refuse_nonsense(series, block)
         observed.add(block.values)

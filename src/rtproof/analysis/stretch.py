@@ -6,12 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtproof.record import Block, Int64Array
+from rtproof.record import Block, Int64Array, Series
 
 LONGEST = 1 << 18
 """Samples after which a stretch is handed on (2 MiB): longer ones leave the cache, shorter ones cost more calls."""
 TAIL = 2
 """Samples before a stretch that a cycle of its first sample begins with."""
+
+
+NO_CUTS = np.empty(0, np.int64)
+"""For those who look at no pairs."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,10 @@ def activations(block: Block) -> int:
     return int(block.values.size + block.gap_missed.sum())
 
 
-def stretches(blocks: Iterable[Block], slice_starts: Int64Array, lead: int = 0) -> Iterator[Stretch]:
-    """Join the blocks of one series; a stretch ends at a hole or when it is long.
+def stretches(
+    series: Series, blocks: Iterable[Block], slice_starts: Int64Array = NO_CUTS, lead: int = 0
+) -> Iterator[Stretch]:
+    """Join the blocks of one series; a stretch ends at a hole, where due times are told anew, or when it is long.
 
     slice_starts: sorted due times at which the slices of the record's summary begin; each begins a block. The first
     ``lead`` blocks are tail only.
@@ -43,7 +49,8 @@ def stretches(blocks: Iterable[Block], slice_starts: Int64Array, lead: int = 0) 
     tail: Stretch | None = None
     for number, block in enumerate(blocks):
         follows = bool(waiting) and block.first_index == waiting[-1].first_index + activations(waiting[-1])
-        if waiting and (not follows or number == lead or size >= LONGEST):
+        told_anew = follows and not series.on_grid and block.first_due_ns != _due_after(series, waiting[-1])
+        if waiting and (not follows or told_anew or number == lead or size >= LONGEST):
             whole = _stretch(waiting, slice_starts, tail)
             if number > lead:
                 yield whole
@@ -52,6 +59,11 @@ def stretches(blocks: Iterable[Block], slice_starts: Int64Array, lead: int = 0) 
         size += block.values.size
     if waiting:
         yield _stretch(waiting, slice_starts, tail)
+
+
+def _due_after(series: Series, block: Block) -> int:
+    """When the activation behind a block is due, off the grid."""
+    return block.first_due_ns + int(block.values.sum()) + block.values.size * series.period_ns
 
 
 def join(a: Stretch, b: Stretch) -> Stretch:

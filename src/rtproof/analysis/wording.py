@@ -10,6 +10,7 @@ from rtproof.analysis.bounds import Rate
 from rtproof.analysis.evidence import Evidence, Worst
 from rtproof.analysis.model import Requirement, State
 from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.virtual_time import WORDS
 
 Sentences = tuple[tuple[str, str], ...]
 FIXED = "for a length fixed before the run"
@@ -34,6 +35,8 @@ def sentences(
     if evidence.measured_ns > 0:
         rarest = _rarest(evidence, confidence)
         lines.append(("UNSEEN", f"anything rarer than once per {rarest} may be missing from this run"))
+    if evidence.virtual_time:
+        lines.append(("TIME", f"{WORDS} ({evidence.virtual_time})"))
     return (*lines, ("VALID FOR", _valid_for(evidence)))
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the export formats share: a file that is new or not written at all, their options, and samples as columns."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,9 @@ import numpy as np
 
 from rtproof import files, units
 from rtproof.analysis.counts import Counts
+from rtproof.analysis.fields import by_field
 from rtproof.analysis.model import Analysis, Summary
+from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.errors import UserError
 from rtproof.record import Block, Record, Series
 from rtproof.record.slicing import Activations, activations
@@ -60,6 +63,28 @@ def summary_note(analysis: Analysis) -> str:
     return "; values are known to one part in 1024, because the run kept a summary instead of every sample"
 
 
+def columns_of(analysis: Analysis) -> list[tuple[str, Summary]]:
+    """Every thread, or every field of every thread, with the name of its column or histogram."""
+    if len(analysis.every) == len(analysis.summaries):
+        return [(f"thread{summary.series.thread}", summary) for summary in analysis.summaries]
+    return [(f"thread{s.series.thread}.{plain(s.series.field)}", s) for s in analysis.every]
+
+
+def has_fields(record: Record) -> bool:
+    """Whether activations have several values, which then stand below each other and are told apart by name."""
+    return len(by_field(record)) > 1
+
+
+def plain(words: str) -> str:
+    """A name out of a record with nothing in it that a format could take for its own."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", words)
+
+
+def time_note(analysis: Analysis) -> str:
+    """What must be said of figures that are no time."""
+    return f"; {WORDS}" if virtual_time(analysis.record) else ""
+
+
 def require_samples(record: Record, kind: str) -> None:
     """UserError if there is a series without samples: a file with some threads missing would deceive."""
     if not all(series.has_samples for series in record.series):
@@ -85,7 +110,7 @@ def all_columns(record: Record) -> Iterator[tuple[Series, Activations]]:
 
 def sample_note(analysis: Analysis, written: int) -> str:
     """How many samples, and how many of those that ran are not among them."""
-    absent = analysis.pooled.obtained - written
+    absent = sum(summary.obtained for summary in analysis.every) - written
     return f"{written} samples" + (
         f" ({absent} more ran, but the record does not hold their values)" if absent > 0 else ""
     )

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A histogram with bins of one width as CSV, a column for each thread; what lies off the scale has its own rows."""
+"""A histogram with bins of one width as CSV, a column for each thread; what lies off the scale has its own rows.
+
+Where activations have several values, there is a column for each field of each thread.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,11 +32,13 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     if start_ns + width_ns * count > units.LONGEST_NS:
         raise UserError("the bins would reach beyond 292 years: give a smaller width or count")
     view = _common.view_option(options)
-    bins = [_common.counts_of(summary, view).fixed_bins(start_ns, width_ns, count) for summary in analysis.summaries]
+    columns = _common.columns_of(analysis)
+    bins = [_common.counts_of(summary, view).fixed_bins(start_ns, width_ns, count) for _, summary in columns]
     with _common.new_file(path) as file:
-        file.write(",".join(["from_ns", "to_ns", *(f"thread{s.series.thread}" for s in analysis.summaries)]) + "\n")
+        file.write(",".join(["from_ns", "to_ns", *(name for name, _ in columns)]) + "\n")
         file.writelines(_rows(bins))
-    return f"{path}: {count} bins of {units.format_duration(width_ns)}, {view} view{_common.summary_note(analysis)}"
+    notes = _common.summary_note(analysis) + _common.time_note(analysis)
+    return f"{path}: {count} bins of {units.format_duration(width_ns)}, {view} view{notes}"
 
 
 def _rows(bins: list[FixedBins]) -> Iterator[str]:

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sample as a line of text, for spreadsheets and scripts."""
+"""Every sample as a line of text, for spreadsheets and scripts.
+
+Where activations have several values, each has a line of its own and a column says which field it is.
+"""
 
 from pathlib import Path
 
 from rtproof.analysis.model import Analysis
 from rtproof.exporters import _common
-from rtproof.record import Series
 from rtproof.record.slicing import Activations
 
 SUFFIX = ".csv"
 OPTIONS: dict[str, str] = {}
 HEADER = "thread,cpu,activation,due_ns,latency_ns,missed_after\n"
+HEADER_OF_FIELDS = HEADER.replace("cpu,", "cpu,field,")
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
@@ -18,15 +21,17 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     _common.require_samples(analysis.record, "csv")
     written = 0
     with _common.new_file(path) as file:
-        file.write(HEADER)
+        fields = _common.has_fields(analysis.record)
+        file.write(HEADER_OF_FIELDS if fields else HEADER)
         for series, part in _common.all_columns(analysis.record):
-            file.write(_lines(series, part))
+            start = f"{series.thread},{series.cpu}," + (f"{_common.plain(series.field)}," if fields else "")
+            file.write(_lines(start, part))
             written += part.value.size
-    return f"{path}: {_common.sample_note(analysis, written)}; facts about the run are not in it"
+    notes = _common.sample_note(analysis, written) + _common.time_note(analysis)
+    return f"{path}: {notes}; facts about the run are not in it"
 
 
-def _lines(series: Series, part: Activations) -> str:
-    start = f"{series.thread},{series.cpu},"
+def _lines(start: str, part: Activations) -> str:
     columns = (part.index, part.due_ns, part.value, part.missed)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return "".join([f"{start}{index},{due},{latency},{missed}\n" for index, due, latency, missed in rows])

@@ -2,7 +2,8 @@
 """The histogram text that cyclictest of rt-tests prints with -h, for scripts that read it.
 
 Whole microseconds, rounded towards zero as cyclictest does; latencies beyond the scale are counted as overflows, with
-the number of the activation in which each happened.
+the number of the activation in which each happened. Of activations with several values it holds the field that a limit
+judges, the whole reaction.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from rtproof.analysis.model import Analysis, Moments, Summary
+from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.exporters import _common
 from rtproof.record import Record
 
@@ -35,8 +37,12 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         file.writelines(_footer([int(row.sum()) for row in rows], [s.observed for s in analysis.summaries], overflows))
         for number, summary in enumerate(analysis.summaries):
             file.write(_overflow_line(analysis.record, number, summary, bins, overflows[number]))
-        file.write("\n")
+        file.write(_virtual(analysis.record) + "\n")
     return f"{path}: {bins} bins of 1 us{_losses(analysis, sum(overflows), early)}"
+
+
+def _virtual(record: Record) -> str:
+    return f"# {WORDS}\n" if virtual_time(record) else ""
 
 
 def _footer(totals: list[int], moments: list[Moments], overflows: list[int]) -> Iterator[str]:
@@ -83,4 +89,6 @@ def _losses(analysis: Analysis, overflows: int, early: int) -> str:
     notes += [
         f"{analysis.pooled.missed} missed activations are not in it, because the format has no place for them"
     ] * bool(analysis.pooled.missed)
-    return "".join(f"; {note}" for note in notes) + _common.summary_note(analysis)
+    if _common.has_fields(analysis.record):
+        notes.append(f"of several fields it holds {_common.plain(analysis.pooled.series.field)}")
+    return "".join(f"; {note}" for note in notes) + _common.summary_note(analysis) + _common.time_note(analysis)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HdrHistogram's interval log (V2, compressed), a tagged histogram for each thread, for HdrHistogram's many readers.
 
+Where activations have several values, there is a histogram for each field of each thread.
+
 Bytes as in HdrHistogram's own AbstractHistogram.encodeIntoByteBuffer and HistogramLogWriter, log format 1.3.
 """
 
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.model import Analysis, Summary
+from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.exporters import _common
 from rtproof.record import Int64Array, wire
 
@@ -30,16 +33,18 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write one interval per thread, which covers the run, in nanoseconds; only Interval_Max is in milliseconds."""
     digits = _common.whole_number(options, "digits", 3, most=5)
     view = _common.view_option(options)
+    columns = _common.columns_of(analysis)
     start_s = analysis.record.begin.origin_realtime_ns / 1e9
     with _common.new_file(path) as file:
         file.write(f"#[Histogram log format version 1.3]\n#[StartTime: {start_s:.3f} (seconds since epoch)]\n")
-        file.write(f"#[BaseTime: {start_s:.3f} (seconds since epoch)]\n{HEADING}\n")
-        for summary in analysis.summaries:
-            file.write(_line(summary, view, digits))
-    negative = sum(int(_clamped(_common.counts_of(summary, view)).sum()) for summary in analysis.summaries)
+        file.write(f"#[BaseTime: {start_s:.3f} (seconds since epoch)]\n")
+        file.write(f"#[{WORDS}]\n{HEADING}\n" if virtual_time(analysis.record) else f"{HEADING}\n")
+        for name, summary in columns:
+            file.write(_line(name, summary, view, digits))
+    negative = sum(int(_clamped(_common.counts_of(summary, view)).sum()) for _, summary in columns)
     clamp = f"; {negative} values below 0 stand at 0, because the format has no negative values" if negative else ""
-    note = clamp + _common.summary_note(analysis)
-    return f"{path}: {len(analysis.summaries)} histograms, {view} view, {digits} digits{note}"
+    note = clamp + _common.summary_note(analysis) + _common.time_note(analysis)
+    return f"{path}: {len(columns)} histograms, {view} view, {digits} digits{note}"
 
 
 def _clamped(counts: Counts) -> Int64Array:
@@ -50,12 +55,12 @@ def _middle(counts: Counts) -> Int64Array:
     return counts.lo + (counts.hi - counts.lo) // 2
 
 
-def _line(summary: Summary, view: str, digits: int) -> str:
+def _line(name: str, summary: Summary, view: str, digits: int) -> str:
     counts = _common.counts_of(summary, view)
     values = np.maximum(_middle(counts), 0)
     largest_ms = int(values.max(initial=0)) / 1e6
     text = base64.b64encode(encode(values, counts.n, digits)).decode()
-    return f"Tag=thread{summary.series.thread},0.000,{summary.span_ns / 1e9:.3f},{largest_ms:.3f},{text}\n"
+    return f"Tag={name},0.000,{summary.span_ns / 1e9:.3f},{largest_ms:.3f},{text}\n"
 
 
 def encode(values: Int64Array, counts: Int64Array, digits: int) -> bytes:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sample in a Parquet file (zstd), for duckdb, pandas, R and the like; needs the package duckdb."""
+"""Every sample in a Parquet file (zstd), for duckdb, pandas, R and the like; needs the package duckdb.
+
+Where activations have several values, each has a row of its own and a column says which field it is.
+"""
 
 import glob
 import tempfile
@@ -12,6 +15,7 @@ import numpy as np
 
 from rtproof import files
 from rtproof.analysis.model import Analysis
+from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.errors import UserError
 from rtproof.exporters import _common
 from rtproof.record import Record, Series
@@ -22,7 +26,8 @@ OPTIONS: dict[str, str] = {}
 PART_ROWS = 4_000_000
 """Rows that are held in memory at once (160 MB)."""
 FORMAT = "FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE 1000000"
-QUERY = "SELECT thread::USMALLINT thread, cpu::INTEGER cpu, activation, due_ns, latency_ns, missed_after FROM part"
+QUERY = "SELECT thread::USMALLINT thread, cpu::INTEGER cpu,{} activation, due_ns, latency_ns, missed_after FROM part"
+FIELD = " CASE series {} END AS field,"
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
@@ -36,7 +41,8 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
             _join_parts(connection, analysis.record, folder, path)
     except duckdb.Error as error:
         raise UserError(f"duckdb cannot write {path}: {str(error).splitlines()[0]}") from error
-    return f"{path}: {_common.sample_note(analysis, written)}; facts about the run are not in it"
+    notes = _common.sample_note(analysis, written) + _common.time_note(analysis)
+    return f"{path}: {notes}; facts about the run are not in it"
 
 
 @contextmanager
@@ -54,21 +60,28 @@ def _duckdb() -> Any:
 
 
 def _write_parts(connection: Any, record: Record, folder: Path) -> int:
-    written = 0
+    written, query = 0, _query(record)
     for number, part in enumerate(_parts(record)):
         connection.register("part", part)
-        connection.execute(_copy(QUERY, folder / f"{number:06}", FORMAT))
+        connection.execute(_copy(query, folder / f"{number:06}", FORMAT))
         connection.unregister("part")
         written += part["latency_ns"].size
     return written
 
 
+def _query(record: Record) -> str:
+    """With the name of the field, where there are several; the parts hold the number of the series."""
+    names = " ".join(f"WHEN {series.id} THEN {_quoted(_common.plain(series.field))}" for series in record.series)
+    return QUERY.format(FIELD.format(names) if _common.has_fields(record) else "")
+
+
 def _join_parts(connection: Any, record: Record, folder: Path, path: Path) -> None:
     """One file out of all parts, in their order; duckdb streams, so this takes no memory to speak of."""
     run_id = record.begin.run_id.hex()
-    about = f"KV_METADATA {{rtproof_run_id: '{run_id}', origin_realtime_ns: '{record.begin.origin_realtime_ns}'}}"
+    virtual = f", virtual_time: {_quoted(WORDS)}" if virtual_time(record) else ""
+    about = f"rtproof_run_id: '{run_id}', origin_realtime_ns: '{record.begin.origin_realtime_ns}'{virtual}"
     parts = _quoted(glob.escape(str(folder)) + "/*")
-    connection.execute(_copy(f"FROM read_parquet({parts})", path, f"{FORMAT}, {about}"))
+    connection.execute(_copy(f"FROM read_parquet({parts})", path, f"{FORMAT}, KV_METADATA {{{about}}}"))
 
 
 def _copy(query: str, path: Path, form: str) -> str:
@@ -101,5 +114,6 @@ def _table(parts: list[tuple[Series, Activations]]) -> dict[str, Any]:
     return {
         "thread": np.repeat(np.array([series.thread for series, _ in parts], np.int64), sizes),
         "cpu": np.repeat(np.array([series.cpu for series, _ in parts], np.int64), sizes),
+        "series": np.repeat(np.array([series.id for series, _ in parts], np.int64), sizes),
         **dict(zip(("activation", "due_ns", "latency_ns", "missed_after"), arrays, strict=True)),
     }

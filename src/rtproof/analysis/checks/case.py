@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rtproof.analysis.asked import number
-from rtproof.analysis.model import Doubt, Requirement, Severity, Summary
-from rtproof.record import WHOLE_RUN, Event, Moment, Record
+from rtproof.analysis.model import Doubt, Requirement, Severity, Summary, Switch
+from rtproof.record import WHOLE_RUN, Event, Moment, Record, Series
 
 INVALID, WARNING = Severity.INVALID, Severity.WARNING
 REAL_TIME = ("fifo", "rr", "deadline")
@@ -17,9 +17,13 @@ TOLERANCE = 0.001
 
 @dataclass(frozen=True)
 class Case:
+    """summaries: one per thread, of the field that is judged. every: of all series, so of all fields of all threads."""
+
     record: Record
     summaries: tuple[Summary, ...]
     requirement: Requirement | None
+    every: tuple[Summary, ...]
+    switches: tuple[Switch, ...]
 
     def fact(self, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> str | None:
         return self.record.fact(key, moment, thread)
@@ -44,6 +48,17 @@ Check = Callable[[Case], Iterable[Doubt]]
 
 def thread_name(thread: int) -> str:
     return "the run" if thread == WHOLE_RUN else f"thread {thread}"
+
+
+def severity_of(gone: int, whole: int) -> Severity:
+    """How grave it is that so many of the whole are gone or wrong."""
+    return INVALID if gone > TOLERANCE * whole else WARNING
+
+
+def series_name(case: Case, series: Series) -> str:
+    """The thread and, where it has several fields, which one."""
+    several = len(case.every) > len(case.summaries)
+    return f"thread {series.thread}" + (f" ({series.field})" if several else "")
 
 
 def sentence_list(items: Iterable[str]) -> str:

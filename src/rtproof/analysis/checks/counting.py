@@ -6,9 +6,10 @@ Published runs of 11 h with 20 % of their periods gone, and of "10 h" with more 
 
 from collections.abc import Iterator
 
-from rtproof.analysis.checks.case import INVALID, TOLERANCE, WARNING, Case, Check
+from rtproof.analysis.checks.case import INVALID, TOLERANCE, WARNING, Case, Check, series_name, severity_of
 from rtproof.analysis.episodes import stalled_since_ns
-from rtproof.analysis.model import Doubt, Severity, Summary
+from rtproof.analysis.fields import external
+from rtproof.analysis.model import Doubt, Summary
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.quantiles import quantile
@@ -45,7 +46,7 @@ def activations_surplus(case: Case) -> Iterator[Doubt]:
         room, seen = _room(case, summary), _seen(summary)
         if room is not None and seen > room + 1:
             what = f"thread {summary.series.thread} has {seen:,} activations, {seen - room:,} more than the time allows"
-            yield Doubt("activations-surplus", _severity(seen - room, room), what, "check the clock of the target")
+            yield Doubt("activations-surplus", severity_of(seen - room, room), what, "check the clock of the target")
 
 
 def lost(case: Case) -> Iterator[Doubt]:
@@ -54,7 +55,7 @@ def lost(case: Case) -> Iterator[Doubt]:
     if gone and not _damaged(case):
         what = f"the lateness of {gone:,} of {expected:,} activations could not be kept; the largest may be among them"
         remedy = "relieve the writer: leave it a CPU, take a longer period or a faster medium, record the summary only"
-        yield Doubt("lost", _severity(gone, expected), what, remedy)
+        yield Doubt("lost", severity_of(gone, expected), what, remedy)
 
 
 def late_start(case: Case) -> Iterator[Doubt]:
@@ -67,18 +68,17 @@ def late_start(case: Case) -> Iterator[Doubt]:
 
 
 def totals(case: Case) -> Iterator[Doubt]:
-    """The agent's own totals, which it counts apart from samples and slices."""
+    """The agent's own totals of each series, which it counts apart from samples and slices."""
     said = {t.series: t.obtained + t.missed + t.lost for t in case.record.end.totals} if case.record.end else {}
-    for summary in case.summaries:
+    for summary in case.every:
         known = _seen(summary) + summary.lost
         differ = said.get(summary.series.id, known) - known
         if abs(differ) > 1 and differ != _late_by(summary):
             than = "more than" if differ > 0 else "fewer than"
-            what = (
-                f"thread {summary.series.thread}: the agent counted {abs(differ):,} activations {than} the record holds"
-            )
+            name = series_name(case, summary.series)
+            what = f"{name}: the agent counted {abs(differ):,} activations {than} the record holds"
             remedy = "copy the record again if it is a copy; otherwise this is a fault of rtproof"
-            yield Doubt("totals", _severity(abs(differ), known), what, remedy)
+            yield Doubt("totals", severity_of(abs(differ), known), what, remedy)
 
 
 def truncated(case: Case) -> Iterator[Doubt]:
@@ -118,7 +118,7 @@ def damage(case: Case) -> Iterator[Doubt]:
             f"{places[0].sentence}); {gone:,} of {expected:,} activations are gone with it"
         )
         yield Doubt(
-            "damage", _severity(gone, expected), what, "copy the record again if it is a copy; check the medium"
+            "damage", severity_of(gone, expected), what, "copy the record again if it is a copy; check the medium"
         )
 
 
@@ -141,7 +141,7 @@ def warm_up(case: Case) -> Iterator[Doubt]:
 def coarse_timer(case: Case) -> Iterator[Doubt]:
     """A median of half a period and more is no scheduling latency but the granularity of a timer."""
     for summary in case.summaries:
-        median = quantile(summary.observed_counts, 0.5).value
+        median = quantile(summary.observed_counts, 0.5).value if not external(summary.series) else None
         if median is not None and summary.series.period_ns and median >= _LATE * summary.series.period_ns:
             what = (
                 f"thread {summary.series.thread}: half of the activations are {value(median)} late or more, "
@@ -156,7 +156,8 @@ def drift(case: Case) -> Iterator[Doubt]:
     for summary in case.summaries:
         fits = summary.span_ns // summary.series.period_ns if summary.series.period_ns else 0
         seen = _seen(summary)
-        if not summary.series.on_grid and fits - seen > max(1, TOLERANCE * fits):
+        free = not summary.series.on_grid and not external(summary.series)
+        if free and fits - seen > max(1, TOLERANCE * fits):
             what = f"thread {summary.series.thread} sleeps relative to its last wake-up: {seen:,} of {fits:,} cycles"
             yield Doubt("drift", WARNING, what, "use a method with absolute due times if the rate matters")
 
@@ -186,9 +187,9 @@ def _due(case: Case, summary: Summary) -> tuple[int, int]:
 
 
 def _room(case: Case, summary: Summary) -> int | None:
-    """How many periods fit into what was asked, or into the time until the end."""
+    """How many periods fit into what was asked, or into the time until the end; None where none is kept."""
     end, period = case.record.end, summary.series.period_ns
-    if end is None or not period:
+    if end is None or not period or external(summary.series):
         return None
     asked = case.number("duration_ns")
     passed = max((end.time_ns - summary.series.first_due_ns) // period + 1, 0)
@@ -218,10 +219,6 @@ def _gone(case: Case) -> tuple[int, int]:
 
 def _seen(summary: Summary) -> int:
     return summary.obtained - summary.lost + summary.missed
-
-
-def _severity(gone: int, whole: int) -> Severity:
-    return INVALID if gone > TOLERANCE * whole else WARNING
 
 
 CHECKS: tuple[Check, ...] = (

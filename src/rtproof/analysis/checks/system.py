@@ -10,6 +10,7 @@ from rtproof.analysis.checks.case import INVALID, UNAVAILABLE, WARNING, Case, Ch
 from rtproof.analysis.model import Doubt
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent
+from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.record import Counter, EndReason, Moment
 
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -94,7 +95,16 @@ def steal(case: Case) -> Iterator[Doubt]:
         yield Doubt("steal", WARNING, what, "measure on the hardware, or on a host that leaves the CPUs alone")
 
 
+def counts_instructions(case: Case) -> Iterator[Doubt]:
+    made_by = virtual_time(case.record)
+    if made_by:
+        yield Doubt("virtual-time", WARNING, f"{WORDS} ({made_by})", "measure on the hardware that will be used")
+
+
 def guest(case: Case) -> Iterator[Doubt]:
+    """Not of one with virtual time, of which more is said."""
+    if virtual_time(case.record):
+        return
     text = case.file("/proc/cpuinfo", Moment.START) or ""
     flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
     if flags and "hypervisor" in flags[1].split():
@@ -165,6 +175,7 @@ CHECKS: tuple[Check, ...] = (
     rt_budget,
     guard,
     steal,
+    counts_instructions,
     guest,
     kernel_log,
     load_died,
