@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timer probe and its peers, in turn in one guest in virtual time: instructions counted, so their difference is exact."""
+"""The timer probe and its peers, in turn in one guest: virtual time counts instructions, so differences are exact."""
 
 import json
 import re
