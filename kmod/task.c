@@ -20,15 +20,18 @@
  */
 static void give_way(struct source *source, ktime_t *slept)
 {
+	u64 rests;
+
 	if (ktime_to_ns(ktime_sub(ktime_get(), *slept)) < AWAKE_NS) {
 		cond_resched();
 		return;
 	}
 	raw_spin_lock_irq(&source->lock);
-	source->rests++;
+	rests = ++source->rests;
 	raw_spin_unlock_irq(&source->lock);
-	pr_warn_ratelimited("task %d was late for 500 ms on end: it rests for %d ms\n",
-			    current->pid, REST_MS);
+	if (rests == 1)
+		pr_warn("task %d was late for 500 ms on end: now and then it rests for %d ms\n",
+			current->pid, REST_MS);
 	msleep(REST_MS);
 	*slept = ktime_get();
 }

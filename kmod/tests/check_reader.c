@@ -168,7 +168,7 @@ static void range(void)
 	count = read_all(device, events, 100);
 	ioctl(device, RTPROOF_STOP);
 	summary = summary_of(device, RTPROOF_STAGE_TASK, NULL);
-	EXPECT(count == 100 && events[0].index == 0);
+	EXPECT(count == 100);
 	EXPECT(summary.count + summary.missed == 50);
 	close(device);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* check figures MODE PERIOD_US COUNT: one line with what was measured. */
+/*
+ * check figures MODE PERIOD_US COUNT: one line with what was measured, of each stage min, mean and max in ns:
+ *   task irq 571 951 3984 task 3471 3888 7010 missed 0 lost 0 rests 0 reversed 0
+ */
 #include "check.h"
 
 #include <inttypes.h>
@@ -43,8 +46,8 @@ static int mode_of(const char *name)
 	return -1;
 }
 
-/* t2 of the mode USER is taken here, directly behind read(). */
-static void measure(int device, const struct rtproof_start *start, long count, struct stage *irq, struct stage *task)
+/* t2 of the mode USER is taken here, directly behind read(). How many events have it before t1. */
+static long measure(int device, const struct rtproof_start *start, long count, struct stage *irq, struct stage *task)
 {
 	struct rtproof_event event;
 	long reversed = 0;
@@ -58,26 +61,27 @@ static void measure(int device, const struct rtproof_start *start, long count, s
 		add(task, event.task_ns);
 		reversed += event.task_ns != RTPROOF_NONE && event.irq_ns > event.task_ns;
 	}
-	if (reversed)
-		printf("t2 before t1: %ld events\n", reversed);
+	return reversed;
 }
 
 static int run(const struct rtproof_start *start, long count, const char *name)
 {
 	struct stage irq = { 0 }, task = { 0 };
 	struct rtproof_summary summary;
-	int device = started(start);
+	int device;
+	long reversed;
 
 	if (start->mode == RTPROOF_USER)
 		become(SCHED_FIFO, 90);
-	measure(device, start, count, &irq, &task);
+	device = started(start);
+	reversed = measure(device, start, count, &irq, &task);
 	become(SCHED_OTHER, 0);
 	ioctl(device, RTPROOF_STOP);
 	summary = summary_of(device, start->mode == RTPROOF_LOOP ? RTPROOF_STAGE_TASK : RTPROOF_STAGE_IRQ, NULL);
-	printf("figures %s", name);
+	printf("%s", name);
 	show("irq", &irq);
 	show("task", &task);
-	printf(" missed %llu lost %llu rests %llu\n", summary.missed, summary.lost, summary.rests);
+	printf(" missed %llu lost %llu rests %llu reversed %ld\n", summary.missed, summary.lost, summary.rests, reversed);
 	close(device);
 	return 0;
 }
