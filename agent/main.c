@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "run.h"
+#include "undo.h"
 #include "version.h"
 
 #include <stdio.h>
@@ -84,6 +85,8 @@ int main(int argc, char **argv)
 		return run(argc - 1, argv + 1);
 	if (!strcmp(command, "list"))
 		return list();
+	if (!strcmp(command, "undo")) /* for this program's own use, see undo.h */
+		return undo_main();
 	if (!strcmp(command, "version"))
 		return printf("%s record %d.%d\n", AGENT_VERSION, RECORD_MAJOR, RECORD_MINOR) < 0;
 	if (!strcmp(command, "help") || !strcmp(command, "--help") || !strcmp(command, "-h"))

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel's timerlat tracer prints, made into activations. For each activation it prints a line in each context, in this
+ * order: the timer's interrupt, the thread it wakes and, with timerlat_fd, the program when it comes back for the next one
+ * (Documentation/trace/timerlat-tracer.rst):
+ *
+ *     <idle>-0       [000] d.h1.     4.145437: #1     context    irq timer_latency       626 ns
+ *      <...>-152     [000] ....1     4.145440: #1     context thread timer_latency      4010 ns
+ *
+ * Latencies are exact; due times are the stamp of the interrupt's line minus its latency, so late by what the kernel needs
+ * from its clock reading to the stamp, and rounded to 1 us. They keep to the period, so the smallest of them holds for all.
+ */
+#ifndef RTPROOF_LATENCY_LINES_H
+#define RTPROOF_LATENCY_LINES_H
+
+#include "probe.h"
+
+struct latency_line {
+	uint32_t id;   /* of the activation; after 2^32 - 1 comes 0 */
+	int context;   /* 0 interrupt, 1 thread, 2 user */
+	int64_t time_ns, latency_ns;
+};
+
+/* False for what is no such line: remarks about lost lines, torn ones, other events. */
+bool latency_line_parse(const char *text, struct latency_line *line);
+
+struct latency_track {
+	int fields; /* 2, or 3 with that of the user */
+	int64_t period_ns;
+	int seen;      /* contexts of the activation that is being read */
+	uint32_t id;
+	struct activation reading;
+	bool holds;    /* one that is whole; how many due times were missed behind it only the next one tells */
+	uint32_t held_id;
+	struct activation held;
+};
+
+/* True if an activation came out. What has not all its lines counts as lost. */
+bool latency_track_add(struct latency_track *track, const struct latency_line *line, struct activation *activation);
+
+/* The activation that was held back for the next one, which will not come. */
+bool latency_track_flush(struct latency_track *track, struct activation *activation);
+
+#endif

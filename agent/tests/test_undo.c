@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of files, put back by a process apart: this program, started again. */
+#include "sys.h"
+
+#include "text.h"
+#include "undo.h"
+
+#include "check.h"
+#include "scratch.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static char made[320];
+
+static void put(const char *text)
+{
+	FILE *file = fopen(scratch_path, "w");
+
+	CHECK(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static bool holds(const char *text)
+{
+	char line[128];
+
+	CHECK(text_read_line(scratch_path, line, sizeof(line)) == 0);
+	return !strcmp(line, text);
+}
+
+static bool is_there(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+static void change_all(struct undo *undo)
+{
+	CHECK(undo_open(undo) == 0);
+	put("1000\n");
+	CHECK(undo_write(undo, scratch_path, "250") == 0 && holds("250"));
+	CHECK(undo_replace(undo, scratch_path, "NO_WORK", "WORK") == 0 && holds("NO_WORK"));
+	CHECK(undo_replace(undo, scratch_path, "third", "second") == 0 && holds("third"));
+	CHECK(undo_mkdir(undo, made) == 0 && is_there(made));
+}
+
+static void all_is_put_back_last_first(void)
+{
+	struct undo undo;
+
+	change_all(&undo);
+	undo_close(&undo);
+	CHECK(holds("1000") && !is_there(made));
+	undo_close(&undo); /* and again: nothing */
+}
+
+static void the_value_in_brackets_is_the_present_one(void)
+{
+	struct undo undo;
+
+	CHECK(undo_open(&undo) == 0);
+	put("local [global] mono\n");
+	CHECK(undo_write(&undo, scratch_path, "global") == 0 && holds("local [global] mono"));
+	CHECK(undo_write(&undo, scratch_path, "mono") == 0 && holds("mono"));
+	undo_close(&undo);
+	CHECK(holds("global"));
+}
+
+/* The process apart is an orphan then, so its end is seen by what it holds: the end of a pipe. */
+static void a_killed_agent_is_cleaned_up_behind(void)
+{
+	int ends[2], status;
+	char nothing;
+
+	CHECK(pipe(ends) == 0);
+	pid_t agent = fork();
+
+	CHECK(agent >= 0);
+	if (agent == 0) {
+		struct undo undo;
+
+		change_all(&undo);
+		raise(SIGKILL);
+	}
+	CHECK(waitpid(agent, &status, 0) == agent && WIFSIGNALED(status));
+	CHECK(close(ends[1]) == 0 && read(ends[0], &nothing, 1) == 0 && close(ends[0]) == 0);
+	CHECK(holds("1000") && !is_there(made));
+}
+
+static void what_cannot_be_changed_says_why(void)
+{
+	char longest[600];
+	struct undo undo;
+
+	CHECK(undo_open(&undo) == 0);
+	CHECK(undo_write(&undo, made, "1") == -ENOENT);
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	CHECK(undo_mkdir(&undo, longest) == -ENAMETOOLONG);
+	undo_close(&undo);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "undo"))
+		return undo_main();
+	sys_init();
+	CHECK(scratch_file());
+	snprintf(made, sizeof(made), "%s.d", scratch_path);
+	all_is_put_back_last_first();
+	the_value_in_brackets_is_the_present_one();
+	a_killed_agent_is_cleaned_up_behind();
+	what_cannot_be_changed_says_why();
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings of the machine that are changed for a run and put back afterwards, last first. A process apart does that when the
+ * agent ends, in whatever way: it is told of each change before it is made. It is this program again ("rtproof-agent undo", told
+ * over its standard input), not a fork: a fork would make the measuring threads fault on every page they write to.
+ */
+#ifndef RTPROOF_UNDO_H
+#define RTPROOF_UNDO_H
+
+#include <sys/types.h>
+
+struct undo {
+	pid_t keeper; /* 0: there is none */
+	int line;
+};
+
+/* 0 or -errno. */
+int undo_open(struct undo *undo);
+
+/*
+ * Writes a value into a file whose first line is the present one, or has it in brackets among others. Nothing is written if the
+ * value is there already. 0 or -errno.
+ */
+int undo_write(struct undo *undo, const char *path, const char *value);
+
+/* The same where the present value can't be read from the file. */
+int undo_replace(struct undo *undo, const char *path, const char *value, const char *before);
+
+/* Makes a folder. */
+int undo_mkdir(struct undo *undo, const char *path);
+
+/* Waits until all is as it was. */
+void undo_close(struct undo *undo);
+
+/* What the process apart does. Its exit code. */
+int undo_main(void);
+
+#endif
