@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a comparison: its tables, the tail of every cell, and how all of it was made."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rtproof.analysis.counts import Counts, merge
 from rtproof.analysis.phrases import duration, value
 from rtproof.lab import table
-from rtproof.lab.cells import Load, identity
+from rtproof.lab.cells import Cost, Load, System, identity
 from rtproof.lab.comparison import Comparison, Spot
+from rtproof.lab.readings import Reading
 from rtproof.record import Int64Array
 from rtproof.report import binning
 from rtproof.report.blocks import Block, Curve, Plot, Section, Table, Text
@@ -106,8 +107,7 @@ def made(comparison: Comparison, making: Making) -> Section:
 
 
 def _setting(comparison: Comparison, making: Making) -> list[tuple[str, str]]:
-    setting, cost = comparison.setting, comparison.cost
-    rate = f", {cost.host_s / cost.virtual_s:.1f} per virtual second" if cost.virtual_s else ""
+    setting = comparison.setting
     return [
         ("probe", _probe(comparison)),
         ("period", duration(setting.period_ns)),
@@ -115,11 +115,26 @@ def _setting(comparison: Comparison, making: Making) -> list[tuple[str, str]]:
         ("warm-up", duration(setting.warmup_ns)),
         ("shifts of the start", str(comparison.shifts)),
         ("CPUs of the guest", ", ".join(sorted({str(system.machine.cpus) for system in comparison.systems}))),
+        *making_rows(making),
+        *cost_words(comparison.fresh, comparison.cached, comparison.host_s, comparison.cost),
+    ]
+
+
+def making_rows(making: Making) -> list[tuple[str, str]]:
+    """The programs that a result depends on."""
+    return [
         *(("QEMU" if len(making.qemu) == 1 else f"QEMU for {arch}", text) for arch, text in making.qemu.items()),
         *((f"agent for {arch}, SHA-256", digest) for arch, digest in making.agents.items()),
         ("rtproof", making.version),
-        ("cells", f"{comparison.fresh} run now, {comparison.cached} from the cache"),
-        ("time of this host", f"{duration(comparison.host_s * 1e9)} now; {cost.host_s:,.0f} s for all cells{rate}"),
+    ]
+
+
+def cost_words(fresh: int, cached: int, host_s: float, cost: Cost) -> list[tuple[str, str]]:
+    """How many cells were run and what they took."""
+    rate = f", {cost.host_s / cost.virtual_s:.1f} per virtual second" if cost.virtual_s else ""
+    return [
+        ("cells", f"{fresh} run now, {cached} from the cache"),
+        ("time of this host", f"{duration(host_s * 1e9)} now; {cost.host_s:,.0f} s for all cells{rate}"),
     ]
 
 
@@ -129,25 +144,34 @@ def _probe(comparison: Comparison) -> str:
 
 
 def _kernels(comparison: Comparison) -> Table:
-    header = ("system", "release", "version", "runs", "kernel image", "machine")
-    rows = tuple(
-        (
-            system.name,
-            system.machine.kernel.release,
-            _told(comparison.column(system), "kernel_version"),
-            _told(comparison.column(system), "preemption"),
-            system.machine.kernel.identity[:SHOWN_DIGITS],
-            identity(system.machine)[:SHOWN_DIGITS],
-        )
+    read = [
+        (spot.system, reading)
         for system in comparison.systems
-    )
+        for spot in comparison.column(system)
+        for reading in (spot.readings or (None,))
+    ]
+    return systems_table(read)
+
+
+def systems_table(read: Sequence[tuple[System, Reading | None]]) -> Table:
+    """What was booted, and what its kernel said of itself; systems may be there several times."""
+    header = ("system", "release", "version", "runs", "kernel image", "machine")
+    rows = []
+    for system in dict.fromkeys(system for system, _ in read):
+        told = [reading for other, reading in read if other == system and reading]
+        kernel, whole = system.machine.kernel, identity(system.machine)
+        rows.append(
+            (
+                system.name,
+                kernel.release,
+                ", ".join(dict.fromkeys(reading.kernel_version for reading in told)),
+                ", ".join(dict.fromkeys(reading.preemption for reading in told if reading.preemption)),
+                kernel.identity[:SHOWN_DIGITS],
+                whole[:SHOWN_DIGITS],
+            )
+        )
     caption = (
         "What was booted; runs: the preemption model that the kernel itself names; "
         "kernel image: SHA-256, its beginning; machine: the same of QEMU, kernel, initramfs and command line"
     )
-    return Table(caption, header, rows)
-
-
-def _told(column: list[Spot], what: str) -> str:
-    """What a system's readings say of it."""
-    return ", ".join(dict.fromkeys(str(getattr(r, what)) for spot in column for r in spot.readings if getattr(r, what)))
+    return Table(caption, header, tuple(rows))
