@@ -27,7 +27,7 @@ int mail_open(struct mail *mail)
 		return 0;
 	mail->header = (volatile struct mail_header *)mail->area;
 	if (mail->header->magic != MAIL_MAGIC)
-		fprintf(stderr, "the memory shared with the host does not begin with our mark\n");
+		fprintf(stderr, "rtproof-guest: the memory shared with the host does not begin with our mark\n");
 	return mail->header->magic == MAIL_MAGIC;
 }
 

@@ -86,7 +86,7 @@ volatile void *pci_map(unsigned vendor, unsigned device, unsigned bar, size_t *s
 {
 	char folder[sizeof DEVICES + 256];
 	if (!find(vendor, device, folder, sizeof folder)) {
-		fprintf(stderr, "this kernel shows no PCI device %04x:%04x\n", vendor, device);
+		fprintf(stderr, "rtproof-guest: this kernel shows no PCI device %04x:%04x\n", vendor, device);
 		return NULL;
 	}
 	int fd = enable(folder) ? open_region(folder, bar) : -1;
@@ -97,7 +97,7 @@ volatile void *pci_map(unsigned vendor, unsigned device, unsigned bar, size_t *s
 		mapped = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	}
 	if (mapped == MAP_FAILED)
-		fprintf(stderr, "the memory of %s cannot be mapped: %s\n", folder, strerror(errno));
+		fprintf(stderr, "rtproof-guest: the memory of %s cannot be mapped: %s\n", folder, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return mapped == MAP_FAILED ? NULL : (char *)mapped + offset_in_page(folder, bar);

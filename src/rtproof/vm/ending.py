@@ -11,6 +11,7 @@ from rtproof.vm.mailbox import State
 from rtproof.vm.process import Guest
 
 _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
+_HELPER = re.compile(r"rtproof-guest: (.*)")
 
 
 @contextmanager
@@ -38,12 +39,14 @@ def check_done(guest: Guest, timeout_s: float) -> None:
 
 
 def _why(guest: Guest, timeout_s: float) -> str:
-    panic = _PANIC.search(guest.console.read_text(errors="replace"))
-    if panic:
+    console = guest.console.read_text(errors="replace")
+    if panic := _PANIC.search(console):
         return f"the guest's kernel panicked ({panic[1].strip()})"
     silent = guest.mailbox.state is State.NOTHING
+    if silent and (sentence := _HELPER.search(console)):
+        return f"the guest cannot be reached: {sentence[1].strip()}"
     if guest.alive():
         late = f"the guest was not done within {timeout_s:g} s"
-        return f"{late} and did not say a word: does this kernel boot on this machine?" if silent else late
+        return f"{late} and did not say a word: does this kernel boot on such a machine?" if silent else late
     because = f" ({guest.complaint.splitlines()[-1]})" if guest.complaint else ""
     return f"QEMU ended {'before the guest said a word' if silent else 'in the middle of the job'}{because}"

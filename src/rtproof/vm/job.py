@@ -40,24 +40,29 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
 
 def unpack(archive: bytes, folder: Path) -> None:
     """Write the regular files of the archive below the folder, over nothing. TargetError if it is broken."""
+    for name, content in members(archive).items():
+        path = folder / name
+        refuse_existing(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def members(archive: bytes) -> dict[str, bytes]:
+    """The regular files of an archive by their names. TargetError if it is broken."""
+    found: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             for member in tar:
                 content = tar.extractfile(member) if member.isfile() else None
                 if content is not None:
-                    _write(folder / _inside(member.name), content.read())
+                    found[_inside(member.name)] = content.read()
     except tarfile.TarError as error:
         raise TargetError(f"the guest's results cannot be unpacked: {error}") from error
+    return found
 
 
-def _inside(name: str) -> PurePosixPath:
+def _inside(name: str) -> str:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         raise TargetError(f"the guest's results have a file outside of their folder: {name}")
-    return path
-
-
-def _write(path: Path, content: bytes) -> None:
-    refuse_existing(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+    return str(path)

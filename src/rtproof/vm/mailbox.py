@@ -89,32 +89,34 @@ class Mailbox:
         return State(self._number(_STATE))
 
     def feed(self) -> bytes:
-        """Take the frames that are new; what the job said in them."""
+        """Take the frames that are new; what the job said in them. TargetError if they are none."""
         begin = _PAGE + -(-self._number(_JOB_LENGTH) // _PAGE) * _PAGE
         before = len(self.letters.said)
         written = self._number(_WRITTEN)
+        if begin + written > SIZE:
+            raise TargetError("the guest has damaged the memory that it shares with its host")
         while self._read < written:
             at = begin + self._read
             kind, length = self._number(at), self._number(at + 4)
-            self._take(_Kind(kind), self._memory[at + 8 : at + 8 + length])
+            self._take(kind, self._memory[at + 8 : at + 8 + length])
             self._read += 8 + -(-length // 8) * 8
         return bytes(self.letters.said[before:])
 
     def _number(self, at: int) -> int:
         return int(_U32.unpack_from(self._memory, at)[0])
 
-    def _take(self, kind: _Kind, payload: bytes) -> None:
+    def _take(self, kind: int, payload: bytes) -> None:
         letters = self.letters
-        if kind is _Kind.SAID:
+        if kind == _Kind.SAID:
             letters.said += payload
-        elif kind is _Kind.ENDED:
+        elif kind == _Kind.ENDED:
             code, unheard, begin, end = struct.unpack("<iIQQ", payload)
             letters.end = code, end - begin
             if unheard:
                 letters.said += f"\n[{unheard} bytes more had no room]\n".encode()
-        elif kind is _Kind.RESULT:
+        elif kind == _Kind.RESULT:
             letters.results.write(payload)
-        elif kind is _Kind.RESULT_END:
+        elif kind == _Kind.RESULT_END:
             content = letters.results.getvalue()
             letters.complete = struct.unpack("<II", payload) == (len(content), zlib.crc32(content))
         else:

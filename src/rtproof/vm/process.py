@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -44,9 +44,17 @@ class Guest:
         return (self.folder / "qemu.log").read_text(errors="replace").strip()
 
     def tell_console(self, line: str) -> None:
-        """Type a line on the guest's console."""
-        with (self.folder / f"{qemu.CONSOLE}.in").open("wb", buffering=0) as console:
-            console.write(f"{line}\n".encode())
+        """Type a line on the guest's console; nothing happens if it has ended. A signal handler may do this."""
+        with suppress(OSError):
+            console = os.open(self.folder / f"{qemu.CONSOLE}.in", os.O_WRONLY | os.O_NONBLOCK)
+            try:
+                os.write(console, f"{line}\n".encode())
+            finally:
+                os.close(console)
+
+    def kill(self) -> None:
+        """End QEMU now, if it still runs, and wait for nothing. A signal handler may do this."""
+        self._popen.kill()
 
     def alive(self) -> bool:
         """Whether QEMU runs."""

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A guest in QEMU: a kernel of your choice, booted for the run and gone after it.
+
+In virtual time its figures are instructions counted, not a board's microseconds.
+"""
+
+import shlex
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from rtproof.errors import TargetError, UserError
+from rtproof.vm.guest import CONSOLE_LOG, Job, started, wait_until_over
+from rtproof.vm.job import members
+from rtproof.vm.kernel import open_kernel
+from rtproof.vm.machine import Machine, Mode
+from rtproof.vm.mailbox import State
+from rtproof.vm.process import Guest
+
+OPTIONS: dict[str, str] = {
+    "kernel": "file of a kernel image",
+    "modules": "its folder lib/modules/RELEASE, if modules are to be loaded from it",
+    "insert": "modules to load, names or .ko files, with commas between",
+    "boot": "more arguments for the kernel, with spaces between",
+    "mode": "virtual-time (instructions counted, the default) or wall-clock",
+    "cpus": "number of processors (1)",
+    "memory": "MiB of memory (512)",
+    "files": "files for the guest, PLACE=FILE with commas between",
+}
+BOOT_TIMEOUT_S = 300
+_POLL_S = 0.05
+_LAST_SECONDS = 10
+_MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "armv7": "armv7l"}
+_PROGRAMS = "/rtproof/programs"
+
+
+class QemuProcess:
+    """A program that is the only job of a guest; the guest ends with it. ``results``: what it left in /out, by name."""
+
+    def __init__(self, guest: Guest, stack: ExitStack) -> None:
+        self._guest = guest
+        self._stack = stack
+        self._killed = False
+        self.results: dict[str, bytes] = {}
+
+    def lines(self) -> Iterator[str]:
+        """Until QEMU has ended, or the guest has panicked, or has not come up in time."""
+        rest = b""
+        while not self._over():
+            *lines, rest = (rest + self._guest.mailbox.feed()).split(b"\n")
+            yield from (line.decode(errors="replace") for line in lines)
+        rest += self._guest.mailbox.feed()
+        yield from rest.decode(errors="replace").splitlines()
+
+    def _over(self) -> bool:
+        if self._guest.mailbox.state < State.RUNNING and time.monotonic() - self._guest.begun > BOOT_TIMEOUT_S:
+            return True
+        return self._guest.monitor.happened("STOP", _POLL_S) or self._guest.monitor.closed
+
+    def interrupt(self) -> None:
+        self._guest.tell_console("int")
+
+    def terminate(self) -> None:
+        self._guest.tell_console("term")
+
+    def kill(self) -> None:
+        self._killed = True
+        self._guest.kill()
+
+    def wait(self) -> int:
+        """TargetError if the guest did not end because its program had ended."""
+        with self._stack:
+            if self._killed:
+                return -signal.SIGKILL
+            wait_until_over(self._guest, _LAST_SECONDS)
+            letters = self._guest.mailbox.letters
+            self.results = members(letters.results.getvalue())
+        return letters.end[0] if letters.end else 0
+
+
+class QemuTarget:
+    """A machine that boots anew for each program; the log of its console stays beside the files that come back."""
+
+    def __init__(self, machine: Machine, stack: ExitStack) -> None:
+        self._machine = machine
+        self._stack = stack
+        self._pushed: dict[str, Path] = {}
+        self._log = Path(CONSOLE_LOG)
+        self._process: QemuProcess | None = None
+
+    def machine(self) -> str:
+        return _MACHINES[self._machine.kernel.arch]
+
+    def host_name(self) -> str:
+        return "rtproof-guest"
+
+    def push(self, program: Path) -> str:
+        """It goes with the next program that is started."""
+        place = f"{_PROGRAMS}/{program.name}"
+        self._pushed[place] = program
+        return place
+
+    def place(self, file: Path) -> str:
+        """In the folder whose files come back."""
+        self._log = file.parent / CONSOLE_LOG
+        return f"/out/{file.name}"
+
+    def pull(self, remote: str, file: Path) -> None:
+        """What the last program left there, if it did; the console's log only goes with something."""
+        content = self._process.results.get(remote.removeprefix("/out/")) if self._process else None
+        if content:
+            file.write_bytes(content)
+        else:
+            self._log.unlink(missing_ok=True)
+
+    def start(self, arguments: Sequence[str]) -> QemuProcess:
+        """Boot, or go on from the snapshot of the last boot."""
+        job = Job(f"exec {shlex.join(arguments)}", tuple(self._pushed.items()))
+        stack = self._stack.enter_context(ExitStack())
+        guest = stack.enter_context(started(self._machine, job, self._log, BOOT_TIMEOUT_S))
+        self._process = QemuProcess(guest, stack)
+        return self._process
+
+
+@contextmanager
+def open_target(options: dict[str, str]) -> Iterator[QemuTarget]:
+    """A guest with the kernel of the options; it is booted when a program is started."""
+    machine = _machine(options)
+    with ExitStack() as stack:
+        yield QemuTarget(machine, stack)
+
+
+def _machine(options: dict[str, str]) -> Machine:
+    if not options.get("kernel"):
+        raise UserError("the target qemu needs a kernel: --target-option kernel=FILE")
+    modules = options.get("modules")
+    kernel = open_kernel(Path(options["kernel"]), Path(modules) if modules else None)
+    if kernel.arch not in _MACHINES:
+        raise TargetError(f"there is no guest for {kernel.arch}")
+    return Machine(
+        kernel,
+        boot=tuple(options.get("boot", "").split()),
+        mode=_mode(options.get("mode", Mode.VIRTUAL_TIME.value)),
+        cpus=_number(options, "cpus", 1),
+        memory_mib=_number(options, "memory", 512),
+        files=tuple(_place_and_file(text) for text in _listed(options, "files")),
+        modules=tuple(Path(text) if "/" in text or ".ko" in text else text for text in _listed(options, "insert")),
+    )
+
+
+def _mode(text: str) -> Mode:
+    try:
+        return Mode(text)
+    except ValueError as error:
+        raise UserError(f"mode {text!r} is neither {' nor '.join(mode.value for mode in Mode)}") from error
+
+
+def _number(options: dict[str, str], name: str, default: int) -> int:
+    text = options.get(name, str(default))
+    if not text.isdecimal() or int(text) < 1:
+        raise UserError(f"{name}={text} is no number of at least 1")
+    return int(text)
+
+
+def _listed(options: dict[str, str], name: str) -> list[str]:
+    return [part.strip() for part in options.get(name, "").split(",") if part.strip()]
+
+
+def _place_and_file(text: str) -> tuple[str, Path]:
+    place, equals, file = text.partition("=")
+    if not (equals and place.startswith("/") and file):
+        raise UserError(f"{text!r} is not PLACE=FILE with a place in the guest such as /etc/settings")
+    return place, Path(file)
