@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo    measure this machine for 20 s and judge it
+# make lab-demo  compare two kernels in virtual time
 # make test    every test; installs what they need (Debian packages as root, Python packages into .venv)
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= auto
 export PYTHON
+LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1
 
-.PHONY: demo test test-agent lint bench clean
+.PHONY: demo lab-demo test test-agent lint bench clean
 
 demo:
 	@sh tools/demo.sh
 
+lab-demo:
+	@sh tools/lab-demo.sh
+
 test: test-agent
+	@sh tools/apt.sh $(LAB_PACKAGES)
 	@sh tools/venv.sh dev
+	@sh tools/kernels.sh debian-6.1-rt debian-6.1
 	.venv/bin/python -m pytest -q -n $(JOBS)
 
 # The third run is without address randomisation, which ThreadSanitizer of gcc 12 does not get along with on newer kernels.
@@ -33,9 +40,10 @@ lint:
 	@sh tools/lint-agent.sh
 
 bench:
-	@sh tools/apt.sh gcc libc6-dev rt-tests jitterdebugger
+	@sh tools/apt.sh gcc libc6-dev make rt-tests jitterdebugger $(LAB_PACKAGES)
 	@sh tools/venv.sh dev
 	.venv/bin/python bench/run.py
+	.venv/bin/python bench/lab.py
 
 clean:
 	rm -rf build dist .venv
