@@ -138,13 +138,15 @@ def test_an_index_signed_by_another_is_refused(mirror: Mirror, tmp_path: Path, m
     (tmp_path / "none.gpg").touch()
     monkeypatch.setattr(sources, "KEYRINGS", (tmp_path / "none.gpg",))
     with pytest.raises(
-        UnavailableError, match=r"there is no tool for .* in Debian's bookworm \(apt-get says: GPG error"
+        UnavailableError, match=r"cannot find tool for .* in Debian's bookworm \(apt-get says: GPG error"
     ):
         newest(Archive(("bookworm",), debian.host_architecture()), "tool", tmp_path)
 
 
 def test_what_the_archive_has_not_is_said_with_apts_words(archive: Archive, tmp_path: Path) -> None:
-    with pytest.raises(UnavailableError, match=r"no tool for .* in Debian's bookworm, .*\(apt-get says: .*bookworm"):
+    with pytest.raises(
+        UnavailableError, match=r"cannot find tool for .* in Debian's bookworm, .*\(apt-get says: .*bookworm"
+    ):
         newest(archive, "tool", tmp_path)
 
 

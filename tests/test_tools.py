@@ -76,3 +76,11 @@ def test_packages_that_are_there_are_not_installed_again(checkout: Path) -> None
         pytest.skip("this is no Debian")
     result = run(checkout, "apt.sh", "dpkg", "libc6")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_kernels_that_cannot_be_had_do_not_stop_the_others(checkout: Path) -> None:
+    script(checkout / ".venv" / "bin" / "python", 'echo "$*" >>asked; [ "$6" != b ] || exit 2')
+    result = run(checkout, "kernels.sh", "a", "b", "c")
+    asked = (checkout / "asked").read_text().splitlines()
+    assert asked == [f"-m rtproof lab kernels fetch {name}" for name in "abc"]
+    assert (result.stdout, result.stderr) == ("", "without b what boots it is skipped\n")

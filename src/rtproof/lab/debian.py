@@ -93,7 +93,7 @@ class Archive:
         packages = parse_packages(self._apt_cache("show", *wanted)) if wanted else []
         if not packages:
             where = f"{self.architecture} in Debian's {', '.join(self._suites)}"
-            raise UnavailableError(f"there is no {what or pattern} for {where}{self._why()}")
+            raise UnavailableError(f"cannot find {what or pattern} for {where}{self._why()}")
         return functools.reduce(lambda best, other: other if is_newer(other.version, best.version) else best, packages)
 
     def named(self, name: str) -> Package:
