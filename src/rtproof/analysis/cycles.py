@@ -67,16 +67,13 @@ def most_out_of_band(found: Cycles) -> float | None:
 
 
 def says(found: Cycles) -> str:
-    """What the cycles out of the band tell about a share that nobody saw; without any it is the rule of three."""
+    """What the cycles out of the band tell about those that nobody saw; if there were none, it is the rule of three."""
     most = most_out_of_band(found)
     if most is None:
         return "No cycle was counted, so nothing is known about their lengths."
-    seen = f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} out of the band"
-    every = duration(found.period_ns / most)
-    return (
-        f"{seen} says only this: less than {most:.1e} per cycle, so possibly one every {every} "
-        f"({percent(CONFIDENCE)} confidence, and only if cycles do not depend on each other)."
-    )
+    seen = f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} were out of the band."
+    possible = f"a share of up to {most:.2g} possible, which is one every {duration(found.period_ns / most)}"
+    return f"{seen} That leaves {possible} ({percent(CONFIDENCE)} confidence, if cycles do not depend on each other)."
 
 
 def _cycles(period_ns: int, band: float, parts: list[_Part]) -> Cycles:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from rtproof import plugins
 from rtproof.analysis.model import Analysis
+from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import WHOLE_RUN, Fact, Moment
 from rtproof.report import formats, sections
 from rtproof.report.blocks import Section
@@ -41,7 +42,8 @@ def title(analysis: Analysis) -> str:
     begin, series = analysis.record.begin, analysis.pooled.series
     what = " ".join(filter(None, (series.probe, "latency")))
     measured = f"{what} on {begin.machine}, Linux {begin.kernel_release}"
-    return f"rtproof: {analysis.verdict.state.value} - {measured}"
+    virtual = ", virtual time" if virtual_time(analysis.record) else ""
+    return f"rtproof: {analysis.verdict.state.value} - {measured}{virtual}"
 
 
 def _name(module_name: str) -> str:

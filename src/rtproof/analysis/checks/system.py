@@ -10,7 +10,7 @@ from rtproof.analysis.checks.case import INVALID, UNAVAILABLE, WARNING, Case, Ch
 from rtproof.analysis.model import Doubt
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent
-from rtproof.analysis.virtual_time import WORDS, virtual_time
+from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import Counter, EndReason, Moment
 
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -98,7 +98,8 @@ def steal(case: Case) -> Iterator[Doubt]:
 def counts_instructions(case: Case) -> Iterator[Doubt]:
     made_by = virtual_time(case.record)
     if made_by:
-        yield Doubt("virtual-time", WARNING, f"{WORDS} ({made_by})", "measure on the hardware that will be used")
+        what = f"the figures are of virtual time, which counts instructions ({made_by})"
+        yield Doubt("virtual-time", WARNING, what, "measure on the hardware that will be used")
 
 
 def guest(case: Case) -> Iterator[Doubt]:

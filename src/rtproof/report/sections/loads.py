@@ -8,7 +8,7 @@ from rtproof.record import Counter
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 100
+ORDER = 160
 TITLE = "Evidence: loads, temperature, frequency"
 
 NONE = "No load of rtproof's own ran. Whether anything else did is not known."

@@ -4,6 +4,7 @@
 from collections.abc import Callable
 
 from rtproof.analysis import moments
+from rtproof.analysis.fields import several_stages
 from rtproof.analysis.model import Analysis, Moments
 from rtproof.analysis.phrases import duration
 from rtproof.analysis.spread import Spread, spread
@@ -19,7 +20,9 @@ TITLE = "Numbers per thread"
 def render(analysis: Analysis) -> list[Block]:
     found = streams(analysis)
     unit = latency_unit(analysis)
-    observed = _latencies("Observed: latency of the activations that ran", found, _observed, unit)
+    stages = several_stages(analysis)
+    field = f", {stages[-1].series.field}, the last stage" if stages else ""
+    observed = _latencies(f"Observed: latency of the activations that ran{field}", found, _observed, unit)
     return [_activations(found), observed, _spreads(found, unit), _of_the_schedule(analysis, found, unit)]
 
 

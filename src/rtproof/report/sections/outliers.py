@@ -9,7 +9,7 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.streams import latency_unit, streams
 
-ORDER = 80
+ORDER = 140
 TITLE = "Largest latencies"
 
 SHOWN = 20
