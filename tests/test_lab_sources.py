@@ -39,7 +39,7 @@ Components: main
 """
 
 ONE_LINE = """\
-deb [ arch=amd64 signed-by=/keys/a.gpg trusted=yes check-valid-until=no ] http://one.test/debian bookworm main contrib # x
+deb [ arch=amd64 signed-by=/keys/a.gpg trusted=yes check-valid-until=no ] http://one.test/debian bookworm main contrib #
   deb http://one.test/debian-security bookworm-security main
 # deb http://off.test/debian bookworm main
 deb-src http://source.test/debian bookworm main

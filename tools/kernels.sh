@@ -3,5 +3,6 @@
 # usage: kernels.sh NAME...    fetches kernels of 'rtproof lab kernels' into the cache, or says which are missing
 cd "$(dirname "$0")/.." || exit
 for name in "$@"; do
-	.venv/bin/python -m rtproof lab kernels fetch "$name" >/dev/null || echo "without $name what boots it is skipped" >&2
+	.venv/bin/python -m rtproof lab kernels fetch "$name" >/dev/null ||
+		echo "without $name what boots it is skipped" >&2
 done
