@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put the agent into the wheel: its sources, and the program for this machine if something here can build it."""
+"""Put what runs on targets into the wheel: its sources, and the agent for this machine if something can build it."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,8 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
         """A wheel for everyday use carries the agent; an editable one takes it from the checkout."""
         if version == "editable":
             return
-        build_data["force_include"][str(Path(self.root, "agent"))] = "rtproof/_agent_source"
+        for name in ("agent", "guest"):
+            build_data["force_include"][str(Path(self.root, name))] = f"rtproof/_{name}_source"
         sys.path.insert(0, str(Path(self.root, "src")))
         from rtproof.agents.architectures import host
         from rtproof.agents.build import NAME, build_agent

@@ -30,11 +30,12 @@ def test_the_wheel_serves_every_host(wheel: Path) -> None:
     assert wheel.name == f"rtproof-{rtproof.__version__}-py3-none-any.whl"
 
 
-def test_the_wheel_has_the_agents_sources_and_what_the_report_needs(wheel: Path) -> None:
+def test_the_wheel_has_the_sources_for_targets_and_what_the_report_needs(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
         f"rtproof/_agent_source/{name}" for name in [*build.sources(ROOT / "agent"), "cflags", "ldflags", "table.sh"]
     }
+    wanted |= {f"rtproof/_guest_source/{path.name}" for path in (ROOT / "guest").iterdir()}
     package = ROOT / "src"
     wanted |= {
         str(path.relative_to(package))
