@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 from analysis_records import MS, SECOND, SERIES, block, fact, record
 from export_cases import summary_analysis
+from stage_records import LOOP, VIRTUAL, source_file, staged, stimuli, usual
 
 from rtproof import report
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Analysis, Requirement
-from rtproof.record import Counter, Event, Fact, Moment, Record, Series, SystemFile
+from rtproof.record import Counter, Event, Fact, Moment, Record, Series, Slice, SystemFile, slicing
 from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
 
 LIMIT = Requirement(500_000)
@@ -156,11 +157,46 @@ def summary_only() -> Analysis:
     return summary_analysis()
 
 
+def several_fields() -> Analysis:
+    """Interrupt and task of the same activations, in virtual time, with the kernel's own account."""
+    told = source_file("irq", count=3_003, lost=3, max=9_000)
+    return analyse(staged(usual(), usual(thread=1), facts=(VIRTUAL,), files=(told,)), LIMIT, 1)
+
+
+def several_summaries() -> Analysis:
+    """The same without samples, so that no stage can be held against the other event by event."""
+    made = several_fields().record
+    bare = tuple(replace(each, has_samples=False) for each in made.series)
+    parts = [part for each in made.series for part in summarised(made, each)]
+    return analyse(replace(made, series=bare, chunk_refs=(), slices=tuple(parts)), LIMIT, 1)
+
+
+def summarised(made: Record, series: Series) -> list[Slice]:
+    """What an agent says of a series that it keeps no samples of."""
+    (whole,) = made.blocks(series.id)
+    none = np.zeros_like(whole.values)
+    return slicing.slices(series, slicing.activations(series, 0, whole.first_due_ns, whole.values, none))
+
+
+def loop() -> Analysis:
+    """Article 2's loop under a load that delays it, in the end for good."""
+    late = [int(each) for each in np.random.default_rng(2).gamma(1, 3 * MS, 3_000)]
+    told = Event(60 * SECOND, 0, "stalled", f"the thread did not run any more; since_ns={30 * SECOND}")
+    return analyse(record([block(late, series=LOOP)], [LOOP], events=(told,)), None, 1)
+
+
+def response() -> Analysis:
+    """Edges every 30 ms and a bit, all answered but number 40."""
+    edges = [(at * 30_010_000, 20_000 + at * 10, 33_000 + at * 15) for at in range(100)]
+    return analyse(stimuli(edges, unanswered=40), LIMIT, 1)
+
+
 CASES: dict[str, Callable[[], Analysis]] = {
     case.__name__: case
     for case in (
         *(normal, no_limit, missed, one_sample, negative, all_negative, all_equal, wide, nothing, cut_off),
         *(many_threads, off_the_grid, hostile, summary_only),
+        *(several_fields, several_summaries, loop, response),
     )
 }
 

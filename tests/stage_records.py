@@ -34,14 +34,15 @@ def staged(
     return record(blocks, all_series, **parts)
 
 
-def stimuli(answers: Sequence[tuple[int, int, int]], **parts: Any) -> Record:
-    """Edges from outside: when each came, until the task ran, until the output changed; each block tells its due time."""
+def stimuli(answers: Sequence[tuple[int, int, int]], unanswered: int | None = None, **parts: Any) -> Record:
+    """Edges from outside: when each came, until the task ran, until the output changed. Each has a block."""
     series = fields_of(GPIO, 0, ("task", "output"))
-    blocks = [
-        replace(block([values[at]], first_index=index, series=each), first_due_ns=due_ns)
-        for at, each in enumerate(series)
-        for index, (due_ns, *values) in enumerate(answers)
-    ]
+    blocks = []
+    for at, each in enumerate(series):
+        for index, (due_ns, *values) in enumerate(answers):
+            gaps = {0: 1} if unanswered is not None and index == unanswered - 1 else None
+            if index != unanswered:
+                blocks.append(replace(block([values[at]], gaps, index, each), first_due_ns=due_ns))
     return record(blocks, series, **parts)
 
 

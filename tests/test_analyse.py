@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from analysis_records import MS, block, end, fact, record
+from stage_records import LOOP, staged
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Requirement, State
@@ -31,3 +32,35 @@ def test_one_late_activation_refutes_an_hourly_limit_in_a_short_run() -> None:
 def test_an_empty_record_is_invalid() -> None:
     assert analyse(record([], [])).verdict.state is State.INVALID
     assert analyse(record([])).verdict.state is State.INVALID
+
+
+def test_a_limit_judges_the_last_field_and_nothing_of_the_others_is_in_its_numbers() -> None:
+    late_interrupts = staged({"irq": [600_000] * 3, "task": [5] * 3}, {"irq": [600_000] * 4, "task": [6] * 4})
+    analysis = analyse(late_interrupts, Requirement(500_000))
+    assert [(s.series.field, s.series.thread) for s in analysis.summaries] == [("task", 0), ("task", 1)]
+    assert (analysis.pooled.observed.count, analysis.pooled.observed.max, analysis.pooled.expected) == (7, 6, 7)
+    assert (analysis.verdict.exceedances_observed, analysis.verdict.episodes) == (0, ())
+    assert "6 ns on thread 1" in dict(analysis.verdict.sentences)["MAX"]
+
+
+def test_every_field_has_a_summary_and_neighbours_a_difference() -> None:
+    analysis = analyse(staged({"irq": [1, 2], "task": [5, 7]}, {"irq": [3, 4], "task": [9, 10]}))
+    assert [s.series.id for s in analysis.every] == [0, 1, 2, 3]
+    stages = [(stage.series.field, stage.observed.count, stage.observed.max) for stage in analysis.stages]
+    assert stages == [("irq", 4, 4), ("task", 4, 10)]
+    assert analysis.stages[-1].observed == analysis.pooled.observed
+    assert [(s.earlier, s.later, s.moments.max) for s in analysis.switches] == [("irq", "task", 6)]
+    assert analysis.cycles is None
+
+
+def test_one_field_is_the_only_stage() -> None:
+    analysis = analyse(record([block([1, 2])]))
+    assert [stage.observed for stage in analysis.stages] == [analysis.pooled.observed]
+    assert [summary.series for summary in analysis.every] == [summary.series for summary in analysis.summaries]
+    assert analysis.switches == ()
+
+
+def test_a_loop_is_told_by_its_cycles() -> None:
+    analysis = analyse(record([block([0] * 30, series=LOOP)], [LOOP]))
+    assert analysis.cycles is not None
+    assert (analysis.cycles.counted, analysis.cycles.period_ns) == (27, 10 * MS)

@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 from analysis_records import SERIES, block, fact, record
+from report_cases import CASES
+from stage_records import LOOP, VIRTUAL, staged
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.as_json import SCHEMA, VERSION, to_dict
 from rtproof.analysis.model import Analysis, Requirement
+from rtproof.record import Event
 
 PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
 UNITS = ("_ns", "_s", "_per_s", "_count", "_bytes", "_ratio", "_ppm")
@@ -73,3 +76,35 @@ def test_an_empty_record_has_a_form_too() -> None:
     data = to_dict(analyse(record([], [])))
     assert json.loads(json.dumps(data, allow_nan=False))["verdict"]["exit_code"] == 3
     assert data["pooled"]["observed"]["mean_ns"] is None
+
+
+def test_fields_are_told_apart(analysis: Analysis) -> None:
+    assert (to_dict(analysis)["stages"], to_dict(analysis)["switches"], to_dict(analysis)["cycles"]) == ([], [], None)
+    several = to_dict(analyse(staged({"irq": [1_000] * 9, "task": [4_000] * 8 + [3_500]}, facts=(VIRTUAL,))))
+    assert several["record"]["virtual_time"] == VIRTUAL.value
+    largest = {each["field"]: each["observed"]["max_ns"] for each in several["stages"]}
+    assert largest == {"irq": 1_000, "task": 4_000}
+    (switch,) = several["switches"]
+    assert (switch["earlier"], switch["later"], switch["values_count"]) == ("irq", "task", 9)
+    assert (switch["min_ns"], switch["max_ns"]) == (2_500, 3_000)
+    assert (switch["backwards_count"], switch["unpaired_count"]) == (0, 0)
+    assert switch["quantiles"][0]["value_ns"] == 3_000
+    assert [each["series"]["field"] for each in several["threads"]] == ["task"]
+
+
+def test_cycles_of_a_loop_are_in_it() -> None:
+    told = Event(9_000_000_000, 0, "stalled", "gone; since_ns=5000000000")
+    found = to_dict(analyse(record([block([0, 5_000_000, 0] * 10, series=LOOP)], [LOOP], events=(told,))))["cycles"]
+    assert (found["period_ns"], found["band_ratio"]) == (10**7, 0.2)
+    assert (found["ignored_count"], found["counted_count"]) == (2, 27)
+    assert (found["short_count"], found["long_count"], found["catch_up_pairs_count"]) == (9, 9, 9)
+    assert (found["min_ns"], found["max_ns"]) == (5_000_000, 15_000_000)
+    assert found["most_out_of_band_ratio"] > 18 / 27
+    stall = {"thread": 0, "since_ns": 5_000_000_000, "duration_ns": 4_000_000_000, "over": False}
+    assert found["stalls"] == [stall]
+
+
+@pytest.mark.parametrize("name", ["several_fields", "loop", "response"])
+def test_every_key_of_other_kinds_of_records_is_on_the_page(name: str) -> None:
+    unknown = {key for key, _ in keys(to_dict(CASES[name]())) if f"`{key.replace('_ns', '_UNIT')}`" not in PAGE}
+    assert {key for key in unknown if f"`{key}`" not in PAGE} == set()

@@ -37,7 +37,7 @@ def block_text(block: Block) -> str:
 @block_text.register
 def _(block: Text) -> str:
     mark = MARKS.get(block.kind, "")
-    lines = [clean(block.headline)] if block.headline else []
+    lines = textwrap.wrap(clean(block.headline), WIDTH)
     lines += [_paragraph(clean(line), mark, wrap=block.kind != "code") for line in block.paragraphs]
     return "\n".join(lines)
 
