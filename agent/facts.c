@@ -331,7 +331,8 @@ static void check_thread(struct run *run, struct worker *worker)
 {
 	int task = worker_task(worker), policy = sys_get_policy(task), priority = sys_get_priority(task);
 
-	if (policy < 0 || word_load(&worker->done))
+	/* A thread that makes another the measured one steps back itself; one that ends is nobody any more. */
+	if (policy < 0 || priority < 0 || task != worker_task(worker) || word_load(&worker->done))
 		return;
 	policy &= ~RESET_ON_FORK;
 	if (worker->seen && policy == worker->seen_policy && priority == worker->seen_priority)

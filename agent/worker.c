@@ -95,6 +95,19 @@ int worker_task(const struct worker *worker)
 	return task ? (int)task : worker->tid;
 }
 
+int worker_adopt(struct worker *worker, int task)
+{
+	int policy = (int)worker->policy, err = 0;
+
+	worker->failed_at = "set the policy of the measured task";
+	if (sys_get_policy(task) != policy || sys_get_priority(task) != worker->priority)
+		err = sys_set_policy(task, policy, worker->priority);
+	if (err)
+		return err;
+	word_store(&worker->task, (uint32_t)task);
+	return worker->priority > 1 ? sys_set_policy(0, policy, worker->priority - 1) : 0;
+}
+
 /* About the thread whose lateness is measured. */
 static void read_state(const struct worker *worker, struct evidence *evidence)
 {

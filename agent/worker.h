@@ -70,6 +70,12 @@ int worker_start(struct worker *worker);
 /* Asks it to end soon, and wakes it if it sleeps. May be called again and again. */
 void worker_stop(struct worker *worker);
 
+/*
+ * For a probe's open(): makes another thread the one whose lateness is measured, with the run's policy and priority. This one goes
+ * out of its way: with the same priority it would make that one wait. 0 or -errno.
+ */
+int worker_adopt(struct worker *worker, int task);
+
 /* Id of the thread whose lateness is measured. */
 int worker_task(const struct worker *worker);
 

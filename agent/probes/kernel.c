@@ -7,6 +7,7 @@
 
 #include "../account.h"
 #include "../device.h"
+#include "../timerlat.h"
 #include "../worker.h"
 
 #include <fcntl.h>
@@ -22,16 +23,57 @@ struct source {
 	enum rtproof_mode mode;
 };
 
-static const char *unsupported(void);
+static const char *module_unsupported(void);
 
 #define SOURCE(method_name, number, text)                                                                               \
 	{ { .name = (method_name), .help = (text), .on_grid = true, .no_deadline = true, .no_timer = true,              \
-	    .fields = device_fields[number], .unsupported = unsupported }, number }
+	    .fields = device_fields[number], .unsupported = module_unsupported }, number }
 
 static const struct source timer = SOURCE("timer", RTPROOF_TIMER, "the module's timer: to its interrupt");
 static const struct source task = SOURCE("task", RTPROOF_TASK, "to the interrupt, and to a kernel task that it wakes");
 static const struct source user = SOURCE("user", RTPROOF_USER, "to the interrupt, and to the measuring thread that sleeps in read()");
 static const struct source loop = SOURCE("loop", RTPROOF_LOOP, "to a kernel task that sleeps until each due time by itself");
+
+static const char *tracer_missing(void)
+{
+	return tracer_unsupported(TRACER_KERNEL);
+}
+
+static const char *both_missing(void)
+{
+	static char text[384];
+	const char *module = module_unsupported(), *other = module ? tracer_missing() : NULL;
+
+	if (!module || !other)
+		return NULL;
+	snprintf(text, sizeof(text), "%s, and %s", module, other);
+	return text;
+}
+
+/* Not one of the module's. */
+static const struct method timerlat = {
+	.name = "timerlat",
+	.help = "the kernel's tracer instead of the module: to the interrupt, and to its own task",
+	.external = true,
+	.in_us = true,
+	.no_deadline = true,
+	.no_timer = true,
+	.fields = timerlat_fields[TRACER_KERNEL],
+	.unsupported = tracer_missing,
+};
+
+static const struct method *choose(void)
+{
+	return module_unsupported() ? &timerlat : &task.method;
+}
+
+static const struct method automatic = {
+	.name = "auto",
+	.help = "task with the module, else timerlat",
+	.fields = device_fields[RTPROOF_TASK],
+	.unsupported = both_missing,
+	.choose = choose,
+};
 
 static const char *open_error(int err)
 {
@@ -40,7 +82,7 @@ static const char *open_error(int err)
 	return err == ENOENT || err == ENXIO || err == ENODEV ? "the module rtproof.ko is not loaded" : strerror(err);
 }
 
-static const char *unsupported(void)
+static const char *module_unsupported(void)
 {
 	static char text[128];
 	uint32_t abi = 0;
@@ -85,28 +127,17 @@ static int start(struct worker *worker, const struct device *device)
 	return sys_result(ioctl(device->fd, RTPROOF_START, &order));
 }
 
-/*
- * The task's policy is what counts. The reader goes out of its way: with the same priority it would make the task wait, once for
- * each batch. 0 for a task that can't be seen from here (another process namespace).
- */
+/* 0 for a task that can't be seen from here (another process namespace). */
 static int adopt_task(struct worker *worker, int fd)
 {
-	int policy = (int)worker->policy, id = 0, err;
+	int id = 0, err;
 
 	worker->failed_at = "find the module's task";
 	err = sys_result(ioctl(fd, RTPROOF_TASK_ID, &id));
-	if (err || id <= 0)
-		return err;
-	worker->failed_at = "set the policy of the module's task";
-	if (sys_get_policy(id) != policy || sys_get_priority(id) != worker->priority)
-		err = sys_set_policy(id, policy, worker->priority);
-	if (err)
-		return err;
-	word_store(&worker->task, (uint32_t)id);
-	return worker->priority > 1 ? sys_set_policy(0, policy, worker->priority - 1) : 0;
+	return err || id <= 0 ? err : worker_adopt(worker, id);
 }
 
-static int kernel_open(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns)
+static int module_open(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns)
 {
 	struct device *device = calloc(1, sizeof(*device));
 
@@ -125,18 +156,13 @@ static int kernel_open(struct worker *worker, const struct method *method, int64
 	return !err && has_task(device->mode) ? adopt_task(worker, device->fd) : err;
 }
 
-static int kernel_take(struct worker *worker, struct activation *activation)
+static int module_take(struct worker *worker, struct activation *activation)
 {
 	int err = device_take(worker->state, activation);
 
 	if (err == -ENODEV)
 		worker->failed_at = "go on, because its CPU was switched off";
 	return err;
-}
-
-static bool kernel_pending(struct worker *worker)
-{
-	return device_pending(worker->state);
 }
 
 static void keep_account(struct worker *worker, int fd, uint32_t stage, const char *field)
@@ -150,11 +176,10 @@ static void keep_account(struct worker *worker, int fd, uint32_t stage, const ch
 	free(bins);
 }
 
-static void kernel_close(struct worker *worker)
+static void module_close(struct worker *worker)
 {
 	struct device *device = worker->state;
 
-	word_store(&worker->task, 0); /* it ends now */
 	if (device && device->fd >= 0) {
 		(void)device_pending(device); /* stopped: the account is final */
 		if (device->mode != RTPROOF_LOOP)
@@ -167,7 +192,39 @@ static void kernel_close(struct worker *worker)
 	worker->state = NULL;
 }
 
-static const struct method *const methods[] = { &task.method, &timer.method, &user.method, &loop.method, NULL };
+static bool by_tracer(const struct worker *worker)
+{
+	return worker->method == &timerlat;
+}
+
+static int kernel_open(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns)
+{
+	if (by_tracer(worker))
+		return timerlat_open(worker, TRACER_KERNEL, period_ns);
+	return module_open(worker, method, first_due_ns, period_ns);
+}
+
+static int kernel_take(struct worker *worker, struct activation *activation)
+{
+	return by_tracer(worker) ? timerlat_take(worker, activation) : module_take(worker, activation);
+}
+
+static bool kernel_pending(struct worker *worker)
+{
+	return by_tracer(worker) ? timerlat_pending(worker) : device_pending(worker->state);
+}
+
+static void kernel_close(struct worker *worker)
+{
+	if (by_tracer(worker))
+		timerlat_close(worker);
+	else
+		module_close(worker);
+}
+
+static const struct method *const methods[] = {
+	&automatic, &timer.method, &task.method, &user.method, &loop.method, &timerlat, NULL,
+};
 
 const struct probe probe_kernel = {
 	.name = "kernel",
