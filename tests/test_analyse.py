@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-from analysis_records import MS, block, end, fact, record
-from stage_records import LOOP, staged
+from pathlib import Path
+
+import numpy as np
+from analysis_records import BEGIN, MS, SECOND, block, end, fact, record
+from stage_records import KERNEL, LOOP, fields_of, staged
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Requirement, State
-from rtproof.record import EndReason
+from rtproof.record import End, EndReason
+from rtproof.record.rtrec import open_record
+from rtproof.record.series_writer import write_series_samples
+from rtproof.record.writer import RecordWriter
 
 
 def test_a_clean_run_below_its_limit() -> None:
@@ -64,3 +70,23 @@ def test_a_loop_is_told_by_its_cycles() -> None:
     analysis = analyse(record([block([0] * 30, series=LOOP)], [LOOP]))
     assert analysis.cycles is not None
     assert (analysis.cycles.counted, analysis.cycles.period_ns) == (27, 10 * MS)
+
+
+def test_a_file_with_several_fields_is_read_back_and_judged(tmp_path: Path) -> None:
+    series = [each for thread in (0, 1) for each in fields_of(KERNEL, thread, ("irq", "user"))]
+    irq = np.arange(9_000) % 700 + 1_000
+    values = [irq, irq + 5_000, irq + 200, irq * 2 + 7_000]
+    with RecordWriter(tmp_path / "run.rtrec") as writer:
+        writer.begin(BEGIN)
+        for each in series:
+            writer.series(each)
+        gaps = ([100, 8_000], [3, 1])
+        totals = [write_series_samples(writer, *each, gaps) for each in zip(series, values, strict=True)]
+        writer.end(End(10_000 * MS, EndReason.AS_ASKED, "", tuple(totals)))
+    analysis = analyse(open_record(tmp_path / "run.rtrec"), Requirement(9_000, at_most_ns=SECOND))
+    assert analysis.doubts == ()
+    assert (analysis.pooled.expected, analysis.pooled.missed, analysis.pooled.observed.max) == (18_008, 8, 10_398)
+    assert analysis.verdict.exceedances_observed == int((irq * 2 + 7_000 > 9_000).sum())
+    (switch,) = analysis.switches
+    assert (switch.moments.count, switch.unpaired, switch.backwards) == (18_000, 0, 0)
+    assert (switch.moments.min, switch.moments.max) == (5_000, 1_699 + 6_800)
