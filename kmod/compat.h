@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What differs between kernels: the only place that asks for a version. */
+/* What differs between kernels. Only this file and gpio_compat.h ask for a version. */
 #ifndef RTPROOF_COMPAT_H
 #define RTPROOF_COMPAT_H
 
@@ -11,28 +11,23 @@
 #include <linux/version.h>
 #include <uapi/linux/sched/types.h>
 
-/* Before 5.4 every hrtimer expires in hard interrupt context and there is no other kind to choose from. */
+/* Before 5.4 every hrtimer expires in hard interrupt context: there is no other kind. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 4, 0)
 #define HRTIMER_MODE_ABS_HARD HRTIMER_MODE_ABS
 #define HRTIMER_MODE_ABS_PINNED_HARD HRTIMER_MODE_ABS_PINNED
 #endif
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void rtproof_timer_setup(struct hrtimer *timer,
 				       enum hrtimer_restart (*fired)(struct hrtimer *),
 				       enum hrtimer_mode mode)
 {
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, fired, CLOCK_MONOTONIC, mode);
+#else
 	hrtimer_init(timer, CLOCK_MONOTONIC, mode);
 	timer->function = fired;
-}
-#else
-static inline void rtproof_timer_setup(struct hrtimer *timer,
-				       enum hrtimer_restart (*fired)(struct hrtimer *),
-				       enum hrtimer_mode mode)
-{
-	hrtimer_setup(timer, fired, CLOCK_MONOTONIC, mode);
-}
 #endif
+}
 
 /*
  * What a module may do to a task's policy: anything until 5.8, only "FIFO 50" from 5.9 on, and
@@ -72,7 +67,7 @@ typedef unsigned int __poll_t;
 #define cpus_read_unlock() put_online_cpus()
 #endif
 
-/* On PREEMPT_RT work that is not marked so runs in a task; before 5.11 there was nothing to mark. */
+/* On PREEMPT_RT, work that is not marked so runs in a task; older kernels have no mark. */
 #ifndef IRQ_WORK_INIT_HARD
 #define RTPROOF_HARD_WORK(work, function) init_irq_work(work, function)
 #else

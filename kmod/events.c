@@ -18,9 +18,10 @@ u32 source_fill(const struct source *source)
 }
 
 /*
- * With source->lock held. The reader is woken by hand: a wait queue has a lock that sleeps on PREEMPT_RT.
- * Those who poll() have to go through one, so they are woken by work behind the interrupt, and only
- * if there is anybody: an interrupt more for each event would be part of what is measured.
+ * With source->lock held. The reader is woken by hand: a wait queue has a lock that sleeps on
+ * PREEMPT_RT. Those who poll() have to go through one, so they are woken by work behind the
+ * interrupt, and only if there is anybody: an interrupt more for each event would be part of what
+ * is measured.
  */
 void source_wake(struct source *source)
 {
@@ -176,7 +177,8 @@ static int sleep_for_events(struct source *source, u32 wanted)
 	return source_fill(source) ? 0 : error;
 }
 
-static ssize_t read_events(struct source *source, char __user *buffer, size_t room, bool may_sleep)
+static ssize_t read_events(struct source *source, char __user *buffer, size_t room,
+			   bool may_sleep)
 {
 	ssize_t copied;
 	int error = 0;
@@ -202,7 +204,9 @@ ssize_t source_read(struct file *file, char __user *buffer, size_t size, loff_t 
 
 	if (!room || READ_ONCE(source->state) == SOURCE_NEW)
 		return -EINVAL;
-	if (mutex_lock_interruptible(&source->reading))
+	if (!may_sleep && !mutex_trylock(&source->reading))
+		return -EAGAIN;
+	if (may_sleep && mutex_lock_interruptible(&source->reading))
 		return -ERESTARTSYS;
 	result = read_events(source, buffer, room, may_sleep);
 	mutex_unlock(&source->reading);

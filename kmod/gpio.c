@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A GPIO chip without hardware, for tests of programs that answer edges (gpio=1). Eight lines: outputs 0, 2 and 4 are
- * wired to inputs 1, 3 and 5; 6 and 7 are free. Whoever may write the parameter "inject" drives an input from
- * outside: echo "7 1" > /sys/module/rtproof/parameters/inject. Edges raise interrupts, so the kernel
- * stamps them and the character device tells of them as with any chip.
+ * A GPIO chip without hardware, for tests of programs that answer edges (gpio=1). Eight lines:
+ * outputs 0, 2 and 4 are wired to inputs 1, 3 and 5; 6 and 7 are free. Whoever may write the
+ * parameter "inject" drives an input from outside:
+ *	echo "7 1" > /sys/module/rtproof/parameters/inject
+ * Edges raise interrupts, so the kernel stamps them and the character device tells of them as with
+ * any chip.
  */
 #include <linux/bitops.h>
 #include <linux/gpio/driver.h>
@@ -27,7 +29,7 @@ struct loop {
 	struct irq_chip irq;
 	struct platform_device *parent;
 	struct irq_work edge_work;
-	/* Raw: lines are set in hard interrupt context too, where a spinlock_t would sleep on PREEMPT_RT. */
+	/* Raw: edges are raised in hard interrupt context, where a spinlock_t would sleep on RT. */
 	raw_spinlock_t lock;
 	unsigned long levels, outputs; /* a bit for each line, all below too */
 	unsigned long enabled, rising, falling;
@@ -72,19 +74,20 @@ static void drive_output(struct loop *loop, unsigned int line, bool value)
 		drive_input(loop, line + 1, value);
 }
 
-/* Hard interrupt context with interrupts off, on PREEMPT_RT too: what a chip's interrupt would be. */
+/* Hard interrupt context, on PREEMPT_RT too: what a chip's interrupt would be. */
 static void raise_edges(struct irq_work *work)
 {
 	struct loop *loop = container_of(work, struct loop, edge_work);
-	unsigned long pending;
+	unsigned long pending, flags;
 	unsigned int line;
 
-	raw_spin_lock(&loop->lock);
+	raw_spin_lock_irqsave(&loop->lock, flags);
 	pending = loop->pending;
 	loop->pending = 0;
 	raw_spin_unlock(&loop->lock);
 	for_each_set_bit(line, &pending, LINES)
 		rtproof_raise_irq(loop->chip.irq.domain, line);
+	local_irq_restore(flags);
 }
 
 static int loop_get(struct gpio_chip *chip, unsigned int line)
@@ -243,7 +246,7 @@ static int add(struct loop *loop)
 {
 	int error;
 
-	loop->parent = platform_device_register_simple("rtproof-loop", PLATFORM_DEVID_NONE, NULL, 0);
+	loop->parent = platform_device_register_simple("rtproof-loop", -1, NULL, 0);
 	if (IS_ERR(loop->parent))
 		return PTR_ERR(loop->parent);
 	describe(loop);

@@ -17,7 +17,7 @@
 #define RTPROOF_GPIO_SET_OK 0
 #endif
 
-/* Since 5.19 a chip's interrupt functions are constant and say themselves what gpiolib wrapped before. */
+/* Since 5.19 a chip's interrupt functions are constant, and do what gpiolib added before. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(5, 19, 0)
 #define RTPROOF_GPIO_IRQ_CHIP
 #define rtproof_gpio_irq_on(chip, line) ((void)(chip), (void)(line))

@@ -38,6 +38,8 @@ static int copy_bins(const struct bank *bank, u64 address)
 {
 	if (!address)
 		return 0;
+	if (address != (uintptr_t)address)
+		return -EFAULT;
 	if (copy_to_user((void __user *)(uintptr_t)address, bank->bins, sizeof(bank->bins)))
 		return -EFAULT;
 	return 0;
@@ -146,7 +148,7 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
-/* The same bytes for programs of 32 and 64 bits, and no padding that could carry kernel memory out. */
+/* The same bytes for programs of 32 and 64 bits, and no padding that could carry memory out. */
 static void check_interface(void)
 {
 	BUILD_BUG_ON(sizeof(struct rtproof_start) != 64);

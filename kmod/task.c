@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #define pr_fmt(fmt) "rtproof: " fmt
-/* The kernel tasks: the one that the handler wakes (TASK), and the loop that sleeps by itself (LOOP). */
+/* The kernel tasks: one that the handler wakes (TASK), and a loop that sleeps by itself (LOOP). */
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -15,8 +15,9 @@
 #define REST_MS 25
 
 /*
- * A FIFO task that is always late never sleeps and would lock a machine with one CPU, where real-time
- * throttling is switched off. It rests for a twentieth of its time, and that shows in the summary.
+ * A FIFO task that is always late never sleeps, and would lock a machine with one CPU where
+ * real-time throttling is switched off. It rests for a twentieth of its time, which shows in the
+ * summary.
  */
 static void give_way(struct source *source, ktime_t *slept)
 {
@@ -105,8 +106,8 @@ static int serve(void *data)
 
 /*
  * Sleeps until the due time unless it has passed already, and takes t2. False: the task is to end.
- * What kind of timer wakes it is left to the kernel, as for any driver's loop: on PREEMPT_RT that of a
- * task without real-time policy goes through a softirq.
+ * What kind of timer wakes it is left to the kernel, as for any driver's loop: on PREEMPT_RT that
+ * of a task without real-time policy goes through a softirq.
  */
 static bool sleep_until(ktime_t due, ktime_t *now, ktime_t *slept)
 {

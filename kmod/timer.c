@@ -37,7 +37,7 @@ static bool strained(struct source *source, bool missed)
 	return true;
 }
 
-/* The event waits in the slot for whoever was woken. If one waits there still, this one is missed. */
+/* The event waits in the slot for whoever was woken. If one waits there, this one is missed. */
 static void offer(struct source *source, const struct rtproof_event *event)
 {
 	if (source->slot_full) {
@@ -46,7 +46,7 @@ static void offer(struct source *source, const struct rtproof_event *event)
 		return;
 	}
 	source->slot = *event;
-	/* Pairs with the tasks' reading it without the lock: who sees it full sees t1 in the past. */
+	/* Pairs with tasks that read it without the lock: who sees it full has t1 behind it. */
 	smp_store_release(&source->slot_full, true);
 	if (source->mode == RTPROOF_USER && source_counted(source, event->index, 1))
 		stage_add(&source->stages[RTPROOF_STAGE_IRQ], event->irq_ns);
@@ -91,7 +91,7 @@ static enum hrtimer_restart fired(struct hrtimer *timer)
 	struct source *source = container_of(timer, struct source, timer);
 	enum hrtimer_restart again;
 
-	/* Interrupts are off here: a HARD timer runs in hard interrupt context on PREEMPT_RT too. */
+	/* Interrupts are off: a HARD timer runs in hard interrupt context on PREEMPT_RT too. */
 	raw_spin_lock(&source->lock);
 	if (source->state == SOURCE_RUNNING && source_strayed(source))
 		source_fail(source, -ENODEV);

@@ -80,6 +80,34 @@ static void stop(void)
 	stop_sleeping(true);
 }
 
+static void *read_one(void *device)
+{
+	struct rtproof_event event;
+
+	EXPECT(read(*(int *)device, &event, sizeof(event)) == 0);
+	return NULL;
+}
+
+/* Who will not wait does not wait for another reader either. */
+static void second_reader(void)
+{
+	struct rtproof_start start = usual(RTPROOF_TIMER);
+	struct rtproof_event event;
+	pthread_t thread;
+	int device;
+
+	start.first_due_ns = now_ns() + 100000 * MS;
+	device = started(&start);
+	if (pthread_create(&thread, NULL, read_one, &device))
+		EXPECT(!"no thread");
+	usleep(20000);
+	fcntl(device, F_SETFL, O_NONBLOCK);
+	EXPECT(error_of((int)read(device, &event, sizeof(event))) == EAGAIN);
+	ioctl(device, RTPROOF_STOP);
+	pthread_join(thread, NULL);
+	close(device);
+}
+
 static void nothing(int number)
 {
 	(void)number;
@@ -138,6 +166,7 @@ static void cpu_gone(void)
 }
 
 const struct check life_checks[] = {
-	{ "close-running", close_running }, { "several", several }, { "stop", stop }, { "interrupted", interrupted },
+	{ "close-running", close_running }, { "several", several }, { "stop", stop }, { "second-reader", second_reader },
+	{ "interrupted", interrupted },
 	{ "cpu-gone", cpu_gone }, { 0 },
 };

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define COUNT 200
@@ -169,11 +170,11 @@ static void policy(void)
 
 	EXPECT(ioctl(device, RTPROOF_TASK_ID, &id) == 0);
 	EXPECT(id > 1);
-	EXPECT(sched_getscheduler(id) == SCHED_FIFO);
-	EXPECT(sched_getparam(id, &param) == 0 && param.sched_priority == 90);
+	EXPECT(syscall(SYS_sched_getscheduler, id) == SCHED_FIFO);
+	EXPECT(syscall(SYS_sched_getparam, id, &param) == 0 && param.sched_priority == 90);
 	EXPECT(sched_getaffinity(id, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) == 1 && CPU_ISSET(0, &cpus));
 	close(device);
-	EXPECT(sched_getscheduler(id) == -1 && errno == ESRCH);
+	EXPECT(error_of((int)syscall(SYS_sched_getscheduler, id)) == ESRCH);
 }
 
 static void first_due_past(void)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rtproof_irqoff: switches interrupts off on purpose, to see that a measurement shows it. Every period_ms (on the grid
- * of CLOCK_MONOTONIC) a kernel task switches them off for off_us, from lead_ns before the grid's point
- * on: a timer due at that point is late by off_us less lead_ns. local_irq_save() does so on PREEMPT_RT too.
+ * rtproof_irqoff: switches interrupts off on purpose, to see that a measurement shows it. Every
+ * period_ms (on the grid of CLOCK_MONOTONIC) a kernel task switches them off for off_us, from
+ * lead_ns before the grid's point on: a timer due at that point is late by off_us less lead_ns.
+ * local_irq_save() does so on PREEMPT_RT too.
  *
- * longest_ns (readable) is the longest section so far, by the clock; sections says how many there were.
+ * longest_ns (readable) is the longest section so far by the clock, sections says how many.
  */
 #define pr_fmt(fmt) "rtproof_irqoff: " fmt
 #include <linux/err.h>
@@ -26,7 +27,7 @@ MODULE_PARM_DESC(off_us, "length of a section without interrupts, 1 to 10000 us"
 
 static unsigned int period_ms = 10;
 module_param(period_ms, uint, 0444);
-MODULE_PARM_DESC(period_ms, "time from one section to the next, 1 to 10000 ms, more than twice off_us");
+MODULE_PARM_DESC(period_ms, "from one section to the next, 1 to 10000 ms, more than twice off_us");
 
 static unsigned int lead_ns = 500;
 module_param(lead_ns, uint, 0444);
