@@ -74,6 +74,9 @@ int load_wait_for_children(void);
  */
 int load_share_memory(struct load_order *order, int mib, int64_t most, int64_t parts);
 
+/* Memory of the kernel's, all zero; NULL if there is none. */
+void *load_map(size_t size);
+
 /* Writes to every page of a region, and counts each MiB of it. */
 void load_touch(char *region, size_t size, struct load_slot *slot);
 

@@ -96,6 +96,13 @@ int load_share_memory(struct load_order *order, int mib, int64_t most, int64_t p
 	return 0;
 }
 
+void *load_map(size_t size)
+{
+	void *region = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return region == MAP_FAILED ? NULL : region;
+}
+
 void load_touch(char *region, size_t size, struct load_slot *slot)
 {
 	volatile char *page = region;
@@ -151,9 +158,11 @@ int load_prepare(const struct load *load, struct load_order *order, uint32_t *sl
 /* With twice the room: the load shall not be what fills the medium, nor see it full. */
 static int open_folder(struct running_load *running)
 {
-	int err = running->load->space ? folder_open(&running->folder) : 0;
+	if (!running->load->space)
+		return 0;
+	int err = folder_open(&running->folder);
 
-	if (!running->folder.cleaner || 2 * running->load->space(&running->order) <= folder_room(&running->folder))
+	if (err || 2 * running->load->space(&running->order) <= folder_room(&running->folder))
 		return err;
 	folder_leave(&running->folder);
 	folder_await_end(&running->folder);

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <stdio.h>
 
 enum { WORKERS, MIB };
 
@@ -35,7 +34,7 @@ static int open_file(void)
 
 static int work(const struct load_order *order, struct load_slot *slot)
 {
-	void *block = calloc(1, LOAD_MIB);
+	void *block = load_map(LOAD_MIB);
 	int fd = open_file();
 
 	if (!block || fd < 0)

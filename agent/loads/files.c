@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that keep many small files: each is created, written, renamed, read and removed, a whole batch for each step, so
- * that the kernel has much to give back at a time.
+ * Processes that keep many small files: each is created, written, renamed, listed, read and removed, a whole batch for each
+ * step, so that the kernel has much to look through and to give back at a time.
  */
 #include "../sys.h"
 
@@ -11,12 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORKERS, MIB };
-enum { FILE_BYTES = 4096, NAME_BYTES = 32 };
+enum { WORKERS, MIB, KIB };
+enum { KIB_MOST = 64, NAME_BYTES = 32 };
 
 static const struct load_option options[] = {
 	{ "workers", "processes (default: one for each CPU)", 1, LOAD_SLOTS, LOAD_PER_CPU },
 	{ "mib", "the most that all files take, in MiB (default: 32), in $TMPDIR or /tmp", 1, 4096, 32 },
+	{ "kib", "size of a file, in KiB (default: 16)", 1, KIB_MOST, 16 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -32,46 +33,53 @@ static const char *name_of(char *name, char kind, const struct load_slot *slot, 
 	return name;
 }
 
-static int create(const char *name)
+/* Creates and writes a file, or reads it. */
+static int transfer(const char *name, int flags, size_t size)
 {
-	char block[FILE_BYTES];
-	int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	char block[KIB_MOST * 1024];
+	int fd = open(name, flags | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return -errno;
-	memset(block, 'x', sizeof(block));
-	int err = write(fd, block, sizeof(block)) == sizeof(block) ? 0 : -EIO;
+	if (flags & O_CREAT)
+		memset(block, 'x', size);
+	ssize_t done = flags & O_CREAT ? write(fd, block, size) : read(fd, block, size);
 
 	close(fd);
-	return err;
+	return done == (ssize_t)size ? 0 : -EIO;
 }
 
-static int read_back(const char *name)
+/* Names in bulk, which libc's readdir() would read in smaller pieces. */
+static int list(void)
 {
-	char block[FILE_BYTES];
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	char names[KIB_MOST * 1024];
+	int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	int err = read(fd, block, sizeof(block)) == sizeof(block) ? 0 : -EIO;
-
+	while (syscall(SYS_getdents64, fd, names, sizeof(names)) > 0)
+		;
 	close(fd);
-	return err;
+	return 0;
 }
 
 static int work(const struct load_order *order, struct load_slot *slot)
 {
-	int64_t count = space(order) / order->values[WORKERS] / FILE_BYTES;
+	int64_t share = space(order) / order->values[WORKERS], wanted = order->values[KIB] * 1024;
+	size_t size = (size_t)(wanted < share ? wanted : share);
+	int64_t count = share / (int64_t)size;
 	char first[NAME_BYTES], second[NAME_BYTES];
 	int err = 0;
 
 	while (!err) {
 		for (int64_t i = 0; i < count && !err; i++)
-			err = create(name_of(first, 'a', slot, i));
+			err = transfer(name_of(first, 'a', slot, i), O_WRONLY | O_CREAT | O_EXCL, size);
 		for (int64_t i = 0; i < count && !err; i++)
 			err = rename(name_of(first, 'a', slot, i), name_of(second, 'b', slot, i)) < 0 ? -errno : 0;
+		if (!err)
+			err = list();
 		for (int64_t i = 0; i < count && !err; i++, slot->work++)
-			err = read_back(name_of(second, 'b', slot, i));
+			err = transfer(name_of(second, 'b', slot, i), O_RDONLY, size);
 		for (int64_t i = 0; i < count && !err; i++)
 			err = unlink(name_of(second, 'b', slot, i)) < 0 ? -errno : 0;
 	}
@@ -80,7 +88,7 @@ static int work(const struct load_order *order, struct load_slot *slot)
 
 const struct load load_files = {
 	.name = "files",
-	.help = "small files created, written, renamed, read and removed",
+	.help = "small files created, written, renamed, listed, read and removed",
 	.unit = "files",
 	.options = options,
 	.space = space,

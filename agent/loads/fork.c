@@ -7,7 +7,6 @@
 
 #include "../load.h"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 enum { WORKERS, CHILDREN, MIB };
@@ -43,9 +42,9 @@ static int await_children(int64_t count, struct load_slot *slot)
 static int work(const struct load_order *order, struct load_slot *slot)
 {
 	size_t size = (size_t)order->values[MIB] * LOAD_MIB;
-	char *region = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *region = load_map(size);
 	struct load_slot uncounted = { .work = 0 };
-	int err = region == MAP_FAILED ? -errno : 0;
+	int err = region ? 0 : -ENOMEM;
 
 	if (!err)
 		load_touch(region, size, &uncounted);

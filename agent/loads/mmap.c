@@ -28,10 +28,10 @@ static int work(const struct load_order *order, struct load_slot *slot)
 	size_t size = (size_t)order->values[MIB] * LOAD_MIB;
 
 	for (;;) {
-		char *region = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *region = load_map(size);
 
-		if (region == MAP_FAILED)
-			return -errno;
+		if (!region)
+			return -ENOMEM;
 		load_touch(region, size, slot);
 		munmap(region, size);
 	}

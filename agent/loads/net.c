@@ -9,11 +9,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <sys/socket.h>
 
 enum { UDP, TCP };
-enum { DATAGRAM = 1024, BLOCK = 65536 };
+/* The larger the piece, the longer the kernel copies without a rest; a datagram still fits into one packet of the device. */
+enum { DATAGRAM = 60000, BLOCK = LOAD_MIB };
 
 
 static const struct load_option options[] = {
@@ -47,7 +47,7 @@ static int open_socket(int type, struct sockaddr_in *address)
 /* Connects two sockets, so that they hear nobody else. ends[0] receives, ends[1] sends. */
 static int connect_pair(int type, int *ends)
 {
-	struct sockaddr_in to, from, peer;
+	struct sockaddr_in to = { 0 }, from = { 0 }, peer = { 0 };
 	socklen_t size = sizeof(peer);
 	int receiver = open_socket(type, &to), sender = open_socket(type, &from);
 
@@ -70,10 +70,10 @@ static int connect_pair(int type, int *ends)
 
 static int receive(int fd, size_t bytes, struct load_slot *slot)
 {
-	char block[BLOCK];
+	char *block = load_map(bytes);
 	size_t done = 0;
 
-	for (;;) {
+	while (block) {
 		ssize_t n = read(fd, block, bytes);
 
 		if (n <= 0)
@@ -82,17 +82,18 @@ static int receive(int fd, size_t bytes, struct load_slot *slot)
 		slot->work += (uint32_t)(done / bytes);
 		done %= bytes;
 	}
+	return ENOMEM;
 }
 
 /* A datagram too many is not sent again; that there is no buffer for it is part of the load. */
 static int send_for_ever(int fd, size_t bytes)
 {
-	char block[BLOCK];
+	char *block = load_map(bytes);
 
-	memset(block, 'x', bytes);
-	for (;;)
+	while (block)
 		if (write(fd, block, bytes) < 0 && errno != ENOBUFS)
 			return errno;
+	return ENOMEM;
 }
 
 static int start_pair(int type, struct load_slot *slot)
@@ -128,7 +129,7 @@ static int run(struct load_order *order)
 const struct load load_net = {
 	.name = "net",
 	.help = "datagrams and streams over 127.0.0.1",
-	.unit = "datagrams and blocks of 64 KiB",
+	.unit = "datagrams and MiB",
 	.options = options,
 	.slots = slots,
 	.run = run,

@@ -55,7 +55,7 @@ static void punch(int fd, int64_t size)
 static int work(const struct load_order *order, struct load_slot *slot)
 {
 	int64_t size = order->values[MIB] * LOAD_MIB;
-	char *block = calloc(1, LOAD_MIB);
+	char *block = load_map(LOAD_MIB);
 	int fd = open_file(), err = fd < 0 ? fd : block ? 0 : -ENOMEM;
 
 	while (!err) {
