@@ -6,10 +6,12 @@
 #include "text.h"
 
 #include "check.h"
+#include "scratch.h"
 
 #include <dirent.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum { PATIENCE_S = 60 };
@@ -155,6 +157,19 @@ static void a_load_dies_with_its_parent(void)
 	}
 }
 
+/* Nothing is started then, so nothing has to be ended; and the folder is gone. */
+static void a_load_that_has_no_room_is_refused(void)
+{
+	struct running_load running = { .pid = 0 };
+	char why[128];
+
+	CHECK(load_parse("dd:workers=64,mib=65536", &running.load, &running.order, why, sizeof(why)) == 0);
+	CHECK(load_start(&running) == -ENOSPC);
+	CHECK(running.pid == 0 && running.folder.cleaner == 0);
+	load_stop(&running);
+	await_the_end_of_all();
+}
+
 static void refuse(const char *text, const char *sentence)
 {
 	const struct load *load;
@@ -224,12 +239,17 @@ int main(void)
 	what_is_not_said_follows_the_cpus();
 	memory_is_taken_within_bounds();
 	counters_that_wrap_are_added_up();
+	scratch_file();
+	CHECK(setenv("TMPDIR", scratch_folder, 1) == 0);
+	a_load_that_has_no_room_is_refused();
 	bool inherits = prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0;
 
 	every_worker_counts_and_none_stays();
+	CHECK(rmdir(scratch_folder) == 0 && mkdir(scratch_folder, 0700) == 0);
 	if (!inherits)
 		SKIP("orphans can't be given to a process of one's choice here: Linux 3.4, and not under this emulator");
 	a_load_that_loses_a_worker_ends();
 	a_load_dies_with_its_parent();
+	CHECK(rmdir(scratch_folder) == 0); /* no file is left in it */
 	return EXIT_SUCCESS;
 }
