@@ -15,7 +15,7 @@ from rtproof.vm.job import Job
 from rtproof.vm.machine import Machine
 from rtproof.vm.places import scratch
 from rtproof.vm.process import Guest, running
-from rtproof.vm.snapshot import open_snapshot
+from rtproof.vm.snapshot import go_on, open_snapshot
 
 __all__ = ["CONSOLE_LOG", "Job", "Outcome", "run_job", "started"]
 
@@ -82,7 +82,7 @@ def _ready(machine: Machine, log: Path, timeout_s: float) -> Iterator[Guest]:
         running(machine, folder, incoming=state) as guest,
         keeping_console(guest, log, said),
     ):
-        guest.wait_until_loaded(timeout_s)
+        go_on(guest, state, timeout_s)
         yield guest
 
 

@@ -7,6 +7,7 @@ A job goes in, frames come out. Nothing interrupts the guest for it, and no driv
 import enum
 import io
 import mmap
+import os
 import struct
 import zlib
 from dataclasses import dataclass
@@ -59,29 +60,35 @@ class Mailbox:
     """One guest's shared memory. ``feed`` its frames as they come, or once when the guest has ended."""
 
     def __init__(self, path: Path) -> None:
-        with path.open("wb+") as file:
-            file.truncate(SIZE)
-            self._memory = mmap.mmap(file.fileno(), SIZE)
-        self._memory[:4] = _U32.pack(_MAGIC)
+        self._file = path.open("wb+", buffering=0)
+        self._file.truncate(SIZE)
+        self._memory = mmap.mmap(self._file.fileno(), SIZE, access=mmap.ACCESS_READ)
+        self._put(0, _U32.pack(_MAGIC))
         self._read = 0
         self.letters = Letters(bytearray(), io.BytesIO())
 
     def close(self) -> None:
         """Give the memory back."""
         self._memory.close()
+        self._file.close()
 
     def stop_when_ready(self) -> None:
         """Ask the guest to stop its machine once it is ready for a job."""
-        self._memory[_STOP : _STOP + 4] = _U32.pack(1)
+        self._put(_STOP, _U32.pack(1))
 
     def give(self, job: bytes) -> None:
         """Give the job's archive; TargetError if there is no room for it and its results."""
         if len(job) > SIZE // 2:
-            raise TargetError(
-                f"the job's files have {len(job) >> 20} MiB, and no more than {SIZE >> 21} MiB can be given"
-            )
-        self._memory[_PAGE : _PAGE + len(job)] = job
-        self._memory[_JOB_LENGTH : _JOB_LENGTH + 4] = _U32.pack(len(job))
+            raise TargetError(f"the job's files have {len(job) >> 20} MiB, and there is room for {SIZE >> 21} MiB")
+        self._put(_PAGE, job)
+        self._put(_JOB_LENGTH, _U32.pack(len(job)))
+
+    def _put(self, at: int, data: bytes) -> None:
+        """Not through memory: where the disk is full that would end this program, and this is an error to tell."""
+        try:
+            os.pwrite(self._file.fileno(), data, at)
+        except OSError as error:
+            raise TargetError(f"the memory shared with the guest cannot be written: {error.strerror}") from error
 
     @property
     def state(self) -> State:

@@ -17,12 +17,24 @@ def lab_cache() -> Path:
     return cache_dir().parent / "lab"
 
 
+SCRATCH_MIB = 128
+"""What the files of one guest may take: its first file system, the memory shared with it, logs."""
+
+
+def check_room(folder: Path, mib: int, what: str) -> None:
+    """TargetError if the disk of the folder has less room than that."""
+    free = shutil.disk_usage(folder).free >> 20
+    if free < mib:
+        raise TargetError(f"{what} may need {mib} MiB of disk in {folder}, and {free} MiB are free")
+
+
 @contextmanager
 def scratch() -> Iterator[Path]:
     """A folder for one guest, removed at its end; what killed programs left behind is removed at the next use."""
     base = lab_cache() / "scratch"
     try:
         base.mkdir(parents=True, exist_ok=True)
+        check_room(base, SCRATCH_MIB, "a guest")
         with locked(base / "lock"):
             _sweep(base)
             folder = Path(tempfile.mkdtemp(dir=base))

@@ -92,9 +92,7 @@ def running(
     """
     program = qemu.program(machine)
     _check_memory(machine.memory_mib)
-    (folder / qemu.INITRD_FILE).write_bytes(machine.initramfs())
-    (folder / f"{qemu.CONSOLE}.out").touch()
-    os.mkfifo(folder / f"{qemu.CONSOLE}.in")
+    _lay_out(folder, machine.initramfs())
     arguments = qemu.arguments(machine, qemu.kernel_file(machine), accelerator)
     with ExitStack() as stack:
         mailbox = Mailbox(folder / qemu.MAIL_FILE)
@@ -109,6 +107,15 @@ def running(
         guest = Guest(popen, mailbox, Monitor(ours), folder)
         stack.callback(guest.end)
         yield guest
+
+
+def _lay_out(folder: Path, initramfs: bytes) -> None:
+    try:
+        (folder / qemu.INITRD_FILE).write_bytes(initramfs)
+        (folder / f"{qemu.CONSOLE}.out").touch()
+        os.mkfifo(folder / f"{qemu.CONSOLE}.in")
+    except OSError as error:
+        raise TargetError(f"a guest's files cannot be written to {folder}: {error.strerror}") from error
 
 
 def _start(command: Sequence[str], folder: Path, monitor: int, incoming: BinaryIO | None) -> "subprocess.Popen[bytes]":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rtproof.errors import TargetError
 from rtproof.vm.arch import arch_of
+from rtproof.vm.mailbox import SIZE
 
 if TYPE_CHECKING:
     from rtproof.vm.machine import Machine
@@ -78,7 +79,7 @@ def arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[str]:
         *("-smp", str(machine.cpus), "-m", str(machine.memory_mib)),
         *("-kernel", str(kernel), "-initrd", INITRD_FILE, "-append", boot),
         *("-chardev", f"pipe,id=console,path={CONSOLE}", "-serial", "chardev:console"),
-        *("-object", f"memory-backend-file,id=mail,mem-path={MAIL_FILE},size=64M,share=on"),
+        *("-object", f"memory-backend-file,id=mail,mem-path={MAIL_FILE},size={SIZE},share=on"),
         *("-device", "ivshmem-plain,memdev=mail,master=on"),
         # A panic is the guest's way to stop its machine at an instruction of its choice.
         *("-device", "pvpanic-pci", "-action", "panic=pause"),

@@ -6,7 +6,6 @@ in by QEMU's migration, which needs no disk image and leaves the file as it is f
 """
 
 import os
-import shutil
 import time
 from pathlib import Path
 from typing import BinaryIO
@@ -15,7 +14,7 @@ from rtproof.errors import TargetError
 from rtproof.vm.ending import check_done, keeping_console
 from rtproof.vm.machine import Machine
 from rtproof.vm.mailbox import State
-from rtproof.vm.places import lab_cache, locked, scratch
+from rtproof.vm.places import check_room, lab_cache, locked, scratch
 from rtproof.vm.process import Guest, running
 
 KEPT_BYTES = 4 << 30
@@ -35,25 +34,27 @@ def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) 
     place.parent.mkdir(parents=True, exist_ok=True)
     with locked(place.with_suffix(".lock")):
         if not place.exists():
-            _check_disk(machine, place.parent)
+            check_room(place.parent, machine.memory_mib, "a snapshot of the guest")
             _make(machine, place, console, log, timeout_s)
             _forget_oldest(place)
         os.utime(place)
         return place.open("rb"), console.read_bytes()
 
 
+def go_on(guest: Guest, state: BinaryIO, timeout_s: float) -> None:
+    """Wait until the guest has the state; a file that QEMU does not take is removed, and TargetError says so."""
+    try:
+        guest.wait_until_loaded(timeout_s)
+    except TargetError as error:
+        Path(state.name).unlink(missing_ok=True)
+        raise TargetError(
+            f"the snapshot of the guest could not be loaded ({error}); it is removed now, so the next run boots again"
+        ) from error
+
+
 def snapshot_folder() -> Path:
     """Where snapshots are kept."""
     return lab_cache() / "snapshots"
-
-
-def _check_disk(machine: Machine, folder: Path) -> None:
-    """A state has no more than the machine's memory, and usually a fifth of it."""
-    free = shutil.disk_usage(folder).free >> 20
-    if free < machine.memory_mib:
-        raise TargetError(
-            f"a snapshot of the guest may need {machine.memory_mib} MiB in {folder}, and {free} MiB are free"
-        )
 
 
 def _make(machine: Machine, place: Path, console: Path, log: Path, timeout_s: float) -> None:
@@ -62,7 +63,7 @@ def _make(machine: Machine, place: Path, console: Path, log: Path, timeout_s: fl
             _boot(guest, timeout_s)
             _save(guest)
         console.write_bytes(log.read_bytes())
-        shutil.move(folder / _STATE, place)
+        (folder / _STATE).replace(place)
         log.unlink()
 
 
