@@ -75,8 +75,8 @@ static int run(const struct rtproof_start *start, long count, const char *name)
 		become(SCHED_FIFO, 90);
 	device = started(start);
 	reversed = measure(device, start, count, &irq, &task);
-	become(SCHED_OTHER, 0);
 	ioctl(device, RTPROOF_STOP);
+	become(SCHED_OTHER, 0);
 	summary = summary_of(device, start->mode == RTPROOF_LOOP ? RTPROOF_STAGE_TASK : RTPROOF_STAGE_IRQ, NULL);
 	printf("%s", name);
 	show("irq", &irq);
