@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define COUNT 200
+#define HELD_UP 40
 
 /* Each event tells how far it is to the next one. */
 static bool is_gapless(const struct rtproof_event *events, int count)
@@ -56,24 +57,32 @@ static void task(void)
 	close(device);
 }
 
-/* A task that is held up takes the oldest event, and those that came meanwhile are missed. */
-static void task_held_up(void)
+/* Events of a kernel task that did not get the CPU for the first 17 due times or so. */
+static int hold_up(uint32_t mode, struct rtproof_event *events)
 {
-	struct rtproof_start start = usual(RTPROOF_TASK);
-	struct rtproof_event events[40];
-	struct rtproof_summary summary;
+	struct rtproof_start start = usual(mode);
 	int device;
 
 	start.priority = 10;
 	become(SCHED_FIFO, 80);
 	device = started(&start);
 	spin_ns(20 * MS);
-	EXPECT(read_all(device, events, 40) == 40);
+	EXPECT(read_all(device, events, HELD_UP) == HELD_UP);
 	become(SCHED_OTHER, 0);
+	return device;
+}
+
+/* A task that is held up takes the oldest event, and those that came meanwhile are missed. */
+static void task_held_up(void)
+{
+	struct rtproof_event events[HELD_UP];
+	struct rtproof_summary summary;
+	int device = hold_up(RTPROOF_TASK, events);
+
 	EXPECT(events[0].missed >= 5);
 	EXPECT(events[0].task_ns >= (int64_t)(5 * MS));
 	EXPECT(events[0].irq_ns < events[0].task_ns);
-	EXPECT(is_gapless(events, 40));
+	EXPECT(is_gapless(events, HELD_UP));
 	ioctl(device, RTPROOF_STOP);
 	summary = summary_of(device, RTPROOF_STAGE_TASK, NULL);
 	EXPECT(summary.missed >= events[0].missed);
@@ -142,19 +151,12 @@ static void loop(void)
 /* Cycles that were late come one directly after the other: each is a period less late. */
 static void loop_catches_up(void)
 {
-	struct rtproof_start start = usual(RTPROOF_LOOP);
-	struct rtproof_event events[40];
-	int device;
+	struct rtproof_event events[HELD_UP];
+	int device = hold_up(RTPROOF_LOOP, events);
 
-	start.priority = 10;
-	become(SCHED_FIFO, 80);
-	device = started(&start);
-	spin_ns(20 * MS);
-	EXPECT(read_all(device, events, 40) == 40);
-	become(SCHED_OTHER, 0);
 	EXPECT(events[0].task_ns >= (int64_t)(10 * MS));
 	EXPECT(events[5].task_ns < events[0].task_ns - (int64_t)(4 * MS));
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < HELD_UP; i++)
 		EXPECT(events[i].index == (uint64_t)i && events[i].missed == 0);
 	EXPECT(summary_of(device, RTPROOF_STAGE_TASK, NULL).missed == 0);
 	close(device);
