@@ -59,9 +59,10 @@ def headline(places: list[Place]) -> str:
         return "There is no load under which every system has figures."
     first, last = places[0], places[-1]
     if first is last:
-        return f"{first.system.name}: at most {_at(first)}."
+        return f"{first.system.name} stayed within {_at(first)}."
     times = last.spot.max_ns / max(first.spot.max_ns, 1)
-    return f"{first.system.name}: at most {_at(first)}; {last.system.name}: up to {_at(last)}, {times:,.1f} times that."
+    reached = f"{last.system.name} reached {_at(last)}"
+    return f"{first.system.name} stayed within {_at(first)}; {reached}, {times:,.1f} times as much."
 
 
 def _at(place: Place) -> str:
@@ -73,7 +74,7 @@ def _first_words(comparison: Comparison, places: list[Place]) -> list[str]:
         return []
     first = [load.name for load in first_under(comparison, places[0])]
     listed = f": {', '.join(first)}" if first else ""
-    clearly = f"Its largest latency is clearly below every other's ({CLEAR:g} times) under"
+    clearly = f"Every other system's largest latency is at least {CLEAR:g} times as large under"
     words = [f"{clearly} {len(first)} of {_loads(comparison)}{listed}."]
     common = common_loads(comparison)
     if len(common) < len(comparison.loads):

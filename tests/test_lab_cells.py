@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+import shlex
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from lab_cases import PLAIN, matrix
+
+from rtproof.errors import TargetError, UserError
+from rtproof.lab import cells
+from rtproof.lab.cells import IDLE, Cell, Setting, parse_load
+from rtproof.record import rundir
+from rtproof.vm.guest import Job, Outcome
+from rtproof.vm.machine import Machine
+
+
+def test_loads_are_names_and_several_at_once() -> None:
+    assert parse_load("idle") == IDLE
+    assert parse_load("dd:mib=8+net") == Load("dd:mib=8+net", ("dd:mib=8", "net"))
+
+
+@pytest.mark.parametrize("text", ["", "+", "dd+", "dd++net", "dd+idle"])
+def test_what_is_no_load_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="is not a load"):
+        parse_load(text)
+
+
+def words(cell: Cell) -> list[str]:
+    (line,) = [line for line in cell.job().script.splitlines() if cells.GUEST_AGENT in line and " run " in line]
+    return shlex.split(line)
+
+
+def test_the_job_runs_the_agent_with_the_setting_and_the_loads(tmp_path: Path) -> None:
+    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,)).cells()
+    cell = replace(cell, load=parse_load("dd+net"), setting=Setting(more=("--policy", "rr")))
+    asked = words(cell)
+    assert asked[:3] == [cells.GUEST_AGENT, "run", "-o"]
+    pairs = list(pairwise(asked))
+    for pair in [("--probe", "timer"), ("--period", "1ms"), ("--duration", "2s"), ("--warmup", "1s")]:
+        assert pair in pairs
+    assert [value for name, value in pairs if name == "--load"] == ["dd", "net"]
+    assert ("--policy", "rr") in pairs
+    assert cell.job().files == ((cells.GUEST_AGENT, tmp_path / "agent"),)
+
+
+def test_a_shift_starts_later_and_warms_up_longer(tmp_path: Path) -> None:
+    first, second, third = matrix(tmp_path, "mmap", systems=(PLAIN,), shifts=3).cells()
+    waits = [int(cell.job().script.split("usleep ")[1].split()[0]) for cell in (first, second, third)]
+    assert waits == [3_000_000, 3_137_137, 3_274_274]
+    assert [words(cell)[words(cell).index("--warmup") + 1] for cell in (first, second)] == ["1s", "1037037us"]
+    assert len({cell.key() for cell in (first, second, third)}) == 3
+
+
+def test_the_key_changes_with_everything_that_goes_in(tmp_path: Path) -> None:
+    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,)).cells()
+    again = replace(cell, agent=Path(cell.agent))
+    assert cell.key() == again.key()
+    other = tmp_path / "other"
+    other.write_text("another agent")
+    machine = replace(PLAIN.machine, memory_mib=1024)
+    changed = [
+        replace(cell, agent=other),
+        replace(cell, load=IDLE),
+        replace(cell, setting=Setting(duration_ns=10**9)),
+        replace(cell, system=replace(PLAIN, machine=machine)),
+    ]
+    assert len({each.key() for each in (cell, *changed)}) == 5
+    assert replace(cell, system=replace(PLAIN, kernel="another name")).key() == cell.key()
+
+
+def test_an_agent_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,)).cells()
+    with pytest.raises(UserError, match="nowhere cannot be read"):
+        replace(cell, agent=tmp_path / "nowhere").key()
+
+
+INFO = rundir.RunInfo(
+    command=["rtproof"], started="", host="", user="", rtproof_version="", agent_sha256="", agent_arch="", target="qemu"
+)
+
+
+class Place(NamedTuple):
+    folder: Path
+    monkeypatch: pytest.MonkeyPatch
+
+
+@pytest.fixture
+def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    return Place(tmp_path, monkeypatch)
+
+
+def measured(at: Place, code: int, said: str, files: tuple[str, ...]) -> cells.Cost:
+    (cell,) = matrix(at.folder, "mmap", systems=(PLAIN,)).cells()
+    out = at.folder / "out"
+    out.mkdir()
+
+    def run_job(machine: Machine, job: Job, out: Path, timeout_s: float) -> Outcome:
+        for name in files:
+            (out / name).write_text("")
+        return Outcome(code, said, out / "console.log", 3.0, 5.0)
+
+    at.monkeypatch.setattr(cells, "run_job", run_job)
+    return cells.measure({"x86_64": INFO}, cell, out)
+
+
+def test_a_measured_cell_is_a_run_folder(at: Place) -> None:
+    assert measured(at, 0, "", ("run.rtrec",)) == cells.Cost(3.0, 5.0)
+    assert sorted(path.name for path in (at.folder / "out").iterdir()) == ["run.json", "run.rtrec"]
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "files", "why"),
+    [
+        (2, "rtproof-agent: there is no load 'x'\n", (), "there is no load 'x'"),
+        (-9, "", ("run.rtrec",), "exit code -9"),
+        (0, "", (), "exit code 0"),
+    ],
+)
+def test_an_agent_that_did_not_measure_is_a_sentence_with_its_last_words(
+    at: Place, code: int, said: str, files: tuple[str, ...], why: str
+) -> None:
+    with pytest.raises(TargetError, match=why) as caught:
+        measured(at, code, said, files)
+    assert "console.log" in str(caught.value)

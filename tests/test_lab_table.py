@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison in all its forms: what it says, in which order, and that it never says it without its label."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analysis_records import block, fact, record
+from lab_cases import PLAIN, RT, load, matrix, system
+
+from rtproof import report
+from rtproof.analysis.analyse import analyse
+from rtproof.lab import as_json, page, table
+from rtproof.lab.cells import Cost, Setting, System
+from rtproof.lab.comparison import VIRTUAL_TIME, Comparison, Spot, common_loads, first_under, ranking
+from rtproof.lab.page import Making
+from rtproof.lab.readings import Reading, reading
+from rtproof.record import Moment
+from rtproof.report.blocks import Plot, Section, Table, Text
+
+MAKING = Making("rtproof lab compare --load mmap", "0.1.0", {"x86_64": "QEMU 7.2"}, {"x86_64": "a" * 64})
+FULL = system("debian-6.1", "preempt=full")
+N = 200
+
+
+def read(largest_ns: int, policy: str = "fifo", missed: int = 0) -> Reading:
+    values = np.full(N, 3_900)
+    values[N // 2] = largest_ns
+    facts = (fact("policy", "fifo"), fact("policy", policy, Moment.START, 0))
+    ran = block(values.tolist(), {N // 2: missed} if missed else None)
+    return reading(analyse(record([ran], facts=facts), None, 1), "none")
+
+
+Column = tuple[System, Mapping[str, list[int] | str | Reading]]
+
+
+def comparison(*columns: Column, shifts: int = 1) -> Comparison:
+    """Per system and load: the largest latency of each shift, or why it failed, or a reading."""
+    names = list(dict.fromkeys(name for _, cells in columns for name in cells))
+    spots = tuple(_spot(each, name, cells[name]) for name in names for each, cells in columns)
+    systems = tuple(each for each, _ in columns)
+    return Comparison(systems, tuple(map(load, names)), Setting(), shifts, spots, Cost(8.0, 4.0), 3, 1, 5.0)
+
+
+def _spot(each: System, name: str, cell: list[int] | str | Reading) -> Spot:
+    if isinstance(cell, str):
+        return Spot(each, load(name), (), (cell,))
+    return Spot(each, load(name), (cell,) if isinstance(cell, Reading) else tuple(map(read, cell)))
+
+
+USUAL: tuple[Column, ...] = ((RT, {"idle": [5_000], "mmap": [6_400]}), (PLAIN, {"idle": [5_100], "mmap": [704_000]}))
+
+
+def tables(sections: list[Section]) -> dict[str, Table]:
+    blocks = [each for section in sections for each in section.blocks]
+    return {each.caption.split(" [")[0].split(";")[0]: each for each in blocks if isinstance(each, Table)}
+
+
+def test_the_headline_names_the_first_and_the_last_with_their_loads() -> None:
+    places = ranking(comparison(*USUAL))
+    assert table.headline(places) == (
+        "debian-6.1-rt stayed within 6.4 us (mmap); debian-6.1 preempt=none reached 704 us (mmap), 110.0 times as much."
+    )
+
+
+def test_like_figures_are_not_ranked_as_clear() -> None:
+    found = comparison(*USUAL)
+    assert [each.name for each in first_under(found, ranking(found)[0])] == ["mmap"]
+    assert first_under(found, ranking(found)[1]) == []
+
+
+def test_systems_are_ranked_by_the_loads_that_all_have_figures_for() -> None:
+    found = comparison(
+        (RT, {"idle": [5_000], "dd": "the guest never spoke"}), (PLAIN, {"idle": [4_000], "dd": [9_000]})
+    )
+    assert common_loads(found) == [load("idle")]
+    assert [place.system for place in ranking(found)] == [PLAIN, RT]
+    (text,) = [each for each in table.ranking_blocks(found) if isinstance(each, Text)]
+    assert "Ranked by those 1 of 2 loads under which all have figures." in text.paragraphs
+
+
+def test_a_system_without_any_figure_hinders_nobody() -> None:
+    found = comparison((RT, {"idle": "does not boot"}), (PLAIN, {"idle": [4_000]}))
+    assert [place.system for place in ranking(found)] == [PLAIN]
+    assert table.headline(ranking(found)) == "debian-6.1 preempt=none stayed within 4 us (idle)."
+    nothing = comparison((RT, {"idle": "does not boot"}))
+    assert table.headline(ranking(nothing)) == "There is no load under which every system has figures."
+
+
+def test_the_table_has_a_row_per_load_and_a_column_per_system() -> None:
+    (grid,) = [each for each in table.latency_tables(comparison(*USUAL)) if isinstance(each, Table)]
+    assert grid.caption == "min / mean / max latency [us] of the activations that ran, n = 200 per cell"
+    assert grid.header == ("load", "debian-6.1-rt", "debian-6.1 preempt=none")
+    assert grid.rows == (
+        ("idle", "3.9 / 3.9 / 5.0", "3.9 / 3.9 / 5.1"),
+        ("mmap", "3.9 / 3.9 / 6.4", "3.9 / 7.4 / 704.0"),
+    )
+
+
+def test_heat_is_the_logarithm_of_the_maximum() -> None:
+    lines = [[_spot(RT, "a", [largest]) for largest in (4_000, 40_000, 400_000)], [_spot(RT, "b", "failed")]]
+    assert table.heat_of(lines) == [[0.0, pytest.approx(0.5), 1.0], [None]]
+    alike = table.heat_of([[_spot(RT, "a", [5_000]), _spot(RT, "a", [5_500])]])
+    assert max(share for share in alike[0] if share is not None) < 0.1
+    assert table.heat_of([[_spot(RT, "a", "failed")]]) == [[None]]
+
+
+def test_many_systems_show_maxima_first() -> None:
+    systems = [(system(f"kernel-{n}"), {"mmap": [5_000 + n]}) for n in range(5)]
+    first, second = table.latency_tables(comparison(*systems))
+    assert isinstance(first, Table)
+    assert isinstance(second, Table)
+    assert first.rows[0][:2] == ("mmap", "5.0")
+    assert (bool(first.heat), first.folded, bool(second.heat), second.folded) == (True, False, False, True)
+
+
+def test_shifts_show_the_largest_and_the_range() -> None:
+    found = tables(table.sections(comparison((PLAIN, {"mmap": [9_000, 7_000, 8_000]}), shifts=3)))
+    assert found["min / mean / max latency"].rows == (("mmap", "3.9 / 3.9 / 9.0"),)
+    assert found["Range of the largest latency over 3 shifts"].rows == (("mmap", "7.0 to 9.0"),)
+
+
+def test_missed_activations_have_a_table_where_there_are_some() -> None:
+    assert "Missed activations" not in tables(table.sections(comparison(*USUAL)))
+    late = comparison((PLAIN, {"dd": read(3_800_000, missed=3)}))
+    assert tables(table.sections(late))["Missed activations"].rows == (("dd", "3"),)
+
+
+def test_failed_and_invalid_cells_are_words_and_sentences() -> None:
+    found = comparison((RT, {"a": "the guest never spoke", "b": read(5_000, "other")}))
+    sections = {section.name: section for section in table.sections(found)}
+    assert tables([sections["latencies"]])["min / mean / max latency"].rows == (("a", "failed"), ("b", "invalid"))
+    failed, invalid = sections["faults"].blocks
+    assert isinstance(failed, Text)
+    assert isinstance(invalid, Text)
+    assert failed.paragraphs == ("debian-6.1-rt, a: the guest never spoke",)
+    assert invalid.paragraphs[0].startswith("debian-6.1-rt, b: policy fifo was asked for")
+    assert found.exit_code == 2
+    assert replace(found, spots=found.spots[1:]).exit_code == 3
+
+
+def test_the_page_draws_a_tail_for_each_load_and_says_how_it_was_made() -> None:
+    found = comparison(*USUAL)
+    sections = {section.name: section for section in page.sections(found, MAKING)}
+    plots = [each for each in sections["tails"].blocks if isinstance(each, Plot)]
+    assert [plot.title.split(": ")[1] for plot in plots] == ["idle", "mmap"]
+    assert [curve.name for curve in plots[1].curves] == [RT.name, PLAIN.name]
+    assert plots[1].curves[1].x[-1] == 704.0
+    assert plots[1].curves[1].y[-1] == 0.0
+    made = tables([sections["made"]])
+    values = {row[0]: row[1] for row in made["What was measured"].rows}
+    assert values["QEMU"] == "QEMU 7.2"
+    assert values["cells"] == "3 run now, 1 from the cache"
+    assert values["time of this host"] == "5.0 s now; 8 s for all cells, 2.0 per virtual second"
+    assert [row[0] for row in made["What was booted"].rows] == [RT.name, PLAIN.name]
+    code = [each for each in sections["made"].blocks if isinstance(each, Text) and each.kind == "code"]
+    assert code[0].paragraphs == (MAKING.command,)
+
+
+FORMS: dict[str, Callable[[Comparison], str]] = {
+    "text": lambda found: report.render("text", "t", table.sections(found)).decode(),
+    "markdown": lambda found: report.render("markdown", "t", page.short_sections(found, MAKING)).decode(),
+    "html": lambda found: report.render("html", "t", page.sections(found, MAKING)).decode(),
+    "json": lambda found: as_json.encode(found, MAKING).decode(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_says_what_virtual_time_is(form: str) -> None:
+    for found in (comparison(*USUAL), comparison((RT, {"idle": "does not boot"}))):
+        text = " ".join(FORMS[form](found).replace("&#x27;", "'").split())
+        assert VIRTUAL_TIME in text
+        assert "worst case" not in text
+
+
+def test_json_has_every_figure_in_nanoseconds() -> None:
+    found = json.loads(as_json.encode(comparison(*USUAL), MAKING))
+    assert (found["schema"], found["version"], found["time"]) == ("rtproof.lab.comparison", 1, "virtual")
+    assert found["ranking"][1] == {"system": PLAIN.name, "load": "mmap", "max_ns": 704_000}
+    cell = found["cells"][3]
+    assert (cell["system"], cell["load"], cell["state"]) == (PLAIN.name, "mmap", "measured")
+    assert (cell["shifts"][0]["values_count"], cell["shifts"][0]["max_ns"]) == (N, 704_000)
+    assert found["systems"][1]["boot"] == ["preempt=none"]
+    assert len(found["systems"][0]["machine_sha256"]) == 64
+
+
+def test_the_folder_of_a_cell_is_a_name_for_a_folder(tmp_path: Path) -> None:
+    cells = matrix(tmp_path, "sched:groups=4/../x", systems=(system("own", "a b"),)).cells()
+    assert cells[0].slug == "own_a_b_sched_groups=4_.._x__0"
