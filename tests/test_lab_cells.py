@@ -10,7 +10,7 @@ from lab_cases import PLAIN, matrix
 
 from rtproof.errors import TargetError, UserError
 from rtproof.lab import cells
-from rtproof.lab.cells import IDLE, Cell, Setting, parse_load
+from rtproof.lab.cells import IDLE, Cell, Load, Setting, parse_load
 from rtproof.record import rundir
 from rtproof.vm.guest import Job, Outcome
 from rtproof.vm.machine import Machine

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of the lab with everything below them but QEMU: kernels and guests are fakes of lab_cases."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import lab_cases
+import pytest
+
+from rtproof.errors import UserError
+from rtproof.lab import cells, kernels, systems
+from rtproof.lab.cells import Cell, Cost
+from rtproof.record import rundir
+from rtproof.vm import qemu
+from rtproof.vm.kernel import Kernel
+
+LOADS = ("mmap", "dd", "fails", "invalid", "cpu", "net", "timers")
+AGENT = "#!/bin/sh\nprintf 'load\\t%s\\thelp\\n' " + " ".join(LOADS) + "\n"
+
+
+def resolve(text: str, modules: Path | None = None, say: object = None) -> Kernel:
+    """A catalogue that has everything that begins with debian-."""
+    if not text.startswith("debian-") and not Path(text).exists():
+        raise UserError(f"{text!r} is no file and no name of a kernel; the names are: debian-6.1-rt, debian-6.1")
+    release = "6.12.0" if "6.12" in text else "6.1.0"
+    return lab_cases.kernel(release + ("-rt-amd64" if "rt" in text else "-amd64"), Path("vmlinuz"))
+
+
+def module(name: str, say: object = None) -> Path:
+    return Path(f"{name}.ko")
+
+
+def measure(infos: Mapping[str, rundir.RunInfo], cell: Cell, folder: Path) -> Cost:
+    rundir.write_info(folder, infos["x86_64"])
+    return lab_cases.fill(cell, folder)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with a cache of its own, an agent that knows loads, and an image."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    agent = tmp_path / "agent"
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    Path("vmlinuz").write_bytes(b"an image")
+    monkeypatch.setattr("rtproof.agents.find.find_agent", lambda arch="": agent)
+    monkeypatch.setattr(kernels, "resolve", resolve)
+    monkeypatch.setattr(kernels, "module", module)
+    monkeypatch.setattr(systems, "Machine", lab_cases.FakeMachine)
+    monkeypatch.setattr(cells, "boot", lab_cases.boot)
+    monkeypatch.setattr(cells, "measure", measure)
+    monkeypatch.setattr(qemu, "version_of", lambda machine: "QEMU emulator version 7.2")
+    assert os.access(agent, os.X_OK)
+    return tmp_path
