@@ -42,5 +42,7 @@ def test_a_record_without_series_has_nothing_to_judge() -> None:
 
 def test_only_off_the_grid_do_due_times_come_from_outside() -> None:
     assert external(replace(SERIES, probe="gpio", on_grid=False))
+    assert external(replace(SERIES, probe="timerlat", on_grid=False))
+    assert external(replace(SERIES, probe="kernel", method="timerlat", on_grid=False))
     assert not external(replace(SERIES, probe="gpio"))
     assert not external(replace(SERIES, on_grid=False))

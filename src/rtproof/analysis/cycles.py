@@ -103,8 +103,8 @@ def _of_wakes(wakes: Wakes, ignore: int, band: float) -> _Part:
 def _of_series(record: Record, series: Series, ignore: int, band: float) -> _Part:
     most = sum(ref.count for ref in record.chunk_refs if ref.series == series.id) - 1
     meter = _Meter(series.period_ns, series.thread, _ignored(most, ignore), band)
-    for stretch in stretches(series, record.blocks(series.id)):
-        due_ns = tops.place(series, stretch.block, np.arange(stretch.block.values.size))[1]
+    for stretch in stretches(record.blocks(series.id)):
+        due_ns = tops.place(series, stretch.block, np.arange(stretch.block.values.size), stretch.told)[1]
         meter.add(due_ns + stretch.block.values, follows=stretch.tail is not None)
     part = meter.result()
     return replace(part, stalls=(*part.stalls, *_at_the_end(record, series, meter.last_wake_ns)))

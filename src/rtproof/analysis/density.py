@@ -151,9 +151,9 @@ def _middle(part: Slice) -> int:
 
 
 def _add_samples(grid: _Grid, record: Record, source: _Source) -> None:
-    for stretch in stretches(source.series, record.read_blocks(tuple(source.refs))):
+    for stretch in stretches(record.read_blocks(tuple(source.refs))):
         block = stretch.block
-        due_ns = tops.place(source.series, block, np.arange(block.values.size))[1]
+        due_ns = tops.place(source.series, block, np.arange(block.values.size), stretch.told)[1]
         grid.add(grid.columns(due_ns), latency_rows.of_values(block.values), 1)
 
 

@@ -10,6 +10,8 @@ from collections import defaultdict
 from rtproof.analysis.model import Analysis, Summary
 from rtproof.record import Record, Series
 
+EXTERNAL = {"gpio", "timerlat"}
+"""Probes, or methods of others, whose due times come from outside."""
 Fields = tuple[tuple[Series, ...], ...]
 
 
@@ -45,5 +47,8 @@ def several_stages(analysis: Analysis) -> tuple[Summary, ...]:
 
 
 def external(series: Series) -> bool:
-    """Whether due times come from outside, such as edges on an input: then no period says how many there should be."""
-    return series.probe == "gpio" and not series.on_grid
+    """Whether due times come from outside and are told one by one: edges on an input, or the tracer's own timer.
+
+    They keep to no period of ours, and no thread sleeps from its own last wake-up.
+    """
+    return not series.on_grid and bool(EXTERNAL & {series.probe, series.method})

@@ -5,16 +5,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from rtproof.analysis.duetimes import Told, off_grid
 from rtproof.record import Block, Int64Array, Seconds, Series
 
 SECOND_NS = 1_000_000_000
 NONE = Seconds(*(np.empty(0, np.int64) for _ in range(4)))
 
 
-def of_block(series: Series, block: Block) -> Seconds:
-    """Seconds in which an activation of the block was due."""
-    cut_at_seconds = _on_grid if series.on_grid and series.period_ns else _off_grid
-    return cut_at_seconds(series.period_ns, block)
+def of_block(series: Series, block: Block, told: Told | None = None) -> Seconds:
+    """Seconds in which an activation of the block was due. told: due times of the blocks joined in it."""
+    if series.on_grid and series.period_ns:
+        return _on_grid(series.period_ns, block)
+    return _off_grid(series.period_ns, block, off_grid(series.period_ns, block, told))
 
 
 def merge(parts: Iterable[Seconds]) -> Seconds:
@@ -73,8 +75,7 @@ def _maxima(values: Int64Array, start: Int64Array, obtained: Int64Array) -> Int6
     return maxima
 
 
-def _off_grid(period: int, block: Block) -> Seconds:
-    due = block.first_due_ns + np.concatenate(([0], np.cumsum(block.values[:-1] + period)))
+def _off_grid(period: int, block: Block, due: Int64Array) -> Seconds:
     second, start = np.unique(due // SECOND_NS, return_index=True)
     obtained = np.diff(np.append(start, block.values.size))
     ran = Seconds(second, obtained, np.zeros_like(obtained), np.maximum.reduceat(block.values, start))

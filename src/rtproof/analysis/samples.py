@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 
 from rtproof.analysis import charges, lag, persecond, tops
+from rtproof.analysis.duetimes import Told, off_grid
 from rtproof.analysis.part import Part, Reach, hull
 from rtproof.analysis.stretch import activations, stretches
 from rtproof.analysis.tally import Tally
@@ -18,15 +19,15 @@ def part_of(series: Series, blocks: Iterable[Block], slice_starts: Int64Array, k
     """Numbers of some consecutive blocks; the first ``lead`` of them only lead into the pairs of the others."""
     observed, charged = Tally(), Tally()
     lags, seconds, reach, top = [], [], [], tops.empty(k)
-    for stretch in stretches(series, blocks, slice_starts, lead):
+    for stretch in stretches(blocks, slice_starts, lead):
         block = stretch.block
         _refuse_nonsense(series, block)
         observed.add(block.values)
         charges.charge(charged, series.period_ns, block)
         lags.append(lag.of_stretch(series, stretch))
-        seconds.append(persecond.of_block(series, block))
-        top = tops.of_block(series, block, top)
-        reach.append(_reach(series, block))
+        seconds.append(persecond.of_block(series, block, stretch.told))
+        top = tops.of_block(series, block, top, stretch.told)
+        reach.append(_reach(series, block, stretch.told))
     return Part(observed.result(), charged.result(), 0, lag.merge(lags), persecond.merge(seconds), top, hull(reach))
 
 
@@ -37,8 +38,7 @@ def _refuse_nonsense(series: Series, block: Block) -> None:
         raise RecordError(f"thread {series.thread} claims a stall of {days} days: these are no samples")
 
 
-def _reach(series: Series, block: Block) -> Reach:
+def _reach(series: Series, block: Block, told: Told | None) -> Reach:
     if series.on_grid:
         return Reach(block.first_due_ns, block.first_due_ns + (activations(block) - 1) * series.period_ns)
-    elapsed = int(block.values[:-1].sum()) + (block.values.size - 1) * series.period_ns
-    return Reach(block.first_due_ns, block.first_due_ns + elapsed)
+    return Reach(block.first_due_ns, int(off_grid(series.period_ns, block, told)[-1]))

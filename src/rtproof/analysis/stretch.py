@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtproof.record import Block, Int64Array, Series
+from rtproof.analysis.duetimes import Told
+from rtproof.record import Block, Int64Array
 
 LONGEST = 1 << 18
 """Samples after which a stretch is handed on (2 MiB): longer ones leave the cache, shorter ones cost more calls."""
@@ -23,12 +24,14 @@ class Stretch:
     """Samples whose activation indices follow on from each other.
 
     cuts: positions of samples that begin a slice of the record's summary; no pair reaches across one. tail: the last
-    samples before, whose pairs with the stretch are its own, and None behind a hole.
+    samples before, whose pairs with the stretch are its own, and None behind a hole. told: what the blocks told of their
+    due times, which off the grid cannot all be derived from the first.
     """
 
     block: Block
     cuts: Int64Array
     tail: "Stretch | None" = None
+    told: Told | None = None
 
 
 def activations(block: Block) -> int:
@@ -36,10 +39,8 @@ def activations(block: Block) -> int:
     return int(block.values.size + block.gap_missed.sum())
 
 
-def stretches(
-    series: Series, blocks: Iterable[Block], slice_starts: Int64Array = NO_CUTS, lead: int = 0
-) -> Iterator[Stretch]:
-    """Join the blocks of one series; a stretch ends at a hole, where due times are told anew, or when it is long.
+def stretches(blocks: Iterable[Block], slice_starts: Int64Array = NO_CUTS, lead: int = 0) -> Iterator[Stretch]:
+    """Join the blocks of one series; a stretch ends at a hole or when it is long.
 
     slice_starts: sorted due times at which the slices of the record's summary begin; each begins a block. The first
     ``lead`` blocks are tail only.
@@ -49,8 +50,7 @@ def stretches(
     tail: Stretch | None = None
     for number, block in enumerate(blocks):
         follows = bool(waiting) and block.first_index == waiting[-1].first_index + activations(waiting[-1])
-        told_anew = follows and not series.on_grid and block.first_due_ns != _due_after(series, waiting[-1])
-        if waiting and (not follows or told_anew or number == lead or size >= LONGEST):
+        if waiting and (not follows or number == lead or size >= LONGEST):
             whole = _stretch(waiting, slice_starts, tail)
             if number > lead:
                 yield whole
@@ -59,11 +59,6 @@ def stretches(
         size += block.values.size
     if waiting:
         yield _stretch(waiting, slice_starts, tail)
-
-
-def _due_after(series: Series, block: Block) -> int:
-    """When the activation behind a block is due, off the grid."""
-    return block.first_due_ns + int(block.values.sum()) + block.values.size * series.period_ns
 
 
 def join(a: Stretch, b: Stretch) -> Stretch:
@@ -75,7 +70,7 @@ def _stretch(blocks: list[Block], slice_starts: Int64Array, tail: Stretch | None
     starts = _starts(blocks)
     due = np.array([block.first_due_ns for block in blocks])
     begins = np.searchsorted(slice_starts, due, side="right") > np.searchsorted(slice_starts, due)
-    return Stretch(_join(blocks), starts[begins], tail)
+    return Stretch(_join(blocks), starts[begins], tail, Told(starts, due))
 
 
 def _starts(blocks: list[Block]) -> Int64Array:

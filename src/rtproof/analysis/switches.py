@@ -72,7 +72,7 @@ def _differences(record: Record, earlier: Series, later: Series) -> Iterator[tup
 
 
 def _pieces(record: Record, series: Series) -> Iterator[_Piece]:
-    for stretch in stretches(series, record.blocks(series.id)):
+    for stretch in stretches(record.blocks(series.id)):
         block = stretch.block
         yield _Piece(tops.place(series, block, np.arange(block.values.size))[0], block.values)
 

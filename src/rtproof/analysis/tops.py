@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from rtproof.analysis.duetimes import Told, off_grid
 from rtproof.record import Block, Int64Array, Series, Top
 from rtproof.record.merge import largest
 
@@ -18,8 +19,8 @@ def empty(k: int) -> Top:
 NONE = empty(0)
 
 
-def of_block(series: Series, block: Block, so_far: Top) -> Top:
-    """The K largest so far and of a block together."""
+def of_block(series: Series, block: Block, so_far: Top, told: Told | None = None) -> Top:
+    """The K largest so far and of a block together. told: as in ``place``."""
     full = so_far.value.size >= so_far.k
     at = np.flatnonzero(block.values > so_far.value[-1]) if full else np.arange(block.values.size)
     if at.size > so_far.k:
@@ -27,7 +28,7 @@ def of_block(series: Series, block: Block, so_far: Top) -> Top:
         at = at[block.values[at] >= kth]
     if not at.size:
         return so_far
-    return merge((so_far, Top(so_far.k, *place(series, block, at), block.values[at])))
+    return merge((so_far, Top(so_far.k, *place(series, block, at, told), block.values[at])))
 
 
 def merge(tops: Iterable[Top]) -> Top:
@@ -46,14 +47,13 @@ def of_series(tops: dict[int, Top]) -> Top:
     return Top(k, index[order], due[order], value[order], ids[order])
 
 
-def place(series: Series, block: Block, at: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Activation index and due time of the samples at some positions of a block."""
+def place(series: Series, block: Block, at: Int64Array, told: Told | None = None) -> tuple[Int64Array, Int64Array]:
+    """Activation index and due time of the samples at some positions of a block. told: of the blocks joined in it."""
     missed = np.concatenate(([0], np.cumsum(block.gap_missed)))[np.searchsorted(block.gap_position, at)]
     offset = at + missed
     if series.on_grid:
         return block.first_index + offset, block.first_due_ns + offset * series.period_ns
-    elapsed = np.concatenate(([0], np.cumsum(block.values + series.period_ns)))
-    return block.first_index + offset, block.first_due_ns + elapsed[at]
+    return block.first_index + offset, off_grid(series.period_ns, block, told)[at]
 
 
 def _columns(tops: Iterable[Top]) -> Iterator[Int64Array]:
