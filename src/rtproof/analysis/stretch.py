@@ -24,8 +24,8 @@ class Stretch:
     """Samples whose activation indices follow on from each other.
 
     cuts: positions of samples that begin a slice of the record's summary; no pair reaches across one. tail: the last
-    samples before, whose pairs with the stretch are its own, and None behind a hole. told: what the blocks told of their
-    due times, which off the grid cannot all be derived from the first.
+    samples before, whose pairs with the stretch are its own, and None behind a hole. told: what the blocks told of
+    their due times, which off the grid cannot all be derived from the first.
     """
 
     block: Block
