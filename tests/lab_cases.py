@@ -67,7 +67,7 @@ def boot(machine: Machine) -> None:
 
 def largest_ns(cell: Cell) -> int:
     """Of a cell: small with an rt kernel, else by its load and shift."""
-    return RT_NS if "rt" in cell.system.name else LARGEST_NS[cell.load.name] + cell.shift * 1_000
+    return RT_NS if "rt" in cell.system.name else LARGEST_NS.get(cell.load.name, 9_000) + cell.shift * 1_000
 
 
 def fill(cell: Cell, folder: Path) -> Cost:

@@ -59,6 +59,9 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     typed = ctx.obj or ("rtproof", "lab", "ten-ms")
     kernels = laboratory.named([values["plain"], values["rt"]], values["module"], "kernel")
     cells = _cells(kernels, values["preempt"], values["counted"])
+    laboratory.say(
+        f"{len(cells)} scenarios of {_length(cells[0])} in virtual time; a loaded one takes up to 5 times that"
+    )
     ran = laboratory.run(cells, jobs, typed)
     found = ten_ms.found(ran)
     making = laboratory.making(cells, typed)
@@ -85,3 +88,9 @@ def _cells(kernels: "list[Named]", preempt: str, counted: int) -> "list[Cell]":
         ten_ms.cell(scenario, system, agents[system.machine.kernel.arch], counted)
         for scenario, system in zip(ten_ms.SCENARIOS, chosen, strict=True)
     ]
+
+
+def _length(cell: "Cell") -> str:
+    from rtproof.analysis.phrases import duration
+
+    return duration(cell.setting.virtual_ns(0))
