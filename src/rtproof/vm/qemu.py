@@ -30,6 +30,8 @@ _VIRTUAL_TIME = (
 )
 # Randomised kernel addresses make virtual time differ between runs.
 _BOOT = ("quiet", "nokaslr", "panic=-1")
+# What the kernel does not know it hands to the first process as environment, and so to the agent, which writes it down.
+_TOLD_VIRTUAL_TIME = 'RTPROOF_VIRTUAL_TIME="QEMU, 1 ns an instruction"'
 
 
 def program(machine: "Machine") -> str:
@@ -71,7 +73,8 @@ def arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[str]:
     ``accelerator``: ``tcg`` or ``kvm``; in virtual time always the first.
     """
     arch = arch_of(machine.kernel)
-    boot = " ".join((f"console={arch.console}", *_BOOT, *machine.boot))
+    told = (_TOLD_VIRTUAL_TIME,) if machine.in_virtual_time else ()
+    boot = " ".join((f"console={arch.console}", *_BOOT, *told, *machine.boot))
     cpu = ("-cpu", "host") if accelerator == "kvm" else arch.cpu
     return [
         *("-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof import files, plugins, targets
-from rtproof.cli import about, complete, measuring, results, types
+from rtproof.cli import about, complete, guests, measuring, results, types
 from rtproof.cli.options import checked_options
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
 from rtproof.errors import TargetError
@@ -68,8 +68,8 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """
     requirement = take_requirement(values)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
-    arguments = measuring.agent_arguments(values)
-    with _open_target(own) as target:
+    arguments, probe = measuring.agent_arguments(values), values["probe"] or ""
+    with _open_target(own, probe) as target:
         asked = about.Asked(ctx.obj or ("rtproof", "run"), own.target, requirement, own.note)
         plan = _plan(own, target, arguments, asked)
         report = results.report_path(plan.folder, HTML) if own.report else None
@@ -79,9 +79,10 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     ctx.exit(_tell(own, plan.folder, report, outcome))
 
 
-def _open_target(own: Own) -> AbstractContextManager[targets.Target]:
+def _open_target(own: Own, probe: str) -> AbstractContextManager[targets.Target]:
     module = plugins.load(targets, own.target)
     options = checked_options(f"the target {own.target}", module.OPTIONS, own.target_option)
+    options = guests.with_kernel_of_lab(own.target, options, probe)
     opened: AbstractContextManager[targets.Target] = module.open_target(options)
     return opened
 

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the lab's kernels where the target qemu takes files."""
+
+from pathlib import Path
+
+import pytest
+
+from rtproof.cli.guests import with_kernel_of_lab
+from rtproof.cli.main import main
+from rtproof.lab import kernels
+from rtproof.vm.kernel import Kernel
+
+FETCHED = Kernel("x86_64", Path("/cache/vmlinuz"), Path("/cache/lib/modules/6.1"), "6.1", "abc")
+
+
+@pytest.fixture
+def catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "resolve", lambda name, folder, say: FETCHED)
+    monkeypatch.setattr(kernels, "module", lambda name, say: Path(f"/cache/{name}/rtproof.ko"))
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_a_name_becomes_the_files_of_the_kernel() -> None:
+    found = with_kernel_of_lab("qemu", {"kernel": "debian-6.1", "cpus": "1"}, "timer")
+    assert found == {"kernel": "/cache/vmlinuz", "modules": "/cache/lib/modules/6.1", "cpus": "1"}
+
+
+@pytest.mark.usefixtures("catalogue")
+@pytest.mark.parametrize(
+    ("options", "probe", "inserted"),
+    [
+        ({}, "kernel", "/cache/debian-6.1/rtproof.ko"),
+        ({}, "kernel:key=1", "/cache/debian-6.1/rtproof.ko"),
+        ({"insert": "loop,rtproof"}, "", "loop,/cache/debian-6.1/rtproof.ko"),
+        ({"insert": "loop"}, "kernel", "loop"),
+    ],
+)
+def test_our_module_is_built_where_it_is_wanted(options: dict[str, str], probe: str, inserted: str) -> None:
+    assert with_kernel_of_lab("qemu", {"kernel": "debian-6.1", **options}, probe)["insert"] == inserted
+
+
+def test_files_and_other_targets_are_left_alone(tmp_path: Path) -> None:
+    image = tmp_path / "bzImage"
+    image.touch()
+    for target, options in (("qemu", {"kernel": str(image)}), ("qemu", {}), ("local", {"kernel": "debian-6.1"})):
+        assert with_kernel_of_lab(target, options, "kernel") == options
+
+
+def test_a_wrong_name_is_refused_with_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--target", "qemu", "--target-option", "kernel=debian-5"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "debian-6.1-rt" in said
