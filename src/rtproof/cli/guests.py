@@ -13,8 +13,8 @@ PROBE_OF_OWN_MODULE = "kernel"
 def with_kernel_of_lab(target: str, options: dict[str, str], probe: str) -> dict[str, str]:
     """The options of a target with the kernel's name resolved, fetched if need be.
 
-    The module ``rtproof`` is built for a kernel of the catalogue where it is to be inserted; the probe that needs it has
-    it inserted without being asked. UserError for a name that is neither a file nor in the catalogue.
+    The module ``rtproof`` is built for a kernel of the catalogue where it is to be inserted; the probe that needs it
+    has it inserted without being asked. UserError for a name that is neither a file nor in the catalogue.
     """
     name = options.get("kernel", "")
     if target != QEMU or not name or Path(name).exists():

@@ -60,7 +60,7 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     kernels = laboratory.named([values["plain"], values["rt"]], values["module"], "kernel")
     cells = _cells(kernels, values["preempt"], values["counted"])
     laboratory.say(
-        f"{len(cells)} scenarios of {_length(cells[0])} in virtual time; a loaded one takes up to 5 times that"
+        f"{len(cells)} scenarios of {_length(cells[0])} in virtual time; one under load takes 2 to 5 times that"
     )
     ran = laboratory.run(cells, jobs, typed)
     found = ten_ms.found(ran)
