@@ -36,6 +36,7 @@ def test_the_wheel_has_the_sources_for_targets_and_what_the_report_needs(wheel: 
         f"rtproof/_agent_source/{name}" for name in [*build.sources(ROOT / "agent"), "cflags", "ldflags", "table.sh"]
     }
     wanted |= {f"rtproof/_guest_source/{path.name}" for path in (ROOT / "guest").iterdir()}
+    wanted |= {f"rtproof/_kmod_source/{name}" for name in ("Kbuild", "main.c", "rtproof.h", "LICENSE")}
     package = ROOT / "src"
     wanted |= {
         str(path.relative_to(package))
