@@ -54,3 +54,10 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(qemu, "version_of", lambda machine: "QEMU emulator version 7.2")
     assert os.access(agent, os.X_OK)
     return tmp_path
+
+
+def assert_refused(capsys: pytest.CaptureFixture[str], sentence: str) -> None:
+    """Nothing but one sentence, which begins like this."""
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"rtproof: {sentence}")

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from lab_desk import desk
+from lab_desk import assert_refused, desk
 
 from rtproof.cli.main import main
 from rtproof.lab import matrix
@@ -106,8 +106,5 @@ def test_refusals_are_one_sentence_before_anything_is_booted(
 ) -> None:
     Path("cache").mkdir()
     assert compare(*words) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"rtproof: {sentence}")
-    assert err.count("\n") == 1
+    assert_refused(capsys, sentence)
     assert list(Path("cache").iterdir()) == []

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from lab_desk import desk
+from lab_desk import assert_refused, desk
 
 from rtproof.cli.main import main
 from rtproof.record import rundir
@@ -54,6 +54,4 @@ def test_json_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> Non
 )
 def test_refusals_are_one_sentence(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ten_ms(*words) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"rtproof: {sentence}")
+    assert_refused(capsys, sentence)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real cells: two kernels of Debian's under one load, in QEMU."""
+
+from functools import partial
+from pathlib import Path
+
+import lab_kernels
+import pytest
+
+from rtproof.agents.find import find_agent
+from rtproof.lab import cells
+from rtproof.lab.cache import Cache
+from rtproof.lab.cells import AGENT_LOG, CONSOLE_LOG, PREEMPTION, Setting, parse_load
+from rtproof.lab.matrix import Matrix, Ran, Runner, run
+from rtproof.lab.systems import Named, systems
+from rtproof.record import rundir
+
+INFO = rundir.RunInfo(
+    command=["rtproof"], started="", host="", user="", rtproof_version="", agent_sha256="", agent_arch="", target="qemu"
+)
+RUNNER = Runner(cells.boot, partial(cells.measure, {"x86_64": INFO}))
+
+
+@pytest.fixture(scope="module")
+def matrix() -> Matrix:
+    names = ("debian-6.1-rt", "debian-6.1")
+    kernels = [Named(name, lab_kernels.kernel(name), catalogue=True) for name in names]
+    setting = Setting(duration_ns=500_000_000, warmup_ns=200_000_000)
+    return Matrix(systems(kernels, ["none"]), (parse_load("mmap"),), setting, 1, {"x86_64": find_agent("x86_64")})
+
+
+def measured(matrix: Matrix, folder: Path, jobs: int) -> Ran:
+    ran = run(matrix.cells(), Cache(folder), RUNNER, jobs, lambda _: None)
+    assert [result.failure for result in ran.results] == ["", ""]
+    return ran
+
+
+@pytest.fixture(scope="module")
+def first(matrix: Matrix, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    return measured(matrix, tmp_path_factory.mktemp("first"), 2)
+
+
+def test_a_cell_is_a_run_folder_of_what_was_asked(first: Ran) -> None:
+    rt, plain = first.results
+    assert rt.kept
+    assert plain.kept
+    files = {AGENT_LOG, CONSOLE_LOG, "cell.json", "run.json", "run.rtrec"}
+    assert {path.name for path in rt.kept.folder.iterdir()} == files
+    assert {path.name for path in plain.kept.folder.iterdir()} == files | {PREEMPTION}
+    assert rt.reading
+    assert plain.reading
+    assert (rt.reading.preemption, plain.reading.preemption) == ("", "none")
+    assert "PREEMPT_RT" in rt.reading.kernel_version
+    assert rt.reading.count + rt.reading.missed == 500
+    assert (rt.reading.invalid, plain.reading.invalid) == ((), ())
+
+
+def test_the_rt_kernel_is_told_from_the_plain_one(first: Ran) -> None:
+    """In virtual time these are numbers of instructions, so that they can be asserted."""
+    rt, plain = (result.reading for result in first.results)
+    assert rt
+    assert plain
+    assert 5 * rt.max_ns < plain.max_ns
+
+
+def test_run_again_one_after_the_other_the_records_have_the_same_bytes(
+    matrix: Matrix, first: Ran, tmp_path: Path
+) -> None:
+    again = measured(matrix, tmp_path, 1)
+    assert again.fresh == 2
+    for one, other in zip(first.kept, again.kept, strict=True):
+        assert one.folder != other.folder
+        assert (one.folder / "run.rtrec").read_bytes() == (other.folder / "run.rtrec").read_bytes()
