@@ -15,7 +15,7 @@ TITLE = "Stages"
 MEANINGS = {
     "irq": "in the interrupt handler",
     "task": "in the task of the kernel",
-    "thread": "in the task of the kernel",
+    "thread": "in the woken thread, inside the kernel",
     "user": "in the task of user space",
 }
 NO_SAMPLES = "The run kept a summary instead of every sample, so the time from stage to stage is not known."
