@@ -99,4 +99,14 @@ def write(path: Path, values: "np.ndarray[tuple[int], np.dtype[np.int64]]", poli
         writer.end(End(2_000 * MS, EndReason.AS_ASKED, "", (totals,)))
 
 
+def keys_not_in_docs(told: object) -> set[str]:
+    """Keys, at any depth, that docs/lab.md does not name."""
+    page = (Path(__file__).parent.parent / "docs" / "lab.md").read_text()
+    if isinstance(told, list):
+        return {key for each in told for key in keys_not_in_docs(each)}
+    if not isinstance(told, dict):
+        return set()
+    return {key for key in told if f"`{key}`" not in page} | keys_not_in_docs(list(told.values()))
+
+
 RUNNER = Runner(boot, fill)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from analysis_records import block, fact, record
-from lab_cases import PLAIN, RT, load, matrix, system
+from lab_cases import PLAIN, RT, keys_not_in_docs, load, matrix, system
 
 from rtproof import report
 from rtproof.analysis.analyse import analyse
@@ -185,6 +185,11 @@ def test_json_has_every_figure_in_nanoseconds() -> None:
     assert (cell["shifts"][0]["values_count"], cell["shifts"][0]["max_ns"]) == (N, 704_000)
     assert found["systems"][1]["boot"] == ["preempt=none"]
     assert len(found["systems"][0]["machine_sha256"]) == 64
+
+
+def test_every_key_of_the_json_is_on_the_page_about_it() -> None:
+    told = json.loads(as_json.encode(comparison(*USUAL, shifts=2), MAKING))
+    assert keys_not_in_docs({**told, "qemu": {}, "agents_sha256": {}}) == set()
 
 
 def test_the_folder_of_a_cell_is_a_name_for_a_folder(tmp_path: Path) -> None:

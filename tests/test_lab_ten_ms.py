@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from analysis_records import SERIES, block, record
-from lab_cases import PLAIN, RT
+from lab_cases import PLAIN, RT, keys_not_in_docs
 
 from rtproof import report
 from rtproof.analysis.cycles import cycles
@@ -120,3 +120,8 @@ def test_json_has_both_in_nanoseconds() -> None:
     assert (first["here"]["ignored_count"], first["here"]["cycles_count"]) == (99, 900)
     assert first["article"]["max_ns"] == 33_450_000
     assert (second["here"], second["failure"]) == (None, "no")
+
+
+def test_every_key_of_the_json_is_on_the_page_about_it() -> None:
+    told = json.loads(ten_ms_page.encode([found([0] * 1_000)], MAKING))
+    assert keys_not_in_docs({**told, "qemu": {}, "agents_sha256": {}}) == set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as plain data for JSON. docs/json-schema.md describes it; a change of meaning there raises VERSION."""
+"""A comparison as plain data for JSON. docs/lab.md describes it; a change of meaning there raises VERSION."""
 
 import json
 from typing import Any

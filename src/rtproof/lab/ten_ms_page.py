@@ -94,7 +94,7 @@ def _faults(results: list[Found]) -> list[Section]:
 
 
 def encode(results: list[Found], making: Making) -> bytes:
-    """UTF-8, indented by two."""
+    """UTF-8, indented by two; docs/lab.md describes it."""
     found = {
         "schema": SCHEMA,
         "version": VERSION,
