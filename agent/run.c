@@ -235,6 +235,11 @@ static int prepare_worker(struct run *run, int number)
 	return ring_open(&worker->ring, ring_capacity(config));
 }
 
+static void say_failure(const struct worker *worker, char *why, size_t room)
+{
+	snprintf(why, room, "thread %d could not %s: %s", worker->number, worker->failed_at, strerror(-worker->error));
+}
+
 /* Starts the threads and waits until each has its policy and its CPU, or has failed to get them. */
 static int start_workers(struct run *run, char *why, size_t room)
 {
@@ -254,7 +259,7 @@ static int start_workers(struct run *run, char *why, size_t room)
 	for (int i = 0; i < started && !err; i++) {
 		err = run->workers[i].error;
 		if (err)
-			snprintf(why, room, "thread %d could not %s: %s", i, run->workers[i].failed_at, strerror(-err));
+			say_failure(&run->workers[i], why, room);
 	}
 	return err;
 }
@@ -263,6 +268,19 @@ static void open_gate(struct run *run)
 {
 	run->origin_ns = clock_now_ns() + SETTLE_NS + run->config->warmup_ns;
 	gate_open(&run->gate, run->origin_ns);
+}
+
+/* A thread that has failed spoils the run, so the others need not go on to its end. */
+static void check_workers(struct run *run)
+{
+	char why[256];
+
+	for (int i = 0; i < run->started; i++) {
+		if (!word_load(&run->workers[i].done) || !run->workers[i].error)
+			continue;
+		say_failure(&run->workers[i], why, sizeof(why));
+		run_ask_to_stop(run, END_ERROR, why);
+	}
 }
 
 static bool all_done(const struct run *run)
@@ -342,6 +360,8 @@ static void supervise(struct run *run, int signal_fd)
 		poll(fds, 3, run->stop_asked ? 50 : 1000);
 		if (fds[0].revents && read(fds[0].fd, ignored, sizeof(ignored)) < 0)
 			continue;
+		if (fds[0].revents)
+			check_workers(run);
 		if (fds[1].revents)
 			take_signal(run, signal_fd);
 		if (fds[2].revents)
@@ -383,7 +403,7 @@ static int collect_workers(struct run *run, char *why, size_t room)
 			note_stall(run, i, worker->next_due_ns - run->origin_ns);
 		if (worker->error && !err) {
 			err = worker->error;
-			snprintf(why, room, "thread %d could not %s: %s", i, worker->failed_at, strerror(-err));
+			say_failure(worker, why, room);
 			run_ask_to_stop(run, END_ERROR, why);
 		}
 	}

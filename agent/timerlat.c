@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_ROOM = 16384, STATS_ROOM = 1024 };
+enum { TEXT_ROOM = 16384, STATS_ROOM = 1024, START_TRIES = 1000 };
+
+#define START_PAUSE_NS 1000000
 
 /* Between looks at the trace: seldom enough to leave the measured task in peace. Nobody sleeps in read(), so nobody is woken. */
 #define LOOK_NS 50000000
@@ -107,12 +109,22 @@ static void returner_stop(struct returner *returner)
 	pthread_join(returner->thread, NULL);
 }
 
+/* The kernel's task gives itself a policy when it runs first; what is set before that does not last. */
+static int await_policy(int task)
+{
+	for (int i = 0; i < START_TRIES && sys_get_policy(task) == POLICY_OTHER; i++)
+		sys_sleep(CLOCK_MONOTONIC, 0, START_PAUSE_NS);
+	return sys_get_policy(task) == POLICY_OTHER ? -ETIMEDOUT : task;
+}
+
 /* The thread that is woken: the kernel's on this CPU, or ours. */
 static int find_task(struct worker *worker, enum tracer_task task, struct returner *returner)
 {
 	if (task == TRACER_KERNEL) {
 		worker->failed_at = "find the timerlat task of its CPU";
-		return tracer_task_id(worker->cpu);
+		int id = tracer_task_id(worker->cpu);
+
+		return id < 0 ? id : await_policy(id);
 	}
 	worker->failed_at = "start the thread that timerlat wakes";
 	int err = returner_start(returner, worker);
@@ -129,6 +141,9 @@ static int attach(struct worker *worker, enum tracer_task task, struct timerlat 
 		return found;
 	int err = worker_adopt(worker, found);
 
+	/* To make lines of text and to take them apart again is work, for which no other thread shall wait. The buffer is large. */
+	if (!err && worker->policy == POLICY_OTHER)
+		err = sys_set_policy(0, POLICY_IDLE, 0);
 	if (err)
 		return err;
 	worker->failed_at = "read the trace of its CPU";

@@ -31,7 +31,7 @@ const char *policy_name(int policy)
 		return "deadline";
 	case 3:
 		return "batch";
-	case 5:
+	case POLICY_IDLE:
 		return "idle";
 	default:
 		return "unknown";
@@ -416,6 +416,8 @@ int worker_start(struct worker *worker)
 void worker_stop(struct worker *worker)
 {
 	word_store(&worker->stop, 1);
+	if (word_load(&worker->task)) /* it stepped back for another, and has to bring in the harvest now */
+		sys_set_policy(worker->tid, (int)worker->policy, worker->priority);
 	if (!word_load(&worker->done) && worker->tid)
 		syscall(SYS_tgkill, getpid(), worker->tid, WORKER_STOP_SIGNAL);
 }

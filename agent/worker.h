@@ -15,7 +15,7 @@
 #define WORKER_STOP_SIGNAL SIGUSR1
 
 /* Policies by their kernel numbers. */
-enum policy { POLICY_OTHER = 0, POLICY_FIFO = 1, POLICY_RR = 2, POLICY_DEADLINE = 6 };
+enum policy { POLICY_OTHER = 0, POLICY_FIFO = 1, POLICY_RR = 2, POLICY_IDLE = 5, POLICY_DEADLINE = 6 };
 
 /* What the kernel says about a thread, asked from inside. */
 struct evidence {

@@ -103,7 +103,7 @@ def ended_early(case: Case) -> Iterator[Doubt]:
     }[end.reason]
     text = f" ({end.text})" if end.text else ""
     severity = INVALID if end.reason is EndReason.ERROR else WARNING
-    what = f"the run ended after {duration(end.time_ns)} because {why}{text}"
+    what = f"the run ended after {duration(max(end.time_ns, 0))} because {why}{text}"
     yield Doubt("ended-early", severity, what, "measure again to the end")
 
 
