@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that each write a file in memory, punch holes into it, fill them and cut it to nothing, over and over. */
+/* Processes that each write a file in memory, punch holes into it, fill them through a mapping and cut it to nothing. */
 #include "../sys.h"
 
 #include "../load.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { WORKERS, MIB };
-enum { MIB_PRESET = 32, HOLE = 65536 };
+enum { MIB_PRESET = 64, HOLE = 65536 };
 
 static const struct load_option options[] = {
 	{ "workers", "processes (default: one for each CPU)", 1, LOAD_SLOTS, LOAD_PER_CPU },
-	{ "mib", "file of each in MiB (default: 32; all at most a quarter of the memory to be had)", 1, 1024, 0 },
+	{ "mib", "file of each in MiB (default: 64; all at most a quarter of the memory to be had)", 1, 1024, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -52,6 +53,16 @@ static void punch(int fd, int64_t size)
 			return;
 }
 
+static int fill_mapped(int fd, int64_t size, struct load_slot *slot)
+{
+	char *region = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (region == MAP_FAILED)
+		return -errno;
+	load_touch(region, (size_t)size, slot);
+	return munmap(region, (size_t)size) < 0 ? -errno : 0;
+}
+
 static int work(const struct load_order *order, struct load_slot *slot)
 {
 	int64_t size = order->values[MIB] * LOAD_MIB;
@@ -60,9 +71,10 @@ static int work(const struct load_order *order, struct load_slot *slot)
 
 	while (!err) {
 		err = fill(fd, size, block, slot);
-		punch(fd, size);
-		if (!err)
-			err = fill(fd, size, block, slot);
+		if (!err) {
+			punch(fd, size);
+			err = fill_mapped(fd, size, slot);
+		}
 		if (!err && ftruncate(fd, 0) < 0)
 			err = -errno;
 	}
