@@ -223,7 +223,7 @@ def innermost(one: Running) -> int:
     return max(pid for pid in one.processes() if pid not in parents)
 
 
-@pytest.mark.parametrize("load", ["cpu:workers=2", "sched:groups=2,pairs=2"])
+@pytest.mark.parametrize("load", ["cpu:workers=2", "sched:groups=2,pairs=2", "files:workers=2,mib=1"])
 def test_when_a_load_dies_the_run_ends(tmp_path: Path, load: str) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "60s", "--load", load) as one:
