@@ -32,7 +32,7 @@ def all_due(record: Record) -> list[int]:
 
 def test_every_method_is_under_test() -> None:
     told = [line.split("\t") for line in agent_process.run("list").stdout.splitlines()]
-    assert sorted(words[2] for words in told if words[0] == "method") == sorted(ON_GRID + OFF_GRID)
+    assert sorted(words[2] for words in told if words[:2] == ["method", "timer"]) == sorted(ON_GRID + OFF_GRID)
 
 
 @pytest.mark.parametrize("method", ON_GRID)
