@@ -17,6 +17,8 @@ LAZY_RT = (6, 12)
 """Debian's 6.12 with PREEMPT_RT has lazy preemption, which is full for real-time tasks; older ones have one model."""
 LAZY = (6, 13)
 """The first mainline kernels with lazy preemption."""
+MEMORY_MIB = 1024
+"""Enough that no load has to make itself smaller."""
 PROBE_OF_MODULE = "kernel"
 MODELS = (*DYNAMIC, "lazy")
 _RT_BANNER = re.compile(rb"#\d[^\0\n]{0,60} PREEMPT_RT ")
@@ -101,7 +103,8 @@ def _system(named: Named, model: str, boot: str, show_boot: bool, cpus: int) -> 
     shown = (boot or "no arguments") if show_boot else ""
     variant = " ".join(filter(None, (preempt, shown)))
     arguments = tuple(filter(None, (preempt, *boot.split())))
-    return System(named.name, variant, Machine(named.kernel, boot=arguments, cpus=cpus, modules=named.modules))
+    machine = Machine(named.kernel, boot=arguments, cpus=cpus, memory_mib=MEMORY_MIB, modules=named.modules)
+    return System(named.name, variant, machine)
 
 
 def _with_names_of_their_own(found: list[System]) -> tuple[System, ...]:
