@@ -182,6 +182,7 @@ static void check_loads(struct run *run)
 {
 	for (int i = 0; i < run->config->n_loads; i++) {
 		struct running_load *load = &run->config->loads[i];
+		char why[128];
 		int status;
 
 		if (load->pid <= 0 || waitpid(load->pid, &status, WNOHANG) != load->pid)
@@ -189,7 +190,11 @@ static void check_loads(struct run *run)
 		kill(-load->pid, SIGKILL); /* what is left of its group */
 		load->pid = 0;
 		run_note(run, WHOLE_RUN, "load_died", "%s", load->load->name);
-		run_ask_to_stop(run, END_LOAD_DIED, "a load died");
+		if (WIFEXITED(status) && WEXITSTATUS(status)) /* a load ends with the error that ended it */
+			snprintf(why, sizeof(why), "load %s died: %s", load->load->name, strerror(WEXITSTATUS(status)));
+		else
+			snprintf(why, sizeof(why), "load %s died", load->load->name);
+		run_ask_to_stop(run, END_LOAD_DIED, why);
 	}
 }
 

@@ -27,6 +27,11 @@ def test_a_load_that_stands_still_shows() -> None:
     assert (done["work done"], done["per second"]) == ("0", "0")
 
 
+def test_a_last_reading_that_comes_at_once_is_no_second() -> None:
+    counter = replace(work(0, 1_000, 1_000), time_ns=np.array([0, 1_000_000_000, 1_000_000_100]))
+    assert row(tables(loads.render(with_counters(counter)))[WORK], "load.sched")["slowest second"] == "1,000"
+
+
 @pytest.mark.parametrize("counter", [work(7), replace(work(7, 9), time_ns=np.array([5, 5]))])
 def test_readings_that_give_no_rate(counter: Counter) -> None:
     assert row(tables(loads.render(with_counters(counter)))[WORK], "load.sched")["per second"] == "unknown"

@@ -11,6 +11,9 @@ from rtproof.report.blocks import Block, Table, Text
 ORDER = 160
 TITLE = "Evidence: loads, temperature, frequency"
 
+SHORTEST_S = 0.5
+"""The last reading comes when the run ends, perhaps only a moment after the one before: that says nothing of a rate."""
+
 NONE = "No load of rtproof's own ran. Whether anything else did is not known."
 
 
@@ -35,7 +38,8 @@ def _work(counter: Counter) -> tuple[str, ...]:
         return counter.name, counter.unit, *[figures.UNKNOWN] * 4
     done = np.diff(counter.value)
     seconds = np.diff(counter.time_ns) / figures.NS_PER_S
-    rates = done[seconds > 0] / seconds[seconds > 0]
+    whole = seconds >= SHORTEST_S
+    rates = done[whole] / seconds[whole]
     if not rates.size:
         return counter.name, counter.unit, figures.count(int(done.sum())), *[figures.UNKNOWN] * 3
     shown = (done.sum() / seconds.sum(), rates.min(), rates.max())
