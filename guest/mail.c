@@ -22,7 +22,8 @@ static size_t round_up(size_t bytes, size_t unit)
 
 int mail_open(struct mail *mail)
 {
-	mail->area = pci_map(IVSHMEM_VENDOR, IVSHMEM_DEVICE, IVSHMEM_MEMORY, &mail->size);
+	struct pci pci;
+	mail->area = pci_find(&pci, IVSHMEM_VENDOR, IVSHMEM_DEVICE) ? pci_map(&pci, IVSHMEM_MEMORY, &mail->size) : NULL;
 	if (!mail->area)
 		return 0;
 	mail->header = (volatile struct mail_header *)mail->area;

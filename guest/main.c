@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The guest's end of the channel between a virtual machine and its host; the script `init` calls it step by step. */
 #include "mail.h"
-#include "pci.h"
+#include "stop.h"
 #include "supervise.h"
 
 #include <stdio.h>
@@ -9,9 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PVPANIC_VENDOR 0x1b36
-#define PVPANIC_DEVICE 0x0011
-#define PVPANIC_PANICKED 1
 #define SETTLE_S 3
 #define RESERVE (1u << 16)
 
@@ -21,24 +18,13 @@ static int explain(struct mail *mail, const char *sentence)
 	return 0;
 }
 
-/* "I have panicked" makes QEMU stop this processor at this very instruction, which a command from outside cannot. */
-static int stop_here(struct mail *mail)
-{
-	size_t size;
-	volatile unsigned char *port = pci_map(PVPANIC_VENDOR, PVPANIC_DEVICE, 0, &size);
-	if (!port)
-		return explain(mail, "the device that stops the machine is missing");
-	*port = PVPANIC_PANICKED;
-	return 1;
-}
-
 /* A kernel that has just booted is still busy with work it put off, and that would be measured with the rest. */
 static int settle(struct mail *mail)
 {
 	mail_set_state(mail, MAIL_ALIVE);
 	nanosleep(&(struct timespec){.tv_sec = SETTLE_S}, NULL);
 	mail_set_state(mail, MAIL_READY);
-	return !mail->header->stop || stop_here(mail);
+	return !mail->header->stop || stop_machine();
 }
 
 static uint32_t crc32_add(uint32_t crc, const unsigned char *bytes, size_t length)

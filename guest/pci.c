@@ -5,20 +5,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define DEVICES "/sys/bus/pci/devices"
+#define FILE_PATH (PCI_PATH + 32)
 
-static unsigned read_number(const char *folder, const char *name)
+static FILE *open_file(const struct pci *pci, const char *name, const char *mode)
 {
-	char path[512];
-	snprintf(path, sizeof path, "%s/%s", folder, name);
-	FILE *file = fopen(path, "r");
+	char path[FILE_PATH];
+	snprintf(path, sizeof path, "%s/%s", pci->folder, name);
+	return fopen(path, mode);
+}
+
+static unsigned read_number(const struct pci *pci, const char *name)
+{
 	unsigned number = 0;
+	FILE *file = open_file(pci, name, "r");
 	if (!file)
 		return 0;
 	if (fscanf(file, "%x", &number) != 1)
@@ -28,51 +33,52 @@ static unsigned read_number(const char *folder, const char *name)
 }
 
 /* The device's memory answers only once the device is enabled; drivers do that otherwise. */
-static int enable(const char *folder)
+static int enable(const struct pci *pci)
 {
-	char path[512];
-	snprintf(path, sizeof path, "%s/enable", folder);
-	FILE *file = fopen(path, "w");
+	FILE *file = open_file(pci, "enable", "w");
 	if (!file)
 		return 0;
 	fputs("1", file);
 	return fclose(file) == 0;
 }
 
-static int find(unsigned vendor, unsigned device, char *folder, size_t space)
+int pci_find(struct pci *pci, unsigned vendor, unsigned device)
 {
 	DIR *devices = opendir(DEVICES);
-	if (!devices)
-		return 0;
 	int found = 0;
-	for (const struct dirent *entry; !found && (entry = readdir(devices));) {
-		snprintf(folder, space, DEVICES "/%s", entry->d_name);
-		found = read_number(folder, "vendor") == vendor && read_number(folder, "device") == device;
+	for (const struct dirent *entry; devices && !found && (entry = readdir(devices));) {
+		snprintf(pci->folder, sizeof pci->folder, DEVICES "/%s", entry->d_name);
+		found = read_number(pci, "vendor") == vendor && read_number(pci, "device") == device;
 	}
-	closedir(devices);
-	return found;
+	if (devices)
+		closedir(devices);
+	if (!found)
+		fprintf(stderr, "rtproof-guest: this kernel shows no PCI device %04x:%04x\n", vendor, device);
+	else if (!enable(pci))
+		fprintf(stderr, "rtproof-guest: %s cannot be enabled\n", pci->folder);
+	else
+		return 1;
+	return 0;
 }
 
 /* Write-combining where there is such a mapping: ARM takes unaligned accesses there, and it is faster. */
-static int open_region(const char *folder, unsigned bar)
+static int open_region(const struct pci *pci, unsigned bar)
 {
 	static const char *const kinds[] = {"_wc", ""};
 	int fd = -1;
 	for (size_t i = 0; fd < 0 && i < sizeof kinds / sizeof *kinds; i++) {
-		char path[512];
-		snprintf(path, sizeof path, "%s/resource%u%s", folder, bar, kinds[i]);
+		char path[FILE_PATH];
+		snprintf(path, sizeof path, "%s/resource%u%s", pci->folder, bar, kinds[i]);
 		fd = open(path, O_RDWR | O_CLOEXEC);
 	}
 	return fd;
 }
 
 /* Small regions of several devices may share a page, which is what a mapping begins with. */
-static size_t offset_in_page(const char *folder, unsigned bar)
+static size_t offset_in_page(const struct pci *pci, unsigned bar)
 {
-	char path[512];
 	unsigned long long begin = 0;
-	snprintf(path, sizeof path, "%s/resource", folder);
-	FILE *file = fopen(path, "r");
+	FILE *file = open_file(pci, "resource", "r");
 	if (!file)
 		return 0;
 	for (unsigned line = 0; line <= bar; line++)
@@ -82,14 +88,9 @@ static size_t offset_in_page(const char *folder, unsigned bar)
 	return (size_t)begin & ((size_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-volatile void *pci_map(unsigned vendor, unsigned device, unsigned bar, size_t *size)
+volatile void *pci_map(const struct pci *pci, unsigned bar, size_t *size)
 {
-	char folder[sizeof DEVICES + 256];
-	if (!find(vendor, device, folder, sizeof folder)) {
-		fprintf(stderr, "rtproof-guest: this kernel shows no PCI device %04x:%04x\n", vendor, device);
-		return NULL;
-	}
-	int fd = enable(folder) ? open_region(folder, bar) : -1;
+	int fd = open_region(pci, bar);
 	struct stat stat;
 	void *mapped = MAP_FAILED;
 	if (fd >= 0 && fstat(fd, &stat) == 0) {
@@ -97,8 +98,19 @@ volatile void *pci_map(unsigned vendor, unsigned device, unsigned bar, size_t *s
 		mapped = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	}
 	if (mapped == MAP_FAILED)
-		fprintf(stderr, "rtproof-guest: the memory of %s cannot be mapped: %s\n", folder, strerror(errno));
+		fprintf(stderr, "rtproof-guest: the memory of %s cannot be mapped: %s\n", pci->folder, strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	return mapped == MAP_FAILED ? NULL : (char *)mapped + offset_in_page(folder, bar);
+	return mapped == MAP_FAILED ? NULL : (char *)mapped + offset_in_page(pci, bar);
+}
+
+int pci_configure(const struct pci *pci, unsigned offset, const void *bytes, size_t length)
+{
+	char path[FILE_PATH];
+	snprintf(path, sizeof path, "%s/config", pci->folder);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int done = fd >= 0 && pwrite(fd, bytes, length, (off_t)offset) == (ssize_t)length;
+	if (fd >= 0)
+		close(fd);
+	return done;
 }

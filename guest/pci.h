@@ -4,8 +4,21 @@
 
 #include <stddef.h>
 
-/* Map a memory region of a PCI device into this process: no driver, and so no interrupt, has a part in its use.
- * `bar`: number of the region. `size`: receives its bytes. NULL, with a sentence on stderr, if that cannot be done. */
-volatile void *pci_map(unsigned vendor, unsigned device, unsigned bar, size_t *size);
+#define PCI_PATH 300
+
+/* A PCI device in use by this process: no driver, and so no interrupt of it, has a part in that. */
+struct pci {
+	char folder[PCI_PATH];
+};
+
+/* The first device of that kind, enabled. 0, with a sentence on stderr, if there is none. */
+int pci_find(struct pci *pci, unsigned vendor, unsigned device);
+
+/* Map a memory region of the device. `bar`: number of the region. `size`: receives its bytes.
+ * NULL, with a sentence on stderr, if that cannot be done. */
+volatile void *pci_map(const struct pci *pci, unsigned bar, size_t *size);
+
+/* Write bytes into the device's configuration. 0 if that cannot be done. */
+int pci_configure(const struct pci *pci, unsigned offset, const void *bytes, size_t length);
 
 #endif

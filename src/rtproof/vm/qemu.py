@@ -84,8 +84,8 @@ def arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[str]:
         *("-chardev", f"pipe,id=console,path={CONSOLE}", "-serial", "chardev:console"),
         *("-object", f"memory-backend-file,id=mail,mem-path={MAIL_FILE},size={SIZE},share=on"),
         *("-device", "ivshmem-plain,memdev=mail,master=on"),
-        # A panic is the guest's way to stop its machine at an instruction of its choice.
-        *("-device", "pvpanic-pci", "-action", "panic=pause"),
+        # A watchdog is the guest's way to have its machine stopped at an instant of its choice.
+        *("-device", "i6300esb", "-action", "watchdog=pause"),
     ]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boot a machine once, and begin every job from there: the state of the stopped machine is a file of the cache.
 
-The guest stops itself, at an instruction of its own, so the state is the same however often it is made. It goes out and
-in by QEMU's migration, which needs no disk image and leaves the file as it is for any number of guests at once.
+The guest has itself stopped at an instant of its own clock, so the state is the same however often it is made. It goes
+out and in by QEMU's migration, which needs no disk image and leaves the file as it is for any number of guests at once.
 """
 
 import os
