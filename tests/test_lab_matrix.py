@@ -102,7 +102,7 @@ def test_ctrl_c_keeps_the_finished_cells_and_says_how_many(tmp_path: Path) -> No
 
     watcher = threading.Thread(target=interrupt)
     watcher.start()
-    wanted = matrix(tmp_path, "idle", "lingers", systems=(PLAIN,))
+    wanted = matrix(tmp_path, "mmap", "lingers", systems=(PLAIN,))
     with pytest.raises(Interrupted) as caught:
         run_here(tmp_path, wanted, jobs=1)
     watcher.join()

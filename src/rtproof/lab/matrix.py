@@ -123,12 +123,15 @@ def _spot(system: System, load: Load, results: tuple[Result, ...]) -> Spot:
 
 
 def _tasks(desk: "_Desk", runner: Runner) -> list[Task]:
-    """All boots before all cells, so that no core waits for one; a cell as soon as its own system is there."""
+    """All boots before all cells, so that no core waits for one; a cell as soon as its own system is there.
+
+    Idle cells come last: they are over in a moment and fill what the others leave.
+    """
     machines = list(dict.fromkeys(cell.system.machine for cell in desk.missing))
     boots = [Task(machine, partial(runner.boot, machine)) for machine in machines]
     cells = [
         Task(cell, partial(_make, desk.cache, desk.missing[cell], cell, runner.measure), needs=cell.system.machine)
-        for cell in desk.missing
+        for cell in sorted(desk.missing, key=lambda cell: not cell.load.loads)
     ]
     return [*boots, *cells]
 
