@@ -113,7 +113,7 @@ def test_a_measured_cell_is_a_run_folder(at: Place) -> None:
 @pytest.mark.parametrize(
     ("code", "said", "files", "why"),
     [
-        (2, "rtproof-agent: there is no load 'x'\n", (), "there is no load 'x'"),
+        (1, "a\nrtproof-agent: no space left\n", (), "no space left"),
         (-9, "", ("run.rtrec",), "exit code -9"),
         (0, "", (), "exit code 0"),
     ],
@@ -124,3 +124,9 @@ def test_an_agent_that_did_not_measure_is_a_sentence_with_its_last_words(
     with pytest.raises(TargetError, match=why) as caught:
         measured(at, code, said, files)
     assert "console.log" in str(caught.value)
+
+
+def test_what_the_agent_refuses_is_its_sentence(at: Place) -> None:
+    with pytest.raises(UserError) as caught:
+        measured(at, 2, "rtproof-agent: there is no load 'x'\n", ())
+    assert str(caught.value) == "the agent refused: there is no load 'x'"

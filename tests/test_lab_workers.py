@@ -51,6 +51,11 @@ def test_a_failure_is_a_sentence_and_stops_nobody_but_those_that_need_it() -> No
     assert told["good"] == Ended("x")
 
 
+def test_it_ends_when_all_that_is_left_needs_a_failure() -> None:
+    told = outcomes(Task(1, lab_tasks.refuse), Task(2, partial(lab_tasks.say, "x"), needs=1), jobs=1)
+    assert [(key, ended.failure) for key, ended in told] == [(1, "the guest never spoke"), (2, "the guest never spoke")]
+
+
 def test_our_own_faults_are_named_as_such() -> None:
     ((_, ended),) = outcomes(Task(1, lab_tasks.blunder))
     assert ended.failure == "an error that should not happen (ZeroDivisionError: by zero)"

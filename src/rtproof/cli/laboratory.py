@@ -142,10 +142,12 @@ def run(cells: "list[Cell]", at_once: int | None, command: tuple[str, ...]) -> "
 
 
 def _tell(at: int, total: int, result: "Result") -> None:
+    """A line for each cell; the failure of an only one is what the command itself says."""
     from rtproof.analysis.phrases import value
 
     if result.reading is None or result.kept is None:
-        say(f"[{at}/{total}] {result.cell.name}: failed: {result.failure}")
+        if total > 1:
+            say(f"[{at}/{total}] {result.cell.name}: failed: {result.failure}")
         return
     how = f"{result.kept.cost.host_s:.1f} s" if result.kept.fresh else "cached"
     say(f"[{at}/{total}] {result.cell.name}: max {value(result.reading.max_ns)} ({how})")

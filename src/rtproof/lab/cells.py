@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof import units
-from rtproof.errors import TargetError, UserError
+from rtproof.errors import RtproofError, TargetError, UserError
 from rtproof.record import rundir
-from rtproof.vm.guest import Job, run_job
+from rtproof.vm.guest import Job, Outcome, run_job
 from rtproof.vm.machine import Machine
 from rtproof.vm.places import lab_cache
 from rtproof.vm.snapshot import open_snapshot
@@ -37,6 +37,8 @@ SLOWEST = 40
 """Host seconds per virtual second after which a guest is given up (measured: 1 to 5)."""
 BOOT_TIMEOUT_S = 300
 
+REFUSED = 2
+"""The agent's exit code for what it cannot do."""
 MOST_SLUG = 200
 
 
@@ -192,7 +194,14 @@ def measure(infos: Mapping[str, rundir.RunInfo], cell: Cell, folder: Path) -> Co
     timeout_s = BOOT_TIMEOUT_S + SLOWEST * cell.setting.virtual_ns(cell.shift) / 1e9
     outcome = run_job(cell.system.machine, cell.job(), folder, timeout_s)
     if outcome.exit_code or not (folder / rundir.RECORD_NAME).exists():
-        said = outcome.said.strip().splitlines()
-        why = said[-1] if said else f"exit code {outcome.exit_code}"
-        raise TargetError(f"the agent did not measure ({why}); the console log is {outcome.console}")
+        raise _not_measured(outcome)
     return Cost(outcome.host_seconds, outcome.virtual_seconds)
+
+
+def _not_measured(outcome: Outcome) -> RtproofError:
+    """The agent's last words, which are enough where it refused what was asked."""
+    said = outcome.said.strip().splitlines()
+    why = said[-1].removeprefix("rtproof-agent: ") if said else f"exit code {outcome.exit_code}"
+    if said and outcome.exit_code == REFUSED:
+        return UserError(f"the agent refused: {why}")
+    return TargetError(f"the agent did not measure ({why}); the console's log is {outcome.console}")

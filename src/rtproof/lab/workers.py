@@ -54,7 +54,8 @@ def run_all(tasks: Sequence[Task], jobs: int, told: Told) -> None:
         while crew.waiting or crew.running:
             crew.give_up(told)
             crew.start()
-            crew.collect(told)
+            if crew.running:
+                crew.collect(told)
     finally:
         crew.stop()
 
