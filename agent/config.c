@@ -201,6 +201,10 @@ static int choose_method(struct parser *parser)
 		return refuse(parser, "the method can't run here: %s", reason);
 	if (config->method->choose)
 		config->method = config->method->choose();
+	if (config->probe->check && config->probe->check(config->method, config->probe_values, parser->why, parser->room))
+		return -EINVAL;
+	if (config->probe->adapt)
+		config->method = config->probe->adapt(config->method, config->probe_values);
 	config->fields = method_fields(config->method);
 	if (config->method->single && config->threads == 0)
 		config->threads = 1;
@@ -210,8 +214,6 @@ static int choose_method(struct parser *parser)
 		return refuse(parser, "method %s can't have policy deadline; take fifo, rr or other", config->method->name);
 	if (config->method->in_us && config->period_ns % 1000)
 		return refuse(parser, "method %s counts in microseconds; give such a period", config->method->name);
-	if (config->probe->check)
-		return config->probe->check(config->method, config->probe_values, parser->why, parser->room);
 	return 0;
 }
 

@@ -56,7 +56,9 @@ struct probe {
 	const struct probe_option *options;  /* ends with a NULL name; may be absent */
 	/* Whether the values (NULL: not given), in the order of the options, make sense: 0, or -EINVAL with a sentence. May be absent. */
 	int (*check)(const struct method *method, const char *const *values, char *why, size_t room);
-	/* 0 or -errno. The first activation is due at first_due_ns. */
+	/* The method that takes the place of this one with these values, once they make sense. May be absent. */
+	const struct method *(*adapt)(const struct method *method, const char *const *values);
+	/* 0 or -errno, and then maybe a sentence in worker->why. The first activation is due at first_due_ns. */
 	int (*open)(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns);
 	/* Waits for one activation. 0, -EINTR when a signal came first, or another -errno, which ends the run. */
 	int (*take)(struct worker *worker, struct activation *activation);

@@ -242,7 +242,8 @@ static int prepare_worker(struct run *run, int number)
 
 static void say_failure(const struct worker *worker, char *why, size_t room)
 {
-	snprintf(why, room, "thread %d could not %s: %s", worker->number, worker->failed_at, strerror(-worker->error));
+	snprintf(why, room, "thread %d could not %s: %s", worker->number, worker->failed_at,
+		 *worker->why ? worker->why : strerror(-worker->error));
 }
 
 /* Starts the threads and waits until each has its policy and its CPU, or has failed to get them. */

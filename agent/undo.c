@@ -76,11 +76,16 @@ static int write_file(const char *path, const char *value)
 	return err;
 }
 
-int undo_replace(struct undo *undo, const char *path, const char *value, const char *before)
+int undo_by(struct undo *undo, const char *path, const char *value, const char *taker, const char *taken)
 {
-	int err = announce(undo, path, "\t", before);
+	int err = announce(undo, taker, "\t", taken);
 
 	return err ? err : write_file(path, value);
+}
+
+int undo_replace(struct undo *undo, const char *path, const char *value, const char *before)
+{
+	return undo_by(undo, path, value, path, before);
 }
 
 int undo_write(struct undo *undo, const char *path, const char *value)

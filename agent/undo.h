@@ -26,6 +26,9 @@ int undo_write(struct undo *undo, const char *path, const char *value);
 /* The same where the present value can't be read from the file. */
 int undo_replace(struct undo *undo, const char *path, const char *value, const char *before);
 
+/* The same where another file, written with another value, takes it back. */
+int undo_by(struct undo *undo, const char *path, const char *value, const char *taker, const char *taken);
+
 /* Makes a folder. */
 int undo_mkdir(struct undo *undo, const char *path);
 

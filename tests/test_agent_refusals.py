@@ -66,7 +66,7 @@ def refusal(*arguments: str | Path, prefix: tuple[str, ...] = ()) -> str:
         ("--policy deadline --period 50us", "at least 100 us"),
         ("--method sleep", "probe 'timer' has no method 'sleep'"),
         ("--method setitimer --threads 2", "one thread only"),
-        ("--probe gpio", "there is no probe 'gpio'"),
+        ("--probe scope", "there is no probe 'scope'"),
         ("--phase odd", "--phase takes a number with a unit"),
         ("--dma-latency low", "--dma-latency takes a whole number from 0"),
         ("--record all", "--record takes samples or summary"),

@@ -116,7 +116,7 @@ static void values_must_make_sense(void)
 	refuse("--dma-latency -1", "--dma-latency takes a whole number from 0 to 1000000, not '-1'");
 	refuse("--policy batch", "--policy takes fifo, rr, other or deadline, not 'batch'");
 	refuse("--record all", "--record takes samples or summary, not 'all'");
-	refuse("--probe gpio", "there is no probe 'gpio'; see rtproof-agent list");
+	refuse("--probe scope", "there is no probe 'scope'; see rtproof-agent list");
 	refuse("--cpus 3-1", "--cpus takes a list such as 0-3,5; not '3-1'");
 	refuse("--load nope", "there is no load 'nope'; see rtproof-agent list");
 	refuse("--load cpu:speed=9", "load 'cpu' has no option 'speed'");

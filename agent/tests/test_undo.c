@@ -53,6 +53,7 @@ static void change_all(struct undo *undo)
 	CHECK(undo_write(undo, scratch_path, "250") == 0 && holds("250"));
 	CHECK(undo_replace(undo, scratch_path, "NO_WORK", "WORK") == 0 && holds("NO_WORK"));
 	CHECK(undo_replace(undo, scratch_path, "third", "second") == 0 && holds("third"));
+	CHECK(undo_by(undo, scratch_path, "fourth", scratch_path, "third") == 0 && holds("fourth"));
 	CHECK(undo_mkdir(undo, made) == 0 && is_there(made));
 }
 

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bootlin's response test on GPIO lines: an edge comes in by one line, a task answers it on another. `respond` is the system under
+ * test; `generate` is the other board; `loop` is both in one, with a wire from its output to its input.
+ *
+ * The edge's time is that of the kernel's handler, which PREEMPT_RT runs as a thread: what came before, the generator sees and
+ * the responder does not.
+ */
+#include "sys.h"
+
+#include "../clock.h"
+#include "../gpio_lines.h"
+#include "../gpio_stimulus.h"
+#include "../probe.h"
+#include "../text.h"
+#include "../word.h"
+#include "../worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHIP, IN, OUT, BACK, EDGE };
+enum { LINE_MOST = 65535, ACCOUNT_MOST = 512 };
+
+/* How long an answer is waited for, and one over a wire of one's own. */
+#define PATIENCE_NS (5 * NS_PER_SECOND)
+#define WIRE_MS 1000
+
+/* What a method does, and its fields: with sysfs, which does not tell when an edge was, there are fewer. */
+struct role {
+	struct method method;
+	bool gives_edges, own_wire;
+	const struct role *by_sysfs;
+};
+
+struct response {
+	const struct role *role;
+	struct gpio gpio;
+	struct stimulus stimulus;
+	bool both, level;      /* respond: of the line that is driven */
+	uint64_t edges, lost;  /* respond: seen; those that the kernel lost */
+};
+
+static const char *unsupported(void)
+{
+	if (gpio_has_chips() || gpio_has_sysfs())
+		return NULL;
+	return "there are neither GPIO chips (/dev/gpiochip*) nor GPIO numbers (/sys/class/gpio)";
+}
+
+static const char *const respond_fields[] = { "task", "output", NULL };
+static const char *const answer_fields[] = { "answer", NULL };
+static const char *const loop_fields[] = { "edge", "task", NULL };
+static const char *const task_fields[] = { "task", NULL };
+
+static const struct role respond_by_sysfs = {
+	.method = { .name = "respond_sysfs",
+		    .help = "respond without the edge's time: from the task's first instruction to the output",
+		    .external = true, .single = true, .no_timer = true, .fields = answer_fields },
+};
+static const struct role respond = {
+	.method = { .name = "respond",
+		    .help = "answer each edge on `in` by giving `out` its level (edge=rising, falling: by changing it); --period is "
+			    "the generator's; sysfs does not tell when an edge was, so with it only from the task to the output",
+		    .external = true, .single = true, .no_timer = true, .fields = respond_fields,
+		    .unsupported = unsupported },
+	.by_sysfs = &respond_by_sysfs,
+};
+static const struct role generate = {
+	.method = { .name = "generate",
+		    .help = "for the second board: an edge on `out` at each due time, until its answer on `in`; start respond first",
+		    .on_grid = true, .single = true, .no_timer = true, .unsupported = unsupported },
+	.gives_edges = true,
+};
+static const struct role loop_by_sysfs = {
+	.method = { .name = "loop_sysfs",
+		    .help = "loop without the edge's time",
+		    .on_grid = true, .single = true, .no_timer = true, .fields = task_fields },
+	.gives_edges = true, .own_wire = true,
+};
+static const struct role loop = {
+	.method = { .name = "loop",
+		    .help = "one board with a wire: an edge on `out` at each due time, until it wakes the thread by way of `in`",
+		    .on_grid = true, .single = true, .no_timer = true, .fields = loop_fields, .unsupported = unsupported },
+	.gives_edges = true, .own_wire = true, .by_sysfs = &loop_by_sysfs,
+};
+
+static const struct method *const methods[] = { &respond.method, &generate.method, &loop.method, NULL };
+
+static const struct probe_option options[] = {
+	{ "chip", "the lines' chip: its number, label or /dev/gpiochipN; with back=sysfs none" },
+	{ "in", "line that edges come in by (with back=sysfs its number in the whole system)" },
+	{ "out", "line that is driven (the same)" },
+	{ "back", "the kernel's interface: v2, v1 or sysfs (the newest that is there)" },
+	{ "edge", "which edges count: both, rising or falling (both)" },
+	{ NULL, NULL },
+};
+
+static int index_of(const char *word, const char *const *words, int n)
+{
+	int i = 0;
+
+	while (i < n && strcmp(words[i], word))
+		i++;
+	return i < n ? i : -1;
+}
+
+static int read_back(const char *text)
+{
+	for (int i = GPIO_AUTO; text && i <= GPIO_SYSFS; i++)
+		if (!strcmp(gpio_interface_name((enum gpio_interface)i), text))
+			return i;
+	return text ? -1 : GPIO_AUTO;
+}
+
+/* Without a word: which of the options makes no sense, or 0. */
+static const char *read_order(const char *const *values, struct gpio_order *order)
+{
+	static const char *const edges[] = { "", "rising", "falling", "both" };
+	int64_t in, out;
+	int edge = values[EDGE] ? index_of(values[EDGE], edges, 4) : GPIO_BOTH, back = read_back(values[BACK]);
+
+	if (!values[IN] || !values[OUT])
+		return "probe gpio needs its two lines, as in gpio:chip=0,in=3,out=2";
+	if (text_number(values[IN], 0, LINE_MOST, &in) || text_number(values[OUT], 0, LINE_MOST, &out))
+		return "lines of probe gpio are whole numbers, as in in=3,out=2";
+	if (in == out)
+		return "in= and out= of probe gpio must be two lines";
+	if (edge <= 0)
+		return "edge= of probe gpio is both, rising or falling";
+	if (back < 0)
+		return "back= of probe gpio is auto, v2, v1 or sysfs";
+	if (back == GPIO_SYSFS && values[CHIP])
+		return "with back=sysfs lines are numbers of the whole system: leave chip= out";
+	if (back != GPIO_SYSFS && !values[CHIP] && gpio_has_chips())
+		return "say which chip= the lines are of (see /dev/gpiochip*), or back=sysfs if they are numbers of the whole system";
+	*order = (struct gpio_order){ .chip = values[CHIP], .in = (uint32_t)in, .out = (uint32_t)out,
+				      .edges = (enum gpio_edges)edge, .interface = (enum gpio_interface)back };
+	return NULL;
+}
+
+static int gpio_check(const struct method *method, const char *const *values, char *why, size_t room)
+{
+	struct gpio_order order;
+	const char *wrong = read_order(values, &order);
+
+	(void)method;
+	if (!wrong)
+		return gpio_look(&order, why, room) ? -EINVAL : 0;
+	snprintf(why, room, "%s", wrong);
+	return -EINVAL;
+}
+
+/* The method is the first member of its role. */
+static const struct role *role_of(const struct method *method)
+{
+	return (const struct role *)(const void *)method;
+}
+
+static const struct method *gpio_adapt(const struct method *method, const char *const *values)
+{
+	const struct role *other = role_of(method)->by_sysfs;
+
+	return other && !values[CHIP] ? &other->method : method;
+}
+
+static int give_edge(struct response *response)
+{
+	stimulus_give(&response->stimulus, clock_now_ns());
+	return gpio_drive(&response->gpio, response->stimulus.level);
+}
+
+/* Both edges go round once, or it is no wire. */
+static int try_wire(struct response *response, char *why, size_t room)
+{
+	struct gpio_edge edge;
+	int err = 0;
+
+	for (int i = 0; i < 2 && !err; i++) {
+		bool level = i == 0 ? response->stimulus.level : !response->stimulus.level;
+
+		err = gpio_drive(&response->gpio, level);
+		if (!err && (i == 0 || response->both))
+			do
+				err = gpio_wait(&response->gpio, WIRE_MS, &edge);
+			while (err == -EINTR);
+	}
+	if (err == -ETIMEDOUT)
+		snprintf(why, room, "no edge came from line %u to line %u: is there a wire between them?",
+			 response->gpio.order.out, response->gpio.order.in);
+	return err;
+}
+
+static int gpio_probe_open(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns)
+{
+	struct response *response = calloc(1, sizeof(*response));
+	struct gpio_order order;
+
+	if (!response)
+		return -ENOMEM;
+	worker->state = response;
+	response->role = role_of(method);
+	read_order(worker->options, &order);
+	response->both = order.edges == GPIO_BOTH;
+	response->stimulus = (struct stimulus){ .due_ns = first_due_ns, .period_ns = period_ns, .both = response->both,
+						.level = order.edges != GPIO_FALLING };
+	order.period_ns = period_ns;
+	order.level = response->role->gives_edges && !response->stimulus.level;
+	order.echo = response->both && !response->role->gives_edges;
+	if (response->role->gives_edges && !response->role->own_wire)
+		order.edges = GPIO_BOTH; /* the answer to an edge of one kind is a change */
+	int err = gpio_open(&response->gpio, &order, worker->why, sizeof(worker->why));
+
+	return err || !response->role->own_wire ? err : try_wire(response, worker->why, sizeof(worker->why));
+}
+
+static int take_edge(struct response *response, struct activation *activation)
+{
+	struct gpio_edge edge;
+	int err = gpio_wait(&response->gpio, -1, &edge);
+
+	if (err)
+		return err;
+	response->level = response->both ? edge.level : !response->level;
+	err = gpio_drive(&response->gpio, response->level);
+	int64_t done_ns = clock_now_ns(), *value = activation->values;
+
+	activation->due_ns = edge.edge_ns ? edge.edge_ns : edge.woken_ns;
+	if (edge.edge_ns)
+		*value++ = edge.woken_ns - edge.edge_ns;
+	*value = done_ns - activation->due_ns;
+	activation->lost = edge.lost;
+	activation->missed = 0;
+	response->edges++;
+	response->lost += edge.lost;
+	return err;
+}
+
+/* With none at all it is not late but not there. */
+static int give_up(struct worker *worker, struct activation *activation)
+{
+	struct response *response = worker->state;
+	int64_t waited_ns = clock_now_ns() - response->stimulus.given_ns;
+
+	if (!response->stimulus.answered && waited_ns >= PATIENCE_NS) {
+		snprintf(worker->why, sizeof(worker->why),
+			 "no answer came on line %u within %d s: is the other side running, and is it wired?",
+			 response->gpio.order.in, (int)(PATIENCE_NS / NS_PER_SECOND));
+		return -ETIMEDOUT;
+	}
+	for (int i = 0; i < FIELDS_MOST; i++)
+		activation->values[i] = waited_ns;
+	stimulus_end(&response->stimulus, waited_ns, false, activation);
+	return gpio_drive(&response->gpio, !response->stimulus.level);
+}
+
+/* Until an answer comes: 0. The thread shall stop, or it has been too long: 1. Else -errno. */
+static int await_answer(struct worker *worker, struct gpio_edge *edge)
+{
+	struct response *response = worker->state;
+	int err;
+
+	do {
+		int64_t left_ns = response->stimulus.given_ns + PATIENCE_NS - clock_now_ns();
+
+		if (word_load(&worker->stop) || left_ns <= 0)
+			return 1;
+		err = gpio_wait(&response->gpio, (int)(left_ns / 1000000 + 1), edge);
+	} while (err == -ETIMEDOUT || (!err && !stimulus_takes(&response->stimulus, edge)));
+	return err;
+}
+
+static int take_answer(struct worker *worker, struct activation *activation)
+{
+	struct response *response = worker->state;
+	struct stimulus *stimulus = &response->stimulus;
+	int64_t *value = activation->values;
+	struct gpio_edge edge;
+	int err = stimulus->given_ns ? 0 : sys_sleep(CLOCK_MONOTONIC, TIMER_ABSTIME, stimulus->due_ns);
+
+	if (!err && !stimulus->given_ns)
+		err = give_edge(response);
+	if (!err)
+		err = await_answer(worker, &edge);
+	if (err)
+		return err > 0 ? give_up(worker, activation) : err;
+	if (edge.edge_ns)
+		*value++ = edge.edge_ns - stimulus->given_ns;
+	if (!edge.edge_ns || response->role->own_wire)
+		*value++ = edge.woken_ns - stimulus->given_ns;
+	stimulus_end(stimulus, value[-1], true, activation);
+	return response->both ? 0 : gpio_drive(&response->gpio, !stimulus->level);
+}
+
+static int gpio_take(struct worker *worker, struct activation *activation)
+{
+	struct response *response = worker->state;
+
+	return response->role->gives_edges ? take_answer(worker, activation) : take_edge(response, activation);
+}
+
+/* An edge that waits for its answer when the run ends is worth the time that it has waited. */
+static bool gpio_pending(struct worker *worker)
+{
+	const struct response *response = worker->state;
+
+	return response && response->stimulus.given_ns;
+}
+
+static void leave_account(struct worker *worker)
+{
+	const struct response *response = worker->state;
+	const struct stimulus *stimulus = &response->stimulus;
+	const struct gpio *gpio = &response->gpio;
+	struct probe_file *file = &worker->files[worker->n_files];
+
+	file->content = malloc(ACCOUNT_MOST);
+	if (!file->content)
+		return;
+	snprintf(file->path, sizeof(file->path), "gpio/thread%d", worker->number);
+	file->length = (size_t)snprintf(file->content, ACCOUNT_MOST,
+		"interface %s\nchip %s\nlabel %s\nin %u\nout %u\nedges %llu\nlost %llu\ngiven %llu\nanswered %llu\n"
+		"unanswered %llu\nstrays %llu\n",
+		gpio_interface_name(gpio->interface), gpio->chip.name, gpio->chip.label, gpio->order.in, gpio->order.out,
+		(unsigned long long)response->edges, (unsigned long long)response->lost, (unsigned long long)stimulus->given,
+		(unsigned long long)stimulus->answered, (unsigned long long)stimulus->unanswered,
+		(unsigned long long)stimulus->strays);
+	worker->n_files++;
+}
+
+static void gpio_probe_close(struct worker *worker)
+{
+	struct response *response = worker->state;
+
+	if (!response)
+		return;
+	if (!*worker->why)
+		leave_account(worker);
+	if (response->gpio.back)
+		gpio_close(&response->gpio);
+	free(response);
+	worker->state = NULL;
+}
+
+const struct probe probe_gpio = {
+	.name = "gpio",
+	.help = "from an edge on a GPIO line to a task's answer on another line",
+	.field = "response",
+	.unit = "ns",
+	.methods = methods,
+	.options = options,
+	.check = gpio_check,
+	.adapt = gpio_adapt,
+	.open = gpio_probe_open,
+	.take = gpio_take,
+	.pending = gpio_pending,
+	.close = gpio_probe_close,
+};
