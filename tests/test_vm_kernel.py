@@ -31,7 +31,11 @@ def test_an_image_says_its_architecture_and_release(image: bytes, arch: str, tmp
     assert kernel.identity == hashlib.sha256(image).hexdigest()
 
 
-@pytest.mark.parametrize("data", [b"", b"#!/bin/sh\n", gzip.compress(b"text"), vm_cases.elf(machine=8), bytes(2048)])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"#!/bin/sh\n", gzip.compress(b"text"), vm_cases.elf(machine=8), bytes(2048)],
+    ids=["empty", "script", "packed text", "for MIPS", "zeros"],
+)
 def test_what_is_no_kernel_is_refused_in_a_sentence(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "image"
     path.write_bytes(data)
