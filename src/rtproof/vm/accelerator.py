@@ -15,7 +15,7 @@ from rtproof.vm.places import scratch
 from rtproof.vm.process import running
 
 KVM = Path("/dev/kvm")
-PATIENCE_S = 30
+PATIENCE_S = 15
 _POLL_S = 0.05
 
 

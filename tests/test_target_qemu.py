@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import lab_kernels
+import pytest
+import vm_cases
+
+from rtproof.errors import TargetError, UserError
+from rtproof.record import rundir
+from rtproof.targets import qemu
+from rtproof.vm.machine import Mode
+
+
+def test_options_describe_the_machine(tmp_path: Path) -> None:
+    kernel = vm_cases.kernel(tmp_path)
+    extra = tmp_path / "extra"
+    options = {
+        "kernel": str(kernel.image),
+        "boot": "preempt=none quiet",
+        "mode": "wall-clock",
+        "cpus": "2",
+        "memory": "1024",
+        "insert": "dummy,/some/own.ko",
+        "files": f"/etc/extra={extra}, /b={extra}",
+    }
+    with qemu.open_target(options) as target:
+        machine = target._machine
+        assert (target.machine(), target.host_name()) == ("x86_64", "rtproof-guest")
+    assert (machine.kernel, machine.boot, machine.mode) == (kernel, ("preempt=none", "quiet"), Mode.WALL_CLOCK)
+    assert (machine.cpus, machine.memory_mib) == (2, 1024)
+    assert machine.modules == ("dummy", Path("/some/own.ko"))
+    assert machine.files == (("/etc/extra", extra), ("/b", extra))
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"kernel": ""}, "the target qemu needs a kernel"),
+        ({"kernel": "/absent"}, "the kernel /absent cannot be read"),
+        ({"mode": "fast"}, "mode 'fast' is neither virtual-time nor wall-clock"),
+        ({"cpus": "0"}, "cpus=0 is no number of at least 1"),
+        ({"memory": "lots"}, "memory=lots is no number of at least 1"),
+        ({"files": "somewhere"}, "'somewhere' is not PLACE=FILE"),
+        ({"files": "relative=/x"}, "'relative=/x' is not PLACE=FILE"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_a_sentence(option: dict[str, str], sentence: str, tmp_path: Path) -> None:
+    options = {"kernel": str(vm_cases.kernel(tmp_path).image), **option}
+    with pytest.raises(UserError, match=sentence), qemu.open_target(options):
+        pass
+
+
+@pytest.fixture
+def target() -> Iterator[qemu.QemuTarget]:
+    kernel = lab_kernels.kernel("debian-6.1")
+    with qemu.open_target({"kernel": str(kernel.image)}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """It writes into its first argument, speaks, and waits for a signal."""
+    path = tmp_path / "program"
+    path.write_text(
+        "#!/bin/sh\n"
+        "trap 'echo asked to finish >&2; exit 4' INT\n"
+        "trap 'echo asked once more >&2; exit 5' TERM\n"
+        'echo content >"$1"; echo begins >&2\n'
+        "while :; do sleep 1; done\n"
+    )
+    path.chmod(0o755)
+    return path
+
+
+def test_lines_files_and_the_code_come_back(target: qemu.QemuTarget, tmp_path: Path) -> None:
+    speaker = tmp_path / "speaker"
+    speaker.write_text('#!/bin/sh\necho content >"$1"; echo one >&2; printf "two\\n\\nend" >&2; exit 3\n')
+    speaker.chmod(0o755)
+    file = tmp_path / "run.rtrec"
+    process = target.start((target.push(speaker), target.place(file)))
+    assert list(process.lines()) == ["one", "two", "", "end"]
+    assert process.wait() == 3
+    target.pull(target.place(file), file)
+    assert file.read_text() == "content\n"
+    assert (tmp_path / "console.log").exists()
+
+
+@pytest.mark.parametrize(("act", "end"), [("interrupt", ("asked to finish", 4)), ("terminate", ("asked once more", 5))])
+def test_signals_reach_the_program(
+    act: str, end: tuple[str, int], target: qemu.QemuTarget, program: Path, tmp_path: Path
+) -> None:
+    process = target.start((target.push(program), target.place(tmp_path / "x")))
+    lines = process.lines()
+    assert next(lines) == "begins"
+    getattr(process, act)()
+    assert (*lines, process.wait()) == end
+    getattr(process, act)()
+
+
+def test_a_kill_ends_the_guest_and_nothing_comes_back(target: qemu.QemuTarget, program: Path, tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    process = target.start((target.push(program), target.place(file)))
+    lines = process.lines()
+    assert next(lines) == "begins"
+    process.kill()
+    assert list(lines) == []
+    assert process.wait() == -9
+    target.pull(target.place(file), file)
+    assert not file.exists()
+    assert not (tmp_path / "console.log").exists()
+
+
+def test_a_guest_that_dies_is_an_error_that_names_the_console(target: qemu.QemuTarget, tmp_path: Path) -> None:
+    killer = tmp_path / "killer"
+    killer.write_text("#!/bin/sh\necho c >/proc/sysrq-trigger\n")
+    killer.chmod(0o755)
+    process = target.start((target.push(killer), target.place(tmp_path / "x")))
+    assert list(process.lines()) == []
+    with pytest.raises(TargetError, match=rf"panicked .*; the console's log is {tmp_path}/console.log"):
+        process.wait()
+    assert "sysrq triggered crash" in (tmp_path / "console.log").read_text()
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
+def test_the_agent_measures_in_it_unchanged(tmp_path: Path) -> None:
+    kernel = lab_kernels.kernel("debian-6.1")
+    command = [sys.executable, "-m", "rtproof", "run", "--target", "qemu", "--target-option", f"kernel={kernel.image}"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    records = []
+    for name in ("one", "other"):
+        words = ["--duration", "1s", "--load", "cpu", "--no-report", "--output", str(tmp_path / name)]
+        done = subprocess.run([*command, *words], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        records.append((tmp_path / name / rundir.RECORD_NAME).read_bytes())
+    assert records[0] == records[1]
