@@ -45,7 +45,7 @@ struct gpio {
 	struct uapi_chip chip;
 	bool was_out, level_before;
 
-	/* What one read() took from the kernel, and how far it has been given away. */
+	/* What one read() took from the kernel, and how far it has been given away. Sysfs: n is 1 once there was an edge. */
 	union {
 		struct uapi_event1 v1[GPIO_BATCH];
 		struct uapi_event2 v2[GPIO_BATCH];

@@ -76,16 +76,18 @@ static int write_file(const char *path, const char *value)
 	return err;
 }
 
-int undo_by(struct undo *undo, const char *path, const char *value, const char *taker, const char *taken)
+int undo_replace(struct undo *undo, const char *path, const char *value, const char *before)
 {
-	int err = announce(undo, taker, "\t", taken);
+	int err = announce(undo, path, "\t", before);
 
 	return err ? err : write_file(path, value);
 }
 
-int undo_replace(struct undo *undo, const char *path, const char *value, const char *before)
+int undo_by(struct undo *undo, const char *path, const char *value, const char *taker)
 {
-	return undo_by(undo, path, value, path, before);
+	int err = write_file(path, value);
+
+	return err ? err : announce(undo, taker, "\t", value);
 }
 
 int undo_write(struct undo *undo, const char *path, const char *value)

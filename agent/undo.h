@@ -26,8 +26,8 @@ int undo_write(struct undo *undo, const char *path, const char *value);
 /* The same where the present value can't be read from the file. */
 int undo_replace(struct undo *undo, const char *path, const char *value, const char *before);
 
-/* The same where another file, written with another value, takes it back. */
-int undo_by(struct undo *undo, const char *path, const char *value, const char *taker, const char *taken);
+/* Writes a value into a file that refuses what is so already; another file takes it back. Told of it when it has been done. */
+int undo_by(struct undo *undo, const char *path, const char *value, const char *taker);
 
 /* Makes a folder. */
 int undo_mkdir(struct undo *undo, const char *path);

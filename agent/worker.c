@@ -150,7 +150,8 @@ static int warm_up(struct worker *worker, int64_t first_due_ns, struct activatio
 			continue;
 		if (err)
 			return err;
-		if (worker->method->on_grid && activation.due_ns >= first_due_ns) { /* the source lost those between */
+		/* The source lost those between, or nothing came from outside before. */
+		if ((worker->method->on_grid || worker->method->external) && activation.due_ns >= first_due_ns) {
 			*late = activation;
 			return 0;
 		}

@@ -5,7 +5,7 @@ from stage_records import stimuli
 from rtproof.analysis.analyse import analyse
 from rtproof.report.sections import response as section
 
-EDGES = "Edges on the input; unanswered"
+EDGES = "Edges; unanswered"
 TIMES = "How long answers took"
 
 

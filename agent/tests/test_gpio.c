@@ -210,7 +210,7 @@ static void without_times_there_are_fewer_fields(void)
 	static const struct {
 		const char *name, *by_sysfs;
 		int fields, fields_by_sysfs;
-	} expected[] = { { "respond", "respond_sysfs", 2, 1 }, { "generate", "generate", 1, 1 }, { "loop", "loop_sysfs", 2, 1 } };
+	} expected[] = { { "respond", "respond_sysfs", 2, 1 }, { "generate", "generate", 1, 1 }, { "wire", "wire_sysfs", 2, 1 } };
 
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
 		const struct method *method = probe_method(probe, expected[i].name), *other;

@@ -53,7 +53,6 @@ static void change_all(struct undo *undo)
 	CHECK(undo_write(undo, scratch_path, "250") == 0 && holds("250"));
 	CHECK(undo_replace(undo, scratch_path, "NO_WORK", "WORK") == 0 && holds("NO_WORK"));
 	CHECK(undo_replace(undo, scratch_path, "third", "second") == 0 && holds("third"));
-	CHECK(undo_by(undo, scratch_path, "fourth", scratch_path, "third") == 0 && holds("fourth"));
 	CHECK(undo_mkdir(undo, made) == 0 && is_there(made));
 }
 
@@ -65,6 +64,23 @@ static void all_is_put_back_last_first(void)
 	undo_close(&undo);
 	CHECK(holds("1000") && !is_there(made));
 	undo_close(&undo); /* and again: nothing */
+}
+
+/* What was refused is not taken back: it is somebody else's. */
+static void another_file_takes_back_what_was_done(void)
+{
+	struct undo undo;
+	int fd = open(made, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	char line[16];
+
+	CHECK(fd >= 0 && close(fd) == 0);
+	CHECK(undo_open(&undo) == 0);
+	put("");
+	CHECK(undo_by(&undo, scratch_path, "74", made) == 0 && holds("74"));
+	CHECK(undo_by(&undo, "/proc/version", "90", made) < 0);
+	undo_close(&undo);
+	CHECK(text_read_line(made, line, sizeof(line)) == 0 && !strcmp(line, "74"));
+	CHECK(unlink(made) == 0);
 }
 
 static void the_value_in_brackets_is_the_present_one(void)
@@ -122,6 +138,7 @@ int main(int argc, char **argv)
 	snprintf(made, sizeof(made), "%s.d", scratch_path);
 	skip_under_emulators();
 	all_is_put_back_last_first();
+	another_file_takes_back_what_was_done();
 	the_value_in_brackets_is_the_present_one();
 	a_killed_agent_is_cleaned_up_behind();
 	what_cannot_be_changed_says_why();

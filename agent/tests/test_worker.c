@@ -260,6 +260,21 @@ static void events_from_outside_say_when_they_were_due(void)
 	expect(7, RING_SAMPLE, 6, 0);
 }
 
+/* Nothing came in the warm-up: the first one is measured. */
+static void what_comes_from_outside_after_the_warm_up_counts(void)
+{
+	const struct step list[] = {
+		{ .activation = { FIRST_NS + 70, { 1, 2 }, 0, 0 } },
+		{ .activation = { FIRST_NS + 70 + PERIOD_NS, { 3, 4 }, 0, 0 } },
+	};
+
+	run(&outside, list, 2, INT64_MAX, 16);
+	CHECK(worker.error == 0 && taken == 2 && worker.warmup_activations == 0 && n_entries == 5);
+	expect(0, RING_DUE, PHASE_NS + 70, 0);
+	expect(1, RING_SAMPLE, 1, 0);
+	expect(3, RING_SAMPLE, 3, 0);
+}
+
 static void interrupted_waits_go_on(void)
 {
 	const struct step list[] = {
@@ -340,6 +355,7 @@ int main(void)
 	a_late_warm_up_counts_for_each_field();
 	what_the_source_lost_is_told();
 	events_from_outside_say_when_they_were_due();
+	what_comes_from_outside_after_the_warm_up_counts();
 	interrupted_waits_go_on();
 	a_thread_that_is_asked_to_stop_does();
 	what_is_pending_is_brought_in();

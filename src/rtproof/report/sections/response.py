@@ -13,6 +13,9 @@ ORDER = 70
 SHORT = True
 TITLE = "Response"
 
+_ORIGINS = {"respond_sysfs": "task", "wire": "output", "wire_sysfs": "output"}
+"""What a method counts from, where that is not the edge: it does not know when that was, or drives it itself."""
+
 
 def render(analysis: Analysis) -> list[Block]:
     if not is_response(analysis) or not analysis.stages:
@@ -21,13 +24,14 @@ def render(analysis: Analysis) -> list[Block]:
     answered = ("edges", "answered", "unanswered", "unanswered of all", "lost")
     counts = (whole.expected, whole.obtained, whole.missed)
     row = (*map(figures.count, counts), figures.share(whole.missed, whole.expected), figures.count(whole.lost))
-    caption = "Edges on the input; unanswered: the next one came first, so the answer took longer"
+    caption = "Edges; unanswered: the next one came first, so the answer took longer"
     return [Table(caption, answered, (row,), tuple(range(5)), row_headers=False), _times(analysis)]
 
 
 def _times(analysis: Analysis) -> Table:
     """Each stage from the edge on, and between them the difference of the same edge."""
-    *before, last = [(f"edge to {stage.series.field}", stage.observed) for stage in analysis.stages]
+    origin = _ORIGINS.get(analysis.pooled.series.method, "edge")
+    *before, last = [(f"{origin} to {stage.series.field}", stage.observed) for stage in analysis.stages]
     between = [(f"{each.earlier} to {each.later}", each.moments) for each in analysis.switches]
     rows = [(name, *ends(moments)) for name, moments in (*before, *between, last)]
     unanswered = analysis.pooled.missed
