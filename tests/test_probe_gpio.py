@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probe gpio on the module's chip without hardware, in guests with PREEMPT_RT and without: one boot of each.
 
-Line 0 is wired to line 1, 2 to 3 and 4 to 5; line 7 is driven from outside. The generator drives line 0, the responder answers
-on line 2: two agents, of which none knows of the other.
+Line 0 is wired to line 1, 2 to 3 and 4 to 5; line 7 is driven from outside. The generator drives line 0, the responder
+answers on line 2: two agents, of which none knows of the other.
 """
 
 from collections.abc import Iterator
@@ -201,7 +201,7 @@ def test_a_late_answer_is_longer_than_a_period_and_never_wrapped(guest: Guest) -
 
 
 def test_edges_that_the_kernel_could_not_keep_are_lost(guest: Guest) -> None:
-    """Version 2 numbers them and keeps the newest, version 1 keeps the oldest and says nothing: there it is an estimate."""
+    """Version 2 numbers them and keeps the newest; version 1 keeps the oldest and says nothing."""
     newest = guest.record("flood-v2")
     assert totals(newest) == (KEPT_V2, 0, INJECTED["v2"] - KEPT_V2)
     assert account(newest)["lost"] == str(INJECTED["v2"] - KEPT_V2)

@@ -216,7 +216,12 @@ static int gpio_probe_open(struct worker *worker, const struct method *method, i
 		return -ENOMEM;
 	worker->state = response;
 	response->role = role_of(method);
-	read_order(worker->options, &order);
+	const char *wrong = read_order(worker->options, &order);
+
+	if (wrong) { /* chips have come since it was checked */
+		snprintf(worker->why, sizeof(worker->why), "%s", wrong);
+		return -EINVAL;
+	}
 	response->both = order.edges == GPIO_BOTH;
 	response->stimulus = (struct stimulus){ .due_ns = first_due_ns, .period_ns = period_ns, .both = response->both,
 						.level = order.edges != GPIO_FALLING };
