@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -97,6 +97,8 @@ def test_no_width_is_smaller_with_the_base_chosen(values: Int64Array) -> None:
         assert len(data) <= 16 + packed.plane_bytes(len(delta), width) + len(odd) * (2 + size)
 
 
+# Making them is slow on a busy machine, which is no fault of theirs.
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ARRAYS, max_size=12))
 def test_many_at_once_are_the_same_as_one_by_one(arrays: list[Int64Array]) -> None:
     stored = [packed.encode(array) for array in arrays]
