@@ -72,6 +72,12 @@ def values(record: Record) -> dict[str, Int64Array]:
     return {s.field: np.concatenate([block.values for block in record.blocks(s.id)]) for s in record.series}
 
 
+def account(record: Record) -> dict[str, str]:
+    """What the probe gpio says of itself."""
+    (content,) = (file.content.decode() for file in record.files if file.path == "gpio/thread0")
+    return dict(line.split(" ", 1) for line in content.splitlines())
+
+
 def facts(record: Record, key: str) -> set[str | None]:
     """What a fact of thread 0 was in the course of the run."""
     return {record.fact(key, moment, 0) for moment in (Moment.START, Moment.DURING, Moment.END)} - {None}

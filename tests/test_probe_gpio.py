@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import probe_guest
 import pytest
-from probe_guest import Guest, facts, invalid, values
+from probe_guest import Guest, account, facts, invalid, values
 
 from rtproof.analysis.analyse import analyse
 from rtproof.record import Record
@@ -119,12 +119,6 @@ true
 @pytest.fixture(scope="module", params=[RT, PLAIN])
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return probe_guest.run(request.param, SCRIPT, tmp_path_factory)
-
-
-def account(record: Record) -> dict[str, str]:
-    """The probe's own account."""
-    (content,) = (file.content.decode() for file in record.files if file.path == "gpio/thread0")
-    return dict(line.split(" ", 1) for line in content.splitlines())
 
 
 def totals(record: Record) -> tuple[int, int, int]:

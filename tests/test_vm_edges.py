@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edges from outside: the test interface's words, and a guest with an ordinary GPIO chip that the agent serves."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import lab_kernels
+import probe_guest
+import pytest
+
+from rtproof.agents.build import build_agent
+from rtproof.errors import TargetError, UserError
+from rtproof.record.rtrec import open_record
+from rtproof.vm import job as jobs
+from rtproof.vm.edges import Change, Lines, lines_of
+from rtproof.vm.guest import CONSOLE_LOG, Job, started, wait_until_over
+from rtproof.vm.machine import Machine
+
+KERNEL = "debian-6.1-rt-arm64"
+BACKS = ("v2", "v1", "sysfs")
+EDGES = 20
+IN, OUT = 0, 1
+PATIENCE_S = 120
+SCRIPT = f"""\
+base=$(cat /sys/class/gpio/gpiochip*/base)
+answer() {{ # NAME PROBE
+    /agent run --warmup 0s --samples {EDGES} --period 1ms --priority 90 -o /out/$1 --probe $2 2> /out/$1.said
+}}
+answer v2 gpio:chip=0,in={IN},out={OUT},back=v2
+answer v1 gpio:chip=9030000.pl061,in={IN},out={OUT},back=v1
+answer sysfs gpio:in=$((base + {IN})),out=$((base + {OUT})),back=sysfs
+ls /sys/class/gpio | sed "s/gpiochip.*/gpiochip/" > /out/exported
+"""
+
+
+class Interface:
+    """The other end of a connection: answers each command with lines of ours."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        self.ours, self.theirs = socket.socketpair()
+        self.asked: list[str] = []
+        self._answers = answers
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with self.theirs, self.theirs.makefile("rw") as stream:
+            for line in stream:
+                self.asked.append(line.strip())
+                answer = self._answers.get(line.split()[0])
+                if answer is None:
+                    return
+                stream.write(answer)
+                stream.flush()
+
+
+@pytest.fixture
+def interface() -> Iterator[Interface]:
+    made = Interface({"irq_intercept_out": "OK\n", "set_irq_in": "IRQ raise 3\nOK\nIRQ lower 3\nIRQ raise 1\n"})
+    with made.ours:
+        yield made
+
+
+def test_inputs_are_driven_and_outputs_are_seen(interface: Interface) -> None:
+    lines = Lines(interface.ours, "/chip")
+    lines.drive(6, True)
+    assert interface.asked == ["irq_intercept_out /chip", "set_irq_in /chip unnamed-gpio-in 6 1"]
+    assert [lines.change(PATIENCE_S) for _ in range(3)] == [Change(3, True), Change(3, False), Change(1, True)]
+    assert lines.change(0) is None
+
+
+def test_an_answer_is_the_same_level_on_the_line_asked_for(interface: Interface) -> None:
+    lines = Lines(interface.ours, "/chip")
+    assert lines.answer(0, True, 1, PATIENCE_S)
+    assert not lines.answer(0, False, 1, 0.01)
+
+
+def test_a_refusal_and_an_end_are_told(interface: Interface) -> None:
+    lines = Lines(interface.ours, "/chip")
+    interface._answers["set_irq_in"] = "FAIL Unknown IRQ\n"
+    with pytest.raises(TargetError, match=r"^QEMU refuses to set_irq_in /chip unnamed-gpio-in 9 1: Unknown IRQ$"):
+        lines.drive(9, True)
+    del interface._answers["set_irq_in"]
+    with pytest.raises(TargetError, match=r"^QEMU ended"):
+        lines.drive(1, True)
+    with pytest.raises(TargetError, match=r"^QEMU ended"):
+        lines.drive(1, True)
+
+
+def aarch64_agent() -> Path:
+    try:
+        return build_agent("aarch64")
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+def test_the_agent_answers_edges_on_an_ordinary_chip(tmp_path: Path) -> None:
+    """Each edge that it tells of came from here, and its answers were seen here.
+
+    Its output may also change when it takes the line, and when it gives it back.
+    """
+    machine = Machine(lab_kernels.kernel(KERNEL))
+    job = Job(SCRIPT, (("/agent", aarch64_agent()),))
+    given = answered = 0
+    with started(machine, job, tmp_path / CONSOLE_LOG, PATIENCE_S) as guest, lines_of(guest) as lines:
+        with suppress(TargetError):  # it ends in the midst of this, when it has had enough
+            while guest.alive():
+                given += 1
+                answered += lines.answer(IN, given % 2 == 1, OUT, 0.2)
+        wait_until_over(guest, PATIENCE_S)
+        jobs.unpack(guest.mailbox.letters.results.getvalue(), tmp_path)
+    seen = 0
+    for back in BACKS:
+        assert (tmp_path / f"{back}.said").read_text() == ""
+        record = open_record(tmp_path / back)
+        assert record.end is not None
+        assert {(one.obtained, one.missed, one.lost) for one in record.end.totals} == {(EDGES, 0, 0)}
+        account = probe_guest.account(record)
+        assert account["interface"] == back
+        seen += int(account["edges"])
+    assert 3 * EDGES <= answered <= seen + 2 * len(BACKS)
+    assert seen <= given
+    assert (tmp_path / "exported").read_text().split() == ["export", "gpiochip", "unexport"]
