@@ -51,3 +51,23 @@ def test_links_lead_somewhere(link: str) -> None:
 def test_the_exit_codes_are_those_of_the_verdicts() -> None:
     told = dict(re.findall(r"^\| ([A-Z]+) \| (\d) \|", README, re.MULTILINE))
     assert told == {state.value: str(state.exit_code) for state in State if state is not State.NOT_ASKED}
+
+
+def largest(load: str) -> dict[str, float]:
+    """The row of a load in the lab's table: microseconds by system."""
+    header, _, *rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in TABLE]
+    row = next(row for row in rows if row[0] == load)
+    return {system: float(cell.split()[0].replace(",", "")) for system, cell in zip(header[1:], row[1:], strict=True)}
+
+
+TABLE = [line for line in README.partition("writes from here")[2].splitlines() if line.startswith("|")]
+LOADS = [line.split("|")[1].strip() for line in TABLE[2:]]
+
+
+@pytest.mark.parametrize("load", [load for load in LOADS if load != "idle"])
+@pytest.mark.parametrize("series", ["debian-6.1", "debian-6.12"])
+def test_what_is_said_of_the_labs_table_holds_in_it(series: str, load: str) -> None:
+    found = {system.split()[0]: us for system, us in largest(load).items() if "-rt" in system}
+    plain = {system: us for system, us in largest(load).items() if system.split()[0] == series}
+    assert len(plain) == 3
+    assert found[f"{series}-rt"] < min(plain.values())
