@@ -60,7 +60,11 @@ def largest(load: str) -> dict[str, float]:
     return {system: float(cell.split()[0].replace(",", "")) for system, cell in zip(header[1:], row[1:], strict=True)}
 
 
-TABLE = [line for line in README.partition("writes from here")[2].splitlines() if line.startswith("|")]
+TABLE = [
+    line
+    for line in README.partition("writes from here")[2].partition("to here")[0].splitlines()
+    if line.startswith("|")
+]
 LOADS = [line.split("|")[1].strip() for line in TABLE[2:]]
 
 
