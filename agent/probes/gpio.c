@@ -4,7 +4,8 @@
  * test; `generate` is the other board; `wire` is both in one, with a wire from its output to its input.
  *
  * The edge's time is that of the kernel's interrupt handler (of PREEMPT_RT too: gpiolib keeps that part out of threads). How late
- * the handler was only the generator sees.
+ * the handler was only the generator sees. A generator on the responder's own CPU would spare it every load: where that program
+ * runs, the scheduler has just been free. So loads are seen with edges from outside only.
  */
 #include "sys.h"
 
@@ -82,7 +83,8 @@ static const struct role wire_by_sysfs = {
 };
 static const struct role wire = {
 	.method = { .name = "wire",
-		    .help = "one board with a wire: an edge on `out` at each due time, until it wakes the thread by way of `in`",
+		    .help = "one board with a wire: an edge on `out` at each due time, until it wakes the thread by way of `in`; the shortest way "
+			    "only, since no load can be in the middle of anything on the thread's own CPU",
 		    .on_grid = true, .single = true, .no_timer = true, .fields = wire_fields, .unsupported = unsupported },
 	.gives_edges = true, .own_wire = true, .by_sysfs = &wire_by_sysfs,
 };

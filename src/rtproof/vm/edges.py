@@ -87,21 +87,27 @@ class Lines:
         """The next line; None if it does not come within that time."""
         end = time.monotonic() + timeout_s
         while b"\n" not in self._rest:
-            left = end - time.monotonic()
-            if left <= 0:
+            if not self._receive(end - time.monotonic()):
                 return None
-            self._socket.settimeout(left)
-            try:
-                received = self._socket.recv(4096)
-            except TimeoutError:
-                return None
-            except ConnectionError:
-                received = b""
-            if not received:
-                raise TargetError("QEMU ended unexpectedly")
-            self._rest += received
         word, self._rest = self._rest.split(b"\n", 1)
         return word.decode()
+
+    def _receive(self, timeout_s: float) -> bool:
+        """Whether more came within that time."""
+        if timeout_s <= 0:
+            return False
+        self._socket.settimeout(timeout_s)
+        received = b""
+        try:
+            received = self._socket.recv(4096)
+        except TimeoutError:
+            return False
+        except ConnectionError:
+            pass
+        if not received:
+            raise TargetError("QEMU ended unexpectedly")
+        self._rest += received
+        return True
 
 
 @contextmanager
