@@ -14,7 +14,7 @@ from rtproof.vm.guest import Job, run_job
 from rtproof.vm.kernel import Kernel
 from rtproof.vm.machine import Machine
 
-PERIOD_US, SAMPLES, PRIORITY = 1000, 2000, 98
+PERIOD_US, SAMPLES, PRIORITY = 1000, 10_000, 98
 PEERS = ("cyclictest", "jitterdebugger")
 SCRIPT = f"""set -e
 /bench/rtproof-agent run -o /out/ours.rtrec --period {PERIOD_US}us --samples {SAMPLES} --priority {PRIORITY}
@@ -25,10 +25,14 @@ jitterdebugger -N -p {PRIORITY} -i {PERIOD_US * 1000} -l {SAMPLES} -o /out/jitte
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one program in one guest, virtual nanoseconds."""
+    """Of one program in one guest, virtual nanoseconds. The smallest is one sample, whose wake-up met another interrupt;
+
+    what a program adds to every sample shows at 1 % and in the median.
+    """
 
     n: int
     min_ns: int
+    p1_ns: int
     median_ns: int
     max_ns: int
 
@@ -71,4 +75,4 @@ def _of_bins(bins: dict[str, int]) -> Figures:
 
 
 def _figures(values: list[int]) -> Figures:
-    return Figures(len(values), values[0], statistics.median_low(values), values[-1])
+    return Figures(len(values), values[0], values[len(values) // 100], statistics.median_low(values), values[-1])
