@@ -25,9 +25,10 @@ jitterdebugger -N -p {PRIORITY} -i {PERIOD_US * 1000} -l {SAMPLES} -o /out/jitte
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one program in one guest, virtual nanoseconds. The smallest is one sample, whose wake-up met another interrupt;
+    """Of one program in one guest, virtual nanoseconds.
 
-    what a program adds to every sample shows at 1 % and in the median.
+    The smallest is one sample, whose wake-up met another interrupt; what a program adds to each shows at 1 % and in the
+    median.
     """
 
     n: int

@@ -129,7 +129,8 @@ def beside_peers() -> tuple[dict[str, float], dict[str, object]]:
         figures[system] = {name: asdict(one) for name, one in found.items()}
         for name, one in found.items():
             print(
-                f"{system:14} {name:15} min {one.min_ns}, 1 % {one.p1_ns}, median {one.median_ns}, max {one.max_ns} ns, n = {one.n}"
+                f"{system:14} {name:15} n = {one.n}, "
+                f"min {one.min_ns}, 1 % {one.p1_ns}, median {one.median_ns}, max {one.max_ns} ns"
             )
     return ratios, figures
 
