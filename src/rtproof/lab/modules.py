@@ -22,6 +22,8 @@ from rtproof.vm.kernel import Kernel
 from rtproof.vm.places import lab_cache
 
 OURS = "rtproof"
+NOT_FOR_MAKE = ("ARCH", "KBUILD_OUTPUT", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+"""Of the environment: they would change what is built, or make us part of a make that called this program."""
 
 _PACKAGE = Path(rtproof.__file__).parent
 _SOURCES = ("*.c", "*.h", "Kbuild", "Makefile")
@@ -119,7 +121,7 @@ def _make(scratch: Path, headers: Path, tools: Toolchain) -> None:
         f"KCFLAGS=-g0 -ffile-prefix-map={scratch}=kmod -ffile-prefix-map={headers.parent}=headers",
         "modules",
     ]
-    plain = {name: value for name, value in os.environ.items() if name not in ("ARCH", "MAKEFLAGS", "KBUILD_OUTPUT")}
+    plain = {name: value for name, value in os.environ.items() if name not in NOT_FOR_MAKE}
     done = subprocess.run(
         command, env={**plain, "LC_ALL": "C"}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
