@@ -14,7 +14,7 @@ from rtproof.vm.guest import Job, run_job
 from rtproof.vm.kernel import Kernel
 from rtproof.vm.machine import Machine
 
-PERIOD_US, SAMPLES, PRIORITY = 1000, 10_000, 98
+PERIOD_US, SAMPLES, PRIORITY = 1000, 60_000, 98
 PEERS = ("cyclictest", "jitterdebugger")
 SCRIPT = f"""set -e
 /bench/rtproof-agent run -o /out/ours.rtrec --period {PERIOD_US}us --samples {SAMPLES} --priority {PRIORITY}
