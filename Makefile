@@ -7,7 +7,7 @@
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= auto
 export PYTHON
-LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1
+LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
 
 .PHONY: demo lab-demo test test-agent lint bench clean
 
