@@ -3,11 +3,9 @@
 
 from pathlib import Path
 
-import click
+from rtproof.cli.laboratory import say
 
 QEMU = "qemu"
-OWN_MODULE = "rtproof"
-PROBE_OF_OWN_MODULE = "kernel"
 
 
 def with_kernel_of_lab(target: str, options: dict[str, str], probe: str) -> dict[str, str]:
@@ -19,18 +17,14 @@ def with_kernel_of_lab(target: str, options: dict[str, str], probe: str) -> dict
     name = options.get("kernel", "")
     if target != QEMU or not name or Path(name).exists():
         return options
-    from rtproof.lab import kernels
+    from rtproof.lab import kernels, modules, systems
 
-    kernel = kernels.resolve(name, Path(options["modules"]) if "modules" in options else None, say=_say)
+    kernel = kernels.resolve(name, Path(options["modules"]) if "modules" in options else None, say=say)
     found = {**options, "kernel": str(kernel.image)}
     if kernel.modules:
         found["modules"] = str(kernel.modules)
-    wanted = options.get("insert", OWN_MODULE if probe.partition(":")[0] == PROBE_OF_OWN_MODULE else "")
-    if OWN_MODULE in (words := wanted.split(",")):
-        own = str(kernels.module(name, say=_say))
-        found["insert"] = ",".join(own if word == OWN_MODULE else word for word in words)
+    wanted = options.get("insert", modules.OURS if systems.needs_own_module(probe) else "")
+    if modules.OURS in (words := wanted.split(",")):
+        own = str(kernels.module(name, say=say))
+        found["insert"] = ",".join(own if word == modules.OURS else word for word in words)
     return found
-
-
-def _say(sentence: str) -> None:
-    click.echo(sentence, err=True)

@@ -49,12 +49,17 @@ def open_named(text: str, resolve: Resolve) -> Named:
     return Named(Path(image).name if own else image, kernel, catalogue=not own)
 
 
+def needs_own_module(probe: str) -> bool:
+    """Whether a probe, as asked for with its options, is the one of our kernel module."""
+    return probe.partition(":")[0] == PROBE_OF_MODULE
+
+
 def with_modules(named: Named, modules: tuple[Path, ...], probe: str, own: Callable[[str], Path]) -> Named:
     """The kernel with the modules asked for, and with ours where the probe is one of the kernel's.
 
     own: builds our module for a kernel of the catalogue; for an image of the user it can only be given.
     """
-    if probe.partition(":")[0] == PROBE_OF_MODULE and not modules and named.catalogue:
+    if needs_own_module(probe) and not modules and named.catalogue:
         return replace(named, modules=(own(named.name),))
     return replace(named, modules=modules)
 
