@@ -16,6 +16,7 @@ enum {
 	LOAD_OPTIONS = 8,
 	LOAD_SLOTS = 4096,
 	LOAD_PER_CPU = -1, /* as a preset */
+	LOAD_TEXT = -2,    /* as a preset: the value is a text, in `texts`, of `least` to `most` characters */
 	LOAD_MIB = 1024 * 1024,
 };
 
@@ -33,6 +34,7 @@ struct load_slot {
 /* What a load is given in its own process. */
 struct load_order {
 	int64_t values[LOAD_OPTIONS]; /* in the order of the options; -1: not given, until load_start() fills in the preset */
+	const char *texts[LOAD_OPTIONS]; /* of options that are texts; NULL: not given */
 	int cpus;                     /* CPUs that the load may use */
 	struct load_slot *slots;
 };

@@ -15,12 +15,14 @@
 
 struct worker;
 
-enum { FIELDS_MOST = 4, PROBE_OPTIONS = 8, PROBE_FILES = 4 };
+enum { FIELDS_MOST = 4, PROBE_OPTIONS = 24, PROBE_FILES = 4 };
 
 struct method {
 	const char *name, *help;
 	bool on_grid;     /* due times are first + k * period; else each is relative to the last wake-up */
 	bool external;    /* off the grid, events come from outside: the activation says when it was due */
+	bool exact;       /* external, and its due times have to be told to the nanosecond, however often that is */
+	bool loop;        /* told by the lengths of its cycles, from one run of the loop to the next */
 	bool single;      /* can serve one thread of a process only */
 	bool in_us;       /* counts in microseconds, so the period must be a whole number of them */
 	bool no_deadline; /* what it measures can't have the policy deadline */
