@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "vm": "errors files agents",
     "targets": "errors plugins vm",
     "analysis": "errors record",
+    "importers": "errors plugins analysis",
     "exporters": "errors plugins units files record analysis",
     "report": "errors plugins units record analysis",
     "run": "errors plugins units record targets agents",

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Xenomai's ``latency``: what it prints, and the file of its option -g.
+
+The text has a line RTD each second and RTS at the end (minimum, mean, maximum in microseconds, overruns, mode
+switches), and with -h the histogram, with -s its size. The histogram folds early wake-ups to late ones, keeps everything beyond
+its last bin in that bin, and does not say how wide a bin is (option -B, by default 1 us). The file of -g has the
+middle of each bin and its count plus one, between two lines that mark the ends. (Formats: Xenomai 2.6 and 3,
+testsuite/latency/latency.c.)
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from rtproof.analysis.counts import EMPTY, Counts
+from rtproof.errors import UserError
+from rtproof.importers import Imported
+
+TOOL = "Xenomai latency"
+BIN_NS = 1_000
+"""Width of a bin without option -B."""
+FOLDED = (
+    "its histogram counts early wake-ups as late ones of the same size, and all that is beyond its last bin in that"
+)
+WIDTH = "it does not say how wide its bins are: 1 us is taken, its default (option -B)"
+GUARDED = "its file of bins adds one to each bin, which was taken off again"
+
+UNFINISHED = (
+    "the line of its end (RTS) is missing: the program did not finish, and the mean is that of the seconds printed, each "
+    "counted alike"
+)
+
+_CLOCK = r"(\d+):(\d{2}):(\d{2})"
+_NUMBER = r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+_PERIOD = re.compile(r"== Sampling period: (\d+) us")
+_MODE = re.compile(r"== Test mode: (.+)")
+_TITLE = re.compile(rf"^(?:RTT\||#)\s+{_CLOCK}\s+\((.+?), (\d+) us period, priority (\d+)", re.M)
+_EACH = re.compile(rf"^RTD\|{'[|]'.join([_NUMBER] * 7)}\s*$", re.M)
+_END = re.compile(rf"^RTS\|{'[|]'.join([_NUMBER] * 5)}\|\s*{_CLOCK}/{_CLOCK}\s*$", re.M)
+_BIN = re.compile(r"^HSD\|\s*avg\|\s*(\d+)\s*-\s*(\d+)\s*\|\s*(\d+)\s*$", re.M)
+_SIZE = re.compile(r"^HSS\|\s*avg\|\s*(\d+)\|", re.M)
+_OVERALL = re.compile(rf"^# {_NUMBER}\|{_NUMBER}\|{_NUMBER}\|\s*(\d+)\|\s*(\d+)\|\s*$", re.M)
+_POINT = re.compile(rf"^{_NUMBER}\s+(\d+)\s*$", re.M)
+
+
+def looks_like(text: str) -> bool:
+    return bool(_END.search(text) or _EACH.search(text) or _PERIOD.search(text) or _is_points(text))
+
+
+def read(text: str) -> Imported:
+    """UserError if the figures contradict each other or there are none."""
+    found = _with_points(text) if _is_points(text) else _with_lines(text)
+    _check(found)
+    return found
+
+
+def _is_points(text: str) -> bool:
+    """A file of -g: nothing but comments and pairs, of which the first and the last are marks."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    ends = (lines[0], lines[-1]) if len(lines) >= 3 else ()
+    return bool(ends) and all(_POINT.match(line) for line in lines) and all(line.split()[1] == "1" for line in ends)
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """In microseconds, as printed."""
+
+    min_us: float
+    mean_us: float
+    max_us: float
+    overruns: int
+    switches: int
+
+
+def _with_lines(text: str) -> Imported:
+    end = _END.search(text)
+    figures = _of_end(end) if end else _of_seconds(text)
+    if figures is None:
+        raise UserError("it has no line of figures (RTD or RTS): the program was ended before it measured")
+    counts = _bins((int(low), int(high), int(n)) for low, high, n in _BIN.findall(text))
+    notes = (FOLDED, WIDTH) if counts else ()
+    if not end:
+        notes = (*notes, UNFINISHED)
+    told = _told(text, figures)
+    size = _SIZE.search(text)
+    count = int(size[1]) if size else counts.total if counts else None
+    times = [_seconds_ns(end.groups()[at : at + 3]) for at in (5, 8)] if end else [None, None]
+    return replace(told, duration_ns=times[0], asked_duration_ns=times[1], count=count, histogram=counts, notes=notes)
+
+
+def _told(text: str, figures: _Figures) -> Imported:
+    title, period, mode = _TITLE.search(text), _PERIOD.search(text), _MODE.search(text)
+    period_us = period[1] if period else title[5] if title else None
+    return Imported(
+        tool=TOOL,
+        title=mode[1].strip() if mode else title[4] if title else "",
+        period_ns=int(period_us) * 1_000 if period_us else None,
+        priority=int(title[6]) if title else None,
+        min_ns=_ns(figures.min_us),
+        mean_ns=_ns(figures.mean_us),
+        max_ns=_ns(figures.max_us),
+        overruns=figures.overruns,
+        mode_switches=figures.switches,
+    )
+
+
+def _of_end(end: re.Match[str]) -> _Figures:
+    low, mean, high, overruns, switches = end.groups()[:5]
+    return _Figures(float(low), float(mean), float(high), int(overruns), int(switches))
+
+
+def _of_seconds(text: str) -> _Figures | None:
+    rows = [tuple(map(float, row)) for row in _EACH.findall(text)]
+    if not rows:
+        return None
+    last = rows[-1]
+    return _Figures(last[5], sum(row[1] for row in rows) / len(rows), last[6], int(last[3]), int(last[4]))
+
+
+def _with_points(text: str) -> Imported:
+    points = [(float(x), int(n)) for x, n in _POINT.findall(text)]
+    half_us = points[1][0] - points[0][0]
+    if half_us <= 0 or any(n < 1 for _, n in points):
+        raise UserError("its bins do not increase, or a count is 0 where every bin has one added")
+    width_ns = round(2 * half_us * 1_000)
+    bins = [(round((x - half_us) * 1_000), round((x - half_us) * 1_000) + width_ns, n - 1) for x, n in points[1:-1]]
+    counts = _in_ns(bins)
+    overall, title = _OVERALL.search(text), _TITLE.search(text)
+    found = Imported(TOOL, "", count=counts.total, histogram=counts, notes=(FOLDED, GUARDED))
+    if overall:
+        low, mean, high = (float(word) for word in overall.groups()[:3])
+        told = _told(text, _Figures(low, mean, high, int(overall[4]), int(overall[5])))
+        found = replace(told, count=counts.total, histogram=counts, notes=found.notes)
+    return replace(found, duration_ns=_seconds_ns(title.groups()[:3])) if title else found
+
+
+def _bins(rows: Iterable[tuple[int, int, int]]) -> Counts | None:
+    bins = [(low * BIN_NS, high * BIN_NS, n) for low, high, n in rows]
+    return _in_ns(bins) if bins else None
+
+
+def _in_ns(bins: list[tuple[int, int, int]]) -> Counts:
+    """Counts of bins [low, high) in nanoseconds; the empty ones left out."""
+    some = [(low, high - 1, n) for low, high, n in bins if n]
+    if any(low > high for low, high, _ in some) or any(a[1] >= b[0] for a, b in pairwise(some)):
+        raise UserError("its bins overlap or do not increase")
+    return Counts(*np.array(some, np.int64).T) if some else EMPTY
+
+
+def _check(found: Imported) -> None:
+    if found.min_ns is None or found.mean_ns is None or found.max_ns is None:
+        return
+    if not found.min_ns <= found.mean_ns <= found.max_ns:
+        raise UserError("its mean does not lie between its minimum and its maximum")
+
+
+def _ns(microseconds: float) -> int:
+    return round(microseconds * 1_000)
+
+
+def _seconds_ns(clock: tuple[str, ...]) -> int:
+    hours, minutes, seconds = map(int, clock)
+    return (hours * 3600 + minutes * 60 + seconds) * 1_000_000_000
