@@ -2,9 +2,9 @@
 """Xenomai's ``latency``: what it prints, and the file of its option -g.
 
 The text has a line RTD each second and RTS at the end (minimum, mean, maximum in microseconds, overruns, mode
-switches), and with -h the histogram, with -s its size. The histogram folds early wake-ups to late ones, keeps everything beyond
-its last bin in that bin, and does not say how wide a bin is (option -B, by default 1 us). The file of -g has the
-middle of each bin and its count plus one, between two lines that mark the ends. (Formats: Xenomai 2.6 and 3,
+switches), and with -h the histogram, with -s its size. The histogram folds early wake-ups to late ones, keeps
+everything beyond its last bin in that bin, and does not say how wide a bin is (option -B, by default 1 us). The file of
+-g has the middle of each bin and its count plus one, between two lines that mark the ends. (Formats: Xenomai 2.6 and 3,
 testsuite/latency/latency.c.)
 """
 
@@ -29,8 +29,8 @@ WIDTH = "it does not say how wide its bins are: 1 us is taken, its default (opti
 GUARDED = "its file of bins adds one to each bin, which was taken off again"
 
 UNFINISHED = (
-    "the line of its end (RTS) is missing: the program did not finish, and the mean is that of the seconds printed, each "
-    "counted alike"
+    "the line of its end (RTS) is missing: the program did not finish, and the mean is that of the seconds printed, "
+    "each counted alike"
 )
 
 _CLOCK = r"(\d+):(\d{2}):(\d{2})"
