@@ -113,9 +113,9 @@ static int parse_load(struct parser *parser, const char *text)
 	struct running_load *load = &config->loads[config->n_loads];
 
 	if (config->n_loads == CONFIG_LOADS)
-		return refuse(parser, "there are too many loads at '%s'; eight is the most", text);
+		return refuse(parser, "there are too many loads at '%s'; %d is the most", text, CONFIG_LOADS);
 	config->n_loads++;
-	return load_parse(text, &load->load, &load->order, parser->why, parser->room);
+	return load_parse(text, load, parser->why, parser->room);
 }
 
 static int parse_cpus(struct parser *parser, const char *text)

@@ -8,7 +8,7 @@
 #include "probe.h"
 #include "worker.h"
 
-enum { CONFIG_LOADS = 8, CONFIG_THREADS_MOST = 4096 };
+enum { CONFIG_LOADS = 16, CONFIG_THREADS_MOST = 4096 };
 
 struct config {
 	const char *output; /* "-": standard output */

@@ -18,6 +18,8 @@ enum {
 	LOAD_PER_CPU = -1, /* as a preset */
 	LOAD_TEXT = -2,    /* as a preset: the value is a text, in `texts`, of `least` to `most` characters */
 	LOAD_MIB = 1024 * 1024,
+	LOAD_GIVEN = 1024, /* characters of an order as given */
+	LOAD_WHY = 192,
 };
 
 struct load_option {
@@ -37,12 +39,15 @@ struct load_order {
 	const char *texts[LOAD_OPTIONS]; /* of options that are texts; NULL: not given */
 	int cpus;                     /* CPUs that the load may use */
 	struct load_slot *slots;
+	char *why; /* of LOAD_WHY characters: what a load that fails writes here is told instead of its errno */
 };
 
 struct load {
 	const char *name, *help;
 	const char *unit;                   /* what is counted */
 	const struct load_option *options;  /* ends with a NULL name */
+	/* What is missing here, or NULL; `list` asks too, with presets only. NULL: it can always run. */
+	const char *(*unsupported)(const struct load_order *order);
 	/* How many counters it needs. NULL: its first option says it. */
 	uint32_t (*slots)(const struct load_order *order);
 	/* Before anything is started: looks whether there is room, may fill in values. 0 or a negative errno. NULL: nothing to do. */
@@ -60,9 +65,6 @@ struct load {
 extern const struct load *const loads[]; /* ends with NULL; made from the folder listing */
 
 const struct load *load_find(const char *name);
-
-/* "sched" or "sched:groups=4,bytes=100". 0, or -EINVAL with the reason as a sentence in why. */
-int load_parse(const char *text, const struct load **load, struct load_order *order, char *why, size_t room);
 
 /* fork() for loads: the child dies when its parent does. */
 pid_t load_spawn(void);
@@ -86,6 +88,8 @@ void load_touch(char *region, size_t size, struct load_slot *slot);
 struct running_load {
 	const struct load *load;
 	struct load_order order;
+	char given[LOAD_GIVEN]; /* what the texts of the order point into */
+	int64_t restart_ns; /* it is killed and started again this often; 0: never */
 	pid_t pid; /* also its process group */
 	struct folder folder;
 	uint32_t slots;
@@ -93,14 +97,26 @@ struct running_load {
 	int64_t work;   /* units since the start */
 };
 
-/* Fills in what was not given, counts the workers, and asks the load whether it can run here. 0 or a negative errno. */
-int load_prepare(const struct load *load, struct load_order *order, uint32_t *slots);
+/* What every load takes besides its own options. */
+extern const struct load_option load_common[];
+
+/* "sched" or "sched:groups=4,restart=5s". 0, or -EINVAL with the reason as a sentence in why. */
+int load_parse(const char *text, struct running_load *running, char *why, size_t room);
+
+/* Fills in what was not given, counts the workers, and asks the load whether it can run here. 0, or a negative errno and why. */
+int load_prepare(struct running_load *running, char *why, size_t room);
+
+/* What is missing here for a load with nothing but presets, or NULL. */
+const char *load_missing(const struct load *load, int cpus);
 
 /*
- * 0 or a negative errno: -ENOMEM or -ENOSPC if the machine has not the room to spare. A load that fails later ends, with
- * the errno as its exit code.
+ * 0 or a negative errno and why, such as -ENOMEM or -ENOSPC if the machine has not the room to spare. A load that fails later
+ * ends, with the errno as its exit code.
  */
-int load_start(struct running_load *running);
+int load_start(struct running_load *running, char *why, size_t room);
+
+/* Of a load that has been waited for: ends what is left of it, and says why it died. */
+void load_bury(struct running_load *running, int status, char *why, size_t room);
 
 /* Reads the counters and answers the work done since the start. */
 int64_t load_work(struct running_load *running);

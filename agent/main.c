@@ -38,6 +38,12 @@ static const char usage[] =
 	"      --progress TIME     a line for each thread on standard error, this often\n"
 	"      --stop-on-eof       end when standard input ends\n";
 
+static void list_options(const struct load *load, const struct load_option *option)
+{
+	for (; option->name; option++)
+		printf("load_option\t%s\t%s\t%s\n", load->name, option->name, option->help);
+}
+
 static int list(void)
 {
 	for (const struct probe *const *probe = probes; *probe; probe++) {
@@ -52,9 +58,11 @@ static int list(void)
 		}
 	}
 	for (const struct load *const *load = loads; *load; load++) {
-		printf("load\t%s\t%s\n", (*load)->name, (*load)->help);
-		for (const struct load_option *option = (*load)->options; option->name; option++)
-			printf("load_option\t%s\t%s\t%s\n", (*load)->name, option->name, option->help);
+		const char *missing = load_missing(*load, 1);
+
+		printf("load\t%s\t%s%s%s\n", (*load)->name, (*load)->help, missing ? "; not here: " : "", missing ? missing : "");
+		list_options(*load, (*load)->options);
+		list_options(*load, load_common);
 	}
 	return EXIT_SUCCESS;
 }

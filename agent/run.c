@@ -161,12 +161,10 @@ static int check_output(const struct config *config, char *why, size_t room)
 static int start_loads(struct config *config, char *why, size_t room)
 {
 	for (int i = 0; i < config->n_loads; i++) {
-		int err = load_start(&config->loads[i]);
+		int err = load_start(&config->loads[i], why, room);
 
-		if (!err)
-			continue;
-		snprintf(why, room, "load %s could not be started: %s", config->loads[i].load->name, strerror(-err));
-		return err;
+		if (err)
+			return err;
 	}
 	return 0;
 }
@@ -182,18 +180,13 @@ static void check_loads(struct run *run)
 {
 	for (int i = 0; i < run->config->n_loads; i++) {
 		struct running_load *load = &run->config->loads[i];
-		char why[128];
+		char why[256];
 		int status;
 
 		if (load->pid <= 0 || waitpid(load->pid, &status, WNOHANG) != load->pid)
 			continue;
-		kill(-load->pid, SIGKILL); /* what is left of its group */
-		load->pid = 0;
+		load_bury(load, status, why, sizeof(why));
 		run_note(run, WHOLE_RUN, "load_died", "%s", load->load->name);
-		if (WIFEXITED(status) && WEXITSTATUS(status)) /* a load ends with the error that ended it */
-			snprintf(why, sizeof(why), "load %s died: %s", load->load->name, strerror(WEXITSTATUS(status)));
-		else
-			snprintf(why, sizeof(why), "load %s died", load->load->name);
 		run_ask_to_stop(run, END_LOAD_DIED, why);
 	}
 }

@@ -121,8 +121,9 @@ static void values_must_make_sense(void)
 	refuse("--load nope", "there is no load 'nope'; see rtproof-agent list");
 	refuse("--load cpu:speed=9", "load 'cpu' has no option 'speed'");
 	refuse("--load cpu:workers=0", "option 'workers' of load 'cpu' takes a whole number from 1 to 4096");
-	refuse("--load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load sched",
-	       "there are too many loads at 'sched'; eight is the most");
+	refuse("--load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load cpu "
+	       "--load cpu --load cpu --load cpu --load cpu --load cpu --load cpu --load sched",
+	       "there are too many loads at 'sched'; 16 is the most");
 }
 
 static void options_must_fit_together(void)

@@ -26,6 +26,7 @@ static const char *const orders[] = {
 	"net:udp=0,tcp=2",
 	"proc:workers=2",
 	"sched:groups=2,pairs=2,bytes=10",
+	"sched:groups=1,pairs=2,restart=30s",
 	"timers:workers=2,timers=20,us=1000",
 	"tmpfs:workers=2,mib=2",
 };
@@ -34,12 +35,11 @@ enum { ORDERS = sizeof(orders) / sizeof(*orders) };
 
 static void start(struct running_load *running, const char *text)
 {
-	char why[128];
+	char why[256];
 
-	memset(running, 0, sizeof(*running));
-	CHECK(load_parse(text, &running->load, &running->order, why, sizeof(why)) == 0);
+	CHECK(load_parse(text, running, why, sizeof(why)) == 0);
 	running->order.cpus = 1;
-	CHECK(load_start(running) == 0);
+	CHECK(load_start(running, why, sizeof(why)) == 0);
 	CHECK(!running->load->space == !running->folder.cleaner);
 	CHECK(running->pid > 0 && getpgid(running->pid) == running->pid);
 }
@@ -136,6 +136,26 @@ static void a_load_that_loses_a_worker_ends(void)
 	}
 }
 
+/* Every round is of other processes, of which none stays, and the count goes on. Its end ends the last round too. */
+static void rounds_follow_each_other(void)
+{
+	struct running_load running;
+	pid_t seen[3] = { 0 };
+	int64_t work = 0;
+
+	start(&running, "sched:groups=1,pairs=2,restart=100ms");
+	for (int i = 0; i < 3; i++) {
+		while (!(seen[i] = child_of(running.pid)) || (i && seen[i] == seen[i - 1]))
+			sys_sleep(CLOCK_MONOTONIC, 0, 1000000);
+		await_work(&running);
+		CHECK(load_work(&running) > work);
+		work = load_work(&running);
+	}
+	CHECK(seen[0] != seen[1] && seen[1] != seen[2]);
+	load_stop(&running);
+	await_the_end_of_all();
+}
+
 static void a_load_dies_with_its_parent(void)
 {
 	for (int i = 0; i < ORDERS; i++) {
@@ -160,11 +180,12 @@ static void a_load_dies_with_its_parent(void)
 /* Nothing is started then, so nothing has to be ended; and the folder is gone. */
 static void a_load_that_has_no_room_is_refused(void)
 {
-	struct running_load running = { .pid = 0 };
-	char why[128];
+	struct running_load running;
+	char why[256];
 
-	CHECK(load_parse("dd:workers=64,mib=65536", &running.load, &running.order, why, sizeof(why)) == 0);
-	CHECK(load_start(&running) == -ENOSPC);
+	CHECK(load_parse("dd:workers=64,mib=65536", &running, why, sizeof(why)) == 0);
+	CHECK(load_start(&running, why, sizeof(why)) == -ENOSPC);
+	CHECK(!strcmp(why, "load dd could not be started: No space left on device"));
 	CHECK(running.pid == 0 && running.folder.cleaner == 0);
 	load_stop(&running);
 	await_the_end_of_all();
@@ -172,11 +193,10 @@ static void a_load_that_has_no_room_is_refused(void)
 
 static void refuse(const char *text, const char *sentence)
 {
-	const struct load *load;
-	struct load_order order;
+	struct running_load running;
 	char why[128] = "";
 
-	CHECK(load_parse(text, &load, &order, why, sizeof(why)) == -EINVAL);
+	CHECK(load_parse(text, &running, why, sizeof(why)) == -EINVAL);
 	CHECK(!strcmp(why, sentence));
 }
 
@@ -188,46 +208,45 @@ static void orders_that_make_no_sense_are_refused(void)
 	refuse("sched:groups", "option 'groups' of load 'sched' takes a whole number from 1 to 1024");
 	refuse("sched:groups=", "option 'groups' of load 'sched' takes a whole number from 1 to 1024");
 	refuse("sched:pairs=2,bytes=4097", "option 'bytes' of load 'sched' takes a whole number from 1 to 4096");
+	refuse("cpu:restart", "option 'restart' of load 'cpu' takes a time from 100ms to 24d, such as 65s");
+	refuse("cpu:restart=5", "option 'restart' of load 'cpu' takes a time from 100ms to 24d, such as 65s");
+	refuse("cpu:restart=99ms", "option 'restart' of load 'cpu' takes a time from 100ms to 24d, such as 65s");
 }
 
 /* How many workers; or a negative errno. */
-static int prepare(const char *text, struct load_order *order)
+static int prepare(const char *text)
 {
-	const struct load *load;
-	char why[128];
-	uint32_t slots;
+	struct running_load running;
+	char why[256];
 
-	order->cpus = 3;
-	CHECK(load_parse(text, &load, order, why, sizeof(why)) == 0);
-	int err = load_prepare(load, order, &slots);
+	CHECK(load_parse(text, &running, why, sizeof(why)) == 0);
+	running.order.cpus = 3;
+	int err = load_prepare(&running, why, sizeof(why));
 
-	return err ? err : (int)slots;
+	return err ? err : (int)running.slots;
 }
 
 static void what_is_not_said_follows_the_cpus(void)
 {
-	struct load_order order;
-
-	CHECK(prepare("cpu", &order) == 3);
-	CHECK(prepare("sched", &order) == 30);
-	CHECK(prepare("sched:pairs=4", &order) == 12);
-	CHECK(prepare("net", &order) == 6);
-	CHECK(prepare("net:udp=0,tcp=2", &order) == 2);
-	CHECK(prepare("net:udp=0,tcp=0", &order) == -EINVAL);
-	CHECK(prepare("dd", &order) == 1);
+	CHECK(prepare("cpu") == 3);
+	CHECK(prepare("sched") == 30);
+	CHECK(prepare("sched:pairs=4") == 12);
+	CHECK(prepare("net") == 6);
+	CHECK(prepare("net:udp=0,tcp=2") == 2);
+	CHECK(prepare("net:udp=0,tcp=0") == -EINVAL);
+	CHECK(prepare("dd") == 1);
 }
 
 static void memory_is_taken_within_bounds(void)
 {
 	static const char *const hungry[] = { "fork", "mmap", "tmpfs" };
-	struct load_order order;
 	char text[64];
 
 	for (size_t i = 0; i < sizeof(hungry) / sizeof(*hungry); i++) {
 		snprintf(text, sizeof(text), "%s:workers=4096", hungry[i]);
-		CHECK(prepare(text, &order) == 4096);
+		CHECK(prepare(text) == 4096);
 		snprintf(text, sizeof(text), "%s:workers=4096,mib=1024", hungry[i]);
-		CHECK(memory_room() / 4096 / LOAD_MIB > 2048 || prepare(text, &order) == -ENOMEM);
+		CHECK(memory_room() / 4096 / LOAD_MIB > 2048 || prepare(text) == -ENOMEM);
 	}
 }
 
@@ -248,6 +267,7 @@ int main(void)
 	CHECK(rmdir(scratch_folder) == 0 && mkdir(scratch_folder, 0700) == 0);
 	if (!inherits)
 		SKIP("orphans can't be given to a process of one's choice here: Linux 3.4, and not under this emulator");
+	rounds_follow_each_other();
 	a_load_that_loses_a_worker_ends();
 	a_load_dies_with_its_parent();
 	CHECK(rmdir(scratch_folder) == 0); /* no file is left in it */
