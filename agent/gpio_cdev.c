@@ -171,7 +171,7 @@ static int cdev_look(struct gpio *gpio, char *why, size_t room)
 
 	if (!err)
 		err = choose_interface(gpio, why, room);
-	if (!err)
+	if (!err && !gpio->order.no_in)
 		err = look_at_line(gpio, gpio->order.in, &ignored, why, room);
 	return err ? err : look_at_line(gpio, gpio->order.out, &gpio->was_out, why, room);
 }
@@ -233,18 +233,23 @@ static int refuse_line(const struct gpio *gpio, uint32_t line, const char *what,
 	return err;
 }
 
+static int open_in(struct gpio *gpio, char *why, size_t room)
+{
+	gpio->in_fd = request(gpio, gpio->order.in, EDGES, false);
+	int level = gpio->in_fd < 0 ? gpio->in_fd : get_level(gpio, gpio->in_fd);
+
+	gpio->level = level > 0;
+	return level < 0 ? refuse_line(gpio, gpio->order.in, "tell of edges", level, why, room) : 0;
+}
+
 static int cdev_open(struct gpio *gpio, char *why, size_t room)
 {
 	int err = cdev_look(gpio, why, room);
 
+	if (!err && !gpio->order.no_in)
+		err = open_in(gpio, why, room);
 	if (err)
 		return err;
-	gpio->in_fd = request(gpio, gpio->order.in, EDGES, false);
-	int level = gpio->in_fd < 0 ? gpio->in_fd : get_level(gpio, gpio->in_fd);
-
-	if (level < 0)
-		return refuse_line(gpio, gpio->order.in, "tell of edges", level, why, room);
-	gpio->level = level;
 	if (gpio->was_out) {
 		int fd = request(gpio, gpio->order.out, AS_IT_IS, false);
 

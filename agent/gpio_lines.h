@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two GPIO lines: edges come in by one, the other is driven. Two back ends: the character device, in version 2 and 1, and the
+ * Two GPIO lines: edges come in by one, the other is driven; or one that is driven only. Two back ends: the character device, in version 2 and 1, and the
  * files of /sys/class/gpio of older kernels. gpio_close() releases the lines and leaves them as they were.
  */
 #ifndef RTPROOF_GPIO_LINES_H
@@ -32,6 +32,7 @@ struct gpio_order {
 	enum gpio_interface interface;
 	bool level; /* of the line that is driven, at first */
 	bool echo;  /* at first it has the level of the other one */
+	bool no_in; /* there is no other one */
 	int64_t period_ns; /* about so far are edges apart */
 };
 

@@ -157,13 +157,13 @@ static int open_lines(struct gpio *gpio, char *why, size_t room)
 		snprintf(why, room, "what undoes the export of GPIOs can't be started: %s", strerror(-err));
 		return err;
 	}
-	err = export_line(gpio, order->in, in);
+	err = order->no_in ? 0 : export_line(gpio, order->in, in);
 	if (err)
 		return refuse(order->in, "be had", err, why, room);
 	err = export_line(gpio, order->out, out);
 	if (err)
 		return refuse(order->out, "be had", err, why, room);
-	err = open_in(gpio, in);
+	err = order->no_in ? 0 : open_in(gpio, in);
 	if (err)
 		return refuse(order->in, "tell of edges", err, why, room);
 	err = open_out(gpio, out);

@@ -269,13 +269,26 @@ static void open_gate(struct run *run)
 	gate_open(&run->gate, run->origin_ns);
 }
 
+/* What the probe looked for has happened: the run has all that was asked for. */
+static void note_limit(struct run *run, struct worker *worker)
+{
+	if (!worker->ended)
+		return;
+	worker->ended = false;
+	run_note(run, worker->number, "limit", "%s", worker->why);
+	run_ask_to_stop(run, END_AS_ASKED, worker->why);
+}
+
 /* A thread that has failed spoils the run, so the others need not go on to its end. */
 static void check_workers(struct run *run)
 {
 	char why[256];
 
 	for (int i = 0; i < run->started; i++) {
-		if (!word_load(&run->workers[i].done) || !run->workers[i].error)
+		if (!word_load(&run->workers[i].done))
+			continue;
+		note_limit(run, &run->workers[i]);
+		if (!run->workers[i].error)
 			continue;
 		say_failure(&run->workers[i], why, sizeof(why));
 		run_ask_to_stop(run, END_ERROR, why);
@@ -398,6 +411,7 @@ static int collect_workers(struct run *run, char *why, size_t room)
 			continue;
 		}
 		pthread_join(worker->thread, NULL);
+		note_limit(run, worker);
 		if (worker_stalled(worker)) /* it ran, but nothing came for it */
 			note_stall(run, i, worker->next_due_ns - run->origin_ns);
 		if (worker->error && !err) {

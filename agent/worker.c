@@ -279,7 +279,7 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 	int64_t due_ns = INT64_MIN;
 	int64_t end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX : origin_ns + worker->duration_ns;
 
-	while (index < worker->count && due_ns < end_ns && goes_on(worker)) {
+	while (index < worker->count && due_ns < end_ns && !worker->ended && goes_on(worker)) {
 		int err = worker->probe->take(worker, &activation);
 
 		if (err == -EINTR)
@@ -291,7 +291,7 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 		index = book(worker, &activation, index, origin_ns, &dues);
 		due_ns = activation.due_ns + activation.values[last] + worker->period_ns; /* of the next, off the grid */
 	}
-	if (index < worker->count && due_ns < end_ns)
+	if (index < worker->count && due_ns < end_ns && !worker->ended)
 		leave(worker, index, due_ns, origin_ns);
 	return 0;
 }

@@ -58,6 +58,7 @@ struct worker {
 
 	/* Results: valid when done. */
 	int error;
+	bool ended; /* set by the probe's take(): this activation was the last, and why says the reason */
 	const char *failed_at;
 	char why[192]; /* the probe's sentence in place of what the error number says; may be empty */
 	uint32_t warmup_activations;
