@@ -32,6 +32,8 @@ static const struct option long_options[] = {
 	{ "record", required_argument, NULL, 'r' },
 	{ "checkpoint", required_argument, NULL, 'k' },
 	{ "load", required_argument, NULL, 'l' },
+	{ "trace", required_argument, NULL, 'T' },
+	{ "trace-blocks", required_argument, NULL, 'B' },
 	{ "allow-unprivileged", no_argument, NULL, 'u' },
 	{ "progress", required_argument, NULL, 'g' },
 	{ "stop-on-eof", no_argument, NULL, 'e' },
@@ -175,6 +177,12 @@ static int parse_option(struct parser *parser, int option, const char *text)
 		return duration(parser, "checkpoint", text, SECOND / 10, &config->checkpoint_ns);
 	case 'l':
 		return parse_load(parser, text);
+	case 'T':
+		config->trace = text;
+		return 0;
+	case 'B':
+		config->trace = config->trace ? config->trace : "on";
+		return duration(parser, "trace-blocks", text, SECOND / 10, &config->trace_blocks_ns);
 	case 'u':
 		config->allow_unprivileged = true;
 		return 0;

@@ -30,6 +30,8 @@ struct config {
 	int64_t dma_latency_us; /* -1: leave /dev/cpu_dma_latency alone */
 	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;
 	int64_t checkpoint_ns, progress_ns;
+	const char *trace;       /* what of the kernel's events to record, see trace.h; NULL: nothing */
+	int64_t trace_blocks_ns; /* they are on and off by turns, for this long; 0: on throughout */
 	struct running_load loads[CONFIG_LOADS];
 	int n_loads;
 	char arguments[2048]; /* as given */

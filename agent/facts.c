@@ -205,6 +205,11 @@ static void asked(struct run *run)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
 					 config->loads[i].load->name);
 	fact(run, MOMENT_ASKED, "loads", text);
+	if (!config->trace)
+		return;
+	fact(run, MOMENT_ASKED, "trace", config->trace);
+	fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_blocks_ns", config->trace_blocks_ns);
+	fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_seed", run->trace.seed);
 }
 
 void fact_of_memory(struct run *run, int err)

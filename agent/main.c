@@ -34,6 +34,8 @@ static const char usage[] =
 	"      --record WHAT       samples or summary (samples)\n"
 	"      --checkpoint TIME   flush to the medium this often (10s)\n"
 	"      --load NAME[:K=V,..]  a load to run meanwhile; may be given again; see list\n"
+	"      --trace WHAT        keep the kernel's events: on, or events=NAME+..,buffer_kib=N\n"
+	"      --trace-blocks TIME  on and off by turns, for this long\n"
 	"      --allow-unprivileged  measure without the real-time policy if it is refused\n"
 	"      --progress TIME     a line for each thread on standard error, this often\n"
 	"      --stop-on-eof       end when standard input ends\n";

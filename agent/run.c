@@ -126,8 +126,9 @@ static int check_privilege(struct config *config, char *why, size_t room)
 }
 
 /* What the record will need at most, against what the file system has. */
-static int check_space(const struct config *config, char *why, size_t room)
+static int check_space(const struct run *run, char *why, size_t room)
 {
+	const struct config *config = run->config;
 	char copy[4096];
 	struct statvfs status;
 
@@ -137,7 +138,7 @@ static int check_space(const struct config *config, char *why, size_t room)
 	double length_ns = config_length_ns(config), samples = length_ns / (double)config->period_ns;
 	double of_thread = (config->keep_samples ? sample_bytes * samples : 0) +
 			   checkpoint_bytes * (1 + length_ns / (double)config->checkpoint_ns);
-	double needed = fixed_bytes + of_thread * config->fields * config->threads;
+	double needed = fixed_bytes + of_thread * config->fields * config->threads + trace_space(run);
 	double there = (double)status.f_bavail * (double)status.f_frsize;
 
 	if (needed <= there)
@@ -303,6 +304,14 @@ static bool all_done(const struct run *run)
 	return true;
 }
 
+static bool any_done(const struct run *run)
+{
+	for (int i = 0; i < run->started; i++)
+		if (word_load(&run->workers[i].done))
+			return true;
+	return false;
+}
+
 static void stop_workers(struct run *run)
 {
 	for (int i = 0; i < run->started; i++)
@@ -352,6 +361,15 @@ static void take_input(struct run *run, struct pollfd *input)
 	input->fd = -1;
 }
 
+/* How long the main thread may wait for others, with the trace switched as it shall be now. */
+static int patience_ms(struct run *run)
+{
+	int64_t most_ms = run->stop_asked ? 50 : 1000;
+	int64_t next_ms = (trace_attend(run, run->stop_asked || any_done(run)) - clock_now_ns()) / 1000000 + 1;
+
+	return (int)(next_ms < 0 ? 0 : next_ms < most_ms ? next_ms : most_ms);
+}
+
 /*
  * The main thread's part of the run: signals, loads, the host, the time. A thread that does not come back after the
  * last due time is given twice the grace, once before and once after it is asked to stop.
@@ -369,7 +387,7 @@ static void supervise(struct run *run, int signal_fd)
 	while (!all_done(run) && clock_now_ns() < give_up_ns) {
 		char ignored[64];
 
-		poll(fds, 3, run->stop_asked ? 50 : 1000);
+		poll(fds, 3, patience_ms(run));
 		if (fds[0].revents && read(fds[0].fd, ignored, sizeof(ignored)) < 0)
 			continue;
 		if (fds[0].revents)
@@ -391,6 +409,7 @@ static void supervise(struct run *run, int signal_fd)
 				give_up_ns = clock_now_ns() + GRACE_NS + run->config->period_ns;
 		}
 	}
+	trace_attend(run, true);
 }
 
 static void note_stall(struct run *run, int thread, int64_t since_ns)
@@ -494,6 +513,7 @@ static int measure(struct run *run, int signal_fd, char *why, size_t room)
 	check_loads(run);
 	if (!run->record.no_space)
 		facts_at_end(run);
+	trace_keep(run);
 	facts_finish(run);
 	facts_close(run);
 	return err ? err : failed;
@@ -573,11 +593,14 @@ static int measure_under_load(struct run *run, char *why, size_t room)
 		return err;
 	}
 	run->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;
-	err = start_loads(config, why, room);
+	err = trace_open(run, why, room);
+	if (!err)
+		err = start_loads(config, why, room);
 
 	if (!err)
 		err = open_and_measure(run, signal_fd, why, room);
 	stop_loads(config);
+	trace_close(run);
 	if (run->dma_latency_fd >= 0)
 		close(run->dma_latency_fd);
 	close(signal_fd);
@@ -593,7 +616,9 @@ int run_measure(struct config *config, char *why, size_t room)
 	if (!err)
 		err = check_privilege(config, why, room);
 	if (!err)
-		err = check_space(config, why, room);
+		err = trace_plan(&run, why, room);
+	if (!err)
+		err = check_space(&run, why, room);
 	if (err)
 		return err;
 	err = allocate(&run);

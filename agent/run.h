@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "config.h"
 #include "record.h"
+#include "trace.h"
 #include "worker.h"
 
 enum { EVENTS_MOST = 64, COUNTERS_MOST = 512 };
@@ -50,6 +51,7 @@ struct run {
 	struct clock_pair clocks; /* when last looked at */
 
 	/* The main thread's. */
+	struct trace trace;
 	int dma_latency_fd;
 };
 

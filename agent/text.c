@@ -42,6 +42,18 @@ int text_read_line(const char *path, char *buffer, size_t room)
 	return 0;
 }
 
+int text_write_file(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, value, strlen(value)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
 /* Nanoseconds in a unit, 0 if there is none of that name. */
 static int64_t unit_ns(const char *name)
 {

@@ -12,6 +12,9 @@ int text_read_file(const char *path, char *buffer, size_t room);
 /* First line of a file without its newline, as a string. 0 or -errno. */
 int text_read_line(const char *path, char *buffer, size_t room);
 
+/* Writes a value into a file that is there. 0 or -errno. */
+int text_write_file(const char *path, const char *value);
+
 /* "500us", "1.5ms", "2h" to nanoseconds. 0, or -EINVAL for a missing unit or a number that makes no sense. */
 int text_duration_ns(const char *text, int64_t *ns);
 

@@ -4,6 +4,7 @@
 #include "tracer.h"
 
 #include "text.h"
+#include "tracefs.h"
 #include "undo.h"
 
 #include <dirent.h>
@@ -13,12 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OURS "rtproof-"
-
-enum { TRACER_TEXT = 4096 };
-
-static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing", NULL };
-
 static struct {
 	pthread_mutex_t mutex;
 	struct cpus users; /* CPUs that somebody measures with it */
@@ -27,46 +22,14 @@ static struct {
 	struct undo undo;
 } tracer = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
-static bool has_word(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
-		if ((at == text || strchr(" \n", at[-1])) && strchr(" \n", at[length]))
-			return true;
-	return false;
-}
-
-/* The content of a file as a string. 0 or -errno. */
-static int read_in(const char *folder, const char *file, char text[TRACER_TEXT])
-{
-	char path[TRACER_PATH + 300];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, file);
-	int length = text_read_file(path, text, TRACER_TEXT - 1);
-
-	text[length < 0 ? 0 : length] = '\0';
-	return length < 0 ? length : 0;
-}
-
-/* Where tracefs is, with what its kernel has. */
-static int find(const char **root, char tracers[TRACER_TEXT])
-{
-	int err = -ENOENT;
-
-	for (const char *const *place = places; *place && err == -ENOENT; place++) {
-		*root = *place;
-		err = read_in(*place, "available_tracers", tracers);
-	}
-	return err;
-}
-
 const char *tracer_unsupported(enum tracer_task task)
 {
 	static char text[128];
-	char tracers[TRACER_TEXT], path[TRACER_PATH];
-	int err = find(&tracer.root, tracers);
+	char tracers[TRACEFS_TEXT], path[TRACER_PATH];
+	int err = tracefs_find(&tracer.root);
 
+	if (!err)
+		err = tracefs_read(tracer.root, "available_tracers", tracers);
 	if (err == -ENOENT)
 		return "tracefs can't be reached: it is mounted neither at /sys/kernel/tracing nor at /sys/kernel/debug/tracing";
 	if (err) {
@@ -111,8 +74,8 @@ static int set_if_there(const char *folder, const char *file, const char *value)
 static int set_workload(enum tracer_task task)
 {
 	const char *on = "OSNOISE_WORKLOAD", *off = "NO_OSNOISE_WORKLOAD", *wanted = task == TRACER_KERNEL ? on : off;
-	char options[TRACER_TEXT], path[TRACER_PATH];
-	int err = read_in(tracer.root, "osnoise/options", options);
+	char options[TRACEFS_TEXT], path[TRACER_PATH];
+	int err = tracefs_read(tracer.root, "osnoise/options", options);
 
 	if (err == -ENOENT)
 		return 0;
@@ -122,42 +85,11 @@ static int set_workload(enum tracer_task task)
 	return undo_replace(&tracer.undo, path, wanted, wanted == on ? off : on);
 }
 
-static bool is_alive(const char *instance)
-{
-	pid_t agent = atoi(instance + strlen(OURS));
-
-	return agent > 0 && (kill(agent, 0) == 0 || errno != ESRCH);
-}
-
 static bool is_tracing(const char *folder)
 {
-	char text[TRACER_TEXT];
+	char text[TRACEFS_TEXT];
 
-	return read_in(folder, "current_tracer", text) == 0 && (has_word(text, "timerlat") || has_word(text, "osnoise"));
-}
-
-/* Removes instances whose agent is gone. -EBUSY if somebody else uses the tracer: its settings are there but once. */
-static int check_instances(void)
-{
-	char path[TRACER_PATH + 300];
-	int err = is_tracing(tracer.root) ? -EBUSY : 0;
-
-	snprintf(path, sizeof(path), "%s/instances", tracer.root);
-	DIR *folder = opendir(path);
-	struct dirent *entry;
-
-	while (folder && (entry = readdir(folder))) {
-		bool ours = !strncmp(entry->d_name, OURS, strlen(OURS));
-
-		snprintf(path, sizeof(path), "%s/instances/%s", tracer.root, entry->d_name);
-		if (ours && !is_alive(entry->d_name))
-			rmdir(path);
-		else if (entry->d_name[0] != '.' && is_tracing(path))
-			err = -EBUSY;
-	}
-	if (folder)
-		closedir(folder);
-	return err;
+	return tracefs_read(folder, "current_tracer", text) == 0 && (has_word(text, "timerlat") || has_word(text, "osnoise"));
 }
 
 static int configure(enum tracer_task task, const struct cpus *cpus, int64_t period_ns, const char **failed_at)
@@ -195,34 +127,31 @@ static int switch_on_in(const char *place)
 /* Kernels before 5.16 trace at the top only. There another tracer may be at work. */
 static int switch_on(const char **failed_at)
 {
-	char place[64], text[TRACER_TEXT];
+	char place[64], text[TRACEFS_TEXT];
 
 	*failed_at = "switch the timerlat tracer on";
-	snprintf(place, sizeof(place), "%s/instances/" OURS "%d", tracer.root, getpid());
+	snprintf(place, sizeof(place), "%s/instances/" TRACEFS_OURS "%d", tracer.root, getpid());
 	int err = undo_mkdir(&tracer.undo, place);
 
 	if (!err)
 		err = switch_on_in(place);
 	if (err != -EINVAL)
 		return err;
-	if (read_in(tracer.root, "current_tracer", text) || !has_word(text, "nop"))
+	if (tracefs_read(tracer.root, "current_tracer", text) || !has_word(text, "nop"))
 		return -EBUSY;
 	return switch_on_in(tracer.root);
 }
 
 static int set_up(enum tracer_task task, const struct cpus *cpus, int64_t period_ns, const char **failed_at)
 {
-	char tracers[TRACER_TEXT];
-	int err;
-
 	*failed_at = "reach tracefs";
-	err = find(&tracer.root, tracers);
+	int err = tracefs_find(&tracer.root);
+
 	if (err)
 		return err;
 	*failed_at = "have the timerlat tracer, which somebody else uses";
-	err = check_instances();
-	if (err)
-		return err;
+	if (tracefs_in_use(tracer.root, is_tracing)) /* its settings are there but once */
+		return -EBUSY;
 	*failed_at = "start what puts the tracer's settings back";
 	err = undo_open(&tracer.undo);
 	if (!err)

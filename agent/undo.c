@@ -64,28 +64,16 @@ static int announce(const struct undo *undo, const char *path, const char *separ
 	return write(undo->line, change, (size_t)length) == length ? 0 : -EIO;
 }
 
-static int write_file(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), err = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, value, strlen(value)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
-}
-
 int undo_replace(struct undo *undo, const char *path, const char *value, const char *before)
 {
 	int err = announce(undo, path, "\t", before);
 
-	return err ? err : write_file(path, value);
+	return err ? err : text_write_file(path, value);
 }
 
 int undo_by(struct undo *undo, const char *path, const char *value, const char *taker)
 {
-	int err = write_file(path, value);
+	int err = text_write_file(path, value);
 
 	return err ? err : announce(undo, taker, "\t", value);
 }
@@ -132,7 +120,7 @@ static int put_back(const char *path, const char *before)
 	for (int i = 0; i < TRIES && err == -EBUSY; i++) {
 		if (i)
 			sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
-		err = before ? write_file(path, before) : rmdir(path) < 0 ? -errno : 0;
+		err = before ? text_write_file(path, before) : rmdir(path) < 0 ? -errno : 0;
 	}
 	return err == -ENOENT ? 0 : err;
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tracefs: where it is, its files as text, and the instances of our own that bear the agent's process id in their names. */
+#ifndef RTPROOF_TRACEFS_H
+#define RTPROOF_TRACEFS_H
+
+#include <stdbool.h>
+
+#define TRACEFS_OURS "rtproof-"
+
+enum { TRACEFS_PATH = 160, TRACEFS_TEXT = 4096 };
+
+/* Where it is mounted: its folder in *root. 0 or -errno, -ENOENT if it is mounted nowhere. */
+int tracefs_find(const char **root);
+
+/*
+ * As before, but mounted if need be, for this process and its children only: so only before it has threads. The mount goes with
+ * the last of them.
+ */
+int tracefs_reach(const char **root);
+
+/* Whether a text has the word, between spaces and line ends. */
+bool has_word(const char *text, const char *word);
+
+/* The content of a file as a string, as far as it fits. 0 or -errno. */
+int tracefs_read(const char *folder, const char *file, char text[TRACEFS_TEXT]);
+
+/* Removes our instances whose agent is gone. Whether any other one, or the top, is in use, which `is_used` tells; it may be NULL. */
+bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder));
+
+#endif
