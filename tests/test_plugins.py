@@ -32,7 +32,7 @@ def fruits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
 
 
 def test_the_files_of_the_folder_are_the_plugins(fruits: ModuleType) -> None:
-    assert plugins.names(fruits) == ["also_early", "early", "late"]
+    assert plugins.names(fruits) == ["also-early", "early", "late"]
 
 
 def test_a_new_file_is_a_new_plugin(fruits: ModuleType) -> None:
@@ -50,7 +50,7 @@ def test_order_first_then_name(fruits: ModuleType) -> None:
 
 @pytest.mark.parametrize("name", ["plum", "_helper", "", "late.x", "../late"])
 def test_a_wrong_name_is_answered_with_the_right_ones(fruits: ModuleType, name: str) -> None:
-    with pytest.raises(UserError, match=r"in fruits; there are: also_early, early, late$"):
+    with pytest.raises(UserError, match=r"in fruits; there are: also-early, early, late$"):
         plugins.load(fruits, name)
 
 

@@ -13,18 +13,12 @@ def group_of(package: ModuleType) -> type[click.Group]:
 
     class CommandFolder(click.Group):
         def list_commands(self, ctx: click.Context) -> list[str]:
-            return [_command_name(name) for name in plugins.names(package)]
+            return plugins.names(package)
 
         def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-            name = cmd_name.replace("-", "_")
-            if name not in plugins.names(package) or _command_name(name) != cmd_name:
+            if cmd_name not in plugins.names(package):
                 return None
-            command: click.Command = plugins.load(package, name).command
+            command: click.Command = plugins.load(package, cmd_name).command
             return command
 
     return CommandFolder
-
-
-def _command_name(module: str) -> str:
-    """What a user types: no command has an underscore in its name."""
-    return module.replace("_", "-")
