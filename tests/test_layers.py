@@ -13,6 +13,8 @@ MAY_IMPORT = {
     "plugins": "errors",
     "units": "errors",
     "files": "errors",
+    "tomlfile": "errors",
+    "profiles": "errors units tomlfile",
     "record": "errors",
     "agents": "errors",
     "vm": "errors files agents",
@@ -20,9 +22,9 @@ MAY_IMPORT = {
     "analysis": "errors record",
     "importers": "errors plugins analysis",
     "exporters": "errors plugins units files record analysis",
-    "report": "errors plugins units record analysis",
+    "report": "errors plugins units record analysis profiles",
     "run": "errors plugins units record targets agents",
-    "lab": "errors plugins units files record agents vm analysis report",
+    "lab": "errors plugins units files record agents vm analysis report profiles",
     "cli": "everything",
 }
 

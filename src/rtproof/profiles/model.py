@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile as frozen data. Options have the names of ``rtproof run``, with _ for -."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rtproof.errors import UserError
+
+PROBE_OPTIONS = "probe_options"
+LOAD = "load"
+LENGTHS = ("duration", "samples")
+
+Options = Mapping[str, Any]
+"""Texts, numbers, True; for ``load`` a tuple of texts; for ``probe_options`` a mapping of the probe's own options."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to measure a cell, on top of the cell's options.
+
+    says: how it differs from what the article did. stage: the one that the row shows ("": the last, which is judged).
+    replace: loads in whose place others run.
+    """
+
+    name: str
+    says: str = ""
+    options: Options = field(default_factory=dict)
+    stage: str = ""
+    replace: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Latency exceeds limit_ns at most once per at_most_ns."""
+
+    limit_ns: int
+    at_most_ns: int
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of the article: count bins of width_ns from 0. stage: the one they are of ("": the one the row shows)."""
+
+    name: str
+    stage: str
+    width_ns: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What only the user can say: an option of the probe. default: None if it has to be given."""
+
+    name: str
+    help: str
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """An option that the user gave in place of the profile's. before: the profile's values, as texts."""
+
+    option: str
+    before: tuple[str, ...]
+    now: str
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """One run. axes: its value on each axis of the matrix, by name.
+
+    duration_ns, samples: one of them, how long it shall measure; article_ns: how long the article did. article_rows:
+    keys of the article's rows that it repeats, on whatever board or kernel these were. ways: in the order in which they
+    are tried; the first that can run here is taken.
+    """
+
+    key: str
+    label: str
+    axes: Mapping[str, str]
+    options: Options
+    duration_ns: int | None
+    samples: int | None
+    period_ns: int
+    article_ns: int
+    article_rows: tuple[str, ...] = ()
+    ways: tuple[Way, ...] = (Way("only"),)
+
+    @property
+    def article_row(self) -> str | None:
+        """The first of the article's rows that it repeats."""
+        return self.article_rows[0] if self.article_rows else None
+
+    @property
+    def length_ns(self) -> int:
+        """How long it measures."""
+        return self.samples * self.period_ns if self.samples else self.duration_ns or 0
+
+    @property
+    def loads(self) -> tuple[str, ...]:
+        """What disturbs, as --load names it."""
+        return tuple(self.options.get(LOAD, ()))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """An article's experiment.
+
+    article: name of its published numbers in ``rtproof.articles``. about: what it measures; differs: how it is not the
+    article's, on any machine. axes: the values of each, in order. columns: metrics of the result table, extras: further
+    tables; zooms: top per cents of the cumulative curves. given: what files of other tools' results may be laid beside,
+    "" if none. changes: what the user changed.
+    """
+
+    name: str
+    title: str
+    article: str
+    about: str
+    differs: tuple[str, ...]
+    cells: tuple[CellPlan, ...]
+    axes: Mapping[str, tuple[str, ...]]
+    claim: Claim | None
+    bins: tuple[Bins, ...]
+    columns: tuple[str, ...]
+    extras: tuple[str, ...]
+    zooms: tuple[float, ...]
+    parameters: tuple[Parameter, ...] = ()
+    given: str = ""
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def article_ns(self) -> int:
+        """How long all cells took in the article."""
+        return sum(cell.article_ns for cell in self.cells)
+
+    def cell(self, key: str) -> CellPlan:
+        """UserError with the list of what there is if the key is wrong."""
+        found = [cell for cell in self.cells if cell.key == key]
+        if not found:
+            known = ", ".join(cell.key for cell in self.cells)
+            raise UserError(f"the profile {self.name} has no cell {key!r}; there are: {known}")
+        return found[0]
+
+    def shortened(self, duration_ns: int | None = None, samples: int | None = None) -> "Profile":
+        """The same with another length of every cell: a duration or a number of samples."""
+        if (duration_ns is None) == (samples is None):
+            raise ValueError("one of duration_ns and samples")
+        cells = tuple(replace(cell, duration_ns=duration_ns, samples=samples) for cell in self.cells)
+        return replace(self, cells=cells)

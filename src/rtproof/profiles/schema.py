@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a profile's file may hold; docs/profiles.md explains it. Every class refuses a key that it does not know."""
+
+from typing import Literal
+
+import msgspec
+
+SCHEMA = 1
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class OptionsFile(_Strict, frozen=True, omit_defaults=True):
+    """Options of ``rtproof run``; durations with their unit."""
+
+    probe: str | None = None
+    method: str | None = None
+    period: str | None = None
+    duration: str | None = None
+    samples: int | None = None
+    warmup: str | None = None
+    cpus: str | None = None
+    threads: int | None = None
+    policy: Literal["fifo", "rr", "other", "deadline"] | None = None
+    priority: int | None = None
+    phase: str | None = None
+    dma_latency: str | None = None
+    no_lock_memory: bool | None = None
+    record: Literal["samples", "summary"] | None = None
+    checkpoint: str | None = None
+    allow_unprivileged: bool | None = None
+    load: tuple[str, ...] | None = None
+    probe_options: dict[str, str] | None = None
+
+
+class WayFile(_Strict, frozen=True):
+    name: str
+    says: str = ""
+    options: OptionsFile = OptionsFile()
+    stage: str = ""
+    replace: dict[str, str] = {}
+
+
+class ValueFile(_Strict, frozen=True):
+    name: str
+    label: str = ""
+    options: OptionsFile = OptionsFile()
+    way: tuple[WayFile, ...] = ()
+
+
+class AxisFile(_Strict, frozen=True):
+    name: str
+    value: tuple[ValueFile, ...]
+
+
+class RowFile(_Strict, frozen=True):
+    when: dict[str, str]
+    keys: tuple[str, ...]
+
+
+class BinsFile(_Strict, frozen=True):
+    name: str
+    width: str
+    count: int
+    stage: str = ""
+
+
+class ClaimFile(_Strict, frozen=True):
+    limit: str
+    at_most: str
+
+
+class ParameterFile(_Strict, frozen=True):
+    name: str
+    help: str
+    default: str | None = None
+
+
+class ProfileFile(_Strict, frozen=True):
+    schema: int
+    title: str
+    article: str
+    about: str
+    options: OptionsFile
+    differs: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ("n", "min", "mean", "max", "missed")
+    extras: tuple[str, ...] = ()
+    zooms: tuple[float, ...] = ()
+    requirement: ClaimFile | None = None
+    given: str = ""
+    axis: tuple[AxisFile, ...] = ()
+    way: tuple[WayFile, ...] = ()
+    exclude: tuple[dict[str, str], ...] = ()
+    row: tuple[RowFile, ...] = ()
+    bin: tuple[BinsFile, ...] = ()
+    parameter: tuple[ParameterFile, ...] = ()

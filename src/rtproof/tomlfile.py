@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TOML held to a schema: an unknown key or a value of the wrong type is one sentence with the file and the key."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from rtproof.errors import UserError
+
+Kind = TypeVar("Kind")
+LARGEST_BYTES = 1 << 20
+
+
+def read(path: Path, kind: type[Kind]) -> Kind:
+    """A file as an object of a msgspec class, which forbids unknown fields; UserError if it is none."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_BYTES + 1)
+    except OSError as problem:
+        raise UserError(f"cannot read {path}: {problem.strerror}") from None
+    if len(content) > LARGEST_BYTES:
+        raise UserError(f"{path} is larger than {LARGEST_BYTES >> 20} MiB, more than any file of this kind")
+    return parse(content, kind, str(path))
+
+
+def parse(content: bytes, kind: type[Kind], name: str) -> Kind:
+    """The same of a file's bytes; name: what a sentence calls it."""
+    try:
+        return msgspec.convert(tomllib.loads(content.decode()), kind)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise UserError(f"{name} is not TOML: {problem}") from None
+    except msgspec.ValidationError as problem:
+        raise UserError(f"{name}: {_sentence(str(problem))}") from None
+
+
+def _sentence(problem: str) -> str:
+    """What the schema complains of, the place first and in TOML's words: axis[0].name."""
+    what, _, place = problem.partition(" - at ")
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what)
+    key = place.strip("`").removeprefix("$").removeprefix(".").replace("[...]", "")
+    if unknown:
+        return f"there is no key {unknown[1]!r}{f' in {key}' if key else ''}"
+    return f"{key}: {what}" if key else what

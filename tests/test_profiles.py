@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+
+import pytest
+
+from rtproof import profiles
+from rtproof.errors import UserError
+from rtproof.profiles import agent_arguments, choose
+
+H = 3_600_000_000_000
+S = 1_000_000_000
+SMALL = """
+schema = 1
+title = "A profile of our own"
+article = "akamina"
+about = "What it measures."
+[options]
+period = "2ms"
+duration = "10s"
+"""
+AXIS = """
+[[axis]]
+name = "load"
+[[axis.value]]
+name = "idle"
+[[axis.value]]
+name = "some load"
+options = { load = ["cpu"], probe_options = { a = "1" } }
+"""
+
+
+def written(folder: Path, text: str) -> str:
+    file = folder / "own.toml"
+    file.write_text(text)
+    return str(file)
+
+
+def test_every_article_has_its_profiles() -> None:
+    assert profiles.names() == [
+        *("akamina", "bootlin-gpio", "bootlin-timer", "bootlin-xenomai", "simple-rt-app", "ten-ms", "toradex")
+    ]
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_a_profile_is_whole(name: str) -> None:
+    profile = profiles.load(name)
+    assert profile.name == name
+    assert profile.differs
+    keys = [cell.key for cell in profile.cells]
+    assert len(set(keys)) == len(keys)
+    for cell in profile.cells:
+        assert cell.length_ns == cell.article_ns > 0
+        assert cell.article_rows
+        assert cell.label
+        assert all("/" not in part for part in cell.key)
+        assert "--period" in agent_arguments(cell)
+
+
+def test_the_arguments_of_a_cell_are_the_article_s_conditions() -> None:
+    cell = profiles.load("akamina").cell("loaded")
+    assert agent_arguments(cell) == (
+        *("--period", "10ms", "--threads", "1", "--policy", "fifo", "--priority", "99"),
+        *("--probe", "kernel", "--method", "user", "--samples", "1500000", "--load", "comms"),
+    )
+    assert cell.article_ns == 15_000 * S
+
+
+def test_each_way_has_arguments_of_its_own() -> None:
+    cell = profiles.load("ten-ms").cell("fifo--stress")
+    ways = {way.name: " ".join(agent_arguments(cell, way)) for way in cell.ways}
+    assert list(ways) == ["kernel", "kernel without rtc", "cycle", "cycle without rtc"]
+    assert "--probe kernel --method loop" in ways["kernel"]
+    assert "--load rtc" in ways["kernel"]
+    assert "--load rtc" not in ways["cycle without rtc"]
+    assert "--load timers" in ways["cycle without rtc"]
+    assert "--probe cycle" in ways["cycle without rtc"]
+
+
+def test_loads_become_what_the_caller_resolves_them_to() -> None:
+    cell = profiles.load("akamina").cell("loaded")
+    words = agent_arguments(cell, resolve=lambda loads: ("--program", *loads))
+    assert words[-2:] == ("--program", "comms")
+
+
+def test_a_shortened_profile_keeps_the_article_s_length() -> None:
+    profile = profiles.load("bootlin-timer").shortened(duration_ns=20 * S)
+    assert {cell.length_ns for cell in profile.cells} == {20 * S}
+    assert profile.cell("posix-timer").article_ns == 54 * H + 29 * 60 * S
+    assert "--duration 20s" in " ".join(agent_arguments(profile.cells[0]))
+    sampled = profiles.load("bootlin-timer").shortened(samples=7)
+    assert "--samples 7" in " ".join(agent_arguments(sampled.cells[0]))
+
+
+def test_axes_choose_cells() -> None:
+    profile = choose.with_settings(profiles.load("ten-ms"), {"policy": "fifo", "load": "stress"})
+    assert [cell.key for cell in profile.cells] == ["fifo--stress"]
+    assert [change.option for change in profile.changes] == ["policy", "load"]
+
+
+def test_parameters_have_to_be_given_and_reach_the_probe() -> None:
+    gpio = profiles.load("bootlin-gpio")
+    with pytest.raises(UserError, match=r"can't know chip, the .*: say --set chip=\.\.\. --set in=\.\.\. --set out"):
+        choose.ready(gpio)
+    given = choose.ready(choose.with_settings(gpio, {"chip": "0", "in": "3", "out": "2"}))
+    assert "--probe gpio:chip=0,in=3,out=2,edge=both" in " ".join(agent_arguments(given.cells[0]))
+
+
+def test_options_of_the_user_win_over_cells_and_ways() -> None:
+    profile = choose.with_options(profiles.load("bootlin-timer"), {"priority": 50, "load": ("cpu",), "duration": "3s"})
+    for cell in profile.cells:
+        assert "--priority 50 " in " ".join(agent_arguments(cell))
+        assert agent_arguments(cell)[-2:] == ("--load", "cpu")
+        assert cell.length_ns == 3 * S
+    assert [(change.option, change.before, change.now) for change in profile.changes] == [
+        ("priority", ("99",), "50"),
+        ("load", ("doload",), "cpu"),
+    ]
+
+
+def test_a_probe_of_the_user_is_the_only_way() -> None:
+    profile = choose.with_options(profiles.load("akamina"), {"probe": "timer", "method": "nanosleep"})
+    (way,) = profile.cells[0].ways
+    assert way.name == choose.AS_GIVEN
+    assert "--probe timer --method nanosleep" in " ".join(agent_arguments(profile.cells[0]))
+
+
+def test_the_same_value_is_no_change() -> None:
+    assert choose.with_options(profiles.load("bootlin-timer"), {"priority": 99}).changes == ()
+
+
+def test_options_that_make_cells_the_same_are_refused() -> None:
+    with pytest.raises(UserError, match=r"cells clock-nanosleep and nanosleep .* same: choose one with --set method="):
+        choose.with_options(profiles.load("bootlin-timer"), {"method": "timerfd"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"load": "none"}, "has no load 'none'; there are: unloaded, loaded"),
+        ({"chip": "0"}, r"nothing to set named 'chip'; there are: load \(unloaded, loaded\)"),
+    ],
+)
+def test_unknown_settings_are_refused(settings: dict[str, str], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        choose.with_settings(profiles.load("akamina"), settings)
+
+
+def test_nothing_left_to_run_is_refused() -> None:
+    with pytest.raises(UserError, match="no cell with all"):
+        choose.with_settings(profiles.load("ten-ms"), {"policy": "fifo", "load": "idle"})
+
+
+def test_unknown_profiles_and_cells_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no profile 'moon'; there are: akamina, "):
+        profiles.load("moon")
+    with pytest.raises(UserError, match=r"cannot read .*own\.toml: No such file"):
+        profiles.load(str(tmp_path / "own.toml"))
+    with pytest.raises(UserError, match="no cell 'moon'; there are: unloaded, loaded"):
+        profiles.load("akamina").cell("moon")
+
+
+def test_a_profile_of_the_user_s_own(tmp_path: Path) -> None:
+    profile = profiles.load(written(tmp_path, SMALL + AXIS))
+    assert [cell.key for cell in profile.cells] == ["idle", "some-load"]
+    assert agent_arguments(profile.cells[1]) == (
+        *("--period", "2ms", "--probe", "timer:a=1", "--duration", "10s", "--load", "cpu"),
+    )
+    assert profile.cells[0].ways[0].name == "only"
+    alone = profiles.load(written(tmp_path, SMALL))
+    assert [(cell.key, cell.label) for cell in alone.cells] == [("only", "A profile of our own")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("schema = ", "is not TOML: "),
+        (SMALL + "colour = 1\n", "there is no key 'colour' in options"),
+        (SMALL + "priority = 'high'\n", r"options.priority: Expected `int"),
+        (SMALL.replace('title = "A profile of our own"', ""), "missing required field `title`"),
+        (SMALL.replace("schema = 1", "schema = 9"), "schema: it is 9, and this version knows 1 only"),
+        (SMALL.replace('"2ms"', '"2 parsecs"'), "options.period: the duration '2 parsecs' has the unknown unit"),
+        (SMALL.replace('"10s"', '"10"'), "options.duration: the duration '10' has no unit"),
+        (SMALL + "samples = 7\n", "give one of duration and samples"),
+        (SMALL + "policy = 'best'\n", "options.policy: Invalid enum value 'best'"),
+        (SMALL + "[requirement]\nlimit='1ms'\nat_most='2/h'\n", "requirement.at_most: '2/h' is not a rate"),
+        (SMALL + "[[bin]]\nname='x'\nwidth='2'\ncount=3\n", r"bin\[0\].width: the duration '2' has no unit"),
+        (SMALL + AXIS + "[[exclude]]\nload='all'\n", r"exclude\[0\]: there is no load = 'all' on any axis"),
+        (SMALL + AXIS + "[[row]]\nwhen={moon='all'}\nkeys=['a']\n", r"row\[0\].when: there is no moon = 'all'"),
+        (SMALL + AXIS + AXIS, "axis: 'load' stands twice"),
+        (SMALL + AXIS + "[[axis.value]]\nname='idle'\n", "the axis load: 'idle' stands twice"),
+        (SMALL + AXIS + "[[exclude]]\n", "its axes make 0 cells"),
+    ],
+)
+def test_a_wrong_file_is_one_sentence_with_file_and_key(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=words) as caught:
+        profiles.load(written(tmp_path, text))
+    assert "own.toml" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match="is not TOML"):
+        profiles.load(str(file))
+    file.write_bytes(b"#" * (2 << 20))
+    with pytest.raises(UserError, match="larger than 1 MiB"):
+        profiles.load(str(file))
