@@ -19,12 +19,13 @@ MAY_IMPORT = {
     "agents": "errors",
     "vm": "errors files agents",
     "targets": "errors plugins vm",
-    "analysis": "errors record",
+    "analysis": "errors plugins record",
+    "articles": "errors units analysis",
     "importers": "errors plugins analysis",
     "exporters": "errors plugins units files record analysis",
-    "report": "errors plugins units record analysis profiles",
+    "report": "errors plugins units record analysis profiles articles",
     "run": "errors plugins units record targets agents",
-    "lab": "errors plugins units files record agents vm analysis report profiles",
+    "lab": "errors plugins units files record agents vm analysis report profiles articles",
     "cli": "everything",
 }
 

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of an article as claims, for the objections engine."""
+
+from rtproof.analysis.objections.claim import Claim, Figures, Kind, Span
+from rtproof.articles.article import Article, Numbers, Row
+
+VALUES = ("min", "mean", "max")
+
+
+def claims(article: Article) -> tuple[Claim, ...]:
+    """One claim per row, in order, by the row's key."""
+    return tuple(_claim(row) for row in article.rows)
+
+
+def _claim(row: Row) -> Claim:
+    return Claim(
+        name=row.key,
+        figures=tuple(_figures(numbers) for numbers in row.numbers),
+        group=row.group,
+        span=_span(row),
+        loadavg=row.loadavg,
+        load_line=row.load_line,
+        judged=row.judged,
+    )
+
+
+def _figures(numbers: Numbers) -> Figures:
+    largest, outside = numbers.figures.get("max"), [numbers.value(key) for key in ("below", "above")]
+    return Figures(
+        numbers.name,
+        Kind(numbers.kind),
+        period_ns=_whole(numbers.value("period")),
+        count=_whole(numbers.value("count")),
+        min_ns=numbers.value("min"),
+        mean_ns=numbers.value("mean"),
+        max_ns=numbers.value("max"),
+        deviation_ns=numbers.value("deviation"),
+        step_ns=int(max((numbers.figures[key].step for key in VALUES if key in numbers.figures), default=0)),
+        at_least=largest is not None and largest.at_least,
+        out_of_band=None if None in outside else _whole(sum(value for value in outside if value is not None)),
+    )
+
+
+def _span(row: Row) -> Span | None:
+    """What was asked for to the second is exact. A printed duration was cut or rounded behind its last digit."""
+    if row.asked is not None:
+        return Span(int(row.asked.value), int(row.asked.value))
+    if row.duration is None or row.duration.at_least:
+        return None
+    printed, step = int(row.duration.value), int(row.duration.step)
+    return Span(printed - step // 2, printed + step)
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

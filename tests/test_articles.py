@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The articles' numbers as data: all are there, and nonsense in a file is refused in one sentence."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtproof import articles
+from rtproof.articles import printed
+from rtproof.errors import UserError
+
+ROW = """title = "T"
+source = "S"
+about = "A"
+[[row]]
+key = "a"
+label = "A"
+section = "s"
+board = "b"
+kernel = "k"
+"""
+NUMBERS = 'numbers = [{ name = "latency", count = 5, min = "1 us", mean = "2 us", max = "3 us" }]\n'
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"), [("bootlin", 21), ("ten-ms", 5), ("simple-rt-app", 2), ("toradex", 7), ("akamina", 8)]
+)
+def test_every_article_has_all_its_rows(name: str, rows: int) -> None:
+    article = articles.load(name)
+    assert len(article.rows) == len(articles.claims(article)) == rows
+    assert all(row.section and row.board and row.kernel for row in article.rows)
+    assert all((article.title, article.source, article.about))
+
+
+def test_figures_are_those_of_the_articles() -> None:
+    """Read again from the pages, apart from the files."""
+    bootlin, toradex = articles.load("bootlin"), articles.load("toradex")
+    row = bootlin.row("xenomai-g45-irq")
+    assert row is not None
+    assert {key: figure.value for key, figure in row.figures.items()} == {
+        "period": 1_000_000,
+        "count": 35_999_830,
+        "min": -3_835,
+        "mean": 6_343,
+        "max": 21_106,
+    }
+    together = toradex.row("imx6-voluntary")
+    assert together is not None
+    assert together.loadavg == (4.31, 4.29, 3.71)
+    assert together.figures["thread 2.max"].text == "13631 us"
+    assert (together.figures["min"].text, together.figures["max"].text) == ("10 us", "23350 us")
+    assert together.figures["count"].value == 1_799_993 + 1_199_995 + 899_996 + 719_997
+    assert sum(int(row.figures["count"].value) for row in bootlin.rows if row.key.startswith("timer")) == 738_890_581
+
+
+def test_a_scope_that_could_not_show_more_gives_a_lower_bound() -> None:
+    claims = {claim.name: claim for claim in articles.claims(articles.load("bootlin"))}
+    (censored,), (seen,) = claims["gpio-g20-plain"].figures, claims["gpio-g20-rt"].figures
+    assert (censored.at_least, censored.max_ns) == (True, 30_000_000)
+    assert (seen.at_least, seen.max_ns) == (False, 608_000)
+
+
+def test_what_the_options_choose_is_kept_apart_from_what_the_article_says() -> None:
+    row = articles.load("bootlin").row("timer-g20-rt-posix-timer")
+    assert row is not None
+    assert (row.command, row.method, row.method_claimed) == ("cyclictest -m -a -t -p99", "posix_timer", "setitimer")
+
+
+def test_a_printed_duration_is_only_as_exact_as_its_last_digit() -> None:
+    claims = {claim.name: claim for claim in articles.claims(articles.load("bootlin"))}
+    minute, exact = claims["timer-g20-rt-clock-nanosleep"].span, claims["xenomai-g45-user"].span
+    assert minute is not None
+    assert exact is not None
+    assert (minute.shortest_ns, minute.longest_ns) == (160_170 * 10**9, 160_260 * 10**9)
+    assert exact.shortest_ns == exact.longest_ns == 36_000 * 10**9
+    assert claims["xenomai-9263-irq"].span is None
+
+
+def test_a_statement_names_rows_and_a_field_that_are_there() -> None:
+    first = next(each for each in articles.load("akamina").statements if each.key == "preemption-26-24")
+    assert (first.rows, first.above and first.above.value) == (("linux-26-loaded", "linux-24-loaded"), 70_000)
+
+
+def test_a_wrong_name_is_answered_with_those_there_are() -> None:
+    with pytest.raises(UserError, match="no article 'x'; there are: akamina, bootlin, simple-rt-app, ten-ms, toradex"):
+        articles.load("x")
+
+
+def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
+    (row,) = articles.read(written(tmp_path, ROW + NUMBERS)).rows
+    assert row.figures["mean"].value == 2_000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (NUMBERS.replace('"2 us"', '"4 us"'), "mean: it is larger than max"),
+        (NUMBERS.replace('"1 us"', '"2500 ns"'), "min: it is larger than mean"),
+        (NUMBERS.replace("count = 5", "count = -5"), "count: -5 is a negative count"),
+        (NUMBERS.replace("count = 5", "count = 5.5"), "Expected `int"),
+        (NUMBERS.replace("count", "cuont"), "unknown key `cuont`"),
+        (NUMBERS.replace("3 us", "3 parsec"), "max: the duration '3parsec' has the unknown unit 'parsec'"),
+        (NUMBERS.replace("3 us", "3"), "max: '3' is not a time"),
+        (NUMBERS.replace("1 us", "-1 1 us"), "min: '-1 1 us' is not a time"),
+        (NUMBERS.replace("1 us", ">1 us"), "min: only a maximum can be a lower bound"),
+        (NUMBERS.replace("count = 5", "count = 5, below = 4, above = 2"), "count: more values lie outside"),
+        (NUMBERS.replace("count = 5", f"count = {10**30}"), "row 'a'"),
+        (NUMBERS.replace("count = 5", 'kind = "x"'), "kind: 'x' is none of latency"),
+        ('loadavg = "1 2"\n', "loadavg: '1 2' is not three numbers"),
+        ('loadavg = "1 2 ²"\n', "loadavg: '1 2 ²' is not three numbers"),
+        ('duration = "0 h"\n', "duration: it has to be longer than 0"),
+        ("priority = 100\n", "priority: it lies between 0 and 99"),
+        ("wibble = 1\n", "unknown key `wibble`"),
+        (NUMBERS + ROW.partition('A"\n')[2], "key: another row has the same one"),
+        ('[[statement]]\nkey = "s"\nrows = ["a", "b"]\nfield = "f"\nsays = "same"\n', "rows: there is no row 'b'"),
+    ],
+)
+def test_nonsense_is_refused_with_file_row_and_key(tmp_path: Path, wrong: str, sentence: str) -> None:
+    with pytest.raises(UserError) as caught:
+        articles.read(written(tmp_path, ROW + wrong))
+    assert str(caught.value).startswith("mine.toml, ")
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "x", "title = 1", f"a = {'9' * 5000}", "row = 3", "a = " + "[" * 100_000])
+def test_what_is_no_article_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UserError, match=r"^mine\.toml: "):
+        articles.read(written(tmp_path, text))
+
+
+def test_a_file_that_is_missing_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^gone\.toml: No such file"):
+        articles.read(tmp_path / "gone.toml")
+
+
+@given(st.text(max_size=20))
+def test_a_time_is_read_or_refused(text: str) -> None:
+    try:
+        figure = printed.time(text)
+    except UserError:
+        return
+    assert figure.unit == "ns"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "step"),
+    [
+        ("44 h 30 min", 160_200 * 10**9, 60 * 10**9),
+        ("8.720 us", 8_720, 1),
+        ("195.8 us", 195_800, 100),
+        ("-3.835 us", -3_835, 1),
+        (">30 ms", 30_000_000, 1_000_000),
+    ],
+)
+def test_a_number_knows_the_unit_of_its_last_digit(text: str, value: int, step: int) -> None:
+    figure = printed.duration(text)
+    assert (figure.value, figure.step, figure.at_least) == (value, step, text.startswith(">"))
