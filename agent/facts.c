@@ -153,6 +153,18 @@ static void add_gauges(struct run *run, const char *name, const char *unit, cons
 	}
 }
 
+static void fact_of_load(struct run *run, const char *name, const struct load_order *order)
+{
+	char key[80];
+
+	snprintf(key, sizeof(key), "%s.note", name);
+	if (order->note)
+		fact(run, MOMENT_START, key, order->note);
+	snprintf(key, sizeof(key), "%s.rest_ns", name);
+	if (order->rest_ns)
+		fact_number(run, WHOLE_RUN, MOMENT_START, key, order->rest_ns);
+}
+
 static void write_counters(struct run *run)
 {
 	for (int i = 0; i < run->config->n_loads; i++) {
@@ -167,6 +179,7 @@ static void write_counters(struct run *run)
 		if (before)
 			snprintf(name, sizeof(name), "load.%s.%d", load->load->name, before + 1);
 		add_counter(run, true, load->load->unit, load, "", name);
+		fact_of_load(run, name, &load->order);
 	}
 	add_gauges(run, "temperature.", "millidegree", "/sys/class/thermal/thermal_zone", "/temp", 32);
 	add_gauges(run, "frequency.cpu", "kHz", "/sys/devices/system/cpu/cpu", "/cpufreq/scaling_cur_freq", 256);

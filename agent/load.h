@@ -39,6 +39,8 @@ struct load_order {
 	const char *texts[LOAD_OPTIONS]; /* of options that are texts; NULL: not given */
 	int cpus;                     /* CPUs that the load may use */
 	struct load_slot *slots;
+	const char *note;  /* how it goes here, for the record; prepare() may say it */
+	int64_t rest_ns;   /* it may do no work for so long, on purpose; prepare() may say it */
 	char *why; /* of LOAD_WHY characters: what a load that fails writes here is told instead of its errno */
 };
 

@@ -5,16 +5,14 @@
  */
 #include "../sys.h"
 
+#include "../inet.h"
 #include "../load.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 enum { UDP, TCP };
 /* The larger the piece, the longer the kernel copies without a rest; a datagram still fits into one packet of the device. */
 enum { DATAGRAM = 60000, BLOCK = LOAD_MIB };
-
 
 static const struct load_option options[] = {
 	{ "udp", "pairs that send datagrams (default: one for each CPU)", 0, 1024, LOAD_PER_CPU },
@@ -27,45 +25,32 @@ static uint32_t slots(const struct load_order *order)
 	return (uint32_t)(order->values[UDP] + order->values[TCP]);
 }
 
-/* A socket at a free port of 127.0.0.1, which nothing outside of this machine can reach. */
-static int open_socket(int type, struct sockaddr_in *address)
+/* Connects two sockets, so that they hear nobody else. ends[0] receives, ends[1] sends. */
+static int connect_datagrams(int *ends)
 {
-	socklen_t size = sizeof(*address);
-	int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+	struct sockaddr_in to, from;
 
-	if (fd < 0)
-		return -errno;
-	*address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	if (bind(fd, (struct sockaddr *)address, size) == 0 && getsockname(fd, (struct sockaddr *)address, &size) == 0)
-		return fd;
-	int err = -errno;
-
-	close(fd);
-	return err;
+	ends[0] = inet_open_here(SOCK_DGRAM, &to);
+	ends[1] = inet_open_here(SOCK_DGRAM, &from);
+	if (ends[0] < 0 || ends[1] < 0)
+		return ends[0] < 0 ? ends[0] : ends[1];
+	return connect(ends[1], (struct sockaddr *)&to, sizeof(to)) < 0 ||
+			       connect(ends[0], (struct sockaddr *)&from, sizeof(from)) < 0 ?
+		       -errno :
+		       0;
 }
 
-/* Connects two sockets, so that they hear nobody else. ends[0] receives, ends[1] sends. */
-static int connect_pair(int type, int *ends)
+static int connect_stream(int *ends)
 {
-	struct sockaddr_in to = { 0 }, from = { 0 }, peer = { 0 };
-	socklen_t size = sizeof(peer);
-	int receiver = open_socket(type, &to), sender = open_socket(type, &from);
+	struct sockaddr_in address;
+	int listener = inet_open_here(SOCK_STREAM, &address);
 
-	if (receiver < 0 || sender < 0)
-		return receiver < 0 ? receiver : sender;
-	if (type == SOCK_STREAM && listen(receiver, 1) < 0)
-		return -errno;
-	if (connect(sender, (struct sockaddr *)&to, sizeof(to)) < 0)
-		return -errno;
-	ends[0] = receiver;
-	ends[1] = sender;
-	if (type == SOCK_DGRAM)
-		return connect(receiver, (struct sockaddr *)&from, sizeof(from)) < 0 ? -errno : 0;
-	ends[0] = accept(receiver, (struct sockaddr *)&peer, &size);
-	close(receiver);
-	if (ends[0] < 0)
-		return -errno;
-	return peer.sin_port == from.sin_port ? 0 : -ECONNABORTED;
+	if (listener < 0)
+		return listener;
+	int err = inet_pair(listener, &address, ends);
+
+	close(listener);
+	return err;
 }
 
 static int receive(int fd, size_t bytes, struct load_slot *slot)
@@ -99,7 +84,7 @@ static int send_for_ever(int fd, size_t bytes)
 static int start_pair(int type, struct load_slot *slot)
 {
 	size_t bytes = type == SOCK_DGRAM ? DATAGRAM : BLOCK;
-	int ends[2] = { -1, -1 }, err = connect_pair(type, ends);
+	int ends[2] = { -1, -1 }, err = type == SOCK_DGRAM ? connect_datagrams(ends) : connect_stream(ends);
 
 	for (int sends = 0; sends < 2 && !err; sends++) {
 		pid_t pid = load_spawn();

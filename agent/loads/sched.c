@@ -5,6 +5,7 @@
  */
 #include "../sys.h"
 
+#include "../inet.h"
 #include "../load.h"
 
 #include <stdlib.h>
@@ -31,18 +32,9 @@ static int receive(int fd, size_t bytes, struct load_slot *slot)
 {
 	char message[BYTES_MOST];
 
-	for (;;) {
-		size_t done = 0;
-
-		while (done < bytes) {
-			ssize_t n = read(fd, message + done, bytes - done);
-
-			if (n <= 0)
-				return EPIPE;
-			done += (size_t)n;
-		}
+	while (inet_read(fd, message, bytes) == 0)
 		slot->work++;
-	}
+	return EPIPE;
 }
 
 static int send_to_all(const int *fds, uint32_t n, size_t bytes)
@@ -50,17 +42,9 @@ static int send_to_all(const int *fds, uint32_t n, size_t bytes)
 	char message[BYTES_MOST];
 
 	memset(message, 'x', bytes);
-	for (uint32_t i = 0;; i = (i + 1) % n) {
-		size_t done = 0;
-
-		while (done < bytes) {
-			ssize_t sent = write(fds[i], message + done, bytes - done);
-
-			if (sent <= 0)
-				return EPIPE;
-			done += (size_t)sent;
-		}
-	}
+	for (uint32_t i = 0; inet_write(fds[i], message, bytes) == 0; i = (i + 1) % n)
+		;
+	return EPIPE;
 }
 
 /* One group: makes the sockets, forks receivers and senders. Both ends stay open in the parent of the group. */

@@ -17,10 +17,12 @@
 enum { PATIENCE_S = 60 };
 
 static const char *const orders[] = {
+	"comms:pairs=2",
 	"cpu:workers=2",
 	"dd:workers=2,mib=2",
 	"files:workers=2,mib=1",
 	"fork:workers=2,children=2,mib=1",
+	"lsr:workers=2",
 	"mmap:workers=2,mib=2",
 	"net:udp=1,tcp=1",
 	"net:udp=0,tcp=2",
@@ -29,6 +31,7 @@ static const char *const orders[] = {
 	"sched:groups=1,pairs=2,restart=30s",
 	"timers:workers=2,timers=20,us=1000",
 	"tmpfs:workers=2,mib=2",
+	"zero:workers=2",
 };
 
 enum { ORDERS = sizeof(orders) / sizeof(*orders) };
