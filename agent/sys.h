@@ -86,6 +86,18 @@ struct sys_interval32 {
 #else
 #define SYS_SIGWAIT SYS_rt_sigtimedwait_time32
 #endif
+#ifdef SYS_futex
+#define SYS_FUTEX SYS_futex
+#else
+#define SYS_FUTEX SYS_futex_time64
+#endif
+#ifdef SYS_mq_timedsend
+#define SYS_MQ_SEND SYS_mq_timedsend
+#define SYS_MQ_RECEIVE SYS_mq_timedreceive
+#else
+#define SYS_MQ_SEND SYS_mq_timedsend_time32
+#define SYS_MQ_RECEIVE SYS_mq_timedreceive_time32
+#endif
 
 #ifndef SYS_timerfd_create
 #define SYS_timerfd_create SYS_timerfd

@@ -10,10 +10,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
+#include <sys/sem.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* A change is a line: a path, a tab and the value from before; no tab for a folder that was made. */
+/*
+ * A change is a line: a path, a tab and the value from before; no tab for a folder that was made. In place of the path, which
+ * begins with a slash: the kind of a kernel object that was made, and behind the tab what it is called.
+ */
+static const char queue[] = "queue", semaphores[] = "semaphores";
+
 enum { CHANGE_MOST = 512, JOURNAL_MOST = 16384, TRIES = 100 };
 
 #define PAUSE_NS 20000000
@@ -102,6 +109,19 @@ int undo_mkdir(struct undo *undo, const char *path)
 	return mkdir(path, 0700) < 0 ? -errno : 0;
 }
 
+int undo_queue(struct undo *undo, const char *name)
+{
+	return announce(undo, queue, "\t", name);
+}
+
+int undo_semaphores(struct undo *undo, int key)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", key);
+	return announce(undo, semaphores, "\t", text);
+}
+
 void undo_close(struct undo *undo)
 {
 	if (!undo->keeper)
@@ -112,6 +132,22 @@ void undo_close(struct undo *undo)
 	undo->keeper = 0;
 }
 
+static int remove_semaphores(int key)
+{
+	int id = semget(key, 0, 0);
+
+	return id < 0 || semctl(id, 0, IPC_RMID) < 0 ? -errno : 0;
+}
+
+static int put_back_once(const char *path, const char *before)
+{
+	if (!before)
+		return rmdir(path) < 0 ? -errno : 0;
+	if (!strcmp(path, queue))
+		return sys_result(syscall(SYS_mq_unlink, before));
+	return strcmp(path, semaphores) ? text_write_file(path, before) : remove_semaphores(atoi(before));
+}
+
 /* An agent that was killed may be about to let go of what is to be put back. */
 static int put_back(const char *path, const char *before)
 {
@@ -120,7 +156,7 @@ static int put_back(const char *path, const char *before)
 	for (int i = 0; i < TRIES && err == -EBUSY; i++) {
 		if (i)
 			sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
-		err = before ? text_write_file(path, before) : rmdir(path) < 0 ? -errno : 0;
+		err = put_back_once(path, before);
 	}
 	return err == -ENOENT ? 0 : err;
 }

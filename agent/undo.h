@@ -32,6 +32,13 @@ int undo_by(struct undo *undo, const char *path, const char *value, const char *
 /* Makes a folder. */
 int undo_mkdir(struct undo *undo, const char *path);
 
+/*
+ * What is about to be made and shall not outlive this process: a message queue of that name (without its slash), or the semaphores
+ * of that key. Told of it before, so that there is no instant at which a kill would leave them. 0 or -errno.
+ */
+int undo_queue(struct undo *undo, const char *name);
+int undo_semaphores(struct undo *undo, int key);
+
 /* Waits until all is as it was. */
 void undo_close(struct undo *undo);
 

@@ -414,11 +414,18 @@ int worker_start(struct worker *worker)
 	return err;
 }
 
+void worker_wake(int tid)
+{
+	syscall(SYS_tgkill, getpid(), tid, WORKER_STOP_SIGNAL);
+}
+
 void worker_stop(struct worker *worker)
 {
 	word_store(&worker->stop, 1);
 	if (word_load(&worker->task)) /* it stepped back for another, and has to bring in the harvest now */
 		sys_set_policy(worker->tid, (int)worker->policy, worker->priority);
 	if (!word_load(&worker->done) && worker->tid)
-		syscall(SYS_tgkill, getpid(), worker->tid, WORKER_STOP_SIGNAL);
+		worker_wake(worker->tid);
+	if (word_load(&worker->helper))
+		worker_wake((int)word_load(&worker->helper));
 }

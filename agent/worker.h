@@ -45,6 +45,7 @@ struct worker {
 	struct ring ring;
 	uint32_t stop;  /* set by others */
 	uint32_t task;  /* id of the thread whose lateness is measured, set in the probe's open(); 0: it is this one */
+	uint32_t helper; /* id of a thread that the probe has besides; 0: none. The guard watches it, and it is woken to stop as well */
 	uint32_t done;  /* the thread has left its loop */
 	int tid;
 
@@ -71,6 +72,9 @@ int worker_start(struct worker *worker);
 
 /* Asks it to end soon, and wakes it if it sleeps. May be called again and again. */
 void worker_stop(struct worker *worker);
+
+/* Ends a thread's sleep; one that was not asleep yet notices nothing. */
+void worker_wake(int tid);
 
 /*
  * For a probe's open(): makes another thread the one whose lateness is measured, with the run's policy and priority. This one goes

@@ -11,8 +11,8 @@
 
 #include "../clock.h"
 #include "../gpio_lines.h"
-#include "../gpio_stimulus.h"
 #include "../probe.h"
+#include "../stimulus.h"
 #include "../text.h"
 #include "../word.h"
 #include "../worker.h"
@@ -283,7 +283,7 @@ static int await_answer(struct worker *worker, struct gpio_edge *edge)
 		if (word_load(&worker->stop) || left_ns <= 0)
 			return 1;
 		err = gpio_wait(&response->gpio, (int)(left_ns / 1000000 + 1), edge);
-	} while (err == -ETIMEDOUT || (!err && !stimulus_takes(&response->stimulus, edge)));
+	} while (err == -ETIMEDOUT || (!err && !stimulus_takes(&response->stimulus, edge->edge_ns, edge->level)));
 	return err;
 }
 

@@ -3,7 +3,7 @@
 #include "sys.h"
 
 #include "gpio_lines.h"
-#include "gpio_stimulus.h"
+#include "stimulus.h"
 
 #include "check.h"
 
@@ -50,9 +50,7 @@ static void begin(bool both)
 static void one(int64_t late_ns, int64_t value_ns)
 {
 	stimulus_give(&stimulus, stimulus.due_ns + late_ns);
-	struct gpio_edge edge = { .edge_ns = stimulus.given_ns + value_ns, .level = stimulus.level };
-
-	CHECK(stimulus_takes(&stimulus, &edge));
+	CHECK(stimulus_takes(&stimulus, stimulus.given_ns + value_ns, stimulus.level));
 	stimulus_end(&stimulus, value_ns, true, &activation);
 }
 
@@ -89,23 +87,19 @@ static void a_late_answer_is_that_to_the_oldest(void)
 
 static void edges_that_answer_nothing_are_strays(void)
 {
-	struct gpio_edge before = { .edge_ns = FIRST_NS + 9, .level = true }, wrong = { .edge_ns = FIRST_NS + 11, .level = false };
-	struct gpio_edge right = { .edge_ns = FIRST_NS + 12, .level = true }, without_time = { .edge_ns = 0, .level = true };
-
 	begin(true);
 	stimulus_give(&stimulus, FIRST_NS + 10);
-	CHECK(!stimulus_takes(&stimulus, &before) && !stimulus_takes(&stimulus, &wrong) && stimulus.strays == 2);
-	CHECK(stimulus_takes(&stimulus, &right) && stimulus_takes(&stimulus, &without_time) && stimulus.strays == 2);
+	CHECK(!stimulus_takes(&stimulus, FIRST_NS + 9, true)); /* before */
+	CHECK(!stimulus_takes(&stimulus, FIRST_NS + 11, false) && stimulus.strays == 2);
+	CHECK(stimulus_takes(&stimulus, FIRST_NS + 12, true) && stimulus_takes(&stimulus, 0, true) && stimulus.strays == 2);
 }
 
 /* Edges of one kind are answered by a change, and are always the same. */
 static void an_answer_to_edges_of_one_kind_has_any_level(void)
 {
-	struct gpio_edge down = { .edge_ns = FIRST_NS + 11, .level = false };
-
 	begin(false);
 	stimulus_give(&stimulus, FIRST_NS + 10);
-	CHECK(stimulus_takes(&stimulus, &down) && stimulus.strays == 0);
+	CHECK(stimulus_takes(&stimulus, FIRST_NS + 11, false) && stimulus.strays == 0);
 	stimulus_end(&stimulus, 1, true, &activation);
 	CHECK(stimulus.level);
 }

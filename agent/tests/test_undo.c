@@ -10,6 +10,8 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ipc.h>
+#include <sys/sem.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -116,6 +118,24 @@ static void a_killed_agent_is_cleaned_up_behind(void)
 	CHECK(holds("1000") && !is_there(made));
 }
 
+static void kernel_objects_are_removed(void)
+{
+	const int key = getpid() | 0x51000000;
+	struct undo undo;
+
+	CHECK(undo_open(&undo) == 0);
+	CHECK(undo_semaphores(&undo, key) == 0);
+	if (semget(key, 1, IPC_CREAT | IPC_EXCL | 0600) < 0)
+		CHECK(errno == ENOSYS);
+	CHECK(undo_queue(&undo, "rtproof-test") == 0);
+	long queue = syscall(SYS_mq_open, "rtproof-test", O_RDWR | O_CREAT, 0600, (void *)0);
+
+	CHECK(queue >= 0 ? close((int)queue) == 0 : errno == ENOSYS);
+	undo_close(&undo);
+	CHECK(semget(key, 0, 0) < 0);
+	CHECK(syscall(SYS_mq_unlink, "rtproof-test") < 0);
+}
+
 static void what_cannot_be_changed_says_why(void)
 {
 	char longest[600];
@@ -141,6 +161,7 @@ int main(int argc, char **argv)
 	another_file_takes_back_what_was_done();
 	the_value_in_brackets_is_the_present_one();
 	a_killed_agent_is_cleaned_up_behind();
+	kernel_objects_are_removed();
 	what_cannot_be_changed_says_why();
 	return EXIT_SUCCESS;
 }

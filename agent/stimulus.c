@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gpio_stimulus.h"
+#include "stimulus.h"
 
 void stimulus_give(struct stimulus *stimulus, int64_t now_ns)
 {
@@ -11,10 +11,10 @@ void stimulus_give(struct stimulus *stimulus, int64_t now_ns)
 	stimulus->given++;
 }
 
-bool stimulus_takes(struct stimulus *stimulus, const struct gpio_edge *edge)
+bool stimulus_takes(struct stimulus *stimulus, int64_t edge_ns, bool level)
 {
-	bool before = edge->edge_ns && edge->edge_ns < stimulus->given_ns;
-	bool wrong = stimulus->both && edge->level != stimulus->level;
+	bool before = edge_ns && edge_ns < stimulus->given_ns;
+	bool wrong = stimulus->both && level != stimulus->level;
 
 	stimulus->strays += before || wrong;
 	return !before && !wrong;

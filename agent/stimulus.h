@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The generator's side of a response: when the next edge is given, which edge that comes back answers it, and what that makes
- * an activation of. Pure: nothing here waits, reads a clock or drives a line.
+ * The generator's side of a response: when the next edge (or post to another thread) is given, which edge that comes back answers
+ * it, and what that makes an activation of. Pure: nothing here waits, reads a clock or drives a line.
  *
  * An answer on one wire does not say to which edge it belongs. So there is never more than one edge without an answer: the next
  * one is held back until it comes. An answer that comes after the next due time is thus worth more than a period, never less than
  * it was, and the due times that passed meanwhile are missed.
  */
-#ifndef RTPROOF_GPIO_STIMULUS_H
-#define RTPROOF_GPIO_STIMULUS_H
+#ifndef RTPROOF_STIMULUS_H
+#define RTPROOF_STIMULUS_H
 
-#include "gpio_lines.h"
 #include "probe.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct stimulus {
 	int64_t due_ns, period_ns; /* of the edge that waits for its answer, or of the next one */
@@ -27,8 +29,8 @@ struct stimulus {
 /* The edge is about to be given. Due times that have passed by a period or more had none: the generator itself was late. */
 void stimulus_give(struct stimulus *stimulus, int64_t now_ns);
 
-/* Whether an edge is the answer. Another is a stray: it came before the edge was given, or goes to the wrong level. */
-bool stimulus_takes(struct stimulus *stimulus, const struct gpio_edge *edge);
+/* Whether an edge of that time (0: unknown) and to that level is the answer. Another is a stray: it came before, or goes elsewhere. */
+bool stimulus_takes(struct stimulus *stimulus, int64_t edge_ns, bool level);
 
 /* Fills in an activation whose last value is given; the edge after it is next. */
 void stimulus_end(struct stimulus *stimulus, int64_t value_ns, bool answered, struct activation *activation);
