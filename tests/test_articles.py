@@ -106,7 +106,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
         (NUMBERS.replace('"1 us"', '"2500 ns"'), "min: it is larger than mean"),
         (NUMBERS.replace("count = 5", "count = -5"), "count: -5 is a negative count"),
         (NUMBERS.replace("count = 5", "count = 5.5"), "Expected `int"),
-        (NUMBERS.replace("count", "cuont"), "unknown key `cuont`"),
+        (NUMBERS.replace("count", "cuont"), "there is no key 'cuont'"),
         (NUMBERS.replace("3 us", "3 parsec"), "max: the duration '3parsec' has the unknown unit 'parsec'"),
         (NUMBERS.replace("3 us", "3"), "max: '3' is not a time"),
         (NUMBERS.replace("1 us", "-1 1 us"), "min: '-1 1 us' is not a time"),
@@ -118,7 +118,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
         ('loadavg = "1 2 ²"\n', "loadavg: '1 2 ²' is not three numbers"),
         ('duration = "0 h"\n', "duration: it has to be longer than 0"),
         ("priority = 100\n", "priority: it lies between 0 and 99"),
-        ("wibble = 1\n", "unknown key `wibble`"),
+        ("wibble = 1\n", "there is no key 'wibble'"),
         (NUMBERS + ROW.partition('A"\n')[2], "key: another row has the same one"),
         ('[[statement]]\nkey = "s"\nrows = ["a", "b"]\nfield = "f"\nsays = "same"\n', "rows: there is no row 'b'"),
     ],
@@ -126,19 +126,19 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
 def test_nonsense_is_refused_with_file_row_and_key(tmp_path: Path, wrong: str, sentence: str) -> None:
     with pytest.raises(UserError) as caught:
         articles.read(written(tmp_path, ROW + wrong))
-    assert str(caught.value).startswith("mine.toml, ")
-    assert sentence in str(caught.value)
+    assert str(caught.value).startswith(f"{tmp_path}/mine.toml, ")
+    assert sentence in str(caught.value), caught.value
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "x", "title = 1", f"a = {'9' * 5000}", "row = 3", "a = " + "[" * 100_000])
 def test_what_is_no_article_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UserError, match=r"^mine\.toml: "):
+    with pytest.raises(UserError, match=r"/mine\.toml"):
         articles.read(written(tmp_path, text))
 
 
 def test_a_file_that_is_missing_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^gone\.toml: No such file"):
+    with pytest.raises(UserError, match=r"gone\.toml: No such file"):
         articles.read(tmp_path / "gone.toml")
 
 

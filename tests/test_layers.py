@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "vm": "errors files agents",
     "targets": "errors plugins vm",
     "analysis": "errors plugins record",
-    "articles": "errors units analysis",
+    "articles": "errors units tomlfile analysis",
     "importers": "errors plugins analysis",
     "exporters": "errors plugins units files record analysis",
     "report": "errors plugins units record analysis profiles articles",

@@ -29,9 +29,16 @@ def read(path: Path, kind: type[Kind]) -> Kind:
 def parse(content: bytes, kind: type[Kind], name: str) -> Kind:
     """The same of a file's bytes; name: what a sentence calls it."""
     try:
-        return msgspec.convert(tomllib.loads(content.decode()), kind)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        data = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as problem:
         raise UserError(f"{name} is not TOML: {problem}") from None
+    return convert(data, kind, name)
+
+
+def convert(data: object, kind: type[Kind], name: str) -> Kind:
+    """The same of what TOML gave; name: which part of the file it is."""
+    try:
+        return msgspec.convert(data, kind)
     except msgspec.ValidationError as problem:
         raise UserError(f"{name}: {_sentence(str(problem))}") from None
 

@@ -2,14 +2,13 @@
 """From a file to an Article. Nonsense is refused in one sentence with the file, the row and the key."""
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 
+from rtproof import tomlfile
 from rtproof.articles import printed
 from rtproof.articles.article import LATENCY, LENGTH, LOOP, TOP, Article, Figure, Numbers, Row, Statement
 from rtproof.articles.rowfigures import row_figures
@@ -30,7 +29,6 @@ ORDER = (
 """Of each pair the first is never the larger one."""
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]+)?")
 MOST = 2**63 - 1
-_T = TypeVar("_T")
 
 
 def names() -> list[str]:
@@ -47,24 +45,24 @@ def load(name: str) -> Article:
 
 def read(path: Path) -> Article:
     """An article from a file of one's own."""
-    with _where(path.name):
-        found = _convert(_parsed(path), ArticleFile)
-    return _article(path, found)
+    return _article(path, tomlfile.read(path, ArticleFile))
 
 
 def _article(path: Path, found: ArticleFile) -> Article:
     rows: list[Row] = []
     for place, data in enumerate(found.row, 1):
-        with _where(path.name, _row_name("row", place, data)):
-            row = _row(_convert(data, RowFile))
+        name = _part_name(path, "row", place, data)
+        with _where(name):
+            row = _row(tomlfile.convert(data, RowFile, name))
             _require(all(row.key != other.key for other in rows), "key: another row has the same one")
             _require(all(row.label != other.label for other in rows), "label: another row has the same one")
             rows.append(row)
     keys = {row.key: row for row in rows}
     statements: list[Statement] = []
     for place, data in enumerate(found.statement, 1):
-        with _where(path.name, _row_name("statement", place, data)):
-            statements.append(_statement(_convert(data, StatementFile), keys))
+        name = _part_name(path, "statement", place, data)
+        with _where(name):
+            statements.append(_statement(tomlfile.convert(data, StatementFile, name), keys))
     return Article(path.stem, found.title, found.source, found.about.strip(), tuple(rows), tuple(statements))
 
 
@@ -141,25 +139,9 @@ def _optional(key: str, text: str | None, reader: Callable[[str], Figure]) -> Fi
         return None if text is None else reader(text)
 
 
-def _parsed(path: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UserError(error.strerror or str(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"it is not TOML: {error}") from error
-
-
-def _convert(data: object, kind: type[_T]) -> _T:
-    try:
-        return msgspec.convert(data, kind)
-    except msgspec.ValidationError as error:
-        raise UserError(str(error).replace("Object contains unknown field", "unknown key")) from error
-
-
-def _row_name(kind: str, place: int, data: dict[str, object]) -> str:
+def _part_name(path: Path, kind: str, place: int, data: dict[str, object]) -> str:
     key = data.get("key")
-    return f"{kind} {key!r}" if isinstance(key, str) else f"{kind} {place}"
+    return f"{path}, {kind} {key!r}" if isinstance(key, str) else f"{path}, {kind} {place}"
 
 
 def _require(holds: bool, sentence: str) -> None:
@@ -168,9 +150,10 @@ def _require(holds: bool, sentence: str) -> None:
 
 
 @contextmanager
-def _where(*places: str) -> Iterator[None]:
-    """Put where it is in front of what is wrong."""
+def _where(place: str) -> Iterator[None]:
+    """Put where it is in front of what is wrong, once."""
     try:
         yield
     except UserError as error:
-        raise UserError(f"{', '.join(places)}: {error}") from error
+        told = str(error)
+        raise UserError(told if told.startswith(place) else f"{place}: {told}") from error
