@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edges for a guest's input, at this host's pace."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import pytest
+
+from rtproof.errors import TargetError
+from rtproof.lab import outside
+from rtproof.vm.process import Guest
+
+
+class Board:
+    """A guest that lives for so many edges, and its lines."""
+
+    def __init__(self, lives: int, breaks: bool = False) -> None:
+        self.driven: list[tuple[int, bool]] = []
+        self.closed = False
+        self._lives, self._breaks = lives, breaks
+        self._others = 0
+
+    def alive(self) -> bool:
+        return len(self.driven) < self._lives
+
+    def answer(self, line: int, level: bool, output: int, timeout_s: float) -> bool:
+        if self._breaks and self.driven:
+            raise TargetError("QEMU ended unexpectedly")
+        assert (output, timeout_s) == (outside.OUT, outside.PATIENCE_S)
+        self.driven.append((line, level))
+        self._others = 2
+        return True
+
+    def change(self, timeout_s: float) -> str | None:
+        """Other outputs that change."""
+        assert timeout_s == outside.PACE_S
+        self._others -= 1
+        return "another" if self._others else None
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Board:
+    made = Board(*request.param)
+
+    @contextmanager
+    def lines_of(guest: Any) -> Iterator[Board]:
+        assert guest is made
+        yield made
+        made.closed = True
+
+    monkeypatch.setattr(outside, "lines_of", lines_of)
+    return made
+
+
+@pytest.mark.parametrize("board", [(5,)], indirect=True)
+def test_the_input_goes_up_and_down_until_the_guest_is_over(board: Board) -> None:
+    outside.edges(cast(Guest, board))
+    assert board.driven == [(outside.IN, level) for level in (True, False, True, False, True)]
+    assert board.closed
+
+
+@pytest.mark.parametrize("board", [(5, True)], indirect=True)
+def test_a_guest_that_ends_in_the_midst_of_an_edge_is_over(board: Board) -> None:
+    outside.edges(cast(Guest, board))
+    assert board.driven == [(outside.IN, True)]
+    assert board.closed
