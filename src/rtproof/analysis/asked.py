@@ -13,6 +13,12 @@ def number(record: Record, key: str, moment: Moment = Moment.ASKED, thread: int 
         return None
 
 
+def probe_options(record: Record) -> dict[str, str]:
+    """The options of the probe, by name, as the user gave them."""
+    pairs = (record.fact("probe_options") or "").split(",")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
 def asked_duration_ns(record: Record) -> int | None:
     """How long the run was to be; None if it was to end after a number of samples, or at nothing."""
     return number(record, "duration_ns") or None

@@ -91,6 +91,13 @@ def truncated(case: Case) -> Iterator[Doubt]:
         yield Doubt("truncated", WARNING, what, "see what ended the agent or the copy, and measure again")
 
 
+def limit(case: Case) -> Iterator[Doubt]:
+    """The user asked for this end, so the run is whole, however short."""
+    for event in case.events("limit"):
+        what = f"the run ended after {duration(max(event.time_ns, 0))}, as asked: {event.text}"
+        yield Doubt("limit", WARNING, what, "this is what the run was to find; the numbers are of the time until then")
+
+
 def ended_early(case: Case) -> Iterator[Doubt]:
     end = case.record.end
     if end is None or end.reason in (EndReason.AS_ASKED, EndReason.LOAD_DIED, EndReason.GUARD):
@@ -139,8 +146,12 @@ def warm_up(case: Case) -> Iterator[Doubt]:
 
 
 def coarse_timer(case: Case) -> Iterator[Doubt]:
-    """A median of half a period and more is no scheduling latency but the granularity of a timer."""
-    for summary in case.summaries:
+    """A median of half a period and more is no scheduling latency but the granularity of a timer.
+
+    Where activations have several values, the first one tells of the timer; the others have work in them.
+    """
+    first = {summary.series.thread: summary for summary in reversed(case.every)}
+    for summary in (first.get(each.series.thread, each) for each in case.summaries):
         median = quantile(summary.observed_counts, 0.5).value if not external(summary.series) else None
         if median is not None and summary.series.period_ns and median >= _LATE * summary.series.period_ns:
             what = (
@@ -178,7 +189,7 @@ def _due(case: Case, summary: Summary) -> tuple[int, int]:
     end, period, on_grid = case.record.end, summary.series.period_ns, summary.series.on_grid
     if end is None or not period:
         return 0, 0
-    if end.reason is not EndReason.AS_ASKED:
+    if end.reason is not EndReason.AS_ASKED or case.events("limit"):
         longest = max(s.span_ns for s in case.summaries) // period if on_grid else 0
         return longest, longest - SECOND_NS // period
     asked = case.number("duration_ns") or 0
@@ -229,6 +240,7 @@ CHECKS: tuple[Check, ...] = (
     late_start,
     totals,
     truncated,
+    limit,
     ended_early,
     damage,
     stalled,

@@ -17,6 +17,9 @@ MEANINGS = {
     "task": "in the task of the kernel",
     "thread": "in the woken thread, inside the kernel",
     "user": "in the task of user space",
+    "top": "at the top of the loop",
+    "start": "before its work",
+    "end": "behind its work",
 }
 NO_SAMPLES = "The run kept a summary instead of every sample, so the time from stage to stage is not known."
 

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of the probe app as article 3's program prints them: the comment, a line for each loop, then the statistics.
+
+docs/simple-rt-app.md tells the columns. All are in microseconds with the nanoseconds behind the point; times count from
+the origin of the record. The last loop of a thread, and one with a hole behind it, has no loop time, sleep and slack.
+"""
+
+from pathlib import Path
+
+from rtproof.analysis import app
+from rtproof.analysis.app import Loops
+from rtproof.analysis.asked import probe_options
+from rtproof.analysis.model import Analysis
+from rtproof.errors import UserError
+from rtproof.exporters import _common
+from rtproof.record import Record
+
+SUFFIX = ".app.csv"
+OPTIONS: dict[str, str] = {}
+NEEDS = "a run of the probe app"
+HEADER = (
+    "thread,loop,target_us,top_us,top_error_us,work_start_us,work_end_us,work_duration_us,loop_time_us,slept,slack_us\n"
+)
+STATISTICS = "statistic,work_duration_us,loop_time_us,top_error_us\n"
+
+
+def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
+    """Write every loop, thread after thread, and the statistics of all."""
+    record = analysis.record
+    if not app.is_app(record):
+        raise UserError(f"app-csv needs {NEEDS}, whose fields are {', '.join(app.FIELDS)}")
+    _common.require_samples(record, "app-csv")
+    written = 0
+    with _common.new_file(path) as file:
+        file.write(_comment(record) + HEADER)
+        for piece in app.loops(record):
+            file.write(_lines(piece))
+            written += piece.index.size
+        file.write("\n" + _statistics(record))
+    return f"{path}: {_common.sample_note(analysis, 3 * written)}, three for each loop{_common.time_note(analysis)}"
+
+
+def _comment(record: Record) -> str:
+    """One cell, which no spreadsheet may take for a formula."""
+    said = probe_options(record).get("comment") or f"rtproof on {record.begin.machine} {record.begin.kernel_release}"
+    text = said.encode("ascii", "backslashreplace").decode().replace('"', '""')
+    safe = "".join(letter if letter.isprintable() else " " for letter in text)
+    return f'"{" " if safe[:1] in tuple("=+-@") else ""}{safe}"\n'
+
+
+def _lines(piece: Loops) -> str:
+    times = (
+        *(piece.target_ns, piece.top_ns, piece.error_ns, piece.start_ns, piece.end_ns, piece.work_ns),
+        *(piece.loop_ns, piece.slack_ns),
+    )
+    columns = zip(
+        piece.index.tolist(), piece.followed.tolist(), *(map(us, each.tolist()) for each in times), strict=True
+    )
+    return "".join(
+        f"{piece.thread},{index},{','.join(six)},{_rest(loop, slack) if followed else ',,'}\n"
+        for index, followed, *six, loop, slack in columns
+    )
+
+
+def _rest(loop: str, slack: str) -> str:
+    return f"{loop},{0 if slack.startswith('-') or slack == '0.000' else 1},{slack}"
+
+
+def us(ns: int) -> str:
+    """Microseconds, exactly."""
+    whole, rest = divmod(abs(ns), 1_000)
+    return f"{'-' if ns < 0 else ''}{whole}.{rest:03}"
+
+
+def _statistics(record: Record) -> str:
+    whole = app.together(app.of_threads(record).values())
+    rows = [
+        [name, *(_cell(number(of)) for of in (whole.work, whole.loop, whole.error))] for name, number in app.STATISTICS
+    ]
+    told = (whole.slack.count, whole.no_sleep, whole.slack.min if whole.slack.count else None)
+    slept = f"loops_that_could_sleep,{told[0]}\nloops_without_sleep,{told[1]}\nsmallest_slack_us,{_cell(told[2])}\n"
+    sums = f"sum_of_loop_times_us,{us(whole.loop.sum)}\nfirst_to_last_top_us,{us(whole.elapsed_ns)}\n"
+    return STATISTICS + "".join(f"{','.join(row).replace(' ', '_')}\n" for row in rows) + slept + sums
+
+
+def _cell(ns: float | None) -> str:
+    if ns is None:
+        return ""
+    return us(ns) if isinstance(ns, int) else f"{ns / 1_000:.3f}"

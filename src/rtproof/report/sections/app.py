@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of a periodic application, as article 3 tells them: work, loop time and timing error, and what was to spare."""
+
+from rtproof.analysis import app
+from rtproof.analysis.app import App
+from rtproof.analysis.envelope import MOST, Drawn, Envelope
+from rtproof.analysis.model import NO_MOMENTS, Analysis, Moments
+from rtproof.analysis.phrases import duration, quantity, value
+from rtproof.record import Record
+from rtproof.report import figures
+from rtproof.report.blocks import Block, Curve, Plot, Table, Text
+
+ORDER = 80
+SHORT = True
+TITLE = "Loops of the application"
+
+THREADS = 4
+COLUMNS = figures.headings(figures.US, "work duration", "overall loop time", "top of loop timing error")
+JUDGED = (
+    "A limit judges the field end, from the target until the work is done. By that reading of the clock the loop "
+    "decides whether to sleep until its next target: what is left is its slack."
+)
+SUMMARY = (
+    "The run kept a summary instead of every sample, so of single loops nothing is known: neither their times and "
+    "slack, nor how many did not sleep. The average of the work is the difference of two averages."
+)
+
+
+def render(analysis: Analysis) -> list[Block]:
+    record = analysis.record
+    if not app.is_app(record) or not analysis.pooled.observed.count:
+        return []
+    if not app.has_samples(record):
+        return [
+            _table(NO_MOMENTS, NO_MOMENTS, analysis.stages[0].observed, _mean_work(analysis)),
+            Text((SUMMARY, JUDGED)),
+        ]
+    threads = app.of_threads(record)
+    whole = app.together(threads.values())
+    return [
+        _table(whole.work, whole.loop, whole.error),
+        Text(tuple(filter(None, (_slept(whole), _lateness(whole), JUDGED)))),
+        _each(threads),
+        *_broken(threads),
+        *_plot(record, threads),
+    ]
+
+
+def _table(work: Moments, loop: Moments, error: Moments, mean_work: float | None = None) -> Table:
+    rows = []
+    for name, number in app.STATISTICS:
+        numbers = [number(work), number(loop), number(error)]
+        if name == "average" and mean_work is not None:
+            numbers[0] = mean_work
+        rows.append((name, *map(figures.US.show, numbers)))
+    return Table("What loops took: from top to top, and how late the top was", ("", *COLUMNS), tuple(rows), (1, 2, 3))
+
+
+def _mean_work(analysis: Analysis) -> float | None:
+    """Sums are exact, so that the difference of two averages is the average of the differences, if none is missing."""
+    _, start, end = (stage.observed for stage in analysis.stages)
+    return (end.sum - start.sum) / end.count if end.count == start.count else None
+
+
+def _slept(whole: App) -> str:
+    if not whole.slack.count:
+        return "Only one loop is known, so nothing can be said about sleep and slack."
+    loops = quantity(whole.slack.count, "loop")
+    return f"{figures.count(whole.no_sleep)} of {loops} did not sleep; the smallest slack was {value(whole.slack.min)}."
+
+
+def _lateness(whole: App) -> str:
+    """What is the same for all loops does less harm than what varies."""
+    if whole.error.deviation is None:
+        return ""
+    mean, spread = value(round(whole.error.mean or 0)), value(round(whole.error.deviation))
+    return f"The top of a loop was late by {mean} on average, around which it varied by {spread} (standard deviation)."
+
+
+def _each(threads: dict[int, App]) -> Table:
+    us = figures.headings(figures.US, "smallest slack", "sum of loop times", "first to last top", "difference")
+    rows = tuple(
+        (f"thread {thread}", *map(figures.count, (each.work.count, each.no_sleep)), *map(figures.US.show, _sums(each)))
+        for thread, each in threads.items()
+    )
+    return Table("Sleep, slack and the sum of the loops", ("", "loops", "without sleep", *us), rows, (1, 2, 3, 4, 5, 6))
+
+
+def _sums(each: App) -> tuple[int | None, ...]:
+    slack = each.slack.min if each.slack.count else None
+    return slack, each.loop.sum, each.elapsed_ns, each.loop.sum - each.elapsed_ns
+
+
+def _broken(threads: dict[int, App]) -> list[Block]:
+    """Sums that cannot be."""
+    said = [
+        f"Loop times of thread {thread} add up to {duration(each.loop.sum)}, but from its first top to its last "
+        f"{duration(each.elapsed_ns)} passed: {quantity(each.apart, 'hole')} in the record."
+        for thread, each in threads.items()
+        if not app.relation_holds(each.loop.count, each.loop.sum, each.elapsed_ns)
+    ]
+    return [Text(tuple(said), "doubt")] if said else []
+
+
+def _plot(record: Record, threads: dict[int, App]) -> list[Block]:
+    drawn = {thread: each for thread, each in _drawn(record, list(threads)[:THREADS]).items() if each.at.size}
+    if not drawn:
+        return []
+    width = max(each.width for each in drawn.values())
+    left_out = len(threads) - THREADS
+    says = [
+        "The time from the top of each loop to the next."
+        if width == 1
+        else f"The shortest and the longest of each {width:,} loops.",
+        f"They take from {value(min(int(each.low.min()) for each in drawn.values()))} to "
+        f"{value(max(int(each.high.max()) for each in drawn.values()))}.",
+    ]
+    if left_out > 0:
+        says.append(f"Of {len(threads)} threads the first {THREADS} are drawn.")
+    curves = tuple(curve for thread, each in drawn.items() for curve in _curves(thread, each))
+    return [Plot("Overall loop time", " ".join(says), "loop", f"loop time [{figures.US.name}]", curves)]
+
+
+def _drawn(record: Record, threads: list[int]) -> dict[int, Drawn]:
+    longest: dict[int, int] = {}
+    for series in record.series:
+        ends = [ref.first_index + ref.count for ref in record.chunk_refs if ref.series == series.id]
+        longest[series.thread] = max(longest.get(series.thread, 0), max(ends, default=0))
+    envelopes = {thread: Envelope(longest[thread], MOST) for thread in threads}
+    for piece in app.loops(record):
+        if piece.thread in envelopes:
+            envelopes[piece.thread].add(piece.index[piece.followed], piece.loop_ns[piece.followed])
+    return {thread: envelope.result() for thread, envelope in envelopes.items()}
+
+
+def _curves(thread: int, each: Drawn) -> list[Curve]:
+    x = tuple(map(float, each.at))
+    ends = (("", each.high),) if each.width == 1 else ((" longest", each.high), (" shortest", each.low))
+    return [Curve(f"thread {thread}{name}", x, tuple(figures.US.scale(y) for y in ys.tolist())) for name, ys in ends]
