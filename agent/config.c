@@ -3,6 +3,7 @@
 
 #include "config.h"
 
+#include "program.h"
 #include "text.h"
 
 #include <getopt.h>
@@ -34,6 +35,7 @@ static const struct option long_options[] = {
 	{ "load", required_argument, NULL, 'l' },
 	{ "trace", required_argument, NULL, 'T' },
 	{ "trace-blocks", required_argument, NULL, 'B' },
+	{ "program", required_argument, NULL, 'x' },
 	{ "allow-unprivileged", no_argument, NULL, 'u' },
 	{ "progress", required_argument, NULL, 'g' },
 	{ "stop-on-eof", no_argument, NULL, 'e' },
@@ -109,7 +111,7 @@ static int parse_record(struct parser *parser, const char *text)
 	return refuse(parser, "--record takes samples or summary, not '%s'", text);
 }
 
-static int parse_load(struct parser *parser, const char *text)
+static int parse_load(struct parser *parser, const char *text, bool program)
 {
 	struct config *config = parser->config;
 	struct running_load *load = &config->loads[config->n_loads];
@@ -117,7 +119,7 @@ static int parse_load(struct parser *parser, const char *text)
 	if (config->n_loads == CONFIG_LOADS)
 		return refuse(parser, "there are too many loads at '%s'; %d is the most", text, CONFIG_LOADS);
 	config->n_loads++;
-	return load_parse(text, load, parser->why, parser->room);
+	return (program ? program_parse : load_parse)(text, load, parser->why, parser->room);
 }
 
 static int parse_cpus(struct parser *parser, const char *text)
@@ -176,7 +178,8 @@ static int parse_option(struct parser *parser, int option, const char *text)
 	case 'k':
 		return duration(parser, "checkpoint", text, SECOND / 10, &config->checkpoint_ns);
 	case 'l':
-		return parse_load(parser, text);
+	case 'x':
+		return parse_load(parser, text, option == 'x');
 	case 'T':
 		config->trace = text;
 		return 0;

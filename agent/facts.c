@@ -173,12 +173,12 @@ static void write_counters(struct run *run)
 		int before = 0;
 
 		for (int j = 0; j < i; j++)
-			before += run->config->loads[j].load == load->load;
+			before += !strcmp(run->config->loads[j].name, load->name);
 		/* The same load twice is two counters. */
-		snprintf(name, sizeof(name), "load.%s", load->load->name);
+		snprintf(name, sizeof(name), "load.%s", load->name);
 		if (before)
-			snprintf(name, sizeof(name), "load.%s.%d", load->load->name, before + 1);
-		add_counter(run, true, load->load->unit, load, "", name);
+			snprintf(name, sizeof(name), "load.%s.%d", load->name, before + 1);
+		add_counter(run, true, load_unit(load), load, "", name);
 		fact_of_load(run, name, &load->order);
 	}
 	add_gauges(run, "temperature.", "millidegree", "/sys/class/thermal/thermal_zone", "/temp", 32);
@@ -216,7 +216,7 @@ static void asked(struct run *run)
 	text[0] = '\0';
 	for (int i = 0; i < config->n_loads && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
-					 config->loads[i].load->name);
+					 config->loads[i].name);
 	fact(run, MOMENT_ASKED, "loads", text);
 	if (!config->trace)
 		return;

@@ -20,6 +20,7 @@ enum {
 	LOAD_MIB = 1024 * 1024,
 	LOAD_GIVEN = 1024, /* characters of an order as given */
 	LOAD_WHY = 192,
+	LOAD_WORDS = 64,
 };
 
 struct load_option {
@@ -41,6 +42,7 @@ struct load_order {
 	struct load_slot *slots;
 	const char *note;  /* how it goes here, for the record; prepare() may say it */
 	int64_t rest_ns;   /* it may do no work for so long, on purpose; prepare() may say it */
+	char *const *words; /* the command of a program of the system's, ends with NULL; NULL: the load is one of ours */
 	char *why; /* of LOAD_WHY characters: what a load that fails writes here is told instead of its errno */
 };
 
@@ -74,6 +76,12 @@ pid_t load_spawn(void);
 /* Waits until any child ends, which none should: its exit code as a negative errno, -ECHILD if it was killed. */
 int load_wait_for_children(void);
 
+/* The agent's signals as a new process has them. */
+void load_default_signals(void);
+
+/* How a process ended, as a negative errno. */
+int load_exit_error(int status);
+
 /*
  * For a load whose `parts` processes take option `mib` of memory each. Not given: `most`, or less, so that all together take
  * a quarter of what the machine can give. Given, and more than half of that: -ENOMEM.
@@ -90,7 +98,9 @@ void load_touch(char *region, size_t size, struct load_slot *slot);
 struct running_load {
 	const struct load *load;
 	struct load_order order;
-	char given[LOAD_GIVEN]; /* what the texts of the order point into */
+	const char *name; /* of the load, or of the program */
+	char given[LOAD_GIVEN]; /* what name, texts and words point into */
+	char *words[LOAD_WORDS];
 	int64_t restart_ns; /* it is killed and started again this often; 0: never */
 	pid_t pid; /* also its process group */
 	struct folder folder;
@@ -105,6 +115,13 @@ extern const struct load_option load_common[];
 /* "sched" or "sched:groups=4,restart=5s". 0, or -EINVAL with the reason as a sentence in why. */
 int load_parse(const char *text, struct running_load *running, char *why, size_t room);
 
+/* Parts of it, for those who have another way to name a load: they keep a text, and parse what follows a colon in it. */
+int load_keep_text(const char *text, struct running_load *running, char *why, size_t room);
+int load_parse_options(struct running_load *running, char *why, size_t room);
+
+/* What its work is counted in. */
+const char *load_unit(const struct running_load *running);
+
 /* Fills in what was not given, counts the workers, and asks the load whether it can run here. 0, or a negative errno and why. */
 int load_prepare(struct running_load *running, char *why, size_t room);
 
@@ -117,8 +134,14 @@ const char *load_missing(const struct load *load, int cpus);
  */
 int load_start(struct running_load *running, char *why, size_t room);
 
-/* Of a load that has been waited for: ends what is left of it, and says why it died. */
-void load_bury(struct running_load *running, int status, char *why, size_t room);
+/* Whether a load has ended by itself; then what is left of it is ended too, and why says why it died. */
+bool load_died(struct running_load *running, char *why, size_t room);
+
+/* Gives programs that are of no use here a moment to say so. 0, or a negative errno and why. */
+int load_settle(struct running_load *running, int count, char *why, size_t room);
+
+/* What a load does in its own process. Returns when it fails: a negative errno. */
+int load_be(struct running_load *running);
 
 /* Reads the counters and answers the work done since the start. */
 int64_t load_work(struct running_load *running);

@@ -4,21 +4,20 @@
 #include "load.h"
 
 #include "clock.h"
+#include "keeper.h"
+#include "program.h"
 #include "text.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 
-/* At most what poll() can wait for. */
 #define RESTART_LEAST_NS 100000000LL
-#define RESTART_MOST_NS (24 * 86400 * NS_PER_SECOND)
+#define SETTLE_NS 300000000LL
 
 const struct load *load_find(const char *name)
 {
@@ -35,14 +34,13 @@ const struct load_option load_common[] = {
 
 static int parse_restart(struct running_load *running, const char *value, char *why, size_t room)
 {
-	if (value && !text_duration_ns(value, &running->restart_ns) && running->restart_ns >= RESTART_LEAST_NS &&
-	    running->restart_ns <= RESTART_MOST_NS)
+	if (value && !text_duration_ns(value, &running->restart_ns) && running->restart_ns >= RESTART_LEAST_NS)
 		return 0;
-	snprintf(why, room, "option 'restart' of load '%s' takes a time from 100ms to 24d, such as 65s", running->load->name);
+	snprintf(why, room, "option 'restart' of load '%s' takes a time of at least 100ms, such as 65s", running->name);
 	return -EINVAL;
 }
 
-static int parse_text(const struct load *load, const struct load_option *option, const char *value, const char **text,
+static int parse_text(const char *name, const struct load_option *option, const char *value, const char **text,
 		      char *why, size_t room)
 {
 	int64_t length = value ? (int64_t)strlen(value) : -1;
@@ -50,7 +48,7 @@ static int parse_text(const struct load *load, const struct load_option *option,
 	*text = value;
 	if (length >= option->least && length <= option->most)
 		return 0;
-	snprintf(why, room, "option '%s' of load '%s' takes %lld to %lld characters", option->name, load->name,
+	snprintf(why, room, "option '%s' of load '%s' takes %lld to %lld characters", option->name, name,
 		 (long long)option->least, (long long)option->most);
 	return -EINVAL;
 }
@@ -70,33 +68,38 @@ static int parse_option(struct running_load *running, char *text, char *why, siz
 		if (strcmp(option->name, text))
 			continue;
 		if (option->preset == LOAD_TEXT)
-			return parse_text(load, option, value, &running->order.texts[i], why, room);
+			return parse_text(running->name, option, value, &running->order.texts[i], why, room);
 		if (value && !text_number(value, option->least, option->most, &running->order.values[i]))
 			return 0;
 		snprintf(why, room, "option '%s' of load '%s' takes a whole number from %lld to %lld", option->name,
-			 load->name, (long long)option->least, (long long)option->most);
+			 running->name, (long long)option->least, (long long)option->most);
 		return -EINVAL;
 	}
-	snprintf(why, room, "load '%s' has no option '%s'", load->name, text);
+	snprintf(why, room, "load '%s' has no option '%s'", running->name, text);
 	return -EINVAL;
 }
 
-int load_parse(const char *text, struct running_load *running, char *why, size_t room)
+int load_keep_text(const char *text, struct running_load *running, char *why, size_t room)
 {
-	char *rest = NULL, *options;
+	memset(running, 0, sizeof(*running));
+	running->name = running->given;
+	if (snprintf(running->given, LOAD_GIVEN, "%s", text) < LOAD_GIVEN)
+		return 0;
+	snprintf(why, room, "a load takes fewer than %d characters", LOAD_GIVEN);
+	return -EINVAL;
+}
+
+int load_parse_options(struct running_load *running, char *why, size_t room)
+{
+	char *rest = NULL, *options = strchr(running->given, ':');
 	int err = 0;
 
-	memset(running, 0, sizeof(*running));
-	if (snprintf(running->given, LOAD_GIVEN, "%s", text) >= LOAD_GIVEN) {
-		snprintf(why, room, "a load takes fewer than %d characters", LOAD_GIVEN);
-		return -EINVAL;
-	}
-	options = strchr(running->given, ':');
 	if (options)
 		*options++ = '\0';
-	running->load = load_find(running->given);
+	if (!running->load)
+		running->load = load_find(running->name);
 	if (!running->load) {
-		snprintf(why, room, "there is no load '%s'; see rtproof-agent list", running->given);
+		snprintf(why, room, "there is no load '%s'; see rtproof-agent list", running->name);
 		return -EINVAL;
 	}
 	for (int i = 0; i < LOAD_OPTIONS; i++)
@@ -104,6 +107,18 @@ int load_parse(const char *text, struct running_load *running, char *why, size_t
 	for (char *one = options ? strtok_r(options, ",", &rest) : NULL; one && !err; one = strtok_r(NULL, ",", &rest))
 		err = parse_option(running, one, why, room);
 	return err;
+}
+
+int load_parse(const char *text, struct running_load *running, char *why, size_t room)
+{
+	int err = load_keep_text(text, running, why, room);
+
+	return err ? err : load_parse_options(running, why, room);
+}
+
+const char *load_unit(const struct running_load *running)
+{
+	return running->load->unit ? running->load->unit : program_unit(&running->order);
 }
 
 pid_t load_spawn(void)
@@ -118,7 +133,7 @@ pid_t load_spawn(void)
 	return pid < 0 ? -errno : pid;
 }
 
-static int exit_error(int status)
+int load_exit_error(int status)
 {
 	return WIFEXITED(status) && WEXITSTATUS(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
@@ -129,7 +144,7 @@ int load_wait_for_children(void)
 
 	while (wait(&status) < 0 && errno == EINTR)
 		;
-	return exit_error(status);
+	return load_exit_error(status);
 }
 
 int load_share_memory(struct load_order *order, int mib, int64_t most, int64_t parts)
@@ -161,24 +176,27 @@ void load_touch(char *region, size_t size, struct load_slot *slot)
 	}
 }
 
-/* A load must not keep the agent's pipes open, nor die of its signals, nor be spared when memory runs out. */
-static void leave_the_agent(void)
+static void be_the_victim(void)
 {
+	int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (file < 0) /* kernels before 2.6.36 have no such file */
+		return;
+	ssize_t written = write(file, "1000", 4);
+
+	(void)written;
+	close(file);
+}
+
+void load_default_signals(void)
+{
+	static const int ours[] = { SIGINT, SIGTERM, SIGPIPE, SIGXFSZ };
 	sigset_t none;
-	int victim = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
-	setpgid(0, 0);
-	streams_close();
-	if (victim >= 0) {
-		ssize_t written = write(victim, "1000", 4);
-
-		(void)written; /* kernels before 2.6.36 have no such file */
-		close(victim);
-	}
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
+	for (int i = 0; i < (int)(sizeof(ours) / sizeof(*ours)); i++)
+		signal(ours[i], SIG_DFL);
 }
 
 static void fill_in_presets(const struct load_option *options, struct load_order *order)
@@ -204,7 +222,7 @@ const char *load_missing(const struct load *load, int cpus)
 
 static int say(const struct running_load *running, int err, char *why, size_t room)
 {
-	snprintf(why, room, "load %s could not be started: %s", running->load->name, strerror(-err));
+	snprintf(why, room, "load %s could not be started: %s", running->name, strerror(-err));
 	return err;
 }
 
@@ -216,7 +234,7 @@ int load_prepare(struct running_load *running, char *why, size_t room)
 	fill_in_presets(load->options, &running->order);
 	missing = load->unsupported ? load->unsupported(&running->order) : NULL;
 	if (missing) {
-		snprintf(why, room, "load %s can't run here: %s", load->name, missing);
+		snprintf(why, room, "load %s can't run here: %s", running->name, missing);
 		return -ENOSYS;
 	}
 	running->slots = count_slots(load, &running->order);
@@ -230,11 +248,13 @@ int load_prepare(struct running_load *running, char *why, size_t room)
 /* With twice the room: the load shall not be what fills the medium, nor see it full. */
 static int open_folder(struct running_load *running)
 {
-	if (!running->load->space)
+	int64_t space = running->load->space ? running->load->space(&running->order) : 0;
+
+	if (!space)
 		return 0;
 	int err = folder_open(&running->folder);
 
-	if (err || 2 * running->load->space(&running->order) <= folder_room(&running->folder))
+	if (err || 2 * space <= folder_room(&running->folder))
 		return err;
 	folder_leave(&running->folder);
 	folder_await_end(&running->folder);
@@ -254,90 +274,27 @@ static int work_on_all(const struct running_load *running)
 	return load_wait_for_children();
 }
 
-static int be_the_load(struct running_load *running)
+int load_be(struct running_load *running)
 {
+	be_the_victim();
 	if (running->folder.cleaner && chdir(running->folder.path) < 0)
 		return -errno;
 	return running->load->work ? work_on_all(running) : running->load->run(&running->order);
 }
 
-static void await_end_of_all(void)
+static pid_t start_load(struct running_load *running)
 {
-	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-		;
-}
-
-/* Waits for a signal: its number, or 0 when it is time. */
-static int await_signal(int signal_fd, int64_t until_ns)
-{
-	struct pollfd fd = { .fd = signal_fd, .events = POLLIN };
-	struct signalfd_siginfo info;
-	int64_t left_ns;
-
-	while ((left_ns = until_ns - clock_now_ns()) > 0)
-		if (poll(&fd, 1, (int)(left_ns / 1000000) + 1) > 0 && read(signal_fd, &info, sizeof(info)) == sizeof(info))
-			return (int)info.ssi_signo;
-	return 0;
-}
-
-/* Of all that have ended, orphans among them: whether it was this one, and how. */
-static bool has_ended(pid_t pid, int *status)
-{
-	int other;
-	pid_t one;
-	bool found = false;
-
-	while ((one = waitpid(-1, &other, WNOHANG)) > 0) {
-		if (one != pid)
-			continue;
-		found = true;
-		*status = other;
-	}
-	return found;
-}
-
-/* One round of a load, in a group of its own. 0 after its time, -ECANCELED when we shall end, or how it failed. */
-static int do_round(struct running_load *running, int signal_fd, const sigset_t *mask)
-{
-	int64_t until_ns = clock_now_ns() + running->restart_ns;
-	int status = 0, number = SIGCHLD;
-	bool ended = false;
 	pid_t pid = load_spawn();
 
-	if (pid < 0)
-		return pid;
 	if (pid == 0) {
 		setpgid(0, 0);
-		sigprocmask(SIG_SETMASK, mask, NULL);
-		_exit(-be_the_load(running));
+		streams_close();
+		load_default_signals();
+		_exit(-load_be(running));
 	}
-	setpgid(pid, pid);
-	while (number == SIGCHLD && !ended) {
-		number = await_signal(signal_fd, until_ns);
-		ended = has_ended(pid, &status);
-	}
-	kill(-pid, SIGKILL);
-	await_end_of_all();
-	return ended ? exit_error(status) : number == SIGTERM ? -ECANCELED : 0;
-}
-
-/* Inherits what a round leaves behind, where Linux can (3.4), and sees it go before it starts the next one. */
-static int do_rounds(struct running_load *running)
-{
-	sigset_t blocked, before;
-	int err = 0;
-
-	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGCHLD);
-	sigaddset(&blocked, SIGTERM);
-	sigprocmask(SIG_BLOCK, &blocked, &before);
-	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-	int signal_fd = signalfd(-1, &blocked, SFD_CLOEXEC);
-
-	while (!err)
-		err = do_round(running, signal_fd, &before);
-	return err;
+	if (pid > 0)
+		setpgid(pid, pid); /* either side may come first */
+	return pid;
 }
 
 static int start_processes(struct running_load *running)
@@ -349,15 +306,8 @@ static int start_processes(struct running_load *running)
 	if (running->order.slots == MAP_FAILED || !running->seen)
 		return -ENOMEM;
 	running->order.why = (char *)(running->order.slots + running->slots);
-	running->pid = load_spawn();
-	if (running->pid == 0) {
-		leave_the_agent();
-		_exit(-(running->restart_ns ? do_rounds(running) : be_the_load(running)));
-	}
-	if (running->pid < 0)
-		return running->pid;
-	setpgid(running->pid, running->pid); /* either side may come first */
-	return 0;
+	running->pid = keeper_needed(running) ? keeper_start(running) : start_load(running);
+	return running->pid < 0 ? running->pid : 0;
 }
 
 int load_start(struct running_load *running, char *why, size_t room)
@@ -373,11 +323,13 @@ int load_start(struct running_load *running, char *why, size_t room)
 	return err ? say(running, err, why, room) : 0;
 }
 
-void load_bury(struct running_load *running, int status, char *why, size_t room)
+static void bury(struct running_load *running, int status, char *why, size_t room)
 {
-	const char *name = running->load->name, *reason = running->order.why;
+	const char *name = running->name, *reason = running->order.why;
 
 	kill(-running->pid, SIGKILL); /* what is left of its group */
+	if (keeper_needed(running))
+		keeper_bury(running->pid);
 	running->pid = 0;
 	if (*reason)
 		snprintf(why, room, "load %s died: %.*s", name, LOAD_WHY, reason);
@@ -385,6 +337,32 @@ void load_bury(struct running_load *running, int status, char *why, size_t room)
 		snprintf(why, room, "load %s died: %s", name, strerror(WEXITSTATUS(status)));
 	else
 		snprintf(why, room, "load %s died", name);
+}
+
+bool load_died(struct running_load *running, char *why, size_t room)
+{
+	int status;
+
+	if (running->pid <= 0 || waitpid(running->pid, &status, WNOHANG) != running->pid)
+		return false;
+	bury(running, status, why, room);
+	return true;
+}
+
+int load_settle(struct running_load *running, int count, char *why, size_t room)
+{
+	int64_t until_ns = clock_now_ns() + SETTLE_NS;
+	bool programs = false;
+
+	for (int i = 0; i < count; i++)
+		programs = programs || running[i].order.words;
+	while (programs && clock_now_ns() < until_ns) {
+		for (int i = 0; i < count; i++)
+			if (load_died(&running[i], why, room))
+				return -ECHILD;
+		sys_sleep(CLOCK_MONOTONIC, 0, SETTLE_NS / 30);
+	}
+	return 0;
 }
 
 int64_t load_work(struct running_load *running)
@@ -401,8 +379,10 @@ int64_t load_work(struct running_load *running)
 void load_stop(struct running_load *running)
 {
 	if (running->pid > 0) {
-		/* One that works in rounds ends what it has started, in another group, before it ends. */
-		kill(-running->pid, running->restart_ns ? SIGTERM : SIGKILL);
+		if (keeper_needed(running))
+			kill(running->pid, SIGTERM);
+		else
+			kill(-running->pid, SIGKILL);
 		while (waitpid(running->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}

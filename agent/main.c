@@ -3,6 +3,7 @@
 #include "sys.h"
 
 #include "clock.h"
+#include "program.h"
 #include "run.h"
 #include "undo.h"
 #include "version.h"
@@ -36,6 +37,7 @@ static const char usage[] =
 	"      --load NAME[:K=V,..]  a load to run meanwhile; may be given again; see list\n"
 	"      --trace WHAT        keep the kernel's events: on, or events=NAME+..,buffer_kib=N\n"
 	"      --trace-blocks TIME  on and off by turns, for this long\n"
+	"      --program NAME[:K=V,..] COMMAND  (one argument) a program as a load; see list\n"
 	"      --allow-unprivileged  measure without the real-time policy if it is refused\n"
 	"      --progress TIME     a line for each thread on standard error, this often\n"
 	"      --stop-on-eof       end when standard input ends\n";
@@ -44,6 +46,15 @@ static void list_options(const struct load *load, const struct load_option *opti
 {
 	for (; option->name; option++)
 		printf("load_option\t%s\t%s\t%s\n", load->name, option->name, option->help);
+}
+
+static void list_load(const char *kind, const struct load *load)
+{
+	const char *missing = load == &load_program ? NULL : load_missing(load, 1);
+
+	printf("%s\t%s\t%s%s%s\n", kind, load->name, load->help, missing ? "; not here: " : "", missing ? missing : "");
+	list_options(load, load->options);
+	list_options(load, load_common);
 }
 
 static int list(void)
@@ -59,13 +70,9 @@ static int list(void)
 			       reason ? "; not here: " : "", reason ? reason : "");
 		}
 	}
-	for (const struct load *const *load = loads; *load; load++) {
-		const char *missing = load_missing(*load, 1);
-
-		printf("load\t%s\t%s%s%s\n", (*load)->name, (*load)->help, missing ? "; not here: " : "", missing ? missing : "");
-		list_options(*load, (*load)->options);
-		list_options(*load, load_common);
-	}
+	for (const struct load *const *load = loads; *load; load++)
+		list_load("load", *load);
+	list_load("program", &load_program);
 	return EXIT_SUCCESS;
 }
 

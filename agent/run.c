@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 
 enum {
 	SETTLE_NS = 50000000,       /* between opening the gate and the first due time */
@@ -168,7 +167,7 @@ static int start_loads(struct config *config, char *why, size_t room)
 		if (err)
 			return err;
 	}
-	return 0;
+	return load_settle(config->loads, config->n_loads, why, room);
 }
 
 static void stop_loads(struct config *config)
@@ -183,12 +182,10 @@ static void check_loads(struct run *run)
 	for (int i = 0; i < run->config->n_loads; i++) {
 		struct running_load *load = &run->config->loads[i];
 		char why[256];
-		int status;
 
-		if (load->pid <= 0 || waitpid(load->pid, &status, WNOHANG) != load->pid)
+		if (!load_died(load, why, sizeof(why)))
 			continue;
-		load_bury(load, status, why, sizeof(why));
-		run_note(run, WHOLE_RUN, "load_died", "%s", load->load->name);
+		run_note(run, WHOLE_RUN, "load_died", "%s", load->name);
 		run_ask_to_stop(run, END_LOAD_DIED, why);
 	}
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "processes.h"
+
+#include "text.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* proc(5): a name in brackets, which may hold anything, and then numbers. */
+static int read_process(const char *name, struct process *process)
+{
+	char path[64], text[1024];
+	long long user, system, waited_user, waited_system, pages;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
+	int err = text_read_line(path, text, sizeof(text));
+	const char *rest = err ? NULL : strrchr(text, ')');
+
+	if (err)
+		return err;
+	if (!rest || sscanf(rest, ") %*c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld %*d %*d %*d %*d %*u %*u %lld",
+			    &process->parent, &process->session, &user, &system, &waited_user, &waited_system, &pages) != 7)
+		return -EINVAL;
+	process->pid = (pid_t)atoi(text);
+	process->cpu_ticks = user + system + waited_user + waited_system;
+	process->pages = pages;
+	return 0;
+}
+
+int processes_self(struct process *self)
+{
+	return read_process("self", self);
+}
+
+static int read_all(struct processes *all)
+{
+	DIR *folder = opendir("/proc");
+	int room = 0, err = folder ? 0 : -errno;
+	struct dirent *entry;
+
+	while (!err && (entry = readdir(folder))) {
+		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+			continue;
+		if (all->count == room) {
+			struct process *more = realloc(all->each, (size_t)(room = 2 * room + 256) * sizeof(*more));
+
+			if (!more) {
+				err = -ENOMEM;
+				break;
+			}
+			all->each = more;
+		}
+		all->count += read_process(entry->d_name, &all->each[all->count]) == 0; /* it may be gone by now */
+	}
+	if (folder)
+		closedir(folder);
+	return err;
+}
+
+static bool belongs(const struct processes *found, pid_t root, const struct process *one)
+{
+	if (one->pid == root)
+		return false;
+	if (one->parent == root || one->session == root)
+		return true;
+	for (int i = 0; i < found->count; i++)
+		if (found->each[i].pid == one->parent)
+			return true;
+	return false;
+}
+
+/* Moves those that belong to the front, until a whole pass finds no more: a child may be listed before its parent. */
+static void sift(struct processes *all, pid_t root)
+{
+	struct processes found = { all->each, 0 };
+	int before = -1;
+
+	while (before < found.count) {
+		before = found.count;
+		for (int i = found.count; i < all->count; i++) {
+			struct process one = all->each[i];
+
+			if (!belongs(&found, root, &one))
+				continue;
+			all->each[i] = all->each[found.count];
+			all->each[found.count++] = one;
+		}
+	}
+	all->count = found.count;
+}
+
+int processes_below(pid_t root, struct processes *found)
+{
+	memset(found, 0, sizeof(*found));
+	int err = read_all(found);
+
+	if (!err) {
+		sift(found, root);
+		return 0;
+	}
+	free(found->each);
+	memset(found, 0, sizeof(*found));
+	return err;
+}
+
+int processes_kill(pid_t root)
+{
+	struct processes found;
+	int err = processes_below(root, &found), count = found.count;
+
+	for (int i = 0; i < count; i++)
+		kill(found.each[i].pid, SIGKILL);
+	free(found.each);
+	return err ? err : count;
+}
