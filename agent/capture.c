@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-void capture_open(struct capture *capture, uint16_t series, bool on_grid, bool keep_samples, int64_t period_ns,
+void capture_open(struct capture *capture, uint16_t series, bool by_period, bool keep_samples, int64_t period_ns,
 		  int64_t first_due_ns)
 {
 	memset(capture, 0, sizeof(*capture));
 	capture->series = series;
-	capture->on_grid = on_grid;
+	capture->by_period = by_period;
 	capture->keep_samples = keep_samples;
 	capture->period_ns = period_ns;
 	capture->due_ns = first_due_ns;
@@ -223,7 +223,7 @@ int capture_add(struct capture *capture, struct record *record, const struct rin
 	add_to_totals(capture, value, entry->missed);
 	charge(capture, record, value, entry->missed);
 	capture->index += 1 + (uint64_t)entry->missed;
-	capture->due_ns += capture->period_ns + (capture->on_grid ? (int64_t)entry->missed * capture->period_ns : value);
+	capture->due_ns += capture->period_ns + (capture->by_period ? (int64_t)entry->missed * capture->period_ns : value);
 	if (capture->n == CAPTURE_BLOCK || capture->gaps == CAPTURE_GAPS)
 		return write_samples(capture, record);
 	return record->error;

@@ -22,7 +22,8 @@ struct second {
 struct capture {
 	/* What it is: the SERIES chunk. */
 	uint16_t series;
-	bool on_grid, keep_samples;
+	bool by_period; /* due times are a period apart, whenever the thread ran: on the grid, or from outside */
+	bool keep_samples;
 	int64_t period_ns;
 
 	/* Where it is. */
@@ -49,7 +50,7 @@ struct capture {
 };
 
 /* Activation 0 is due at first_due_ns from the origin. */
-void capture_open(struct capture *capture, uint16_t series, bool on_grid, bool keep_samples, int64_t period_ns,
+void capture_open(struct capture *capture, uint16_t series, bool by_period, bool keep_samples, int64_t period_ns,
 		  int64_t first_due_ns);
 void capture_close(struct capture *capture);
 

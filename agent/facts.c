@@ -103,17 +103,18 @@ static void write_series(struct run *run)
 
 	for (int i = 0; i < run->config->threads * fields; i++) {
 		const struct worker *worker = &run->workers[i / fields];
+		const struct method *method = worker->method;
 		struct bytes *chunk = chunk_begin(&run->record, CHUNK_SERIES);
 
 		put_u16(chunk, (uint16_t)i);
 		put_u16(chunk, (uint16_t)(i / fields));
 		put_u32(chunk, (uint32_t)worker->cpu);
-		put_u8(chunk, (uint8_t)(worker->method->on_grid | run->config->keep_samples << 1));
+		put_u8(chunk, (uint8_t)(method->on_grid | run->config->keep_samples << 1 | method->external << 2 | method->loop << 3));
 		put_i64(chunk, worker->period_ns);
 		put_i64(chunk, worker->phase_ns);
 		put_string(chunk, worker->probe->name);
-		put_string(chunk, worker->method->name);
-		put_string(chunk, method_field(worker->probe, worker->method, i % fields));
+		put_string(chunk, method->name);
+		put_string(chunk, method_field(worker->probe, method, i % fields));
 		put_string(chunk, worker->probe->unit);
 		chunk_end(&run->record);
 	}

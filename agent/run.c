@@ -228,8 +228,8 @@ static int prepare_worker(struct run *run, int number)
 	worker->duration_ns = config->duration_ns && !config->method->on_grid ? config->duration_ns : INT64_MAX;
 	worker->gate = &run->gate;
 	for (int i = 0; i < config->fields; i++)
-		capture_open(run_captures(run, number) + i, (uint16_t)(number * config->fields + i), config->method->on_grid,
-			     config->keep_samples, config->period_ns, worker->phase_ns);
+		capture_open(run_captures(run, number) + i, (uint16_t)(number * config->fields + i),
+			     config->method->on_grid || config->method->external, config->keep_samples, config->period_ns, worker->phase_ns);
 	return ring_open(&worker->ring, ring_capacity(config));
 }
 

@@ -133,6 +133,14 @@ static bool goes_on(struct worker *worker)
 	return worker->probe->pending && worker->probe->pending(worker);
 }
 
+/* When the next activation is due, as far as this one tells. */
+static int64_t due_after(const struct worker *worker, const struct activation *activation)
+{
+	if (worker->method->on_grid || worker->method->external)
+		return activation->due_ns + worker->period_ns * (1 + (int64_t)activation->missed);
+	return activation->due_ns + activation->values[worker->fields - 1] + worker->period_ns;
+}
+
 /*
  * Due times before the origin are thrown away. If the last of them came so late that measured ones had passed, it is the
  * answer to the first of those: *late is that activation, or one that was measured already, and has no due time otherwise.
@@ -140,7 +148,6 @@ static bool goes_on(struct worker *worker)
 static int warm_up(struct worker *worker, int64_t first_due_ns, struct activation *late)
 {
 	struct activation activation = { .due_ns = 0 };
-	uint32_t last = worker->fields - 1;
 	int64_t next_ns = first_due_ns - worker->warmup_ns / worker->period_ns * worker->period_ns;
 
 	while (next_ns < first_due_ns && goes_on(worker)) {
@@ -156,9 +163,7 @@ static int warm_up(struct worker *worker, int64_t first_due_ns, struct activatio
 			return 0;
 		}
 		worker->warmup_activations++;
-		next_ns = activation.due_ns + worker->period_ns * (1 + (int64_t)activation.missed);
-		if (!worker->method->on_grid)
-			next_ns = activation.due_ns + activation.values[last] + worker->period_ns;
+		next_ns = due_after(worker, &activation);
 	}
 	if (worker->method->on_grid && next_ns > first_due_ns) {
 		late->due_ns = first_due_ns;
@@ -170,48 +175,42 @@ static int warm_up(struct worker *worker, int64_t first_due_ns, struct activatio
 }
 
 /*
- * What a reader of the record will take for the due time of the next activation of each field, off the grid: the last due
- * time, its value and the period. known: that they have been told, since the first one, the one behind a hole and one that
- * drifted away can't be derived.
+ * What a reader of the record will take for the due time of the next activation. known: that it leads there, since off the
+ * grid the first one, the one behind a hole and one that drifted away can't be derived.
  */
 struct dues {
 	bool known;
-	int64_t derived_ns[FIELDS_MOST];
+	int64_t next_ns;
 };
 
-/* Events from outside keep no period exactly; their due times are told anew once they are off by this part of it. */
+/* Events from outside keep no period exactly; unless exact, their due times are told anew once they are off by this part of it. */
 enum { DRIFT = 16 };
 
 static bool has_drifted(const struct worker *worker, const struct dues *dues, int64_t due_ns)
 {
-	int64_t most_ns = worker->period_ns / DRIFT;
+	int64_t most_ns = worker->method->exact ? 0 : worker->period_ns / DRIFT;
 
-	for (uint32_t i = 0; i < worker->fields; i++)
-		if (dues->derived_ns[i] - due_ns > most_ns || due_ns - dues->derived_ns[i] > most_ns)
-			return true;
-	return false;
+	return dues->next_ns - due_ns > most_ns || due_ns - dues->next_ns > most_ns;
 }
 
 /* Off the grid the writer can't know a due time that nothing before leads to. */
 static void hand_over(struct worker *worker, const struct activation *activation, int64_t origin_ns, struct dues *dues)
 {
 	struct ring *ring = &worker->ring;
-	bool on_grid = worker->method->on_grid;
+	const struct method *method = worker->method;
 
-	if (dues->known && worker->method->external && has_drifted(worker, dues, activation->due_ns))
+	if (dues->known && method->external && has_drifted(worker, dues, activation->due_ns))
 		dues->known = false;
 	if (!dues->known) {
 		dues->known = ring_settle(ring) && ring_put(ring, activation->due_ns - origin_ns, 0, RING_DUE);
-		for (uint32_t i = 0; i < worker->fields; i++)
-			dues->derived_ns[i] = activation->due_ns;
+		dues->next_ns = activation->due_ns;
 	}
 	if (dues->known)
 		ring_push(ring, activation->values, worker->fields, activation->missed);
 	else
 		ring->lost += 1 + activation->missed;
-	for (uint32_t i = 0; !on_grid && i < worker->fields; i++)
-		dues->derived_ns[i] += activation->values[i] + worker->period_ns;
-	dues->known = on_grid || (dues->known && !ring->lost);
+	dues->next_ns += worker->period_ns * (1 + (int64_t)activation->missed);
+	dues->known = method->on_grid || (dues->known && !ring->lost);
 }
 
 /* On the grid the due time tells how many were lost since the last one, of which some may belong to the warm-up. */
@@ -275,7 +274,6 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 	struct activation activation;
 	struct dues dues = { .known = worker->method->on_grid };
 	uint64_t index = late->due_ns ? book(worker, late, 0, origin_ns, &dues) : 0;
-	uint32_t last = worker->fields - 1;
 	int64_t due_ns = INT64_MIN;
 	int64_t end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX : origin_ns + worker->duration_ns;
 
@@ -289,7 +287,7 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 		if (worker->method->external && activation.due_ns < origin_ns)
 			continue; /* it came in the warm-up and is answered now */
 		index = book(worker, &activation, index, origin_ns, &dues);
-		due_ns = activation.due_ns + activation.values[last] + worker->period_ns; /* of the next, off the grid */
+		due_ns = due_after(worker, &activation);
 	}
 	if (index < worker->count && due_ns < end_ns && !worker->ended)
 		leave(worker, index, due_ns, origin_ns);

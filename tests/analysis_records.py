@@ -140,7 +140,7 @@ def _stretches(series: Series, blocks: Sequence[Block], starts: set[int]) -> lis
             missed = gaps.get(position, 0)
             found[-1].append((index, due, value, missed))
             index += 1 + missed
-            due += series.period_ns + (missed * series.period_ns if series.on_grid else value)
+            due += series.period_ns + (missed * series.period_ns if series.by_period else value)
         following = index
     return found
 

@@ -29,12 +29,12 @@ def ran(record: Record, series: Series) -> Ran:
     for block in record.blocks(series.id):
         gaps = dict(zip(block.gap_position.tolist(), block.gap_missed.tolist(), strict=True))
         index, due_ns = block.first_index, block.first_due_ns
-        assert not rows or index != expected or due_ns == expected_due_ns
+        assert not rows or index != expected or due_ns == expected_due_ns or series.external
         for place, value in enumerate(block.values.tolist()):
             missed = gaps.get(place, 0)
             rows.append((index, due_ns, value, missed, int(bool(rows) and index == expected)))
             expected = index = index + 1 + missed
-            due_ns += series.period_ns * (1 + missed) if series.on_grid else series.period_ns + value
+            due_ns += series.period_ns * (1 + missed) if series.by_period else series.period_ns + value
             expected_due_ns = due_ns
     columns = np.array(rows, np.int64).reshape(-1, 5).T
     return Ran(*columns)

@@ -31,6 +31,7 @@ NONE = np.zeros(0, dtype=np.int64)
 BEGIN = Begin(1, 0, bytes(range(16)), 1_700_000_000_000_000_000, 5_000_000_000, "0.1.0", "x86_64", "6.1.0-rt", "#1 SMP")
 ON_GRID = Series(0, 0, 2, True, True, MS, 250_000, "timer", "clock_nanosleep", "latency", "ns")
 OFF_GRID = Series(1, 1, -1, False, True, MS, 0, "timer", "nanosleep", "latency", "ns")
+EXTERNAL = Series(2, 2, 3, False, True, MS, 0, "edges", "answer", "latency", "ns", external=True)
 FACTS = (
     Fact(0, WHOLE_RUN, Moment.ASKED, "period_ns", "1000000"),
     Fact(5, 1, Moment.START, "policy", "fifo"),
@@ -112,7 +113,7 @@ def _rows(
         rows.append((index, due_ns, value))
         steps = 1 + gaps.get(place, 0)
         index += steps
-        due_ns += steps * series.period_ns if series.on_grid else value + series.period_ns
+        due_ns += steps * series.period_ns if series.by_period else value + series.period_ns
     return rows
 
 

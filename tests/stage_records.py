@@ -12,8 +12,8 @@ from rtproof.record import Moment, Record, Series, SystemFile
 
 VIRTUAL = fact("virtual_time", "qemu icount shift=0: 1 ns is one instruction", Moment.START)
 KERNEL = replace(SERIES, probe="kernel", method="task")
-LOOP = replace(SERIES, probe="kernel", method="loop", field="task", period_ns=10 * MS)
-GPIO = replace(SERIES, probe="gpio", method="answer", on_grid=False, period_ns=30 * MS)
+LOOP = replace(SERIES, probe="kernel", method="loop", field="task", period_ns=10 * MS, loop=True)
+GPIO = replace(SERIES, probe="gpio", method="answer", on_grid=False, period_ns=30 * MS, external=True)
 
 
 def fields_of(series: Series, thread: int, names: Sequence[str]) -> list[Series]:

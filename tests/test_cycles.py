@@ -13,7 +13,7 @@ from rtproof.analysis.model import Stall
 from rtproof.record import End, EndReason, Event, SeriesTotals
 
 PERIOD = 10 * MS
-LOOP = replace(SERIES, probe="kernel", method="loop", field="task", period_ns=PERIOD)
+LOOP = replace(SERIES, probe="kernel", method="loop", field="task", period_ns=PERIOD, loop=True)
 
 
 def wakes(lengths: list[int], period_ns: int = PERIOD) -> Wakes:

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from analysis_records import SERIES, record
 
-from rtproof.analysis.fields import by_field, external, judged
+from rtproof.analysis.fields import by_field, judged
 from rtproof.record import Series
 
 
@@ -38,11 +38,3 @@ def test_of_a_thread_that_lacks_its_last_field_no_other_is_judged() -> None:
 def test_a_record_without_series_has_nothing_to_judge() -> None:
     assert by_field(record([], ())) == ()
     assert judged(record([], ())) == ()
-
-
-def test_only_off_the_grid_do_due_times_come_from_outside() -> None:
-    assert external(replace(SERIES, probe="gpio", on_grid=False))
-    assert external(replace(SERIES, probe="timerlat", on_grid=False))
-    assert external(replace(SERIES, probe="kernel", method="timerlat", on_grid=False))
-    assert not external(replace(SERIES, probe="gpio"))
-    assert not external(replace(SERIES, on_grid=False))

@@ -7,6 +7,7 @@ from analysis_records import MS, SERIES, array, block
 
 from rtproof.analysis import lag
 from rtproof.analysis.counts import from_values
+from rtproof.analysis.duetimes import Told
 from rtproof.analysis.model import NO_LAG, NO_MOMENTS, Lag
 from rtproof.analysis.moments import of_counts
 from rtproof.analysis.stretch import Stretch
@@ -49,6 +50,19 @@ def test_off_the_grid_a_cycle_is_the_period_and_the_latency() -> None:
     free = replace(SERIES, on_grid=False)
     values = Stretch(block([0, 300_000, -300_000, 0]), array())
     assert lag.of_stretch(free, values).catch_up_pairs == 1
+
+
+def test_from_outside_a_cycle_is_what_the_due_times_say() -> None:
+    """Due at 0, 1.5 (told anew) and 2 ms: a long cycle and a short one, though all latencies are the same."""
+    outside = replace(SERIES, on_grid=False, external=True)
+    whole = Stretch(
+        block([10, 10, 10], series=outside), array(), None, Told(array(0, 1, 2), array(0, 1_500_000, 2 * MS))
+    )
+    assert lag.of_stretch(outside, whole).catch_up_pairs == 1
+    tail = Stretch(block([10, 10], series=outside), array(), None, Told(array(0, 1), array(0, 1_500_000)))
+    rest = replace(block([10], series=outside), first_due_ns=2 * MS)
+    behind = Stretch(rest, array(), tail, Told(array(0), array(2 * MS)))
+    assert lag.of_stretch(outside, behind) == Lag(1, 100, 1)
 
 
 def test_merging_adds() -> None:

@@ -125,6 +125,7 @@ IMPOSSIBLE = {
     "bins": (ChunkType.SUMMARY, SUMMARY + struct.pack("<I", 2) + bytes([17, 1, 18])),
     "kind of counter": (ChunkType.COUNTER, struct.pack("<HBB", 8, 2, 0) + text("t") + text("C")),
     "reason": (ChunkType.END, struct.pack("<qB", 9, 7) + text("") + bytes(2)),
+    "on the grid and from outside": (ChunkType.SERIES, struct.pack("<HHiBqq", 3, 1, -1, 5, 1, 0) + 4 * text("")),
     "negative period": (ChunkType.SERIES, struct.pack("<HHiBqq", 3, 1, -1, 2, -1, 0) + 4 * text("")),
     "no samples": (ChunkType.SAMPLES, SAMPLES + 3 * EMPTY),
     "index at the end of numbers": (

@@ -149,7 +149,7 @@ def test_fields_say_what_can_be_known(guest: Guest) -> None:
         assert {s.method for s in responder.series} == {"respond_sysfs" if by_sysfs else "respond"}
     for back in BACKS:
         fields = [s.field for s in guest.record(f"{back}-wire").series]
-        assert fields == (["task"] if back == "sysfs" else ["edge", "task"])
+        assert fields == (["response"] if back == "sysfs" else ["edge", "task"])
 
 
 def test_stages_come_in_their_order(guest: Guest) -> None:

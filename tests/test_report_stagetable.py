@@ -17,5 +17,5 @@ def test_the_ends_of_nothing_are_unknown() -> None:
     assert numbers(EMPTY, NO_MOMENTS) == ("0", *["unknown"] * 5)
 
 
-def test_the_probe_says_what_is_a_response() -> None:
+def test_the_names_of_the_values_say_what_is_a_response() -> None:
     assert (is_response(response()), is_response(normal())) == (True, False)

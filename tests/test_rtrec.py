@@ -165,7 +165,7 @@ def test_newer_major_names_both_versions() -> None:
     path = Path("newer.rtrec")
     write_begin(path, struct.pack("<HH16sqq", 2, 7, b"", 0, 0) + b"whatever comes then")
     assert "format 2.7" in refusal(path)
-    assert "up to 1.0" in refusal(path)
+    assert "up to 1.1" in refusal(path)
 
 
 def test_newer_minor_is_read() -> None:
@@ -173,6 +173,41 @@ def test_newer_minor_is_read() -> None:
     with RecordWriter(path) as writer:
         writer.begin(replace(cases.BEGIN, minor=9))
     assert open_record(path).begin.minor == 9
+
+
+def series_of(minor: int, *written: Series) -> tuple[Series, ...]:
+    path = Path(f"minor{minor}.rtrec")
+    with RecordWriter(path) as writer:
+        writer.begin(replace(cases.BEGIN, minor=minor))
+        for number, series in enumerate(written):
+            writer.series(replace(series, id=number))
+    return open_record(path).series
+
+
+def test_flags_of_a_series_are_read_as_they_were_written() -> None:
+    written = (
+        replace(cases.OFF_GRID, external=True),
+        replace(cases.ON_GRID, loop=True),
+        replace(cases.OFF_GRID, probe="gpio"),
+        replace(cases.ON_GRID, method="loop"),
+    )
+    assert series_of(1, *written) == tuple(replace(one, id=number) for number, one in enumerate(written))
+
+
+def test_in_a_record_of_1_0_the_names_stand_for_the_flags() -> None:
+    written = (
+        replace(cases.OFF_GRID, probe="gpio"),
+        replace(cases.OFF_GRID, probe="timerlat"),
+        replace(cases.OFF_GRID, probe="kernel", method="timerlat"),
+        replace(cases.ON_GRID, probe="gpio"),
+        cases.OFF_GRID,
+        replace(cases.ON_GRID, probe="kernel", method="loop"),
+    )
+    read = series_of(0, *written)
+    assert [one.external for one in read] == [True, True, True, False, False, False]
+    assert [one.chained for one in read] == [True, True, True, False, False, False]
+    assert [one.loop for one in read] == [False] * 5 + [True]
+    assert [one.by_period for one in read] == [False, False, False, True, False, True]
 
 
 def test_major_zero_never_was() -> None:

@@ -13,7 +13,7 @@ from rtproof.record import Series, View, bins, slicing
 MS = cases.MS
 VALUES = st.integers(-(10**5), 3 * MS) | st.integers(0, 2000)
 ROWS = st.lists(st.tuples(VALUES, st.integers(0, 3)), min_size=1, max_size=40)
-ANY_SERIES = st.sampled_from([cases.ON_GRID, cases.OFF_GRID])
+ANY_SERIES = st.sampled_from([cases.ON_GRID, cases.OFF_GRID, cases.EXTERNAL])
 
 
 def stretch(series: Series, rows: list[tuple[int, int]]) -> slicing.Activations:
@@ -29,7 +29,7 @@ def test_due_times_follow_from_what_was_before(series: Series, rows: list[tuple[
         assert (some.index[place], some.due_ns[place]) == (index, due_ns)
         steps = 1 + int(some.missed[place])
         index += steps
-        due_ns += steps * MS if series.on_grid else int(some.value[place]) + MS
+        due_ns += steps * MS if series.by_period else int(some.value[place]) + MS
 
 
 @given(ANY_SERIES, ROWS)

@@ -28,15 +28,15 @@ def values_of(one: Stretch | None) -> list[int] | None:
     return one.block.values.tolist() if one else None
 
 
-def test_a_long_stretch_is_handed_on_with_its_last_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_stretch_is_handed_on_with_its_last_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stretch, "LONGEST", 3)
     blocks = [block([1, 2, 3], {2: 1}), block([4], first_index=4), block([5, 6, 7], first_index=5)]
     first, second = stretches(blocks, array(4 * MS))
     assert (values_of(first), values_of(first.tail)) == ([1, 2, 3], None)
-    assert (values_of(second), values_of(second.tail)) == ([4, 5, 6, 7], [2, 3])
+    assert (values_of(second), values_of(second.tail)) == ([4, 5, 6, 7], [1, 2, 3])
     assert second.cuts.tolist() == [0]
     assert second.tail is not None
-    assert (second.tail.block.gap_position.tolist(), second.tail.block.gap_missed.tolist()) == ([1], [1])
+    assert (second.tail.block.gap_position.tolist(), second.tail.block.gap_missed.tolist()) == ([2], [1])
 
 
 def test_leading_blocks_are_a_tail_only() -> None:
@@ -56,3 +56,19 @@ def test_what_the_blocks_told_of_their_due_times_is_kept() -> None:
     (found,) = stretches([first, drifted])
     assert found.told is not None
     assert (found.told.positions.tolist(), found.told.due_ns.tolist()) == ([0, 2], [0, 9 * MS])
+
+
+def test_a_tail_keeps_what_was_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretch, "LONGEST", 4)
+    blocks = [block([at], first_index=at) for at in range(3)] + [
+        block([3, 4], first_index=3),
+        block([5], first_index=5),
+    ]
+    told = [replace(one, first_due_ns=one.first_index * MS + 7) for one in blocks]
+    _, last = stretches(told)
+    assert last.tail is not None
+    assert last.tail.told is not None
+    whole = stretch.join(last.tail, last)
+    assert whole.told is not None
+    assert (values_of(last.tail), values_of(whole)) == ([3, 4], [3, 4, 5])
+    assert (whole.told.positions.tolist(), whole.told.due_ns.tolist()) == ([0, 2], [3 * MS + 7, 5 * MS + 7])

@@ -54,7 +54,6 @@ static const char *unsupported(void)
 static const char *const respond_fields[] = { "task", "output", NULL };
 static const char *const answer_fields[] = { "answer", NULL };
 static const char *const wire_fields[] = { "edge", "task", NULL };
-static const char *const task_fields[] = { "task", NULL };
 
 static const struct role respond_by_sysfs = {
 	.method = { .name = "respond_sysfs",
@@ -78,7 +77,7 @@ static const struct role generate = {
 static const struct role wire_by_sysfs = {
 	.method = { .name = "wire_sysfs",
 		    .help = "wire without the edge's time",
-		    .on_grid = true, .single = true, .no_timer = true, .fields = task_fields },
+		    .on_grid = true, .single = true, .no_timer = true },
 	.gives_edges = true, .own_wire = true,
 };
 static const struct role wire = {

@@ -21,7 +21,7 @@ struct ran {
 };
 
 struct model {
-	bool on_grid, keep_samples;
+	bool by_period, external, keep_samples;
 	struct ran ran[MOST];
 	uint32_t n;
 	uint64_t index, lost_in_slice[SLICES_MOST];
@@ -48,9 +48,9 @@ static void lose(int64_t n, int64_t late_ns)
 	model.index += (uint64_t)n;
 	model.due_ns += n * PERIOD_NS;
 	model.hole = true;
-	if (model.on_grid)
+	if (model.by_period && !model.external)
 		return;
-	/* Off the grid only the measuring thread knows where it is behind a hole. */
+	/* Off the grid, and from outside, only the measuring thread knows where it is behind a hole. */
 	model.due_ns += late_ns;
 	feed(model.due_ns, 0, RING_DUE);
 }
@@ -62,7 +62,7 @@ static void run_once(int64_t value, uint32_t missed)
 	model.hole = false;
 	feed(value, missed, RING_SAMPLE);
 	model.index += 1 + (uint64_t)missed;
-	model.due_ns += PERIOD_NS + (model.on_grid ? missed * PERIOD_NS : value);
+	model.due_ns += PERIOD_NS + (model.by_period ? missed * PERIOD_NS : value);
 }
 
 static void end_slice(void)
@@ -132,7 +132,7 @@ static void check_samples(struct reader *reader)
 		CHECK(ran->index == index && ran->due_ns == due_ns);
 		CHECK(ran->value == columns[0][i] && ran->missed == missed);
 		index += 1 + (uint64_t)missed;
-		due_ns += PERIOD_NS + (model.on_grid ? missed * PERIOD_NS : columns[0][i]);
+		due_ns += PERIOD_NS + (model.by_period ? missed * PERIOD_NS : columns[0][i]);
 	}
 	CHECK(gap == gaps);
 }
@@ -307,15 +307,15 @@ static void check_largest(void)
 	CHECK(found.top >= TOP_K && !memcmp(values, found.top_values, TOP_K * sizeof(*values)));
 }
 
-static void open_all(bool on_grid, bool keep_samples)
+static void open_all(bool by_period, bool keep_samples)
 {
 	memset(&model, 0, sizeof(model));
-	model.on_grid = on_grid;
+	model.by_period = by_period;
 	model.keep_samples = keep_samples;
 	model.due_ns = 250000;
 	model.hole = true;
 	CHECK(record_open(&record, scratch_file()) == 0);
-	capture_open(&capture, SERIES, on_grid, keep_samples, PERIOD_NS, model.due_ns);
+	capture_open(&capture, SERIES, by_period, keep_samples, PERIOD_NS, model.due_ns);
 }
 
 static void close_all(void)
@@ -324,10 +324,11 @@ static void close_all(void)
 	capture_close(&capture);
 }
 
-static void the_record_holds_what_the_model_says(bool on_grid, bool keep_samples)
+static void the_record_holds_what_the_model_says(bool by_period, bool external, bool keep_samples)
 {
-	open_all(on_grid, keep_samples);
-	stream(31 + on_grid);
+	open_all(by_period, keep_samples);
+	model.external = external;
+	stream(31 + by_period);
 	check_totals();
 	close_all();
 	check_chunks();
@@ -373,9 +374,10 @@ static void sums_that_outgrow_64_bits_are_cut_into_slices(void)
 
 int main(void)
 {
-	the_record_holds_what_the_model_says(true, true);
-	the_record_holds_what_the_model_says(false, true);
-	the_record_holds_what_the_model_says(true, false);
+	the_record_holds_what_the_model_says(true, false, true);
+	the_record_holds_what_the_model_says(true, true, true);
+	the_record_holds_what_the_model_says(false, false, true);
+	the_record_holds_what_the_model_says(true, false, false);
 	sums_that_outgrow_64_bits_are_cut_into_slices();
 	return EXIT_SUCCESS;
 }

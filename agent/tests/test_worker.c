@@ -76,6 +76,7 @@ static const struct method on_grid = { .name = "on", .on_grid = true };
 static const struct method off_grid = { .name = "off", .on_grid = false };
 static const char *const stages[] = { "irq", "task", NULL };
 static const struct method staged = { .name = "staged", .on_grid = true, .fields = stages };
+static const struct method exact = { .name = "exact", .external = true, .exact = true };
 static const struct method outside = { .name = "outside", .external = true, .fields = stages };
 
 /* Runs the thread from its start to its end; entries are then all that it handed over. */
@@ -260,6 +261,24 @@ static void events_from_outside_say_when_they_were_due(void)
 	expect(7, RING_SAMPLE, 6, 0);
 }
 
+/* Values have no part in it, and what was missed between is a period each. */
+static void exact_due_times_are_told_whenever_they_leave_the_period(void)
+{
+	const struct step list[] = {
+		STEP(-1, 0, 0), STEP(0, 7 * PERIOD_NS, 0), STEP(1, 6 * PERIOD_NS, 2), STEP(4, 5, 0),
+		{ .activation = { FIRST_NS + 5 * PERIOD_NS + 1, { 6 }, 0, 0 } },
+		{ .activation = { FIRST_NS + 6 * PERIOD_NS + 1, { 7 }, 0, 0 } },
+	};
+
+	run(&exact, list, 7, INT64_MAX, 16);
+	CHECK(worker.error == 0 && taken == 6 && n_entries == 7);
+	expect(0, RING_DUE, PHASE_NS, 0);
+	expect(2, RING_SAMPLE, 6 * PERIOD_NS, 2);
+	expect(3, RING_SAMPLE, 5, 0);
+	expect(4, RING_DUE, PHASE_NS + 5 * PERIOD_NS + 1, 0);
+	expect(6, RING_SAMPLE, 7, 0);
+}
+
 /* Nothing came in the warm-up: the first one is measured. */
 static void what_comes_from_outside_after_the_warm_up_counts(void)
 {
@@ -355,6 +374,7 @@ int main(void)
 	a_late_warm_up_counts_for_each_field();
 	what_the_source_lost_is_told();
 	events_from_outside_say_when_they_were_due();
+	exact_due_times_are_told_whenever_they_leave_the_period();
 	what_comes_from_outside_after_the_warm_up_counts();
 	interrupted_waits_go_on();
 	a_thread_that_is_asked_to_stop_does();

@@ -9,11 +9,13 @@
 
 #include "check.h"
 
-enum { ACTIVATIONS = 6000, FLUSH_EVERY = 2000, SERIES_MOST = 3 };
+enum { ON_GRID = 1, SAMPLES = 2, EXTERNAL = 4, LOOP = 8 };
+enum { ACTIVATIONS = 6000, FLUSH_EVERY = 2000, SERIES_MOST = 4 };
 
 #define PERIOD_NS 1000000
 #define ORIGIN_NS 1600000000123456789
 
+static const int flags_of[SERIES_MOST] = { ON_GRID | SAMPLES, SAMPLES, ON_GRID, EXTERNAL | LOOP | SAMPLES };
 static struct capture captures[SERIES_MOST];
 static struct record record;
 
@@ -21,7 +23,7 @@ static void write_begin(void)
 {
 	struct bytes *chunk = chunk_begin(&record, CHUNK_BEGIN);
 
-	put_u32(chunk, 1); /* major 1, minor 0 */
+	put_u32(chunk, 1 | 1 << 16); /* major 1, minor 1 */
 	put_bytes(chunk, "0123456789abcdef", 16);
 	put_i64(chunk, ORIGIN_NS);
 	put_i64(chunk, 123456789);
@@ -32,20 +34,20 @@ static void write_begin(void)
 	CHECK(chunk_end(&record) == 0);
 }
 
-static void open_series(uint16_t series, bool on_grid, bool keep_samples)
+static void open_series(uint16_t series, int flags)
 {
-	const char *const texts[] = { "made up", on_grid ? "on the grid" : "off the grid", "latency", "ns" };
+	const char *const texts[] = { "made up", flags & ON_GRID ? "on the grid" : flags & EXTERNAL ? "from outside" : "off the grid", "latency", "ns" };
 	struct bytes *chunk = chunk_begin(&record, CHUNK_SERIES);
 
 	put_u32(chunk, (uint32_t)series << 16 | series);
 	put_number(chunk, series ? series : (uint64_t)-1, 4);
-	put_u8(chunk, (uint8_t)(on_grid + 2 * keep_samples));
+	put_u8(chunk, (uint8_t)flags);
 	put_i64(chunk, PERIOD_NS);
 	put_i64(chunk, series);
 	for (int i = 0; i < 4; i++)
 		put_string(chunk, texts[i]);
 	CHECK(chunk_end(&record) == 0);
-	capture_open(&captures[series], series, on_grid, keep_samples, PERIOD_NS, series);
+	capture_open(&captures[series], series, flags & (ON_GRID | EXTERNAL), flags & SAMPLES, PERIOD_NS, series);
 }
 
 static void feed(struct capture *capture, int64_t value, uint32_t missed, uint32_t kind)
@@ -55,30 +57,32 @@ static void feed(struct capture *capture, int64_t value, uint32_t missed, uint32
 	CHECK(capture_add(capture, &record, &entry) == 0);
 }
 
-/* Mostly some ten microseconds; some early, some so late that others are missed, and on the grid the most that there can be. */
-static int64_t value_of(int i, bool on_grid, uint64_t *state)
+/* Mostly some ten microseconds; some early, some so late that others are missed, and, where no due time follows from it, the most that there can be. */
+static int64_t value_of(int i, bool by_period, uint64_t *state)
 {
 	int64_t low = random_below(state, 20000), high = random_below(state, 50000000);
 
-	if (on_grid && i % 1503 == 1502)
+	if (by_period && i % 1503 == 1502)
 		return i % 2 ? INT64_MAX / 32 : INT64_MIN / 32;
 	if (i % 1009 == 1008)
 		return PERIOD_NS + high;
 	return i % 97 == 96 ? -low : 40000 + low;
 }
 
-static void write_values(struct capture *capture, uint64_t state)
+static void write_values(struct capture *capture, int flags, uint64_t state)
 {
 	for (int i = 0; i < ACTIVATIONS; i++) {
-		int64_t value = value_of(i, capture->on_grid, &state);
+		int64_t value = value_of(i, capture->by_period, &state);
 		bool is_late = value >= PERIOD_NS && value < INT64_MAX / 32;
 
 		feed(capture, value, is_late ? (uint32_t)(value / PERIOD_NS) : 0, RING_SAMPLE);
 		if (i % 2501 == 2500) {
 			feed(capture, i % 100 + 1, 0, RING_LOST);
-			if (!capture->on_grid)
+			if (!(flags & ON_GRID))
 				feed(capture, capture->due_ns + 4321, 0, RING_DUE);
 		}
+		if (flags & EXTERNAL && i % 701 == 700) /* it has drifted away */
+			feed(capture, capture->due_ns + PERIOD_NS / 8, 0, RING_DUE);
 		if (i % FLUSH_EVERY == FLUSH_EVERY - 1)
 			CHECK(capture_flush(capture, &record) == 0);
 	}
@@ -123,14 +127,13 @@ int main(int argc, char **argv)
 {
 	CHECK(argc == 2 && record_open(&record, argv[1]) == 0);
 	write_begin();
-	open_series(0, true, true);
-	open_series(1, false, true);
-	open_series(2, true, false);
+	for (uint16_t i = 0; i < SERIES_MOST; i++)
+		open_series(i, flags_of[i]);
 	write_counter();
 	CHECK(record_fact(&record, -5, WHOLE_RUN, MOMENT_ASKED, "period_ns", "%d", PERIOD_NS) == 0);
 	CHECK(record_file(&record, -4, MOMENT_START, "/there/is/no/such/file") == 0);
 	for (int i = 0; i < SERIES_MOST; i++)
-		write_values(&captures[i], (uint64_t)i);
+		write_values(&captures[i], flags_of[i], (uint64_t)i);
 	CHECK(record_event(&record, 9 * NS_PER_SECOND, 1, "kernel", "caf\xc3\xa9") == 0);
 	write_end();
 	CHECK(record_close(&record) == 0);

@@ -12,9 +12,6 @@ from rtproof.analysis.switches import switches
 from rtproof.analysis.verdict import judge
 from rtproof.record import Record
 
-LOOP = "loop"
-"""The method of a probe that runs a loop, which is told by the lengths of its cycles."""
-
 
 def analyse(record: Record, requirement: Requirement | None = None, workers: int | None = None) -> Analysis:
     """Numbers, doubts and verdict. workers: processes for reading a large record, by default one per CPU.
@@ -42,4 +39,4 @@ def analyse(record: Record, requirement: Requirement | None = None, workers: int
 
 
 def _cycles(record: Record) -> Cycles | None:
-    return cycles(record) if any(series.method == LOOP for series in judged(record)) else None
+    return cycles(record) if any(series.loop for series in judged(record)) else None

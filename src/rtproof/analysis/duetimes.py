@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Due times off the grid: each follows from the one before, its value and the period, unless a block tells it anew.
+"""Due times off the grid: each follows from the one before, unless a block tells it anew.
 
-Events from outside come when they like, so an agent begins a new block where the derived due times have drifted too far
-(docs/record-format.md, SAMPLES). Such blocks are a few samples long, and are still joined to long arrays.
+Behind a sleep it is the last wake-up and a period (docs/record-format.md, SAMPLES). Events from outside come when they
+like, so an agent begins a new block where they have drifted too far from their period. Such blocks may be short, and
+are still joined to long arrays.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from rtproof.record import Block, Int64Array
+from rtproof.record import Block, Int64Array, Series
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,21 @@ class Told:
     due_ns: Int64Array
 
 
-def off_grid(period_ns: int, block: Block, told: Told | None = None) -> Int64Array:
+def off_grid(series: Series, block: Block, told: Told | None = None) -> Int64Array:
     """Due time of every sample of a block, or of joined blocks that told theirs."""
-    derived: Int64Array = block.first_due_ns + np.concatenate(([0], np.cumsum(block.values[:-1] + period_ns)))
+    derived: Int64Array = block.first_due_ns + np.concatenate(([0], np.cumsum(_steps(series, block))))
     if told is None:
         return derived
     lengths = np.diff(told.positions, append=block.values.size)
     shifted: Int64Array = derived + np.repeat(told.due_ns - derived[told.positions], lengths)
     return shifted
+
+
+def _steps(series: Series, block: Block) -> Int64Array:
+    """From each due time to that of the next sample."""
+    if not series.by_period:
+        return block.values[:-1] + series.period_ns
+    steps = np.full(block.values.size - 1, series.period_ns)
+    inside = block.gap_position < steps.size
+    steps[block.gap_position[inside]] += block.gap_missed[inside] * series.period_ns
+    return steps

@@ -10,8 +10,6 @@ from collections import defaultdict
 from rtproof.analysis.model import Analysis, Summary
 from rtproof.record import Record, Series
 
-EXTERNAL = {"gpio", "timerlat"}
-"""Probes, or methods of others, whose due times come from outside."""
 Fields = tuple[tuple[Series, ...], ...]
 
 
@@ -44,11 +42,3 @@ def of_field(summaries: tuple[Summary, ...], field: tuple[Series, ...]) -> tuple
 def several_stages(analysis: Analysis) -> tuple[Summary, ...]:
     """The summaries of all fields in order; nothing where there is one only, of which everything else tells."""
     return analysis.stages if len(analysis.stages) > 1 else ()
-
-
-def external(series: Series) -> bool:
-    """Whether due times come from outside and are told one by one: edges on an input, or the tracer's own timer.
-
-    They keep to no period of ours, and no thread sleeps from its own last wake-up.
-    """
-    return not series.on_grid and bool(EXTERNAL & {series.probe, series.method})

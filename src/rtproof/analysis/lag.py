@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.analysis.duetimes import off_grid
 from rtproof.analysis.model import Lag, Moments
 from rtproof.analysis.moments import exact_dot, neighbour_products
 from rtproof.analysis.stretch import Stretch, join
@@ -48,22 +49,22 @@ def _of(series: Series, stretch: Stretch) -> Lag:
     values, cuts = stretch.block.values, stretch.cuts[stretch.cuts > 0]
     pairs = max(values.size - 1, 0) - cuts.size
     products = neighbour_products(values) - exact_dot(values[cuts - 1], values[cuts])
-    return Lag(pairs, products, _catch_up_pairs(series, stretch.block, cuts))
+    return Lag(pairs, products, _catch_up_pairs(series, stretch, cuts))
 
 
-def _catch_up_pairs(series: Series, block: Block, cuts: Int64Array) -> int:
+def _catch_up_pairs(series: Series, stretch: Stretch, cuts: Int64Array) -> int:
     """Cycles longer than 1.2 periods with one below 0.8 behind, both in one slice; ``middle`` is between them.
 
     On the grid a short cycle is one whose second activation is that much less late, of which there are few.
     """
-    values = block.values
+    values = stretch.block.values
     if not values[2:].size:
         return 0
     if series.on_grid:
         middle = 1 + np.flatnonzero(values[2:] - values[1:-1] < -(series.period_ns // 5))
     else:
         middle = np.arange(1, values.size - 1)
-    before, after = _cycles(series, block, middle - 1), _cycles(series, block, middle)
+    before, after = _cycles(series, stretch, middle - 1), _cycles(series, stretch, middle)
     found = (5 * before > 6 * series.period_ns) & (5 * after < 4 * series.period_ns)
     return int(np.count_nonzero(found & ~_cut(middle, cuts)))
 
@@ -73,8 +74,11 @@ def _cut(middle: Int64Array, cuts: Int64Array) -> NDArray[np.bool_]:
     return np.searchsorted(cuts, middle) < np.searchsorted(cuts, middle + 1, side="right")
 
 
-def _cycles(series: Series, block: Block, at: Int64Array) -> Int64Array:
-    """Time from activation at[i] to the one that ran next, which off the grid is due a period after at[i] ran."""
+def _cycles(series: Series, stretch: Stretch, at: Int64Array) -> Int64Array:
+    """Time from activation at[i] to the one that ran next, which behind a sleep is due a period after at[i] ran."""
+    block = stretch.block
+    if series.external:
+        return np.diff(off_grid(series, block, stretch.told) + block.values)[at]
     if not series.on_grid:
         return series.period_ns + block.values[at + 1]
     return series.period_ns * (1 + _missed_after(block, at)) + block.values[at + 1] - block.values[at]

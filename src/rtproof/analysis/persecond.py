@@ -16,7 +16,7 @@ def of_block(series: Series, block: Block, told: Told | None = None) -> Seconds:
     """Seconds in which an activation of the block was due. told: due times of the blocks joined in it."""
     if series.on_grid and series.period_ns:
         return _on_grid(series.period_ns, block)
-    return _off_grid(series.period_ns, block, off_grid(series.period_ns, block, told))
+    return _off_grid(series.period_ns, block, off_grid(series, block, told))
 
 
 def merge(parts: Iterable[Seconds]) -> Seconds:

@@ -41,4 +41,4 @@ def _refuse_nonsense(series: Series, block: Block) -> None:
 def _reach(series: Series, block: Block, told: Told | None) -> Reach:
     if series.on_grid:
         return Reach(block.first_due_ns, block.first_due_ns + (activations(block) - 1) * series.period_ns)
-    return Reach(block.first_due_ns, int(off_grid(series.period_ns, block, told)[-1]))
+    return Reach(block.first_due_ns, int(off_grid(series, block, told)[-1]))

@@ -6,7 +6,6 @@ On a board whose timer has no high resolution every activation may be 360 us lat
 
 from dataclasses import dataclass
 
-from rtproof.analysis.fields import external
 from rtproof.analysis.model import Summary
 from rtproof.analysis.quantiles import quantile
 
@@ -40,7 +39,7 @@ def spread(summary: Summary) -> Spread:
 
 def _drift_ppm(summary: Summary) -> float | None:
     period, cycles = summary.series.period_ns, summary.expected - len(summary.threads)
-    counts = not summary.series.on_grid and not external(summary.series) and len(summary.threads) == 1
+    counts = not summary.series.on_grid and not summary.series.external and len(summary.threads) == 1
     if not counts or cycles < 1 or not period:
         return None
     return ((summary.span_ns - period) / (cycles * period) - 1) * 1e6

@@ -12,7 +12,7 @@ from rtproof.record import Block, Int64Array
 LONGEST = 1 << 18
 """Samples after which a stretch is handed on (2 MiB): longer ones leave the cache, shorter ones cost more calls."""
 TAIL = 2
-"""Samples before a stretch that a cycle of its first sample begins with."""
+"""Samples before a stretch that its first pairs and cycles begin with."""
 
 
 NO_CUTS = np.empty(0, np.int64)
@@ -24,7 +24,7 @@ class Stretch:
     """Samples whose activation indices follow on from each other.
 
     cuts: positions of samples that begin a slice of the record's summary; no pair reaches across one. tail: the last
-    samples before, whose pairs with the stretch are its own, and None behind a hole. told: what the blocks told of
+    blocks before, whose pairs with the stretch are its own, and None behind a hole. told: what the blocks told of
     their due times, which off the grid cannot all be derived from the first.
     """
 
@@ -63,7 +63,12 @@ def stretches(blocks: Iterable[Block], slice_starts: Int64Array = NO_CUTS, lead:
 
 def join(a: Stretch, b: Stretch) -> Stretch:
     """Two stretches of which the second follows on from the first."""
-    return Stretch(_join([a.block, b.block]), np.concatenate((a.cuts, b.cuts + a.block.values.size)))
+    size = a.block.values.size
+    told = None
+    if a.told and b.told:
+        places = np.concatenate((a.told.positions, b.told.positions + size))
+        told = Told(places, np.concatenate((a.told.due_ns, b.told.due_ns)))
+    return Stretch(_join([a.block, b.block]), np.concatenate((a.cuts, b.cuts + size)), None, told)
 
 
 def _stretch(blocks: list[Block], slice_starts: Int64Array, tail: Stretch | None) -> Stretch:
@@ -92,11 +97,16 @@ def _join(blocks: list[Block]) -> Block:
 
 
 def _tail(stretch: Stretch) -> Stretch:
-    """The last samples of a stretch. Their index and due time are not needed for what tails are for, and not kept."""
+    """The last blocks of a stretch, whole, since only their first due time is told. Tails need no index: it is 0."""
     if stretch.tail and stretch.block.values.size < TAIL:
         stretch = join(stretch.tail, stretch)
-    block = stretch.block
-    start = max(block.values.size - TAIL, 0)
+    block, told = stretch.block, stretch.told
+    assert told is not None
+    first = np.searchsorted(told.positions, max(block.values.size - TAIL, 0), side="right") - 1
+    start, due_ns = int(told.positions[first]), told.due_ns[first:]
     kept = block.gap_position >= start
-    last = Block(block.series, 0, 0, block.values[start:], block.gap_position[kept] - start, block.gap_missed[kept])
-    return Stretch(last, stretch.cuts[stretch.cuts >= start] - start)
+    gaps = block.gap_position[kept] - start, block.gap_missed[kept]
+    last = Block(block.series, 0, int(due_ns[0]), block.values[start:], *gaps)
+    return Stretch(
+        last, stretch.cuts[stretch.cuts >= start] - start, None, Told(told.positions[first:] - start, due_ns)
+    )

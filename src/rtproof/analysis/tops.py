@@ -53,7 +53,7 @@ def place(series: Series, block: Block, at: Int64Array, told: Told | None = None
     offset = at + missed
     if series.on_grid:
         return block.first_index + offset, block.first_due_ns + offset * series.period_ns
-    return block.first_index + offset, off_grid(series.period_ns, block, told)[at]
+    return block.first_index + offset, off_grid(series, block, told)[at]
 
 
 def _columns(tops: Iterable[Top]) -> Iterator[Int64Array]:

@@ -83,7 +83,12 @@ class SystemFile:
 
 @dataclass(frozen=True)
 class Series:
-    """One stream of values. ``on_grid``: due times are first_due_ns + k * period_ns."""
+    """One stream of values. ``on_grid``: due times are first_due_ns + k * period_ns.
+
+    external: due times come from outside, each a period behind the one before unless a block tells it anew. loop: of
+    a probe that is told by the lengths of its cycles. chained: external in a record of 1.0, whose due times within a
+    block are those of a thread that sleeps.
+    """
 
     id: int
     thread: int
@@ -96,6 +101,14 @@ class Series:
     method: str
     field: str
     unit: str
+    external: bool = False
+    loop: bool = False
+    chained: bool = False
+
+    @property
+    def by_period(self) -> bool:
+        """Whether due times are a period apart, whenever the thread ran; else each follows from the last wake-up."""
+        return self.on_grid or (self.external and not self.chained)
 
 
 @dataclass(frozen=True)

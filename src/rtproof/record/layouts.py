@@ -4,7 +4,7 @@
 import struct
 
 MAJOR = 1
-MINOR = 0
+MINOR = 1
 
 BEGIN = struct.Struct("<HH16sqq")
 FACT = struct.Struct("<qHB")
@@ -25,4 +25,6 @@ LONG_COUNT = struct.Struct("<I")
 
 ON_GRID = 1
 HAS_SAMPLES = 2
+EXTERNAL = 4
+LOOP = 8
 """Flags of a SERIES."""

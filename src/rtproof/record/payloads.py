@@ -93,9 +93,14 @@ def _series(cursor: Cursor) -> Series:
     number, thread, cpu, flags, period_ns, first_due_ns = cursor.take(layouts.SERIES)
     if period_ns < 0:
         raise MalformedError(f"a period of {period_ns} ns is impossible")
-    texts = [cursor.text() for _ in range(4)]
+    probe, method, field, unit = (cursor.text() for _ in range(4))
     on_grid, has_samples = bool(flags & layouts.ON_GRID), bool(flags & layouts.HAS_SAMPLES)
-    return Series(number, thread, cpu, on_grid, has_samples, period_ns, first_due_ns, *texts)
+    external, loop = bool(flags & layouts.EXTERNAL), bool(flags & layouts.LOOP)
+    if on_grid and external:
+        raise MalformedError("due times on the grid cannot come from outside")
+    return Series(
+        number, thread, cpu, on_grid, has_samples, period_ns, first_due_ns, probe, method, field, unit, external, loop
+    )
 
 
 def gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Array, Int64Array, int]:

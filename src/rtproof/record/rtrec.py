@@ -6,6 +6,7 @@ Bytes that say nothing valid become a Damage in words. Only a file that is no re
 
 import os
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from rtproof.errors import RecordError
@@ -106,7 +107,7 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[Found], damage: lis
     items: dict[type, list[Any]] = defaultdict(list)
     for chunk in kept:
         items[type(chunk.item)].append(chunk.item)
-    series = _series(kept, damage)
+    series = _series(kept, begin, damage)
     refs = _sample_refs(kept, series, damage)
     _tell_unknown(kept, series, damage)
 
@@ -132,14 +133,23 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[Found], damage: lis
     )
 
 
-def _series(kept: list[Found], damage: list[Damage]) -> dict[int, Series]:
-    """Series by number. A second one with the same number would give the samples another meaning."""
+def _series(kept: list[Found], begin: Begin, damage: list[Damage]) -> dict[int, Series]:
+    """Series by number, in a record of 1.0 with the flags that later ones have.
+
+    A second one with the same number would give the samples another meaning.
+    """
     series: dict[int, Series] = {}
     for chunk in kept:
         if isinstance(chunk.item, Series) and series.setdefault(chunk.item.id, chunk.item) != chunk.item:
             sentence = f"series {chunk.item.id} is described twice; the one at offset {chunk.offset} was not used"
             damage.append(Damage(chunk.offset, HEADER.size + chunk.length, sentence))
-    return series
+    return series if begin.minor else {number: _flagged(one) for number, one in series.items()}
+
+
+def _flagged(series: Series) -> Series:
+    """A series of 1.0, whose names alone say what it is."""
+    external = not series.on_grid and bool({"gpio", "timerlat"} & {series.probe, series.method})
+    return replace(series, external=external, chained=external, loop=series.method == "loop")
 
 
 def _sample_refs(kept: list[Found], series: dict[int, Series], damage: list[Damage]) -> tuple[ChunkRef, ...]:

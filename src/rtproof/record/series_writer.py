@@ -56,7 +56,7 @@ class SeriesWriter:
     def _advance(self, new: Activations) -> None:
         series, steps = self._series, 1 + int(new.missed[-1])
         self._index = int(new.index[-1]) + steps
-        after_ns = steps * series.period_ns if series.on_grid else int(new.value[-1]) + series.period_ns
+        after_ns = steps * series.period_ns if series.by_period else int(new.value[-1]) + series.period_ns
         self._due_ns = int(new.due_ns[-1]) + after_ns
         self._obtained += new.value.size
         self._missed += int(new.missed.sum())

@@ -40,7 +40,7 @@ def activations(series: Series, index: int, due_ns: int, value: Int64Array, miss
     """Number consecutive activations and give them their due times; the first has the index and due time given."""
     skipped = np.cumsum(missed) - missed
     steps = np.arange(value.size) + skipped
-    if series.on_grid:
+    if series.by_period:
         return Activations(index + steps, due_ns + steps * series.period_ns, value, missed)
     due = due_ns + np.cumsum(value + series.period_ns) - (value + series.period_ns)
     return Activations(index + steps, due, value, missed)

@@ -75,7 +75,12 @@ class RecordWriter:
         self.chunk(ChunkType.FILE, head, text_bytes(file.path), length, file.content)
 
     def series(self, series: Series) -> None:
-        flags = series.on_grid * layouts.ON_GRID | series.has_samples * layouts.HAS_SAMPLES
+        flags = (
+            series.on_grid * layouts.ON_GRID
+            | series.has_samples * layouts.HAS_SAMPLES
+            | series.external * layouts.EXTERNAL
+            | series.loop * layouts.LOOP
+        )
         head = layouts.SERIES.pack(
             series.id, series.thread, series.cpu, flags, series.period_ns, series.first_due_ns
         )  # fmt: skip

@@ -8,12 +8,14 @@ from rtproof.report import figures
 
 SHARES = (0.99, 0.99999)
 HEADINGS = ("n", *figures.headings(figures.US, "min", "avg", "p99", "p99.999", "max"))
+ANSWERS = {"edge", "output", "answer", "response"}
+"""Values that only an answer has: the edge that began it, the output that ended it, or the whole."""
 ENDS = ("n", *figures.headings(figures.US, "min", "avg", "max"))
 
 
 def is_response(analysis: Analysis) -> bool:
-    """Whether the run measured answers to events from outside."""
-    return analysis.pooled.series.probe == "gpio"
+    """Whether the run measured answers to events from outside, which the names of its values tell."""
+    return bool(ANSWERS & {stage.series.field for stage in analysis.stages})
 
 
 def numbers(counts: Counts, moments: Moments) -> tuple[str, ...]:

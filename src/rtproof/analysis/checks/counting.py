@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from rtproof.analysis.checks.case import INVALID, TOLERANCE, WARNING, Case, Check, series_name, severity_of
 from rtproof.analysis.episodes import stalled_since_ns
-from rtproof.analysis.fields import external
 from rtproof.analysis.model import Doubt, Summary
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, value
@@ -152,7 +151,7 @@ def coarse_timer(case: Case) -> Iterator[Doubt]:
     """
     first = {summary.series.thread: summary for summary in reversed(case.every)}
     for summary in (first.get(each.series.thread, each) for each in case.summaries):
-        median = quantile(summary.observed_counts, 0.5).value if not external(summary.series) else None
+        median = quantile(summary.observed_counts, 0.5).value if not summary.series.external else None
         if median is not None and summary.series.period_ns and median >= _LATE * summary.series.period_ns:
             what = (
                 f"thread {summary.series.thread}: half of the activations are {value(median)} late or more, "
@@ -167,7 +166,7 @@ def drift(case: Case) -> Iterator[Doubt]:
     for summary in case.summaries:
         fits = summary.span_ns // summary.series.period_ns if summary.series.period_ns else 0
         seen = _seen(summary)
-        free = not summary.series.on_grid and not external(summary.series)
+        free = not summary.series.on_grid and not summary.series.external
         if free and fits - seen > max(1, TOLERANCE * fits):
             what = f"thread {summary.series.thread} sleeps relative to its last wake-up: {seen:,} of {fits:,} cycles"
             yield Doubt("drift", WARNING, what, "use a method with absolute due times if the rate matters")
@@ -200,7 +199,7 @@ def _due(case: Case, summary: Summary) -> tuple[int, int]:
 def _room(case: Case, summary: Summary) -> int | None:
     """How many periods fit into what was asked, or into the time until the end; None where none is kept."""
     end, period = case.record.end, summary.series.period_ns
-    if end is None or not period or external(summary.series):
+    if end is None or not period or summary.series.external:
         return None
     asked = case.number("duration_ns")
     passed = max((end.time_ns - summary.series.first_due_ns) // period + 1, 0)
