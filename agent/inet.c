@@ -111,3 +111,20 @@ int inet_write(int fd, const void *block, size_t bytes)
 	}
 	return 0;
 }
+
+int inet_drain(int fd, size_t bytes, struct load_slot *slot)
+{
+	char *block = load_map(bytes);
+	size_t done = 0;
+
+	while (block) {
+		ssize_t n = read(fd, block, bytes);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EPIPE;
+		done += (size_t)n;
+		slot->work += (uint32_t)(done / bytes);
+		done %= bytes;
+	}
+	return -ENOMEM;
+}

@@ -3,6 +3,8 @@
 #ifndef RTPROOF_INET_H
 #define RTPROOF_INET_H
 
+#include "load.h"
+
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +34,8 @@ int inet_pair(int listener, const struct sockaddr_in *address, int *ends);
 /* All bytes of a block: 0 or -errno, -EPIPE when the other side has ended. */
 int inet_read(int fd, void *block, size_t bytes);
 int inet_write(int fd, const void *block, size_t bytes);
+
+/* Reads for ever, and counts each so many bytes; returns -errno, -EPIPE when the other side has ended. */
+int inet_drain(int fd, size_t bytes, struct load_slot *slot);
 
 #endif

@@ -88,6 +88,20 @@ int load_exit_error(int status);
  */
 int load_share_memory(struct load_order *order, int mib, int64_t most, int64_t parts);
 
+/* A file in the load's folder, or a negative errno. It needs no name once it is open. */
+int load_open_file(void);
+
+/* A xorshift generator, which no compiler can shorten and which never comes to 0 from another number. */
+enum { LOAD_SEED = 0x12d687 };
+
+static inline uint32_t load_random(uint32_t *x)
+{
+	*x ^= *x << 13;
+	*x ^= *x >> 17;
+	*x ^= *x << 5;
+	return *x;
+}
+
 /* Memory of the kernel's, all zero; NULL if there is none. */
 void *load_map(size_t size);
 

@@ -165,6 +165,17 @@ void *load_map(size_t size)
 	return region == MAP_FAILED ? NULL : region;
 }
 
+int load_open_file(void)
+{
+	char name[] = "fileXXXXXX";
+	int fd = mkstemp(name);
+
+	if (fd < 0)
+		return -errno;
+	unlink(name);
+	return fd;
+}
+
 void load_touch(char *region, size_t size, struct load_slot *slot)
 {
 	volatile char *page = region;

@@ -3,13 +3,12 @@
 
 #include "netns.h"
 
-#include "load.h"
-
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -170,9 +169,19 @@ int netns_trial(void)
 	return pid < 0 ? pid : WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
-const char *netns_reason(int err)
+static const char *reason(int err)
 {
 	if (err == -EPERM || err == -EACCES)
 		return "network namespaces are not allowed here";
-	return err == -EOPNOTSUPP ? "the kernel has no veth devices" : "the kernel makes no network namespaces";
+	return err == -EOPNOTSUPP ? "the kernel has no veth devices" : strerror(-err);
+}
+
+bool netns_choose(struct load_order *order)
+{
+	static char note[LOAD_WHY];
+	int err = netns_trial();
+
+	snprintf(note, sizeof(note), "over 127.0.0.1 instead of two network namespaces: %s", reason(err));
+	order->note = err ? note : "between two network namespaces of its own";
+	return !err;
 }

@@ -7,6 +7,8 @@
 #ifndef RTPROOF_NETNS_H
 #define RTPROOF_NETNS_H
 
+#include "load.h"
+
 /* Addresses of the ends, as numbers of this machine's byte order: 10.0.0.1 and 10.0.0.2, which only these two can see. */
 enum { NETNS_NEAR = 0x0a000001, NETNS_FAR = 0x0a000002 };
 
@@ -19,7 +21,7 @@ int netns_cable(int type);
 /* Tries it in a process of its own: 0 or a negative errno, such as -EPERM, or -EOPNOTSUPP where there is no veth. */
 int netns_trial(void);
 
-/* What such an errno means, as half a sentence. */
-const char *netns_reason(int err);
+/* For a load that is alone: whether it shall use a cable, or 127.0.0.1 because there can be none. Notes which, and why. */
+bool netns_choose(struct load_order *order);
 
 #endif

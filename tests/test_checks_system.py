@@ -13,11 +13,12 @@ def kernel_says(text: str) -> dict[str, Doubt]:
     return said_of(clean(events=(Event(5, WHOLE_RUN, "kernel", text),)))
 
 
-def with_load(*values: int, asked: str = "sched", name: str = "load.sched") -> dict[str, Doubt]:
-    """Readings once a second."""
+def with_load(*values: int, asked: str = "sched", name: str = "load.sched", rest: str = "") -> dict[str, Doubt]:
+    """Readings once a second. ``rest``: how many ns the load says that it may rest."""
     times = array(*(i * SECOND for i in range(len(values))))
     counter = Counter(0, True, name, "messages", times, array(*values))
-    return said_of(clean(facts=facts({("loads", ASKED): asked}), counters=(counter,)))
+    known = {("loads", ASKED): asked} | ({(f"{name}.rest_ns", START): rest} if rest else {})
+    return said_of(clean(facts=facts(known), counters=(counter,)))
 
 
 def test_another_clock_source_at_the_end() -> None:
@@ -115,6 +116,12 @@ def test_a_load_that_stood_still_for_two_seconds() -> None:
     found = with_load(10, 20, 20, 20, 40)
     assert (set(found), found["load-idle"].severity) == ({"load-idle"}, Severity.INVALID)
     assert found["load-idle"].what == "the load sched did no work for 2.0 s"
+
+
+def test_a_load_may_rest_as_long_as_it_said_and_no_longer() -> None:
+    assert with_load(10, 20, 20, 20, 20, 40, rest=str(2 * SECOND)) == {}
+    found = with_load(10, 20, 20, 20, 20, 20, 40, rest=str(2 * SECOND))
+    assert found["load-idle"].what == "the load sched did no work for 4.0 s"
 
 
 def test_a_load_that_never_began() -> None:

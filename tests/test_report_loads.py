@@ -6,7 +6,7 @@ import pytest
 from report_cases import normal, nothing, row, tables, words, work
 
 from rtproof.analysis.model import Analysis
-from rtproof.record import Counter
+from rtproof.record import WHOLE_RUN, Counter, Fact, Moment
 from rtproof.report.sections import loads
 
 WORK = "Work done while measuring; a load that stands still is no load"
@@ -30,6 +30,14 @@ def test_a_load_that_stands_still_shows() -> None:
 def test_a_last_reading_that_comes_at_once_is_no_second() -> None:
     counter = replace(work(0, 1_000, 1_000), time_ns=np.array([0, 1_000_000_000, 1_000_000_100]))
     assert row(tables(loads.render(with_counters(counter)))[WORK], "load.sched")["slowest second"] == "1,000"
+
+
+def test_a_load_says_how_it_runs_here() -> None:
+    analysis = with_counters(work(0, 1))
+    note = Fact(0, WHOLE_RUN, Moment.START, "load.sched.note", "over 127.0.0.1: the kernel has no veth devices")
+    noted = replace(analysis, record=replace(analysis.record, facts=(note,)))
+    assert "load.sched: over 127.0.0.1: the kernel has no veth devices." in words(loads.render(noted))
+    assert "load.sched:" not in words(loads.render(analysis))
 
 
 @pytest.mark.parametrize("counter", [work(7), replace(work(7, 9), time_ns=np.array([5, 5]))])

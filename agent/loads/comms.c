@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 
 enum { PAIRS, PEER, PORT, LISTEN, BY_CABLE };
-enum { BLOCK = 60000, PORT_PRESET = 5567, PORT_MOST = 65535, PEER_LENGTH = 15, PATIENCE_MS = 3000 };
+enum { BLOCK = 60000, BLOCK_KB = BLOCK / 1000, PORT_PRESET = 5567, PORT_MOST = 65535, PEER_LENGTH = 15, PATIENCE_MS = 3000 };
 
 static const struct load_option options[] = {
 	{ "pairs", "clients, each with a server (default: 1); with listen: clients served at a time", 1, 256, 1 },
@@ -50,18 +50,8 @@ static const char *unsupported(const struct load_order *order)
 
 static int prepare(struct load_order *order)
 {
-	static char note[LOAD_WHY];
-
-	if (order->texts[PEER] || order->values[LISTEN] > 0)
-		return 0;
-	int err = netns_trial();
-
-	order->values[BY_CABLE] = !err;
-	order->note = "between two network namespaces";
-	if (!err)
-		return 0;
-	snprintf(note, sizeof(note), "over 127.0.0.1: %s", netns_reason(err));
-	order->note = note;
+	if (!order->texts[PEER] && order->values[LISTEN] <= 0)
+		order->values[BY_CABLE] = netns_choose(order);
 	return 0;
 }
 
@@ -76,7 +66,7 @@ static int serve(int fd, struct load_slot *slot)
 		err = inet_write(fd, out, BLOCK);
 		if (err)
 			break;
-		slot->work++;
+		slot->work += BLOCK_KB;
 	}
 	close(fd);
 	return err;
@@ -95,7 +85,7 @@ static int send_blocks(int fd, struct load_slot *slot)
 			err = inet_read(fd, in, BLOCK);
 		if (!err && memcmp(in, out, BLOCK))
 			err = -EBADMSG;
-		slot->work += !err;
+		slot->work += err ? 0 : BLOCK_KB;
 	}
 	return err;
 }
@@ -185,7 +175,7 @@ static int run(struct load_order *order)
 const struct load load_comms = {
 	.name = "comms",
 	.help = "blocks of 60,000 bytes echoed over TCP between two network namespaces or two hosts",
-	.unit = "blocks of 60000 bytes",
+	.unit = "kB",
 	.options = options,
 	.unsupported = unsupported,
 	.prepare = prepare,

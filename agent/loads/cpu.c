@@ -12,16 +12,12 @@ static const struct load_option options[] = {
 /* One unit is 65,536 steps of a xorshift generator, which no compiler can shorten and which never comes to 0. */
 static int work(const struct load_order *order, struct load_slot *slot)
 {
-	uint32_t x = 2463534242U;
+	uint32_t x = LOAD_SEED;
 
 	(void)order;
-	for (; x; slot->work++) {
-		for (uint32_t i = 0; i < 65536; i++) {
-			x ^= x << 13;
-			x ^= x >> 17;
-			x ^= x << 5;
-		}
-	}
+	for (; x; slot->work++)
+		for (uint32_t i = 0; i < 65536; i++)
+			load_random(&x);
 	return 0;
 }
 

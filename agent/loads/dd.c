@@ -4,9 +4,6 @@
 
 #include "../load.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-
 enum { WORKERS, MIB };
 
 static const struct load_option options[] = {
@@ -20,22 +17,10 @@ static int64_t space(const struct load_order *order)
 	return order->values[WORKERS] * order->values[MIB] * LOAD_MIB;
 }
 
-/* The file needs no name once it is open. */
-static int open_file(void)
-{
-	char name[] = "ddXXXXXX";
-	int fd = mkstemp(name);
-
-	if (fd < 0)
-		return -errno;
-	unlink(name);
-	return fd;
-}
-
 static int work(const struct load_order *order, struct load_slot *slot)
 {
 	void *block = load_map(LOAD_MIB);
-	int fd = open_file();
+	int fd = load_open_file();
 
 	if (!block || fd < 0)
 		return block ? fd : -ENOMEM;

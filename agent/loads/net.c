@@ -53,23 +53,6 @@ static int connect_stream(int *ends)
 	return err;
 }
 
-static int receive(int fd, size_t bytes, struct load_slot *slot)
-{
-	char *block = load_map(bytes);
-	size_t done = 0;
-
-	while (block) {
-		ssize_t n = read(fd, block, bytes);
-
-		if (n <= 0)
-			return n < 0 ? errno : EPIPE;
-		done += (size_t)n;
-		slot->work += (uint32_t)(done / bytes);
-		done %= bytes;
-	}
-	return ENOMEM;
-}
-
 /* A datagram too many is not sent again; that there is no buffer for it is part of the load. */
 static int send_for_ever(int fd, size_t bytes)
 {
@@ -93,7 +76,7 @@ static int start_pair(int type, struct load_slot *slot)
 			return pid;
 		if (pid == 0) {
 			close(ends[!sends]);
-			_exit(sends ? send_for_ever(ends[1], bytes) : receive(ends[0], bytes, slot));
+			_exit(sends ? send_for_ever(ends[1], bytes) : -inet_drain(ends[0], bytes, slot));
 		}
 	}
 	close(ends[0]);

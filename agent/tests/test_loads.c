@@ -27,15 +27,26 @@ static const char *const orders[] = {
 	"mmap:workers=2,mib=2",
 	"net:udp=1,tcp=1",
 	"net:udp=0,tcp=2",
+	"pingflood:workers=2",
 	"proc:workers=2",
 	"sched:groups=2,pairs=2,bytes=10",
 	"sched:groups=1,pairs=2,restart=30s",
+	"serve:streams=2,mib=1,pause=0",
 	"timers:workers=2,timers=20,us=1000",
 	"tmpfs:workers=2,mib=2",
 	"zero:workers=2",
 };
 
 enum { ORDERS = sizeof(orders) / sizeof(*orders) };
+
+static bool runs_here(const char *text)
+{
+	struct running_load running;
+	char why[256];
+
+	CHECK(load_parse(text, &running, why, sizeof(why)) == 0);
+	return !load_missing(running.load, 1);
+}
 
 static void start(struct running_load *running, const char *text)
 {
@@ -75,6 +86,8 @@ static void every_worker_counts_and_none_stays(void)
 	for (int i = 0; i < ORDERS; i++) {
 		struct running_load running;
 
+		if (!runs_here(orders[i]))
+			continue;
 		start(&running, orders[i]);
 		for (uint32_t slot = 0; slot < running.slots; slot++)
 			while (running.order.slots[slot].work == 0)
@@ -126,6 +139,9 @@ static void a_load_that_loses_a_worker_ends(void)
 {
 	for (int i = 0; i < ORDERS; i++) {
 		struct running_load running;
+
+		if (!runs_here(orders[i]))
+			continue;
 		int status;
 
 		start(&running, orders[i]);
@@ -164,6 +180,8 @@ static void rounds_follow_each_other(void)
 static void a_load_dies_with_its_parent(void)
 {
 	for (int i = 0; i < ORDERS; i++) {
+		if (!runs_here(orders[i]))
+			continue;
 		pid_t parent = fork();
 
 		CHECK(parent >= 0);

@@ -128,10 +128,11 @@ def load_died(case: Case) -> Iterator[Doubt]:
 
 
 def load_idle(case: Case) -> Iterator[Doubt]:
-    """A load that does nothing makes an idle system look like a loaded one."""
+    """A load that does nothing, for longer than it rests on purpose, makes an idle system look like a loaded one."""
     for counter in _loads(case):
         idle_ns = _longest_standstill_ns(counter)
-        if idle_ns >= IDLE_WINDOW_NS:
+        rest_ns = int(case.fact(f"{counter.name}.rest_ns", Moment.START) or 0)
+        if idle_ns >= IDLE_WINDOW_NS + rest_ns:
             what = f"the load {counter.name.removeprefix('load.')} did no work for {duration(idle_ns)}"
             yield Doubt(
                 "load-idle", INVALID, what, "see what starves or blocks the load; the latencies are not those under it"

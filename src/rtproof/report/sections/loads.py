@@ -4,7 +4,7 @@
 import numpy as np
 
 from rtproof.analysis.model import Analysis
-from rtproof.record import Counter
+from rtproof.record import Counter, Moment
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
@@ -26,10 +26,17 @@ def render(analysis: Analysis) -> list[Block]:
         header = ("counter", "unit", "work done", "per second", "slowest second", "quickest second")
         caption = "Work done while measuring; a load that stands still is no load"
         blocks.append(Table(caption, header, tuple(map(_work, growing)), (2, 3, 4, 5)))
+    blocks += [Text((note,)) for note in _notes(analysis, growing)]
     if gauges:
         header = ("gauge", "unit", "readings", "smallest", "mean", "largest")
         blocks.append(Table("Readings, one a second", header, tuple(map(_readings, gauges)), (2, 3, 4, 5)))
     return blocks
+
+
+def _notes(analysis: Analysis, counters: list[Counter]) -> list[str]:
+    """What loads said of how they run on this machine."""
+    said = [(counter.name, analysis.record.fact(f"{counter.name}.note", Moment.START)) for counter in counters]
+    return [f"{name}: {note}." for name, note in said if note]
 
 
 def _work(counter: Counter) -> tuple[str, ...]:
