@@ -29,13 +29,25 @@ static const char *const files_at_start[] = {
 	"/proc/sys/kernel/osrelease",
 	"/proc/sys/vm/overcommit_memory",
 	"/proc/timer_list",
+	"/proc/sys/kernel/tainted",
+	"/proc/sys/vm/overcommit_ratio",
+	"/proc/xenomai", /* a folder, if it is there: EISDIR */
+	"/proc/xenomai/version",
+	"/proc/ipipe/version",
+	"/proc/rtai",
+	"/sys/class/evl",
+	"/proc/device-tree/model",
+	"/sys/class/dmi/id/sys_vendor",
+	"/sys/class/dmi/id/product_name",
+	"/sys/hypervisor/type",
+	"/sys/kernel/security/lockdown",
 	"/sys/kernel/realtime",
 	"/sys/kernel/debug/sched/preempt",
 	"/sys/devices/system/cpu/isolated",
 	"/sys/devices/system/cpu/nohz_full",
 	"/sys/devices/system/cpu/online",
 	"/sys/devices/system/cpu/smt/active",
-	"/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+	"/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver",
 	"/sys/devices/system/cpu/cpuidle/current_driver",
 	"/sys/devices/system/clocksource/clocksource0/available_clocksource",
 	NULL,
@@ -48,6 +60,8 @@ static const char *const files_at_both_ends[] = {
 	"/proc/softirqs",
 	"/proc/loadavg",
 	"/proc/vmstat",
+	"/proc/xenomai/stat", /* mode switches, version 2 and 3 */
+	"/proc/xenomai/sched/stat",
 	"/proc/sys/kernel/sched_rt_runtime_us",
 	"/sys/devices/system/clocksource/clocksource0/current_clocksource",
 	NULL,
@@ -250,6 +264,7 @@ static void fact_of_dma_latency(struct run *run)
 
 void facts_open(struct run *run)
 {
+	system_collect(run->system);
 	run->clocks = clock_both();
 	run->kmsg_fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (run->kmsg_fd < 0)
@@ -260,8 +275,28 @@ void facts_open(struct run *run)
 
 void facts_close(struct run *run)
 {
+	system_free(run->system);
 	if (run->kmsg_fd >= 0)
 		close(run->kmsg_fd);
+}
+
+/* A nanosecond with high-resolution timers, else a tick. */
+static void fact_of_resolution(struct run *run)
+{
+	struct timespec t;
+
+	if (clock_getres(CLOCK_MONOTONIC, &t) == 0)
+		fact_number(run, WHOLE_RUN, MOMENT_START, "clock_resolution_ns", t.tv_sec * NS_PER_SECOND + t.tv_nsec);
+}
+
+static void write_system(struct run *run)
+{
+	for (int i = 0; i < SYSTEM_PARTS; i++) {
+		const struct system_part *part = &run->system[i];
+
+		record_content(&run->record, run_time_ns(run), MOMENT_START, part->path, part->err,
+			       (const char *)part->content.data, part->content.length);
+	}
 }
 
 void facts_at_start(struct run *run)
@@ -282,6 +317,8 @@ void facts_at_start(struct run *run)
 	if (run->guard_runs)
 		record_fact(&run->record, run_time_ns(run), WHOLE_RUN, MOMENT_START, "guard", "fifo %d, twice a second",
 			    run->guard_priority);
+	fact_of_resolution(run);
+	write_system(run);
 	write_files(run, MOMENT_START, files_at_start);
 	write_files(run, MOMENT_START, files_at_both_ends);
 }
@@ -431,7 +468,7 @@ void facts_at_end(struct run *run)
 		facts_of_loop(run, i, &worker->before, &worker->end);
 		fact_number(run, i, MOMENT_START, "warmup_activations", worker->warmup_activations);
 		for (int file = 0; file < worker->n_files; file++)
-			record_content(&run->record, run_time_ns(run), MOMENT_END, worker->files[file].path,
+			record_content(&run->record, run_time_ns(run), MOMENT_END, worker->files[file].path, 0,
 				       worker->files[file].content, worker->files[file].length);
 	}
 	write_files(run, MOMENT_END, files_at_both_ends);

@@ -212,8 +212,8 @@ int record_file(struct record *record, int64_t time_ns, enum moment moment, cons
 	return err;
 }
 
-int record_content(struct record *record, int64_t time_ns, enum moment moment, const char *path, const char *content,
-		   size_t length)
+int record_content(struct record *record, int64_t time_ns, enum moment moment, const char *path, int err,
+		   const char *content, size_t length)
 {
-	return write_file(record, time_ns, moment, path, 0, content, length, CONTENT_MOST);
+	return write_file(record, time_ns, moment, path, err, content, length, CONTENT_MOST);
 }

@@ -60,8 +60,8 @@ int record_event(struct record *record, int64_t time_ns, int thread, const char 
 /* A file of the system, cut at 64 KiB; how reading it failed, if it did. */
 int record_file(struct record *record, int64_t time_ns, enum moment moment, const char *path);
 
-/* The same for what a probe's source said, under the name that the probe gives it; cut at 1 MiB. */
-int record_content(struct record *record, int64_t time_ns, enum moment moment, const char *path, const char *content,
-		   size_t length);
+/* The same for what was had otherwise (err: 0, or -errno), under a name of ours; cut at 1 MiB. */
+int record_content(struct record *record, int64_t time_ns, enum moment moment, const char *path, int err,
+		   const char *content, size_t length);
 
 #endif

@@ -485,6 +485,8 @@ static int hold_dma_latency(int64_t latency_us)
 /* Between the open record and its end. */
 static int measure(struct run *run, int signal_fd, char *why, size_t room)
 {
+	facts_open(run); /* before memory is locked and the time runs: it needs some of both */
+
 	int locked = run->config->lock_memory ? lock_memory() : 0;
 	int err = guard_start(run);
 
@@ -492,10 +494,10 @@ static int measure(struct run *run, int signal_fd, char *why, size_t room)
 		snprintf(why, room, "the guard that protects the machine could not be started: %s", strerror(-err));
 		dismiss_workers(run);
 		guard_stop(run);
+		facts_close(run);
 		return err;
 	}
 	open_gate(run);
-	facts_open(run);
 	facts_at_start(run);
 	fact_of_memory(run, locked);
 	err = writer_start(run);

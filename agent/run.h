@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "config.h"
 #include "record.h"
+#include "system.h"
 #include "trace.h"
 #include "worker.h"
 
@@ -49,6 +50,7 @@ struct run {
 	struct counter counters[COUNTERS_MOST];
 	int n_counters, kmsg_fd, kernel_lines;
 	struct clock_pair clocks; /* when last looked at */
+	struct system_part system[SYSTEM_PARTS];
 
 	/* The main thread's. */
 	struct trace trace;

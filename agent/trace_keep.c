@@ -35,7 +35,7 @@ static void keep(struct run *run, const char *folder, const char *file, const ch
 	int fd = part ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
 
 	while (fd >= 0 && most > 0 && !run->record.no_space && (length = fill(fd, part)) > 0) {
-		record_content(&run->record, run_time_ns(run), MOMENT_END, kept, part, (size_t)length);
+		record_content(&run->record, run_time_ns(run), MOMENT_END, kept, 0, part, (size_t)length);
 		most -= length;
 	}
 	if (fd >= 0)
@@ -90,7 +90,7 @@ static void tell(struct run *run)
 			      *(const char *)&one ? "little" : "big", (long long)trace->buffer_kib,
 			      trace->own ? "instance" : "top", trace->missing);
 
-	record_content(&run->record, run_time_ns(run), MOMENT_END, "trace/about", text, (size_t)length);
+	record_content(&run->record, run_time_ns(run), MOMENT_END, "trace/about", 0, text, (size_t)length);
 }
 
 /* The text first: reading the raw pages takes them out of the buffer. */

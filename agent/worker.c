@@ -4,6 +4,7 @@
 #include "worker.h"
 
 #include "clock.h"
+#include "taskstat.h"
 #include "text.h"
 #include "threads.h"
 
@@ -72,20 +73,14 @@ static void read_usage(struct evidence *evidence)
 	evidence->cpu_time_ns = timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
 }
 
-/* The CPU a thread ran on last: the 37th word behind its name, which may have anything in it. -1: the kernel does not tell. */
+/* The CPU a thread ran on last. -1: the kernel does not tell. */
 static int cpu_of(int tid)
 {
-	char content[1024], path[64];
+	struct taskstat stat;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	int length = text_read_file(path, content, sizeof(content) - 1);
-
-	content[length < 0 ? 0 : length] = '\0';
-	const char *at = strrchr(content, ')');
-
-	for (int i = 0; at && i < 37; i++)
-		at = strchr(at + 1, ' ');
-	return at ? atoi(at + 1) : -1;
+	return taskstat_read(path, &stat) ? -1 : stat.cpu;
 }
 
 int worker_task(const struct worker *worker)

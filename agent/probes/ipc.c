@@ -172,11 +172,20 @@ static int own_number(const struct exchange *exchange)
 	return (int)(0x52000000u | ((unsigned int)exchange->worker->tid & 0xffffffu));
 }
 
+/* A process apart that removes what it is told of. */
+static int open_keeper(struct exchange *exchange)
+{
+	int err = undo_open(&exchange->undo);
+
+	exchange->worker->failed_at = err ? "start the process that removes its kernel object" : "make its kernel object";
+	return err;
+}
+
 static int open_mq(struct exchange *exchange)
 {
 	const long attributes[8] = { 0, 1, 1 }; /* flags, messages, bytes */
 	char name[32];
-	int err = undo_open(&exchange->undo);
+	int err = open_keeper(exchange);
 
 	snprintf(name, sizeof(name), "rtproof-%x", (unsigned int)own_number(exchange));
 	if (!err)
@@ -213,7 +222,7 @@ static const char *mq_unsupported(void)
 static int open_sysv(struct exchange *exchange)
 {
 	key_t key = own_number(exchange);
-	int err = undo_open(&exchange->undo);
+	int err = open_keeper(exchange);
 
 	if (!err && semget(key, 0, 0) >= 0)
 		err = -EEXIST; /* somebody else's: not to be removed */

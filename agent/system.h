@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the system says about itself that takes more than to read a small file. Collected before anything is measured. */
+#ifndef RTPROOF_SYSTEM_H
+#define RTPROOF_SYSTEM_H
+
+#include "bytes.h"
+
+enum { SYSTEM_PARTS = 4 };
+
+/* Goes into the record as a file of that path; err: 0, or -errno of the attempt to read it. */
+struct system_part {
+	char path[128];
+	int err;
+	struct bytes content;
+};
+
+void system_collect(struct system_part *parts);
+void system_free(struct system_part *parts);
+
+/* The lines of a text that begin with one of the words, or if in_line have it anywhere; the words end with NULL. Pure. */
+void system_filter(struct bytes *kept, const char *text, const char *const *words, bool in_line);
+
+#endif
