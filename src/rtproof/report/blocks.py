@@ -7,6 +7,20 @@ Every block can be read aloud: plots carry a sentence that says what they show a
 from dataclasses import dataclass
 
 
+class Link(str):
+    """A cell of a table that leads to a file beside the report: the path from there, with / between its parts."""
+
+    path: str
+
+    def __new__(cls, words: str, path: str) -> "Link":
+        link = super().__new__(cls, words)
+        link.path = path
+        return link
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return str(self), self.path
+
+
 @dataclass(frozen=True)
 class Text:
     """Paragraphs of plain text. ``kind``: normal, good, bad, doubt, code. ``headline``: a line set large above them."""

@@ -5,11 +5,12 @@ from base64 import b64encode
 from functools import singledispatch
 from hashlib import sha256
 from importlib import resources
+from urllib.parse import quote
 
 from rtproof import report
 from rtproof.analysis.phrases import quantity
 from rtproof.report import plotdata
-from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
+from rtproof.report.blocks import Block, HeatMap, Link, Plot, Section, Table, Text
 from rtproof.report.markup import Markup, element, join, json_script
 
 SUFFIX = ".html"
@@ -126,7 +127,7 @@ def _row(table: Table, at: int) -> Markup:
     row = table.rows[at]
     heat = table.heat[at] if table.heat else (None,) * len(row)
     cells = [
-        _cell("td", words, column in table.numeric, shade=share)
+        _cell("td", _words(words), column in table.numeric, shade=share)
         for column, (words, share) in enumerate(zip(row, heat, strict=True))
     ]
     if table.row_headers:
@@ -137,7 +138,12 @@ def _row(table: Table, at: int) -> Markup:
 def _row_header(table: Table, at: int) -> Markup:
     """It spans the rows below that name nothing of their own."""
     following = next((n for n, row in enumerate(table.rows[at + 1 :], 1) if row[0]), len(table.rows) - at)
-    return element("th", table.rows[at][0], scope="row", rowspan=str(following) if following > 1 else None)
+    return element("th", _words(table.rows[at][0]), scope="row", rowspan=str(following) if following > 1 else None)
+
+
+def _words(cell: str) -> str:
+    """A link is relative and quoted, so that it can lead nowhere but to a file beside the report."""
+    return element("a", cell, href=f"./{quote(cell.path)}") if isinstance(cell, Link) else cell
 
 
 def _cell(kind: str, words: str, numeric: bool, scope: str | None = None, shade: float | None = None) -> Markup:

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a profile's cells: what each gave, beside the figures that the article published.
+
+``sections`` is all that the rest of the program needs; it is a pure function, of local runs and of the lab's alike.
+"""
+
+from collections.abc import Sequence
+
+from rtproof.articles import Article
+from rtproof.profiles import Profile
+from rtproof.report.blocks import Section
+from rtproof.report.campaign import conditions, extras, result
+from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code
+
+__all__ = ["Given", "More", "Outcome", "exit_code", "sections", "title"]
+
+
+def sections(
+    profile: Profile,
+    outcomes: Sequence[Outcome],
+    article: Article | None,
+    more: More = NOTHING_MORE,
+    *,
+    short: bool = False,
+) -> list[Section]:
+    """outcomes: of every cell on every system, cells in the profile's order. short: for a terminal."""
+    first = result.section(profile, outcomes, article, more.given)
+    label = conditions.virtual_time(outcomes)
+    parts = [
+        Section(first.name, first.title, (*label, *first.blocks)),
+        *conditions.faults(outcomes),
+        *(extras.sections(profile, outcomes, article) if not short else []),
+        conditions.section(profile, outcomes, more.command),
+    ]
+    return [part for part in parts if part.blocks]
+
+
+def title(profile: Profile, outcomes: Sequence[Outcome]) -> str:
+    """Tells this page from others: the profile, and the systems."""
+    systems = ", ".join(dict.fromkeys(each.system for each in outcomes))
+    virtual = ", virtual time" if any(each.virtual for each in outcomes) else ""
+    return f"rtproof: profile {profile.name} on {systems}{virtual}"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Article 5's tables: the largest latency and the 99.999 % threshold, and context switches from the fullest bins."""
+
+from collections.abc import Iterator, Sequence
+
+from rtproof.analysis.dominant import Dominant, dominant
+from rtproof.analysis.model import Summary
+from rtproof.analysis.phrases import duration, percent
+from rtproof.analysis.quantiles import quantile
+from rtproof.articles import Article, Row
+from rtproof.profiles import Bins, Profile
+from rtproof.report import figures
+from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.campaign.metrics import US, printed
+from rtproof.report.campaign.outcome import Outcome
+from rtproof.report.campaign.result import article_rows, by_cell
+
+THRESHOLD = 0.99999
+LOST = "The article's own tables of these are not to be had any more, so nothing stands beside."
+
+
+def thresholds(profile: Profile, outcomes: Sequence[Outcome], _article: Article | None) -> list[Block]:
+    tables = [table for each in profile.bins for table in _thresholds(each, outcomes)]
+    return [*tables, Text((_explained(outcomes), LOST))] if tables else []
+
+
+def _thresholds(bins: Bins, outcomes: Sequence[Outcome]) -> list[Block]:
+    found = [(each, each.stage(bins.stage)) for each in outcomes]
+    rows = tuple(
+        (each.cell.label, each.system, *_threshold(summary, bins)) for each, summary in found if summary is not None
+    )
+    header = ("cell", "measured on", "n", "max [us]", "99.999 % [us]", "beyond the article's bins")
+    caption = f"{bins.name}: the article's bins are {bins.count:,} of {duration(bins.width_ns)}"
+    return [Table(caption.capitalize(), header, rows, (2, 3, 4, 5))] if rows else []
+
+
+def _threshold(summary: Summary, bins: Bins) -> tuple[str, ...]:
+    seen = summary.observed
+    largest = seen.max if seen.count else None
+    rare = quantile(summary.observed_counts, THRESHOLD, ends=seen).value
+    beyond = summary.observed_counts.exceedances(bins.width_ns * bins.count - 1)[1]
+    return figures.count(seen.count), US.show(largest), US.show(rare), figures.count(beyond)
+
+
+def _explained(outcomes: Sequence[Outcome]) -> str:
+    period_ns = outcomes[0].cell.period_ns
+    return (
+        f"99.999 % of the latencies are not above the threshold: with a sample every {duration(period_ns)}, one in "
+        f"{duration(period_ns / (1 - THRESHOLD))} is. It is unknown below 100,000 samples."
+    )
+
+
+def switches(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Block]:
+    """From the interrupt to the task, as far as the fullest bin of each tells; the profile's first bins are the
+    interrupt's, its second ones the task's."""
+    if len(profile.bins) != 2:
+        return []
+    rows = [row for each in outcomes for row in _switch(each, *profile.bins)]
+    if not rows:
+        return [Text(("No way that was taken tells the interrupt apart, so there is no context switch to tell of.",))]
+    rows += [row for cell, _ in by_cell(outcomes) for each in article_rows(cell, article) for row in _published(each)]
+    header = (
+        *("cell", "measured on", "interrupt, fullest bin [us]", "in it", "task, fullest bin [us]", "in it"),
+        "context switch [us]",
+    )
+    caption = "Context switch: from the fullest bin of the interrupt to the fullest bin of the task"
+    return [Table(caption, header, tuple(rows), tuple(range(2, len(header)))), Text((RANGE,))]
+
+
+RANGE = (
+    "The difference of two bins is a range: from the end of the one to the start of the other at least, from the start "
+    "of the one to the end of the other at most."
+)
+
+
+def _switch(outcome: Outcome, interrupt: Bins, task: Bins) -> Iterator[tuple[str, ...]]:
+    stages = outcome.stage(interrupt.stage), outcome.stage(task.stage)
+    if stages[0] is None or stages[1] is None or stages[0] is stages[1]:
+        return
+    early = dominant(stages[0].observed_counts, interrupt.width_ns)
+    late = dominant(stages[1].observed_counts, task.width_ns)
+    if early and late:
+        least, most = max(late.start - early.end, 0), late.end - early.start
+        yield (outcome.cell.label, outcome.system, *_bin(early), *_bin(late), f"{_us(least)} to {_us(most)}")
+
+
+def _bin(found: Dominant) -> tuple[str, str]:
+    return f"{_us(found.start)} to {_us(found.end)}", percent(round(found.n / found.total, 4))
+
+
+def _us(ns: int) -> str:
+    return f"{ns / US.ns:g}"
+
+
+def _published(row: Row) -> Iterator[tuple[str, ...]]:
+    start, end, share = (row.figures.get(f"preemption.bin_{part}") for part in ("from", "to", "share"))
+    if start and end and share:
+        edges = f"{printed(start, US)} to {printed(end, US)}"
+        yield ("", f"article: {row.label}", "", "", edges, f"over {share.text}", "")

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Further sections that a profile asks for by name. Each takes everything and answers blocks, none if it has nothing."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rtproof.articles import Article
+from rtproof.errors import UserError
+from rtproof.profiles import Profile
+from rtproof.report.blocks import Block, Section
+from rtproof.report.campaign import bins, loops, matrix, stages
+from rtproof.report.campaign.outcome import Outcome
+
+Extra = Callable[[Profile, Sequence[Outcome], Article | None], list[Block]]
+EXTRAS: Mapping[str, tuple[str, Extra]] = {
+    "matrix": ("Boards and kernels", matrix.render),
+    "thresholds": ("Maximum and 99.999 % threshold", bins.thresholds),
+    "switch": ("Context switch from the fullest bins", bins.switches),
+    "cycles": ("What the cycles tell", loops.cycles),
+    "stages": ("Stages", stages.render),
+    "threads": ("Threads", stages.threads),
+}
+
+
+def sections(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Section]:
+    """UserError with the list of what there is if the profile names another."""
+    for name in profile.extras:
+        if name not in EXTRAS:
+            raise UserError(f"extras: there is no section {name!r}; there are: {', '.join(EXTRAS)}")
+    found = [(name, *EXTRAS[name]) for name in profile.extras]
+    drawn = [Section(name, title, tuple(render(profile, outcomes, article))) for name, title, render in found]
+    return [section for section in drawn if section.blocks]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the cells of a profile came out, as the page takes them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtproof.analysis.model import Analysis, Severity, State, Summary
+from rtproof.analysis.virtual_time import virtual_time
+from rtproof.profiles import CellPlan, Way
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A cell on one system: an analysis, or the sentence that says why there is none.
+
+    system: its name. way: the one that was taken; passed: those before it and why they can't be had here. link: the
+    cell's own report, relative to the page.
+    """
+
+    system: str
+    cell: CellPlan
+    analysis: Analysis | None = None
+    way: Way | None = None
+    passed: tuple[tuple[Way, str], ...] = ()
+    failure: str = ""
+    link: str = ""
+
+    @property
+    def shown(self) -> Summary | None:
+        """The stage that the row shows, of all threads together."""
+        if self.analysis is None:
+            return None
+        return self.stage(self.way.stage if self.way else "") or self.analysis.pooled
+
+    def stage(self, name: str) -> Summary | None:
+        """A stage by its name, the one that the row shows by an empty name; None if it was not measured."""
+        if self.analysis is None:
+            return None
+        if not name:
+            return self.shown if self.way and self.way.stage else self.analysis.pooled
+        stages = self.analysis.stages or (self.analysis.pooled,)
+        return next((stage for stage in stages if stage.series.field == name), None)
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """Why the run did not measure what was asked."""
+        doubts = self.analysis.doubts if self.analysis else ()
+        return tuple(doubt.what for doubt in doubts if doubt.severity is Severity.INVALID)
+
+    @property
+    def virtual(self) -> bool:
+        return bool(self.analysis and virtual_time(self.analysis.record))
+
+
+@dataclass(frozen=True)
+class Given:
+    """A result of another tool that the user lays beside; None where it does not say. notes: what it can't tell."""
+
+    label: str
+    tool: str
+    count: int | None
+    min_ns: float | None
+    mean_ns: float | None
+    max_ns: float | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class More:
+    """What else a page tells. given: results of other tools; command: as typed."""
+
+    given: Sequence[Given] = ()
+    command: str = ""
+
+
+NOTHING_MORE = More()
+SEVERITY = (State.PROVEN, State.NOT_ASKED, State.UNDECIDED, State.REFUTED, State.INVALID)
+FAILED = 2
+"""Exit code of a campaign of which a cell has no result."""
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """2 if a cell failed, else of the worst verdict: INVALID, REFUTED, UNDECIDED, then PROVEN or nothing asked."""
+    if any(each.analysis is None for each in outcomes):
+        return FAILED
+    states = [each.analysis.verdict.state for each in outcomes if each.analysis]
+    return max(states, key=SEVERITY.index, default=State.NOT_ASKED).exit_code

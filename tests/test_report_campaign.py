@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a profile's cells: what stands in it, and beside what."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import campaign_cases
+import pytest
+import report_cases
+
+from rtproof import articles, profiles, report
+from rtproof.errors import UserError
+from rtproof.profiles import Profile, choose
+from rtproof.report import campaign
+from rtproof.report.blocks import Link, Section, Table
+from rtproof.report.campaign import Given, Outcome
+
+S = 1_000_000_000
+CASES = {
+    "akamina": (campaign_cases.akamina, "akamina"),
+    "ten-ms": (campaign_cases.ten_ms, "ten-ms"),
+    "bootlin-timer": (campaign_cases.bootlin, "bootlin"),
+}
+
+
+def drawn(name: str, profile: Profile | None = None, **more: object) -> dict[str, Section]:
+    make, article = CASES[name]
+    told = campaign.sections(
+        profile or campaign_cases.shortened(name),
+        make(),
+        articles.load(article),
+        **more,  # type: ignore[arg-type]
+    )
+    return {section.name: section for section in told}
+
+
+def tables(section: Section) -> list[Table]:
+    return [block for block in section.blocks if isinstance(block, Table)]
+
+
+def texts(section: Section) -> str:
+    return report_cases.words(section.blocks)
+
+
+def rows(table: Table) -> list[dict[str, str]]:
+    return [dict(zip(table.header, row, strict=True)) for row in table.rows]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("form", ["text", "html", "markdown", "json"])
+def test_every_format_draws_every_page(name: str, form: str) -> None:
+    page = report.render(form, "a title", list(drawn(name).values()))
+    assert profiles.load(name).title.encode() in page
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows_are_as_wide_as_their_headers(name: str) -> None:
+    for section in drawn(name).values():
+        for table in tables(section):
+            assert {len(row) for row in table.rows} <= {len(table.header)}
+
+
+def test_the_article_s_figures_stand_beside_with_their_digits() -> None:
+    (table,) = tables(drawn("bootlin-timer")["result"])
+    told = rows(table)[:3]
+    assert [row["cell"] for row in told] == ["clock_nanosleep", "", ""]
+    assert [row["measured on"] for row in told] == ["rt (INVALID)", "plain", "article: clock_nanosleep, SAM9G20, RT"]
+    assert (told[2]["n"], told[2]["min [us]"], told[2]["max [us]"]) == ("160,247,021", "16", "177")
+    assert told[1]["missed"] == "798"
+    assert "another machine" in texts(drawn("bootlin-timer")["result"])
+
+
+def test_rows_of_the_article_without_figures_are_left_out() -> None:
+    (table,) = tables(drawn("akamina")["result"])
+    assert not any("article" in row["measured on"] for row in rows(table))
+
+
+def test_a_cell_leads_to_its_own_report() -> None:
+    (table,) = tables(drawn("ten-ms")["result"])
+    link = table.rows[0][1]
+    assert isinstance(link, Link)
+    assert link.path == "cells/other--idle.html"
+    html = report.render("html", "a title", [drawn("ten-ms")["result"]]).decode()
+    assert '<a href="./cells/other--idle.html">a board (INVALID)</a>' in html
+    assert "[a board" not in report.render("text", "a title", [drawn("ten-ms")["result"]]).decode()
+
+
+def test_a_link_can_lead_nowhere_else() -> None:
+    table = Table("t", ("a",), ((Link("x", '//bad.example/"><script>'),),), row_headers=False)
+    html = report.render("html", "t", [Section("s", "S", (table,))]).decode()
+    assert 'href=".///bad.example/%22%3E%3Cscript%3E"' in html
+
+
+def test_failed_and_invalid_cells_have_their_sentences() -> None:
+    found = drawn("ten-ms")
+    assert "there is no load 'pingflood'" in texts(found["faults"])
+    (table,) = tables(found["result"])
+    failed = next(row for row in rows(table) if row["cell"] == "other policy, stress and ping flood")
+    assert failed["cycles"] == "not measured"
+    assert "STALLED" in rows(table)[0]["stalled"]
+    assert next(row for row in rows(table) if "flood" in row["measured on"])["stalled"] == "stopped completely"
+
+
+def test_what_differs_from_the_article_is_said() -> None:
+    found = drawn("akamina", command="rtproof run --profile akamina")["conditions"]
+    assert "Shortened: 20.0 s instead of 4 h 10 min." in texts(found)
+    assert "Measured by way of timerlat (kernel can't be had: the module rtproof.ko is not loaded)" in texts(found)
+    assert "rtproof run --profile akamina" in texts(found)
+    (table,) = tables(found)
+    assert "500 us exceeded at most once per 17 min" in table.caption
+    assert "--probe timerlat" in rows(table)[0]["options of rtproof run"]
+
+
+def test_changes_and_chosen_cells_are_said() -> None:
+    profile = choose.with_options(campaign_cases.shortened("bootlin-timer"), {"priority": 50})
+    words = texts(drawn("bootlin-timer", choose.with_settings(profile, {"method": "nanosleep"}))["conditions"])
+    assert "Changed: priority 50 instead of 99." in words
+    assert "Changed: method nanosleep instead of clock_nanosleep or nanosleep or setitimer or posix_timer." in words
+
+
+def test_a_run_as_long_as_the_article_s_is_not_called_shortened() -> None:
+    assert "hortened" not in texts(drawn("bootlin-timer", profiles.load("bootlin-timer"))["conditions"])
+
+
+def test_virtual_time_is_labelled_where_it_is() -> None:
+    assert "not a board's microseconds" in texts(drawn("akamina")["result"])
+    assert "irtual" not in texts(drawn("ten-ms")["result"])
+    assert campaign.title(campaign_cases.shortened("akamina"), campaign_cases.akamina()).endswith("virtual time")
+
+
+def test_article_1_s_matrix() -> None:
+    (table,) = tables(drawn("bootlin-timer")["matrix"])
+    told = {row["board"]: row for row in rows(table)}
+    assert told["plain"]["nanosleep"] == "400,000.000"
+    assert told["article: AT91SAM9G45"]["POSIX timer"] == "94,991"
+    assert [row["kernel"] for row in rows(table) if row["board"] == "article: AT91SAM9G20"] == [
+        "3.0.12-rt30+ PREEMPT RT",
+        "3.0.12",
+    ]
+
+
+def test_article_5_s_tables() -> None:
+    found = drawn("akamina")
+    interrupt, preemption = tables(found["thresholds"])
+    assert interrupt.caption == "Interrupt latency: the article's bins are 2,000 of 500 ns"
+    assert rows(preemption)[0]["max [us]"] == "96.576"
+    assert rows(preemption)[0]["99.999 % [us]"] == "unknown"
+    assert "16 min 40 s" in texts(found["thresholds"])
+    (switches,) = tables(found["switch"])
+    first = rows(switches)[0]
+    assert first["interrupt, fullest bin [us]"] == "1.5 to 2"
+    assert first["task, fullest bin [us]"] == "6 to 8"
+    assert first["context switch [us]"] == "4 to 6.5"
+    assert [row["task, fullest bin [us]"] for row in rows(switches)][2:] == [
+        "12 to 14",
+        "12 to 14",
+        "8 to 10",
+        "10 to 12",
+    ]
+
+
+def test_without_an_interrupt_there_is_no_context_switch() -> None:
+    profile = campaign_cases.shortened("akamina")
+    told = [campaign_cases.outcome(profile, "loaded", report_cases.normal(), way=2)]
+    found = {section.name: section for section in campaign.sections(profile, told, articles.load("akamina"))}
+    assert tables(found["switch"]) == []
+    assert "tells the interrupt apart" in texts(found["switch"])
+    assert len(tables(found["thresholds"])) == 1
+
+
+def test_cycles_tell_of_those_that_nobody_saw() -> None:
+    words = texts(drawn("ten-ms")["cycles"])
+    assert "were out of the band" in words
+    assert "to catch up; neighbouring cycles correlate by -0.50" in words
+
+
+def test_a_result_that_was_given_is_a_row() -> None:
+    given = Given("user task", "Xenomai latency", 7, 8_720, 32_945, None)
+    (table,) = tables(drawn("bootlin-timer", given=[given])["result"])
+    last = rows(table)[-1]
+    assert last["measured on"] == "given: Xenomai latency"
+    assert (last["n"], last["min [us]"], last["max [us]"]) == ("7", "8.720", "unknown")
+
+
+def test_the_short_form_has_no_further_sections() -> None:
+    assert list(drawn("akamina", short=True)) == ["result", "conditions"]
+
+
+@pytest.mark.parametrize(
+    ("case", "code"),
+    [
+        (report_cases.no_limit, 0),
+        (report_cases.normal, 3),
+        (report_cases.missed, 1),
+        (report_cases.response, 0),
+    ],
+)
+def test_the_exit_code_is_the_worst_verdict(case: Callable[[], report_cases.Analysis], code: int) -> None:
+    profile = campaign_cases.shortened("akamina")
+    good = campaign_cases.outcome(profile, "unloaded", report_cases.response())
+    told = campaign_cases.outcome(profile, "loaded", case())
+    assert campaign.exit_code([good, told]) == told.analysis.verdict.state.exit_code  # type: ignore[union-attr]
+    assert campaign.exit_code([good, replace(told, analysis=None, failure="x")]) == 2
+
+
+@pytest.mark.parametrize(("key", "words"), [("columns", "no column 'moon'"), ("extras", "no section 'moon'")])
+def test_unknown_columns_and_sections_are_refused(key: str, words: str) -> None:
+    profile = replace(campaign_cases.shortened("akamina"), **{key: ("moon",)})
+    with pytest.raises(UserError, match=words):
+        drawn("akamina", profile)
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_columns_sections_and_rows_of_every_profile_are_there(name: str) -> None:
+    profile = profiles.load(name).shortened(duration_ns=S)
+    told = [Outcome("a board", cell, None, failure="nothing was measured") for cell in profile.cells]
+    article = articles.load(profile.article)
+    assert campaign.sections(profile, told, article)
+    for cell in profile.cells:
+        assert [key for key in cell.article_rows if article.row(key) is None] == []
