@@ -13,9 +13,10 @@ from rtproof.errors import UserError
 from rtproof.profiles import Profile, choose
 from rtproof.report import campaign
 from rtproof.report.blocks import Link, Section, Table
-from rtproof.report.campaign import Given, Outcome
+from rtproof.report.campaign import Given, More, Outcome
 
 S = 1_000_000_000
+NOTHING = More()
 CASES = {
     "akamina": (campaign_cases.akamina, "akamina"),
     "ten-ms": (campaign_cases.ten_ms, "ten-ms"),
@@ -23,14 +24,10 @@ CASES = {
 }
 
 
-def drawn(name: str, profile: Profile | None = None, **more: object) -> dict[str, Section]:
+def drawn(name: str, profile: Profile | None = None, more: More = NOTHING, short: bool = False) -> dict[str, Section]:
     make, article = CASES[name]
-    told = campaign.sections(
-        profile or campaign_cases.shortened(name),
-        make(),
-        articles.load(article),
-        **more,  # type: ignore[arg-type]
-    )
+    profile = profile or campaign_cases.shortened(name)
+    told = campaign.sections(profile, make(), articles.load(article), more, short=short)
     return {section.name: section for section in told}
 
 
@@ -102,7 +99,7 @@ def test_failed_and_invalid_cells_have_their_sentences() -> None:
 
 
 def test_what_differs_from_the_article_is_said() -> None:
-    found = drawn("akamina", command="rtproof run --profile akamina")["conditions"]
+    found = drawn("akamina", more=More(command="rtproof run --profile akamina"))["conditions"]
     assert "Shortened: 20.0 s instead of 4 h 10 min." in texts(found)
     assert "Measured by way of timerlat (kernel can't be had: the module rtproof.ko is not loaded)" in texts(found)
     assert "rtproof run --profile akamina" in texts(found)
@@ -176,7 +173,7 @@ def test_cycles_tell_of_those_that_nobody_saw() -> None:
 
 def test_a_result_that_was_given_is_a_row() -> None:
     given = Given("user task", "Xenomai latency", 7, 8_720, 32_945, None)
-    (table,) = tables(drawn("bootlin-timer", given=[given])["result"])
+    (table,) = tables(drawn("bootlin-timer", more=More([given]))["result"])
     last = rows(table)[-1]
     assert last["measured on"] == "given: Xenomai latency"
     assert (last["n"], last["min [us]"], last["max [us]"]) == ("7", "8.720", "unknown")
@@ -205,7 +202,8 @@ def test_the_exit_code_is_the_worst_verdict(case: Callable[[], report_cases.Anal
 
 @pytest.mark.parametrize(("key", "words"), [("columns", "no column 'moon'"), ("extras", "no section 'moon'")])
 def test_unknown_columns_and_sections_are_refused(key: str, words: str) -> None:
-    profile = replace(campaign_cases.shortened("akamina"), **{key: ("moon",)})
+    profile = campaign_cases.shortened("akamina")
+    profile = replace(profile, columns=("moon",)) if key == "columns" else replace(profile, extras=("moon",))
     with pytest.raises(UserError, match=words):
         drawn("akamina", profile)
 

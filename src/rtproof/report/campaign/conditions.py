@@ -31,7 +31,7 @@ def faults(outcomes: Sequence[Outcome]) -> list[Section]:
 
 def section(profile: Profile, outcomes: Sequence[Outcome], command: str) -> Section:
     blocks: list[Block] = [Text((command,), "code")] if command else []
-    changed = tuple([*_lengths(profile.cells), *map(_change, profile.changes), *_ways(outcomes)])
+    changed = (*_lengths(profile.cells), *map(_change, profile.changes), *_ways(outcomes))
     blocks += [Text(changed, "doubt", "Not as in the article, this time")] if changed else []
     blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
     return Section("conditions", "What was run", (*blocks, _table(profile, outcomes)))

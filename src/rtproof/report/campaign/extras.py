@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Further sections that a profile asks for by name. Each takes everything and answers blocks, none if it has nothing."""
+"""Further sections that a profile asks for by name. Each takes everything and answers blocks."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -12,8 +12,8 @@ from rtproof.report.campaign.metrics import US, Metric, metrics
 from rtproof.report.campaign.outcome import Given, Outcome
 
 BESIDE = (
-    "Rows that say article are figures which the article published. They were measured on another machine, with another "
-    "kernel and for another length of time: they stand beside the figures of this run, not against them."
+    "Rows that say article are figures which the article published. They were measured on another machine, with "
+    "another kernel and for another length of time: they stand beside the figures of this run, not against them."
 )
 NOT_MEASURED = "not measured"
 MEASURED_BY = "measured on"
