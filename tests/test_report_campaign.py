@@ -9,6 +9,7 @@ import pytest
 import report_cases
 
 from rtproof import articles, profiles, report
+from rtproof.analysis.model import Analysis
 from rtproof.errors import UserError
 from rtproof.profiles import Profile, choose
 from rtproof.report import campaign
@@ -36,7 +37,7 @@ def tables(section: Section) -> list[Table]:
 
 
 def texts(section: Section) -> str:
-    return report_cases.words(section.blocks)
+    return report_cases.words(list(section.blocks))
 
 
 def rows(table: Table) -> list[dict[str, str]]:
@@ -192,7 +193,7 @@ def test_the_short_form_has_no_further_sections() -> None:
         (report_cases.response, 0),
     ],
 )
-def test_the_exit_code_is_the_worst_verdict(case: Callable[[], report_cases.Analysis], code: int) -> None:
+def test_the_exit_code_is_the_worst_verdict(case: Callable[[], Analysis], code: int) -> None:
     profile = campaign_cases.shortened("akamina")
     good = campaign_cases.outcome(profile, "unloaded", report_cases.response())
     told = campaign_cases.outcome(profile, "loaded", case())
