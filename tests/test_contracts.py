@@ -2,6 +2,7 @@
 """Every plug-in against the contract of its folder (the docstring of the folder's ``__init__.py``)."""
 
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,12 +19,13 @@ from stage_records import staged
 from rtproof import exporters, plugins, targets
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Analysis, Requirement
+from rtproof.analysis.objections import Claim, rules
 from rtproof.cli import commands
 from rtproof.cli.main import main
 from rtproof.errors import UserError
 from rtproof.report import blocks, formats, sections
 
-KINDS = (commands, exporters, sections, formats, targets)
+KINDS = (commands, exporters, sections, formats, targets, rules)
 
 
 class Plugin(NamedTuple):
@@ -234,3 +236,21 @@ def test_a_target_that_needs_no_options_opens_and_offers_what_a_target_offers(pl
     offered = {method for method in vars(targets.Target) if not method.startswith("_")}
     with module.open_target({}) as target:
         assert [method for method in offered if not callable(getattr(target, method, None))] == []
+
+
+@every(rules)
+def test_a_rule_has_a_place_a_code_and_nothing_against_a_row_that_tells_nothing(plugin: Plugin) -> None:
+    module = plugin.load()
+    assert isinstance(module.ORDER, int)
+    assert re.fullmatch("[a-z-]+", module.CODE)
+    assert all(isinstance(code, str) for code in module.DOUBTS)
+    assert (
+        list(module.judge([])) == list(module.judge([Claim("a"), Claim("b", group="g"), Claim("c", group="g")])) == []
+    )
+
+
+def test_every_rule_has_its_own_code_and_no_doubt_is_cited_twice() -> None:
+    modules = plugins.load_all(rules)
+    cited = [code for module in modules for code in module.DOUBTS]
+    assert len({module.CODE for module in modules}) == len({module.ORDER for module in modules}) == len(modules)
+    assert len(set(cited)) == len(cited)

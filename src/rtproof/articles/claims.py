@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of an article as claims, for the objections engine."""
 
-from rtproof.analysis.objections.claim import Claim, Figures, Kind, Span
+from rtproof.analysis.objections.claim import Claim, Figures, Kind, Span, exactly
 from rtproof.articles.article import Article, Numbers, Row
 
 VALUES = ("min", "mean", "max")
@@ -44,11 +44,11 @@ def _figures(numbers: Numbers) -> Figures:
 def _span(row: Row) -> Span | None:
     """What was asked for to the second is exact. A printed duration was cut or rounded behind its last digit."""
     if row.asked is not None:
-        return Span(int(row.asked.value), int(row.asked.value))
+        return exactly(int(row.asked.value))
     if row.duration is None or row.duration.at_least:
         return None
     printed, step = int(row.duration.value), int(row.duration.step)
-    return Span(printed - step // 2, printed + step)
+    return Span(printed, printed - step // 2, printed + step)
 
 
 def _whole(value: float | None) -> int | None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One result row, published or measured, as far as it is told: what is None was not told. Times are in nanoseconds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -43,10 +43,29 @@ class Figures:
 
 @dataclass(frozen=True)
 class Span:
-    """How long a run lasted: its shortest and longest length that what is told of it allows."""
+    """How long a run lasted, as told, and the shortest and the longest length that this allows."""
 
+    told_ns: int
     shortest_ns: int
     longest_ns: int
+
+
+def exactly(length_ns: int) -> Span:
+    """Of a length that is known to the nanosecond, or as good as that."""
+    return Span(length_ns, length_ns, length_ns)
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A measuring thread: what it was asked to be and what it was. cpu: where it ran. faults: in its measured loop."""
+
+    name: str
+    policy_asked: str | None = None
+    policy: str | None = None
+    priority_asked: int | None = None
+    priority: int | None = None
+    cpu: int | None = None
+    faults: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,9 +73,9 @@ class Claim:
     """A row and the circumstances that are told with it.
 
     group: rows of the same group are compared with each other, "" with none. loads: work per second of each load by
-    its name; the rate is None where nobody counted. load_line: the shell line that was to make the load. judged: the
-    row was taken for good beyond its own samples. cpus: per thread where it ran; cpu_count: how many it could choose
-    from. kernel_lines: what the kernel logged during the run. doubts: of a measured run.
+    its name; None where nobody counted. load_line: the shell line that was to make the load. judged: the row was
+    taken for good beyond its own samples. cpu_count: how many CPUs the threads could choose from. kernel_lines: what
+    the kernel logged during the run. doubts: of a measured run.
     """
 
     name: str
@@ -68,7 +87,7 @@ class Claim:
     loads: Mapping[str, float | None] = field(default_factory=dict)
     load_line: str = ""
     judged: bool = False
-    cpus: tuple[int, ...] = ()
+    threads: tuple[Thread, ...] = ()
     cpu_count: int | None = None
     kernel_lines: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
@@ -82,3 +101,26 @@ class Objection:
     claims: tuple[str, ...]
     what: str
     doubt: str | None = None
+
+
+@dataclass(frozen=True)
+class Due:
+    """How many periods the told length has room for: as told, at least and at most."""
+
+    told: int
+    least: int
+    most: int
+
+
+def counted(claim: Claim) -> Iterator[tuple[Figures, int, Due]]:
+    """Figures of activations with their count and how many were due; those of which one is not told are left out."""
+    for each in claim.figures:
+        if claim.span and each.period_ns and each.count is not None and each.kind is Kind.LATENCY:
+            span, period = claim.span, each.period_ns
+            room = Due(-(-span.told_ns // period), span.shortest_ns // period, -(-span.longest_ns // period))
+            yield each, each.count, room
+
+
+def named(claim: Claim, part: str) -> str:
+    """The row, and which of its threads or fields where it has several."""
+    return f"{claim.name}, {part}" if len(claim.figures) > 1 else claim.name

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A timer that ticks coarsely: what is measured is the tick, not how the system schedules.
+
+A timer that can only fire at its own ticks is late by anything from nothing to one tick, each as likely: the mean lies
+near the middle of the range, and where the tick is longer than the period the range is longer than it too. Lateness
+from disturbance is far from that: its mean lies close to the minimum, and only its maximum far away. Samples show the
+same where all values lie on a lattice.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from rtproof.analysis.objections.claim import Claim, Figures, Kind, Objection, named
+from rtproof.analysis.phrases import value
+
+ORDER = 30
+CODE = "granularity"
+DOUBTS = ("coarse-timer",)
+MIDDLE = (0.25, 0.75)
+"""Where in the range the mean of an even spread may lie: the middle, half-way to either end."""
+LATTICE_NS = 10_000
+"""A lattice finer than the smallest latencies that anybody published for a task hides nothing of one."""
+
+
+def judge(claims: Sequence[Claim]) -> Iterable[Objection]:
+    for claim in claims:
+        for each in claim.figures:
+            says = _spread(each) or _lattice(each)
+            if says:
+                yield Objection(CODE, (claim.name,), f"{named(claim, each.name)}: {says}")
+
+
+def _spread(each: Figures) -> str:
+    period, least, mean, most = each.period_ns, each.min_ns, each.mean_ns, each.max_ns
+    if each.kind is not Kind.LATENCY or not period or least is None or mean is None or most is None or each.at_least:
+        return ""
+    width = most - least
+    if width < period or not MIDDLE[0] <= (mean - least) / width <= MIDDLE[1]:
+        return ""
+    return (
+        f"at a period of {value(period)} the lateness is spread evenly over {value(round(width))} (mean "
+        f"{value(round(mean))}), as of a timer that ticks no finer than that: it shows the tick, not the scheduling"
+    )
+
+
+def _lattice(each: Figures) -> str:
+    if each.lattice_ns is None or each.lattice_ns < LATTICE_NS:
+        return ""
+    return f"all values are {value(each.lattice_ns)} apart or a multiple of that: the clock ticks no finer"

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel logged during the run says that it throttled, or that a part of it breaks its own rules."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rtproof.analysis.checks.case import sentence_list
+from rtproof.analysis.objections.claim import Claim, Objection
+
+ORDER = 110
+CODE = "kernel-log"
+DOUBTS = ("throttled", "clock-changed")
+TELLING = re.compile(
+    r"scheduling while atomic|sleeping function called from invalid context|soft lockup|hard LOCKUP|rcu.*stall"
+    r"|RT throttling activated|NETDEV WATCHDOG|blocked for more than|^BUG:|\bBUG: |Oops",
+    re.IGNORECASE,
+)
+
+
+def judge(claims: Sequence[Claim]) -> Iterable[Objection]:
+    for claim in claims:
+        lines = list(dict.fromkeys(line for line in claim.kernel_lines if TELLING.search(line)))
+        if lines:
+            yield Objection(
+                CODE, (claim.name,), f"{claim.name}: the kernel logged during the run: {sentence_list(lines)}"
+            )

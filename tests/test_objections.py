@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Defects put into sound rows are found, and sound rows are left in peace."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from objection_cases import MINUTE, MS, US, apps, runs
+
+from rtproof.analysis.model import Doubt, Severity
+from rtproof.analysis.objections import Claim, Figures, Kind, Span, Thread, objections
+from rtproof.analysis.objections.claim import exactly
+
+Change = Callable[[Claim, Figures], Claim]
+
+
+def codes(*claims: Claim) -> set[str]:
+    return {objection.code for objection in objections(claims)}
+
+
+def first(**parts: Any) -> Change:
+    """The first thread's figures with some replaced."""
+    return lambda claim, each: replace(claim, figures=(replace(each, **parts), *claim.figures[1:]))
+
+
+@given(runs(), runs("other"))
+def test_sound_rows_are_not_objected_to(one: Claim, other: Claim) -> None:
+    assert objections([replace(one, group="g"), replace(other, group="g")]) == ()
+
+
+@given(apps())
+def test_a_sound_loop_is_not_objected_to(app: Claim) -> None:
+    assert objections([app]) == ()
+
+
+@given(runs(), st.floats(0.005, 0.9))
+def test_missing_samples_are_found(run: Claim, gone: float) -> None:
+    """Gone of what the length had room for at least, not of what ran."""
+    assert run.span is not None
+    (each, *others) = run.figures
+    least = run.span.shortest_ns // (each.period_ns or 1)
+    count = int(least * (1 - gone)) - 2
+    assert codes(replace(run, figures=(replace(each, count=count, in_bins=count), *others))) == {"samples-missing"}
+
+
+@given(runs(), st.floats(0.001, 3))
+def test_samples_too_many_are_found(run: Claim, more: float) -> None:
+    assert run.span is not None
+    (each, *others) = run.figures
+    most = -(-run.span.longest_ns // (each.period_ns or 1))
+    count = int(most * (1 + more)) + 3
+    assert codes(replace(run, figures=(replace(each, count=count, in_bins=count), *others))) == {"samples-surplus"}
+
+
+@given(runs(), st.integers(1_100, 50_000), st.floats(0.35, 0.65), st.integers(-100, 300))
+def test_a_tick_longer_than_the_period_is_found(run: Claim, tick_us: int, mean: float, least_us: int) -> None:
+    (each, *others) = run.figures
+    tick, least = tick_us * (each.period_ns or 0) // 1_000, least_us * US
+    coarse = replace(each, min_ns=least, mean_ns=least + mean * tick, max_ns=least + tick)
+    assert codes(replace(run, figures=(coarse, *others))) == {"granularity"}
+
+
+@given(runs(), st.integers(10_000, 10**8))
+def test_a_lattice_is_found(run: Claim, lattice_ns: int) -> None:
+    (each, *others) = run.figures
+    assert codes(replace(run, figures=(replace(each, lattice_ns=lattice_ns), *others))) == {"granularity"}
+
+
+@given(runs(), runs("b"), st.floats(0, 3), st.floats(1.01, 40))
+def test_unequal_load_averages_are_found(one: Claim, other: Claim, low: float, more: float) -> None:
+    high = max(low, 0) * 1.5 + more + 0.01
+    busy = replace(one, group="g", loadavg=(high,) * 3)
+    idle = replace(other, group="g", loadavg=(low,) * 3)
+    assert codes(busy, idle) == {"unequal-load"}
+    assert codes(replace(busy, group="h"), idle) == set(), "rows that nobody compares may differ"
+
+
+@given(runs(), runs("b"), st.floats(0.1, 1e6), st.floats(2.1, 100))
+def test_unequal_work_is_found(one: Claim, other: Claim, rate: float, factor: float) -> None:
+    much, little = (replace(run, group="g") for run in (one, other))
+    assert codes(replace(much, loads={"cpu": rate * factor}), replace(little, loads={"cpu": rate})) == {"unequal-load"}
+    assert codes(replace(much, loads={"cpu": rate * 1.9}), replace(little, loads={"cpu": rate})) == set()
+
+
+def test_measured_rows_with_different_loads_are_not_like_for_like() -> None:
+    one, other = Claim("a", measured=True, group="g", loads={"cpu": 1.0}), Claim("b", measured=True, group="g")
+    (found,) = objections([one, other])
+    assert (found.code, found.claims) == ("unequal-load", ("a", "b"))
+    assert "a: cpu; b: none" in found.what
+
+
+@pytest.mark.parametrize(("minutes", "found"), [(0.5, set()), (2, set()), (30, {"unequal-load"})])
+def test_an_average_of_a_time_before_the_run_does_not_count(minutes: float, found: set[str]) -> None:
+    """Two runs whose averages of 1 min agree and of 15 min do not: in a short run these are of what came before."""
+    span = exactly(int(minutes * MINUTE))
+    one, other = (
+        Claim(name, group="g", span=span, loadavg=(4.0, 4.0, last)) for name, last in (("a", 4.0), ("b", 0.1))
+    )
+    assert codes(one, other) == found
+
+
+@given(apps(), st.integers(4 * MS, 100 * MS), st.sampled_from(["min_ns", "max_ns"]))
+def test_a_loop_that_no_lateness_explains_is_found(app: Claim, off: int, which: str) -> None:
+    loop, top = app.figures
+    sign = 1 if which == "max_ns" else -1
+    wrong = replace(loop, **{which: (loop.period_ns or 0) + sign * off}, deviation_ns=None)  # type: ignore[arg-type]
+    assert codes(replace(app, figures=(wrong, top))) == {"sums"}
+
+
+@given(apps(), st.integers(2, 100), st.booleans())
+def test_loops_that_do_not_add_up_are_found(app: Claim, times: int, more: bool) -> None:
+    """Shifted as a whole by what the lateness of one top per loop and the rounding could explain, and more."""
+    loop, top = app.figures
+    shift = (1 if more else -1) * (times * (top.max_ns or 0) / (loop.count or 1) + 2 * loop.step_ns + 1)
+    parts = {key: getattr(loop, key) + shift for key in ("min_ns", "mean_ns", "max_ns")}
+    assert "sums" in codes(replace(app, figures=(replace(loop, **parts), top)))
+
+
+@given(apps(), st.floats(2.5, 100))
+def test_a_deviation_that_cannot_be_is_found(app: Claim, factor: float) -> None:
+    loop, top = app.figures
+    width = (top.max_ns or 0) - (top.min_ns or 0) + 10 * top.step_ns
+    wrong = replace(top, deviation_ns=factor * width)
+    assert codes(replace(app, figures=(loop, wrong))) == {"sums"}
+
+
+@given(runs(), st.integers(-1_000, 1_000).filter(bool))
+def test_a_histogram_that_does_not_add_up_is_found(run: Claim, off: int) -> None:
+    (each, *others) = run.figures
+    wrong = replace(each, in_bins=(each.count or 0) + off)
+    assert codes(replace(run, figures=(wrong, *others))) == {"sums"}
+
+
+@pytest.mark.parametrize("parts", [{"mean_ns": 9e9}, {"mean_ns": -9e9}, {"count": 5, "out_of_band": 6}])
+def test_figures_against_each_other_are_found(parts: dict[str, Any]) -> None:
+    sound = Figures("latency", count=10, min_ns=1, mean_ns=2, max_ns=3)
+    assert codes(Claim("a", (sound,))) == set()
+    assert codes(Claim("a", (replace(sound, **parts),))) == {"sums"}
+
+
+@given(st.integers(1, 10**9))
+def test_zero_seen_is_only_objected_to_where_it_was_taken_for_good(n: int) -> None:
+    zero = Figures("cycle", Kind.LENGTH, 10 * MS, n, out_of_band=0)
+    assert codes(Claim("a", (zero,), judged=True)) == {"zero-is-no-bound"}
+    assert codes(Claim("a", (zero,))) == codes(Claim("a", (replace(zero, out_of_band=1),), judged=True)) == set()
+
+
+@pytest.mark.parametrize(("places", "cpus"), list(product([(0, 0), (0, 1, 1), (3, 3, 3, 3)], [1, 2, 3, 8])))
+def test_threads_on_one_cpu_are_objected_to_where_another_was_free(places: tuple[int, ...], cpus: int) -> None:
+    threads = tuple(Thread(f"thread {at}", cpu=cpu) for at, cpu in enumerate(places))
+    expected = {"placement"} if len(set(places)) < cpus else set()
+    assert codes(Claim("a", threads=threads, cpu_count=cpus)) == expected
+
+
+@pytest.mark.parametrize(
+    ("thread", "found"),
+    [
+        (Thread("t", "fifo", "other"), {"priority"}),
+        (Thread("t", "fifo", "fifo", 80, 60), {"priority"}),
+        (Thread("t", "fifo", "fifo", 80, 80), set()),
+        (Thread("t", "fifo", None, 80, None), set()),
+        (Thread("t", faults=3), {"page-faults"}),
+        (Thread("t", faults=0), set()),
+    ],
+)
+def test_threads_that_were_not_what_was_asked_for_are_found(thread: Thread, found: set[str]) -> None:
+    assert codes(Claim("a", threads=(thread,))) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("BUG: scheduling while atomic: kworker/0:1/23/0x00000002", True),
+        ("sched: RT throttling activated", True),
+        ("rcu: INFO: rcu_preempt self-detected stall on CPU", True),
+        ("BUG: sleeping function called from invalid context at kernel/locking/rtmutex.c:968", True),
+        ("eth0: link up, 100Mbps", False),
+        ("debug: nothing", False),
+    ],
+)
+def test_what_the_kernel_logged_counts_where_it_tells_of_a_fault(line: str, found: bool) -> None:
+    claim = Claim("a", kernel_lines=(line, line))
+    assert codes(claim) == ({"kernel-log"} if found else set())
+    assert all(each.what.count(line) == 1 for each in objections([claim]))
+
+
+def test_a_doubt_is_cited_and_not_worked_out_again() -> None:
+    """The figures alone would give an objection too; there is one, and it says what the doubt says."""
+    gone = Figures("latency", Kind.LATENCY, MS, 10, in_bins=10)
+    doubt = Doubt("activations-missing", Severity.INVALID, "thread 0: 10 of 1,000 left a trace", "measure again")
+    claim = Claim("mine", (gone,), measured=True, span=Span(1_000 * MS, 1_000 * MS, 1_000 * MS), doubts=(doubt,))
+    (found,) = objections([claim])
+    assert (found.code, found.doubt) == ("samples-missing", "activations-missing")
+    assert found.what == "mine: thread 0: 10 of 1,000 left a trace"
+    (alone,) = objections([replace(claim, doubts=())])
+    assert (alone.code, alone.doubt) == ("samples-missing", None)
+
+
+def test_rows_whose_load_line_has_the_same_fault_share_an_objection() -> None:
+    lines = ("a & ; b", "true", "c & ; d", "'", "")
+    found = objections([Claim(name, load_line=line) for name, line in zip("vwxyz", lines, strict=True)])
+    assert [each.claims for each in found] == [("v", "x"), ("y",)]
