@@ -8,7 +8,6 @@ import numpy as np
 from rtproof.analysis.asked import asked_duration_ns, number
 from rtproof.analysis.checks.case import UNAVAILABLE
 from rtproof.analysis.counts import Counts
-from rtproof.analysis.fields import external
 from rtproof.analysis.model import Analysis, Summary
 from rtproof.analysis.objections.claim import Claim, Figures, Kind, Span, Thread, exactly
 from rtproof.record import EndReason, Moment, Record
@@ -83,7 +82,7 @@ def _cycles(analysis: Analysis) -> Iterator[Figures]:
 def _span(analysis: Analysis) -> Span | None:
     """What was asked for where the run had it, else what was measured; off a grid nobody knows how many were due."""
     record, summaries = analysis.record, analysis.summaries
-    if not summaries or any(external(summary.series) for summary in summaries):
+    if not summaries or any(summary.series.external for summary in summaries):
         return None
     asked = asked_duration_ns(record)
     ended = record.end is not None and record.end.reason is EndReason.AS_ASKED
