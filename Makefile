@@ -25,7 +25,7 @@ test: test-agent
 
 # The third run is without address randomisation, which ThreadSanitizer of gcc 12 does not get along with on newer kernels.
 test-agent:
-	@sh tools/apt.sh gcc libc6-dev qemu-user-static chromium
+	@sh tools/apt.sh gcc libc6-dev qemu-user-static chromium trace-cmd
 	$(MAKE) --silent -C agent check
 	$(MAKE) --silent -C agent check SANITIZE=address,undefined
 	$(MAKE) --silent -C agent check SANITIZE=thread RUN="setarch -R"

@@ -15,9 +15,10 @@
 
 enum {
 	KIB = 1024,
-	BUFFER_MOST_KIB = 1024,     /* of a CPU, where the user says nothing */
-	BUFFERS_MOST_KIB = 64 * 1024, /* of all together */
+	BUFFER_MOST_KIB = 1024,       /* of a CPU, where the user says nothing */
+	BUFFERS_MOST_KIB = 64 * 1024, /* of all together, " */
 	BUFFER_LEAST_KIB = 16,
+	BUFFER_LIMIT_KIB = 16 * 1024 * 1024,
 	NAMES_ROOM = 512 * 1024,
 };
 
@@ -44,11 +45,13 @@ static int parse_option(struct trace *trace, const char *option, char *why, size
 		trace->given = true;
 		return 0;
 	}
-	if (!strncmp(option, "buffer_kib=", 11) && !text_number(option + 11, 4, 1024 * KIB, &trace->buffer_kib))
+	if (!strncmp(option, "buffer_kib=", 11) && !text_number(option + 11, 4, BUFFER_LIMIT_KIB, &trace->buffer_kib))
 		return 0;
 	if (!strncmp(option, "seed=", 5) && !text_number(option + 5, 0, UINT32_MAX, &trace->seed))
 		return 0;
-	return refuse(why, room, -EINVAL, "--trace takes on, or events=NAME+NAME..., buffer_kib=N (4 to 1048576), seed=N with commas between; not '%s'", option);
+	return refuse(why, room, -EINVAL,
+		      "--trace takes on, or events=NAME+NAME.., buffer_kib=N (4 to %d) and seed=N with commas between; not '%s'",
+		      BUFFER_LIMIT_KIB, option);
 }
 
 static int parse(struct trace *trace, const char *text, char *why, size_t room)

@@ -13,6 +13,7 @@ from rtproof import files, units
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.fields import by_field
 from rtproof.analysis.model import Analysis, Summary
+from rtproof.analysis.tracefile import has_trace
 from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.errors import UserError
 from rtproof.record import Block, Record, Series
@@ -92,6 +93,12 @@ def require_samples(record: Record, kind: str) -> None:
             f"{kind} needs every sample and this run kept only a summary (--record summary): "
             "export hdr, cyclictest or bins instead"
         )
+
+
+def require_trace(record: Record) -> None:
+    """UserError if the run was not traced."""
+    if not has_trace(record):
+        raise UserError("this run was not traced (rtproof run --trace)")
 
 
 def columns(series: Series, block: Block) -> Activations:

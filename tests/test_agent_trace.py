@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trace of a run by the real agent: what it keeps, that trace-cmd reads it, and that nothing of it stays behind."""
+
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import agent_process
+import pytest
+from agent_process import eventually, measured, running, whole
+from trace_cases import events_of_text, report_of_trace_cmd
+
+from rtproof.analysis import tracefile
+from rtproof.analysis.analyse import analyse
+from rtproof.exporters import trace_dat, trace_txt
+from rtproof.record import Event, Record
+
+pytestmark = pytest.mark.serial
+SECOND = 1_000_000_000
+SHORT = (*agent_process.policy(), "--threads", "1", "--cpus", str(min(os.sched_getaffinity(0))))
+OWN_MOUNTS = ("unshare", "--mount", "sh", "-c")
+REACH = "cd /sys/kernel/tracing && { mountpoint -q . || mount -t tracefs nodev $PWD && cd $PWD; }"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tracing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skips where the kernel or a lack of privilege does not let anybody trace."""
+    path = tmp_path_factory.mktemp("try") / "record"
+    done = agent_process.run("run", "-o", path, "--trace", "on", "--samples", "1", "--warmup", "0ms", *SHORT)
+    if done.returncode:
+        pytest.skip(done.stderr.strip())
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    """Mounts are as they were, and no instance is left, in whatever way the test ended the agent."""
+    before = mounts()
+    yield
+    assert mounts() == before
+    assert eventually(lambda: ours(instances()) == [])
+
+
+def mounts() -> str:
+    return Path("/proc/self/mounts").read_text()
+
+
+def instances() -> list[str]:
+    """What stands in tracefs, which a namespace of the test's own can see."""
+    done = subprocess.run(
+        [*OWN_MOUNTS, f"{REACH}; ls instances"], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout.split()
+
+
+def ours(names: list[str]) -> list[str]:
+    return [name for name in names if name.startswith("rtproof-")]
+
+
+def switches(record: Record) -> list[Event]:
+    return [event for event in record.events if event.kind.startswith("trace_")]
+
+
+def exported(record: Record, folder: Path) -> tuple[str, Path]:
+    """The text and the path of trace.dat."""
+    analysis = analyse(record)
+    trace_txt.export(analysis, folder / "trace.txt", {})
+    trace_dat.export(analysis, folder / "trace.dat", {})
+    return (folder / "trace.txt").read_text(), folder / "trace.dat"
+
+
+@pytest.mark.parametrize("trace", ["on", "buffer_kib=16"])
+def test_trace_cmd_finds_the_events_of_the_text(tmp_path: Path, trace: str) -> None:
+    """As many, with the same names on the same CPUs at the same microseconds; also when the buffer ran over."""
+    record = measured(tmp_path / "record", "--trace", trace, "--duration", "1s", *SHORT)
+    text, dat = exported(record, tmp_path)
+    events = events_of_text(text)
+    assert len(events) > 300
+    assert report_of_trace_cmd(dat) == events
+    in_buffers = sum(int(tracefile.stats(record, cpu)["entries"]) for cpu in tracefile.cpus(record))
+    assert in_buffers == len(events)
+    lost = sum(int(tracefile.stats(record, cpu)["overrun"]) for cpu in tracefile.cpus(record))
+    assert (lost > 0) == (trace != "on")
+
+
+def test_the_trace_has_every_activation_and_nothing_from_outside_of_the_loop(tmp_path: Path) -> None:
+    record = measured(tmp_path / "record", "--trace", "on", "--samples", "500", *SHORT)
+    began, ended = switches(record)
+    assert [(event.kind, event.text.split(";")[0]) for event in (began, ended)] == [
+        ("trace_on", "loop=begins"),
+        ("trace_off", "loop=ends"),
+    ]
+    origin_ns = record.begin.origin_monotonic_ns
+    lines = tracefile.lines(record)
+    took_ns = int(began.text.partition("took_ns=")[2])
+    assert all(began.time_ns - took_ns - 1_000 <= line.time_ns - origin_ns <= ended.time_ns for line in lines)
+    of_thread = Counter(line.event for line in lines if line.task == "rtproof-0")
+    assert 480 <= of_thread["sys_exit_clock_nanosleep"] <= 502
+    assert "spi_" not in " ".join(of_thread)
+
+
+def test_the_user_chooses_events_and_the_record_names_them(tmp_path: Path) -> None:
+    events = "sched:sched_wakeup+irq_handler_*"
+    record = measured(tmp_path / "record", "--trace", f"events={events},buffer_kib=64", "--samples", "200", *SHORT)
+    kept = [name for name in tracefile.names(record) if name.startswith("events/") and "ftrace" not in name]
+    assert sorted(kept) == [
+        "events/irq/irq_handler_entry/format",
+        "events/irq/irq_handler_exit/format",
+        "events/sched/sched_wakeup/format",
+    ]
+    assert {line.event for line in tracefile.lines(record)} <= {"sched_wakeup", "irq_handler_entry", "irq_handler_exit"}
+    assert tracefile.about(record)["buffer_kib"] == "64"
+    assert record.fact("trace") == f"events={events},buffer_kib=64"
+
+
+@pytest.mark.parametrize(
+    ("trace", "sentence"),
+    [
+        ("all", "--trace takes on, or events="),
+        ("buffer_kib=1", "--trace takes on, or events="),
+        ("events=", "--trace takes on, or events="),
+        ("events=no_such_event", "this kernel has no event 'no_such_event' to trace"),
+        ("events=sched_switch+sys_*", "--trace takes 64 events at most; 'sys_*' makes them more"),
+        ("buffer_kib=16777216", "is more than half of the memory there is"),
+    ],
+)
+def test_what_makes_no_sense_gets_a_sentence_and_leaves_nothing(tmp_path: Path, trace: str, sentence: str) -> None:
+    done = agent_process.run("run", "-o", tmp_path / "record", "--trace", trace, "--samples", "10", *SHORT)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert sentence in done.stderr
+    assert not (tmp_path / "record").exists()
+
+
+def test_without_root_there_is_no_trace(tmp_path: Path) -> None:
+    user = ("setpriv", "--reuid=61234", "--regid=61234", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
+    options = ("--trace", "on", "--samples", "10", "--allow-unprivileged")
+    copy = Path("/tmp") / f"rtproof-agent-{os.getpid()}"
+    copy.write_bytes(Path(agent_process.agent()).read_bytes())
+    try:
+        copy.chmod(0o755)
+        command = [*user, str(copy), "run", "-o", str(tmp_path / "record"), *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        copy.unlink()
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "a trace needs root" in done.stderr
+
+
+def test_a_kernel_without_tracefs_is_said_to_have_none(tmp_path: Path) -> None:
+    script = (
+        f"mount -t tmpfs none /sys/kernel && exec {agent_process.agent()} run -o {tmp_path}/r --trace on --samples 10"
+    )
+    done = subprocess.run([*OWN_MOUNTS, script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "there is no trace to be had" in done.stderr
+
+
+def test_where_there_are_no_instances_the_top_is_used_and_put_back(tmp_path: Path) -> None:
+    """A kernel before 3.10 has none; here nobody can make one."""
+    state = "cat buffer_size_kb trace_clock tracing_on set_event current_tracer; grep -c : trace"
+    script = f"""
+    {REACH} || exit 3
+    [ "$(cat current_tracer)$(cat set_event)" = nop ] || exit 4
+    mount -t tmpfs -o ro none instances
+    {{ {state}; }} > {tmp_path}/before
+    {agent_process.agent()} run -o {tmp_path}/record --trace on --samples 300 --warmup 20ms {" ".join(SHORT)} || exit 5
+    {{ {state}; }} > {tmp_path}/after
+    {agent_process.agent()} run -o {tmp_path}/killed --trace on --duration 60s --warmup 0ms {" ".join(SHORT)} &
+    until [ -n "$(cat set_event)" ]; do :; done
+    kill -9 $!
+    until {{ {state}; }} | cmp -s - {tmp_path}/before; do :; done
+    """
+    done = subprocess.run([*OWN_MOUNTS, script], capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode == 4:
+        pytest.skip("somebody else traces here")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
+    record = whole(tmp_path / "record")
+    assert tracefile.about(record)["place"] == "top"
+    assert tracefile.kinds(tracefile.lines(record))["sys_exit_clock_nanosleep"] > 280
+
+
+def test_nothing_stays_behind_an_agent_that_is_killed(tmp_path: Path) -> None:
+    """What a fixture looks after for every test; here with an agent that had no chance to clear up."""
+    with running("-o", tmp_path / "record", "--trace", "on", "--duration", "60s", *SHORT) as one:
+        one.await_ns(SECOND // 2)
+        assert len(ours(instances())) == 1
+        os.kill(one.process.pid, signal.SIGKILL)
+        one.process.wait(timeout=agent_process.PATIENCE_S)
+
+
+def test_an_interrupted_run_keeps_its_trace(tmp_path: Path) -> None:
+    with running("-o", tmp_path / "record", "--trace", "on", "--duration", "60s", *SHORT) as one:
+        one.await_ns(SECOND // 2)
+        os.kill(one.process.pid, signal.SIGINT)
+        assert one.end() == 0
+    record = whole(tmp_path / "record")
+    assert [event.kind for event in switches(record)] == ["trace_on", "trace_off"]
+    assert len(tracefile.lines(record)) > 300

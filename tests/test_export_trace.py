@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exporters trace-txt and trace-dat; that trace-cmd reads the latter is shown in test_agent_trace.py."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from analysis_records import block, record
+from trace_cases import FILES, TEXT, traced
+
+from rtproof.analysis.analyse import analyse
+from rtproof.errors import UserError
+from rtproof.exporters import trace_dat, trace_txt
+
+
+def test_the_text_is_that_of_the_kernel(tmp_path: Path) -> None:
+    sentence = trace_txt.export(analyse(traced()), tmp_path / "a", {})
+    assert (tmp_path / "a").read_text() == TEXT
+    assert "5 events, by the clock mono" in sentence
+
+
+@pytest.mark.parametrize("module", [trace_txt, trace_dat])
+def test_without_a_trace_there_is_nothing_to_write(tmp_path: Path, module: object) -> None:
+    export = module.export  # type: ignore[attr-defined]
+    with pytest.raises(UserError, match=r"this run was not traced"):
+        export(analyse(record([block([1_000])])), tmp_path / "a", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+class Reader:
+    """Takes a file apart as trace-cmd.dat.v6(5) says."""
+
+    def __init__(self, content: bytes, order: str) -> None:
+        self.content, self.at, self.order = content, 0, order
+
+    def take(self, size: int) -> bytes:
+        self.at += size
+        return self.content[self.at - size : self.at]
+
+    def number(self, size: int) -> int:
+        return int(struct.unpack(self.order + {1: "B", 2: "H", 4: "I", 8: "Q"}[size], self.take(size))[0])
+
+    def sized(self, size: int) -> str:
+        return self.take(self.number(size)).decode()
+
+    def word(self) -> str:
+        end = self.content.index(b"\0", self.at)
+        return self.take(end + 1 - self.at)[:-1].decode()
+
+
+@pytest.mark.parametrize(("endian", "order"), [("little", "<"), ("big", ">")])
+def test_the_file_is_laid_out_as_its_manual_says(tmp_path: Path, endian: str, order: str) -> None:
+    about = FILES["about"].replace("little", endian)
+    trace_dat.export(analyse(traced(about=about)), tmp_path / "a", {})
+    file = Reader((tmp_path / "a").read_bytes(), order)
+    assert file.take(12) == b"\x17\x08\x44tracing6\0"[:12]
+    assert [file.number(1), file.number(1), file.number(4)] == [endian == "big", 8, 4096]
+    assert [file.word(), file.sized(8)] == ["header_page", FILES["header_page"]]
+    assert [file.word(), file.sized(8)] == ["header_event", FILES["header_event"]]
+    assert [file.number(4), file.sized(8)] == [1, FILES["events/ftrace/print/format"]]
+    systems = {}
+    for _ in range(file.number(4)):
+        name = file.word()
+        systems[name] = [file.sized(8).split()[1] for _ in range(file.number(4))]
+    assert systems == {"irq": ["irq_handler_entry"], "sched": ["sched_waking", "sched_switch"]}
+    assert [file.sized(4), file.sized(4), file.sized(8)] == ["", "", FILES["saved_cmdlines"]]
+    assert [file.number(4), file.word()] == [2, "options  "]
+    assert [file.number(2), file.sized(4), file.number(2)] == [7, "local global [mono] boot\0", 0]
+    assert file.word() == "flyrecord"
+    places = [(file.number(8), file.number(8)) for _ in range(2)]
+    assert [size for _, size in places] == [8192, 0]
+    assert places[0][0] % 4096 == 0
+    assert file.content[places[0][0] :] == b"a" * 8192
+
+
+def test_pages_that_are_not_whole_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="lost a part of its trace"):
+        trace_dat.export(analyse(traced(**{"cpu0/raw": "a" * 100})), tmp_path / "a", {})
+    with pytest.raises(UserError, match="does not tell how the pages"):
+        trace_dat.export(analyse(traced(header_page="nothing")), tmp_path / "a", {})
+    assert list(tmp_path.iterdir()) == []
