@@ -7,6 +7,7 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,6 +89,18 @@ def late(job: Job) -> int:
 def refuses(_job: Job) -> int:
     say("rtproof-agent: there is no CPU 99 on this machine")
     return 2
+
+
+def refuses_otherwise(_job: Job) -> int:
+    say("rtproof-agent: the module is not loaded")
+    return 2
+
+
+def does_its_load(job: Job) -> int:
+    """Behave as the function does whose name came as a load; well without a load."""
+    words = job.arguments
+    behaviour: Callable[[Job], int] = globals()[words[words.index("--load") + 1] if "--load" in words else "good"]
+    return behaviour(job)
 
 
 def refuses_in_silence(_job: Job) -> int:

@@ -187,12 +187,15 @@ def test_samples_go_without_a_duration() -> None:
 
 
 @contextmanager
-def started(*arguments: str) -> "Iterator[subprocess.Popen[str]]":
-    """A run as a process of its own, whose agent is ready."""
+def started(*arguments: str, wait_for: str = "") -> "Iterator[subprocess.Popen[str]]":
+    """A run as a process of its own, whose agent is ready. wait_for: the line that says so, if others come before."""
     command = [sys.executable, "-m", "rtproof", "run", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert process.stderr.readline() == "rtproof-agent: ready\n"
+        first = process.stderr.readline()
+        while wait_for and first and first != wait_for:
+            first = process.stderr.readline()
+        assert first == "rtproof-agent: ready\n"
         yield process
 
 

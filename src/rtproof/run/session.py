@@ -33,10 +33,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the agent ended. ``said``: its last sentence, or nothing."""
+    """How the agent ended. ``said``: its last sentence, or nothing; ``interrupted``: the user asked it to finish."""
 
     exit_code: int
     said: str
+    interrupted: bool = False
 
     @property
     def failed(self) -> bool:
@@ -80,7 +81,7 @@ def _measure(target: Target, plan: Plan, view: LiveView) -> Outcome:
         process = target.start((target.push(plan.agent), *arguments))
         forwarder.process = process
         listener.listen(process.lines())
-        outcome = Outcome(process.wait(), listener.last)
+        outcome = Outcome(process.wait(), listener.last, forwarder.received > 0)
         listener.finish(outcome.failed)
         target.pull(remote, record)
     return outcome

@@ -4,7 +4,7 @@
 import shlex
 import sys
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof import files, plugins, targets
-from rtproof.cli import about, complete, guests, measuring, results, types
+from rtproof.cli import about, campaign, complete, guests, laboratory, measuring, results, types
 from rtproof.cli.options import checked_options
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
 from rtproof.errors import TargetError
@@ -42,6 +42,7 @@ class Own:
 @measuring.agent_options
 @requirement_options
 @PERCENTILES
+@campaign.profile_options
 @click.option("--output", type=PATH, metavar="FOLDER", help="New run folder (default runs/TIME-HOST).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
@@ -65,18 +66,38 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
     \b
     rtproof run --duration 20s --load sched --limit 500us --at-most 1/h
+    rtproof run --profile akamina --duration 20s
     """
     requirement = take_requirement(values)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
+    wanted = campaign.take(values)
+    if wanted:
+        ctx.exit(_run_profile(own, wanted, about.Asked(_typed(ctx), own.target, requirement, own.note)))
     arguments, probe = measuring.agent_arguments(values), values["probe"] or ""
     with _open_target(own, probe) as target:
-        asked = about.Asked(ctx.obj or ("rtproof", "run"), own.target, requirement, own.note)
+        asked = about.Asked(_typed(ctx), own.target, requirement, own.note)
         plan = _plan(own, target, arguments, asked)
         report = results.report_path(plan.folder, HTML) if own.report else None
         if report:
             files.refuse_existing(report)
         outcome = _run(target, plan, measuring.goal(values))
     ctx.exit(_tell(own, plan.folder, report, outcome))
+
+
+def _typed(ctx: click.Context) -> tuple[str, ...]:
+    typed: tuple[str, ...] = ctx.obj or ("rtproof", "run")
+    return typed
+
+
+def _run_profile(own: Own, wanted: campaign.Asked, asked: about.Asked) -> int:
+    """Every cell of a profile, one after another."""
+    profile = campaign.profile_of(wanted)
+    asked = replace(asked, requirement=campaign.requirement_of(profile, asked.requirement))
+    folder = laboratory.new_folder(own.output, profile.name)
+    with _open_target(own, str(profile.cells[0].ways[0].options.get("probe", ""))) as target:
+        agent = own.agent or about.fitting_agent(target.machine())
+        desk = campaign.Desk(target, agent, asked, own.percentiles, own.report)
+        return campaign.run(desk, profile, wanted, folder, own.as_json)
 
 
 def _open_target(own: Own, probe: str) -> AbstractContextManager[targets.Target]:

@@ -29,12 +29,14 @@ def faults(outcomes: Sequence[Outcome]) -> list[Section]:
     return [Section("faults", "Cells that failed or are INVALID", tuple(blocks))] if blocks else []
 
 
-def section(profile: Profile, outcomes: Sequence[Outcome], command: str) -> Section:
+def section(profile: Profile, outcomes: Sequence[Outcome], command: str, *, short: bool) -> Section:
     blocks: list[Block] = [Text((command,), "code")] if command else []
     changed = (*_lengths(profile.cells), *map(_change, profile.changes), *_ways(outcomes))
     blocks += [Text(changed, "doubt", "Not as in the article, this time")] if changed else []
-    blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
-    return Section("conditions", "What was run", (*blocks, _table(profile, outcomes)))
+    if not short:
+        blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
+        blocks.append(_table(profile, outcomes))
+    return Section("conditions", "What was run", tuple(blocks))
 
 
 def _table(profile: Profile, outcomes: Sequence[Outcome]) -> Table:

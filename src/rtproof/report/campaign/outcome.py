@@ -11,7 +11,7 @@ from rtproof.profiles import CellPlan, Way
 
 @dataclass(frozen=True)
 class Outcome:
-    """A cell on one system: an analysis, or the sentence that says why there is none.
+    """A cell on one system: an analysis, or (failure) the sentence that says why there is none or why it is not whole.
 
     system: its name. way: the one that was taken; passed: those before it and why they can't be had here. link: the
     cell's own report, relative to the page.
@@ -81,7 +81,7 @@ FAILED = 2
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
     """2 if a cell failed, else of the worst verdict: INVALID, REFUTED, UNDECIDED, then PROVEN or nothing asked."""
-    if any(each.analysis is None for each in outcomes):
+    if any(each.analysis is None or each.failure for each in outcomes):
         return FAILED
     states = [each.analysis.verdict.state for each in outcomes if each.analysis]
     return max(states, key=SEVERITY.index, default=State.NOT_ASKED).exit_code

@@ -15,6 +15,8 @@ BESIDE = (
     "Rows that say article are figures which the article published. They were measured on another machine, with "
     "another kernel and for another length of time: they stand beside the figures of this run, not against them."
 )
+NONE = "The article gives no figures for these columns."
+PUBLISHED = "article: "
 NOT_MEASURED = "not measured"
 MEASURED_BY = "measured on"
 
@@ -26,8 +28,9 @@ def section(profile: Profile, outcomes: Sequence[Outcome], article: Article | No
     header = ("cell", MEASURED_BY, *(column.heading for column in columns))
     table = Table(f"{profile.title}: the cells", header, tuple(rows), tuple(range(2, len(header))))
     blocks: list[Block] = [Text((profile.about,)), table]
-    if article and any(cell.article_rows for cell, _ in by_cell(outcomes)):
-        blocks.append(Text((BESIDE, f"Source: {article.title}, {article.source}.")))
+    if article:
+        beside = any(row[1].startswith(PUBLISHED) for row in rows)
+        blocks.append(Text((BESIDE if beside else NONE, f"Source: {article.title}, {article.source}.")))
     return Section("result", "Result", tuple(blocks))
 
 
@@ -56,7 +59,7 @@ def _cell_rows(
     for row in article_rows(cell, article):
         published = [column.article(row) for column in columns]
         if any(published):
-            yield (next(names), f"article: {row.label}", *published)
+            yield (next(names), f"{PUBLISHED}{row.label}", *published)
 
 
 def _here(outcome: Outcome, columns: list[Metric]) -> tuple[str, ...]:

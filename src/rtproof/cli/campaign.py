@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof run --profile``: every cell of a profile on the target, and the page that puts them beside the article."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rtproof.cli import about, laboratory, measuring, results, types
+from rtproof.cli.options import checked_options
+from rtproof.errors import RtproofError, UserError
+from rtproof.run.live import clock
+
+if TYPE_CHECKING:
+    from rtproof.analysis.model import Requirement
+    from rtproof.articles import Article
+    from rtproof.profiles import CellPlan, Profile
+    from rtproof.report.campaign import Given, More, Outcome
+    from rtproof.run.campaign import Cell, Ended
+    from rtproof.run.live import LiveView
+    from rtproof.targets import Target
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
+CELLS = "cells"
+
+OPTIONS = (
+    click.option("--profile", metavar="NAME|FILE", help="Repeat an article's experiment; see 'rtproof profiles'."),
+    click.option(
+        "--set", "settings", type=types.KEY_VALUE, multiple=True, help="What a profile is to measure; may be repeated."
+    ),
+    click.option(
+        "--given", type=PATH, multiple=True, metavar="FILE", help="Another tool's result to lay beside; repeatable."
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user wants of a profile. options: those of the agent that stand on the command line."""
+
+    profile: str
+    settings: tuple[tuple[str, str], ...]
+    given: tuple[Path, ...]
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What all cells share. agent: program file of this host; asked: as written into each run folder."""
+
+    target: "Target"
+    agent: Path
+    asked: about.Asked
+    percentiles: tuple[float, ...]
+    report: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything that a page tells of."""
+
+    profile: "Profile"
+    outcomes: "Sequence[Outcome]"
+    article: "Article"
+    more: "More"
+
+
+def profile_options(command: Command) -> Command:
+    """Give a command the options of profiles."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def take(values: dict[str, Any]) -> Asked | None:
+    """Take the options of profiles out of a command's values; None if there is no profile."""
+    name, settings, given = (values.pop(key) for key in ("profile", "settings", "given"))
+    if name is None and (settings or given):
+        raise click.UsageError(f"--{'set' if settings else 'given'} needs a --profile to speak of")
+    if name is None:
+        return None
+    if values["duration"] and values["samples"]:
+        raise click.UsageError("--duration and --samples exclude each other")
+    return Asked(name, settings, given, {key: value for key, value in values.items() if value not in (None, False, ())})
+
+
+def profile_of(asked: Asked) -> "Profile":
+    """The profile as the user wants it; UserError where that makes no sense."""
+    from rtproof import profiles
+    from rtproof.profiles import choose
+
+    found = profiles.load(asked.profile)
+    known = {axis: ", ".join(values) for axis, values in found.axes.items()}
+    known |= {parameter.name: parameter.help for parameter in found.parameters}
+    chosen = choose.with_settings(found, checked_options(f"the profile {found.name}", known, asked.settings))
+    if asked.given and not found.given:
+        raise UserError(f"the profile {found.name} has no place for results of other tools: leave --given out")
+    return choose.with_options(choose.ready(chosen), asked.options)
+
+
+def requirement_of(profile: "Profile", asked: "Requirement | None") -> "Requirement | None":
+    """The user's own, else the article's."""
+    from rtproof.analysis.model import Requirement
+
+    if asked or profile.claim is None:
+        return asked
+    return Requirement(profile.claim.limit_ns, profile.claim.at_most_ns)
+
+
+def run(desk: Desk, profile: "Profile", asked: Asked, folder: Path, as_json: bool) -> int:
+    """Measure every cell into the folder, write the page, print the table; the exit code."""
+    from rtproof import articles
+    from rtproof.report import campaign as page
+
+    article = articles.load(profile.article)
+    given = [_given(path) for path in asked.given]
+    system = desk.target.host_name()
+    cells = [_cell(desk, profile, plan, folder) for plan in profile.cells]
+    outcomes: list[Outcome] = []
+    interrupted = False
+    for plan, ended in zip(profile.cells, _runs(desk, profile, cells), strict=True):
+        outcomes.append(_outcome(desk, system, plan, ended, folder))
+        interrupted = interrupted or ended.interrupted
+    more = page.More(given, shlex.join(desk.asked.command))
+    _publish(Found(profile, outcomes, article, more), folder, as_json)
+    if interrupted:
+        finished = sum(each.analysis is not None for each in outcomes)
+        click.echo(f"rtproof: interrupted: {finished} of {len(outcomes)} cells are measured and kept", err=True)
+        return laboratory.INTERRUPTED_CODE
+    return page.exit_code(outcomes)
+
+
+def _cell(desk: Desk, profile: "Profile", plan: "CellPlan", folder: Path) -> "Cell":
+    from rtproof.profiles import run_options
+    from rtproof.run.campaign import Cell
+    from rtproof.run.session import Plan
+
+    info = about.about(desk.asked, desk.target.machine(), desk.agent)
+    place = folder / CELLS / plan.key
+    ways = [
+        (way.name, Plan(place, desk.agent, measuring.agent_arguments(_values(run_options(plan, way))), info))
+        for way in plan.ways
+    ]
+    return Cell(plan.label, ways)
+
+
+def _values(options: Mapping[str, Any]) -> dict[str, Any]:
+    """As if every option had stood on the command line."""
+    return {"duration": None, "samples": None, "load": (), **options}
+
+
+def _runs(desk: Desk, profile: "Profile", cells: "Sequence[Cell]") -> "Iterator[Ended]":
+    from rtproof.run import campaign
+    from rtproof.run.live import LiveView
+
+    def view(number: int, cell: "Cell") -> "LiveView":
+        plan = profile.cells[number - 1]
+        click.echo(f"[{number}/{len(cells)}] {cell.name}, {_length(plan)}", err=True)
+        goal = f"{_length(plan)}, cell {number} of {len(cells)} ({cell.name})"
+        return LiveView(sys.stderr, goal, sys.stderr.isatty())
+
+    return campaign.run(desk.target, cells, view)
+
+
+def _length(plan: "CellPlan") -> str:
+    return f"{plan.samples} activations" if plan.samples else clock(plan.length_ns)
+
+
+def _outcome(desk: Desk, system: str, plan: "CellPlan", ended: "Ended", folder: Path) -> "Outcome":
+    """The cell read and reported, or its sentence."""
+    from rtproof.report.campaign import Outcome
+
+    way = None if ended.way is None else plan.ways[ended.way]
+    passed = tuple(zip(plan.ways, ended.refused, strict=False)) if way else ()
+    if ended.failure:
+        click.echo(f"rtproof: {plan.label}: {ended.failure}", err=True)
+    if ended.outcome is None:
+        return Outcome(system, plan, failure=ended.failure)
+    run_folder = folder / CELLS / plan.key
+    try:
+        result = results.read_run(run_folder, percentiles=desk.percentiles)
+        link = _report(desk, result, run_folder)
+    except RtproofError as problem:
+        return Outcome(system, plan, None, way, passed, str(problem))
+    return Outcome(system, plan, result.analysis, way, passed, ended.failure, link)
+
+
+def _report(desk: Desk, result: results.Result, run_folder: Path) -> str:
+    """Path of the cell's own report from the page."""
+    if not desk.report:
+        return ""
+    place = results.report_path(run_folder, "html")
+    results.write_new(place, result.report("html"))
+    return f"{CELLS}/{place.name}"
+
+
+def _given(path: Path) -> "Given":
+    from rtproof import importers
+    from rtproof.report.campaign import Given
+
+    found = importers.read(path)
+    label = f"{path.name}: {found.title}" if found.title else path.name
+    return Given(label, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, found.notes)
+
+
+def _publish(found: Found, folder: Path, as_json: bool) -> None:
+    """Write the page, the table and the JSON; print the result."""
+    from rtproof import report
+    from rtproof.report import campaign as page
+    from rtproof.report.campaign.as_json import encode
+
+    told = (found.profile, found.outcomes, found.article, found.more)
+    title, whole, encoded = page.title(*told[:2]), page.sections(*told), encode(*told)
+    short = page.sections(*told, short=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    results.write_new(folder / "report.html", report.render("html", title, whole))
+    results.write_new(folder / "table.md", report.render("markdown", title, whole))
+    results.write_new(folder / "result.json", encoded)
+    click.echo(encoded if as_json else report.render("text", title, short), nl=False)
+    click.echo(f"\nreport: {folder / 'report.html'}", err=as_json)

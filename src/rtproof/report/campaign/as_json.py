@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile's cells as JSON; docs/json-schema.md describes it."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rtproof.analysis.as_json import to_dict
+from rtproof.articles import Article, Row
+from rtproof.profiles import CellPlan, Profile, agent_arguments
+from rtproof.report.campaign.outcome import Given, More, Outcome, exit_code
+from rtproof.report.campaign.result import article_rows, by_cell
+
+SCHEMA = "rtproof.campaign"
+VERSION = 1
+
+
+def encode(profile: Profile, outcomes: Sequence[Outcome], article: Article | None, more: More) -> bytes:
+    """UTF-8, indented by two."""
+    found = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "command": more.command or None,
+        "exit_code": exit_code(outcomes),
+        "profile": _profile(profile),
+        "cells": [_cell(cell, group, article) for cell, group in by_cell(outcomes)],
+        "given": [_given(each) for each in more.given],
+    }
+    return json.dumps(found, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def _profile(profile: Profile) -> dict[str, Any]:
+    claim = profile.claim
+    return {
+        "name": profile.name,
+        "title": profile.title,
+        "article": profile.article,
+        "about": profile.about,
+        "differs": list(profile.differs),
+        "requirement": {"limit_ns": claim.limit_ns, "at_most_ns": claim.at_most_ns} if claim else None,
+        "changes": [
+            {"option": change.option, "before": list(change.before), "now": change.now} for change in profile.changes
+        ],
+    }
+
+
+def _cell(cell: CellPlan, group: Sequence[Outcome], article: Article | None) -> dict[str, Any]:
+    return {
+        "key": cell.key,
+        "label": cell.label,
+        "axes": dict(cell.axes),
+        "length_ns": cell.length_ns,
+        "article_length_ns": cell.article_ns,
+        "results": [_result(each) for each in group],
+        "article": [_row(row) for row in article_rows(cell, article)],
+    }
+
+
+def _result(each: Outcome) -> dict[str, Any]:
+    return {
+        "system": each.system,
+        "way": each.way.name if each.way else None,
+        "passed": [{"way": way.name, "why": why} for way, why in each.passed],
+        "stage": each.shown.series.field if each.shown and each.way and each.way.stage else None,
+        "arguments": list(agent_arguments(each.cell, each.way)),
+        "failure": each.failure or None,
+        "report": each.link or None,
+        "analysis": to_dict(each.analysis) if each.analysis else None,
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "key": row.key,
+        "label": row.label,
+        "board": row.board,
+        "kernel": row.kernel,
+        "figures": {
+            name: {"printed": figure.text, "value": figure.value, "unit": figure.unit, "at_least": figure.at_least}
+            for name, figure in row.figures.items()
+        },
+    }
+
+
+def _given(given: Given) -> dict[str, Any]:
+    return {
+        "label": given.label,
+        "tool": given.tool,
+        "count": given.count,
+        "min_ns": given.min_ns,
+        "mean_ns": given.mean_ns,
+        "max_ns": given.max_ns,
+        "notes": list(given.notes),
+    }

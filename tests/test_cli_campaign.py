@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof run --profile`` from the command line to the files it leaves, with an agent that behaves as it is told."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import fake_agent
+import pytest
+from test_cli_run import started
+
+from rtproof.cli.main import main
+from rtproof.record import rundir
+
+PROFILE = """
+schema = 1
+title = "Cells that behave as they are told"
+article = "bootlin"
+about = "What happens to each."
+columns = ["n", "min", "max", "verdict"]
+given = "results of other tools"
+{requirement}
+[options]
+period = "1ms"
+duration = "{duration}"
+[[parameter]]
+name = "colour"
+help = "of the board"
+default = "green"
+[[way]]
+name = "first"
+[[axis]]
+name = "load"
+{values}
+"""
+VALUE = """
+[[axis.value]]
+name = "{name}"
+options = {{ load = ["{name}"] }}
+"""
+LIMIT = '[requirement]\nlimit = "500us"\nat_most = "1/h"'
+LATENCY = """== Sampling period: 1000 us
+== Test mode: periodic user-mode task
+RTD|      8.720|     32.945|    106.589|       0|     0|      8.720|    106.589
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def profile(*behaviours: str, requirement: str = "", duration: str = "10s") -> Path:
+    values = "".join(VALUE.format(name=name) for name in behaviours)
+    file = Path("own.toml")
+    file.write_text(PROFILE.format(values=values, requirement=requirement, duration=duration))
+    return file
+
+
+def run(file: Path, *arguments: str, behaviour: str = "does_its_load") -> int:
+    agent = fake_agent.install(Path(), behaviour).absolute()
+    return main(["run", "--profile", str(file), "--agent", str(agent), "--output", "a", *arguments])
+
+
+def test_every_cell_is_a_run_folder_and_the_page_leads_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(profile("good", "late"), "--duration", "1s") == 0
+    out, err = capsys.readouterr()
+    assert "[1/2] good, 0:00:01" in err
+    assert "[2/2] late, 0:00:01" in err
+    assert "cell 1 of 2 (good)" in err
+    assert out.endswith("\nreport: a/report.html\n")
+    assert "Shortened: 1.0 s instead of 10.0 s." in out
+    assert sorted(path.name for path in Path("a").iterdir()) == ["cells", "report.html", "result.json", "table.md"]
+    assert sorted(path.name for path in Path("a/cells").iterdir()) == ["good", "good.html", "late", "late.html"]
+    assert '<a href="./cells/late.html">' in Path("a/report.html").read_text()
+    assert "700.000" in Path("a/table.md").read_text()
+    assert rundir.open_run("a/cells/good").info is not None
+
+
+def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(profile("good", "refuses"), "--json", "--duration", "1s") == 2
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["schema"], found["version"], found["exit_code"]) == ("rtproof.campaign", 1, 2)
+    good, failed = found["cells"]
+    assert good["results"][0]["analysis"]["schema"] == "rtproof.analysis"
+    assert (good["length_ns"], good["article_length_ns"]) == (10**9, 10**10)
+    assert failed["results"][0]["failure"] == "there is no CPU 99 on this machine"
+    assert failed["results"][0]["analysis"] is None
+    assert "report: a/report.html" in err
+
+
+def test_a_cell_that_fails_is_a_row_and_the_others_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(profile("refuses", "good", "dies", "writes_nonsense"), "--duration", "1s") == 2
+    out, err = capsys.readouterr()
+    assert out.count("not measured") == 2
+    assert "rtproof: refuses: there is no CPU 99 on this machine" in err
+    assert f"dies, {os.uname().nodename}: the agent was killed by SIGKILL" in " ".join(out.split())
+    assert [path.name for path in sorted(Path("a/cells").glob("*.html"))] == ["dies.html", "good.html"]
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "limit", "code"),
+    [(("good",), "", 0), (("good",), LIMIT, 4), (("good", "late"), LIMIT, 1), (("late", "refuses"), LIMIT, 2)],
+)
+def test_the_exit_code_is_the_worst_of_all_cells(behaviours: tuple[str, ...], limit: str, code: int) -> None:
+    assert run(profile(*behaviours, requirement=limit), "--duration", "1s", "--no-report") == code
+    assert list(Path("a/cells").glob("*.html")) == []
+
+
+def test_the_requirement_of_the_profile_is_fixed_before_the_run_and_the_user_s_wins() -> None:
+    run(profile("good", requirement=LIMIT), "--duration", "1s")
+    info = rundir.open_run("a/cells/good").info
+    assert info is not None
+    assert info.requirement == rundir.RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95)
+    Path("a").rename("b")
+    assert run(profile("good", requirement=LIMIT), "--duration", "1s", "--limit", "1us") == 1
+
+
+def test_options_of_the_user_reach_the_agent_and_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    file = profile("tells_its_arguments")
+    assert run(file, "--samples", "7", "--priority", "50", "--set", "colour=red", "--cpus", "0") == 0
+    said = (Path("a") / "cells" / "tells-its-arguments" / "agent.log").read_text()
+    for words in ("--samples 7 ", "--priority 50 ", "--cpus 0 ", "--probe timer:colour=red "):
+        assert words in said
+    assert "--duration" not in said
+    out = capsys.readouterr().out
+    assert "Shortened: 7 ms instead of 10.0 s." in out
+    assert "Changed: priority 50 instead of nothing." in out
+    assert "Changed: colour red instead of green." in out
+
+
+def test_axes_choose_cells() -> None:
+    assert run(profile("good", "refuses"), "--set", "load=good", "--duration", "1s") == 0
+
+
+def test_results_of_other_tools_stand_beside(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("latency.txt").write_text(LATENCY)
+    assert run(profile("good"), "--duration", "1s", "--given", "latency.txt") == 0
+    out = capsys.readouterr().out
+    assert "given:" in out
+    assert "106.589" in out
+
+
+def test_ctrl_c_keeps_what_is_measured_and_says_so() -> None:
+    file = profile("good", "until_interrupted", "late").absolute()
+    agent = fake_agent.install(Path(), "does_its_load").absolute()
+    arguments = ("--profile", str(file), "--agent", str(agent), "--output", "a", "--duration", "1h")
+    with started(*arguments, wait_for="rtproof-agent: ready\n") as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert process.returncode == 130
+    assert "rtproof: interrupted: 2 of 3 cells are measured and kept" in err
+    assert "not measured: the campaign was interrupted before" in out
+    end = rundir.open_run("a/cells/until-interrupted").record.end
+    assert end is not None
+    assert end.reason.name == "INTERRUPTED"
+    assert Path("a/report.html").exists()
+    assert not Path("a/cells/late").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--profile", "moon"], "there is no profile 'moon'; there are: akamina"),
+        (["--profile", "own.toml"], "own.toml: there is no key 'colour' in options"),
+        (["--set", "chip=0"], "--set needs a --profile to speak of"),
+        (["--given", "x"], "--given needs a --profile to speak of"),
+        (["--profile", "akamina", "--set", "chip=0"], "the profile akamina has no option 'chip'; there are: load"),
+        (["--profile", "akamina", "--set", "load=all"], "has no load 'all'; there are: unloaded, loaded"),
+        (["--profile", "akamina", "--given", "x"], "has no place for results of other tools"),
+        (
+            ["--profile", "akamina", "--load", "cpu"],
+            "the cells unloaded and loaded of the profile akamina are the same",
+        ),
+        (["--profile", "akamina", "--duration", "1s", "--samples", "7"], "exclude each other"),
+        (["--profile", "bootlin-gpio"], "the profile bootlin-gpio can't know chip, the chip of the two lines"),
+        (["--profile", "bootlin-xenomai", "--given", "nowhere.txt"], "cannot read nowhere.txt"),
+    ],
+)
+def test_nonsense_is_one_sentence_and_leaves_nothing(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("own.toml").write_text(
+        PROFILE.format(values=VALUE.format(name="good"), requirement="", duration='1s"\ncolour="red')
+    )
+    agent = fake_agent.install(Path(), "good").absolute()
+    assert main(["run", "--agent", str(agent), "--output", "a", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words in err
+    assert not Path("a").exists()
+
+
+def test_what_exists_is_refused_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a").mkdir()
+    assert run(profile("good")) == 2
+    assert "a exists already" in capsys.readouterr().err
