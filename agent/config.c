@@ -212,7 +212,8 @@ static int choose_method(struct parser *parser)
 		return refuse(parser, "the method can't run here: %s", reason);
 	if (config->method->choose)
 		config->method = config->method->choose();
-	if (config->probe->check && config->probe->check(config->method, config->probe_values, parser->why, parser->room))
+	if (config->probe->check && config->probe->check(config->method, config->probe_values, config->period_ns, parser->why,
+							  parser->room))
 		return -EINVAL;
 	if (config->probe->adapt)
 		config->method = config->probe->adapt(config->method, config->probe_values);

@@ -220,6 +220,8 @@ static void asked(struct run *run)
 	fact(run, MOMENT_ASKED, "probe", config->probe->name);
 	fact(run, MOMENT_ASKED, "probe_options", config->probe_given);
 	fact(run, MOMENT_ASKED, "method", config->method->name);
+	if (config->probe->proxy_of)
+		fact(run, MOMENT_ASKED, "proxy_of", config->probe->proxy_of);
 	fact(run, MOMENT_ASKED, "policy", policy_name((int)config->asked_policy));
 	fact(run, MOMENT_ASKED, "lock_memory", config->lock_memory ? "yes" : "no");
 	fact(run, MOMENT_ASKED, "record", config->keep_samples ? "samples" : "summary");

@@ -54,10 +54,11 @@ struct probe_file {
 
 struct probe {
 	const char *name, *help, *field, *unit;
+	const char *proxy_of; /* what it stands for, where it is not the real thing, and in what it differs; may be absent */
 	const struct method *const *methods; /* the first is the default; ends with NULL */
 	const struct probe_option *options;  /* ends with a NULL name; may be absent */
 	/* Whether the values (NULL: not given), in the order of the options, make sense: 0, or -EINVAL with a sentence. May be absent. */
-	int (*check)(const struct method *method, const char *const *values, char *why, size_t room);
+	int (*check)(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room);
 	/* The method that takes the place of this one with these values, once they make sense. May be absent. */
 	const struct method *(*adapt)(const struct method *method, const char *const *values);
 	/* 0 or -errno, and then maybe a sentence in worker->why. The first activation is due at first_due_ns. */

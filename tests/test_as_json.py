@@ -96,6 +96,7 @@ def test_cycles_of_a_loop_are_in_it() -> None:
     told = Event(9_000_000_000, 0, "stalled", "gone; since_ns=5000000000")
     found = to_dict(analyse(record([block([0, 5_000_000, 0] * 10, series=LOOP)], [LOOP], events=(told,))))["cycles"]
     assert (found["period_ns"], found["band_ratio"]) == (10**7, 0.2)
+    assert (found["low_ns"], found["high_ns"]) == (8_000_000, 12_000_000)
     assert (found["ignored_count"], found["counted_count"]) == (2, 27)
     assert (found["short_count"], found["long_count"], found["catch_up_pairs_count"]) == (9, 9, 9)
     assert (found["min_ns"], found["max_ns"]) == (5_000_000, 15_000_000)

@@ -2,7 +2,7 @@
 import pytest
 from analysis_records import fact, record
 
-from rtproof.analysis.asked import asked_duration_ns, number
+from rtproof.analysis.asked import asked_duration_ns, number, time_ns
 from rtproof.record import Moment
 
 
@@ -16,3 +16,16 @@ def test_facts_that_are_numbers(text: str, value: int | None) -> None:
 @pytest.mark.parametrize(("text", "value"), [("20000000000", 20_000_000_000), ("0", None)])
 def test_a_duration_of_0_was_not_asked_for(text: str, value: int | None) -> None:
     assert asked_duration_ns(record([], facts=(fact("duration_ns", text),))) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        *(("0s", 0), ("1.5ms", 1_500_000), (".5ms", 500_000), ("2.s", 2 * 10**9), ("0.0000000019s", 1)),
+        *(("1min", 60 * 10**9), ("2d", 172_800 * 10**9), ("1day", 86_400 * 10**9)),
+        *((text, None) for text in (None, "", "5", "ms", ".ms", "1.2.3ms", "-1ms", "1 ms", "1m", "1sec")),
+    ],
+)
+def test_times_are_read_as_the_agent_reads_them(text: str | None, ns: int | None) -> None:
+    """The cases of agent/tests/test_text.c."""
+    assert time_ns(text) == ns

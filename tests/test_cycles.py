@@ -8,8 +8,8 @@ from analysis_records import MS, SECOND, SERIES, block, end, fact, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.analysis.cycles import Wakes, cycles, most_out_of_band, says
-from rtproof.analysis.model import Stall
+from rtproof.analysis.cycles import Terms, Wakes, cycles, most_out_of_band, says
+from rtproof.analysis.model import Cycles, Stall
 from rtproof.record import End, EndReason, Event, SeriesTotals
 
 PERIOD = 10 * MS
@@ -21,7 +21,7 @@ def wakes(lengths: list[int], period_ns: int = PERIOD) -> Wakes:
 
 
 def test_cycles_are_counted_against_the_band_of_article_2() -> None:
-    found = cycles(wakes([10 * MS, 8 * MS, 8 * MS - 1, 12 * MS, 12 * MS + 1]), ignore=0)
+    found = cycles(wakes([10 * MS, 8 * MS, 8 * MS - 1, 12 * MS, 12 * MS + 1]), Terms(0))
     assert (found.counted, found.short, found.long, found.out_of_band) == (5, 1, 1, 2)
     assert (found.min_ns, found.max_ns) == (8 * MS - 1, 12 * MS + 1)
 
@@ -31,13 +31,13 @@ def test_the_first_thousand_are_ignored_and_of_a_short_run_a_tenth() -> None:
     assert (long.ignored, long.counted, long.out_of_band) == (1_000, 11_019, 0)
     short = cycles(wakes([PERIOD * 3] * 20 + [PERIOD] * 180))
     assert (short.ignored, short.counted, short.long) == (20, 180, 0)
-    assert cycles(wakes([PERIOD] * 200), ignore=5).ignored == 5
+    assert cycles(wakes([PERIOD] * 200), Terms(5)).ignored == 5
 
 
 def test_a_long_cycle_directly_before_a_short_one_is_a_catch_up_pair() -> None:
-    found = cycles(wakes([PERIOD, 19 * MS, MS, PERIOD, 19 * MS, PERIOD, MS]), ignore=0)
+    found = cycles(wakes([PERIOD, 19 * MS, MS, PERIOD, 19 * MS, PERIOD, MS]), Terms(0))
     assert found.catch_up_pairs == 1
-    again = cycles(wakes([19 * MS, MS] * 50), ignore=0)
+    again = cycles(wakes([19 * MS, MS] * 50), Terms(0))
     assert (again.catch_up_pairs, again.short, again.long) == (50, 50, 50)
     assert again.correlation == pytest.approx(-1, abs=0.03)
 
@@ -58,7 +58,7 @@ def test_none_out_of_band_is_no_proof_that_there_are_none() -> None:
 
 def test_of_a_record_a_cycle_reaches_from_one_run_to_the_next() -> None:
     ran = block([5_000, 7_000, 4 * MS, 1_000, 2_000], {2: 1}, series=LOOP)
-    found = cycles(record([ran], [LOOP]), ignore=0)
+    found = cycles(record([ran], [LOOP]), Terms(0))
     assert (found.counted, found.period_ns) == (4, PERIOD)
     assert (found.min_ns, found.max_ns) == (10_001_000, 20 * MS + 1_000 - 4 * MS)
     assert (found.short, found.long) == (0, 2)
@@ -66,19 +66,19 @@ def test_of_a_record_a_cycle_reaches_from_one_run_to_the_next() -> None:
 
 def test_no_cycle_leads_over_a_hole_in_the_record() -> None:
     blocks = [block([1_000] * 3, series=LOOP), block([2_000] * 3, first_index=50, series=LOOP)]
-    found = cycles(record(blocks, [LOOP]), ignore=0)
+    found = cycles(record(blocks, [LOOP]), Terms(0))
     assert (found.counted, found.out_of_band, found.stalls) == (4, 0, ())
 
 
 @given(st.lists(st.integers(-3_000_000, 40_000_000), min_size=2, max_size=60), st.integers(1, 7))
 def test_the_pieces_of_a_record_make_no_difference(late: list[int], size: int) -> None:
     pieces = [block(late[at : at + size], first_index=at, series=LOOP) for at in range(0, len(late), size)]
-    found = cycles(record(pieces, [LOOP]), ignore=3)
+    found = cycles(record(pieces, [LOOP]), Terms(3))
     times = [at * PERIOD + value for at, value in enumerate(late)]
     lengths = [b - a for a, b in pairwise(times)]
-    kept = lengths[min(3, len(lengths) // 10) :]
+    kept = lengths[3:]
     assert found.counted == len(kept)
-    assert (found.min_ns, found.max_ns) == (min(kept), max(kept))
+    assert (found.min_ns, found.max_ns) == (min(kept, default=None), max(kept, default=None))
     assert found.short == sum(length < 8 * MS for length in kept)
     assert found.long == sum(length > 12 * MS for length in kept)
     assert found.catch_up_pairs == sum(a > 12 * MS and b < 8 * MS for a, b in pairwise(kept))
@@ -119,3 +119,27 @@ def test_a_loop_that_never_ran_at_all_stalled_from_the_start() -> None:
 def test_a_record_without_samples_has_no_cycles() -> None:
     found = cycles(record([], [replace(LOOP, has_samples=False)]))
     assert (found.counted, found.ignored) == (0, 0)
+
+
+def loop_with(options: str, lengths: list[int]) -> Cycles:
+    late = (np.cumsum([0, *lengths]) - PERIOD * np.arange(len(lengths) + 1)).tolist()
+    return cycles(record([block(late, series=LOOP)], [LOOP], facts=(fact("probe_options", options),)))
+
+
+def test_the_band_that_was_asked_for_may_go_farther_to_one_side() -> None:
+    lengths = [9 * MS, 9 * MS - 1, 15 * MS, 15 * MS + 1, PERIOD]
+    found = loop_with("ignore=0,low=9ms,high=.015s", lengths)
+    assert (found.low_ns, found.high_ns, found.short, found.long) == (9 * MS, 15 * MS, 1, 1)
+    assert (found.counted, found.catch_up_pairs) == (5, 0)
+    one_side = loop_with("ignore=0,high=15ms", lengths)
+    assert (one_side.low_ns, one_side.high_ns, one_side.short) == (8 * MS, 15 * MS, 0)
+
+
+def test_as_many_are_ignored_as_were_asked_for_in_a_short_run_too() -> None:
+    assert [loop_with(f"ignore={n}", [PERIOD] * 50).counted for n in (0, 7, 50, 99)] == [50, 43, 0, 0]
+    assert loop_with("", [PERIOD] * 50).counted == 45
+
+
+def test_options_that_damage_left_are_none() -> None:
+    found = loop_with("ignore=many,low=5,high=", [PERIOD] * 50)
+    assert (found.low_ns, found.high_ns, found.ignored) == (8 * MS, 12 * MS, 5)

@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "agents": "errors",
     "vm": "errors files agents",
     "targets": "errors plugins vm",
-    "analysis": "errors plugins record",
+    "analysis": "errors plugins units record",
     "articles": "errors units tomlfile analysis",
     "importers": "errors plugins analysis",
     "exporters": "errors plugins units files record analysis",

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-from analysis_records import record
+from analysis_records import fact, record
 from report_cases import loop, normal, several_fields, tables, words
 from stage_records import LOOP, staged
 
 from rtproof.analysis.analyse import analyse
 from rtproof.report.sections import cycles
 
-CAPTION = "Cycles of 10 ms, from one run of the loop to the next, 20 % up or down; the first 1,000 are not counted"
+CAPTION = "Cycles of 10 ms, from one run of the loop to the next; the first 1,000 are not counted"
 
 
 def test_the_table_of_article_2() -> None:
@@ -42,3 +42,12 @@ def test_no_cycle_is_no_number() -> None:
 
 def test_only_a_loop_has_cycles() -> None:
     assert [cycles.render(each) for each in (normal(), several_fields())] == [[], []]
+
+
+def test_a_band_of_its_own_is_in_the_header_and_a_proxy_is_called_one() -> None:
+    told = (fact("probe_options", "low=9ms,high=15ms"), fact("proxy_of", "something better"))
+    blocks = cycles.render(analyse(staged({"task": [0] * 50}, series=LOOP, facts=told)))
+    (table,) = tables(blocks).values()
+    assert table.header[1:3] == ("shorter than 9 ms", "longer than 15 ms")
+    assert "A proxy of something better." in words(blocks)
+    assert "proxy" not in words(cycles.render(loop()))

@@ -208,10 +208,11 @@ static int read_plan(const struct method *method, const char *const *values, str
 	return reader.wrong ? -EINVAL : 0;
 }
 
-static int app_check(const struct method *method, const char *const *values, char *why, size_t room)
+static int app_check(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room)
 {
 	struct plan plan;
 
+	(void)period_ns;
 	if (read_plan(method, values, &plan, why, room) || outputs_look(&plan.outputs, why, room) ||
 	    work_look(&plan.work, why, room))
 		return -EINVAL;

@@ -142,12 +142,13 @@ static const char *read_order(const char *const *values, struct gpio_order *orde
 	return NULL;
 }
 
-static int gpio_check(const struct method *method, const char *const *values, char *why, size_t room)
+static int gpio_check(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room)
 {
 	struct gpio_order order;
 	const char *wrong = read_order(values, &order);
 
 	(void)method;
+	(void)period_ns;
 	if (!wrong)
 		return gpio_look(&order, why, room) ? -EINVAL : 0;
 	snprintf(why, room, "%s", wrong);

@@ -360,12 +360,13 @@ static const struct probe_option options[] = {
 	{ NULL, NULL },
 };
 
-static int ipc_check(const struct method *method, const char *const *values, char *why, size_t room)
+static int ipc_check(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room)
 {
 	bool other = values[SENDER] && !strcmp(values[SENDER], "other");
 	struct cpus cpus;
 
 	(void)method;
+	(void)period_ns;
 	if (values[SENDER] && !other && strcmp(values[SENDER], "same")) {
 		snprintf(why, room, "sender= of probe ipc is same or other");
 		return -EINVAL;

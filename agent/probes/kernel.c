@@ -6,6 +6,7 @@
 #include "../sys.h"
 
 #include "../account.h"
+#include "../band.h"
 #include "../device.h"
 #include "../timerlat.h"
 #include "../worker.h"
@@ -27,7 +28,7 @@ static const char *module_unsupported(void);
 
 #define SOURCE(method_name, number, text)                                                                               \
 	{ { .name = (method_name), .help = (text), .on_grid = true, .no_deadline = true, .no_timer = true,              \
-	    .fields = device_fields[number], .unsupported = module_unsupported }, number }
+	    .loop = (number) == RTPROOF_LOOP, .fields = device_fields[number], .unsupported = module_unsupported }, number }
 
 static const struct source timer = SOURCE("timer", RTPROOF_TIMER, "the module's timer: to its interrupt");
 static const struct source task = SOURCE("task", RTPROOF_TASK, "to the interrupt, and to a kernel task that it wakes");
@@ -192,9 +193,24 @@ static void module_close(struct worker *worker)
 	worker->state = NULL;
 }
 
+static const struct probe_option options[] = { BAND_OPTIONS, { NULL, NULL } };
+
 static bool by_tracer(const struct worker *worker)
 {
 	return worker->method == &timerlat;
+}
+
+static int kernel_check(const struct method *method, const char *const *values, int64_t period_ns, char *why, size_t room)
+{
+	if (method == &loop.method)
+		return band_check(values, period_ns, why, room);
+	for (int i = 0; options[i].name; i++) {
+		if (!values[i])
+			continue;
+		snprintf(why, room, "option '%s' is for method loop only", options[i].name);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static int kernel_open(struct worker *worker, const struct method *method, int64_t first_due_ns, int64_t period_ns)
@@ -232,6 +248,8 @@ const struct probe probe_kernel = {
 	.field = "task",
 	.unit = "ns",
 	.methods = methods,
+	.options = options,
+	.check = kernel_check,
 	.open = kernel_open,
 	.take = kernel_take,
 	.pending = kernel_pending,

@@ -177,7 +177,7 @@ static const char *refusal(const char *chip, const char *in, const char *out, co
 
 	memcpy(values, given, sizeof(given));
 	*why = '\0';
-	CHECK((probe->check(probe->methods[0], values, why, sizeof(why)) == -EINVAL) == !!*why);
+	CHECK((probe->check(probe->methods[0], values, 1000000, why, sizeof(why)) == -EINVAL) == !!*why);
 	return why;
 }
 

@@ -165,10 +165,18 @@ def _switch(switch: Switch, unit: str, shares: tuple[float, ...]) -> Json:
     }
 
 
+def _band_ratio(cycles: Cycles) -> float | None:
+    """How far the band goes to both sides of the period; None if it goes farther to one side."""
+    above, below = cycles.high_ns - cycles.period_ns, cycles.period_ns - cycles.low_ns
+    return above / cycles.period_ns if cycles.period_ns and above == below else None
+
+
 def _cycles(cycles: Cycles) -> Json:
     return {
         "period_ns": cycles.period_ns,
-        "band_ratio": cycles.band,
+        "band_ratio": _band_ratio(cycles),
+        "low_ns": cycles.low_ns,
+        "high_ns": cycles.high_ns,
         "ignored_count": cycles.ignored,
         "counted_count": cycles.counted,
         "short_count": cycles.short,

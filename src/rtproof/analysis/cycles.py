@@ -2,7 +2,7 @@
 """Lengths of the cycles of a periodic loop: the time from one run of the loop to the next, which is what a scope shows.
 
 Article 2 judges a 10 ms loop in the kernel by them: how many are shorter than 8 ms or longer than 12 ms after the first
-thousand, which are the start of the loop and not counted.
+thousand, which are the start of the loop and not counted. Options of the probe (docs/record-format.md) say otherwise.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rtproof.analysis import lag, moments, tops
-from rtproof.analysis.asked import asked_duration_ns
+from rtproof.analysis.asked import asked_duration_ns, probe_options, time_ns, whole
 from rtproof.analysis.bounds import share_upper
 from rtproof.analysis.episodes import stalled_since_ns
 from rtproof.analysis.fields import judged
@@ -23,7 +23,7 @@ from rtproof.record import End, Int64Array, Record, Series
 IGNORE = 1_000
 BAND = 0.2
 SHORT_RUN = 10
-"""Of a short run no more is ignored than its first tenth."""
+"""Of a short run no more is ignored than its first tenth, unless the number was asked for."""
 STALL_NS = 1_000_000_000
 STALL_PERIODS = 10
 """A loop that does not run for a second and ten periods has stopped, whether or not it goes on later."""
@@ -41,6 +41,20 @@ class Wakes:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """How many cycles at the start are not counted, and which others are short or long; None: as in the article."""
+
+    ignore: int | None = None
+    low_ns: int | None = None
+    high_ns: int | None = None
+
+    def band(self, period_ns: int) -> tuple[int, int]:
+        width = round(period_ns * BAND)
+        low = period_ns - width if self.low_ns is None else self.low_ns
+        return low, period_ns + width if self.high_ns is None else self.high_ns
+
+
+@dataclass(frozen=True)
 class _Part:
     """Cycles of one thread. excess: length minus period."""
 
@@ -52,13 +66,23 @@ class _Part:
     stalls: tuple[Stall, ...] = ()
 
 
-def cycles(source: Record | Wakes, ignore: int = IGNORE, band: float = BAND) -> Cycles:
-    """Cycles of every thread of a record, or of one loop. Nothing is counted in a record without samples."""
+def cycles(source: Record | Wakes, terms: Terms | None = None) -> Cycles:
+    """Cycles of every thread of a record, or of one loop. Nothing is counted in a record without samples.
+
+    terms: by default those that the record was made with.
+    """
     if isinstance(source, Wakes):
-        return _cycles(source.period_ns, band, [_of_wakes(source, ignore, band)])
-    series = judged(source)
-    parts = [_of_series(source, each, ignore, band) for each in series]
-    return _cycles(series[0].period_ns if series else 0, band, parts)
+        wanted = terms or Terms()
+        return _cycles(source.period_ns, wanted, [_of_wakes(source, wanted)])
+    series, wanted = judged(source), terms or asked_terms(source)
+    parts = [_of_series(source, each, wanted) for each in series]
+    return _cycles(series[0].period_ns if series else 0, wanted, parts)
+
+
+def asked_terms(record: Record) -> Terms:
+    """What the options of the probe say; what makes no sense, as after damage, says nothing."""
+    given = probe_options(record)
+    return Terms(whole(given.get("ignore")), time_ns(given.get("low")), time_ns(given.get("high")))
 
 
 def most_out_of_band(found: Cycles) -> float | None:
@@ -76,12 +100,14 @@ def says(found: Cycles) -> str:
     return f"{seen} That leaves {possible} ({percent(CONFIDENCE)} confidence, if cycles do not depend on each other)."
 
 
-def _cycles(period_ns: int, band: float, parts: list[_Part]) -> Cycles:
+def _cycles(period_ns: int, terms: Terms, parts: list[_Part]) -> Cycles:
+    low_ns, high_ns = terms.band(period_ns)
     excess, lags = moments.merge(part.excess for part in parts), lag.merge(part.lag for part in parts)
     stalls = sorted((stall for part in parts for stall in part.stalls), key=lambda stall: stall.since_ns)
     return Cycles(
         period_ns=period_ns,
-        band=band,
+        low_ns=low_ns,
+        high_ns=high_ns,
         ignored=sum(part.ignored for part in parts),
         counted=excess.count,
         short=sum(part.short for part in parts),
@@ -94,15 +120,15 @@ def _cycles(period_ns: int, band: float, parts: list[_Part]) -> Cycles:
     )
 
 
-def _of_wakes(wakes: Wakes, ignore: int, band: float) -> _Part:
-    meter = _Meter(wakes.period_ns, wakes.thread, _ignored(wakes.times_ns.size - 1, ignore), band)
+def _of_wakes(wakes: Wakes, terms: Terms) -> _Part:
+    meter = _Meter(wakes.period_ns, wakes.thread, _ignored(wakes.times_ns.size - 1, terms), terms)
     meter.add(wakes.times_ns, follows=False)
     return meter.result()
 
 
-def _of_series(record: Record, series: Series, ignore: int, band: float) -> _Part:
+def _of_series(record: Record, series: Series, terms: Terms) -> _Part:
     most = sum(ref.count for ref in record.chunk_refs if ref.series == series.id) - 1
-    meter = _Meter(series.period_ns, series.thread, _ignored(most, ignore), band)
+    meter = _Meter(series.period_ns, series.thread, _ignored(most, terms), terms)
     for stretch in stretches(record.blocks(series.id)):
         due_ns = tops.place(series, stretch.block, np.arange(stretch.block.values.size), stretch.told)[1]
         meter.add(due_ns + stretch.block.values, follows=stretch.tail is not None)
@@ -110,16 +136,17 @@ def _of_series(record: Record, series: Series, ignore: int, band: float) -> _Par
     return replace(part, stalls=(*part.stalls, *_at_the_end(record, series, meter.last_wake_ns)))
 
 
-def _ignored(cycles_in_all: int, ignore: int) -> int:
-    return max(min(ignore, cycles_in_all // SHORT_RUN), 0)
+def _ignored(cycles_in_all: int, terms: Terms) -> int:
+    wanted = min(IGNORE, cycles_in_all // SHORT_RUN) if terms.ignore is None else terms.ignore
+    return max(min(wanted, cycles_in_all), 0)
 
 
 class _Meter:
     """Counts the cycles of one loop as the times come at which it ran."""
 
-    def __init__(self, period_ns: int, thread: int, ignored: int, band: float) -> None:
-        width = round(period_ns * band)
-        self._period, self._thread, self._width = period_ns, thread, width
+    def __init__(self, period_ns: int, thread: int, ignored: int, terms: Terms) -> None:
+        self._period, self._thread = period_ns, thread
+        self._low, self._high = (bound - period_ns for bound in terms.band(period_ns))
         self._skip = ignored
         self._parts = [_Part(ignored)]
         self._wake, self._excess = _NONE, _NONE
@@ -156,11 +183,11 @@ class _Meter:
         """counted: excess of the cycles; joined: the same with the one before them, for the pairs."""
         if not counted.size:
             return _Part(stalls=stalls)
-        long, short = joined > self._width, joined < -self._width
+        long, short = joined > self._high, joined < self._low
         caught_up = int(np.count_nonzero(long[:-1] & short[1:]))
         return _Part(
-            short=int(np.count_nonzero(counted < -self._width)),
-            long=int(np.count_nonzero(counted > self._width)),
+            short=int(np.count_nonzero(counted < self._low)),
+            long=int(np.count_nonzero(counted > self._high)),
             excess=moments.of_values(counted),
             lag=Lag(joined.size - 1, moments.neighbour_products(joined), caught_up),
             stalls=stalls,

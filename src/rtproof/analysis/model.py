@@ -195,13 +195,14 @@ class Stall:
 class Cycles:
     """Cycles of all threads after the ignored ones; lengths in nanoseconds, unknown (None) where none was counted.
 
-    short, long: below period * (1 - band), above period * (1 + band). catch_up_pairs: a long one directly followed by
+    short, long: below low_ns, above high_ns. catch_up_pairs: a long one directly followed by
     a short one. correlation: of neighbouring cycles, towards -0.5 where each late run makes the next cycle shorter;
     None if they are too few or all the same. stalls: also those among the ignored cycles.
     """
 
     period_ns: int
-    band: float
+    low_ns: int
+    high_ns: int
     ignored: int
     counted: int
     short: int

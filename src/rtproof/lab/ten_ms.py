@@ -96,7 +96,7 @@ def _found(scenario: Scenario, result: Result) -> Found:
     record = rundir.open_run(result.kept.folder).record
     doubts = read(result.kept.folder).doubts if result.reading is None else result.reading.doubts
     invalid = tuple(doubt.what for doubt in doubts if doubt.severity is Severity.INVALID)
-    return Found(scenario, result.cell, cycles.cycles(record, IGNORED), "", invalid)
+    return Found(scenario, result.cell, cycles.cycles(record), "", invalid)
 
 
 def exit_code(results: list[Found]) -> int:

@@ -3,7 +3,7 @@
 
 from rtproof.analysis.cycles import says
 from rtproof.analysis.model import Analysis, Cycles, Stall
-from rtproof.analysis.phrases import duration, percent, quantity
+from rtproof.analysis.phrases import duration, quantity
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
@@ -17,6 +17,9 @@ def render(analysis: Analysis) -> list[Block]:
     if found is None:
         return []
     blocks: list[Block] = [_stalled(stall) for stall in found.stalls]
+    proxy = analysis.record.fact("proxy_of")
+    if proxy:
+        blocks.append(Text((f"A proxy of {proxy}.",)))
     return [*blocks, _table(found), Text((says(found), _signature(found)))]
 
 
@@ -27,8 +30,7 @@ def _stalled(stall: Stall) -> Text:
 
 
 def _table(found: Cycles) -> Table:
-    width = round(found.period_ns * found.band)
-    limits = (f"shorter than {duration(found.period_ns - width)}", f"longer than {duration(found.period_ns + width)}")
+    limits = (f"shorter than {duration(found.low_ns)}", f"longer than {duration(found.high_ns)}")
     header = ("cycles", *limits, *figures.headings(figures.MS, "max", "min"), "catch-up pairs")
     row = (
         *map(figures.count, (found.counted, found.short, found.long)),
@@ -36,8 +38,8 @@ def _table(found: Cycles) -> Table:
         figures.count(found.catch_up_pairs),
     )
     caption = (
-        f"Cycles of {duration(found.period_ns)}, from one run of the loop to the next, {percent(found.band)} up or "
-        f"down; the first {found.ignored:,} are not counted"
+        f"Cycles of {duration(found.period_ns)}, from one run of the loop to the next; the first {found.ignored:,} "
+        "are not counted"
     )
     return Table(caption, header, (row,), tuple(range(len(header))), row_headers=False)
 
