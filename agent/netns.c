@@ -171,7 +171,7 @@ int netns_trial(void)
 
 static const char *reason(int err)
 {
-	if (err == -EPERM || err == -EACCES)
+	if (err == -EPERM || err == -EACCES || err == -ENOSPC || err == -EUSERS) /* the last two: their number is limited */
 		return "network namespaces are not allowed here";
 	return err == -EOPNOTSUPP ? "the kernel has no veth devices" : strerror(-err);
 }

@@ -60,10 +60,17 @@ static int start_program(void)
 	pid_t pid = load_spawn();
 
 	if (pid == 0) {
+		streams_close();
 		execv("/proc/self/exe", arguments);
 		_exit(errno);
 	}
 	return await(pid);
+}
+
+static const char *unsupported(const struct load_order *order)
+{
+	(void)order;
+	return start_program() ? "this program can't be started again from /proc/self/exe" : NULL;
 }
 
 static int read_again(const char *name, char *data)
@@ -135,6 +142,7 @@ const struct load load_churn = {
 	.help = "processes that start, read, take memory, compute, write and end, as in building a program",
 	.unit = "jobs",
 	.options = options,
+	.unsupported = unsupported,
 	.prepare = prepare,
 	.space = space,
 	.work = work,

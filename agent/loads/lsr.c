@@ -6,12 +6,11 @@
 #include "../sys.h"
 
 #include "../load.h"
+#include "../mounts.h"
 
 #include "../text.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -26,7 +25,7 @@ static const struct load_option options[] = {
 
 struct walk {
 	struct load_slot *slot;
-	const char *foreign; /* mount points, each ended by a zero; an empty one ends the list */
+	const char *foreign; /* mount points */
 	char path[PATH_LENGTH];
 };
 
@@ -40,54 +39,6 @@ static const char *unsupported(const struct load_order *order)
 	const char *path = start_of(order);
 
 	return *path != '/' || access(path, R_OK | X_OK) < 0 ? "path must begin with / and be a folder that can be read" : NULL;
-}
-
-static bool is_foreign(const char *type)
-{
-	static const char *const types[] = { "nfs", "cifs", "smb", "9p", "virtiofs", "fuse", "autofs", "ceph", "afs", "coda",
-					     "gluster", "lustre", "gfs", "ocfs", "ncp" };
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (!strncmp(type, types[i], strlen(types[i])))
-			return true;
-	return false;
-}
-
-/* /proc/mounts writes a space in a path as \040. */
-static char *put_path(char *to, const char *from)
-{
-	while (*from)
-		if (*from == '\\' && strlen(from) > 3) {
-			*to++ = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + from[3] - '0');
-			from += 4;
-		} else {
-			*to++ = *from++;
-		}
-	*to++ = '\0';
-	return to;
-}
-
-/* Turns the lines of /proc/mounts into the list of a walk, in the same place. */
-static void keep_foreign(char *mounts)
-{
-	char *to = mounts, *rest = NULL, *words;
-
-	for (char *line = strtok_r(mounts, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		strtok_r(line, " ", &words);
-		const char *path = strtok_r(NULL, " ", &words), *type = strtok_r(NULL, " ", &words);
-
-		if (path && type && is_foreign(type))
-			to = put_path(to, path);
-	}
-	*to = '\0';
-}
-
-static bool may_enter(const struct walk *walk)
-{
-	for (const char *one = walk->foreign; *one; one += strlen(one) + 1)
-		if (!strcmp(one, walk->path))
-			return false;
-	return true;
 }
 
 /* As `ls -l` looks at an entry. True if it is a folder. */
@@ -117,7 +68,7 @@ static void list(struct walk *walk, size_t length, int depth)
 		walk->path[length] = '/';
 		memcpy(walk->path + length + 1, entry->d_name, size + 1);
 		walk->slot->work++;
-		if (may_enter(walk) && look(walk->path))
+		if (!mounts_hold(walk->foreign, walk->path) && look(walk->path))
 			list(walk, length + 1 + size, depth + 1);
 		walk->path[length] = '\0';
 	}
@@ -141,7 +92,7 @@ static int work(const struct load_order *order, struct load_slot *slot)
 		int n = text_read_file("/proc/mounts", mounts, sizeof(mounts) - 2);
 
 		mounts[n > 0 ? n : 0] = '\0';
-		keep_foreign(mounts);
+		mounts_keep_foreign(mounts);
 		before = slot->work;
 		list(&walk, length, 0);
 	} while (slot->work != before); /* an empty folder is no load */

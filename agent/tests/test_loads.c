@@ -267,7 +267,7 @@ static void what_is_not_said_follows_the_cpus(void)
 
 static void memory_is_taken_within_bounds(void)
 {
-	static const char *const hungry[] = { "fork", "mmap", "tmpfs" };
+	static const char *const hungry[] = { "fork", "mem", "mmap", "tmpfs" };
 	char text[64];
 
 	for (size_t i = 0; i < sizeof(hungry) / sizeof(*hungry); i++) {
