@@ -15,6 +15,7 @@ from trace_cases import events_of_text, report_of_trace_cmd
 
 from rtproof.analysis import tracefile
 from rtproof.analysis.analyse import analyse
+from rtproof.cli.main import main
 from rtproof.exporters import trace_dat, trace_txt
 from rtproof.record import Event, Record
 
@@ -207,3 +208,16 @@ def test_an_interrupted_run_keeps_its_trace(tmp_path: Path) -> None:
     record = whole(tmp_path / "record")
     assert [event.kind for event in switches(record)] == ["trace_on", "trace_off"]
     assert len(tracefile.lines(record)) > 300
+
+
+def test_a_run_from_the_command_line_leaves_the_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["run", "--agent", agent_process.agent(), "--trace", "--samples", "200", "--warmup", "20ms"]
+    assert main([*command, *SHORT, "--no-report", "--output", "a"]) == 0
+    assert "events, by the clock mono" in capsys.readouterr().out
+    assert sorted(path.name for path in Path("a").iterdir()) == [
+        *("run.json", "run.rtrec", "samples.csv", "trace.dat", "trace.txt")
+    ]
+    assert report_of_trace_cmd(Path("a/trace.dat")) == events_of_text(Path("a/trace.txt").read_text())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rtproof.cli import about, laboratory, measuring, results, types
+from rtproof.cli import about, laboratory, measuring, results, tracing, types
 from rtproof.cli.options import checked_options
 from rtproof.errors import RtproofError, UserError
 from rtproof.run.live import clock
@@ -185,6 +185,7 @@ def _outcome(desk: Desk, system: str, plan: "CellPlan", ended: "Ended", folder: 
     try:
         result = results.read_run(run_folder, percentiles=desk.percentiles)
         link = _report(desk, result, run_folder)
+        tracing.keep_beside(run_folder, result.analysis)
     except RtproofError as problem:
         return Outcome(system, plan, None, way, passed, str(problem))
     return Outcome(system, plan, result.analysis, way, passed, ended.failure, link)

@@ -12,6 +12,7 @@ from rtproof.run.live import clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 DURATION_DEFAULT = "20s"
+PERIOD_DEFAULT = "1ms"
 
 OPTIONS = (
     click.option("--probe", metavar="NAME", help="What is measured (default timer)."),
@@ -53,6 +54,14 @@ OPTIONS = (
         help="What disturbs on purpose; may be repeated.",
     ),
     click.option(
+        "--trace",
+        is_flag=False,
+        flag_value="on",
+        metavar="[k=v,...]",
+        help="Keep the kernel's events too; events=NAME+NAME.. says which, buffer_kib=N how many.",
+    ),
+    click.option("--trace-blocks", type=types.LENGTH, help="Trace by turns, on and off, this long each."),
+    click.option(
         "--allow-unprivileged", is_flag=True, help="Without the privilege for --policy, go on as SCHED_OTHER."
     ),
 )
@@ -82,8 +91,15 @@ def _words(option: str, value: Any) -> list[str]:
     return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, str(each))]
 
 
+def length_ns(values: dict[str, Any]) -> int:
+    """How long the run shall measure."""
+    if values["samples"]:
+        return int(values["samples"]) * units.parse_duration(values["period"] or PERIOD_DEFAULT)
+    return units.parse_duration(values["duration"] or DURATION_DEFAULT)
+
+
 def goal(values: dict[str, Any]) -> str:
     """What the live view counts towards."""
     if values["samples"]:
         return f"{values['samples']} activations"
-    return clock(units.parse_duration(values["duration"] or DURATION_DEFAULT))
+    return clock(length_ns(values))

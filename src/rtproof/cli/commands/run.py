@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof import files, plugins, targets
-from rtproof.cli import about, campaign, complete, guests, laboratory, measuring, results, types
+from rtproof.cli import about, campaign, complete, guests, laboratory, measuring, results, tracing, types
 from rtproof.cli.options import checked_options
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
 from rtproof.errors import TargetError
@@ -36,6 +36,7 @@ class Own:
     agent: Path | None
     target: str
     target_option: tuple[tuple[str, str], ...]
+    observer: bool
 
 
 @click.command("run")
@@ -43,6 +44,7 @@ class Own:
 @requirement_options
 @PERCENTILES
 @campaign.profile_options
+@tracing.observer_option
 @click.option("--output", type=PATH, metavar="FOLDER", help="New run folder (default runs/TIME-HOST).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
@@ -71,6 +73,8 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     requirement = take_requirement(values)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
     wanted = campaign.take(values)
+    if own.observer:
+        values = tracing.observed(values, bool(wanted))
     if wanted:
         ctx.exit(_run_profile(own, wanted, about.Asked(_typed(ctx), own.target, requirement, own.note)))
     arguments, probe = measuring.agent_arguments(values), values["probe"] or ""
@@ -138,6 +142,8 @@ def _tell(own: Own, folder: Path, report: Path | None, outcome: "Outcome") -> in
     if report:
         results.write_new(report, result.report(HTML))
         click.echo(f"report: {report}", err=own.as_json)
+    for sentence in tracing.keep_beside(folder, result.analysis):
+        click.echo(sentence, err=own.as_json)
     _complain(outcome)
     return result.exit_code
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+from analysis_records import SERIES, block, record
+from trace_cases import TEXT, traced
+
+from rtproof.analysis.analyse import analyse
+from rtproof.cli import tracing
+from rtproof.cli.main import main
+
+NOTHING = {"trace": None, "trace_blocks": None, "duration": None, "samples": None, "period": None}
+
+
+@pytest.mark.parametrize(
+    ("given", "blocks"),
+    [
+        ({}, "500ms"),
+        ({"duration": "1h"}, "2s"),
+        ({"duration": "1s"}, "100ms"),
+        ({"samples": 10_000, "period": "5ms"}, "1250ms"),
+        ({"trace_blocks": "3s"}, "3s"),
+    ],
+)
+def test_the_observer_traces_by_turns_in_as_many_blocks_as_the_length_allows(
+    given: dict[str, object], blocks: str
+) -> None:
+    found = tracing.observed({**NOTHING, **given}, of_profile=False)
+    assert (found["trace"], found["trace_blocks"]) == ("on", blocks)
+
+
+def test_the_observer_keeps_what_shall_be_traced() -> None:
+    found = tracing.observed({**NOTHING, "trace": "events=sched_switch"}, of_profile=False)
+    assert found["trace"] == "events=sched_switch"
+
+
+def test_the_observer_is_not_for_profiles() -> None:
+    with pytest.raises(click.UsageError, match="not for a --profile"):
+        tracing.observed(NOTHING, of_profile=True)
+
+
+def test_a_profile_and_the_observer_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--observer", "--profile", "akamina"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_trace_and_samples_stand_beside_the_record(tmp_path: Path) -> None:
+    sentences = tracing.keep_beside(tmp_path, analyse(traced()))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["samples.csv", "trace.dat", "trace.txt"]
+    assert (tmp_path / "trace.txt").read_text() == TEXT
+    assert (tmp_path / "samples.csv").read_text().count("\n") == 4
+    assert len(sentences) == 3
+
+
+def test_what_cannot_be_written_is_said_and_the_rest_is_written(tmp_path: Path) -> None:
+    (tmp_path / "samples.csv").write_text("mine")
+    said = tracing.keep_beside(tmp_path, analyse(traced(**{"cpu0/raw": "no page"})))
+    assert (tmp_path / "samples.csv").read_text() == "mine"
+    assert (tmp_path / "trace.txt").exists()
+    assert "no trace.dat: the record lost a part of its trace, so there is no trace.dat to be made of it" in said
+    assert any(sentence.startswith("no samples.csv: ") and "exists already" in sentence for sentence in said)
+
+
+def test_a_run_without_a_trace_leaves_no_files_beside_it(tmp_path: Path) -> None:
+    assert tracing.keep_beside(tmp_path, analyse(record([block([1_000])]))) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_kept_no_samples_has_no_csv(tmp_path: Path) -> None:
+    plain = replace(traced(), series=(replace(SERIES, has_samples=False),))
+    tracing.keep_beside(tmp_path, analyse(plain))
+    assert not (tmp_path / "samples.csv").exists()
