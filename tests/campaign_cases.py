@@ -4,8 +4,11 @@
 from dataclasses import replace
 
 import report_cases
+from analysis_records import SERIES
+from stage_records import staged
 
 from rtproof import profiles
+from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Analysis
 from rtproof.profiles import Profile
 from rtproof.report.campaign import Outcome
@@ -38,6 +41,19 @@ def ten_ms() -> list[Outcome]:
     profile = shortened("ten-ms")
     failed = replace(outcome(profile, "other--stress-flood", None), failure="there is no load 'pingflood'", link="")
     return [outcome(profile, "other--idle", report_cases.loop()), failed]
+
+
+def simple_rt_app() -> list[Outcome]:
+    """Four loops of 5 ms, of which the third is 1 ms late."""
+    late = [0, 0, 1_000_000, 0]
+    work = [700_000, 800_000, 900_000, 800_000]
+    told = {
+        "top": [300_000 + each for each in late],
+        "start": [310_000 + each for each in late],
+        "end": [310_000 + each + worked for each, worked in zip(late, work, strict=True)],
+    }
+    series = replace(SERIES, period_ns=5_000_000, probe="app", method="absolute")
+    return [outcome(shortened("simple-rt-app"), "loaded", analyse(staged(told, series=series), None, 1))]
 
 
 def bootlin() -> list[Outcome]:

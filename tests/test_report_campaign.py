@@ -21,6 +21,7 @@ NOTHING = More()
 CASES = {
     "akamina": (campaign_cases.akamina, "akamina"),
     "ten-ms": (campaign_cases.ten_ms, "ten-ms"),
+    "simple-rt-app": (campaign_cases.simple_rt_app, "simple-rt-app"),
     "bootlin-timer": (campaign_cases.bootlin, "bootlin"),
 }
 
@@ -172,6 +173,31 @@ def test_cycles_tell_of_those_that_nobody_saw() -> None:
     assert "to catch up; neighbouring cycles correlate by -0.50" in words
 
 
+def test_article_3_s_table() -> None:
+    found = drawn("simple-rt-app")
+    work, loop, top = tables(found["app"])
+    assert work.header == ("[us]", "a board", "article: plain kernel", "article: RT kernel")
+    assert work.rows[0] == ("minimum", "700.000", "604", "858")
+    assert loop.rows[:2] == (("minimum", "4,000.000", "3,727", "4,754"), ("maximum", "6,000.000", "6,271", "5,390"))
+    assert top.rows[1] == ("maximum", "1,300.000", "1,642", "546")
+    first, published = rows(tables(found["result"])[0])[:2]
+    assert (first["work max [us]"], first["loop max [us]"]) == ("900.000", "6,000.000")
+    assert published["top avg [us]"] == "400"
+
+
+def test_objections_to_own_rows_and_to_the_article_s() -> None:
+    own, published = tables(drawn("bootlin-timer")["objections"])
+    told = {row["row"]: row["what speaks against it"] for row in rows(own)}
+    assert told["nanosleep, plain"].startswith("3,012 samples where 3,810 were due")
+    assert "not like for like" in told["nanosleep, rt; nanosleep, plain"]
+    assert [row["row"] for row in rows(published)] == [
+        "POSIX timer, SAM9G20, plain",
+        "POSIX timer, SAM9G45, plain",
+        "setitimer, SAM9G45, RT",
+    ]
+    assert "Nothing in the article's own figures" in texts(drawn("akamina")["objections"])
+
+
 def test_a_result_that_was_given_is_a_row() -> None:
     given = Given("user task", "Xenomai latency", 7, 8_720, 32_945, None)
     (table,) = tables(drawn("bootlin-timer", more=More([given]))["result"])
@@ -181,7 +207,7 @@ def test_a_result_that_was_given_is_a_row() -> None:
 
 
 def test_the_short_form_has_no_further_sections() -> None:
-    assert list(drawn("akamina", short=True)) == ["result", "conditions"]
+    assert list(drawn("akamina", short=True)) == ["result", "objections", "conditions"]
 
 
 @pytest.mark.parametrize(

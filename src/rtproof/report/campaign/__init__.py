@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rtproof.articles import Article
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Section
-from rtproof.report.campaign import conditions, extras, result
+from rtproof.report.campaign import conditions, extras, objected, result
 from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code
 
 __all__ = ["Given", "More", "Outcome", "exit_code", "sections", "title"]
@@ -29,6 +29,7 @@ def sections(
     parts = [
         Section(first.name, first.title, (*label, *first.blocks)),
         *conditions.faults(outcomes),
+        objected.section(profile, outcomes, article),
         *(extras.sections(profile, outcomes, article) if not short else []),
         conditions.section(profile, outcomes, more.command, short=short),
     ]

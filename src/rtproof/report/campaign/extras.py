@@ -15,6 +15,7 @@ EXTRAS: Mapping[str, tuple[str, Extra]] = {
     "matrix": ("Boards and kernels", matrix.render),
     "thresholds": ("Maximum and 99.999 % threshold", bins.thresholds),
     "switch": ("Context switch from the fullest bins", bins.switches),
+    "app": ("Work, loop time and top of loop", loops.app),
     "cycles": ("What the cycles tell", loops.cycles),
     "stages": ("Stages", stages.render),
     "threads": ("Threads", stages.threads),

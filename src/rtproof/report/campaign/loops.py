@@ -1,13 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What article 2's cycles tell."""
+"""Loops: article 3's table of work, loop time and top of loop, and what article 2's cycles tell."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rtproof.analysis import cycles as counting
-from rtproof.articles import Article
+from rtproof.articles import Article, Row
 from rtproof.profiles import Profile
-from rtproof.report.blocks import Block, Text
+from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.campaign.metrics import US, part_of, printed
 from rtproof.report.campaign.outcome import Outcome
+from rtproof.report.campaign.result import article_rows, by_cell
+
+PARTS = {"work": "work duration", "loop": "overall loop time", "top": "top of loop timing error"}
+"""By the names that the article's figures have."""
+LINES = {"min": "minimum", "max": "maximum", "mean": "average", "deviation": "standard deviation"}
+
+
+def app(_profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Block]:
+    """Article 3's table, for each of its three parts one: a column for each system and each row of the article."""
+    return [table for cell, group in by_cell(outcomes) for table in _app(group, [*article_rows(cell, article)])]
+
+
+def _app(group: Sequence[Outcome], published: Sequence[Row]) -> Iterator[Table]:
+    told = [each for each in group if each.loops]
+    if not told:
+        return
+    for part, words in PARTS.items():
+        header = ("[us]", *(each.system for each in told), *(f"article: {row.label}" for row in published))
+        rows = tuple(
+            (
+                line,
+                *(_here(each, part, name) for each in told),
+                *(printed(row.figures.get(f"{part}.{name}"), US) for row in published),
+            )
+            for name, line in LINES.items()
+        )
+        yield Table(words.capitalize(), header, rows, tuple(range(1, len(header))))
+
+
+def _here(outcome: Outcome, part: str, name: str) -> str:
+    found = part_of(outcome, part)
+    return US.show(getattr(found, name) if found and found.count else None)
 
 
 def cycles(_profile: Profile, outcomes: Sequence[Outcome], _article: Article | None) -> list[Block]:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rtproof.analysis.model import Cycles, Summary
+from rtproof.analysis.model import Cycles, Moments, Summary
 from rtproof.analysis.phrases import duration
 from rtproof.analysis.quantiles import quantile
 from rtproof.articles import Figure, Row
@@ -76,6 +76,21 @@ def _of_cycles(words: Callable[[Cycles], str]) -> Callable[[Outcome], str]:
     return here
 
 
+def part_of(outcome: Outcome, part: str) -> Moments | None:
+    """Article 3's work, loop or top of a periodic application; None of anything else."""
+    loops = outcome.loops
+    return {"work": loops.work, "loop": loops.loop, "top": loops.error}[part] if loops else None
+
+
+def _of_loops(part: str, name: str) -> Metric:
+    def here(outcome: Outcome) -> str:
+        found = part_of(outcome, part)
+        return US.show(getattr(found, name) if found and found.count else None)
+
+    words = {"mean": "avg", "deviation": "sd"}.get(name, name)
+    return Metric(f"{part} {words} [us]", here, _figure(f"{part}.{name}", US))
+
+
 def _stalled(cycles: Cycles) -> str:
     stalled_ns = sum(stall.duration_ns for stall in cycles.stalls)
     return f"STALLED {duration(stalled_ns)}" if stalled_ns else "no"
@@ -114,4 +129,9 @@ METRICS: Mapping[str, Metric] = {
     "cycle-min": Metric("min [ms]", _of_cycles(lambda c: MS.show(c.min_ns)), _figure("min", MS)),
     "catch-up": Metric("catch-up pairs", _of_cycles(lambda c: figures.count(c.catch_up_pairs)), _nothing),
     "stalled": Metric("stalled", _of_cycles(_stalled), _stopped),
+    **{
+        f"{part}-{name}": _of_loops(part, name)
+        for part in ("work", "loop", "top")
+        for name in ("min", "mean", "max", "deviation")
+    },
 }

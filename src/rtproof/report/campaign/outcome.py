@@ -3,7 +3,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
+from rtproof.analysis.app import App, has_samples, is_app, of_threads, together
 from rtproof.analysis.model import Analysis, Severity, State, Summary
 from rtproof.analysis.virtual_time import virtual_time
 from rtproof.profiles import CellPlan, Way
@@ -40,6 +42,14 @@ class Outcome:
             return self.shown if self.way and self.way.stage else self.analysis.pooled
         stages = self.analysis.stages or (self.analysis.pooled,)
         return next((stage for stage in stages if stage.series.field == name), None)
+
+    @cached_property
+    def loops(self) -> App | None:
+        """Of a periodic application whose samples were kept, all threads together."""
+        record = self.analysis.record if self.analysis else None
+        if record is None or not is_app(record) or not has_samples(record):
+            return None
+        return together(of_threads(record).values())
 
     @property
     def invalid(self) -> tuple[str, ...]:

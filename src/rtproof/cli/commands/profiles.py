@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof profiles``: the articles' experiments, how long they take, and what they lack here."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rtproof.cli.needs import Methods
+    from rtproof.profiles import Parameter, Profile
+    from rtproof.report.blocks import Section
+
+
+@click.command("profiles")
+@click.argument("name", required=False, metavar="[NAME|FILE]")
+@click.option("--agent", type=click.Path(path_type=Path), metavar="FILE", help="Ask this agent what can run here.")
+def command(name: str | None, agent: Path | None) -> None:
+    """List the profiles of 'run --profile', or the cells of one.
+
+    A profile repeats an article's experiment. Told are the cells that it has, how long they take at the article's
+    length, and what is lacking on this machine. Whether loads can run is known when they are started.
+    """
+    from rtproof import profiles, report
+    from rtproof.agents.find import ask, find_agent
+    from rtproof.cli.needs import methods
+
+    known = methods(ask(agent or find_agent(), "list"))
+    found = [profiles.load(name)] if name else [profiles.load(each) for each in profiles.names()]
+    sections = [_cells(found[0], known)] if name else [_overview(found, known)]
+    click.echo(report.render("text", "rtproof: profiles", sections), nl=False)
+
+
+def _overview(found: "list[Profile]", known: "Methods") -> "Section":
+    from rtproof.analysis.phrases import duration
+    from rtproof.cli.needs import needs
+    from rtproof.report.blocks import Section, Table
+
+    rows = tuple(
+        (
+            each.name,
+            each.title,
+            str(len(each.cells)),
+            duration(each.article_ns),
+            "; ".join(needs(each, known, short=True)),
+        )
+        for each in found
+    )
+    header = ("profile", "what it repeats", "cells", "article's length", "on this machine")
+    table = Table("What rtproof run --profile repeats; rtproof profiles NAME tells more", header, rows, (2, 3))
+    return Section("profiles", "Experiments of the articles", (table,))
+
+
+def _preset(parameter: "Parameter") -> str:
+    return f" (default {parameter.default})" if parameter.default else ""
+
+
+def _cells(profile: "Profile", known: "Methods") -> "Section":
+    from rtproof.analysis.phrases import duration
+    from rtproof.cli.needs import needs
+    from rtproof.profiles import agent_arguments
+    from rtproof.report.blocks import Section, Table, Text
+
+    rows = tuple((each.key, duration(each.article_ns), " ".join(agent_arguments(each))) for each in profile.cells)
+    axes = tuple(f"--set {axis}=...: {', '.join(values)}" for axis, values in profile.axes.items())
+    given = tuple(f"--set {each.name}=...: {each.help}{_preset(each)}" for each in profile.parameters)
+    table = Table("Cells at the article's length", ("cell", "length", "arguments of the agent"), rows, (1,))
+    words = (profile.about, *profile.differs)
+    lacking = tuple(needs(profile, known))
+    blocks = [Text(words), table, Text((*axes, *given)), *([Text(lacking, "doubt")] if lacking else [])]
+    return Section(profile.name, profile.title, tuple(block for block in blocks if block != Text(())))

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What speaks against the rows: those measured here, and those of the article that stand beside them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rtproof import articles
+from rtproof.analysis.objections import Claim, Objection, claim_of, objections
+from rtproof.articles import Article
+from rtproof.profiles import Profile
+from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.campaign.outcome import Outcome
+
+NONE_HERE = "Nothing in the figures that were measured here speaks against them."
+NONE_THERE = "Nothing in the article's own figures speaks against its rows."
+HEADER = ("row", "what speaks against it")
+
+
+def section(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> Section:
+    blocks = [_block("Objections to the rows measured here", objections(_own(outcomes)), NONE_HERE)]
+    published = _published(profile, article) if article else []
+    if article and published:
+        blocks.append(_block("Objections to the article's rows", objections(published), NONE_THERE))
+    return Section("objections", "Objections", tuple(blocks) if outcomes else ())
+
+
+def _own(outcomes: Sequence[Outcome]) -> list[Claim]:
+    """The same cell on several systems is compared."""
+    measured = [(each, each.analysis) for each in outcomes if each.analysis]
+    return [claim_of(found, f"{each.cell.label}, {each.system}", group=each.cell.key) for each, found in measured]
+
+
+def _published(profile: Profile, article: Article) -> list[Claim]:
+    """Those rows only that the profile repeats, by their labels."""
+    wanted = {key for cell in profile.cells for key in cell.article_rows}
+    labels = {row.key: row.label for row in article.rows if row.key in wanted}
+    return [replace(claim, name=labels[claim.name]) for claim in articles.claims(article) if claim.name in labels]
+
+
+def _block(caption: str, found: Sequence[Objection], none: str) -> Block:
+    if not found:
+        return Text((none,))
+    rows = tuple(("; ".join(each.claims), _without_name(each.what, each.claims)) for each in found)
+    return Table(caption, HEADER, rows)
+
+
+def _without_name(what: str, claims: Sequence[str]) -> str:
+    """The row stands in the column before."""
+    return what.removeprefix(f"{claims[0]}: ") if len(claims) == 1 else what
