@@ -42,6 +42,10 @@ def test_what_a_profile_lacks_is_told() -> None:
     found = methods(LISTED)
     assert needs(profiles.load("akamina"), found) == ["by way of timerlat (kernel: the module is not loaded)"]
     assert needs(profiles.load("akamina"), found, short=True) == ["by way of timerlat"]
+    assert needs(profiles.load("bootlin-xenomai"), found, short=True) == [
+        "2 of 3 cells: by way of timerlat",
+        "1 of 3 cells: by way of timer",
+    ]
     (line,) = needs(profiles.load("ten-ms"), found)
     assert line.startswith("can't run here (kernel: the module is not loaded; ")
     assert "cycle: this agent has no probe cycle" in line

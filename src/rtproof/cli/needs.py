@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a profile needs that this machine lacks, as its agent tells: one line for each."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from rtproof.profiles import CellPlan, Profile, Way, run_options
@@ -28,7 +29,9 @@ def needs(profile: Profile, known: Methods, *, short: bool = False) -> list[str]
     """Sentences: what the user has to say, and which way is taken in whose place; short: without reasons and help."""
     asked = [each for each in profile.parameters if each.default is None]
     words = [f"--set {each.name}=..." + ("" if short else f" ({each.help})") for each in asked]
-    return [*words, *dict.fromkeys(line for cell in profile.cells for line in _of_cell(cell, known, short))]
+    lines = Counter(line for cell in profile.cells for line in _of_cell(cell, known, short))
+    cells = len(profile.cells)
+    return [*words, *(line if n == cells else f"{n} of {cells} cells: {line}" for line, n in lines.items())]
 
 
 def _of_cell(cell: CellPlan, known: Methods, short: bool) -> Iterable[str]:

@@ -67,5 +67,6 @@ def _cells(profile: "Profile", known: "Methods") -> "Section":
     table = Table("Cells at the article's length", ("cell", "length", "arguments of the agent"), rows, (1,))
     words = (profile.about, *profile.differs)
     lacking = tuple(needs(profile, known))
-    blocks = [Text(words), table, Text((*axes, *given)), *([Text(lacking, "doubt")] if lacking else [])]
-    return Section(profile.name, profile.title, tuple(block for block in blocks if block != Text(())))
+    settings = [Text((*axes, *given))] if axes or given else []
+    doubts = [Text(lacking, "doubt")] if lacking else []
+    return Section(profile.name, profile.title, (Text(words), table, *settings, *doubts))
