@@ -38,7 +38,7 @@ def figures_of(name: str, kind: Kind, values: Sequence[int], period_ns: int, ste
 @st.composite
 def runs(draw: st.DrawFn, name: str = "row") -> Claim:
     """A run of some minutes whose length is printed in whole ones, cut off or rounded, of one to four threads."""
-    length = draw(st.integers(2, 60 * 60)) * MINUTE + draw(st.integers(0, MINUTE - 1))
+    length = draw(st.integers(4, 60 * 60)) * MINUTE + draw(st.integers(0, MINUTE - 1))
     cut = draw(st.booleans())
     told = length // MINUTE * MINUTE if cut else (length + MINUTE // 2) // MINUTE * MINUTE
     threads = []

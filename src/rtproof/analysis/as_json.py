@@ -18,6 +18,7 @@ from rtproof.analysis.model import (
     Switch,
     Verdict,
 )
+from rtproof.analysis.objections import Objection, claim_of, objections
 from rtproof.analysis.quantiles import quantile, quantiles, shares_of
 from rtproof.analysis.spread import spread
 from rtproof.analysis.views import of_view
@@ -42,6 +43,7 @@ def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json
         "record": _record(analysis.record),
         "verdict": _verdict(analysis.verdict),
         "doubts": [_doubt(doubt) for doubt in analysis.doubts],
+        "objections": [_objection(each) for each in objections([claim_of(analysis, "this run")])],
         "threads": [{"series": _series(s.series), **_summary(s, wanted)} for s in analysis.summaries],
         "pooled": _summary(analysis.pooled, wanted),
         "stages": [{"field": s.series.field, **_summary(s, wanted)} for s in several_stages(analysis)],
@@ -99,6 +101,10 @@ def _requirement(requirement: Requirement) -> Json:
 
 def _doubt(doubt: Doubt) -> Json:
     return {"code": doubt.code, "severity": doubt.severity.value, "what": doubt.what, "remedy": doubt.remedy}
+
+
+def _objection(objection: Objection) -> Json:
+    return {"code": objection.code, "what": objection.what, "doubt": objection.doubt}
 
 
 def _series(series: Series) -> Json:

@@ -2,8 +2,9 @@
 """Rows are compared, but their systems were not equally loaded: then the difference may be that of the load.
 
 Loads that were counted differ where one did less than half of another's work, more than a kernel costs them. The load
-average is that of the longest time that the run covered. It scatters (of tasks that come and go, sampled every 5 s, the
-average of one minute by about 0.2), so that it takes a whole task more and half as much again to differ.
+average is the longest that tells of the run alone: it forgets 95 % of what came before in three times its length. It
+scatters (of tasks that come and go, sampled every 5 s, the one of a minute by about 0.2), so that it takes a whole task
+more and half as much again to differ.
 """
 
 from collections import defaultdict
@@ -18,6 +19,7 @@ TASKS, RATIO = 1.0, 1.5
 WORK_RATIO = 2.0
 AVERAGES_NS = (60_000_000_000, 300_000_000_000, 900_000_000_000)
 """What the kernel's three load averages are over."""
+FORGETS = 3
 
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:
@@ -62,8 +64,8 @@ def _averages(claims: Sequence[Claim]) -> Iterator[Objection]:
 
 def _place(claims: Sequence[Claim]) -> int | None:
     """Which average no run was too short for; the shortest of all where no length is told."""
-    shortest = min((claim.span.shortest_ns for claim in claims if claim.span), default=AVERAGES_NS[0])
-    return max((place for place, covers in enumerate(AVERAGES_NS) if covers <= shortest), default=None)
+    shortest = min((claim.span.shortest_ns for claim in claims if claim.span), default=FORGETS * AVERAGES_NS[0])
+    return max((place for place, covers in enumerate(AVERAGES_NS) if FORGETS * covers <= shortest), default=None)
 
 
 def _objection(claims: Sequence[Claim], what: str) -> Objection:

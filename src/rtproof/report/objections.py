@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objections as blocks, for the report of one run and for pages that compare several."""
+
+from collections.abc import Sequence
+
+from rtproof.analysis.objections import Objection
+from rtproof.report.blocks import Block, Text
+
+
+def blocks(found: Sequence[Objection]) -> list[Block]:
+    """One block each, in the order given."""
+    return [Text((each.what,), "doubt", f"Objection ({each.code})") for each in found]
+
+
+def unsaid(found: Sequence[Objection]) -> tuple[Objection, ...]:
+    """Those that no doubt says already."""
+    return tuple(each for each in found if each.doubt is None)

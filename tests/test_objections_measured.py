@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run gives to the rules, and which of it is said where."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analysis_records import MS, SECOND, SERIES, block, fact, file, record
+from doubt_cases import BLOCKS, clean, facts
+from hypothesis import given
+from hypothesis import strategies as st
+from stage_records import LOOP
+
+from rtproof import plugins
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.as_json import to_dict
+from rtproof.analysis.counts import Counts, from_values
+from rtproof.analysis.objections import Kind, claim_of, objections, rules
+from rtproof.analysis.objections.measured import lattice_ns
+from rtproof.record import Counter, Event, Moment, Record
+from rtproof.report.blocks import Text
+from rtproof.report.sections import objections as section
+
+PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
+
+
+def codes(made: Record) -> list[tuple[str, str | None]]:
+    return [(each.code, each.doubt) for each in objections([claim_of(analyse(made, workers=1), "run")])]
+
+
+def with_facts(**changed: str) -> Record:
+    """Facts of thread 0 at the end, changed."""
+    return clean(facts=facts({(key, Moment.END): text for key, text in changed.items()}))
+
+
+def test_a_clean_run_is_not_objected_to() -> None:
+    assert codes(clean()) == []
+    assert section.render(analyse(clean(), workers=1)) == []
+
+
+def test_a_claim_has_the_figures_and_the_circumstances_of_the_run() -> None:
+    work = Counter(0, True, "load.cpu", "rounds", np.array([0, 2 * SECOND]), np.array([10, 510]))
+    files = (
+        file("/proc/loadavg", "4.31 4.29 3.71 5/114 6286", Moment.END),
+        file("/sys/devices/system/cpu/online", "0-2,5", Moment.START),
+    )
+    made = clean(files=files, counters=(work,), events=(Event(0, 0xFFFF, "kernel", "hello"),))
+    claim = claim_of(analyse(made, workers=1), "mine", "group")
+    (thread,), (each,) = claim.threads, claim.figures
+    assert (claim.name, claim.group, claim.measured, claim.kernel_lines) == ("mine", "group", True, ("hello",))
+    assert (claim.loadavg, claim.loads, claim.cpu_count) == ((4.31, 4.29, 3.71), {"cpu": 250.0}, 4)
+    assert (thread.policy_asked, thread.policy, thread.priority, thread.cpu, thread.faults) == (
+        "fifo",
+        "fifo",
+        80,
+        2,
+        0,
+    )
+    assert (each.count, each.in_bins, each.period_ns) == (3_000, 3_000, MS)
+    assert (each.min_ns, each.mean_ns, each.max_ns) == (9_000, 9_000, 9_000)
+    assert claim.span is not None
+    assert claim.span.told_ns == 3_000 * MS
+
+
+def test_what_a_doubt_says_is_cited() -> None:
+    """And so it does not stand in the report a second time."""
+    made = with_facts(minor_faults="7")
+    assert codes(made) == [("page-faults", "page-faults")]
+    assert section.render(analyse(made, workers=1)) == []
+    assert to_dict(analyse(made, workers=1))["objections"][0]["doubt"] == "page-faults"
+
+
+def test_a_wrong_policy_is_cited_and_one_that_is_unknown_is_not_objected_to() -> None:
+    assert ("priority", "policy") in codes(with_facts(policy="other"))
+    assert claim_of(analyse(with_facts(policy="unavailable: gone"), workers=1), "a").threads[0].policy is None
+
+
+def test_missed_activations_are_in_no_figure_of_those_that_ran() -> None:
+    gaps = block([9_000] * 2_400, dict.fromkeys(range(0, 2_400, 4), 1))
+    made = clean((gaps,))
+    assert codes(made) == [("samples-missing", None)]
+    (said,) = section.render(analyse(made, workers=1))
+    assert isinstance(said, Text)
+    assert "2,400 samples where 3,000 were due in 3.0 s (80.0 %)" in said.paragraphs[0]
+
+
+def test_scheduling_while_atomic_in_the_log_is_told() -> None:
+    log = Event(SECOND, 0xFFFF, "kernel", "BUG: scheduling while atomic: swapper/0/0/0x00010000")
+    assert codes(clean(events=(log,))) == [("kernel-log", None)]
+
+
+def test_values_on_a_lattice_are_told() -> None:
+    drawn = np.random.default_rng(1).integers(0, 25, 3_000) * 15_259 + 7
+    assert codes(clean((block(drawn.tolist()),))) == [("granularity", None)]
+
+
+def test_the_cycles_of_a_loop_are_figures_too() -> None:
+    made = record([block([0, 5 * MS, 0] * 10, series=LOOP)], [LOOP])
+    cycles = claim_of(analyse(made, workers=1), "a").figures[1]
+    assert (cycles.kind, cycles.count, cycles.out_of_band) == (Kind.LENGTH, 27, 18)
+
+
+def test_off_a_grid_nobody_knows_how_many_were_due() -> None:
+    series = replace(SERIES, on_grid=False)
+    claim = claim_of(analyse(clean(BLOCKS, series), workers=1), "a")
+    assert claim.figures[0].period_ns is None
+    assert not any(each.code.startswith("samples") for each in objections([claim]))
+
+
+def test_a_record_of_nothing_gives_a_claim_of_nothing() -> None:
+    claim = claim_of(analyse(record([], []), workers=1), "a")
+    assert (claim.figures, claim.span, claim.loadavg, claim.cpu_count) == ((), None, (), None)
+
+
+@pytest.mark.parametrize("content", ["", "x y z", "1"])
+def test_files_of_nonsense_tell_nothing(content: str) -> None:
+    files = (
+        file("/proc/loadavg", content, Moment.END),
+        file("/sys/devices/system/cpu/online", f"{content}-", Moment.START),
+    )
+    claim = claim_of(analyse(clean(files=files), workers=1), "a")
+    assert len(claim.loadavg) < 3
+    assert claim.cpu_count is None
+    assert objections([replace(claim, group="g"), replace(claim, name="b", group="g")]) == ()
+
+
+@given(st.integers(3, 10**7), st.integers(-(10**6), 10**6), st.sets(st.integers(0, 10**6), min_size=40, max_size=60))
+def test_the_step_of_a_lattice_is_found(step: int, start: int, places: set[int]) -> None:
+    """Of places with no common factor, which so many of them never have by chance."""
+    values = np.array(sorted({*places, 0, 1}), np.int64) * step + start
+    assert lattice_ns(from_values(values)) == step
+
+
+@given(st.floats(30.0, 1e6), st.integers(0, 1_000))
+def test_a_lattice_of_parts_of_nanoseconds_is_found(step: float, start: int) -> None:
+    values = np.floor(np.arange(60) * step).astype(np.int64) + start
+    found = lattice_ns(from_values(values))
+    assert found is not None
+    assert abs(found - step) <= 1
+
+
+def test_values_without_a_step_and_values_in_bins_make_no_lattice() -> None:
+    drawn = np.random.default_rng(2).integers(0, 10**6, 500)
+    assert lattice_ns(from_values(drawn)) is None
+    edges = np.arange(30, dtype=np.int64) * 1_000
+    assert lattice_ns(Counts(edges, edges + 999, np.ones(30, np.int64))) is None
+    assert lattice_ns(from_values(np.arange(5, dtype=np.int64) * 1_000)) is None
+
+
+def test_every_code_is_on_the_page_and_no_other() -> None:
+    table = PAGE.partition("## Objections")[2].partition("## Doubts")[0]
+    codes_of_rules = {module.CODE for module in plugins.load_all(rules)}
+    assert codes_of_rules == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
+
+
+def test_every_doubt_that_is_cited_exists() -> None:
+    known = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE.partition("## Doubts")[2], re.MULTILINE))
+    assert {code for module in plugins.load_all(rules) for code in module.DOUBTS} <= known
+
+
+def test_facts_without_a_priority_ask_for_none() -> None:
+    made = clean(facts=(fact("policy", "other"), fact("priority", "0")))
+    assert claim_of(analyse(made, workers=1), "a").threads[0].priority_asked is None
