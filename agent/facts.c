@@ -182,6 +182,8 @@ static void fact_of_load(struct run *run, const char *name, const struct load_or
 
 static void write_counters(struct run *run)
 {
+	char present[64];
+
 	for (int i = 0; i < run->config->n_loads; i++) {
 		struct running_load *load = &run->config->loads[i];
 		char name[64];
@@ -197,7 +199,13 @@ static void write_counters(struct run *run)
 		fact_of_load(run, name, &load->order);
 	}
 	add_gauges(run, "temperature.", "millidegree", "/sys/class/thermal/thermal_zone", "/temp", 32);
+	int before = run->n_counters;
+
 	add_gauges(run, "frequency.cpu", "kHz", "/sys/devices/system/cpu/cpu", "/cpufreq/scaling_cur_freq", 256);
+	if (text_read_line("/sys/devices/system/cpu/present", present, sizeof(present)) < 0)
+		snprintf(present, sizeof(present), "unknown");
+	record_fact(&run->record, run_time_ns(run), WHOLE_RUN, MOMENT_START, "frequency_gauges", "%d, CPUs present %s",
+		    run->n_counters - before, present);
 }
 
 static void asked(struct run *run)

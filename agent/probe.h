@@ -22,6 +22,7 @@ struct method {
 	bool on_grid;     /* due times are first + k * period; else each is relative to the last wake-up */
 	bool external;    /* off the grid, events come from outside: the activation says when it was due */
 	bool exact;       /* external, and its due times have to be told to the nanosecond, however often that is */
+	bool keeps_period; /* external, but at the period that was asked for: the end of so many samples is known */
 	bool loop;        /* told by the lengths of its cycles, from one run of the loop to the next */
 	bool single;      /* can serve one thread of a process only */
 	bool in_us;       /* counts in microseconds, so the period must be a whole number of them */

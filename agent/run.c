@@ -331,8 +331,9 @@ static int64_t planned_end_ns(const struct run *run)
 {
 	const struct config *config = run->config;
 	double length_ns = config_length_ns(config);
+	bool keeps_period = config->method->on_grid || config->method->keeps_period;
 
-	if (length_ns > 9e18 || (config->samples && !config->method->on_grid))
+	if (length_ns > 9e18 || (config->samples && !keeps_period))
 		return INT64_MAX;
 	return run->origin_ns + (int64_t)length_ns + 2 * config->period_ns;
 }

@@ -155,3 +155,10 @@ def test_the_record_may_go_to_standard_output(tmp_path: Path) -> None:
         ]
         subprocess.run(command, stdout=file, check=True, timeout=agent_process.PATIENCE_S)
     recompute.check(agent_process.whole(path))
+
+
+def test_the_record_says_how_many_cpus_have_a_gauge_of_their_frequency(tmp_path: Path) -> None:
+    record = measured(tmp_path / "record", "--policy", "other", "--samples", "10", "--threads", "1")
+    gauges = [counter.name for counter in record.counters if counter.name.startswith("frequency.cpu")]
+    present = Path("/sys/devices/system/cpu/present").read_text().strip()
+    assert record.fact("frequency_gauges", Moment.START) == f"{len(gauges)}, CPUs present {present}"

@@ -6,6 +6,8 @@ import probe_guest
 import pytest
 from probe_guest import Guest, facts, invalid, values
 
+from rtproof.record import EndReason
+
 SCRIPT = """\
 T=/sys/kernel/tracing
 settings() { cat $T/osnoise/*_us $T/osnoise/cpus $T/osnoise/options $T/current_tracer 2>/dev/null; ls $T/instances; }
@@ -13,6 +15,12 @@ settings > /out/before
 run tracer-auto --probe kernel
 run tracer --probe timerlat
 run tracer-other --probe timerlat --policy other
+/agent run --probe timerlat --warmup 100ms --samples 2000 -o /out/silenced & cut=$!
+until [ -d $T/instances/rtproof-* ]; do usleep 1000; done
+usleep 600000
+echo 0 > $(echo $T/instances/rtproof-*)/tracing_on
+wait $cut || echo "exit $?" > /out/silenced.said
+[ -e /out/silenced.said ] || : > /out/silenced.said
 run tracer-short --probe timerlat --period 50us
 run tracer-twice --probe timerlat --threads 2
 settings > /out/after
@@ -63,11 +71,23 @@ def test_the_tracer_sees_what_the_module_sees(rt: Guest) -> None:
 
 
 def test_due_times_of_the_tracer_keep_to_its_period(rt: Guest) -> None:
+    """So no block has to tell them anew: one holds the whole run of half a second at 1 kHz."""
     record = rt.record("tracer")
+    assert {(s.on_grid, s.external, s.chained, s.period_ns) for s in record.series} == {(False, True, False, 1_000_000)}
     for series in record.series:
-        starts = [block.first_due_ns for block in record.blocks(series.id)]
-        offsets = (np.array(starts) - starts[0]) % series.period_ns
-        assert (np.minimum(offsets, series.period_ns - offsets) < 3_000).all()
+        (block,) = record.blocks(series.id)
+        missed = int(block.gap_missed.sum())
+        assert (block.first_index, block.values.size + missed) == (0, 500)
+        span_ns = max(part.last_due_ns for part in record.slices if part.series == series.id) - block.first_due_ns
+        assert span_ns in (499_000_000, (499 - missed) * 1_000_000)
+
+
+def test_a_tracer_that_falls_silent_does_not_keep_a_run_that_was_to_have_so_many_samples(rt: Guest) -> None:
+    record = rt.record("silenced")
+    assert record.end is not None
+    assert (record.end.reason, record.end.text) == (EndReason.AS_ASKED, "some threads did not end by themselves")
+    assert 0 < record.end.totals[0].obtained < 2_000
+    assert [event.kind for event in record.events if event.kind == "stalled"] == ["stalled"]
 
 
 def test_the_tracers_settings_are_put_back(rt: Guest) -> None:

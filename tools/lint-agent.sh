@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Four analysers over the agent and its tests. All run, each must be there, and none may find anything.
+# Four analysers over the agent and its tests, three of them over the guest's program and the module's tests as well, and
+# one over the module. All run, each must be there, and none may find anything.
 set -u
-cd "$(dirname "$0")/../agent" || exit 2
-place=$(realpath -m ../build/lint)
+root=$(realpath "$(dirname "$0")/..")
+place=$root/build/lint
 mkdir -p "$place"
-sources=$(make -s O="$place" sources) || exit 2
-sources="$sources $(find tests -name '*.c' | sort)"
 
 on_each() {
 	clean=true
@@ -18,12 +17,14 @@ on_each() {
 
 # gcc 12 takes what is stored through a pointer for a leak; clang's analyser and AddressSanitizer look for leaks as well.
 gcc_analyzer() {
-	on_each gcc @cflags -fanalyzer -Wno-analyzer-malloc-leak -Werror -o "$place/analysed.o" -c
+	# shellcheck disable=SC2086 # flags are words
+	on_each gcc $flags -fanalyzer -Wno-analyzer-malloc-leak -Werror -o "$place/analysed.o" -c
 }
 
 cppcheck_all() {
-	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-		-D_GNU_SOURCE -I. $sources
+	# shellcheck disable=SC2086 # flags and sources are words
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 -I. \
+		$cppcheck_flags $sources
 }
 
 # One file at a time: version 14 remembers a va_list from one file to the next and then complains of it.
@@ -32,7 +33,9 @@ clang_tidy() {
 }
 
 clang_tidy_one() {
-	clang-tidy-14 --quiet --warnings-as-errors='*' "$1" -- $(cat cflags) 2>"$place/clang-tidy.log" && return
+	# shellcheck disable=SC2086 # flags are words
+	clang-tidy-14 --quiet --config-file="$root/agent/.clang-tidy" --checks="$less" --warnings-as-errors='*' "$1" -- $flags \
+		2>"$place/clang-tidy.log" && return
 	grep -v 'warnings* generated' "$place/clang-tidy.log" >&2
 	false
 }
@@ -40,13 +43,43 @@ clang_tidy_one() {
 # It does not look into files of flags, so it is given the flags themselves.
 scan_build() {
 	scan-build-14 --status-bugs --use-cc=clang-14 -o "$place/scan" \
-		make -s -B O="$place/objects" CC=clang-14 CFLAGS="$(tr '\n' ' ' <cflags)" all
+		make -s -B O="$place/objects" CC=clang-14 CFLAGS="$flags" all
+}
+
+# usage: lint FOLDER ANALYSER...    from within the folder, with $sources, $flags, $cppcheck_flags and $less (checks) set
+lint() {
+	folder=$1
+	shift
+	for analyser in "$@"; do
+		echo "$folder: $analyser"
+		$analyser || failed="$failed $folder:$analyser"
+	done
 }
 
 failed=
-for analyser in gcc_analyzer cppcheck_all clang_tidy scan_build; do
-	echo "$analyser"
-	$analyser || failed="$failed $analyser"
-done
+less=
+cppcheck_flags=-D_GNU_SOURCE
+
+cd "$root/agent" || exit 2
+flags=$(tr '\n' ' ' <cflags)
+sources=$(make -s O="$place" sources) || exit 2
+sources="$sources $(find tests -name '*.c' | sort)"
+lint agent gcc_analyzer cppcheck_all clang_tidy scan_build
+
+cd "$root/guest" || exit 2
+flags=$(tr '\n' ' ' <cflags)
+sources=$(find . -name '*.c' | sort)
+lint guest gcc_analyzer cppcheck_all clang_tidy
+
+# The module itself needs a kernel's headers to be compiled; what can be said without them is said here.
+cd "$root/kmod" || exit 2
+flags="-std=gnu11 -O2 -Wall -Wextra -I."
+less=-bugprone-reserved-identifier,-bugprone-sizeof-expression # _GNU_SOURCE, and the number of pointers in an array
+sources=$(find tests -name 'check*.c' | sort)
+lint kmod/tests gcc_analyzer cppcheck_all clang_tidy
+cppcheck_flags="-D__KERNEL__ -Dfor_each_set_bit(bit,word,n)=while(((bit)=find(word))<(n))"
+sources=$(find . -maxdepth 1 -name '*.c' | sort)
+lint kmod cppcheck_all
+
 [ -z "$failed" ] || echo "findings from:$failed" >&2
 [ -z "$failed" ]

@@ -56,6 +56,7 @@ static const struct method timerlat = {
 	.name = "timerlat",
 	.help = "the kernel's tracer instead of the module: to the interrupt, and to its own task",
 	.external = true,
+	.keeps_period = true,
 	.in_us = true,
 	.no_deadline = true,
 	.no_timer = true,

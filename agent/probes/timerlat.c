@@ -19,8 +19,8 @@ static const char *user_unsupported(void)
 }
 
 #define METHOD(method_name, text, task, reason)                                                                     \
-	{ .name = (method_name), .help = (text), .external = true, .in_us = true, .no_deadline = true, .no_timer = true, \
-	  .fields = timerlat_fields[task], .unsupported = (reason) }
+	{ .name = (method_name), .help = (text), .external = true, .keeps_period = true, .in_us = true,             \
+	  .no_deadline = true, .no_timer = true, .fields = timerlat_fields[task], .unsupported = (reason) }
 
 static const struct method thread = METHOD("thread", "to the interrupt, and to the tracer's own kernel task", TRACER_KERNEL,
 					   thread_unsupported);

@@ -105,7 +105,7 @@ static void edges(void)
 
 static void one_kind(void)
 {
-	struct gpio_v2_line_event event;
+	struct gpio_v2_line_event event = { .id = 0 };
 	int chip = open_chip(), output, input;
 
 	if (chip < 0)
