@@ -185,6 +185,19 @@ def test_article_3_s_table() -> None:
     assert published["top avg [us]"] == "400"
 
 
+@pytest.mark.parametrize(
+    ("case", "longest"), [(report_cases.response, "> 30,000.000"), (report_cases.missed, "400,000.000")]
+)
+def test_an_edge_without_an_answer_is_later_than_a_period(case: Callable[[], Analysis], longest: str) -> None:
+    profile = campaign_cases.shortened("bootlin-gpio")
+    told = [campaign_cases.outcome(profile, "loaded", case())]
+    (result, *_) = campaign.sections(profile, told, articles.load("bootlin"))
+    here, *published = rows(tables(result)[0])
+    assert here["max [us]"] == longest
+    assert [row["max [us]"] for row in published] == ["618", "> 30,000", "608", "> 30,000"]
+    assert [row["length"] for row in published] == ["12 h", "4 h", "11 h", "11 h"]
+
+
 def test_objections_to_own_rows_and_to_the_article_s() -> None:
     own, published = tables(drawn("bootlin-timer")["objections"])
     told = {row["row"]: row["what speaks against it"] for row in rows(own)}

@@ -68,6 +68,19 @@ def _rare(summary: Summary) -> str:
     return US.show(quantile(summary.observed_counts, 0.99999, ends=summary.observed).value)
 
 
+def _longest(summary: Summary) -> str:
+    """An event without an answer by the next one was later than a period, however much."""
+    seen = summary.observed
+    if summary.missed and seen.max < summary.series.period_ns:
+        return f"> {US.show(summary.series.period_ns)}"
+    return US.show(seen.max if seen.count else None)
+
+
+def _length(row: Row) -> str:
+    told = row.duration or row.asked
+    return told.text if told else ""
+
+
 def _of_cycles(words: Callable[[Cycles], str]) -> Callable[[Outcome], str]:
     def here(outcome: Outcome) -> str:
         cycles = outcome.analysis.cycles if outcome.analysis else None
@@ -117,6 +130,8 @@ METRICS: Mapping[str, Metric] = {
     "min": Metric("min [us]", _us(lambda s: s.observed.min), _figure("min", US)),
     "mean": Metric("avg [us]", _us(lambda s: s.observed.mean), _figure("mean", US)),
     "max": Metric("max [us]", _us(lambda s: s.observed.max), _figure("max", US)),
+    "longest": Metric("max [us]", _of_summary(_longest), _figure("max", US)),
+    "length": Metric("length", _of_summary(lambda s: duration(s.span_ns)), _length),
     "deviation": Metric("deviation [us]", _us(lambda s: s.observed.deviation), _figure("deviation", US)),
     "missed": Metric("missed", _of_summary(lambda s: figures.count(s.missed)), _nothing),
     "p99.999": Metric("99.999 % [us]", _of_summary(_rare), _nothing),
