@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from analysis_records import MS, SECOND, SERIES, block, fact, record
+from app_cases import TABLE, app_record
 from export_cases import summary_analysis
 from stage_records import LOOP, VIRTUAL, source_file, staged, stimuli, usual
 
@@ -185,6 +186,10 @@ def loop() -> Analysis:
     return analyse(record([block(late, series=LOOP)], [LOOP], events=(told,)), None, 1)
 
 
+def application() -> Analysis:
+    return analyse(app_record(TABLE * 300, TABLE, comment="words"), Requirement(3 * MS), 1)
+
+
 def response() -> Analysis:
     """Edges every 30 ms and a bit, all answered but number 40."""
     edges = [(at * 30_010_000, 20_000 + at * 10, 33_000 + at * 15) for at in range(100)]
@@ -196,7 +201,7 @@ CASES: dict[str, Callable[[], Analysis]] = {
     for case in (
         *(normal, no_limit, missed, one_sample, negative, all_negative, all_equal, wide, nothing, cut_off),
         *(many_threads, off_the_grid, hostile, summary_only),
-        *(several_fields, several_summaries, loop, response),
+        *(several_fields, several_summaries, loop, response, application),
     )
 }
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import click
 import pytest
 from analysis_records import MS, block, record
+from app_cases import TABLE, app_record
 from click.testing import CliRunner
 from stage_records import staged
 
@@ -48,10 +49,12 @@ def is_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(x, str) and x for pair in value.items() for x in pair)
 
 
-@pytest.fixture(scope="module", params=["refuted", "not asked", "no samples", "several fields"])
+@pytest.fixture(scope="module", params=["refuted", "not asked", "no samples", "several fields", "application"])
 def analysis(request: pytest.FixtureRequest) -> Analysis:
     if request.param == "no samples":
         return analyse(record([]), Requirement(MS), 1)
+    if request.param == "application":
+        return analyse(app_record(TABLE, TABLE[:1]), Requirement(MS), 1)
     if request.param == "several fields":
         return analyse(staged({"irq": [900, 800], "task": [2_000, 3_000]}, {"irq": [700], "task": [5_000]}), None, 1)
     ran = block([10_000, -300, 2_500_000, 20_000, 10_000], {2: 2})

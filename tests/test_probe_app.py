@@ -1,27 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probe app in a guest with PREEMPT_RT, in virtual time: one boot. Its outputs are on the module's chip without hardware.
+"""The probe app in a guest with PREEMPT_RT, in virtual time: one boot.
 
-The chip wires line 0 to line 1, on which another agent collects the edges, of a lower priority than the loop.
+Its outputs are on the module's chip without hardware, which wires line 0 to line 1; there another agent, of a lower
+priority than the loop, collects the edges.
 """
 
 import re
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import probe_guest
 import pytest
-from agent_process import agent
+from app_cases import account, sieve_alone, whole
 from probe_guest import Guest, invalid
 
-from rtproof.agents import build, compilers
-from rtproof.agents.architectures import host
 from rtproof.analysis import app
 from rtproof.analysis.aligned import aligned
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.app import Loops
-from rtproof.errors import UserError
-from rtproof.record import Int64Array, Record
+from rtproof.record import Int64Array
 from rtproof.record.rtrec import open_record
 
 US, MS = 1_000, 1_000_000
@@ -37,6 +33,11 @@ insmod /rtproof.ko gpio=1 || exit
 app sieve app:work=sieve --period 5ms
 /sieve_alone 100000 {LOOPS} 5000 > /out/alone || exit
 app late {OVERRUN}
+app shift {OVERRUN} --method shift
+app shift-option {OVERRUN},shift=yes
+app increment app:work=usleep,increment=10us
+app increment-shift {OVERRUN},shift=yes,increment=10us
+app shift-summary {OVERRUN} --method shift --record summary
 echo 42000 > /sensor
 app all app:work=outputs+sensor+usleep+sieve+memory+lock,sensor=/sensor,sieve_to=1000,comment=all --threads 2
 app sums app:work=usleep,usleep_us=100 --record summary
@@ -50,7 +51,8 @@ app marks {OVERRUN.replace("work=", "work=outputs+")},marks=yes
 echo 0 > $T/tracing_on
 cat $T/trace > /out/trace
 
-/agent run --warmup 10ms --probe gpio:chip=0,in=1,out=6 --priority 50 --duration 1h -o /out/edges 2> /out/edges.said & edges=$!
+watch="--probe gpio:chip=0,in=1,out=6 --priority 50"
+/agent run --warmup 10ms --duration 1h $watch -o /out/edges 2> /out/edges.said & edges=$!
 usleep 300000
 app lines app:work=outputs+usleep,usleep_us=200,chip=rtproof-loop,lines=0+2+4
 app lines-busy app:work=outputs,chip=0,lines=1+2+4
@@ -69,39 +71,13 @@ true
 
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    return probe_guest.run("debian-6.1-rt", SCRIPT, tmp_path_factory, 1, ("/sieve_alone", alone(tmp_path_factory)))
-
-
-def alone(temporary: pytest.TempPathFactory) -> Path:
-    """The program that times the same sieve by itself."""
-    agent()
-    try:
-        compiler = compilers.choose(host())
-    except UserError as error:
-        pytest.skip(str(error))
-    place = temporary.mktemp("alone") / "sieve_alone"
-    sources = ("tests/sieve_alone.c", "app_work.c", "clock.c", "sys.c")
-    command = [*compiler.command, "@cflags", *sources, "@ldflags", "-o", str(place)]
-    subprocess.run(command, cwd=build.source_dir(), check=True)
-    return place
-
-
-def whole(record: Record, thread: int = 0) -> Loops:
-    """All loops of a thread in one piece."""
-    pieces = [piece for piece in app.loops(record) if piece.thread == thread]
-    names = ("index", "target_ns", "top_ns", "start_ns", "end_ns", "followed", "loop_ns", "slack_ns")
-    return Loops(thread, *(np.concatenate([getattr(piece, name) for piece in pieces]) for name in names))
-
-
-def account(record: Record, thread: int = 0) -> dict[str, str]:
-    """What the probe says of itself."""
-    (content,) = (file.content.decode() for file in record.files if file.path == f"app/thread{thread}")
-    return dict(line.split(" ", 1) for line in content.splitlines())
+    program = sieve_alone(tmp_path_factory.mktemp("alone") / "sieve_alone")
+    return probe_guest.run("debian-6.1-rt", SCRIPT, tmp_path_factory, 1, ("/sieve_alone", program))
 
 
 def slept(loops: Loops) -> list[bool]:
     """Whether each loop but the last slept behind its work."""
-    return (loops.slack_ns[loops.followed] > 0).tolist()
+    return [slack > 0 for slack in loops.slack_ns[loops.followed].tolist()]
 
 
 def test_work_takes_as_long_as_the_same_code_alone(guest: Guest) -> None:
@@ -158,6 +134,46 @@ def test_a_late_loop_catches_up_without_sleep(guest: Guest) -> None:
         assert loops.loop_ns[at : at + 4].sum() == pytest.approx(4 * PERIOD_NS, abs=50 * US)
         assert loops.error_ns[at + 1] > 2 * PERIOD_NS
         assert loops.error_ns[at + 4] < PERIOD_NS // 10
+
+
+@pytest.mark.parametrize("name", ["shift", "shift-option"])
+def test_a_target_that_was_missed_moves_and_the_next_loop_is_whole(guest: Guest, name: str) -> None:
+    record = guest.record(name)
+    loops = whole(record)
+    delays = np.diff(loops.target_ns)
+    busy = [*range(EVERY - 1, LOOPS - 1, EVERY)]
+    assert np.flatnonzero(loops.slack_ns[loops.followed] <= 0).tolist() == busy
+    assert np.delete(delays, busy).tolist() == [PERIOD_NS] * (LOOPS - 1 - len(busy))
+    for at in busy:
+        assert loops.target_ns[at + 1] == loops.end_ns[at]
+        assert loops.error_ns[at + 1] < PERIOD_NS // 10
+        assert loops.loop_ns[at + 1] == pytest.approx(PERIOD_NS, rel=0.05)
+    assert int(account(record)["shifted"]) == len(busy) + 1
+    assert invalid(record) == []
+
+
+def test_delays_grow(guest: Guest) -> None:
+    record = guest.record("increment")
+    loops = whole(record)
+    assert np.diff(loops.target_ns).tolist() == [PERIOD_NS + 10 * US * at for at in range(LOOPS - 1)]
+    assert all(slept(loops))
+    assert record.series[0].method == "increment"
+    assert invalid(record) == []
+
+
+def test_delays_grow_while_targets_shift(guest: Guest) -> None:
+    loops = whole(guest.record("increment-shift"))
+    delays, missed = np.diff(loops.target_ns), loops.slack_ns[loops.followed] <= 0
+    grown = PERIOD_NS + 10 * US * np.arange(LOOPS - 1)
+    assert np.array_equal(delays[~missed], grown[~missed])
+    assert np.flatnonzero(missed).tolist() == [*range(EVERY - 1, LOOPS - 1, EVERY)]
+    assert (delays[missed] > grown[missed]).all()
+
+
+def test_the_same_targets_with_a_summary_only(guest: Guest) -> None:
+    with_samples, without = (analyse(guest.record(name)) for name in ("shift", "shift-summary"))
+    assert without.pooled.observed.count == with_samples.pooled.observed.count == LOOPS
+    assert without.pooled.observed.max == pytest.approx(with_samples.pooled.observed.max, rel=0.05)
 
 
 def test_no_due_time_is_skipped(guest: Guest) -> None:

@@ -37,7 +37,7 @@ static void names_are_joined_by_plus(void)
 	CHECK(work_units("sieve", &units, why, sizeof(why)) == 0 && units == 1u << WORK_SIEVE);
 	CHECK(work_units("busy+outputs+lock", &units, why, sizeof(why)) == 0);
 	CHECK(units == (1u << WORK_BUSY | 1u << WORK_OUTPUTS | 1u << WORK_LOCK));
-	for (const char **wrong = (const char *[]){ "", "+", "sieve+", "sie", "sieves", "none+sieve", "Sieve", NULL }; *wrong; wrong++) {
+	for (const char **wrong = (const char *[]){ "", "+", "sieve+", "siev", "sieves", "none+sieve", "Sieve", NULL }; *wrong; wrong++) {
 		CHECK(work_units(*wrong, &units, why, sizeof(why)) == -EINVAL);
 		CHECK(strstr(why, "there is no work '"));
 	}

@@ -63,7 +63,8 @@ class App:
     """All loops of a thread, or of several together.
 
     loop and slack are of loops that are followed. no_sleep: those of them that did not sleep. elapsed_ns: from the
-    first top to the last; apart: how often the loops in between are not all known.
+    first top to the last; apart: how often the loops in between are not all known. length: one more than the index of
+    the last loop.
     """
 
     work: Moments = NO_MOMENTS
@@ -73,6 +74,7 @@ class App:
     no_sleep: int = 0
     elapsed_ns: int = 0
     apart: int = 0
+    length: int = 0
 
 
 def is_app(record: Record) -> bool:
@@ -112,6 +114,7 @@ def together(parts: Iterable[App]) -> App:
         no_sleep=sum(part.no_sleep for part in some),
         elapsed_ns=sum(part.elapsed_ns for part in some),
         apart=sum(part.apart for part in some),
+        length=max((part.length for part in some), default=0),
     )
 
 
@@ -180,6 +183,7 @@ def _of_piece(piece: Loops) -> App:
         slack=moments.of_values(slack),
         no_sleep=int(np.count_nonzero(slack <= 0)),
         apart=int(np.count_nonzero(~known)),
+        length=int(piece.index[-1]) + 1,
     )
 
 

@@ -103,7 +103,7 @@ def _broken(threads: dict[int, App]) -> list[Block]:
 
 
 def _plot(record: Record, threads: dict[int, App]) -> list[Block]:
-    drawn = {thread: each for thread, each in _drawn(record, list(threads)[:THREADS]).items() if each.at.size}
+    drawn = {thread: each for thread, each in _drawn(record, threads).items() if each.at.size}
     if not drawn:
         return []
     width = max(each.width for each in drawn.values())
@@ -121,12 +121,8 @@ def _plot(record: Record, threads: dict[int, App]) -> list[Block]:
     return [Plot("Overall loop time", " ".join(says), "loop", f"loop time [{figures.US.name}]", curves)]
 
 
-def _drawn(record: Record, threads: list[int]) -> dict[int, Drawn]:
-    longest: dict[int, int] = {}
-    for series in record.series:
-        ends = [ref.first_index + ref.count for ref in record.chunk_refs if ref.series == series.id]
-        longest[series.thread] = max(longest.get(series.thread, 0), max(ends, default=0))
-    envelopes = {thread: Envelope(longest[thread], MOST) for thread in threads}
+def _drawn(record: Record, threads: dict[int, App]) -> dict[int, Drawn]:
+    envelopes = {thread: Envelope(threads[thread].length, MOST) for thread in list(threads)[:THREADS]}
     for piece in app.loops(record):
         if piece.thread in envelopes:
             envelopes[piece.thread].add(piece.index[piece.followed], piece.loop_ns[piece.followed])

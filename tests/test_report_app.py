@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+from itertools import cycle, islice
+
+from app_cases import APP, TABLE, US, app_record
+from report_cases import normal, nothing, only_plot, row, several_fields, tables, words
+from stage_records import fields_of
+
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.app import FIELDS
+from rtproof.analysis.model import Analysis
+from rtproof.record import Record, Slice, View, bins
+from rtproof.report.sections import app
+
+TIMES = "What loops took"
+EACH = "Sleep, slack and the sum of the loops"
+
+
+def summary_of(name: str, number: int, values: list[int]) -> Slice:
+    squares = sum(value * value for value in values)
+    places = bins.index(sorted(values))
+    sums = (len(values), 0, min(values), max(values), sum(values), squares)
+    return Slice(number, View.OBSERVED, 0, 5 * len(values), *sums, 0, 0, 0, places, places * 0 + 1)
+
+
+def summary_only() -> Analysis:
+    series = [replace(each, has_samples=False) for each in fields_of(APP, 0, FIELDS)]
+    columns = [[US * value for value in column] for column in zip(*TABLE, strict=True)]
+    slices = tuple(summary_of(each.field, each.id, values) for each, values in zip(series, columns, strict=True))
+    return analyse(replace(app_record(TABLE), series=tuple(series), slices=slices, chunk_refs=(), end=None))
+
+
+def many(count: int) -> Record:
+    return app_record(list(islice(cycle(TABLE), count)))
+
+
+def test_the_table_is_that_of_the_article() -> None:
+    found = tables(app.render(analyse(app_record(TABLE))))[TIMES]
+    assert found.header == (
+        "",
+        "work duration [us]",
+        "overall loop time [us]",
+        "top of loop timing error [us]",
+    )
+    assert [each[0] for each in found.rows] == ["minimum", "maximum", "average", "standard deviation"]
+    assert list(row(found, "maximum").values())[1:] == ["15,890.000", "6,271.000", "1,311.000"]
+    assert list(row(found, "average").values())[1:] == ["3,884.400", "5,065.000", "346.000"]
+
+
+def test_sleep_and_slack_are_told_and_what_a_limit_judges() -> None:
+    overrun = [*TABLE, (11_200, 11_201, 12_000), (7_000, 7_001, 7_500)]
+    said = words(app.render(analyse(app_record(overrun))))
+    assert "2 of 6 loops did not sleep; the smallest slack was -11.2 ms." in said
+    assert "A limit judges the field end" in said
+    assert "late by 2,847.143 us on average" in said
+
+
+def test_each_thread_has_its_sums() -> None:
+    found = tables(app.render(analyse(app_record(TABLE, TABLE[:2]))))[EACH]
+    first, second = row(found, "thread 0"), row(found, "thread 1")
+    assert (first["sum of loop times [us]"], first["difference [us]"]) == ("20,260.000", "0.000")
+    assert (second["loops"], second["smallest slack [us]"]) == ("2", "3,950.000")
+
+
+def test_sums_that_cannot_be_are_said() -> None:
+    assert "add up to" not in words(app.render(analyse(app_record(TABLE))))
+    said = words(app.render(analyse(app_record(TABLE, gaps={1: 3}))))
+    assert "Loop times of thread 0 add up to 16.5 ms, but from its first top to its last 35.3 ms passed: 1 hole" in said
+
+
+def test_a_thousand_loops_are_points_and_more_an_envelope() -> None:
+    plot = only_plot(app.render(analyse(many(1_000))))
+    (curve,) = plot.curves
+    assert (curve.name, len(curve.x)) == ("thread 0", 999)
+    assert plot.says.startswith("The time from the top of each loop to the next.")
+    plot = only_plot(app.render(analyse(many(10_000))))
+    longest, shortest = plot.curves
+    assert (longest.name, shortest.name) == ("thread 0 longest", "thread 0 shortest")
+    assert len(longest.x) == len(shortest.x) == 500
+    assert (max(longest.y), min(shortest.y)) == (6_271.0, 3_727.0)
+    assert "shortest and the longest of each 20 loops" in plot.says
+
+
+def test_of_many_threads_the_first_are_drawn() -> None:
+    plot = only_plot(app.render(analyse(app_record(*[TABLE] * 6))))
+    assert [curve.name for curve in plot.curves] == [f"thread {thread}" for thread in range(4)]
+    assert "Of 6 threads the first 4 are drawn." in plot.says
+
+
+def test_a_summary_says_what_cannot_be_told() -> None:
+    blocks = app.render(summary_only())
+    found = tables(blocks)[TIMES]
+    assert list(row(found, "average").values())[1:] == ["3,884.400", "unknown", "346.000"]
+    assert list(row(found, "maximum").values())[1:] == ["unknown", "unknown", "1,311.000"]
+    assert "nor how many did not sleep" in words(blocks)
+
+
+def test_one_loop_has_neither_loop_time_nor_slack() -> None:
+    blocks = app.render(analyse(app_record(TABLE[:1])))
+    assert row(tables(blocks)[TIMES], "average")["overall loop time [us]"] == "unknown"
+    assert "Only one loop is known" in words(blocks)
+
+
+def test_other_runs_have_no_loops() -> None:
+    assert [app.render(each) for each in (normal(), nothing(), several_fields())] == [[]] * 3
