@@ -3,9 +3,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analysis_records import MS, SECOND, SERIES, array, block, end
+from analysis_records import MS, SECOND, SERIES, array, block, end, fact
+from app_cases import app_record
 from doubt_cases import BLOCKS, N, clean, facts, said_of, with_facts
 
+from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Severity
 from rtproof.record import Block, Damage, EndReason, Event, Moment, SeriesTotals
 
@@ -145,3 +147,23 @@ def test_a_method_that_falls_behind() -> None:
 
 def test_events_that_are_not_there() -> None:
     assert set(said_of(clean(events=(Event(5, 0, "dropped", ""),)))) == {"events-dropped"}
+
+
+def test_work_is_no_coarse_timer_but_a_late_top_is() -> None:
+    """The loop works for most of its period; then the same with tops that late."""
+    busy = analyse(app_record([(4, 5, 4_000)] * 40), None, 1)
+    late = analyse(app_record([(3_000, 3_001, 4_000)] * 40), None, 1)
+    assert "coarse-timer" not in {doubt.code for doubt in busy.doubts}
+    assert "coarse-timer" in {doubt.code for doubt in late.doubts}
+
+
+def test_a_limit_that_the_user_set_ends_a_run_as_asked() -> None:
+    asked, event = fact("samples", "1000"), Event(200 * MS, 0, "limit", "a loop began 600.000 us late")
+    made = app_record([(4, 5, 6)] * 40)
+    short = analyse(replace(made, facts=(*made.facts, asked)), None, 1)
+    ended = analyse(replace(made, facts=(*made.facts, asked), events=(event,)), None, 1)
+    assert "activations-missing" in {doubt.code for doubt in short.doubts}
+    (said,) = (doubt for doubt in ended.doubts if doubt.code == "limit")
+    assert said.severity is Severity.WARNING
+    assert said.what == "the run ended after 200 ms, as asked: a loop began 600.000 us late"
+    assert "activations-missing" not in {doubt.code for doubt in ended.doubts}

@@ -6,6 +6,7 @@ Published runs of 11 h with 20 % of their periods gone, and of "10 h" with more 
 
 from collections.abc import Iterator
 
+from rtproof.analysis.app import FIELDS, is_app
 from rtproof.analysis.checks.case import INVALID, TOLERANCE, WARNING, Case, Check, series_name, severity_of
 from rtproof.analysis.episodes import stalled_since_ns
 from rtproof.analysis.model import Doubt, Summary
@@ -147,10 +148,10 @@ def warm_up(case: Case) -> Iterator[Doubt]:
 def coarse_timer(case: Case) -> Iterator[Doubt]:
     """A median of half a period and more is no scheduling latency but the granularity of a timer.
 
-    Where activations have several values, the first one tells of the timer; the others have work in them.
+    Of an application's loop the top tells of the timer; what is judged has its work in it.
     """
-    first = {summary.series.thread: summary for summary in reversed(case.every)}
-    for summary in (first.get(each.series.thread, each) for each in case.summaries):
+    app = is_app(case.record)
+    for summary in [one for one in case.every if one.series.field == FIELDS[0]] if app else case.summaries:
         median = quantile(summary.observed_counts, 0.5).value if not summary.series.external else None
         if median is not None and summary.series.period_ns and median >= _LATE * summary.series.period_ns:
             what = (
