@@ -88,6 +88,7 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
     assert (good["length_ns"], good["article_length_ns"]) == (10**9, 10**10)
     assert failed["results"][0]["failure"] == "there is no CPU 99 on this machine"
     assert failed["results"][0]["analysis"] is None
+    assert [each["rows"] for each in found["objections"]["article"]] == []
     assert "report: a/report.html" in err
 
 

@@ -44,7 +44,9 @@ def _profile(name: str, file: ProfileFile) -> Profile:
         axes={axis.name: tuple(value.name for value in axis.value) for axis in file.axis},
         claim=_claim(file),
         bins=tuple(
-            Bins(each.name, each.stage, _at(f"bin[{at}].width", units.parse_duration, each.width), each.count)
+            Bins(
+                each.name, each.stage, _at(f"bin[{at}].width", units.parse_duration, each.width), each.count, each.zooms
+            )
             for at, each in enumerate(file.bin)
         ),
         columns=tuple(file.columns),
@@ -86,8 +88,9 @@ def _product(axes: tuple[AxisFile, ...]) -> Iterable[tuple[ValueFile, ...]]:
 
 def _check_names(file: ProfileFile) -> None:
     """Every name stands once, and what exclusions and rows speak of is there."""
-    known = {axis.name: [value.name for value in axis.value] for axis in file.axis}
     _refuse_twice("axis", [axis.name for axis in file.axis])
+    known = {axis.name: [value.name for value in axis.value] for axis in file.axis}
+    _refuse_twice("axis or parameter", [*known, *(parameter.name for parameter in file.parameter)])
     for name, values in known.items():
         _refuse_twice(f"the axis {name}", values)
     places = [(f"exclude[{at}]", pairs) for at, pairs in enumerate(file.exclude)]

@@ -40,12 +40,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of the article: count bins of width_ns from 0. stage: the one they are of ("": the one the row shows)."""
+    """Bins of the article: count bins of width_ns from 0. stage: the one they are of ("": the one the row shows).
+
+    zooms: top per cents of the cumulative curves.
+    """
 
     name: str
     stage: str
     width_ns: int
     count: int
+    zooms: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

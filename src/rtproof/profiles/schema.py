@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a profile's file may hold; docs/profiles.md explains it. Every class refuses a key that it does not know."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 SCHEMA = 1
+Zoom = Annotated[float, msgspec.Meta(gt=0, lt=100)]
+"""The top so many per cent."""
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,6 +67,7 @@ class BinsFile(_Strict, frozen=True):
     width: str
     count: int
     stage: str = ""
+    zooms: tuple[Zoom, ...] = ()
 
 
 class ClaimFile(_Strict, frozen=True):
@@ -87,7 +90,7 @@ class ProfileFile(_Strict, frozen=True):
     differs: tuple[str, ...] = ()
     columns: tuple[str, ...] = ("n", "min", "mean", "max", "missed")
     extras: tuple[str, ...] = ()
-    zooms: tuple[float, ...] = ()
+    zooms: tuple[Zoom, ...] = ()
     requirement: ClaimFile | None = None
     given: str = ""
     axis: tuple[AxisFile, ...] = ()

@@ -30,7 +30,7 @@ def sections(
         Section(first.name, first.title, (*label, *first.blocks)),
         *conditions.faults(outcomes),
         objected.section(profile, outcomes, article),
-        *(extras.sections(profile, outcomes, article) if not short else []),
+        *([] if short else [*extras.sections(profile, outcomes, article)]),
         conditions.section(profile, outcomes, more.command, short=short),
     ]
     return [part for part in parts if part.blocks]

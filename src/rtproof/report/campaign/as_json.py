@@ -8,6 +8,7 @@ from typing import Any
 from rtproof.analysis.as_json import to_dict
 from rtproof.articles import Article, Row
 from rtproof.profiles import CellPlan, Profile, agent_arguments
+from rtproof.report.campaign import objected
 from rtproof.report.campaign.outcome import Given, More, Outcome, exit_code
 from rtproof.report.campaign.result import article_rows, by_cell
 
@@ -24,6 +25,7 @@ def encode(profile: Profile, outcomes: Sequence[Outcome], article: Article | Non
         "exit_code": exit_code(outcomes),
         "profile": _profile(profile),
         "cells": [_cell(cell, group, article) for cell, group in by_cell(outcomes)],
+        "objections": _objections(profile, outcomes, article),
         "given": [_given(each) for each in more.given],
     }
     return json.dumps(found, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
@@ -79,6 +81,14 @@ def _row(row: Row) -> dict[str, Any]:
             name: {"printed": figure.text, "value": figure.value, "unit": figure.unit, "at_least": figure.at_least}
             for name, figure in row.figures.items()
         },
+    }
+
+
+def _objections(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> dict[str, Any]:
+    own, published = objected.found(profile, outcomes, article)
+    return {
+        name: [{"code": each.code, "rows": list(each.claims), "what": each.what} for each in some]
+        for name, some in (("here", own), ("article", published))
     }
 
 

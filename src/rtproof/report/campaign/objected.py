@@ -17,11 +17,18 @@ HEADER = ("row", "what speaks against it")
 
 
 def section(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> Section:
-    blocks = [_block("Objections to the rows measured here", objections(_own(outcomes)), NONE_HERE)]
-    published = _published(profile, article) if article else []
-    if article and published:
-        blocks.append(_block("Objections to the article's rows", objections(published), NONE_THERE))
+    own, published = found(profile, outcomes, article)
+    blocks = [_block("Objections to the rows measured here", own, NONE_HERE)]
+    if article:
+        blocks.append(_block("Objections to the article's rows", published, NONE_THERE))
     return Section("objections", "Objections", tuple(blocks) if outcomes else ())
+
+
+def found(
+    profile: Profile, outcomes: Sequence[Outcome], article: Article | None
+) -> tuple[tuple[Objection, ...], tuple[Objection, ...]]:
+    """To the rows measured here, and to those of the article that the profile repeats."""
+    return objections(_own(outcomes)), objections(_published(profile, article) if article else [])
 
 
 def _own(outcomes: Sequence[Outcome]) -> list[Claim]:
@@ -37,10 +44,10 @@ def _published(profile: Profile, article: Article) -> list[Claim]:
     return [replace(claim, name=labels[claim.name]) for claim in articles.claims(article) if claim.name in labels]
 
 
-def _block(caption: str, found: Sequence[Objection], none: str) -> Block:
-    if not found:
+def _block(caption: str, some: Sequence[Objection], none: str) -> Block:
+    if not some:
         return Text((none,))
-    rows = tuple(("; ".join(each.claims), _without_name(each.what, each.claims)) for each in found)
+    rows = tuple(("; ".join(each.claims), _without_name(each.what, each.claims)) for each in some)
     return Table(caption, HEADER, rows)
 
 

@@ -28,6 +28,7 @@ def section(profile: Profile, outcomes: Sequence[Outcome], article: Article | No
     header = ("cell", MEASURED_BY, *(column.heading for column in columns))
     table = Table(f"{profile.title}: the cells", header, tuple(rows), tuple(range(2, len(header))))
     blocks: list[Block] = [Text((profile.about,)), table]
+    blocks += [Text(tuple(f"{each.label}: {note}." for each in given for note in each.notes))] if given else []
     if article:
         beside = any(row[1].startswith(PUBLISHED) for row in rows)
         blocks.append(Text((BESIDE if beside else NONE, f"Source: {article.title}, {article.source}.")))
