@@ -5,10 +5,12 @@ Every number is measured now. A ratio is the median over rounds in which each pr
 """
 
 import json
+import math
 import sys
 import tempfile
 from pathlib import Path
 
+import loads
 import longrun
 import pairs
 import peers
@@ -30,6 +32,7 @@ GOALS = (
     Goal("summary_seconds", "summary of 196,190,335 samples, s", "at most 4", (0, 4)),
     Goal("summary_peak_bytes", "its memory, all processes", "at most 1 GiB", (0, 2**30)),
     Goal("summary_ratio_to_duckdb", "its time, ratio to duckdb", "below 1", (0, 1)),
+    Goal("comms_mb_per_s", "load comms between two namespaces, MB/s each way", "at least 100", (100, math.inf)),
     Goal("agent_bytes", "agent for x86_64 with musl, stripped", "at most 150,000", (0, 150_000)),
     Goal("agent_rss_bytes", "its largest resident set, 4 threads", "at most 8 MiB", (0, 8 * 2**20)),
 )
@@ -108,7 +111,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         results = latency_and_cost(agent, scratch) | record_sizes(agent, scratch)
-        results |= agent_sizes(scratch) | long_run()
+        results |= agent_sizes(scratch) | loads.comms(agent, scratch) | long_run()
     (BUILD / "bench.json").write_text(json.dumps(results, indent=2) + "\n")
     fine = show(GOALS, results)
     return 0 if fine else 1

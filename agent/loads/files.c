@@ -11,13 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WORKERS, MIB, KIB };
+enum { WORKERS, MIB, KIB, SYNC };
 enum { KIB_MOST = 64, NAME_BYTES = 32 };
 
 static const struct load_option options[] = {
 	{ "workers", "processes (default: one for each CPU)", 1, LOAD_SLOTS, LOAD_PER_CPU },
 	{ "mib", "the most that all files take, in MiB (default: 32), in $TMPDIR or /tmp", 1, 4096, 32 },
 	{ "kib", "size of a file, in KiB (default: 16)", 1, KIB_MOST, 16 },
+	{ "sync", "1: each is on the medium before the next one is written (default: 0)", 0, 1, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -69,11 +70,11 @@ static int work(const struct load_order *order, struct load_slot *slot)
 	size_t size = (size_t)(wanted < share ? wanted : share);
 	int64_t count = share / (int64_t)size;
 	char first[NAME_BYTES], second[NAME_BYTES];
-	int err = 0;
+	int create = O_WRONLY | O_CREAT | O_EXCL | (order->values[SYNC] ? O_SYNC : 0), err = 0;
 
 	while (!err) {
 		for (int64_t i = 0; i < count && !err; i++)
-			err = transfer(name_of(first, 'a', slot, i), O_WRONLY | O_CREAT | O_EXCL, size);
+			err = transfer(name_of(first, 'a', slot, i), create, size);
 		for (int64_t i = 0; i < count && !err; i++)
 			err = rename(name_of(first, 'a', slot, i), name_of(second, 'b', slot, i)) < 0 ? -errno : 0;
 		if (!err)

@@ -196,7 +196,7 @@ static int work(const struct load_order *order, struct load_slot *slot)
 
 const struct load load_irqmix = {
 	.name = "irqmix",
-	.help = "a random mix of what raises interrupts and softirqs, with all CPUs busy",
+	.help = "a random mix of what raises interrupts and softirqs, with all CPUs busy; writes in $TMPDIR or /tmp",
 	.unit = "steps",
 	.options = options,
 	.space = space,

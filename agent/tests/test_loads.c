@@ -23,6 +23,7 @@ static const char *const orders[] = {
 	"cpu:workers=2",
 	"dd:workers=2,mib=2",
 	"files:workers=2,mib=1",
+	"files:workers=1,mib=1,kib=64,sync=1",
 	"fork:workers=2,children=2,mib=1",
 	"irqmix:workers=2",
 	"lsr:workers=2",
