@@ -240,14 +240,14 @@ static uint64_t book(struct worker *worker, struct activation *activation, uint6
 	return index + 1 + (uint64_t)activation->missed;
 }
 
-/* Asked to stop before the end. */
-static void leave(struct worker *worker, uint64_t index, int64_t due_ns, int64_t origin_ns)
+/* Asked to stop before the end. A loop that was behind its due times is missed since it ran last. */
+static void leave(struct worker *worker, uint64_t index, int64_t due_ns, int64_t ran_ns, int64_t origin_ns)
 {
 	int64_t first_due_ns = origin_ns + worker->phase_ns;
 
 	if (worker->method->on_grid)
 		due_ns = first_due_ns + (int64_t)index * worker->period_ns;
-	worker->next_due_ns = due_ns == INT64_MIN ? first_due_ns : due_ns;
+	worker->next_due_ns = due_ns == INT64_MIN ? first_due_ns : due_ns > ran_ns ? due_ns : ran_ns;
 	worker->left_ns = clock_now_ns();
 }
 
@@ -269,7 +269,7 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 	struct activation activation;
 	struct dues dues = { .known = worker->method->on_grid };
 	uint64_t index = late->due_ns ? book(worker, late, 0, origin_ns, &dues) : 0;
-	int64_t due_ns = INT64_MIN;
+	int64_t due_ns = INT64_MIN, ran_ns = INT64_MIN;
 	int64_t end_ns = worker->duration_ns == INT64_MAX ? INT64_MAX : origin_ns + worker->duration_ns;
 
 	while (index < worker->count && due_ns < end_ns && !worker->ended && goes_on(worker)) {
@@ -283,9 +283,10 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 			continue; /* it came in the warm-up and is answered now */
 		index = book(worker, &activation, index, origin_ns, &dues);
 		due_ns = due_after(worker, &activation);
+		ran_ns = activation.due_ns + activation.values[worker->fields - 1];
 	}
 	if (index < worker->count && due_ns < end_ns && !worker->ended)
-		leave(worker, index, due_ns, origin_ns);
+		leave(worker, index, due_ns, ran_ns, origin_ns);
 	return 0;
 }
 

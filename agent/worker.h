@@ -63,7 +63,7 @@ struct worker {
 	const char *failed_at;
 	char why[192]; /* the probe's sentence in place of what the error number says; may be empty */
 	uint32_t warmup_activations;
-	int64_t next_due_ns, left_ns; /* the first due time not served, and when the thread gave up waiting for it */
+	int64_t next_due_ns, left_ns; /* the first due time not served, or when it ran last; and when the thread gave up waiting */
 	struct evidence start, before, end;
 };
 

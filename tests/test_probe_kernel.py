@@ -8,6 +8,7 @@ import probe_guest
 import pytest
 from probe_guest import Guest, facts, invalid, values
 
+from rtproof.analysis.analyse import analyse
 from rtproof.record import Record, bins
 
 RT, PLAIN = "debian-6.1-rt", "debian-6.1"
@@ -23,6 +24,8 @@ for load in {" ".join(LOADS)}; do
     for method in timer task user; do run $load-$method $loads --probe kernel --method $method; done
 done
 for policy in fifo other; do run loop-$policy --probe kernel --method loop --period 5ms --policy $policy; done
+run loop-band --probe kernel:ignore=7,high=7ms --method loop --period 5ms
+run task-band --probe kernel:ignore=7 --method task
 run rr --probe kernel --method task --policy rr --priority 30 --samples 50
 run summary --probe kernel --method task --record summary
 /agent run --duration 1500ms --period 100us --probe kernel --method task -o /out/slow 2> /out/slow.said & slow=$!
@@ -130,6 +133,17 @@ def test_nothing_accuses_the_reader(guest: Guest) -> None:
     for record in kernel_records(guest):
         assert invalid(record) == []
         assert [event for event in record.events if event.kind != "kernel"] == []
+
+
+def test_a_loop_is_told_by_cycles_and_its_band_and_the_others_are_not(guest: Guest) -> None:
+    record = guest.record("loop-band")
+    assert [series.loop for series in record.series] == [True]
+    assert [series.loop for series in guest.record("idle-task").series] == [False, False]
+    found = analyse(record).cycles
+    assert found is not None
+    assert (found.ignored, found.counted, found.low_ns, found.high_ns) == (7, 499 - 7, 4_000_000, 7_000_000)
+    assert analyse(guest.record("idle-task")).cycles is None
+    assert guest.said("task-band") == "rtproof-agent: option 'ignore' is for method loop only\nexit 2\n"
 
 
 def test_the_loop_wakes_sooner_with_a_real_time_policy(guest: Guest) -> None:

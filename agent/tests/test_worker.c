@@ -316,6 +316,15 @@ static void a_thread_that_is_asked_to_stop_does(void)
 	CHECK(worker.left_ns > 0 && worker.next_due_ns == FIRST_NS + PERIOD_NS);
 }
 
+/* It served due times long past, but it ran. */
+static void a_loop_that_is_behind_has_not_stalled(void)
+{
+	const struct step list[] = { STEP(-2, 0, 0), STEP(-1, 0, 0), STEP(0, 9 * PERIOD_NS, 0), { .err = -EINTR, .stops = true } };
+
+	run(&on_grid, list, 1000, INT64_MAX, 16);
+	CHECK(worker.error == 0 && worker.next_due_ns == FIRST_NS + 9 * PERIOD_NS);
+}
+
 /* The thread was kept from running; what it should have collected is there all the same, also that of the warm-up. */
 static void what_is_pending_is_brought_in(void)
 {
@@ -378,6 +387,7 @@ int main(void)
 	what_comes_from_outside_after_the_warm_up_counts();
 	interrupted_waits_go_on();
 	a_thread_that_is_asked_to_stop_does();
+	a_loop_that_is_behind_has_not_stalled();
 	what_is_pending_is_brought_in();
 	silence_for_long_is_a_stall();
 	a_probe_that_fails_ends_the_thread();

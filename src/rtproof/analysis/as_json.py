@@ -113,6 +113,8 @@ def _series(series: Series) -> Json:
         "thread": series.thread,
         "cpu": series.cpu if series.cpu >= 0 else None,
         "on_grid": series.on_grid,
+        "external": series.external,
+        "loop": series.loop,
         "has_samples": series.has_samples,
         "period_ns": series.period_ns,
         "first_due_ns": series.first_due_ns,

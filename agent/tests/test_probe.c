@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every probe of the table promises, and how their options are taken apart. */
+#include "check.h"
+
+#include "probe.h"
+
+#include <errno.h>
+#include <string.h>
+
+static char why[256];
+
+static int options_of(const struct probe *probe)
+{
+	int n = 0;
+
+	while (probe->options && probe->options[n].name) {
+		CHECK(probe->options[n].help && !strpbrk(probe->options[n].name, ":=,"));
+		n++;
+	}
+	return n;
+}
+
+static void a_method_is_of_one_kind(const struct probe *probe, const struct method *method)
+{
+	CHECK(method->name && method->help && probe_method(probe, method->name) == method);
+	CHECK(method_fields(method) <= FIELDS_MOST);
+	CHECK(method->fields || probe->field);
+	CHECK(!method->on_grid || !method->external); /* a reader of the record takes both for damage */
+	CHECK(!method->exact || method->external);
+	CHECK(!method->keeps_period || method->external);
+}
+
+static void probes_keep_within_what_there_is_room_for(void)
+{
+	for (const struct probe *const *probe = probes; *probe; probe++) {
+		CHECK((*probe)->name && (*probe)->help && (*probe)->unit);
+		CHECK(options_of(*probe) <= PROBE_OPTIONS);
+		for (const struct method *const *method = (*probe)->methods; *method; method++)
+			a_method_is_of_one_kind(*probe, *method);
+	}
+}
+
+static const struct probe *parsed;
+static const char *values[PROBE_OPTIONS];
+
+static int parse(const char *given)
+{
+	static char text[128];
+
+	snprintf(text, sizeof(text), "%s", given);
+	memset(values, 0, sizeof(values));
+	return probe_parse(text, &parsed, values, why, sizeof(why));
+}
+
+static void options_are_found_by_their_names(void)
+{
+	CHECK(parse("cycle") == 0 && parsed == probe_find("cycle") && !values[0] && !values[2]);
+	CHECK(parse("cycle:high=2ms,ignore=7") == 0);
+	CHECK(!strcmp(values[0], "7") && !values[1] && !strcmp(values[2], "2ms"));
+	CHECK(parse("cycle:ignore=1,ignore=2") == 0 && !strcmp(values[0], "2"));
+	CHECK(parse("nothing:ignore=7") == -EINVAL && strstr(why, "no probe 'nothing'"));
+	CHECK(parse("cycle:wide=1ms") == -EINVAL && strstr(why, "has no option 'wide'"));
+	CHECK(parse("cycle:ignore") == -EINVAL && strstr(why, "option 'ignore' of probe 'cycle' needs a value"));
+	CHECK(parse("timer:ignore=7") == -EINVAL && strstr(why, "has no option 'ignore'"));
+}
+
+int main(void)
+{
+	probes_keep_within_what_there_is_room_for();
+	options_are_found_by_their_names();
+	return EXIT_SUCCESS;
+}
