@@ -12,6 +12,8 @@ import pytest
 from analysis_records import SERIES, block, fact, record
 from report_cases import CASES
 from stage_records import LOOP, VIRTUAL, staged
+from test_observer import run
+from trace_cases import traced
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.as_json import SCHEMA, VERSION, to_dict
@@ -103,6 +105,20 @@ def test_cycles_of_a_loop_are_in_it() -> None:
     assert found["most_out_of_band_ratio"] > 18 / 27
     stall = {"thread": 0, "since_ns": 5_000_000_000, "duration_ns": 4_000_000_000, "over": False}
     assert found["stalls"] == [stall]
+
+
+def test_the_trace_and_what_it_adds_are_in_it() -> None:
+    found = to_dict(analyse(traced()))["trace"]
+    assert (found["recorded_count"], found["overwritten_count"], found["dropped_count"]) == (5, 4, 1)
+    assert found["kinds"][0] == {"event": "sched_waking", "events_count": 2}
+    observer = to_dict(analyse(run(1, 2_000)))["observer"]
+    assert (observer["pairs_count"], observer["refused"]) == (20, None)
+    (field,) = observer["fields"]
+    assert field["effects"][1]["low_ns"] <= 2_000 <= field["effects"][1]["high_ns"]
+    for data in (found, observer):
+        assert {
+            key for key, _ in keys(data) if f"`{key.replace('_ns', '_UNIT')}`" not in PAGE and f"`{key}`" not in PAGE
+        } == set()
 
 
 @pytest.mark.parametrize("name", ["several_fields", "loop", "response"])

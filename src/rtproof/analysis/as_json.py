@@ -19,8 +19,12 @@ from rtproof.analysis.model import (
     Verdict,
 )
 from rtproof.analysis.objections import Objection, claim_of, objections
+from rtproof.analysis.observer import CONFIDENCE as OBSERVER_CONFIDENCE
+from rtproof.analysis.observer import METHOD, Effect, Observer, observer
 from rtproof.analysis.quantiles import quantile, quantiles, shares_of
 from rtproof.analysis.spread import spread
+from rtproof.analysis.tracefile import has_trace
+from rtproof.analysis.tracing import summary
 from rtproof.analysis.views import of_view
 from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import Record, Series, View
@@ -49,6 +53,8 @@ def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json
         "stages": [{"field": s.series.field, **_summary(s, wanted)} for s in several_stages(analysis)],
         "switches": [_switch(switch, analysis.pooled.series.unit, wanted) for switch in analysis.switches],
         "cycles": _cycles(analysis.cycles) if analysis.cycles else None,
+        "trace": _trace(analysis.record) if has_trace(analysis.record) else None,
+        "observer": _observer(found) if (found := observer(analysis.record)) else None,
     }
 
 
@@ -196,6 +202,50 @@ def _cycles(cycles: Cycles) -> Json:
         "most_out_of_band_ratio": most_out_of_band(cycles),
         "confidence_ratio": CONFIDENCE,
         "stalls": [asdict(stall) for stall in cycles.stalls],
+    }
+
+
+def _trace(record: Record) -> Json:
+    found = summary(record)
+    return {
+        "clock": found.clock,
+        "kinds": [{"event": event, "events_count": n} for event, n in found.kinds.items()],
+        "missing": list(found.missing),
+        "recorded_count": found.entries,
+        "overwritten_count": found.overrun,
+        "dropped_count": found.dropped,
+        "on_ns": found.on_ns,
+        "off_ns": found.off_ns,
+        "oldest_ns": found.oldest_ns,
+        "newest_ns": found.newest_ns,
+        "whole_from_ns": found.whole_from_ns,
+    }
+
+
+def _observer(found: Observer) -> Json:
+    return {
+        "block_ns": found.block_ns,
+        "left_out_ns": found.left_out_ns,
+        "blocks_count": found.blocks,
+        "pairs_count": found.pairs,
+        "confidence_ratio": OBSERVER_CONFIDENCE,
+        "method": METHOD,
+        "refused": found.refused or None,
+        "fields": [
+            {"field": one.field, "effects": [_effect(effect, one.unit) for effect in one.effects]}
+            for one in found.fields
+        ],
+    }
+
+
+def _effect(effect: Effect, unit: str) -> Json:
+    return {
+        "statistic": effect.statistic,
+        f"without_{unit}": effect.without,
+        f"with_{unit}": effect.with_trace,
+        f"difference_{unit}": effect.difference,
+        f"low_{unit}": effect.low,
+        f"high_{unit}": effect.high,
     }
 
 

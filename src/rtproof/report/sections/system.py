@@ -8,7 +8,7 @@ from rtproof.record import Moment, Record, SystemFile
 from rtproof.report import figures, procfs
 from rtproof.report.blocks import Block, Table
 
-ORDER = 180
+ORDER = 200
 TITLE = "Evidence: the system"
 
 LONGEST = 600

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The effect of tracing, with runs whose effect is known because it was put in."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analysis_records import MS, SERIES, block, fact, record
+
+from rtproof.analysis.observer import LEAST_PAIRS, Observer, observer
+from rtproof.record import WHOLE_RUN, Event, Record
+
+BLOCK_NS = 100 * MS
+EACH = BLOCK_NS // MS
+SWITCH_NS = 3 * MS
+"""How long the switching takes, in which latencies are wild."""
+
+
+def is_on(number: int) -> bool:
+    return (number % 4 in (1, 2)) == (number // 4 % 3 == 0)
+
+
+def turn(number: int, late_ns: int = SWITCH_NS) -> Event:
+    kind = "trace_on" if is_on(number) else "trace_off"
+    return Event(number * BLOCK_NS + late_ns, WHOLE_RUN, kind, f"block={number}; took_ns={late_ns}")
+
+
+def run(seed: int, shift_ns: int, blocks: int = 40) -> Record:
+    """Latencies with a heavy tail that drift over the run; tracing adds a shift, and each switch is a mess."""
+    random = np.random.default_rng(seed)
+    n = blocks * EACH
+    values = 5_000 + random.gamma(2, 1_000, n) + np.where(random.random(n) < 0.01, random.pareto(1.5, n) * 5_000, 0)
+    values += np.linspace(0, 3_000, n)
+    on = np.repeat([is_on(number) for number in range(blocks)], EACH)
+    values += shift_ns * on
+    values += 500_000 * (np.arange(n) % EACH < SWITCH_NS // MS)
+    samples = block(values.astype(np.int64))
+    facts = (fact("trace_blocks_ns", BLOCK_NS),)
+    return record([samples], facts=facts, events=tuple(turn(number) for number in range(blocks)))
+
+
+def compared(made: Record) -> Observer:
+    found = observer(made)
+    assert found is not None
+    return found
+
+
+def test_a_run_without_turns_has_no_effect_to_tell_of() -> None:
+    assert observer(record([block([1_000])])) is None
+    assert observer(record([block([1_000])], facts=(fact("trace_blocks_ns", 0),))) is None
+
+
+def test_a_shift_that_was_put_in_is_found() -> None:
+    found = compared(run(1, 2_000))
+    assert (found.blocks, found.pairs, found.refused) == (40, 20, "")
+    assert found.left_out_ns == SWITCH_NS + BLOCK_NS // 10
+    (field,) = found.fields
+    assert [effect.statistic for effect in field.effects] == ["mean", "median", "maximum"]
+    assert (field.field, field.unit) == ("latency", "ns")
+    for effect in field.effects[:2]:
+        assert effect.low <= 2_000 <= effect.high
+        assert effect.low > 0
+        assert effect.difference == pytest.approx(2_000, abs=500)
+        assert effect.with_trace > effect.without
+
+
+@pytest.mark.parametrize("shift_ns", [0, 1_500])
+def test_the_interval_has_its_coverage(shift_ns: int) -> None:
+    """95 % of 200 runs are 190, give or take three standard deviations; ranks give a little more than that."""
+    runs = 200
+    covered = {"mean": 0, "median": 0, "maximum": 0}
+    for seed in range(runs):
+        for effect in compared(run(seed, shift_ns)).fields[0].effects:
+            covered[effect.statistic] += effect.low <= shift_ns <= effect.high
+    assert all(180 <= n <= runs for n in covered.values()), covered
+    assert min(covered.values()) < runs, "an interval that is never wrong says nothing"
+
+
+def test_threads_and_fields_are_told_apart_as_they_must() -> None:
+    """Values of all threads count for a block; with 200 of them there is a 99th percentile."""
+    first = run(3, 2_000)
+    other = replace(SERIES, id=1, thread=1, cpu=3)
+    (samples,) = first.blocks(0)
+    made = record(
+        [samples, replace(samples, series=1, values=samples.values + 1)],
+        (SERIES, other),
+        facts=first.facts,
+        events=first.events,
+    )
+    (field,) = compared(made).fields
+    assert [effect.statistic for effect in field.effects] == ["mean", "median", "99 %", "maximum"]
+
+
+def test_too_few_blocks_are_refused() -> None:
+    found = compared(run(1, 0, blocks=2 * LEAST_PAIRS - 1))
+    assert found.fields == ()
+    assert found.refused.startswith(f"{LEAST_PAIRS - 1} pairs of whole blocks are too few, ")
+
+
+def test_blocks_that_were_switched_late_or_not_at_all_leave_their_pair_out() -> None:
+    made = run(1, 2_000)
+    late = turn(4, 30 * MS)
+    events = tuple(late if event.text.startswith("block=4;") else event for event in made.events)
+    without = tuple(event for event in events if not event.text.startswith("block=10;"))
+    found = compared(replace(made, events=without))
+    assert (found.blocks, found.pairs) == (38, 18)
+    assert found.left_out_ns == SWITCH_NS + BLOCK_NS // 10
+
+
+def test_a_run_that_kept_no_samples_cannot_be_compared() -> None:
+    made = run(1, 2_000)
+    found = compared(replace(made, chunk_refs=()))
+    assert found.fields == ()
+    assert "too few samples" in found.refused

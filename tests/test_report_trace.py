@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sections trace and observer."""
+
+from dataclasses import replace
+
+from analysis_records import block, record
+from test_observer import run
+from test_tracing import made
+from trace_cases import FILES
+
+from rtproof.analysis.analyse import analyse
+from rtproof.record import Record
+from rtproof.report.blocks import Table, Text
+from rtproof.report.sections import observer, trace
+
+
+def rendered(module: object, of: Record) -> tuple[list[str], list[Table]]:
+    """Paragraphs and tables."""
+    blocks = module.render(analyse(of))  # type: ignore[attr-defined]
+    texts = [paragraph for each in blocks if isinstance(each, Text) for paragraph in each.paragraphs]
+    return texts, [each for each in blocks if isinstance(each, Table)]
+
+
+def test_a_run_that_was_not_traced_has_neither() -> None:
+    plain = record([block([1_000])])
+    assert (rendered(trace, plain), rendered(observer, plain)) == (([], []), ([], []))
+
+
+def test_what_was_lost_is_told() -> None:
+    texts, (table,) = rendered(trace, made())
+    assert table.rows[0] == ("sched_waking", "2")
+    assert texts[0].startswith("5 events by the clock mono; 4 were overwritten by later ones and 1 were dropped")
+    assert texts[1].endswith("from 0.000 s to 0.001 s of the run's time; what is left is without gaps from 0.000 s on.")
+    assert texts[2] == "This kernel has no events spi_*, sys_enter_nanosleep*."
+
+
+def test_nothing_lost_and_nothing_missing_is_said_in_short() -> None:
+    whole = {"cpu1/stats": FILES["cpu0/stats"], "about": "endian little\nmissing\n"}
+    texts, _ = rendered(trace, replace(made(**whole), events=()))
+    assert texts[0] == "6 events by the clock mono, and none was lost."
+    assert texts[1] == "Recorded from an unknown time to the end of the run's time."
+    assert len(texts) == 3
+
+
+def test_an_effect_is_told_with_its_interval() -> None:
+    texts, (table,) = rendered(observer, run(1, 2_000))
+    assert [row[0] for row in table.rows] == ["mean", "median", "maximum"]
+    assert texts[0].startswith("n = 20 pairs of blocks of 100 ms, of whose beginning 13 ms are left out")
+    assert any(text.startswith("Tracing raises the median by ") for text in texts)
+
+
+def test_no_effect_is_told_with_what_it_could_be_at_most() -> None:
+    texts, _ = rendered(observer, run(4, 0))
+    assert any(
+        text.startswith("The median shows no effect of tracing; if there is one, it is below ") for text in texts
+    )
+
+
+def test_a_comparison_that_is_refused_says_why() -> None:
+    texts, tables = rendered(observer, run(1, 0, blocks=4))
+    assert tables == []
+    assert texts == ["No comparison: 2 pairs of whole blocks are too few, 8 are the least: measure for longer."]
