@@ -110,13 +110,18 @@ def test_the_exit_code_is_the_worst_of_all_cells(behaviours: tuple[str, ...], li
     assert list(Path("a/cells").glob("*.html")) == []
 
 
-def test_the_requirement_of_the_profile_is_fixed_before_the_run_and_the_user_s_wins() -> None:
+def test_the_requirement_of_the_profile_is_fixed_before_the_run_and_the_user_s_wins(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     run(profile("good", requirement=LIMIT), "--duration", "1s")
     info = rundir.open_run("a/cells/good").info
     assert info is not None
     assert info.requirement == rundir.RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95)
     Path("a").rename("b")
+    capsys.readouterr()
     assert run(profile("good", requirement=LIMIT), "--duration", "1s", "--limit", "1us") == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Changed: limit 1us at most once per 1h instead of 500us at most once per 1h." in out
 
 
 def test_options_of_the_user_reach_the_agent_and_the_report(capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,6 +135,26 @@ def test_options_of_the_user_reach_the_agent_and_the_report(capsys: pytest.Captu
     assert "Shortened: 7 ms instead of 10.0 s." in out
     assert "Changed: priority 50 instead of nothing." in out
     assert "Changed: colour red instead of green." in out
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "sentence"),
+    [
+        (("refuses",), "there is no CPU 99 on this machine"),
+        (
+            ("refuses", "dies_early"),
+            "no cell could be measured: there is no CPU 99 on this machine; the agent was killed",
+        ),
+    ],
+)
+def test_where_nothing_can_be_measured_nothing_is_left(
+    behaviours: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(profile(*behaviours), "--duration", "1s") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1].startswith(f"rtproof: {sentence}")
+    assert not Path("a").exists()
 
 
 def test_axes_choose_cells() -> None:

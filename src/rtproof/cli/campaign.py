@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof run --profile``: every cell of a profile on the target, and the page that puts them beside the article."""
 
+import contextlib
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,6 +104,13 @@ def profile_of(asked: Asked) -> "Profile":
     return choose.with_options(choose.ready(chosen), asked.options)
 
 
+def with_requirement(profile: "Profile", asked: "Requirement | None") -> "Profile":
+    """The user's own in place of the article's."""
+    from rtproof.profiles import choose
+
+    return choose.with_claim(profile, asked.limit_ns, asked.at_most_ns) if asked else profile
+
+
 def requirement_of(profile: "Profile", asked: "Requirement | None") -> "Requirement | None":
     """The user's own, else the article's."""
     from rtproof.analysis.model import Requirement
@@ -113,40 +121,46 @@ def requirement_of(profile: "Profile", asked: "Requirement | None") -> "Requirem
 
 
 def run(desk: Desk, profile: "Profile", asked: Asked, folder: Path, as_json: bool) -> int:
-    """Measure every cell into the folder, write the page, print the table; the exit code."""
+    """Measure every cell into the folder, write the page, print the table; the exit code.
+
+    UserError or TargetError, and no folder left, if nothing was measured at all.
+    """
     from rtproof import articles
     from rtproof.report import campaign as page
 
     article = articles.load(profile.article)
     given = [_given(path) for path in asked.given]
-    system = desk.target.host_name()
-    cells = [_cell(desk, profile, plan, folder) for plan in profile.cells]
-    outcomes: list[Outcome] = []
-    interrupted = False
-    for plan, ended in zip(profile.cells, _runs(desk, profile, cells), strict=True):
-        outcomes.append(_outcome(desk, system, plan, ended, folder))
-        interrupted = interrupted or ended.interrupted
-    more = page.More(given, shlex.join(desk.asked.command))
-    _publish(Found(profile, outcomes, article, more), folder, as_json)
+    outcomes, interrupted = _measure(desk, profile, folder)
+    measured = sum(each.analysis is not None for each in outcomes)
+    if not measured:
+        raise _nothing_measured(folder, outcomes)
+    _publish(Found(profile, outcomes, article, page.More(given, shlex.join(desk.asked.command))), folder, as_json)
     if interrupted:
-        finished = sum(each.analysis is not None for each in outcomes)
-        click.echo(f"rtproof: interrupted: {finished} of {len(outcomes)} cells are measured and kept", err=True)
+        click.echo(f"rtproof: interrupted: {measured} of {len(outcomes)} cells are measured and kept", err=True)
         return laboratory.INTERRUPTED_CODE
     return page.exit_code(outcomes)
 
 
-def _cell(desk: Desk, profile: "Profile", plan: "CellPlan", folder: Path) -> "Cell":
-    from rtproof.profiles import run_options
-    from rtproof.run.campaign import Cell
-    from rtproof.run.session import Plan
+def _measure(desk: Desk, profile: "Profile", folder: Path) -> "tuple[list[Outcome], bool]":
+    """Every cell, and whether the user interrupted them."""
+    outcomes: list[Outcome] = []
+    interrupted = False
+    system = desk.target.host_name()
+    for plan, ended in zip(profile.cells, _runs(desk, profile, folder), strict=True):
+        outcomes.append(_outcome(desk, system, plan, ended, folder))
+        interrupted = interrupted or ended.interrupted
+        if ended.failure and not ended.interrupted and len(profile.cells) > 1:
+            click.echo(f"rtproof: {plan.label}: {ended.failure}", err=True)
+    return outcomes, interrupted
 
-    info = about.about(desk.asked, desk.target.machine(), desk.agent)
-    place = folder / CELLS / plan.key
-    ways = [
-        (way.name, Plan(place, desk.agent, measuring.agent_arguments(_values(run_options(plan, way))), info))
-        for way in plan.ways
-    ]
-    return Cell(plan.label, ways)
+
+def _nothing_measured(folder: Path, outcomes: "Sequence[Outcome]") -> RtproofError:
+    """The reason, once where it is the same for all cells; what was made of the folder is taken back."""
+    for place in (folder / CELLS, folder):
+        with contextlib.suppress(OSError):
+            place.rmdir()
+    reasons = list(dict.fromkeys(each.failure for each in outcomes))
+    return UserError(reasons[0] if len(reasons) == 1 else f"no cell could be measured: {'; '.join(reasons)}")
 
 
 def _values(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,17 +168,31 @@ def _values(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"duration": None, "samples": None, "load": (), **options}
 
 
-def _runs(desk: Desk, profile: "Profile", cells: "Sequence[Cell]") -> "Iterator[Ended]":
+def _runs(desk: Desk, profile: "Profile", folder: Path) -> "Iterator[Ended]":
+    from rtproof.profiles import run_options
     from rtproof.run import campaign
     from rtproof.run.live import LiveView
+    from rtproof.run.session import Plan
+
+    machine, total = desk.target.machine(), len(profile.cells)
+    wanted = [
+        [(way.name, measuring.agent_arguments(_values(run_options(plan, way)))) for way in plan.ways]
+        for plan in profile.cells
+    ]
 
     def view(number: int, cell: "Cell") -> "LiveView":
-        plan = profile.cells[number - 1]
-        click.echo(f"[{number}/{len(cells)}] {cell.name}, {_length(plan)}", err=True)
-        goal = f"{_length(plan)}, cell {number} of {len(cells)} ({cell.name})"
-        return LiveView(sys.stderr, goal, sys.stderr.isatty())
+        length = _length(profile.cells[number - 1])
+        click.echo(f"[{number}/{total}] {cell.name}, {length}", err=True)
+        return LiveView(sys.stderr, f"{length}, cell {number} of {total} ({cell.name})", sys.stderr.isatty())
 
-    return campaign.run(desk.target, cells, view)
+    def cells() -> "Iterator[Cell]":
+        """Each when it is its turn, because its folder tells when it was started."""
+        for plan, ways in zip(profile.cells, wanted, strict=True):
+            info = about.about(desk.asked, machine, desk.agent)
+            place = folder / CELLS / plan.key
+            yield campaign.Cell(plan.label, [(name, Plan(place, desk.agent, words, info)) for name, words in ways])
+
+    return campaign.run(desk.target, cells(), view)
 
 
 def _length(plan: "CellPlan") -> str:
@@ -177,8 +205,6 @@ def _outcome(desk: Desk, system: str, plan: "CellPlan", ended: "Ended", folder: 
 
     way = None if ended.way is None else plan.ways[ended.way]
     passed = tuple(zip(plan.ways, ended.refused, strict=False)) if way else ()
-    if ended.failure:
-        click.echo(f"rtproof: {plan.label}: {ended.failure}", err=True)
     if ended.outcome is None:
         return Outcome(system, plan, failure=ended.failure)
     run_folder = folder / CELLS / plan.key

@@ -7,7 +7,7 @@ from typing import Any
 
 from rtproof import units
 from rtproof.errors import UserError
-from rtproof.profiles.model import LENGTHS, LOAD, PROBE_OPTIONS, CellPlan, Change, Parameter, Profile, Way
+from rtproof.profiles.model import LENGTHS, LOAD, PROBE_OPTIONS, CellPlan, Change, Claim, Parameter, Profile, Way
 from rtproof.profiles.plan import run_options
 
 AS_GIVEN = "as given"
@@ -65,6 +65,21 @@ def _asked_for(missing: list[Parameter]) -> str:
     asked = "; ".join(f"{parameter.name}, the {parameter.help}" for parameter in missing)
     words = " ".join(f"--set {parameter.name}=..." for parameter in missing)
     return f"{asked}: say {words}"
+
+
+def with_claim(profile: Profile, limit_ns: int, at_most_ns: int) -> Profile:
+    """The same with a requirement of the user's."""
+    claim = Claim(limit_ns, at_most_ns)
+    if claim == profile.claim:
+        return profile
+    change = Change("limit", (_claimed(profile.claim),), _claimed(claim))
+    return replace(profile, claim=claim, changes=(*profile.changes, change))
+
+
+def _claimed(claim: Claim | None) -> str:
+    if claim is None:
+        return "nothing"
+    return f"{units.format_duration(claim.limit_ns)} at most once per {units.format_duration(claim.at_most_ns)}"
 
 
 def with_options(profile: Profile, given: Mapping[str, Any]) -> Profile:

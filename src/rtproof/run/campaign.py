@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several runs one after another on the same target, each in the first of its ways that the target can go."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rtproof.errors import RtproofError, UserError
@@ -41,7 +41,7 @@ View = Callable[[int, Cell], LiveView]
 """The live view of the cell with this number, counted from 1."""
 
 
-def run(target: Target, cells: Sequence[Cell], view: View) -> Iterator[Ended]:
+def run(target: Target, cells: Iterable[Cell], view: View) -> Iterator[Ended]:
     """Each cell as it ends. Ctrl-C lets the one that measures finish and skips all others."""
     stopped = False
     for number, cell in enumerate(cells, 1):

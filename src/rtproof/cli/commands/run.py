@@ -95,7 +95,7 @@ def _typed(ctx: click.Context) -> tuple[str, ...]:
 
 def _run_profile(own: Own, wanted: campaign.Asked, asked: about.Asked) -> int:
     """Every cell of a profile, one after another."""
-    profile = campaign.profile_of(wanted)
+    profile = campaign.with_requirement(campaign.profile_of(wanted), asked.requirement)
     asked = replace(asked, requirement=campaign.requirement_of(profile, asked.requirement))
     folder = laboratory.new_folder(own.output, profile.name)
     with _open_target(own, str(profile.cells[0].ways[0].options.get("probe", ""))) as target:
