@@ -22,6 +22,7 @@ static const struct load_option options[] = {
 	{ "processes", "at most (default: 1000)", 1, PROCESSES_MOST, PROCESSES_PRESET },
 	{ "rest", "seconds that it may go without counting (default: 2)", 1, REST_MOST, 2 },
 	{ "space_mib", "of files in its working directory, which is one of its own then (default: 0)", 0, MIB_MOST, 0 },
+	{ "needs", "another program that has to be there", 1, 200, LOAD_TEXT },
 	{ NULL, NULL, 0, 0, 0 },
 };
 
@@ -66,10 +67,13 @@ static bool is_there(const char *name)
 static const char *unsupported(const struct load_order *order)
 {
 	static char why[300];
+	const char *needed = order->texts[PROGRAM_NEEDS];
 
-	if (is_there(order->words[0]))
+	if (!needed || is_there(needed))
+		needed = order->words[0];
+	if (is_there(needed))
 		return NULL;
-	snprintf(why, sizeof(why), "there is no program '%.200s'", order->words[0]);
+	snprintf(why, sizeof(why), "there is no program '%.200s'", needed);
 	return why;
 }
 

@@ -213,10 +213,9 @@ def test_ctrl_c_keeps_the_run() -> None:
 
 def test_kill_9_of_the_host_ends_the_agent_and_keeps_the_record() -> None:
     agent = fake_agent.install(Path(), "until_the_host_goes").absolute()
-    fifo = Path("fifo").absolute()
-    os.mkfifo(fifo)
-    pipe = os.open(fifo, os.O_RDWR)
-    with started("--agent", str(agent), "--output", "a", "--load", str(fifo)) as process:
+    os.mkfifo("fifo")
+    pipe = os.open("fifo", os.O_RDWR)
+    with started("--agent", str(agent), "--output", "a", "--load", "fifo") as process:
         process.kill()
     assert select.select([pipe], [], [], 60)[0] == [pipe], "the agent does not end"
     os.close(pipe)

@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "files": "errors",
     "tomlfile": "errors",
     "profiles": "errors units tomlfile",
+    "loads": "errors units tomlfile",
     "record": "errors",
     "agents": "errors",
     "vm": "errors files agents",
@@ -25,7 +26,7 @@ MAY_IMPORT = {
     "exporters": "errors plugins units files record analysis",
     "report": "errors plugins units record analysis profiles articles",
     "run": "errors plugins units record targets agents",
-    "lab": "errors plugins units files record agents vm analysis report profiles articles",
+    "lab": "errors plugins units files record agents vm analysis report profiles articles loads",
     "cli": "everything",
 }
 

@@ -19,8 +19,11 @@ def methods(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 
 def loads(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Loads of the agent."""
-    return [CompletionItem(row[1], help=row[-1]) for row in _rows("load", 3) if row[1].startswith(incomplete)]
+    """Definitions, and loads of the agent."""
+    from rtproof import loads as package
+
+    rows = [(name, "") for name in package.names()] + [(row[1], row[-1]) for row in _rows("load", 3)]
+    return [CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)]
 
 
 def export_formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

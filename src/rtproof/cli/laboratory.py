@@ -33,7 +33,7 @@ PAGE = "page.html"
 Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 KERNEL_HELP = "A name of 'rtproof lab kernels', or an image of your own: IMAGE or IMAGE:MODULES (lib/modules/RELEASE)."
-LOAD_HELP = "idle, or a load of the agent, with options (dd:mib=8); + joins several."
+LOAD_HELP = "idle, or a load without programs, with options (dd:mib=8); + joins several."
 BOOT_HELP = "Further arguments of the kernel, in one word."
 
 MEASURING = (

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from rtproof import units
+from rtproof import loads, units
 from rtproof.cli import complete, types
 from rtproof.run.live import clock
 
@@ -51,7 +51,7 @@ OPTIONS = (
         multiple=True,
         metavar="NAME[:k=v,...]",
         shell_complete=complete.loads,
-        help="What disturbs on purpose; may be repeated.",
+        help="What disturbs on purpose (see rtproof loads); may be repeated.",
     ),
     click.option(
         "--trace",
@@ -80,7 +80,9 @@ def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
         raise click.UsageError("--duration and --samples exclude each other")
     if not values["samples"]:
         values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
-    return tuple(word for name, value in values.items() for word in _words("--" + name.replace("_", "-"), value))
+    own = {name: value for name, value in values.items() if name != "load"}
+    words = [word for name, value in own.items() for word in _words("--" + name.replace("_", "-"), value)]
+    return (*words, *loads.resolve(values.get("load") or ()))
 
 
 def _words(option: str, value: Any) -> list[str]:

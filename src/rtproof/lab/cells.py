@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtproof import units
+from rtproof import loads, units
 from rtproof.errors import RtproofError, TargetError, UserError
 from rtproof.record import rundir
 from rtproof.vm.guest import Job, Outcome, run_job
@@ -57,7 +57,7 @@ class System:
 
 @dataclass(frozen=True)
 class Load:
-    """What disturbs, a row of a comparison: options of the agent's --load, none for idle."""
+    """What disturbs, a row of a comparison. loads: texts for the agent's --load, none for idle."""
 
     name: str
     loads: tuple[str, ...]
@@ -67,15 +67,25 @@ IDLE = Load("idle", ())
 
 
 def parse_load(text: str) -> Load:
-    """A load as the agent names it, several at once joined by +, or idle."""
+    """A load as ``rtproof run`` takes it, several at once joined by +, or idle."""
     if text == IDLE.name:
         return IDLE
-    loads = tuple(part.strip() for part in text.split("+"))
-    if not all(loads):
+    names = tuple(part.strip() for part in text.split("+"))
+    if not all(names):
         raise UserError(f"{text!r} is not a load: write a name, several joined by + (dd+net), or idle")
-    if IDLE.name in loads:
+    if IDLE.name in names:
         raise UserError(f"{text!r} is not a load: idle stands alone")
-    return Load("+".join(loads), loads)
+    return Load("+".join(names), tuple(load for name in names for load in _of_agent(name)))
+
+
+def _of_agent(name: str) -> tuple[str, ...]:
+    """Loads of the agent that a load is made of: a guest has no other programs."""
+    words = loads.resolve([name])
+    if "--program" in words[::2]:
+        raise UserError(
+            f"the load {name} runs a program of the target's, and a guest has none: take another"
+        )
+    return words[1::2]
 
 
 @dataclass(frozen=True)
@@ -96,8 +106,8 @@ class Setting:
             "--warmup": self.warmup_ns + shift * WARMUP_SHIFT_NS,
         }
         words = [word for name, ns in lengths.items() for word in (name, units.format_duration(ns))]
-        loads = [word for each in load.loads for word in ("--load", each)]
-        return ("--probe", self.probe, *words, *self.more, *loads)
+        disturbing = [word for each in load.loads for word in ("--load", each)]
+        return ("--probe", self.probe, *words, *self.more, *disturbing)
 
     def virtual_ns(self, shift: int) -> int:
         """How long a cell takes in its guest, but for starting and ending."""

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof loads``: what may disturb a run, and what of it this machine can."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+
+from rtproof import loads
+
+NOT_HERE = "; not here: "
+
+
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    help: str
+    options: tuple[tuple[str, str], ...]
+    missing: str = ""
+
+
+@click.command("loads")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def command(names: tuple[str, ...]) -> None:
+    """List the loads there are, or the options of those named: definitions first, then the agent's own.
+
+    A file is named by its path. 'not here' tells what this machine lacks; another target may have it.
+    """
+    from rtproof.errors import UserError
+
+    own = list(_own())
+    made = [_defined(name, own) for name in loads.names()]
+    rows = {row.name: row for row in (*made, *own)}
+    for name in names:
+        if name not in rows and not loads.find(name):
+            raise UserError(f"there is no load {name!r}; there are: {', '.join(rows)}")
+    shown = [rows.get(name) or _defined(name, own) for name in names] if names else list(rows.values())
+    for row in shown:
+        click.echo(f"{row.name:16} {row.help}{NOT_HERE + row.missing if row.missing else ''}")
+        for option, text in row.options if names else ():
+            click.echo(f"  {option:14} {text}")
+
+
+def _own() -> Iterator[_Row]:
+    """The agent's own loads."""
+    from rtproof.agents.find import ask, find_agent
+
+    lines = [line.split("\t") for line in ask(find_agent(), "list").splitlines()]
+    for kind, name, *rest in lines:
+        if kind != "load":
+            continue
+        text, _, missing = rest[-1].partition(NOT_HERE)
+        options = tuple((line[2], line[3]) for line in lines if line[:2] == ["load_option", name])
+        yield _Row(name, text, options, missing)
+
+
+def _defined(name: str, own: list[_Row]) -> _Row:
+    file = loads.find(name)
+    assert file is not None
+    options = [(key, f"{parameter.help} (default: {parameter.default})") for key, parameter in file.parameters.items()]
+    options.append(("restart", f"kill it and start it again this often (default: {file.restart or 'never'})"))
+    return _Row(name, file.help, tuple(options), _missing(file, own))
+
+
+def _missing(file: loads.LoadFile, own: list[_Row]) -> str:
+    """The first thing that its parts lack here, with its parameters as they are by default."""
+    known = {row.name: row for row in own}
+    for kind, text in loads.parts(file):
+        if kind == "program" and not shutil.which(text):
+            return f"there is no program {text!r}"
+        if kind == "load" and text not in known:
+            return f"the agent has no load {text!r}"
+        if kind == "load" and known[text].missing:
+            return known[text].missing
+    return ""

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads as data: a TOML file each, made of loads of the agent and programs of the target's; docs/loads.md.
+
+A file here or in the user's folder is known by its name, any other by its path. A name that is none of these is of a
+load of the agent's own.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rtproof.errors import UserError
+from rtproof.loads.definition import read
+from rtproof.loads.schema import LoadFile
+from rtproof.loads.words import parts, words
+
+__all__ = ["LoadFile", "find", "names", "parts", "resolve", "user_folder", "words"]
+SUFFIX = ".toml"
+
+
+def user_folder() -> Path:
+    """Where the user's own definitions are."""
+    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(config) / "rtproof" / "loads"
+
+
+def names() -> list[str]:
+    """The definitions that come with the program and those in the user's folder."""
+    return sorted(_files())
+
+
+def find(name: str) -> LoadFile | None:
+    """A definition by its name or path; None for a name that none has. UserError for one that makes no sense."""
+    path = Path(name) if _is_path(name) else _files().get(name)
+    if path and path.exists() and not path.is_file():
+        raise UserError(f"{path} is no file")
+    return read(path) if path else None
+
+
+def resolve(texts: Sequence[str]) -> tuple[str, ...]:
+    """The agent's arguments for loads as the user names them, ``NAME`` or ``NAME:key=value,...``."""
+    return tuple(word for text in texts for word in _resolved(text))
+
+
+def _resolved(text: str) -> tuple[str, ...]:
+    name, _, options = text.partition(":")
+    file = find(name)
+    return words(file, _settings(name, options)) if file else ("--load", text)
+
+
+def _settings(name: str, options: str) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for pair in filter(None, options.split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals or not value:
+            raise UserError(f"load {name}: {pair!r} is not of the form key=value")
+        if key in settings:
+            raise UserError(f"load {name}: {key} is given twice")
+        settings[key] = value
+    return settings
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or name.endswith(SUFFIX)
+
+
+def _files() -> dict[str, Path]:
+    """The user's come first in the search: they may replace ours by their own."""
+    ours, theirs = Path(__file__).parent, user_folder()
+    return {path.stem: path for folder in (ours, theirs) for path in sorted(folder.glob(f"*{SUFFIX}"))}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load's file, read and checked."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from rtproof import tomlfile, units
+from rtproof.errors import UserError
+from rtproof.loads.schema import LoadFile, ParameterFile, PartFile
+
+MOST_PARTS = 16
+"""The agent takes no more loads at once."""
+RESTART = "restart"
+_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,31}")
+_ONLY_OF_PROGRAMS = ("name", "needs", "rest", "memory_mib", "processes", "space_mib", "again")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+def read(path: Path) -> LoadFile:
+    """UserError with the file and the key for one that makes no sense. Its name is that of the file."""
+    file = tomlfile.read(path, LoadFile)
+    for problem in _problems(file, path.stem):
+        raise UserError(f"{path}: {problem}")
+    return file
+
+
+def placeholders(text: str) -> list[str]:
+    """The parameters that stand in braces in a text."""
+    return _PLACEHOLDER.findall(text)
+
+
+def fill(text: str, values: dict[str, str]) -> str:
+    """The text with values in the place of their names in braces."""
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
+
+
+def _problems(file: LoadFile, stem: str) -> Iterator[str]:
+    if not _NAME.fullmatch(file.name):
+        yield f"name: {file.name!r} is no name of small letters, digits and - _ . that begins with a letter"
+    if file.name != stem:
+        yield f"name: it is {file.name!r}, but the file is called {stem!r}"
+    if not 0 < len(file.parts) <= MOST_PARTS:
+        yield f"parts: there are {len(file.parts)}, and there must be 1 to {MOST_PARTS}"
+    yield from _time_problems("restart", file.restart)
+    for name, parameter in file.parameters.items():
+        yield from _parameter_problems(f"parameters.{name}", name, parameter)
+    for at, part in enumerate(file.parts):
+        yield from _part_problems(f"parts[{at}]", part, set(file.parameters))
+
+
+def _parameter_problems(key: str, name: str, parameter: ParameterFile) -> Iterator[str]:
+    if name == RESTART or not name.isidentifier():
+        yield f"{key}: a parameter can't have this name"
+    if isinstance(parameter.default, int) and parameter.choices:
+        yield f"{key}.choices: they are for texts; a number has least and most"
+    if isinstance(parameter.default, str) and (parameter.least is not None or parameter.most is not None):
+        yield f"{key}: least and most are for numbers; a text has choices"
+    for problem in value_problems(str(parameter.default), parameter):
+        yield f"{key}.default: {problem}"
+
+
+def value_problems(text: str, parameter: ParameterFile) -> Iterator[str]:
+    """Why the parameter can't have this value."""
+    if isinstance(parameter.default, int):
+        least, most = parameter.least or 0, parameter.most
+        range_ = f"from {least}" if most is None else f"from {least} to {most}"
+        if not re.fullmatch(r"[0-9]{1,15}", text) or not least <= int(text) <= (int(text) if most is None else most):
+            yield f"{text!r} is not a whole number {range_}"
+    elif parameter.choices and text not in parameter.choices:
+        yield f"{text!r} is none of {', '.join(parameter.choices)}"
+    elif not text or not text.isprintable():
+        yield f"{text!r} is not a text of at least one character"
+
+
+def _part_problems(key: str, part: PartFile, parameters: set[str]) -> Iterator[str]:
+    if bool(part.load) == bool(part.program):
+        yield f"{key}: it must have a load of the agent or a program, one of the two"
+    given = [name for name in _ONLY_OF_PROGRAMS if getattr(part, name) not in ("", None, False)]
+    if part.load and given:
+        yield f"{key}.{given[0]}: this is for programs only"
+    if part.program and part.options:
+        yield f"{key}.options: a program has none, only the words of its command"
+    if part.name and not _NAME.fullmatch(part.name):
+        yield f"{key}.name: {part.name!r} is no name of small letters, digits and - _ . that begins with a letter"
+    for name in ("memory_mib", "processes", "space_mib"):
+        if (getattr(part, name) or 1) < 1:
+            yield f"{key}.{name}: it must be at least 1"
+    yield from _time_problems(f"{key}.restart", part.restart)
+    yield from _time_problems(f"{key}.rest", part.rest)
+    yield from _text_problems(key, part, parameters)
+
+
+def _text_problems(key: str, part: PartFile, parameters: set[str]) -> Iterator[str]:
+    texts = (part.load, part.needs, *part.program, *(str(value) for value in part.options.values()))
+    unknown = [name for text in texts for name in placeholders(text) if name not in parameters]
+    if unknown:
+        yield f"{key}: there is no parameter {unknown[0]!r}"
+    for text in (part.load, part.needs, *part.options, *map(str, part.options.values())):
+        if re.search(r"[,\s]", text):
+            yield f"{key}: {text!r} may hold no comma and no space"
+
+
+def _time_problems(key: str, text: str) -> Iterator[str]:
+    if not text:
+        return
+    try:
+        if units.parse_duration(text) < units.UNITS_NS["ms"] * 100:
+            yield f"{key}: {text!r} is less than 100ms"
+    except UserError as problem:
+        yield f"{key}: {problem}"
