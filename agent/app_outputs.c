@@ -3,30 +3,35 @@
 
 #include "app_outputs.h"
 
+#include "tracefs.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Of the agent's own instance of tracefs first, where that is what traces. */
-static int open_marks(char *why, size_t room)
+/* Of the agent's own instance of tracefs first, where that is what traces. A descriptor or -errno. */
+static int open_marker(const char *root)
 {
-	static const char *const roots[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
-	char path[96];
-	int fd = -1;
+	char path[TRACEFS_PATH];
 
-	for (int i = 0; i < 4 && fd < 0; i++) {
-		int used = snprintf(path, sizeof(path), "%s", roots[i % 2]);
+	snprintf(path, sizeof(path), "%s/instances/" TRACEFS_OURS "%d-trace/trace_marker", root, (int)getpid());
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-		if (i < 2)
-			used += snprintf(path + used, sizeof(path) - (size_t)used, "/instances/rtproof-%d", (int)getpid());
-		snprintf(path + used, sizeof(path) - (size_t)used, "/trace_marker");
+	snprintf(path, sizeof(path), "%s/trace_marker", root);
+	if (fd < 0)
 		fd = open(path, O_WRONLY | O_CLOEXEC);
-	}
-	if (fd < 0) {
-		fd = -errno;
-		snprintf(why, room, "marks can't be written to the kernel's trace: %s: %s; it needs root and a mounted tracefs", path,
-			 strerror(-fd));
-	}
+	return fd < 0 ? -errno : fd;
+}
+
+/* As open_marker(). first: there are no threads yet, so that tracefs may be mounted. */
+static int open_marks(bool first, char *why, size_t room)
+{
+	const char *root;
+	int fd = first ? tracefs_reach(&root) : tracefs_find(&root);
+
+	fd = fd ? fd : open_marker(root);
+	if (fd < 0)
+		snprintf(why, room, "marks can't be written to the kernel's trace, which needs root and tracefs: %s", strerror(-fd));
 	return fd;
 }
 
@@ -46,7 +51,7 @@ int outputs_look(const struct outputs_order *order, char *why, size_t room)
 	}
 	if (err || !order->marks)
 		return err;
-	int fd = open_marks(why, room);
+	int fd = open_marks(true, why, room);
 
 	if (fd >= 0)
 		close(fd);
@@ -59,7 +64,7 @@ int outputs_open(struct outputs *outputs, const struct outputs_order *order, cha
 
 	outputs->order = *order;
 	outputs->opened = 0;
-	outputs->marks_fd = order->marks ? open_marks(why, room) : -1;
+	outputs->marks_fd = order->marks ? open_marks(false, why, room) : -1;
 	if (order->marks && outputs->marks_fd < 0)
 		return outputs->marks_fd;
 	for (int i = 0; i < OUTPUTS && order->lines && !err; i++) {

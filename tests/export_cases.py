@@ -29,10 +29,13 @@ def small_analysis() -> Analysis:
 
 def summary_analysis(values: tuple[int, ...] = (1_000, 5_001, 75_000)) -> Analysis:
     """A run that kept only the summary of these values."""
-    return analyse(record([], (replace(FIRST, has_samples=False),), slices=(_slice(FIRST, sorted(values)),), end=None))
+    return analyse(
+        record([], (replace(FIRST, has_samples=False),), slices=(slice_of_values(FIRST, sorted(values)),), end=None)
+    )
 
 
-def _slice(series: Series, values: list[int]) -> Slice:
+def slice_of_values(series: Series, values: list[int]) -> Slice:
+    """The summary of all values of a series, which are sorted."""
     places = bins.index(values)
     squares = sum(value * value for value in values)
     ones = places * 0 + 1

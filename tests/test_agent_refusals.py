@@ -143,6 +143,14 @@ def test_without_privilege_a_real_time_policy_is_refused(open_folder: Path, poli
 
 
 @needs_root
+def test_marks_in_the_trace_need_root(open_folder: Path) -> None:
+    done = run_as(NOBODY, open_folder, "--policy", "other", "--probe", "app:work=outputs,marks=yes")
+    assert done.returncode == 2
+    assert done.stderr.startswith("rtproof-agent: marks can't be written to the kernel's trace, which needs root and")
+    assert not (open_folder / "record").exists()
+
+
+@needs_root
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is one CPU, and it can't be left out")
 def test_a_deadline_with_too_few_cpus_says_what_it_needs(open_folder: Path) -> None:
     done = run_as(("taskset", "-c", str(min(os.sched_getaffinity(0)))), open_folder, "--policy", "deadline")

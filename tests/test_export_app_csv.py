@@ -8,7 +8,7 @@ import pytest
 from analysis_records import fact
 from app_cases import APP, TABLE, app_record
 from export_cases import small_analysis
-from stage_records import staged
+from stage_records import VIRTUAL, staged
 
 from rtproof.analysis.analyse import analyse
 from rtproof.errors import UserError
@@ -81,6 +81,13 @@ def test_statistics_are_those_of_the_rows_of_all_threads(tmp_path: Path) -> None
 )
 def test_a_comment_is_one_harmless_cell(tmp_path: Path, comment: str, first: str) -> None:
     assert lines(tmp_path / "a.csv", comment)[0] == first
+
+
+def test_what_is_no_time_is_said(tmp_path: Path) -> None:
+    made = app_record(TABLE)
+    virtual = replace(made, facts=(*made.facts, VIRTUAL))
+    said = [app_csv.export(analyse(one), tmp_path / str(at), {}) for at, one in enumerate((made, virtual))]
+    assert ["virtual time" in sentence for sentence in said] == [False, True]
 
 
 def test_a_loop_behind_a_hole_has_no_time(tmp_path: Path) -> None:

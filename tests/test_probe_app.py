@@ -13,7 +13,7 @@ import pytest
 from app_cases import account, sieve_alone, whole
 from probe_guest import Guest, invalid
 
-from rtproof.analysis import app
+from rtproof.analysis import app, tracefile
 from rtproof.analysis.aligned import aligned
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.app import Loops
@@ -63,9 +63,7 @@ app lines-chip app:work=outputs,chip=7,lines=0+2+4
 base=$(cat /sys/class/gpio/gpiochip*/base)
 app sysfs app:work=outputs,lines=$base+$((base + 2))+$((base + 4))
 ls /sys/class/gpio > /out/exported
-umount $T && umount /sys/kernel/debug/tracing; umount /sys/kernel/debug
-app no-marks app:work=outputs,marks=yes
-true
+app traced app:work=outputs,marks=yes --trace events=sched_wakeup
 """
 
 
@@ -218,6 +216,12 @@ def test_a_limit_ends_the_run_as_asked(guest: Guest, name: str) -> None:
     assert "limit" in {doubt.code for doubt in analyse(record).doubts}
 
 
+def test_marks_stand_in_the_trace_that_the_run_takes(guest: Guest) -> None:
+    record = guest.record("traced")
+    begins = re.findall(r": work 1$", tracefile.text(record, "text"), re.MULTILINE)
+    assert LOOPS - 2 <= len(begins) <= LOOPS
+
+
 def test_edges_on_a_line_are_the_work(guest: Guest) -> None:
     """The kernel's own times of the edges, on the other end of the wire."""
     record, edges = guest.record("lines"), open_record(guest.folder / "edges")
@@ -241,7 +245,6 @@ def test_lines_by_sysfs_are_driven_and_given_back(guest: Guest) -> None:
         ("lines-busy", "line 1 of gpiochip0 is in use by 'rtproof'"),
         ("lines-many", "GPIO chip gpiochip0 (rtproof-loop) has the lines 0 to 7, and no 8"),
         ("lines-chip", "there is no GPIO chip '7'; there are: gpiochip0 (rtproof-loop)"),
-        ("no-marks", "marks can't be written to the kernel's trace: "),
     ],
 )
 def test_what_is_not_there_is_refused_in_a_sentence(guest: Guest, name: str, why: str) -> None:

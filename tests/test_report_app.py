@@ -3,30 +3,24 @@ from dataclasses import replace
 from itertools import cycle, islice
 
 from app_cases import APP, TABLE, US, app_record
+from export_cases import slice_of_values
 from report_cases import normal, nothing, only_plot, row, several_fields, tables, words
 from stage_records import fields_of
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.app import FIELDS
 from rtproof.analysis.model import Analysis
-from rtproof.record import Record, Slice, View, bins
+from rtproof.record import Record
 from rtproof.report.sections import app
 
 TIMES = "What loops took"
 EACH = "Sleep, slack and the sum of the loops"
 
 
-def summary_of(name: str, number: int, values: list[int]) -> Slice:
-    squares = sum(value * value for value in values)
-    places = bins.index(sorted(values))
-    sums = (len(values), 0, min(values), max(values), sum(values), squares)
-    return Slice(number, View.OBSERVED, 0, 5 * len(values), *sums, 0, 0, 0, places, places * 0 + 1)
-
-
 def summary_only() -> Analysis:
     series = [replace(each, has_samples=False) for each in fields_of(APP, 0, FIELDS)]
     columns = [[US * value for value in column] for column in zip(*TABLE, strict=True)]
-    slices = tuple(summary_of(each.field, each.id, values) for each, values in zip(series, columns, strict=True))
+    slices = tuple(slice_of_values(each, sorted(values)) for each, values in zip(series, columns, strict=True))
     return analyse(replace(app_record(TABLE), series=tuple(series), slices=slices, chunk_refs=(), end=None))
 
 
