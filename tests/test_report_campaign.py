@@ -114,7 +114,7 @@ def test_changes_and_chosen_cells_are_said() -> None:
     profile = choose.with_options(campaign_cases.shortened("bootlin-timer"), {"priority": 50})
     words = texts(drawn("bootlin-timer", choose.with_settings(profile, {"method": "nanosleep"}))["conditions"])
     assert "Changed: priority 50 instead of 99." in words
-    assert "Changed: method nanosleep instead of clock_nanosleep or nanosleep or setitimer or posix_timer." in words
+    assert "Only method nanosleep, of clock_nanosleep, nanosleep, setitimer, posix_timer." in words
 
 
 def test_a_run_as_long_as_the_article_s_is_not_called_shortened() -> None:

@@ -63,11 +63,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Change:
-    """An option that the user gave in place of the profile's. before: the profile's values, as texts."""
+    """An option that the user gave in place of the profile's. before: the profile's values, as texts.
+
+    chosen: now is a part of them.
+    """
 
     option: str
     before: tuple[str, ...]
     now: str
+    chosen: bool = False
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,8 @@ def _listed(labels: list[str]) -> str:
 
 
 def _change(change: Change) -> str:
+    if change.chosen:
+        return f"Only {change.option} {change.now}, of {', '.join(change.before)}."
     return f"Changed: {change.option} {change.now} instead of {' or '.join(change.before)}."
 
 
