@@ -7,7 +7,7 @@ import pytest
 
 from rtproof import profiles
 from rtproof.cli.main import main
-from rtproof.cli.needs import methods, needs
+from rtproof.cli.needs import known, needs
 
 LISTED = """probe	kernel	words
 method	kernel	auto	words; not here: the module is not loaded, and no tracer
@@ -17,7 +17,10 @@ method	timerlat	auto	words
 method	timerlat	thread	words
 method	timer	clock_nanosleep	words
 load	cpu	words
+load	comms	words
+load	rtc	words; not here: there is no real-time clock
 """
+DOLOAD = "".join(f"load\t{name}\twords\n" for name in ("serve", "zero", "sched", "lsr"))
 TIMERS = "".join(f"method\ttimer\t{name}\twords\n" for name in ("nanosleep", "setitimer", "posix_timer"))
 
 
@@ -32,17 +35,17 @@ def agent(tmp_path: Path) -> str:
 
 
 def test_a_method_knows_why_it_cannot_run() -> None:
-    found = methods(LISTED)
-    assert found["kernel", "user"] == "the module is not loaded"
-    assert found["kernel", ""] == "the module is not loaded, and no tracer"
-    assert found["timerlat", "thread"] == ""
+    found = known(LISTED)
+    assert found.methods["kernel", "user"] == "the module is not loaded"
+    assert found.methods["kernel", ""] == "the module is not loaded, and no tracer"
+    assert found.methods["timerlat", "thread"] == ""
 
 
 def test_what_a_profile_lacks_is_told() -> None:
-    found = methods(LISTED)
+    found = known(LISTED)
     assert needs(profiles.load("akamina"), found) == ["by way of timerlat (kernel: the module is not loaded)"]
     assert needs(profiles.load("akamina"), found, short=True) == ["by way of timerlat"]
-    assert needs(profiles.load("bootlin-xenomai"), found, short=True) == [
+    assert needs(profiles.load("bootlin-xenomai"), known(LISTED + DOLOAD), short=True) == [
         "2 of 3 cells: by way of timerlat",
         "1 of 3 cells: by way of timer",
     ]
@@ -53,7 +56,16 @@ def test_what_a_profile_lacks_is_told() -> None:
     assert gpio[0] == "--set chip=... (chip of the two lines: its number, label or /dev/gpiochipN)"
     assert gpio[3] == "can't run here (this agent has no probe gpio with such a method)"
     assert needs(profiles.load("bootlin-gpio"), found, short=True)[0] == "--set chip=..."
-    assert needs(profiles.load("bootlin-timer"), methods(LISTED + TIMERS)) == []
+    assert needs(profiles.load("bootlin-timer"), known(LISTED + TIMERS + DOLOAD)) == []
+
+
+def test_loads_that_lack_something_are_told() -> None:
+    assert needs(profiles.load("toradex"), known(LISTED)) == [
+        "1 of 2 cells: can't run here (this agent has no load irqmix)"
+    ]
+    listed = LISTED.replace("; not here: the module is not loaded", "") + "load\tdd\twords\nload\ttimers\twords\n"
+    told = needs(profiles.load("ten-ms"), known(listed + "load\tpingflood\twords\n"))
+    assert told == ["4 of 5 cells: by way of kernel without rtc (kernel: there is no real-time clock)"]
 
 
 def test_all_profiles_are_listed_with_their_length(agent: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ import click
 
 from rtproof import loads, units
 from rtproof.cli import complete, types
+from rtproof.profiles.plan import option_words
 from rtproof.run.live import clock
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -81,16 +82,8 @@ def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
     if not values["samples"]:
         values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
     own = {name: value for name, value in values.items() if name != "load"}
-    words = [word for name, value in own.items() for word in _words("--" + name.replace("_", "-"), value)]
+    words = [word for name, value in own.items() for word in option_words("--" + name.replace("_", "-"), value)]
     return (*words, *loads.resolve(values.get("load") or ()))
-
-
-def _words(option: str, value: Any) -> list[str]:
-    if value is None or value is False:
-        return []
-    if value is True:
-        return [option]
-    return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (option, str(each))]
 
 
 def length_ns(values: dict[str, Any]) -> int:

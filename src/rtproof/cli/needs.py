@@ -1,31 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a profile needs that this machine lacks, as its agent tells: one line for each."""
 
+import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from rtproof import loads
 from rtproof.profiles import CellPlan, Profile, Way, run_options
+from rtproof.profiles.model import LOAD
 
 MISSING = "; not here: "
 AUTO = ""
 """The method of a probe without one: its first."""
 
-Methods = Mapping[tuple[str, str], str]
-"""By probe and method: why it can't run here, "" if it can."""
+PROGRAM = "--program"
 
 
-def methods(listed: str) -> Methods:
+@dataclass(frozen=True)
+class Known:
+    """What an agent has, and why it can't run here, "" if it can: methods by probe and method, loads by name."""
+
+    methods: Mapping[tuple[str, str], str]
+    loads: Mapping[str, str]
+
+
+def known(listed: str) -> Known:
     """Of what the agent's ``list`` prints."""
-    found: dict[tuple[str, str], str] = {}
-    for row in (line.split("\t") for line in listed.splitlines()):
+    rows = [line.split("\t") for line in listed.splitlines()]
+    methods: dict[tuple[str, str], str] = {}
+    for row in rows:
         if row[0] == "method" and len(row) > 3:
-            reason = row[3].partition(MISSING)[2]
-            found[row[1], row[2]] = reason
-            found.setdefault((row[1], AUTO), reason)
-    return found
+            methods[row[1], row[2]] = _reason(row)
+            methods.setdefault((row[1], AUTO), _reason(row))
+    return Known(methods, {row[1]: _reason(row) for row in rows if row[0] == "load" and len(row) > 2})
 
 
-def needs(profile: Profile, known: Methods, *, short: bool = False) -> list[str]:
+def _reason(row: list[str]) -> str:
+    return row[-1].partition(MISSING)[2]
+
+
+def needs(profile: Profile, known: Known, *, short: bool = False) -> list[str]:
     """Sentences: what the user has to say, and which way is taken in whose place; short: without reasons and help."""
     asked = [each for each in profile.parameters if each.default is None]
     words = [f"--set {each.name}=..." + ("" if short else f" ({each.help})") for each in asked]
@@ -34,7 +49,7 @@ def needs(profile: Profile, known: Methods, *, short: bool = False) -> list[str]
     return [*words, *(line if n == cells else f"{n} of {cells} cells: {line}" for line, n in lines.items())]
 
 
-def _of_cell(cell: CellPlan, known: Methods, short: bool) -> Iterable[str]:
+def _of_cell(cell: CellPlan, known: Known, short: bool) -> Iterable[str]:
     reasons = [(way, _why_not(cell, way, known)) for way in cell.ways]
     taken = next((way for way, why in reasons if not why), None)
     passed = reasons if taken is None else reasons[: cell.ways.index(taken)]
@@ -45,7 +60,21 @@ def _of_cell(cell: CellPlan, known: Methods, short: bool) -> Iterable[str]:
         yield f"by way of {taken.name}" + ("" if short else f" ({whys})")
 
 
-def _why_not(cell: CellPlan, way: Way, known: Methods) -> str:
+def _why_not(cell: CellPlan, way: Way, known: Known) -> str:
     options = run_options(cell, way)
     probe = options.get("probe", "timer").partition(":")[0]
-    return known.get((probe, options.get("method", AUTO)), f"this agent has no probe {probe} with such a method")
+    here = (probe, options.get("method", AUTO))
+    if here not in known.methods:
+        return f"this agent has no probe {probe} with such a method"
+    return known.methods[here] or next(filter(None, _loads_lack(options.get(LOAD, ()), known)), "")
+
+
+def _loads_lack(names: Sequence[str], known: Known) -> Iterable[str]:
+    """Of the agent's own loads, and of programs whether they are installed."""
+    words = iter(loads.resolve(names))
+    for option, value in zip(words, words, strict=True):
+        name = value.partition(":")[0]
+        if option != PROGRAM:
+            yield known.loads.get(name, f"this agent has no load {name}")
+        elif shutil.which(value.split()[1]) is None:
+            yield f"the program {value.split()[1]} is not installed"

@@ -38,16 +38,17 @@ def merged(first: Options, *others: Options) -> dict[str, Any]:
 
 
 def agent_arguments(
-    cell: CellPlan, way: Way | None = None, resolve: Resolve = lambda loads: _words("--load", tuple(loads))
+    cell: CellPlan, way: Way | None = None, resolve: Resolve = lambda loads: option_words("--load", tuple(loads))
 ) -> tuple[str, ...]:
     """The agent's arguments, without where it writes. resolve: what names of loads become on its command line."""
     options = run_options(cell, way)
     loads = options.pop(LOAD, ())
-    words = [word for name, value in options.items() for word in _words("--" + name.replace("_", "-"), value)]
+    words = [word for name, value in options.items() for word in option_words("--" + name.replace("_", "-"), value)]
     return (*words, *resolve(loads))
 
 
-def _words(option: str, value: Any) -> list[str]:
+def option_words(option: str, value: Any) -> list[str]:
+    """An option and its value as they stand on a command line; nothing for what is not given."""
     if value is None or value is False:
         return []
     if value is True:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from rtproof.cli.needs import Methods
+    from rtproof.cli.needs import Known
     from rtproof.profiles import Parameter, Profile
     from rtproof.report.blocks import Section
 
@@ -19,19 +19,19 @@ def command(name: str | None, agent: Path | None) -> None:
     """List the profiles of 'run --profile', or the cells of one.
 
     A profile repeats an article's experiment. Told are the cells that it has, how long they take at the article's
-    length, and what is lacking on this machine. Whether loads can run is known when they are started.
+    length, and what is lacking on this machine.
     """
     from rtproof import profiles, report
     from rtproof.agents.find import ask, find_agent
-    from rtproof.cli.needs import methods
+    from rtproof.cli.needs import known
 
-    known = methods(ask(agent or find_agent(), "list"))
+    lacks = known(ask(agent or find_agent(), "list"))
     found = [profiles.load(name)] if name else [profiles.load(each) for each in profiles.names()]
-    sections = [_cells(found[0], known)] if name else [_overview(found, known)]
+    sections = [_cells(found[0], lacks)] if name else [_overview(found, lacks)]
     click.echo(report.render("text", "rtproof: profiles", sections), nl=False)
 
 
-def _overview(found: "list[Profile]", known: "Methods") -> "Section":
+def _overview(found: "list[Profile]", lacks: "Known") -> "Section":
     from rtproof.analysis.phrases import duration
     from rtproof.cli.needs import needs
     from rtproof.report.blocks import Section, Table
@@ -42,7 +42,7 @@ def _overview(found: "list[Profile]", known: "Methods") -> "Section":
             each.title,
             str(len(each.cells)),
             duration(each.article_ns),
-            "; ".join(needs(each, known, short=True)),
+            "; ".join(needs(each, lacks, short=True)),
         )
         for each in found
     )
@@ -55,7 +55,7 @@ def _preset(parameter: "Parameter") -> str:
     return f" (default {parameter.default})" if parameter.default else ""
 
 
-def _cells(profile: "Profile", known: "Methods") -> "Section":
+def _cells(profile: "Profile", lacks: "Known") -> "Section":
     from rtproof.analysis.phrases import duration
     from rtproof.cli.needs import needs
     from rtproof.profiles import agent_arguments
@@ -66,7 +66,7 @@ def _cells(profile: "Profile", known: "Methods") -> "Section":
     given = tuple(f"--set {each.name}=...: {each.help}{_preset(each)}" for each in profile.parameters)
     table = Table("Cells at the article's length", ("cell", "length", "arguments of the agent"), rows, (1,))
     words = (profile.about, *profile.differs)
-    lacking = tuple(needs(profile, known))
+    lacking = tuple(needs(profile, lacks))
     settings = [Text((*axes, *given))] if axes or given else []
     doubts = [Text(lacking, "doubt")] if lacking else []
     return Section(profile.name, profile.title, (Text(words), table, *settings, *doubts))
