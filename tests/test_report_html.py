@@ -198,7 +198,7 @@ def test_a_plot_in_the_page_has_its_data_once_for_each_plot() -> None:
     analysis = missed()
     plots = [block for s in report.compose(analysis) for block in s.blocks if isinstance(block, Plot | HeatMap)]
     text = page(analysis)
-    assert len(re.findall(r'class="chart"', text)) == len(plots) == 5
+    assert len(re.findall(r'class="chart"', text)) == len(plots) == 9
     assert text.count('"xLabel"') == len(plots)
 
 

@@ -76,7 +76,7 @@ class Plot:
 
     ``style``: line; step (y holds from its x to the next one); bars (bins of ``bin_width``
     that begin at x, the empty ones left out). A y of 0 on a logarithmic axis ends a step and is not drawn.
-    ``x_ends``: what the x axis shows when that is not simply where the points are.
+    ``x_ends``, ``y_ends``: what an axis shows when that is not simply where the points are.
     """
 
     title: str
@@ -90,6 +90,7 @@ class Plot:
     style: str = "line"
     bin_width: float = 0.0
     x_ends: tuple[float, float] | None = None
+    y_ends: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

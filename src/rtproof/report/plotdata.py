@@ -43,6 +43,7 @@ def script_data(plot: Plot | HeatMap) -> dict[str, object]:
             "logX": plot.log_x,
             "binWidth": plot.bin_width,
             "xEnds": plot.x_ends,
+            "yEnds": plot.y_ends,
         }
     most = max((n for row in plot.rows for n in row), default=0)
     cells = {"most": most, "shades": [shades(row, most) for row in plot.rows]}

@@ -71,6 +71,7 @@
   }
 
   function yRange(plot) {
+    if (plot.yEnds) return plot.yEnds;
     const values = finite(plot.curves.flatMap((curve) => curve.y)).filter((value) => !plot.logY || value > 0);
     if (plot.kind === "heat") values.push(plot.yEdges[0], plot.yEdges.at(-1));
     const ends = [Math.min(...values), Math.max(...values)];

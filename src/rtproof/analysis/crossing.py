@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two distributions held against each other: which one has the lighter tail and from where on, and are they the same?
+
+Article 5 reads both from its curves: "better above 70 us, the top 1.3 %", and "nearly identical". Neither answer may
+rest on the few largest values, which chance decides, nor take values in a burst for independent ones: ``effective`` is
+how many independent values a run is worth by the correlation of neighbours, the least that dependence takes away.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.analysis import lag
+from rtproof.analysis.counts import Counts
+from rtproof.analysis.model import Summary
+from rtproof.record import Int64Array
+
+SURE = 4.0
+"""Standard errors by which shares have to differ: one in 16,000 by chance, as every value of the tail is looked at."""
+CONFIDENCE = 0.95
+CLOSE = 0.02
+"""Curves that are nowhere further apart than this share are the same as far as a drawing goes."""
+_Shares = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Counts of values, and how many independent values they are worth."""
+
+    counts: Counts
+    effective: float
+
+
+class Likeness(Enum):
+    """SAME: surely nowhere further apart than CLOSE. DIFFERENT: surely not from one distribution."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Distance:
+    """The largest difference of two cumulative shares, where it is, and between what it lies at CONFIDENCE."""
+
+    likeness: Likeness
+    seen: float
+    at: int
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The tail is lighter in the first (or the second) one.
+
+    above: from here on, and below it is the other way round; None where it is so throughout. top_share: share of the
+    one with the heavier tail that lies above.
+    """
+
+    first_is_better: bool
+    above: int | None
+    top_share: float
+
+
+def sample(summary: Summary) -> Sample:
+    """The activations of a summary that ran. Neighbours that correlate by r leave (1 - r) / (1 + r) of them."""
+    found = lag.correlation(summary.lag, summary.observed)
+    r = min(max(found or 0.0, 0.0), 0.999)
+    return Sample(summary.observed_counts, summary.observed.count * (1 - r) / (1 + r))
+
+
+def crossing(first: Sample, second: Sample) -> Crossing | None:
+    """None where no part of the two differs surely. Beyond the last place where they do, chance decides and is not
+    asked. Values are compared at the upper ends of all bins."""
+    if not first.counts.total or not second.counts.total:
+        return None
+    values = _grid(first, second)
+    beyond = [1 - _not_above(each.counts, values) for each in (first, second)]
+    differ = beyond[1] - beyond[0]
+    sure = np.flatnonzero(np.abs(differ) > SURE * _error(beyond, first, second))
+    if not sure.size:
+        return None
+    last = int(sure[-1])
+    first_is_better = bool(differ[last] > 0)
+    sign = 1 if first_is_better else -1
+    others = sure[sign * differ[sure] < 0]
+    if not others.size:
+        return Crossing(first_is_better, None, 1.0)
+    at = int(others[-1]) + int(np.flatnonzero(sign * differ[others[-1] : last + 1] > 0)[0])
+    return Crossing(first_is_better, int(values[at]), float(beyond[1 if first_is_better else 0][at - 1]))
+
+
+def distance(first: Sample, second: Sample) -> Distance | None:
+    """The two-sample statistic of Kolmogorov and Smirnov with the bounds of Dvoretzky, Kiefer, Wolfowitz and Massart,
+    which hold for any distribution and any n; None without values."""
+    if not first.counts.total or not second.counts.total:
+        return None
+    values = _grid(first, second)
+    apart = np.abs(_not_above(first.counts, values) - _not_above(second.counts, values))
+    at = int(apart.argmax())
+    seen, width = float(apart[at]), _width(first.effective) + _width(second.effective)
+    least, most = max(seen - width, 0.0), min(seen + width, 1.0)
+    likeness = Likeness.DIFFERENT if least > 0 else Likeness.UNDECIDED
+    return Distance(Likeness.SAME if most <= CLOSE else likeness, seen, int(values[at]), least, most)
+
+
+def _grid(first: Sample, second: Sample) -> Int64Array:
+    return np.union1d(first.counts.hi, second.counts.hi)
+
+
+def _not_above(counts: Counts, values: Int64Array) -> _Shares:
+    ends = np.concatenate(([0], np.cumsum(counts.n))) / counts.total
+    shares: _Shares = ends[np.searchsorted(counts.hi, values, side="right")]
+    return shares
+
+
+def _error(beyond: list[_Shares], first: Sample, second: Sample) -> _Shares:
+    """Standard error of the difference of two shares, were both of the same distribution."""
+    n, m = max(first.effective, 1.0), max(second.effective, 1.0)
+    pooled = (n * beyond[0] + m * beyond[1]) / (n + m)
+    return np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+
+
+def _width(n: float) -> float:
+    """A cumulative share of n independent values lies within this of the truth everywhere, at half the risk."""
+    return math.sqrt(math.log(4 / (1 - CONFIDENCE)) / (2 * max(n, 1.0)))
