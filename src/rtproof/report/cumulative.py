@@ -23,7 +23,7 @@ FEWEST = 10
 """Fewer values in the part shown make no curve."""
 POINTS = 150
 """Of a curve, at most twice as many."""
-FAR = 100
+FAR = 10
 """From so many times the smallest latency on the scale is logarithmic."""
 
 
