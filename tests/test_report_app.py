@@ -49,6 +49,13 @@ def test_sleep_and_slack_are_told_and_what_a_limit_judges() -> None:
     assert "late by 2,847.143 us on average" in said
 
 
+def test_targets_that_move_are_said() -> None:
+    made = app_record(TABLE)
+    moving = replace(made, series=tuple(replace(each, on_grid=False, external=True) for each in made.series))
+    said = [words(app.render(analyse(each))) for each in (made, moving)]
+    assert ["Targets kept to no grid" in each for each in said] == [False, True]
+
+
 def test_each_thread_has_its_sums() -> None:
     found = tables(app.render(analyse(app_record(TABLE, TABLE[:2]))))[EACH]
     first, second = row(found, "thread 0"), row(found, "thread 1")
@@ -67,6 +74,7 @@ def test_a_thousand_loops_are_points_and_more_an_envelope() -> None:
     (curve,) = plot.curves
     assert (curve.name, len(curve.x)) == ("thread 0", 999)
     assert plot.says.startswith("The time from the top of each loop to the next.")
+    assert plot.y_ends == (3_727 - 2_544 / 20, 6_271 + 2_544 / 20)
     plot = only_plot(app.render(analyse(many(10_000))))
     longest, shortest = plot.curves
     assert (longest.name, shortest.name) == ("thread 0 longest", "thread 0 shortest")

@@ -82,9 +82,7 @@ def _of_agent(name: str) -> tuple[str, ...]:
     """Loads of the agent that a load is made of: a guest has no other programs."""
     words = loads.resolve([name])
     if "--program" in words[::2]:
-        raise UserError(
-            f"the load {name} runs a program of the target's, and a guest has none: take another"
-        )
+        raise UserError(f"the load {name} runs a program of the target's, and a guest has none: take another")
     return words[1::2]
 
 

@@ -20,6 +20,10 @@ JUDGED = (
     "A limit judges the field end, from the target until the work is done. By that reading of the clock the loop "
     "decides whether to sleep until its next target: what is left is its slack."
 )
+MOVED = (
+    "Targets kept to no grid: one that was missed moved to the moment in which that was seen, which leaves a slack of 0, "
+    "or delays were told to grow."
+)
 SUMMARY = (
     "The run kept a summary instead of every sample, so of single loops nothing is known: neither their times and "
     "slack, nor how many did not sleep. The average of the work is the difference of two averages."
@@ -36,10 +40,11 @@ def render(analysis: Analysis) -> list[Block]:
             Text((SUMMARY, JUDGED)),
         ]
     threads = app.of_threads(record)
+    moved = MOVED if any(series.external for series in record.series) else ""
     whole = app.together(threads.values())
     return [
         _table(whole.work, whole.loop, whole.error),
-        Text(tuple(filter(None, (_slept(whole), _lateness(whole), JUDGED)))),
+        Text(tuple(filter(None, (_slept(whole), moved, _lateness(whole), JUDGED)))),
         _each(threads),
         *_broken(threads),
         *_plot(record, threads),
@@ -107,18 +112,27 @@ def _plot(record: Record, threads: dict[int, App]) -> list[Block]:
     if not drawn:
         return []
     width = max(each.width for each in drawn.values())
-    left_out = len(threads) - THREADS
+    least, most = (
+        min(int(each.low.min()) for each in drawn.values()),
+        max(int(each.high.max()) for each in drawn.values()),
+    )
     says = [
         "The time from the top of each loop to the next."
         if width == 1
         else f"The shortest and the longest of each {width:,} loops.",
-        f"They take from {value(min(int(each.low.min()) for each in drawn.values()))} to "
-        f"{value(max(int(each.high.max()) for each in drawn.values()))}.",
+        f"They take from {value(least)} to {value(most)}.",
     ]
-    if left_out > 0:
+    if len(threads) > THREADS:
         says.append(f"Of {len(threads)} threads the first {THREADS} are drawn.")
     curves = tuple(curve for thread, each in drawn.items() for curve in _curves(thread, each))
-    return [Plot("Overall loop time", " ".join(says), "loop", f"loop time [{figures.US.name}]", curves)]
+    label = f"loop time [{figures.US.name}]"
+    return [Plot("Overall loop time", " ".join(says), "loop", label, curves, y_ends=_ends(least, most))]
+
+
+def _ends(least: int, most: int) -> tuple[float, float]:
+    """Loops differ by far less than they take, so the axis shows where they are and not where zero is."""
+    room = max((most - least) / 20, 1)
+    return figures.US.scale(least - room), figures.US.scale(most + room)
 
 
 def _drawn(record: Record, threads: dict[int, App]) -> dict[int, Drawn]:
