@@ -141,10 +141,10 @@ def test_article_1_s_matrix() -> None:
 def test_article_5_s_tables() -> None:
     found = drawn("akamina")
     interrupt, preemption = tables(found["thresholds"])
-    assert interrupt.caption == "Interrupt latency: the article's bins are 2,000 of 500 ns"
-    assert rows(preemption)[0]["max [us]"] == "96.576"
-    assert rows(preemption)[0]["99.999 % [us]"] == "unknown"
-    assert "16 min 40 s" in texts(found["thresholds"])
+    assert interrupt.caption == "Interrupt latency; the article's bins were 2,000 of 500 ns"
+    assert preemption.rows[0][:3] == ("unloaded, a board", "6,000", "96.576")
+    assert "unknown" in preemption.rows[0][3]
+    assert "not to be had" in texts(found["thresholds"])
     (switches,) = tables(found["switch"])
     first = rows(switches)[0]
     assert first["interrupt, fullest bin [us]"] == "1.5 to 2"
@@ -156,6 +156,27 @@ def test_article_5_s_tables() -> None:
         "8 to 10",
         "10 to 12",
     ]
+
+
+def test_article_5_s_curves_with_its_zooms() -> None:
+    plots = report_cases.plots(list(drawn("akamina")["curves"].blocks))
+    assert [plot.title for plot in plots] == [
+        "Cumulative percentage: interrupt latency",
+        "Cumulative percentage, the top 2 %: interrupt latency",
+        "Cumulative percentage: preemption latency",
+        "Cumulative percentage, the top 20 %: preemption latency",
+        "Cumulative percentage, the top 3 %: preemption latency",
+    ]
+    assert [curve.name for curve in plots[0].curves] == ["unloaded, a board", "loaded (comms), a board"]
+    assert "curves" not in drawn("ten-ms")
+
+
+def test_a_plot_holds_no_more_curves_than_can_be_told_apart() -> None:
+    profile = campaign_cases.shortened("akamina")
+    told = [replace(each, system=f"board {at}") for at in range(6) for each in campaign_cases.akamina()]
+    found = {section.name: section for section in campaign.sections(profile, told, articles.load("akamina"))}
+    assert "Of 12 curves of the interrupt latency the first 8 are drawn." in texts(found["curves"])
+    assert {len(plot.curves) for plot in report_cases.plots(list(found["curves"].blocks))} == {8}
 
 
 def test_without_an_interrupt_there_is_no_context_switch() -> None:
@@ -217,6 +238,11 @@ def test_a_result_that_was_given_is_a_row() -> None:
     last = rows(table)[-1]
     assert last["measured on"] == "given: Xenomai latency"
     assert (last["n"], last["min [us]"], last["max [us]"]) == ("7", "8.720", "unknown")
+
+
+def test_the_short_form_leaves_out_what_tells_nothing() -> None:
+    (short,), (long,) = (tables(drawn("bootlin-timer", short=each)["result"]) for each in (True, False))
+    assert [name for name in long.header if name not in short.header] == ["99.999 % [us]", "length"]
 
 
 def test_the_short_form_has_no_further_sections() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rtproof.articles import Article
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Section
-from rtproof.report.campaign import conditions, extras, objected, result
+from rtproof.report.campaign import conditions, curves, extras, objected, result
 from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code
 
 __all__ = ["Given", "More", "Outcome", "exit_code", "sections", "title"]
@@ -24,13 +24,13 @@ def sections(
     short: bool = False,
 ) -> list[Section]:
     """outcomes: of every cell on every system, cells in the profile's order. short: for a terminal."""
-    first = result.section(profile, outcomes, article, more.given)
+    first = result.section(profile, outcomes, article, more.given, short=short)
     label = conditions.virtual_time(outcomes)
     parts = [
         Section(first.name, first.title, (*label, *first.blocks)),
         *conditions.faults(outcomes),
         objected.section(profile, outcomes, article),
-        *([] if short else [*extras.sections(profile, outcomes, article)]),
+        *([] if short else [*extras.sections(profile, outcomes, article), curves.section(profile, outcomes)]),
         conditions.section(profile, outcomes, more.command, short=short),
     ]
     return [part for part in parts if part.blocks]

@@ -4,50 +4,30 @@
 from collections.abc import Iterator, Sequence
 
 from rtproof.analysis.dominant import Dominant, dominant
-from rtproof.analysis.model import Summary
 from rtproof.analysis.phrases import duration, percent
-from rtproof.analysis.quantiles import quantile
 from rtproof.articles import Article, Row
 from rtproof.profiles import Bins, Profile
-from rtproof.report import figures
+from rtproof.report import thresholds
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.campaign.metrics import US, printed
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.campaign.result import article_rows, by_cell
 
-THRESHOLD = 0.99999
 LOST = "The article's own tables of these are not to be had any more, so nothing stands beside."
 
 
-def thresholds(profile: Profile, outcomes: Sequence[Outcome], _article: Article | None) -> list[Block]:
+def render(profile: Profile, outcomes: Sequence[Outcome], _article: Article | None) -> list[Block]:
+    """Of each kind of latency that the profile has bins for."""
     tables = [table for each in profile.bins for table in _thresholds(each, outcomes)]
-    return [*tables, Text((_explained(outcomes), LOST))] if tables else []
+    return [*tables, Text((LOST,))] if tables else []
 
 
-def _thresholds(bins: Bins, outcomes: Sequence[Outcome]) -> list[Block]:
-    found = [(each, each.stage(bins.stage)) for each in outcomes]
-    rows = tuple(
-        (each.cell.label, each.system, *_threshold(summary, bins)) for each, summary in found if summary is not None
-    )
-    header = ("cell", "measured on", "n", "max [us]", "99.999 % [us]", "beyond the article's bins")
-    caption = f"{bins.name}: the article's bins are {bins.count:,} of {duration(bins.width_ns)}"
-    return [Table(caption.capitalize(), header, rows, (2, 3, 4, 5))] if rows else []
-
-
-def _threshold(summary: Summary, bins: Bins) -> tuple[str, ...]:
-    seen = summary.observed
-    largest = seen.max if seen.count else None
-    rare = quantile(summary.observed_counts, THRESHOLD, ends=seen).value
-    beyond = summary.observed_counts.exceedances(bins.width_ns * bins.count - 1)[1]
-    return figures.count(seen.count), US.show(largest), US.show(rare), figures.count(beyond)
-
-
-def _explained(outcomes: Sequence[Outcome]) -> str:
-    period_ns = outcomes[0].cell.period_ns
-    return (
-        f"99.999 % of the latencies are not above the threshold: with a sample every {duration(period_ns)}, one in "
-        f"{duration(period_ns / (1 - THRESHOLD))} is. It is unknown below 100,000 samples."
-    )
+def _thresholds(bins: Bins, outcomes: Sequence[Outcome]) -> Iterator[Block]:
+    found = [(f"{each.cell.label}, {each.system}", each.stage(bins.stage)) for each in outcomes]
+    known = [(name, summary) for name, summary in found if summary is not None]
+    caption = f"{bins.name.capitalize()}; the article's bins were {bins.count:,} of {duration(bins.width_ns)}"
+    if known:
+        yield thresholds.table(caption, known)
 
 
 def switches(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Block]:

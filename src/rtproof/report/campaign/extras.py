@@ -13,7 +13,7 @@ from rtproof.report.campaign.outcome import Outcome
 Extra = Callable[[Profile, Sequence[Outcome], Article | None], list[Block]]
 EXTRAS: Mapping[str, tuple[str, Extra]] = {
     "matrix": ("Boards and kernels", matrix.render),
-    "thresholds": ("Maximum and 99.999 % threshold", bins.thresholds),
+    "thresholds": ("Maximum and 99.999 % threshold", bins.render),
     "switch": ("Context switch from the fullest bins", bins.switches),
     "app": ("Work, loop time and top of loop", loops.app),
     "cycles": ("What the cycles tell", loops.cycles),

@@ -17,14 +17,19 @@ BESIDE = (
 )
 NONE = "The article gives no figures for these columns."
 PUBLISHED = "article: "
+LENGTH = "length"
 NOT_MEASURED = "not measured"
 MEASURED_BY = "measured on"
 
 
-def section(profile: Profile, outcomes: Sequence[Outcome], article: Article | None, given: Sequence[Given]) -> Section:
-    columns = metrics(profile.columns)
+def section(
+    profile: Profile, outcomes: Sequence[Outcome], article: Article | None, given: Sequence[Given], *, short: bool
+) -> Section:
+    """short: without columns that tell nothing here, since a terminal is narrow."""
+    names = tuple(name for name in profile.columns if not short or _tells(name, outcomes))
+    columns = metrics(names)
     rows = [row for cell, several in by_cell(outcomes) for row in _cell_rows(cell, several, article, columns)]
-    rows += [_given_row(each, profile.columns) for each in given]
+    rows += [_given_row(each, names) for each in given]
     header = ("cell", MEASURED_BY, *(column.heading for column in columns))
     table = Table(f"{profile.title}: the cells", header, tuple(rows), tuple(range(2, len(header))))
     blocks: list[Block] = [Text((profile.about,)), table]
@@ -33,6 +38,13 @@ def section(profile: Profile, outcomes: Sequence[Outcome], article: Article | No
         beside = any(row[1].startswith(PUBLISHED) for row in rows)
         blocks.append(Text((BESIDE if beside else NONE, f"Source: {article.title}, {article.source}.")))
     return Section("result", "Result", tuple(blocks))
+
+
+def _tells(name: str, outcomes: Sequence[Outcome]) -> bool:
+    """Lengths stand in another table too."""
+    (metric,) = metrics((name,))
+    said = {metric.here(each) for each in outcomes if each.analysis}
+    return name != LENGTH and (not said or not said <= {figures.UNKNOWN, ""})
 
 
 def by_cell(outcomes: Sequence[Outcome]) -> list[tuple[CellPlan, list[Outcome]]]:
