@@ -21,8 +21,8 @@ JUDGED = (
     "decides whether to sleep until its next target: what is left is its slack."
 )
 MOVED = (
-    "Targets kept to no grid: one that was missed moved to the moment in which that was seen, which leaves a slack of 0, "
-    "or delays were told to grow."
+    "Targets kept to no grid: one that was missed moved to the moment in which that was seen, which leaves a slack of "
+    "0, or delays were told to grow."
 )
 SUMMARY = (
     "The run kept a summary instead of every sample, so of single loops nothing is known: neither their times and "
