@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rtproof.articles import Article
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Section
-from rtproof.report.campaign import conditions, curves, extras, objected, result
+from rtproof.report.campaign import conditions, curves, extras, objected, result, tails
 from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code
 
 __all__ = ["Given", "More", "Outcome", "exit_code", "sections", "title"]
@@ -30,10 +30,16 @@ def sections(
         Section(first.name, first.title, (*label, *first.blocks)),
         *conditions.faults(outcomes),
         objected.section(profile, outcomes, article),
-        *([] if short else [*extras.sections(profile, outcomes, article), curves.section(profile, outcomes)]),
+        *([] if short else _curves_and_more(profile, outcomes, article)),
         conditions.section(profile, outcomes, more.command, short=short),
     ]
     return [part for part in parts if part.blocks]
+
+
+def _curves_and_more(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Section]:
+    """What a terminal has no room for."""
+    drawn = [curves.section(profile, outcomes), tails.section(profile, outcomes, article)]
+    return [*extras.sections(profile, outcomes, article), *drawn]
 
 
 def title(profile: Profile, outcomes: Sequence[Outcome]) -> str:
