@@ -307,11 +307,8 @@ double config_length_ns(const struct config *config)
 	return config->samples ? (double)config->samples * (double)config->period_ns : (double)config->duration_ns;
 }
 
-int parse_config(int argc, char **argv, struct config *config, char *why, size_t room)
+static void set_presets(struct config *config)
 {
-	struct parser parser = { config, NULL, why, room };
-	int option, at = 1, err = 0;
-
 	memset(config, 0, sizeof(*config));
 	config->probe = probe_find("timer");
 	config->period_ns = SECOND / 1000;
@@ -320,18 +317,48 @@ int parse_config(int argc, char **argv, struct config *config, char *why, size_t
 	config->phase_ns = -1;
 	config->lock_memory = config->keep_samples = true;
 	config->checkpoint_ns = 10 * SECOND;
-	keep_arguments(config, argc, argv);
-
 	opterr = optind = 0; /* 0: begin anew, in glibc and in musl */
+}
+
+/* Up to the end, or the first argument that is no option. few: which there may be, or NULL. */
+static int parse_options(struct parser *parser, int argc, char **argv, const char *few)
+{
+	int option, at = optind ? optind : 1, err = 0;
+
 	while (!err && (option = getopt_long(argc, argv, "+:o:", long_options, NULL)) != -1) {
 		if (option == ':')
-			err = refuse(&parser, "option '%s' needs a value", argv[at]);
-		else if (option == '?')
-			err = refuse(&parser, "unknown option '%s'; see rtproof-agent help", argv[at]);
+			err = refuse(parser, "option '%s' needs a value", argv[at]);
+		else if (option == '?' || (few && !strchr(few, option)))
+			err = refuse(parser, "unknown option '%s'; see rtproof-agent help", argv[at]);
 		else
-			err = parse_option(&parser, option, optarg);
+			err = parse_option(parser, option, optarg);
 		at = optind;
 	}
+	return err;
+}
+
+int parse_loads(int argc, char **argv, struct config *config, char *why, size_t room)
+{
+	struct parser parser = { config, NULL, why, room };
+	int err;
+
+	set_presets(config);
+	do
+		err = parse_options(&parser, argc, argv, "lxDe");
+	while (!err && optind < argc && !(err = parse_load(&parser, argv[optind++], false)));
+	if (!err && !config->n_loads)
+		err = refuse(&parser, "which load? see rtproof-agent list");
+	return err ? err : choose_cpus(&parser);
+}
+
+int parse_config(int argc, char **argv, struct config *config, char *why, size_t room)
+{
+	struct parser parser = { config, NULL, why, room };
+
+	set_presets(config);
+	keep_arguments(config, argc, argv);
+	int err = parse_options(&parser, argc, argv, NULL);
+
 	if (!err && optind < argc)
 		err = refuse(&parser, "what is '%s'? Every argument of run is an option", argv[optind]);
 	if (!err)

@@ -40,6 +40,9 @@ struct config {
 /* 0, or -EINVAL with the reason as a sentence in why. Looks at the machine: CPUs, and what its kernel can do. */
 int parse_config(int argc, char **argv, struct config *config, char *why, size_t room);
 
+/* The same of "rtproof-agent load": loads, how long, and whether to end with standard input. */
+int parse_loads(int argc, char **argv, struct config *config, char *why, size_t room);
+
 /* Due times that one thread shall measure, whichever way it was asked. */
 uint64_t config_count(const struct config *config);
 

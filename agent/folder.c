@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 enum { MAGIC_TMPFS = 0x01021994, MAGIC_RAMFS = (int32_t)0x858458f6 };
+enum { DEPTH_MOST = 64, FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 void streams_close(void)
 {
@@ -37,15 +38,26 @@ int64_t memory_room(void)
 	return line ? strtoll(strchr(line, ':') + 1, NULL, 10) * 1024 : INT64_MAX;
 }
 
-/* How many files went; a file system may hide some from a reader that removes. */
-static int remove_files(const char *path)
+/* Everything below a folder, which is closed. How much went; a file system may hide some from a reader that removes. */
+static int remove_files(int fd, int depth)
 {
-	DIR *folder = opendir(path);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	int removed = 0;
 
-	while (folder && (entry = readdir(folder)))
-		removed += unlinkat(dirfd(folder), entry->d_name, 0) == 0;
+	while (folder && (entry = readdir(folder))) {
+		const char *name = entry->d_name;
+
+		if (!strcmp(name, ".") || !strcmp(name, ".."))
+			continue;
+		if (unlinkat(dirfd(folder), name, 0) == 0) {
+			removed++;
+			continue;
+		}
+		if (depth < DEPTH_MOST)
+			removed += remove_files(openat(dirfd(folder), name, FOLDER_FLAGS), depth + 1);
+		removed += unlinkat(dirfd(folder), name, AT_REMOVEDIR) == 0;
+	}
 	if (folder)
 		closedir(folder);
 	return removed;
@@ -76,7 +88,7 @@ static int clean(int line)
 		return errno;
 	if (write(line, path, sizeof(path)) == sizeof(path))
 		await_end_of_line(line);
-	while (rmdir(path) < 0 && remove_files(path) > 0)
+	while (rmdir(path) < 0 && remove_files(open(path, FOLDER_FLAGS), 0) > 0)
 		;
 	return 0;
 }

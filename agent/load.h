@@ -151,9 +151,6 @@ int load_start(struct running_load *running, char *why, size_t room);
 /* Whether a load has ended by itself; then what is left of it is ended too, and why says why it died. */
 bool load_died(struct running_load *running, char *why, size_t room);
 
-/* Gives programs that are of no use here a moment to say so. 0, or a negative errno and why. */
-int load_settle(struct running_load *running, int count, char *why, size_t room);
-
 /* What a load does in its own process. Returns when it fails: a negative errno. */
 int load_be(struct running_load *running);
 
@@ -162,5 +159,9 @@ int64_t load_work(struct running_load *running);
 
 /* Kills the whole group and waits for it. */
 void load_stop(struct running_load *running);
+
+/* All of them; and a moment for programs that die at once. 0, or a negative errno and why: then they have to be stopped too. */
+int loads_start(struct running_load *running, int count, char *why, size_t room);
+void loads_stop(struct running_load *running, int count);
 
 #endif

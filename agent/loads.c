@@ -360,7 +360,8 @@ bool load_died(struct running_load *running, char *why, size_t room)
 	return true;
 }
 
-int load_settle(struct running_load *running, int count, char *why, size_t room)
+/* Gives programs that are of no use here a moment to say so. */
+static int settle(struct running_load *running, int count, char *why, size_t room)
 {
 	int64_t until_ns = clock_now_ns() + SETTLE_NS;
 	bool programs = false;
@@ -374,6 +375,23 @@ int load_settle(struct running_load *running, int count, char *why, size_t room)
 		sys_sleep(CLOCK_MONOTONIC, 0, SETTLE_NS / 30);
 	}
 	return 0;
+}
+
+int loads_start(struct running_load *running, int count, char *why, size_t room)
+{
+	for (int i = 0; i < count; i++) {
+		int err = load_start(&running[i], why, room);
+
+		if (err)
+			return err;
+	}
+	return settle(running, count, why, room);
+}
+
+void loads_stop(struct running_load *running, int count)
+{
+	for (int i = 0; i < count; i++)
+		load_stop(&running[i]);
 }
 
 int64_t load_work(struct running_load *running)

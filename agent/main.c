@@ -3,6 +3,7 @@
 #include "sys.h"
 
 #include "clock.h"
+#include "loading.h"
 #include "program.h"
 #include "run.h"
 #include "undo.h"
@@ -16,6 +17,7 @@ enum { EXIT_REFUSED = 2 };
 
 static const char usage[] =
 	"usage: rtproof-agent run -o FILE --duration TIME [option ...]\n"
+	"       rtproof-agent load NAME[:K=V,..] ... [--program ...] [--duration TIME] [--stop-on-eof]\n"
 	"       rtproof-agent list | version | help\n"
 	"\n"
 	"  -o, --output FILE       the record; must not exist; - for standard output\n"
@@ -92,6 +94,13 @@ static int run(int argc, char **argv)
 	return EXIT_SUCCESS;
 }
 
+static int load(int argc, char **argv)
+{
+	char why[512] = "";
+
+	return loading_main(argc, argv, why, sizeof(why)) ? refuse(why) : EXIT_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	const char *command = argc > 1 ? argv[1] : "help";
@@ -100,6 +109,8 @@ int main(int argc, char **argv)
 	clock_init();
 	if (!strcmp(command, "run"))
 		return run(argc - 1, argv + 1);
+	if (!strcmp(command, "load"))
+		return load(argc - 1, argv + 1);
 	if (!strcmp(command, "list"))
 		return list();
 	if (!strcmp(command, "undo")) /* for this program's own use, see undo.h */

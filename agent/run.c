@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "facts.h"
 #include "guard.h"
+#include "signals.h"
 #include "threads.h"
 #include "writer.h"
 
@@ -157,23 +158,6 @@ static int check_output(const struct config *config, char *why, size_t room)
 		return 0;
 	snprintf(why, room, "'%s' is there already; a record is never written over", config->output);
 	return -EEXIST;
-}
-
-static int start_loads(struct config *config, char *why, size_t room)
-{
-	for (int i = 0; i < config->n_loads; i++) {
-		int err = load_start(&config->loads[i], why, room);
-
-		if (err)
-			return err;
-	}
-	return load_settle(config->loads, config->n_loads, why, room);
-}
-
-static void stop_loads(struct config *config)
-{
-	for (int i = 0; i < config->n_loads; i++)
-		load_stop(&config->loads[i]);
 }
 
 /* A load that has ended by itself spoils the run. */
@@ -442,25 +426,6 @@ static int collect_workers(struct run *run, char *why, size_t room)
 	return err;
 }
 
-static int open_signals(void)
-{
-	sigset_t signals, blocked;
-	struct sigaction nothing = { .sa_handler = SIG_IGN };
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigaddset(&signals, SIGCHLD);
-	/* setitimer()'s signal goes to any thread that has it unblocked; only the one that waits for it may get it. */
-	blocked = signals;
-	sigaddset(&blocked, SIGALRM);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	sigaction(SIGPIPE, &nothing, NULL);
-	sigaction(SIGXFSZ, &nothing, NULL);
-	return signalfd(-1, &signals, SFD_CLOEXEC);
-}
-
 static void ignore(int signal)
 {
 	(void)signal;
@@ -587,7 +552,7 @@ static int measure_under_load(struct run *run, char *why, size_t room)
 {
 	struct sigaction wake = { .sa_handler = ignore };
 	struct config *config = run->config;
-	int signal_fd = open_signals(), err = signal_fd < 0 ? -errno : 0;
+	int signal_fd = signals_open(), err = signal_fd < 0 ? -errno : 0;
 
 	sigaction(WORKER_STOP_SIGNAL, &wake, NULL); /* without SA_RESTART: it ends a sleep */
 	if (err) {
@@ -597,11 +562,11 @@ static int measure_under_load(struct run *run, char *why, size_t room)
 	run->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;
 	err = trace_open(run, why, room);
 	if (!err)
-		err = start_loads(config, why, room);
+		err = loads_start(config->loads, config->n_loads, why, room);
 
 	if (!err)
 		err = open_and_measure(run, signal_fd, why, room);
-	stop_loads(config);
+	loads_stop(config->loads, config->n_loads);
 	trace_close(run);
 	if (run->dma_latency_fd >= 0)
 		close(run->dma_latency_fd);

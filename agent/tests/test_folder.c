@@ -31,6 +31,28 @@ static void fill(const struct folder *folder)
 	}
 }
 
+/* Also what is in folders in it; where a link leads to is not in it. */
+static void it_goes_with_its_folders(void)
+{
+	struct folder folder = { .cleaner = 0 };
+	char outside[300], path[FOLDER_PATH + 32];
+
+	snprintf(outside, sizeof(outside), "%s/outside", scratch_folder);
+	CHECK(mkdir(outside, 0700) == 0);
+	CHECK(folder_open(&folder) == 0);
+	for (const char *const *name = (const char *const[]){ "a", "a/b", "a/b/c", "a/d", NULL }; *name; name++) {
+		snprintf(path, sizeof(path), "%s/%s", folder.path, *name);
+		CHECK(mkdir(path, 0700) == 0);
+	}
+	snprintf(path, sizeof(path), "%s/a/link", folder.path);
+	CHECK(symlink(scratch_folder, path) == 0);
+	fill(&folder);
+	folder_leave(&folder);
+	folder_await_end(&folder);
+	CHECK(!exists(folder.path));
+	CHECK(rmdir(outside) == 0);
+}
+
 static void it_goes_with_its_files_when_all_have_left(void)
 {
 	struct folder folder = { .cleaner = 0 };
@@ -104,6 +126,7 @@ int main(void)
 	scratch_file();
 	CHECK(setenv("TMPDIR", scratch_folder, 1) == 0);
 	it_goes_with_its_files_when_all_have_left();
+	it_goes_with_its_folders();
 	it_stays_for_a_user_and_goes_when_that_is_killed();
 	a_place_that_is_not_there_is_an_error();
 	room_is_that_of_the_place();

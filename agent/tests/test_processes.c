@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "processes.h"
+
+#include "check.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+enum { PATIENCE_S = 60 };
+
+static pid_t pause_in_child(bool own_session)
+{
+	int line[2];
+	char byte;
+
+	CHECK(pipe(line) == 0);
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		if (own_session)
+			CHECK(setsid() == getpid());
+		pid_t below = fork(); /* a grandchild of the root */
+
+		if (below > 0)
+			CHECK(write(line[1], "", 1) == 1);
+		for (;;)
+			pause();
+	}
+	CHECK(read(line[0], &byte, 1) == 1);
+	return pid;
+}
+
+static bool is_among(const struct processes *found, pid_t pid)
+{
+	for (int i = 0; i < found->count; i++)
+		if (found->each[i].pid == pid)
+			return true;
+	return false;
+}
+
+static void the_calling_process_is_as_it_is(void)
+{
+	struct process self;
+
+	CHECK(processes_self(&self) == 0);
+	CHECK(self.pid == getpid() && self.parent == getppid() && self.session == getsid(0));
+	CHECK(self.pages > 0);
+}
+
+static void all_that_descend_are_found_and_killed(void)
+{
+	pid_t first = pause_in_child(false), second = pause_in_child(true);
+	struct processes found;
+
+	CHECK(processes_below(getpid(), &found) == 0);
+	CHECK(found.count == 4 && is_among(&found, first) && is_among(&found, second) && !is_among(&found, getpid()));
+	free(found.each);
+	CHECK(processes_below(second, &found) == 0);
+	CHECK(found.count == 1 && found.each[0].parent == second && found.each[0].session == second);
+	free(found.each);
+	CHECK(processes_kill(getpid()) == 4);
+	CHECK(waitpid(first, NULL, 0) == first && waitpid(second, NULL, 0) == second);
+}
+
+/* Its session is what is left of a process that has ended. */
+static void a_session_outlives_its_leader(void)
+{
+	struct processes found;
+	int status;
+	pid_t leader = pause_in_child(true);
+
+	CHECK(kill(leader, SIGKILL) == 0 && waitpid(leader, &status, 0) == leader);
+	CHECK(processes_below(leader, &found) == 0);
+	CHECK(found.count == 1 && found.each[0].session == leader);
+	free(found.each);
+	CHECK(processes_kill(leader) == 1);
+}
+
+int main(void)
+{
+	struct process self;
+
+	sys_init();
+	alarm(PATIENCE_S);
+	if (processes_self(&self))
+		SKIP("there is no /proc");
+	if (self.pid != getpid())
+		SKIP("/proc is of another PID namespace");
+	the_calling_process_is_as_it_is();
+	all_that_descend_are_found_and_killed();
+	a_session_outlives_its_leader();
+	return EXIT_SUCCESS;
+}
