@@ -345,15 +345,6 @@ static void take_input(struct run *run, struct pollfd *input)
 	input->fd = -1;
 }
 
-/* How long the main thread may wait for others, with the trace switched as it shall be now. */
-static int patience_ms(struct run *run)
-{
-	int64_t most_ms = run->stop_asked ? 50 : 1000;
-	int64_t next_ms = (trace_attend(run, run->stop_asked || any_done(run)) - clock_now_ns()) / 1000000 + 1;
-
-	return (int)(next_ms < 0 ? 0 : next_ms < most_ms ? next_ms : most_ms);
-}
-
 /*
  * The main thread's part of the run: signals, loads, the host, the time. A thread that does not come back after the
  * last due time is given twice the grace, once before and once after it is asked to stop.
@@ -371,7 +362,7 @@ static void supervise(struct run *run, int signal_fd)
 	while (!all_done(run) && clock_now_ns() < give_up_ns) {
 		char ignored[64];
 
-		poll(fds, 3, patience_ms(run));
+		poll(fds, 3, run->stop_asked ? 50 : 1000);
 		if (fds[0].revents && read(fds[0].fd, ignored, sizeof(ignored)) < 0)
 			continue;
 		if (fds[0].revents)
@@ -387,13 +378,15 @@ static void supervise(struct run *run, int signal_fd)
 			overdue = true;
 			deadline_ns = clock_now_ns() + GRACE_NS;
 		}
+		if (run->stop_asked || any_done(run))
+			trace_stop(run);
 		if (run->stop_asked) {
 			stop_workers(run);
 			if (give_up_ns == INT64_MAX)
 				give_up_ns = clock_now_ns() + GRACE_NS + run->config->period_ns;
 		}
 	}
-	trace_attend(run, true);
+	trace_stop(run);
 }
 
 static void note_stall(struct run *run, int thread, int64_t since_ns)
@@ -464,6 +457,7 @@ static int measure(struct run *run, int signal_fd, char *why, size_t room)
 		return err;
 	}
 	open_gate(run);
+	trace_start(run);
 	facts_at_start(run);
 	fact_of_memory(run, locked);
 	err = writer_start(run);

@@ -7,7 +7,10 @@
 #include "folder.h"
 #include "run.h"
 #include "text.h"
+#include "threads.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -350,7 +353,7 @@ static void record_now(struct run *run, bool on, const char *what)
 	note(run, on, since_ns, what);
 }
 
-static void begin_block(struct run *run, int64_t block_ns)
+static void begin_block(struct run *run)
 {
 	struct trace *trace = &run->trace;
 	bool on = is_on_in(trace, trace->block);
@@ -361,32 +364,63 @@ static void begin_block(struct run *run, int64_t block_ns)
 		run_ask_to_stop(run, END_ERROR, "the events could not be switched");
 	snprintf(what, sizeof(what), "block=%lld", (long long)trace->block++);
 	note(run, on, since_ns, what);
-	trace->next_ns = run->origin_ns + trace->block * block_ns;
 }
 
-int64_t trace_attend(struct run *run, bool over)
+/* False if it was ended before; also asked when the time is past, or one that is always late would never end. */
+static bool wait_until(const struct trace *trace, int64_t time_ns)
 {
+	struct pollfd end = { .fd = trace->ends[0], .events = POLLIN };
+	int64_t left_ns;
+
+	do {
+		left_ns = time_ns - clock_now_ns();
+		int64_t left_ms = left_ns > 0 ? left_ns / 1000000 + 1 : 0;
+
+		if (poll(&end, 1, left_ms < 1000 ? (int)left_ms : 1000) > 0)
+			return false;
+	} while (left_ns > 0);
+	return true;
+}
+
+static void *switch_by_time(void *argument)
+{
+	struct run *run = argument;
 	struct trace *trace = &run->trace;
 	int64_t block_ns = run->config->trace_blocks_ns;
 
-	if (!run->config->trace || trace->over)
-		return INT64_MAX;
-	trace->over = over;
-	if (over && trace->recording)
+	if (!wait_until(trace, run->origin_ns))
+		return NULL;
+	record_now(run, true, "loop=begins");
+	while (block_ns && wait_until(trace, run->origin_ns + trace->block * block_ns))
+		begin_block(run);
+	return NULL;
+}
+
+void trace_start(struct run *run)
+{
+	struct trace *trace = &run->trace;
+
+	if (!run->config->trace)
+		return;
+	int err = pipe2(trace->ends, O_CLOEXEC) < 0 ? -errno : thread_start(&trace->thread, switch_by_time, run);
+
+	trace->runs = !err;
+	if (err)
+		run_ask_to_stop(run, END_ERROR, "the thread that switches the trace could not be started");
+}
+
+void trace_stop(struct run *run)
+{
+	struct trace *trace = &run->trace;
+
+	if (!trace->runs)
+		return;
+	trace->runs = false;
+	close(trace->ends[1]);
+	pthread_join(trace->thread, NULL);
+	close(trace->ends[0]);
+	if (trace->recording)
 		record_now(run, false, "loop=ends");
-	if (over)
-		return INT64_MAX;
-	if (!trace->next_ns)
-		trace->next_ns = run->origin_ns;
-	if (clock_now_ns() < trace->next_ns)
-		return trace->next_ns;
-	if (!trace->recording)
-		record_now(run, true, "loop=begins");
-	if (block_ns)
-		begin_block(run, block_ns);
-	else
-		trace->next_ns = INT64_MAX;
-	return trace->next_ns;
 }
 
 void trace_close(struct run *run)

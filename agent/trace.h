@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel's events, recorded while the loop runs: plain writes to tracefs, in an instance of our own, or at the top where the
- * kernel has no instances. The main thread switches; the measuring threads know nothing of it. undo.h puts everything back.
+ * kernel has no instances. A thread of its own switches; the measuring threads know nothing of it. undo.h puts everything back.
  */
 #ifndef RTPROOF_TRACE_H
 #define RTPROOF_TRACE_H
@@ -9,6 +9,7 @@
 #include "tracefs.h"
 #include "undo.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,10 +32,11 @@ struct trace {
 	char events[TRACE_EVENTS][96], missing[512];
 	int n_events;
 
-	/* Where it is. */
-	bool recording, over;
-	int64_t next_ns; /* when there is something to switch; 0: not known yet */
-	int64_t block;   /* the next one */
+	/* While it runs. */
+	bool runs, recording;
+	pthread_t thread;
+	int ends[2];   /* it ends when the second one is closed */
+	int64_t block; /* the next one */
 };
 
 /* Reads what was asked and looks for room. 0, or -errno with the reason as a sentence in why. All do nothing where nothing was asked. */
@@ -46,8 +48,11 @@ double trace_space(const struct run *run);
 /* All but recording. Before there are threads. 0, or -errno with the reason as a sentence in why. */
 int trace_open(struct run *run, char *why, size_t room);
 
-/* Switches what is to be switched now, all off if it is over. When there is something to be switched next; INT64_MAX: never. */
-int64_t trace_attend(struct run *run, bool over);
+/* Starts the thread that begins recording at the origin, and switches from block to block. */
+void trace_start(struct run *run);
+
+/* Ends that thread and the recording. May be called again. */
+void trace_stop(struct run *run);
 
 /* Writes what was recorded into the record. */
 void trace_keep(struct run *run);

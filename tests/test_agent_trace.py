@@ -164,6 +164,21 @@ def test_a_kernel_without_tracefs_is_said_to_have_none(tmp_path: Path) -> None:
     assert "there is no trace to be had" in done.stderr
 
 
+def test_a_tracefs_that_is_shut_to_root_too_is_said_to_be(tmp_path: Path) -> None:
+    """A kernel in lockdown answers so (with EPERM); here it is a file of somebody else's, without leave to read it."""
+    script = f"""
+    cd /sys/kernel/tracing && mount -t tmpfs none $PWD && cd $PWD && touch available_tracers || exit 3
+    chown 61234 available_tracers && chmod 0 available_tracers
+    exec setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search \
+        {agent_process.agent()} run -o {tmp_path}/r --trace on --samples 10 {" ".join(SHORT)}
+    """
+    done = subprocess.run([*OWN_MOUNTS, script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "rtproof-agent: tracefs can't be used, maybe because the kernel is locked down: Permission denied\n",
+    )
+
+
 def test_where_there_are_no_instances_the_top_is_used_and_put_back(tmp_path: Path) -> None:
     """A kernel before 3.10 has none; here nobody can make one."""
     state = "cat buffer_size_kb trace_clock tracing_on set_event current_tracer; grep -c : trace"

@@ -112,7 +112,7 @@ def test_the_trace_and_what_it_adds_are_in_it() -> None:
     assert (found["recorded_count"], found["overwritten_count"], found["dropped_count"]) == (5, 4, 1)
     assert found["kinds"][0] == {"event": "sched_waking", "events_count": 2}
     observer = to_dict(analyse(run(1, 2_000)))["observer"]
-    assert (observer["pairs_count"], observer["refused"]) == (20, None)
+    assert (observer["sets_count"], observer["refused"]) == (10, None)
     (field,) = observer["fields"]
     assert field["effects"][1]["low_ns"] <= 2_000 <= field["effects"][1]["high_ns"]
     for data in (found, observer):

@@ -17,10 +17,10 @@ NOTHING = {"trace": None, "trace_blocks": None, "duration": None, "samples": Non
 @pytest.mark.parametrize(
     ("given", "blocks"),
     [
-        ({}, "500ms"),
+        ({}, "250ms"),
         ({"duration": "1h"}, "2s"),
         ({"duration": "1s"}, "100ms"),
-        ({"samples": 10_000, "period": "5ms"}, "1250ms"),
+        ({"samples": 10_000, "period": "5ms"}, "625ms"),
         ({"trace_blocks": "3s"}, "3s"),
     ],
 )

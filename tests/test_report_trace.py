@@ -45,8 +45,8 @@ def test_nothing_lost_and_nothing_missing_is_said_in_short() -> None:
 def test_an_effect_is_told_with_its_interval() -> None:
     texts, (table,) = rendered(observer, run(1, 2_000))
     assert [row[0] for row in table.rows] == ["mean", "median", "maximum"]
-    assert texts[0].startswith("n = 20 pairs of blocks of 100 ms, of whose beginning 13 ms are left out")
-    assert any(text.startswith("Tracing raises the median by ") for text in texts)
+    assert texts[0].startswith("n = 10 sets of four blocks of 100 ms, of whose beginning 13 ms are left out")
+    assert any(text.startswith("With tracing the median was higher by ") for text in texts)
 
 
 def test_no_effect_is_told_with_what_it_could_be_at_most() -> None:
@@ -59,4 +59,4 @@ def test_no_effect_is_told_with_what_it_could_be_at_most() -> None:
 def test_a_comparison_that_is_refused_says_why() -> None:
     texts, tables = rendered(observer, run(1, 0, blocks=4))
     assert tables == []
-    assert texts == ["No comparison: 2 pairs of whole blocks are too few, 8 are the least: measure for longer."]
+    assert texts == ["No comparison: it takes 8 sets of four whole blocks and there are 1: measure for longer."]

@@ -227,7 +227,7 @@ def _observer(found: Observer) -> Json:
         "block_ns": found.block_ns,
         "left_out_ns": found.left_out_ns,
         "blocks_count": found.blocks,
-        "pairs_count": found.pairs,
+        "sets_count": found.sets,
         "confidence_ratio": OBSERVER_CONFIDENCE,
         "method": METHOD,
         "refused": found.refused or None,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tracing itself does to the latency: blocks of one run with and without it, compared pair by pair.
+"""What tracing itself does to the latency: blocks of one run with and without it, compared four by four.
 
-The agent traces by turns, in an order that is balanced in every four blocks (docs/record-format.md, trace). Each two
-blocks that follow on from each other are one with and one without, so what drifts slowly falls out of their difference.
+The agent traces by turns, in an order that is balanced in every four blocks (docs/record-format.md, trace): on, off,
+off, on or the other way round, as chance has it. So what drifts falls out of the difference within such a set, and the
+sets, of which each was drawn for itself, are what the interval counts.
 As much of the beginning of each is left out, because switching changes the kernel's code, which costs time of its own.
 """
 
@@ -18,8 +19,10 @@ from rtproof.analysis.signedrank import shift
 from rtproof.record import WHOLE_RUN, Int64Array, Record, Series
 from rtproof.record.slicing import activations
 
-LEAST_PAIRS = 8
+SET = 4
+LEAST_SETS = 8
 CONFIDENCE = 0.95
+"""That the intervals of all statistics of a field hold together, so each has more (Bonferroni)."""
 GUARD_NS = 10_000_000
 """Left out behind the latest switch, for what it set off to die away."""
 LATEST = 0.25
@@ -30,9 +33,9 @@ FOR_P99 = 100
 """Values that a block needs for its 99th percentile."""
 BLOCK = re.compile(r"block=(\d+); took_ns=\d+")
 METHOD = (
-    f"Hodges-Lehmann estimate over pairs of neighbouring blocks, with the {CONFIDENCE:.0%} interval that inverts the "
-    "signed-rank test"
-).replace("%", " %")
+    "Hodges-Lehmann estimate over sets of four blocks, each two with and two without tracing, with the interval that "
+    "inverts the signed-rank test; all intervals of a field hold together at 95 %"
+)
 STATISTICS: Mapping[str, Callable[[Int64Array], float]] = {
     "mean": lambda values: float(values.mean()),
     "median": lambda values: float(np.median(values)),
@@ -66,13 +69,13 @@ class FieldEffects:
 class Observer:
     """The comparison, or in ``refused`` why there is none.
 
-    left_out_ns: of the beginning of each block. blocks: those that were measured whole; pairs: those compared.
+    left_out_ns: of the beginning of each block. blocks: those that were measured whole; sets: of four, compared.
     """
 
     block_ns: int
     left_out_ns: int
     blocks: int
-    pairs: int
+    sets: int
     fields: tuple[FieldEffects, ...]
     refused: str = ""
 
@@ -86,6 +89,18 @@ class Turn:
     late_ns: int
 
 
+@dataclass(frozen=True)
+class Balanced:
+    """A set of blocks: their numbers, those with tracing and those without."""
+
+    on: list[int]
+    off: list[int]
+
+    @property
+    def blocks(self) -> list[int]:
+        return self.on + self.off
+
+
 def observer(record: Record) -> Observer | None:
     """The effect of tracing; None if tracing was not switched by turns."""
     block_ns = _block_ns(record)
@@ -93,15 +108,23 @@ def observer(record: Record) -> Observer | None:
         return None
     turns = _turns(record, block_ns)
     left_out_ns = min(GUARD_NS, block_ns // 10) + max((turn.late_ns for turn in turns.values()), default=0)
-    pairs = [(a, a + 1) for a in turns if a % 2 == 0 and a + 1 in turns and turns[a].on != turns[a + 1].on]
-    if len(pairs) < LEAST_PAIRS:
-        why = f"{len(pairs)} pairs of whole blocks are too few, {LEAST_PAIRS} are the least: measure for longer"
-        return Observer(block_ns, left_out_ns, len(turns), len(pairs), (), why)
-    fields = [_effects(record, group, pairs, turns, (block_ns, left_out_ns)) for group in by_field(record)]
+    sets = _sets(turns)
+    if len(sets) < LEAST_SETS:
+        why = f"it takes {LEAST_SETS} sets of four whole blocks and there are {len(sets)}: measure for longer"
+        return Observer(block_ns, left_out_ns, len(turns), len(sets), (), why)
+    fields = [_effects(record, group, sets, (block_ns, left_out_ns)) for group in by_field(record)]
     compared = min((len(found) for found, _ in fields), default=0)
     effects = tuple(field for _, field in fields if field.effects)
     why = "" if effects else "the record holds too few samples of the blocks to compare them"
     return Observer(block_ns, left_out_ns, len(turns), compared, effects, why)
+
+
+def _sets(turns: dict[int, Turn]) -> list[Balanced]:
+    """Each four blocks of which all are there and two were traced."""
+    fours = [[turns.get(first + i) for i in range(SET)] for first in range(0, max(turns, default=0) + 1, SET)]
+    whole = [[turn for turn in four if turn] for four in fours]
+    parted = [Balanced([t.block for t in four if t.on], [t.block for t in four if not t.on]) for four in whole]
+    return [one for one in parted if len(one.on) == len(one.off) == SET // 2]
 
 
 def _block_ns(record: Record) -> int:
@@ -131,18 +154,15 @@ def _most_blocks(record: Record, block_ns: int) -> int:
 
 
 def _effects(
-    record: Record,
-    group: tuple[Series, ...],
-    pairs: list[tuple[int, int]],
-    turns: dict[int, Turn],
-    lengths_ns: tuple[int, int],
-) -> tuple[list[tuple[int, int]], FieldEffects]:
-    """The pairs that have values of this field, and what these say."""
-    values = _values(record, group, max(turns) + 1, *lengths_ns)
-    there = [pair for pair in pairs if all(block in values for block in pair)]
-    enough = all(values[block].size >= FOR_P99 for pair in there for block in pair)
+    record: Record, group: tuple[Series, ...], sets: list[Balanced], lengths_ns: tuple[int, int]
+) -> tuple[list[Balanced], FieldEffects]:
+    """The sets that have values of this field, and what these say."""
+    last = max(block for one in sets for block in one.blocks)
+    values = _values(record, group, last + 1, *lengths_ns)
+    there = [one for one in sets if all(block in values for block in one.blocks)]
+    enough = all(values[block].size >= FOR_P99 for one in there for block in one.blocks)
     named = [name for name in STATISTICS if enough or name != "99 %"]
-    effects = (_effect(name, values, there, turns) for name in named)
+    effects = (_effect(name, values, there) for name in named)
     return there, FieldEffects(group[0].field, group[0].unit, tuple(effect for effect in effects if effect))
 
 
@@ -169,14 +189,12 @@ def _by_block(record: Record, series: Series, block_ns: int, left_out_ns: int) -
             yield int(number), values[numbers == number]
 
 
-def _effect(
-    name: str, values: dict[int, Int64Array], pairs: list[tuple[int, int]], turns: dict[int, Turn]
-) -> Effect | None:
+def _effect(name: str, values: dict[int, Int64Array], sets: list[Balanced]) -> Effect | None:
     statistic = STATISTICS[name]
-    of_block = {block: statistic(values[block]) for pair in pairs for block in pair}
-    on = [of_block[a if turns[a].on else b] for a, b in pairs]
-    off = [of_block[b if turns[a].on else a] for a, b in pairs]
-    found = shift([x - y for x, y in zip(on, off, strict=True)], CONFIDENCE) if len(pairs) >= LEAST_PAIRS else None
+    on = [float(np.mean([statistic(values[block]) for block in one.on])) for one in sets]
+    off = [float(np.mean([statistic(values[block]) for block in one.off])) for one in sets]
+    each = 1 - (1 - CONFIDENCE) / len(STATISTICS)
+    found = shift([x - y for x, y in zip(on, off, strict=True)], each) if len(sets) >= LEAST_SETS else None
     if found is None:
         return None
     return Effect(name, float(np.mean(off)), float(np.mean(on)), found.estimate, found.low, found.high)

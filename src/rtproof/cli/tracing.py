@@ -13,7 +13,7 @@ from rtproof.errors import UserError
 if TYPE_CHECKING:
     from rtproof.analysis.model import Analysis
 
-BLOCKS = 40
+BLOCKS = 80
 """Blocks that ``--observer`` aims at: enough for an interval, each long enough to hold many activations."""
 SHORTEST_BLOCK_NS = 100_000_000
 LONGEST_BLOCK_NS = 2_000_000_000

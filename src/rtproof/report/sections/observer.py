@@ -40,7 +40,7 @@ def _numbers(effect: Effect) -> tuple[str, ...]:
 
 def _how(found: Observer) -> str:
     return (
-        f"n = {found.pairs} pairs of blocks of {duration(found.block_ns)}, of whose beginning "
+        f"n = {found.sets} sets of four blocks of {duration(found.block_ns)}, of whose beginning "
         f"{duration(found.left_out_ns)} are left out; activations that ran, all threads together. {METHOD}. "
         "Without and with: mean over the blocks."
     )
@@ -56,6 +56,6 @@ def _sentence(effect: Effect) -> str:
     if effect.low <= 0 <= effect.high:
         most = max(-effect.low, effect.high)
         return f"The {effect.statistic} shows no effect of tracing; if there is one, it is below {figures.US(most)}."
-    way = "raises" if effect.difference > 0 else "lowers"
+    way = "higher" if effect.difference > 0 else "lower"
     low, high = sorted((abs(effect.low), abs(effect.high)))
-    return f"Tracing {way} the {effect.statistic} by {figures.US(low)} to {figures.US(high)}."
+    return f"With tracing the {effect.statistic} was {way} by {figures.US(low)} to {figures.US(high)}."
