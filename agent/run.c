@@ -24,8 +24,7 @@ enum {
 	SETTLE_NS = 50000000,       /* between opening the gate and the first due time */
 	GRACE_NS = 2000000000,      /* for threads to end by themselves after the last due time */
 	RING_NS = 2000000000,       /* scaled by four: what a ring must hold while the writer waits for a slow medium */
-	RING_LEAST = 256,
-	RING_BURST = 8192, /* events from outside keep to no period, each with two entries maybe; loops catch up at once */
+	RING_LEAST = 8192, /* events from outside keep to no period, and loops catch up at once */
 	RING_MOST = 65536,
 };
 
@@ -184,9 +183,8 @@ static int64_t phase_ns(const struct config *config, int thread)
 static uint32_t ring_capacity(const struct config *config)
 {
 	int64_t capacity = 4 * (int64_t)RING_NS / config->period_ns * config->fields;
-	int64_t least = config->method->external || config->method->loop ? RING_BURST : RING_LEAST;
 
-	return (uint32_t)(capacity < least ? least : capacity > RING_MOST ? RING_MOST : capacity);
+	return (uint32_t)(capacity < RING_LEAST ? RING_LEAST : capacity > RING_MOST ? RING_MOST : capacity);
 }
 
 static int prepare_worker(struct run *run, int number)

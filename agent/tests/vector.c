@@ -127,8 +127,8 @@ int main(int argc, char **argv)
 {
 	CHECK(argc == 2 && record_open(&record, argv[1]) == 0);
 	write_begin();
-	for (uint16_t i = 0; i < SERIES_MOST; i++)
-		open_series(i, flags_of[i]);
+	for (int i = 0; i < SERIES_MOST; i++)
+		open_series((uint16_t)i, flags_of[i]);
 	write_counter();
 	CHECK(record_fact(&record, -5, WHOLE_RUN, MOMENT_ASKED, "period_ns", "%d", PERIOD_NS) == 0);
 	CHECK(record_file(&record, -4, MOMENT_START, "/there/is/no/such/file") == 0);
