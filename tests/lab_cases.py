@@ -14,6 +14,7 @@ import numpy as np
 from analysis_records import BEGIN, MS, SERIES, fact
 
 from rtproof.errors import TargetError
+from rtproof.lab.cache import Kept
 from rtproof.lab.cells import Cell, Cost, Load, Setting, System
 from rtproof.lab.matrix import Matrix, Runner
 from rtproof.record import End, EndReason, Moment
@@ -110,3 +111,7 @@ def keys_not_in_docs(told: object) -> set[str]:
 
 
 RUNNER = Runner(boot, fill)
+
+
+def kept(folder: Path, cost: Cost) -> Kept:
+    return Kept(folder, cost, fresh=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rtproof.analysis.model import Requirement
     from rtproof.articles import Article
     from rtproof.profiles import CellPlan, Profile
+    from rtproof.report.blocks import Section
     from rtproof.report.campaign import Given, More, Outcome
     from rtproof.run.campaign import Cell, Ended
     from rtproof.run.live import LiveView
@@ -134,7 +135,7 @@ def run(desk: Desk, profile: "Profile", asked: Asked, folder: Path, as_json: boo
     measured = sum(each.analysis is not None for each in outcomes)
     if not measured:
         raise _nothing_measured(folder, outcomes)
-    _publish(Found(profile, outcomes, article, page.More(given, shlex.join(desk.asked.command))), folder, as_json)
+    publish(Found(profile, outcomes, article, page.More(given, shlex.join(desk.asked.command))), folder, as_json)
     if interrupted:
         click.echo(f"rtproof: interrupted: {measured} of {len(outcomes)} cells are measured and kept", err=True)
         return laboratory.INTERRUPTED_CODE
@@ -235,14 +236,14 @@ def _given(path: Path) -> "Given":
     return Given(label, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, found.notes)
 
 
-def _publish(found: Found, folder: Path, as_json: bool) -> None:
-    """Write the page, the table and the JSON; print the result."""
+def publish(found: Found, folder: Path, as_json: bool, made: "Sequence[Section]" = ()) -> None:
+    """Write the page, the table and the JSON; print the result. made: what page and table end with."""
     from rtproof import report
     from rtproof.report import campaign as page
     from rtproof.report.campaign.as_json import encode
 
     told = (found.profile, found.outcomes, found.article, found.more)
-    title, whole, encoded = page.title(*told[:2]), page.sections(*told), encode(*told)
+    title, whole, encoded = page.title(*told[:2]), [*page.sections(*told), *made], encode(*told)
     short = page.sections(*told, short=True)
     folder.mkdir(parents=True, exist_ok=True)
     results.write_new(folder / "report.html", report.render("html", title, whole))

@@ -40,6 +40,13 @@ def report_formats(_context: click.Context, _parameter: click.Parameter, incompl
     return _names(formats, incomplete)
 
 
+def profiles(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Profiles that come with the program."""
+    from rtproof import profiles as package
+
+    return [name for name in package.names() if name.startswith(incomplete)]
+
+
 def targets(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Targets of ``rtproof run``."""
     from rtproof import targets as package

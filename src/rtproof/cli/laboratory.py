@@ -96,8 +96,10 @@ def setting(values: dict[str, Any]) -> "Setting":
 
     further = {name: values.pop(name) for name in ("method", "policy", "priority")}
     more = tuple(word for name, value in further.items() if value for word in (f"--{name}", str(value)))
-    lengths = {f"{name}_ns": units.parse_duration(values.pop(name)) for name in ("period", "duration", "warmup")}
-    return Setting(values.pop("probe"), more=more, **lengths)
+    period_ns, duration_ns, warmup_ns = (
+        units.parse_duration(values.pop(name)) for name in ("period", "duration", "warmup")
+    )
+    return Setting(values.pop("probe"), period_ns, duration_ns, warmup_ns, more)
 
 
 def agents(systems: "Sequence[System]") -> dict[str, Path]:

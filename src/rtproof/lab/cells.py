@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rtproof import loads, units
 from rtproof.errors import RtproofError, TargetError, UserError
+from rtproof.lab import outside
 from rtproof.record import rundir
 from rtproof.vm.guest import Job, Outcome, run_job
 from rtproof.vm.machine import Machine
@@ -39,6 +40,7 @@ BOOT_TIMEOUT_S = 300
 
 REFUSED = 2
 """The agent's exit code for what it cannot do."""
+REFUSAL = "the agent refused: "
 MOST_SLUG = 200
 
 
@@ -88,13 +90,18 @@ def _of_agent(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the agent does in every cell of a comparison. more: further arguments of the agent."""
+    """What the agent does in every cell of a comparison.
+
+    more: further arguments of the agent; edges: the guest's input gets edges from this host (``outside``), at moments
+    that differ from run to run.
+    """
 
     probe: str = "timer"
     period_ns: int = 1_000_000
     duration_ns: int = 2_000_000_000
     warmup_ns: int = 1_000_000_000
     more: tuple[str, ...] = ()
+    edges: bool = False
 
     def arguments(self, load: Load, shift: int) -> tuple[str, ...]:
         """The agent's, without where it writes."""
@@ -150,6 +157,7 @@ def _script(cell: Cell) -> str:
     wait_us = (SETTLE_NS + cell.shift * SHIFT_NS) // 1_000
     return "\n".join(
         [
+            *(["# edges come from outside"] if cell.setting.edges else []),
             f"usleep {wait_us}",
             f"{GUEST_AGENT} run -o /out/{rundir.RECORD_NAME} {arguments} 2>/out/{AGENT_LOG}",
             "code=$?",
@@ -200,7 +208,8 @@ def measure(infos: Mapping[str, rundir.RunInfo], cell: Cell, folder: Path) -> Co
     """
     rundir.write_info(folder, infos[cell.system.machine.kernel.arch])
     timeout_s = BOOT_TIMEOUT_S + SLOWEST * cell.setting.virtual_ns(cell.shift) / 1e9
-    outcome = run_job(cell.system.machine, cell.job(), folder, timeout_s)
+    beside = (outside.edges,) if cell.setting.edges else ()
+    outcome = run_job(cell.system.machine, cell.job(), folder, timeout_s, *beside)
     if outcome.exit_code or not (folder / rundir.RECORD_NAME).exists():
         raise _not_measured(outcome)
     return Cost(outcome.host_seconds, outcome.virtual_seconds)
@@ -211,5 +220,5 @@ def _not_measured(outcome: Outcome) -> RtproofError:
     said = outcome.said.strip().splitlines()
     why = said[-1].removeprefix("rtproof-agent: ") if said else f"exit code {outcome.exit_code}"
     if said and outcome.exit_code == REFUSED:
-        return UserError(f"the agent refused: {why}")
+        return UserError(f"{REFUSAL}{why}")
     return TargetError(f"the agent did not measure ({why}); the console's log is {outcome.console}")

@@ -18,8 +18,8 @@ from rtproof.vm.process import Guest
 IN, OUT = 0, 1
 PROBE = f"gpio:chip=0,in={IN},out={OUT}"
 """Answers on one line of the board's chip what comes on the other."""
-PACE_S = 0.01
-"""From an answer to the next edge, by this host's clock: some ten of them in a second of a guest under load."""
+PACE_S = 0.002
+"""From an answer to the next edge, by this host's clock: some hundred of them in a second of a guest under load."""
 PATIENCE_S = 0.5
 """Before the probe has taken the lines, and after, nobody answers."""
 

@@ -9,6 +9,7 @@ from rtproof.analysis.phrases import duration, value
 from rtproof.lab import table
 from rtproof.lab.cells import Cost, Load, System, identity
 from rtproof.lab.comparison import Comparison, Spot
+from rtproof.lab.matrix import Ran
 from rtproof.lab.readings import Reading
 from rtproof.record import Int64Array
 from rtproof.report import binning
@@ -151,6 +152,20 @@ def _kernels(comparison: Comparison) -> Table:
         for reading in (spot.readings or (None,))
     ]
     return systems_table(read)
+
+
+def made_of(making: Making, read: Sequence[tuple[System, Reading | None]], rounds: Sequence[Ran]) -> Section:
+    """How cells of several rounds were made that are not those of a comparison."""
+    kept = [each for ran in rounds for each in ran.kept]
+    fresh = sum(each.fresh for each in kept)
+    cost = Cost(sum(each.cost.host_s for each in kept), sum(each.cost.virtual_s for each in kept))
+    rows = [*making_rows(making), *cost_words(fresh, len(kept) - fresh, sum(ran.host_s for ran in rounds), cost)]
+    blocks: list[Block] = [
+        Text((making.command,), "code"),
+        Table("What made it", ("what", "value"), tuple(rows)),
+        systems_table(read),
+    ]
+    return Section("made", "How it was made", tuple(blocks))
 
 
 def systems_table(read: Sequence[tuple[System, Reading | None]]) -> Table:

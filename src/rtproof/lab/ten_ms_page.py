@@ -9,7 +9,7 @@ from rtproof.analysis.model import Cycles
 from rtproof.analysis.phrases import duration
 from rtproof.lab.comparison import VIRTUAL_TIME
 from rtproof.lab.matrix import Ran
-from rtproof.lab.page import Making, cost_words, making_rows, systems_table
+from rtproof.lab.page import Making, made_of
 from rtproof.lab.ten_ms import IGNORED, NOTE, PERIOD_NS, Found, Line
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Section, Table, Text
@@ -32,14 +32,8 @@ def sections(results: list[Found]) -> list[Section]:
 
 def page_sections(results: list[Found], ran: Ran, making: Making) -> list[Section]:
     """What the terminal shows, and how it was made."""
-    cells = [each.cell for each in results]
-    rows = [*making_rows(making), *cost_words(ran.fresh, len(ran.kept) - ran.fresh, ran.host_s, ran.cost)]
-    blocks: list[Block] = [
-        Text((making.command,), "code"),
-        Table("What made it", ("what", "value"), tuple(rows)),
-        systems_table([(cell.system, result.reading) for cell, result in zip(cells, ran.results, strict=True)]),
-    ]
-    return [*sections(results), Section("made", "How it was made", tuple(blocks))]
+    read = [(each.cell.system, result.reading) for each, result in zip(results, ran.results, strict=True)]
+    return [*sections(results), made_of(making, read, [ran])]
 
 
 def table(results: list[Found]) -> Table:

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile in guests: every cell on every system, in the first of its ways that can run there."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rtproof import units
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Requirement
+from rtproof.errors import UserError
+from rtproof.lab import outside
+from rtproof.lab.cells import REFUSAL, Cell, Load, Setting, System
+from rtproof.lab.matrix import Ran, Result
+from rtproof.lab.systems import Named, needs_own_module
+from rtproof.profiles import CellPlan, Profile, Way, run_options
+from rtproof.profiles.choose import with_settings
+from rtproof.profiles.model import LOAD
+from rtproof.profiles.plan import option_words
+from rtproof.record import rundir
+from rtproof.report.campaign import Outcome
+
+Resolve = Callable[[Sequence[str]], Iterable[str]]
+"""What names of loads become on the agent's command line."""
+NETWORKING = ("comms", "pingflood")
+"""Loads between two network namespaces."""
+PAIR = "veth"
+"""The kernel's module of the device that joins these."""
+GPIO = "gpio"
+STANDS_FOR = {
+    ("bootlin-gpio", "chip"): "0",
+    ("bootlin-gpio", "in"): str(outside.IN),
+    ("bootlin-gpio", "out"): str(outside.OUT),
+    ("simple-rt-app", "work"): "usleep+sieve",
+}
+"""What a guest has in place of what only the user of a board can name; a guest has no sensor."""
+LONG_SECTIONS = "mmap"
+"""Keeps the kernel in long sections: for what the drivers of the articles' boards did, which guests do not have."""
+MORE_LOAD = {"bootlin-gpio": ("doload", LONG_SECTIONS), "simple-rt-app": ("cpu:workers=1", LONG_SECTIONS)}
+"""What disturbs in a guest where the profile's own load does not make any kernel late there."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A cell of a profile on a system, and how it came out. way: the number of the one that was taken last."""
+
+    system: System
+    plan: CellPlan
+    way: int = 0
+    passed: tuple[tuple[Way, str], ...] = ()
+    result: Result | None = None
+
+    @property
+    def slug(self) -> str:
+        """A name for a folder."""
+        return f"{self.system.name}__{self.plan.key}".replace(" ", "_").replace("/", "_")
+
+    @property
+    def link(self) -> str:
+        """Where its own report is, from the page."""
+        return f"cells/{self.slug}.html"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What trials need. run: runs cells, in their order; agents: the agent's program file by architecture."""
+
+    run: Callable[[list[Cell]], Ran]
+    agents: Mapping[str, Path]
+    resolve: Resolve
+
+
+def for_guests(profile: Profile, given: Mapping[str, str]) -> Profile:
+    """The same with what a guest has in place of what a user would name. given: what this one did name."""
+    own = {name: value for (of, name), value in STANDS_FOR.items() if of == profile.name}
+    return with_settings(profile, {**own, **given})
+
+
+def load_for_guests(profile: Profile) -> tuple[str, ...]:
+    """What disturbs in a guest in place of the profile's loads; nothing where these do."""
+    return MORE_LOAD.get(profile.name, ())
+
+
+def on_boards_of_arm(profile: Profile) -> bool:
+    """Whether it needs the GPIO chip that only QEMU's boards for ARM have."""
+    return any(_probe(plan, way) == GPIO for plan in profile.cells for way in plan.ways)
+
+
+def needs_our_module(profile: Profile) -> bool:
+    return any(needs_own_module(_probe(plan, way)) for plan in profile.cells for way in plan.ways)
+
+
+def with_network(kernels: Sequence[Named], profile: Profile, resolve: Resolve) -> list[Named]:
+    """The kernels with the device between network namespaces, where a load wants one and they come with modules."""
+    names = {_name(load) for plan in profile.cells for load in _loads(plan, plan.ways[0], resolve)}
+    if not names & set(NETWORKING):
+        return list(kernels)
+    return [replace(each, modules=(*each.modules, PAIR)) if each.kernel.modules else each for each in kernels]
+
+
+def conduct(profile: Profile, systems: Sequence[System], bench: Bench) -> list[Trial]:
+    """Every cell on every system, cells in the profile's order; what the agent refuses is tried in the next way."""
+    trials = [Trial(system, plan) for plan in profile.cells for system in systems]
+    while to_run := [at for at, trial in enumerate(trials) if trial.result is None]:
+        ran = bench.run([_cell(trials[at], bench) for at in to_run])
+        for at, result in zip(to_run, ran.results, strict=True):
+            trials[at] = _after(trials[at], result)
+    return trials
+
+
+def outcomes(profile: Profile, trials: Sequence[Trial]) -> list[Outcome]:
+    """The trials as the page takes them."""
+    asked = Requirement(profile.claim.limit_ns, profile.claim.at_most_ns) if profile.claim else None
+    return [_outcome(trial, asked) for trial in trials]
+
+
+def _outcome(trial: Trial, asked: Requirement | None) -> Outcome:
+    result = trial.result
+    if result is None or result.kept is None or result.failure:
+        why = result.failure if result else "it was not run"
+        return Outcome(trial.system.name, trial.plan, passed=trial.passed, failure=why)
+    analysis = analyse(rundir.open_run(result.kept.folder).record, asked, 1)
+    way = trial.plan.ways[trial.way]
+    return Outcome(trial.system.name, trial.plan, analysis, way, trial.passed, link=trial.link)
+
+
+def _after(trial: Trial, result: Result) -> Trial:
+    if not result.failure.startswith(REFUSAL) or trial.way + 1 == len(trial.plan.ways):
+        return replace(trial, result=result)
+    passed = (trial.plan.ways[trial.way], result.failure.removeprefix(REFUSAL))
+    return replace(trial, way=trial.way + 1, passed=(*trial.passed, passed))
+
+
+def _cell(trial: Trial, bench: Bench) -> Cell:
+    way = trial.plan.ways[trial.way]
+    agent = bench.agents[trial.system.machine.kernel.arch]
+    load = Load(trial.plan.key, tuple(_loads(trial.plan, way, bench.resolve)))
+    return Cell(trial.system, load, _setting(trial.plan, way), agent)
+
+
+def _setting(plan: CellPlan, way: Way) -> Setting:
+    options: dict[str, Any] = run_options(plan, way)
+    warmup_ns = units.parse_duration(options.pop("warmup", "1s"))
+    for name in ("period", "duration", "samples", LOAD):
+        options.pop(name, None)
+    probe = options.pop("probe", "timer")
+    more = tuple(word for name, value in options.items() for word in option_words(f"--{name.replace('_', '-')}", value))
+    return Setting(probe, plan.period_ns, plan.length_ns, warmup_ns, more, edges=_name(probe) == GPIO)
+
+
+def _loads(plan: CellPlan, way: Way, resolve: Resolve) -> list[str]:
+    """As the agent names them. UserError for programs, of which a guest has none."""
+    words = iter(resolve(run_options(plan, way).get(LOAD, ())))
+    found = []
+    for option, value in zip(words, words, strict=True):
+        if option != "--load":
+            raise UserError(f"the load {value.partition(':')[0]!r} is a program, and guests have none of these")
+        found.append(value)
+    return found
+
+
+def _probe(plan: CellPlan, way: Way) -> str:
+    return _name(str(run_options(plan, way).get("probe", "timer")))
+
+
+def _name(text: str) -> str:
+    return text.partition(":")[0]

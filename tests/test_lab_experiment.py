@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles in guests: what stands for hardware, which way is taken, and how cells become the lab's."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import lab_cases
+import pytest
+
+from rtproof import profiles
+from rtproof.errors import UserError
+from rtproof.lab import experiment, outside
+from rtproof.lab.cells import REFUSAL, Cell, Cost
+from rtproof.lab.experiment import Bench, Trial
+from rtproof.lab.matrix import Ran, Result
+from rtproof.lab.systems import Named
+from rtproof.profiles import CellPlan, Profile, Way, choose
+
+
+def resolve(loads: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for load in loads for word in ("--load", load))
+
+
+def shortened(name: str) -> Profile:
+    return choose.ready(experiment.for_guests(profiles.load(name), {})).shortened(duration_ns=1_000_000_000)
+
+
+class Runner:
+    """Remembers cells, and refuses those with a probe that is not there."""
+
+    def __init__(self, *absent: str) -> None:
+        self.rounds: list[list[Cell]] = []
+        self._absent = absent
+
+    def run(self, cells: list[Cell]) -> Ran:
+        self.rounds.append(cells)
+        return Ran(tuple(self._result(cell) for cell in cells), 1.0)
+
+    def _result(self, cell: Cell) -> Result:
+        if cell.setting.probe in self._absent:
+            return Result(cell, failure=f"{REFUSAL}there is no {cell.setting.probe}")
+        return Result(cell, failure="the guest's kernel panicked")
+
+
+def conduct(profile: Profile, runner: Runner) -> list[Trial]:
+    bench = Bench(runner.run, {"x86_64": Path("agent")}, resolve)
+    return experiment.conduct(profile, (lab_cases.RT, lab_cases.PLAIN), bench)
+
+
+def test_every_profile_is_ready_for_guests_without_a_word_of_the_user() -> None:
+    for name in profiles.names():
+        assert shortened(name).cells
+
+
+def test_what_the_user_names_comes_before_what_a_guest_has() -> None:
+    own = experiment.for_guests(profiles.load("bootlin-gpio"), {"in": "5"})
+    values = {parameter.name: parameter.default for parameter in own.parameters}
+    assert (values["in"], values["out"], values["chip"]) == ("5", str(outside.OUT), "0")
+
+
+def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> None:
+    runner = Runner()
+    trials = conduct(shortened("bootlin-timer"), runner)
+    assert len(trials) == 2 * len(shortened("bootlin-timer").cells)
+    (cells,) = runner.rounds
+    first = cells[0]
+    assert first.setting.arguments(first.load, 0)[:8] == (
+        "--probe", "timer", "--period", "1ms", "--duration", "1s", "--warmup", "1s",
+    )  # fmt: skip
+    assert first.setting.more[first.setting.more.index("--method") :][:2] == ("--method", "clock_nanosleep")
+    assert first.load.loads == ("doload",)
+    assert [cell.system for cell in cells[:2]] == [lab_cases.RT, lab_cases.PLAIN]
+    assert len({trial.slug for trial in trials}) == len(trials)
+
+
+def test_what_the_agent_refuses_is_tried_in_the_next_way() -> None:
+    runner = Runner("kernel")
+    trials = conduct(shortened("akamina"), runner)
+    assert [len(cells) for cells in runner.rounds] == [4, 4]
+    assert {cell.setting.probe for cell in runner.rounds[1]} == {"timerlat"}
+    assert {trial.plan.ways[trial.way].name for trial in trials} == {"timerlat"}
+    assert {(way.name, why) for trial in trials for way, why in trial.passed} == {("kernel", "there is no kernel")}
+
+
+def test_the_last_way_that_is_refused_is_a_failure() -> None:
+    trials = conduct(shortened("akamina"), Runner("kernel", "timerlat", "timer"))
+    outcomes = experiment.outcomes(shortened("akamina"), trials)
+    assert {outcome.failure for outcome in outcomes} == {f"{REFUSAL}there is no timer"}
+    assert all(len(outcome.passed) == 2 for outcome in outcomes)
+
+
+def test_a_failed_cell_is_not_tried_in_another_way() -> None:
+    runner = Runner()
+    trials = conduct(shortened("akamina"), runner)
+    assert len(runner.rounds) == 1
+    assert {outcome.failure for outcome in experiment.outcomes(shortened("akamina"), trials)} == {
+        "the guest's kernel panicked"
+    }
+
+
+def test_only_gpio_gets_edges_from_outside_and_the_key_knows() -> None:
+    runner = Runner()
+    conduct(shortened("bootlin-gpio"), runner)
+    cell = runner.rounds[0][0]
+    assert cell.setting.edges
+    assert cell.setting.probe.startswith(outside.PROBE)
+    without = replace(cell, setting=replace(cell.setting, edges=False))
+    assert cell.job().script != without.job().script
+    conduct(shortened("bootlin-timer"), runner)
+    assert not any(cell.setting.edges for cell in runner.rounds[1])
+
+
+def test_boards_of_arm_are_for_gpio_only_and_our_module_for_stages_of_the_kernel() -> None:
+    arm = {name for name in profiles.names() if experiment.on_boards_of_arm(profiles.load(name))}
+    ours = {name for name in profiles.names() if experiment.needs_our_module(profiles.load(name))}
+    assert arm == {"bootlin-gpio"}
+    assert ours == {"akamina", "bootlin-xenomai", "ten-ms"}
+
+
+def test_the_pair_of_network_devices_is_loaded_where_a_load_wants_it() -> None:
+    kernel = replace(lab_cases.kernel(), modules=Path("lib/modules"))
+    named = [Named("debian-6.1", kernel, True, (Path("rtproof.ko"),)), Named("own", lab_cases.kernel())]
+    with_pair = experiment.with_network(named, profiles.load("akamina"), resolve)
+    assert [each.modules for each in with_pair] == [(Path("rtproof.ko"), "veth"), ()]
+    assert experiment.with_network(named, profiles.load("bootlin-timer"), resolve) == named
+
+
+def test_programs_are_refused_because_a_guest_has_none() -> None:
+    def programs(loads: Sequence[str]) -> tuple[str, ...]:
+        return tuple(word for load in loads for word in ("--program", f"{load}:stress-ng"))
+
+    bench = Bench(Runner().run, {"x86_64": Path("agent")}, programs)
+    with pytest.raises(UserError, match="'doload' is a program, and guests have none"):
+        experiment.conduct(shortened("bootlin-timer"), (lab_cases.RT,), bench)
+
+
+def test_a_load_of_long_sections_is_added_where_the_profiles_own_does_not_reach_the_kernel() -> None:
+    assert experiment.load_for_guests(profiles.load("simple-rt-app")) == ("cpu:workers=1", "mmap")
+    assert experiment.load_for_guests(profiles.load("akamina")) == ()
+
+
+def test_an_outcome_is_read_from_the_cell_and_judged_by_the_profiles_limit(tmp_path: Path) -> None:
+    profile = shortened("akamina")
+
+    class Measured(Runner):
+        def _result(self, cell: Cell) -> Result:
+            folder = tmp_path / cell.slug
+            folder.mkdir()
+            lab_cases.fill(replace(cell, load=lab_cases.load("idle")), folder)
+            return Result(cell, lab_cases.kept(folder, Cost(1.0, 1.0)))
+
+    found = experiment.outcomes(profile, conduct(profile, Measured()))
+    assert [outcome.cell.key for outcome in found] == ["unloaded", "unloaded", "loaded", "loaded"]
+    for outcome in found:
+        assert outcome.analysis is not None
+        assert outcome.analysis.verdict.requirement is not None
+        assert outcome.analysis.verdict.requirement.limit_ns == 500_000
+        assert outcome.link.startswith("cells/")
+
+
+def test_a_plan_that_was_not_run_says_so() -> None:
+    plan = CellPlan("one", "one", {}, {}, 1, None, 1, 1, ways=(Way("only"),))
+    (outcome,) = experiment.outcomes(profiles.load("akamina"), [Trial(lab_cases.RT, plan)])
+    assert outcome.failure == "it was not run"
