@@ -158,6 +158,21 @@ def test_article_5_s_tables() -> None:
     ]
 
 
+def test_curves_are_held_against_each_other_and_the_article_s_are_beside() -> None:
+    first, second = campaign_cases.akamina()
+    late = replace(first, analysis=report_cases.several_fields(late_ns=50_000), system="another board")
+    told = campaign.sections(campaign_cases.shortened("akamina"), [first, second, late], articles.load("akamina"))
+    (table,) = tables(next(section for section in told if section.name == "pairs"))
+    found = rows(table)
+    assert [row["latency"] for row in found[:4]] == ["interrupt latency", "", "preemption latency", ""]
+    assert found[2]["which tail is lighter"] == "no part surely differs"
+    assert found[3]["second"] == "unloaded, another board"
+    assert found[3]["which tail is lighter"] == "the first, throughout"
+    assert found[3]["how far the curves are apart"].startswith("different: ")
+    assert found[-2]["which tail is lighter"] == "the first above 70 us (the top 1.3 %)"
+    assert [row["how far the curves are apart"] for row in found[4:6]] == ["the same", "the same"]
+
+
 def test_article_5_s_curves_with_its_zooms() -> None:
     plots = report_cases.plots(list(drawn("akamina")["curves"].blocks))
     assert [plot.title for plot in plots] == [
@@ -181,9 +196,10 @@ def test_a_plot_holds_no_more_curves_than_can_be_told_apart() -> None:
 
 def test_without_an_interrupt_there_is_no_context_switch() -> None:
     profile = campaign_cases.shortened("akamina")
-    told = [campaign_cases.outcome(profile, "loaded", report_cases.normal(), way=2)]
+    told = [campaign_cases.outcome(profile, "unloaded", report_cases.normal(), way=2)]
     found = {section.name: section for section in campaign.sections(profile, told, articles.load("akamina"))}
-    assert tables(found["switch"]) == []
+    (switches,) = tables(found["switch"])
+    assert [row["task, fullest bin [us]"] for row in rows(switches)] == ["12 to 14", "12 to 14", "8 to 10", "10 to 12"]
     assert "tells the interrupt apart" in texts(found["switch"])
     assert len(tables(found["thresholds"])) == 1
 

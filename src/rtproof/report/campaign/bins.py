@@ -36,17 +36,18 @@ def switches(profile: Profile, outcomes: Sequence[Outcome], article: Article | N
     if len(profile.bins) != 2:
         return []
     rows = [row for each in outcomes for row in _switch(each, *profile.bins)]
-    if not rows:
-        return [Text(("No way that was taken tells the interrupt apart, so there is no context switch to tell of.",))]
+    note = RANGE if rows else UNTOLD
     rows += [row for cell, _ in by_cell(outcomes) for each in article_rows(cell, article) for row in _published(each)]
     header = (
         *("cell", "measured on", "interrupt, fullest bin [us]", "in it", "task, fullest bin [us]", "in it"),
         "context switch [us]",
     )
     caption = "Context switch: from the fullest bin of the interrupt to the fullest bin of the task"
-    return [Table(caption, header, tuple(rows), tuple(range(2, len(header)))), Text((RANGE,))]
+    table = [Table(caption, header, tuple(rows), tuple(range(2, len(header))))] if rows else []
+    return [*table, Text((note,))]
 
 
+UNTOLD = "No way that was taken tells the interrupt apart, so there is no context switch to tell of here."
 RANGE = (
     "The difference of two bins is a range: from the end of the one to the start of the other at least, from the start "
     "of the one to the end of the other at most."
