@@ -89,10 +89,10 @@ static int run(struct load_order *order)
 {
 	char folder[4096];
 
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_AS, (rlim_t)order->values[PROGRAM_MEMORY] * LOAD_MIB);
 	if (order->values[PROGRAM_SPACE] && getcwd(folder, sizeof(folder)))
 		setenv("TMPDIR", folder, 1);
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_AS, (rlim_t)order->values[PROGRAM_MEMORY] * LOAD_MIB);
 	execvp(order->words[0], order->words);
 	snprintf(order->why, LOAD_WHY, "'%.80s' can't be started: %s", order->words[0], strerror(errno));
 	return -errno;
