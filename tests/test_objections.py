@@ -205,3 +205,10 @@ def test_rows_whose_load_line_has_the_same_fault_share_an_objection() -> None:
     lines = ("a & ; b", "true", "c & ; d", "'", "")
     found = objections([Claim(name, load_line=line) for name, line in zip("vwxyz", lines, strict=True)])
     assert [each.claims for each in found] == [("v", "x"), ("y",)]
+
+
+def test_many_threads_with_the_same_fault_are_one_objection() -> None:
+    gone = tuple(Figures(f"thread {at}", Kind.LATENCY, MS, 10) for at in range(128))
+    (found,) = objections([Claim("a", gone, span=exactly(1_000 * MS))])
+    assert "thread 0: 10 samples where 1,000 were due" in found.what
+    assert "and 124 more; the others are in no minimum" in found.what

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One result row, published or measured, as far as it is told: what is None was not told. Times are in nanoseconds."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from rtproof.analysis.checks.case import sentence_list
 from rtproof.analysis.model import Doubt
 
 
@@ -121,6 +122,9 @@ def counted(claim: Claim) -> Iterator[tuple[Figures, int, Due]]:
             yield each, each.count, room
 
 
-def named(claim: Claim, part: str) -> str:
-    """The row, and which of its threads or fields where it has several."""
-    return f"{claim.name}, {part}" if len(claim.figures) > 1 else claim.name
+def of_parts(code: str, claim: Claim, found: Iterable[tuple[Figures, str]], tail: str = "") -> Iterator[Objection]:
+    """One objection to a row, whichever of its threads or fields it is about; none if nothing was found."""
+    several = len(claim.figures) > 1
+    says = [f"{each.name}: {what}" if several else what for each, what in found]
+    if says:
+        yield Objection(code, (claim.name,), f"{claim.name}: {sentence_list(says)}{tail}")

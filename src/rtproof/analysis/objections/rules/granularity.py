@@ -9,7 +9,7 @@ same where all values lie on a lattice.
 
 from collections.abc import Iterable, Sequence
 
-from rtproof.analysis.objections.claim import Claim, Figures, Kind, Objection, named
+from rtproof.analysis.objections.claim import Claim, Figures, Kind, Objection, of_parts
 from rtproof.analysis.phrases import value
 
 ORDER = 30
@@ -23,10 +23,8 @@ LATTICE_NS = 10_000
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:
     for claim in claims:
-        for each in claim.figures:
-            says = _spread(each) or _lattice(each)
-            if says:
-                yield Objection(CODE, (claim.name,), f"{named(claim, each.name)}: {says}")
+        found = ((each, _spread(each) or _lattice(each)) for each in claim.figures)
+        yield from of_parts(CODE, claim, ((each, says) for each, says in found if says))
 
 
 def _spread(each: Figures) -> str:

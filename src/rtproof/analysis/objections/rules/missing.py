@@ -5,10 +5,10 @@ The length counts as its printed digits allow: "11 h 09 min" was at least half a
 that a thousandth may be missing, as in a measured run: programs start their threads one by one and end by a signal.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.analysis.checks.case import TOLERANCE
-from rtproof.analysis.objections.claim import Claim, Objection, counted, named
+from rtproof.analysis.objections.claim import Claim, Figures, Objection, counted, of_parts
 from rtproof.analysis.phrases import duration
 
 ORDER = 10
@@ -18,11 +18,11 @@ DOUBTS = ("activations-missing",)
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:
     for claim in claims:
-        for each, count, due in counted(claim):
-            if claim.span and count < due.least - max(1, int(TOLERANCE * due.least)):
-                what = (
-                    f"{named(claim, each.name)}: {count:,} samples where {due.told:,} were due in "
-                    f"{duration(claim.span.told_ns)} ({100 * count / due.told:.1f} %); the others are in no minimum, "
-                    "mean or maximum"
-                )
-                yield Objection(CODE, (claim.name,), what)
+        yield from of_parts(CODE, claim, _short(claim), "; the others are in no minimum, mean or maximum")
+
+
+def _short(claim: Claim) -> Iterator[tuple[Figures, str]]:
+    for each, count, due in counted(claim):
+        if claim.span and count < due.least - max(1, int(TOLERANCE * due.least)):
+            of = f"{due.told:,} were due in {duration(claim.span.told_ns)}"
+            yield each, f"{count:,} samples where {of} ({100 * count / due.told:.1f} %)"

@@ -4,7 +4,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from rtproof.analysis.objections.claim import Claim, Figures, Kind, Objection, named
+from rtproof.analysis.objections.claim import Claim, Figures, Kind, Objection, of_parts
 from rtproof.analysis.phrases import value
 
 ORDER = 60
@@ -14,9 +14,8 @@ DOUBTS = ("totals",)
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:
     for claim in claims:
-        for each in claim.figures:
-            name = named(claim, each.name)
-            yield from (Objection(CODE, (claim.name,), f"{name}: {says}") for says in _of_one(each))
+        alone = ((each, says) for each in claim.figures for says in _of_one(each))
+        yield from of_parts(CODE, claim, alone)
         yield from (Objection(CODE, (claim.name,), f"{claim.name}: {says}") for says in _loops(claim.figures))
 
 

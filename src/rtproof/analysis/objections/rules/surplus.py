@@ -5,9 +5,9 @@ Two clocks of one board may differ by what the kernel lets NTP slew one of them,
 than crystals differ by. A measured run has one clock for both and no such excuse: its doubt is stricter.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from rtproof.analysis.objections.claim import Claim, Objection, counted, named
+from rtproof.analysis.objections.claim import Claim, Figures, Objection, counted, of_parts
 from rtproof.analysis.phrases import duration
 
 ORDER = 20
@@ -18,11 +18,11 @@ CLOCKS = 500e-6
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:
     for claim in claims:
-        for each, count, due in counted(claim):
-            if claim.span and count > due.most + 1 + int(CLOCKS * due.most):
-                what = (
-                    f"{named(claim, each.name)}: {count:,} samples, {count - due.most:,} more than "
-                    f"{duration(claim.span.longest_ns)} has room for ({100 * count / due.most:.2f} %): one of the two "
-                    "clocks is wrong"
-                )
-                yield Objection(CODE, (claim.name,), what)
+        yield from of_parts(CODE, claim, _long(claim), ": one of the two clocks is wrong")
+
+
+def _long(claim: Claim) -> Iterator[tuple[Figures, str]]:
+    for each, count, due in counted(claim):
+        if claim.span and count > due.most + 1 + int(CLOCKS * due.most):
+            room = f"{count - due.most:,} more than {duration(claim.span.longest_ns)} has room for"
+            yield each, f"{count:,} samples, {room} ({100 * count / due.most:.2f} %)"
