@@ -5,6 +5,11 @@ import fcntl
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes is the machine's business: others may load it.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

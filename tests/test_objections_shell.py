@@ -52,7 +52,7 @@ def test_a_valid_line_is_left_alone(line: str) -> None:
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(WORDS.split(" ")), max_size=9))
 def test_what_bash_accepts_is_never_called_faulty(words: list[str]) -> None:
     line = " ".join(words)
