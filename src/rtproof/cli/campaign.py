@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rtproof.cli import about, laboratory, measuring, results, tracing, types
+from rtproof.cli import about, complete, laboratory, measuring, results, tracing, types
 from rtproof.cli.options import checked_options
 from rtproof.errors import RtproofError, UserError
 from rtproof.run.live import clock
@@ -31,7 +31,12 @@ PATH = click.Path(path_type=Path)
 CELLS = "cells"
 
 OPTIONS = (
-    click.option("--profile", metavar="NAME|FILE", help="Repeat an article's experiment; see 'rtproof profiles'."),
+    click.option(
+        "--profile",
+        metavar="NAME|FILE",
+        shell_complete=complete.profiles,
+        help="Repeat an article's experiment; see 'rtproof profiles'.",
+    ),
     click.option(
         "--set", "settings", type=types.KEY_VALUE, multiple=True, help="What a profile is to measure; may be repeated."
     ),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rtproof.cli import complete
+
 if TYPE_CHECKING:
     from rtproof.cli.needs import Known
     from rtproof.profiles import Parameter, Profile
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("profiles")
-@click.argument("name", required=False, metavar="[NAME|FILE]")
+@click.argument("name", required=False, metavar="[NAME|FILE]", shell_complete=complete.profiles)
 @click.option("--agent", type=click.Path(path_type=Path), metavar="FILE", help="Ask this agent what can run here.")
 def command(name: str | None, agent: Path | None) -> None:
     """List the profiles of 'run --profile', or the cells of one.
