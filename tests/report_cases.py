@@ -158,12 +158,10 @@ def summary_only() -> Analysis:
     return summary_analysis()
 
 
-def several_fields(late_ns: int = 0) -> Analysis:
+def several_fields() -> Analysis:
     """Interrupt and task of the same activations, in virtual time, with the kernel's own account."""
     told = source_file("irq", count=3_003, lost=3, max=9_000)
-    first, second = usual(), usual(thread=1)
-    first["task"] = [each + late_ns for each in first["task"]]
-    return analyse(staged(first, second, facts=(VIRTUAL,), files=(told,)), LIMIT, 1)
+    return analyse(staged(usual(), usual(thread=1), facts=(VIRTUAL,), files=(told,)), LIMIT, 1)
 
 
 def several_summaries() -> Analysis:

@@ -94,6 +94,7 @@ def test_axes_choose_cells() -> None:
     profile = choose.with_settings(profiles.load("ten-ms"), {"policy": "fifo", "load": "stress"})
     assert [cell.key for cell in profile.cells] == ["fifo--stress"]
     assert [change.option for change in profile.changes] == ["policy", "load"]
+    assert choose.with_settings(profiles.load("ten-ms"), {"policy": "fifo,other"}).changes == ()
 
 
 def test_parameters_have_to_be_given_and_reach_the_probe() -> None:

@@ -42,6 +42,8 @@ def _chosen(profile: Profile, axis: str, wanted: list[str]) -> Profile:
     cells = tuple(cell for cell in profile.cells if cell.axes[axis] in wanted)
     if not cells:
         raise UserError(f"the profile {profile.name} has no cell with all that is chosen with --set")
+    if set(wanted) == set(profile.axes[axis]):
+        return profile
     change = Change(axis, profile.axes[axis], ", ".join(wanted), chosen=True)
     return replace(profile, cells=cells, changes=(*profile.changes, change))
 

@@ -7,7 +7,7 @@ from rtproof.articles import Article
 from rtproof.errors import UserError
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Block, Section
-from rtproof.report.campaign import bins, loops, matrix, pairs, stages
+from rtproof.report.campaign import bins, loops, matrix, stages
 from rtproof.report.campaign.outcome import Outcome
 
 Extra = Callable[[Profile, Sequence[Outcome], Article | None], list[Block]]
@@ -15,7 +15,6 @@ EXTRAS: Mapping[str, tuple[str, Extra]] = {
     "matrix": ("Boards and kernels", matrix.render),
     "thresholds": ("Maximum and 99.999 % threshold", bins.render),
     "switch": ("Context switch from the fullest bins", bins.switches),
-    "pairs": ("Curves against each other", pairs.render),
     "app": ("Work, loop time and top of loop", loops.app),
     "cycles": ("What the cycles tell", loops.cycles),
     "stages": ("Stages", stages.render),

@@ -10,6 +10,7 @@ from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.campaign.metrics import US, part_of, printed
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.campaign.result import article_rows, by_cell
+from rtproof.report.sections.cycles import signature
 
 PARTS = {"work": "work duration", "loop": "overall loop time", "top": "top of loop timing error"}
 """By the names that the article's figures have."""
@@ -48,9 +49,6 @@ def cycles(_profile: Profile, outcomes: Sequence[Outcome], _article: Article | N
     found = [(each, each.analysis.cycles) for each in outcomes if each.analysis and each.analysis.cycles]
     lines = tuple(f"{each.cell.label}, {each.system}: {counting.says(told)}" for each, told in found)
     caught = tuple(
-        f"{each.cell.label}, {each.system}: {told.catch_up_pairs:,} times a long cycle was followed by a short one, to "
-        f"catch up{'' if told.correlation is None else f'; neighbouring cycles correlate by {told.correlation:.2f}'}."
-        for each, told in found
-        if told.catch_up_pairs
+        f"{each.cell.label}, {each.system}: {signature(told)}" for each, told in found if told.catch_up_pairs
     )
     return [Text(words) for words in (lines, caught) if words]

@@ -110,7 +110,7 @@ def _stalled(cycles: Cycles) -> str:
 
 
 def _stopped(row: Row) -> str:
-    return "stopped completely" if row.stopped else "no"
+    return "stopped" if row.stopped else "no"
 
 
 def _verdict(outcome: Outcome) -> str:

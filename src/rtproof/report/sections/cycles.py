@@ -20,7 +20,7 @@ def render(analysis: Analysis) -> list[Block]:
     proxy = analysis.record.fact("proxy_of")
     if proxy:
         blocks.append(Text((f"A proxy of {proxy}.",)))
-    return [*blocks, _table(found), Text((says(found), _signature(found)))]
+    return [*blocks, _table(found), Text((says(found), signature(found)))]
 
 
 def _stalled(stall: Stall) -> Text:
@@ -44,7 +44,7 @@ def _table(found: Cycles) -> Table:
     return Table(caption, header, (row,), tuple(range(len(header))), row_headers=False)
 
 
-def _signature(found: Cycles) -> str:
+def signature(found: Cycles) -> str:
     """Loops that catch up show long cycles with short ones behind."""
     pairs = f"{quantity(found.catch_up_pairs, 'long cycle')} had a short one directly behind."
     if found.correlation is None:
