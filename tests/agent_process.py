@@ -103,8 +103,13 @@ class Running:
 
     def processes(self) -> list[int]:
         """The agent and all its loads, as far as they live."""
-        mark = f"{TOKEN}={self.token}".encode()
-        return [pid for pid in _pids() if mark in _environment(pid)]
+        return marked(self.token)
+
+
+def marked(token: str) -> list[int]:
+    """All living processes whose environment has the token, which they all have from the one that was given it."""
+    mark = f"{TOKEN}={token}".encode()
+    return [pid for pid in _pids() if mark in _environment(pid)]
 
 
 def _pids() -> list[int]:

@@ -84,7 +84,8 @@ def _part_problems(key: str, part: PartFile, parameters: set[str]) -> Iterator[s
     if part.name and not _NAME.fullmatch(part.name):
         yield f"{key}.name: {part.name!r} is no name of small letters, digits and - _ . that begins with a letter"
     for name in ("memory_mib", "processes", "space_mib"):
-        if (getattr(part, name) or 1) < 1:
+        least: int | None = getattr(part, name)
+        if least is not None and least < 1:
             yield f"{key}.{name}: it must be at least 1"
     yield from _time_problems(f"{key}.restart", part.restart)
     yield from _time_problems(f"{key}.rest", part.rest)

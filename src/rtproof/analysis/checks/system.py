@@ -123,7 +123,8 @@ def kernel_log(case: Case) -> Iterator[Doubt]:
 def load_died(case: Case) -> Iterator[Doubt]:
     end, names = case.record.end, [event.text for event in case.events("load_died")]
     if names or (end and end.reason is EndReason.LOAD_DIED):
-        what = f"a load died during the run: {sentence_list(names) or (end.text if end else '')}"
+        reason = end.text if end and end.reason is EndReason.LOAD_DIED else ""
+        what = f"a load died during the run: {reason or sentence_list(names)}"
         yield Doubt("load-died", INVALID, what, "see why the load ended, and measure again")
 
 

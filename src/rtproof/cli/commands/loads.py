@@ -2,7 +2,7 @@
 """``rtproof loads``: what may disturb a run, and what of it this machine can."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import click
@@ -13,7 +13,9 @@ NOT_HERE = "; not here: "
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
+    """A load. options: their names and help. missing: what this machine lacks, or nothing."""
+
     name: str
     help: str
     options: tuple[tuple[str, str], ...]
@@ -30,19 +32,23 @@ def command(names: tuple[str, ...]) -> None:
     from rtproof.errors import UserError
 
     own = list(_own())
-    made = [_defined(name, own) for name in loads.names()]
-    rows = {row.name: row for row in (*made, *own)}
+    known = {row.name: row for row in rows(own)}
     for name in names:
-        if name not in rows and not loads.find(name):
-            raise UserError(f"there is no load {name!r}; there are: {', '.join(rows)}")
-    shown = [rows.get(name) or _defined(name, own) for name in names] if names else list(rows.values())
-    for row in shown:
+        if name not in known and not loads.find(name):
+            raise UserError(f"there is no load {name!r}; there are: {', '.join(known)}")
+    for row in [known.get(name) or _defined(name, own) for name in names] if names else known.values():
         click.echo(f"{row.name:16} {row.help}{NOT_HERE + row.missing if row.missing else ''}")
         for option, text in row.options if names else ():
             click.echo(f"  {option:14} {text}")
 
 
-def _own() -> Iterator[_Row]:
+def rows(own: Sequence[Row] = ()) -> list[Row]:
+    """All that have a name. own: the agent's, if they have been asked for."""
+    theirs = list(own or _own())
+    return [*(_defined(name, theirs) for name in loads.names()), *theirs]
+
+
+def _own() -> Iterator[Row]:
     """The agent's own loads."""
     from rtproof.agents.find import ask, find_agent
 
@@ -52,18 +58,18 @@ def _own() -> Iterator[_Row]:
             continue
         text, _, missing = rest[-1].partition(NOT_HERE)
         options = tuple((line[2], line[3]) for line in lines if line[:2] == ["load_option", name])
-        yield _Row(name, text, options, missing)
+        yield Row(name, text, options, missing)
 
 
-def _defined(name: str, own: list[_Row]) -> _Row:
+def _defined(name: str, own: Sequence[Row]) -> Row:
     file = loads.find(name)
     assert file is not None
     options = [(key, f"{parameter.help} (default: {parameter.default})") for key, parameter in file.parameters.items()]
     options.append(("restart", f"kill it and start it again this often (default: {file.restart or 'never'})"))
-    return _Row(name, file.help, tuple(options), _missing(file, own))
+    return Row(name, file.help, tuple(options), _missing(file, own))
 
 
-def _missing(file: loads.LoadFile, own: list[_Row]) -> str:
+def _missing(file: loads.LoadFile, own: Sequence[Row]) -> str:
     """The first thing that its parts lack here, with its parameters as they are by default."""
     known = {row.name: row for row in own}
     for kind, text in loads.parts(file):
