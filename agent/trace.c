@@ -189,10 +189,10 @@ static bool matches(const char *pattern, const char *event)
 
 static int add_event(struct trace *trace, const char *event)
 {
-	char *folder = trace->events[trace->n_events];
-
 	if (trace->n_events == TRACE_EVENTS)
 		return -E2BIG;
+	char *folder = trace->events[trace->n_events];
+
 	snprintf(folder, sizeof(trace->events[0]), "%s", event);
 	*strchr(folder, ':') = '/';
 	for (int i = 0; i < trace->n_events; i++)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trace of a run by the real agent: what it keeps, that trace-cmd reads it, and that nothing of it stays behind."""
 
+import bisect
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +17,7 @@ from trace_cases import events_of_text, report_of_trace_cmd
 
 from rtproof.analysis import tracefile
 from rtproof.analysis.analyse import analyse
+from rtproof.analysis.observer import LEAST_SETS
 from rtproof.cli.main import main
 from rtproof.exporters import trace_dat, trace_txt
 from rtproof.record import Event, Record
@@ -236,3 +239,39 @@ def test_a_run_from_the_command_line_leaves_the_bundle(
         *("run.json", "run.rtrec", "samples.csv", "trace.dat", "trace.txt")
     ]
     assert report_of_trace_cmd(Path("a/trace.dat")) == events_of_text(Path("a/trace.txt").read_text())
+
+
+def test_the_observer_compares_what_was_traced_by_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["run", "--agent", agent_process.agent(), "--observer", "--trace", "buffer_kib=8192", "--duration", "6s"]
+    assert main([*command, *SHORT, "--no-report", "--json", "--output", "a"]) in (0, 3)
+    found = json.loads(capsys.readouterr().out)["observer"]
+    assert (found["block_ns"], found["confidence_ratio"]) == (100_000_000, 0.95)
+    assert 10_000_000 <= found["left_out_ns"] <= 35_000_000
+    assert (found["refused"] is None) == (found["sets_count"] >= LEAST_SETS) == bool(found["fields"])
+    for field in found["fields"]:
+        assert [effect["statistic"] for effect in field["effects"]][:2] == ["mean", "median"]
+        assert all(effect["low_ns"] <= effect["difference_ns"] <= effect["high_ns"] for effect in field["effects"])
+
+
+def test_nothing_is_traced_in_a_block_without_tracing(tmp_path: Path) -> None:
+    trace = ("--trace", "buffer_kib=8192", "--trace-blocks", "100ms")
+    record = measured(tmp_path / "record", *trace, "--samples", "2000", *SHORT)
+    switched = sorted(
+        (event.time_ns, event.kind == "trace_on", int(event.text.partition("took_ns=")[2]))
+        for event in switches(record)
+        if event.text.startswith("block=")
+    )
+    assert len(switched) >= 19
+    origin_ns = record.begin.origin_monotonic_ns
+    starts = [time_ns for time_ns, _, _ in switched]
+    ends = [time_ns - took_ns for time_ns, _, took_ns in switched[1:]]
+    inside: Counter[bool] = Counter()
+    for line in tracefile.lines(record):
+        block = bisect.bisect_right(starts, line.time_ns - origin_ns - CLOCKS_APART_NS) - 1
+        if 0 <= block < len(ends) and line.time_ns - origin_ns < ends[block] - CLOCKS_APART_NS:
+            inside[switched[block][1]] += 1
+    assert inside[True] > 500
+    assert inside[False] == 0
