@@ -12,7 +12,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { READ_MOST = 512 * 1024, KEPT_MOST = 256 * 1024, CPUS_ASKED = 256, LOG_READ_ALL = 3, LOG_SIZE = 10 };
+/* What is kept ends beyond what a chunk may hold, so that the chunk says that it was cut. */
+enum { READ_MOST = 512 * 1024, KEPT_MOST = 1024 * 1024, CPUS_ASKED = 256, LOG_READ_ALL = 3, LOG_SIZE = 10 };
 
 /* What configures the scheduler, its clocks and co-kernels; a line for what is left out begins with "# ". */
 static const char *const options[] = {
@@ -49,7 +50,7 @@ void system_filter(struct bytes *kept, const char *text, const char *const *word
 			line += 2;
 		while (*word && !has_word(line, end, *word, in_line))
 			word++;
-		if (!*word || kept->length + (size_t)(end - text) > KEPT_MOST)
+		if (!*word || kept->length > KEPT_MOST)
 			continue;
 		put_bytes(kept, text, (size_t)(end - text));
 		put_u8(kept, '\n');

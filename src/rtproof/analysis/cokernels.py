@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real-time kernels beside Linux: Xenomai, EVL, RTAI. Under them a latency of Linux says little.
+
+A thread of theirs that makes a call of Linux loses their promise for that long: a mode switch. Xenomai counts them.
+"""
+
+import re
+from dataclasses import dataclass
+
+from rtproof.analysis import systemfiles
+from rtproof.analysis.kernel_config import KernelConfig
+from rtproof.record import Moment, Record
+
+STATISTICS = ("/proc/xenomai/sched/stat", "/proc/xenomai/stat")
+"""Of version 3 and 2."""
+XENOMAI, EVL, RTAI = "/proc/xenomai", "/sys/class/evl", "/proc/rtai"
+_COBALT = re.compile(r"Cobalt v?(\S+)")
+
+
+@dataclass(frozen=True)
+class Cokernel:
+    """``name`` with its version; "linux" for none, None where the record does not tell. ``evidence``: what says so."""
+
+    name: str | None
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ModeSwitches:
+    """How often a thread left the co-kernel for Linux, at the start and at the end of the run; None: not there."""
+
+    thread: str
+    start: int | None
+    end: int | None
+
+
+def cokernel(record: Record, config: KernelConfig | None, log: str) -> Cokernel:
+    """What runs beside Linux."""
+    found = _xenomai(record, log) or _evl(record) or _rtai(record)
+    if found:
+        return found
+    seen = [systemfiles.is_there(record, path) for path in (XENOMAI, EVL, RTAI)]
+    if config and (config.has("XENOMAI") or config.has("EVL")):
+        return Cokernel(None, (f"{config.path}: CONFIG_XENOMAI or CONFIG_EVL, which does not show in /proc or /sys",))
+    if None in seen:
+        return Cokernel(None, ())
+    return Cokernel("linux", (f"there is no {XENOMAI}, {EVL} or {RTAI}",))
+
+
+def pipeline(record: Record, config: KernelConfig | None) -> str | None:
+    """What delivers interrupts to a co-kernel first, where the kernel has such a thing."""
+    version = systemfiles.line(record, "/proc/ipipe/version")
+    if version is not None:
+        return f"I-pipe {version}".strip()
+    names = {"DOVETAIL": "Dovetail", "IRQ_PIPELINE": "IRQ pipeline", "IPIPE": "I-pipe"}
+    return next((name for option, name in names.items() if config and config.has(option)), None)
+
+
+def mode_switches(record: Record) -> tuple[ModeSwitches, ...]:
+    """Of each thread that Xenomai counts; empty without it."""
+    for path in STATISTICS:
+        texts = [systemfiles.text(record, path, moment) for moment in (Moment.START, Moment.END)]
+        if any(texts):
+            start, end = (counts(text or "") for text in texts)
+            return tuple(ModeSwitches(name, start.get(name), end.get(name)) for name in {**start, **end})
+    return ()
+
+
+def counts(text: str) -> dict[str, int]:
+    """The column MSW of Xenomai's statistics, by process number and name; the columns differ between versions."""
+    header, *lines = text.splitlines() or [""]
+    names = header.split()
+    if "MSW" not in names or "PID" not in names:
+        return {}
+    found = {}
+    for line in lines:
+        words = line.split(None, len(names) - 1)
+        if len(words) == len(names) and (switches := words[names.index("MSW")]).isdecimal():
+            found[f"{words[names.index('PID')]} {words[-1].strip()}"] = int(switches)
+    return found
+
+
+def _xenomai(record: Record, log: str) -> Cokernel | None:
+    version = systemfiles.line(record, f"{XENOMAI}/version")
+    cobalt = _COBALT.search(log)
+    if version is None and not systemfiles.is_there(record, XENOMAI) and not cobalt:
+        return None
+    number = version or (cobalt[1] if cobalt else "")
+    evidence = [f"{XENOMAI}/version: {version}"] if version is not None else []
+    evidence += [f"{XENOMAI} is there"] if systemfiles.is_there(record, XENOMAI) else []
+    evidence += [f"kernel's log: {cobalt[0]}"] if cobalt else []
+    core = "nucleus" if number.startswith("2.") else "Cobalt"
+    return Cokernel(f"Xenomai {number} ({core})" if number else "Xenomai", tuple(evidence))
+
+
+def _evl(record: Record) -> Cokernel | None:
+    return Cokernel("EVL (Xenomai 4)", (f"{EVL} is there",)) if systemfiles.is_there(record, EVL) else None
+
+
+def _rtai(record: Record) -> Cokernel | None:
+    return Cokernel("RTAI", (f"{RTAI} is there",)) if systemfiles.is_there(record, RTAI) else None
