@@ -78,12 +78,12 @@ static void check(struct run *run, struct budget *budgets, int64_t passed_ns)
 	}
 }
 
-/* Looks between due times: half a period away from the first thread's. */
+/* Looks between due times: half a period away from the first thread's, unless it would come too late for a guard by that. */
 static int64_t next_look_ns(const struct run *run, int64_t now_ns)
 {
 	int64_t next_ns = now_ns + LOOK_NS, period_ns = run->config->period_ns;
 
-	return next_ns - (next_ns - run->origin_ns) % period_ns + period_ns / 2;
+	return period_ns > LOOK_NS ? next_ns : next_ns - (next_ns - run->origin_ns) % period_ns + period_ns / 2;
 }
 
 static void *guard_main(void *argument)

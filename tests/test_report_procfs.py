@@ -45,9 +45,3 @@ def test_no_text_is_too_strange(before: str, after: str) -> None:
     rises = procfs.rises(record([], files=files), PATH)
     assert rises is not None
     assert all(rise.total > 0 for rise in rises)
-
-
-def test_a_file_that_could_not_be_read_has_no_text() -> None:
-    files = (system_file("/proc/modules", "", errno=2), system_file("/proc/version", "Linux"))
-    assert procfs.file_text(record([], files=files), "/proc/modules") is None
-    assert procfs.file_text(record([], files=files), "/proc/version") == "Linux"

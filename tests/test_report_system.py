@@ -49,5 +49,5 @@ def test_what_the_host_told_is_listed_but_not_the_command() -> None:
     assert not any("rtproof run" in cell for row in rows for cell in row)
 
 
-def test_a_record_without_files_names_the_machine_alone() -> None:
-    assert list(tables(system.render(nothing()))) == ["Machine and kernel"]
+def test_a_record_without_files_names_what_it_knows_of_the_kernel() -> None:
+    assert list(tables(system.render(nothing()))) == ["Machine and kernel", "Preemption model"]

@@ -62,6 +62,7 @@ struct exchange {
 	int refused; /* what the sender was refused, before it is ready */
 	int policy, priority, cpu;
 	int64_t latest_ns; /* how late the sender was at most */
+	uint64_t skipped;  /* due times at which it was a period late */
 
 	/* The channel's. */
 	int ids[2];
@@ -422,6 +423,7 @@ static int64_t post(struct exchange *exchange, int64_t now_ns)
 	if (late_ns > exchange->latest_ns)
 		exchange->latest_ns = late_ns;
 	stimulus_give(stimulus, now_ns);
+	exchange->skipped += stimulus->skipped;
 	int64_t next_ns = stimulus->due_ns + stimulus->period_ns;
 
 	stimulus->given_ns = clock_now_ns();
@@ -535,9 +537,10 @@ static void leave_account(struct worker *worker, const struct exchange *exchange
 		return;
 	snprintf(file->path, sizeof(file->path), "ipc/thread%d", worker->number);
 	file->length = (size_t)snprintf(file->content, ACCOUNT_MOST,
-		"sender_cpu %d\nsender_policy %s\nsender_priority %d\nposts %llu\nanswered %llu\nsender_latest_ns %lld\n",
+		"sender_cpu %d\nsender_policy %s\nsender_priority %d\nposts %llu\nanswered %llu\nskipped %llu\n"
+		"sender_latest_ns %lld\n",
 		exchange->cpu, policy_name(exchange->policy), exchange->priority, (unsigned long long)stimulus->given,
-		(unsigned long long)stimulus->answered, (long long)exchange->latest_ns);
+		(unsigned long long)stimulus->answered, (unsigned long long)exchange->skipped, (long long)exchange->latest_ns);
 	worker->n_files++;
 }
 

@@ -21,8 +21,10 @@ from rtproof.analysis.model import (
 from rtproof.analysis.objections import Objection, claim_of, objections
 from rtproof.analysis.observer import CONFIDENCE as OBSERVER_CONFIDENCE
 from rtproof.analysis.observer import METHOD, Effect, Observer, observer
+from rtproof.analysis.preemption_model import PreemptionModel, Statement, preemption_model
 from rtproof.analysis.quantiles import quantile, quantiles, shares_of
 from rtproof.analysis.spread import spread
+from rtproof.analysis.system_facts import system_facts
 from rtproof.analysis.tracefile import has_trace
 from rtproof.analysis.tracing import summary
 from rtproof.analysis.views import of_view
@@ -71,9 +73,23 @@ def _record(record: Record) -> Json:
         "kernel_release": begin.kernel_release,
         "kernel_version": begin.kernel_version,
         "virtual_time": virtual_time(record),
+        "preemption_model": _preemption_model(preemption_model(record)),
+        "system": [asdict(fact) for fact in system_facts(record)],
         "end_reason": record.end.reason.name.lower() if record.end else None,
         "damaged_parts_count": len(record.damage),
     }
+
+
+def _preemption_model(model: PreemptionModel) -> Json:
+    return {
+        **{name: _statement(getattr(model, name)) for name in ("built", "effective", "core")},
+        "pipeline": model.pipeline,
+        "disagreements": list(model.disagreements),
+    }
+
+
+def _statement(said: Statement) -> Json:
+    return {"value": said.value, "confidence": said.confidence.value, "evidence": list(said.evidence)}
 
 
 def _verdict(verdict: Verdict) -> Json:

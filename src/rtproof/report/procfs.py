@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from itertools import takewhile
 
+from rtproof.analysis import systemfiles
 from rtproof.record import Moment, Record
 from rtproof.report.words import whole_number
 
@@ -33,14 +34,6 @@ class Rise:
         return sum(self.per_cpu.values())
 
 
-def file_text(record: Record, path: str, moment: Moment = Moment.START) -> str | None:
-    """The content of a file of the target, None where it could not be read."""
-    for file in record.files:
-        if file.path == path and file.moment is moment and file.errno == 0:
-            return file.content.decode(errors="replace")
-    return None
-
-
 def per_cpu_counts(text: str) -> dict[str, Row]:
     """Lines by label. The first line names the CPUs; a line with fewer numbers counts for the WHOLE_MACHINE."""
     lines = text.splitlines()
@@ -66,7 +59,7 @@ def _row(label: str, rest: str, cpus: list[int]) -> Row:
 
 def rises(record: Record, path: str) -> list[Rise] | None:
     """What rose between start and end, the most first; None where the record lacks one of the two readings."""
-    start, end = (file_text(record, path, moment) for moment in (Moment.START, Moment.END))
+    start, end = (systemfiles.text(record, path, moment) for moment in (Moment.START, Moment.END))
     if start is None or end is None:
         return None
     before = per_cpu_counts(start)

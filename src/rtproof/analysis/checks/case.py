@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from rtproof.analysis import systemfiles
 from rtproof.analysis.asked import number
 from rtproof.analysis.model import Doubt, Requirement, Severity, Summary, Switch
 from rtproof.record import WHOLE_RUN, Event, Moment, Record, Series
@@ -34,10 +35,8 @@ class Case:
 
     def file(self, path: str, moment: Moment) -> str | None:
         """Content of a file of the target, without white space at its ends; None if it could not be read."""
-        for file in self.record.files:
-            if file.path == path and file.moment is moment and file.errno == 0:
-                return file.content.decode("utf-8", "replace").strip()
-        return None
+        found = systemfiles.text(self.record, path, moment)
+        return None if found is None else found.strip()
 
     def events(self, *kinds: str) -> list[Event]:
         return [event for event in self.record.events if event.kind in kinds]

@@ -55,6 +55,8 @@ def lost(case: Case) -> Iterator[Doubt]:
     if gone and not _damaged(case):
         what = f"the lateness of {gone:,} of {expected:,} activations could not be kept; the largest may be among them"
         remedy = "relieve the writer: leave it a CPU, take a longer period or a faster medium, record the summary only"
+        if any(summary.series.external for summary in case.summaries):
+            remedy = f"leave a CPU to what gives the events, which may have been late itself; {remedy}"
         yield Doubt("lost", severity_of(gone, expected), what, remedy)
 
 

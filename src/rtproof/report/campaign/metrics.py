@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from rtproof.analysis import systemfiles
 from rtproof.analysis.model import Cycles, Moments, Summary
 from rtproof.analysis.phrases import duration
 from rtproof.analysis.quantiles import quantile
@@ -13,7 +14,6 @@ from rtproof.errors import UserError
 from rtproof.report import figures
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.figures import Unit
-from rtproof.report.procfs import file_text
 
 US = Unit("us", 1_000, 3)
 MS = Unit("ms", 1_000_000, 3)
@@ -121,7 +121,7 @@ def _loadavg(outcome: Outcome) -> str:
     """The first of three, which is of the last minute, at the end of the run."""
     from rtproof.record import Moment
 
-    text = file_text(outcome.analysis.record, "/proc/loadavg", Moment.END) if outcome.analysis else None
+    text = systemfiles.text(outcome.analysis.record, "/proc/loadavg", Moment.END) if outcome.analysis else None
     return text.split()[0] if text and text.split() else figures.UNKNOWN
 
 

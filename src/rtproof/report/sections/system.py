@@ -3,10 +3,14 @@
 
 import os
 
+from rtproof.analysis import systemfiles
+from rtproof.analysis.cokernels import mode_switches
 from rtproof.analysis.model import Analysis
+from rtproof.analysis.preemption_model import PreemptionModel, Statement, preemption_model
+from rtproof.analysis.system_facts import system_facts, troubles
 from rtproof.record import Moment, Record, SystemFile
-from rtproof.report import figures, procfs
-from rtproof.report.blocks import Block, Table
+from rtproof.report import figures
+from rtproof.report.blocks import Block, Table, Text
 
 ORDER = 200
 TITLE = "Evidence: the system"
@@ -14,7 +18,6 @@ TITLE = "Evidence: the system"
 LONGEST = 600
 FROM_FILES = {
     "/proc/cpuinfo": {"model name": "processor", "Hardware": "hardware", "machine": "machine"},
-    "/proc/meminfo": {"MemTotal": "memory"},
 }
 MOMENTS = {Moment.ASKED: "asked", Moment.START: "start", Moment.DURING: "during", Moment.END: "end"}
 
@@ -22,6 +25,8 @@ MOMENTS = {Moment.ASKED: "asked", Moment.START: "start", Moment.DURING: "during"
 def render(analysis: Analysis) -> list[Block]:
     record = analysis.record
     blocks: list[Block] = [Table("Machine and kernel", ("what", "as it says"), tuple(_machine(record)))]
+    blocks += _preemption(preemption_model(record))
+    blocks += _told(record)
     settings = tuple(_settings(record))
     if settings:
         blocks.append(Table("Settings of the kernel", ("file", "content"), settings))
@@ -43,10 +48,45 @@ def _machine(record: Record) -> list[tuple[str, str]]:
     ]
 
 
+def _preemption(model: PreemptionModel) -> list[Block]:
+    header = ("what", "model", "how sure", "what says so")
+    rows = [
+        _statement("built for", model.built),
+        _statement("in effect", model.effective),
+        _statement("kernel beside Linux", model.core),
+    ]
+    if model.pipeline:
+        rows.append(("interrupts come first to", model.pipeline, "", ""))
+    blocks: list[Block] = [Table("Preemption model", header, tuple(rows))]
+    if model.disagreements:
+        blocks.append(Text(model.disagreements, "doubt"))
+    return blocks
+
+
+def _statement(what: str, said: Statement) -> tuple[str, ...]:
+    return what, said.value or figures.UNKNOWN, said.confidence.value, "; ".join(said.evidence)
+
+
+def _told(record: Record) -> list[Block]:
+    facts = tuple((fact.what, fact.says, fact.source) for fact in system_facts(record))
+    switches = tuple((s.thread, _number(s.start), _number(s.end)) for s in mode_switches(record))
+    log = tuple((line,) for line in troubles(record))
+    found = (
+        Table("What the target says of itself", ("what", "as it says", "where"), facts),
+        Table("Mode switches that Xenomai counted", ("process", "at the start", "at the end"), switches, (1, 2)),
+        Table("The kernel's log before the run", ("line",), log, row_headers=False, folded=True),
+    )
+    return [table for table in found if table.rows]
+
+
+def _number(number: int | None) -> str:
+    return figures.UNKNOWN if number is None else figures.count(number)
+
+
 def _details(record: Record) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for path, keys in FROM_FILES.items():
-        for line in (procfs.file_text(record, path) or "").splitlines():
+        for line in (systemfiles.text(record, path) or "").splitlines():
             key, colon, text = line.partition(":")
             name = keys.get(key.strip())
             if colon and name and name not in dict(found):
@@ -65,7 +105,7 @@ def _is_setting(file: SystemFile) -> bool:
 
 
 def _content(record: Record, path: str) -> str:
-    start, end = (procfs.file_text(record, path, when) for when in (Moment.START, Moment.END))
+    start, end = (systemfiles.text(record, path, when) for when in (Moment.START, Moment.END))
     if start is None or end is None or start == end:
         return _line(start if end is None else end)
     return f"{_line(start)}; at the end: {_line(end)}"
