@@ -135,6 +135,17 @@ def test_programs_are_refused_because_a_guest_has_none() -> None:
         experiment.conduct(shortened("bootlin-timer"), (lab_cases.RT,), bench)
 
 
+def test_a_way_with_a_program_is_passed_over_where_another_is_left() -> None:
+    def programs(loads: Sequence[str]) -> tuple[str, ...]:
+        return tuple(word for load in loads for word in ("--program" if load == "stress-ng" else "--load", load))
+
+    runner = Runner()
+    bench = Bench(runner.run, {"x86_64": Path("agent")}, programs)
+    (trial,) = experiment.conduct(shortened("simple-rt-app"), (lab_cases.RT,), bench)
+    assert [why for _, why in trial.passed] == ["the load 'stress-ng' is a program, and guests have none of these"]
+    assert runner.rounds[0][0].load.loads == ("cpu:workers=1",)
+
+
 def test_a_load_of_long_sections_is_added_where_the_profiles_own_does_not_reach_the_kernel() -> None:
     assert experiment.load_for_guests(profiles.load("simple-rt-app")) == ("cpu:workers=1", "mmap")
     assert experiment.load_for_guests(profiles.load("akamina")) == ()

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from rtproof import loads, units
+from rtproof import units
 from rtproof.cli import complete, types
 from rtproof.profiles.plan import option_words
 from rtproof.run.live import clock
@@ -77,6 +77,8 @@ def agent_options(command: Command) -> Command:
 
 def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
     """The agent's arguments for what the user gave, and always a length, which has to be fixed before the run."""
+    from rtproof import loads
+
     if values["duration"] and values["samples"]:
         raise click.UsageError("--duration and --samples exclude each other")
     if not values["samples"]:

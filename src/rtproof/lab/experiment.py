@@ -93,7 +93,7 @@ def needs_our_module(profile: Profile) -> bool:
 
 def with_network(kernels: Sequence[Named], profile: Profile, resolve: Resolve) -> list[Named]:
     """The kernels with the device between network namespaces, where a load wants one and they come with modules."""
-    names = {_name(load) for plan in profile.cells for load in _loads(plan, plan.ways[0], resolve)}
+    names = {_name(load) for plan in profile.cells for load in _loads(plan, plan.ways[-1], resolve)}
     if not names & set(NETWORKING):
         return list(kernels)
     return [replace(each, modules=(*each.modules, PAIR)) if each.kernel.modules else each for each in kernels]
@@ -102,10 +102,11 @@ def with_network(kernels: Sequence[Named], profile: Profile, resolve: Resolve) -
 def conduct(profile: Profile, systems: Sequence[System], bench: Bench) -> list[Trial]:
     """Every cell on every system, cells in the profile's order; what the agent refuses is tried in the next way."""
     trials = [Trial(system, plan) for plan in profile.cells for system in systems]
+    trials = [_without_programs(trial, bench.resolve) for trial in trials]
     while to_run := [at for at, trial in enumerate(trials) if trial.result is None]:
         ran = bench.run([_cell(trials[at], bench) for at in to_run])
         for at, result in zip(to_run, ran.results, strict=True):
-            trials[at] = _after(trials[at], result)
+            trials[at] = _without_programs(_after(trials[at], result), bench.resolve)
     return trials
 
 
@@ -126,10 +127,28 @@ def _outcome(trial: Trial, asked: Requirement | None) -> Outcome:
 
 
 def _after(trial: Trial, result: Result) -> Trial:
-    if not result.failure.startswith(REFUSAL) or trial.way + 1 == len(trial.plan.ways):
+    if not result.failure.startswith(REFUSAL) or _is_last(trial):
         return replace(trial, result=result)
-    passed = (trial.plan.ways[trial.way], result.failure.removeprefix(REFUSAL))
-    return replace(trial, way=trial.way + 1, passed=(*trial.passed, passed))
+    return _passed(trial, result.failure.removeprefix(REFUSAL))
+
+
+def _without_programs(trial: Trial, resolve: Resolve) -> Trial:
+    """On to the first of the ways left that a guest can run; the last one is not passed over."""
+    if trial.result or _is_last(trial):
+        return trial
+    try:
+        _loads(trial.plan, trial.plan.ways[trial.way], resolve)
+    except UserError as problem:
+        return _without_programs(_passed(trial, str(problem)), resolve)
+    return trial
+
+
+def _is_last(trial: Trial) -> bool:
+    return trial.way + 1 == len(trial.plan.ways)
+
+
+def _passed(trial: Trial, why: str) -> Trial:
+    return replace(trial, way=trial.way + 1, passed=(*trial.passed, (trial.plan.ways[trial.way], why)))
 
 
 def _cell(trial: Trial, bench: Bench) -> Cell:

@@ -4,10 +4,12 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from rtproof import loads
+if TYPE_CHECKING:
+    from rtproof.loads import LoadFile
 
 NOT_HERE = "; not here: "
 
@@ -29,6 +31,7 @@ def command(names: tuple[str, ...]) -> None:
 
     A file is named by its path. 'not here' tells what this machine lacks; another target may have it.
     """
+    from rtproof import loads
     from rtproof.errors import UserError
 
     own = list(_own())
@@ -44,6 +47,8 @@ def command(names: tuple[str, ...]) -> None:
 
 def rows(own: Sequence[Row] = ()) -> list[Row]:
     """All that have a name. own: the agent's, if they have been asked for."""
+    from rtproof import loads
+
     theirs = list(own or _own())
     return [*(_defined(name, theirs) for name in loads.names()), *theirs]
 
@@ -62,6 +67,8 @@ def _own() -> Iterator[Row]:
 
 
 def _defined(name: str, own: Sequence[Row]) -> Row:
+    from rtproof import loads
+
     file = loads.find(name)
     assert file is not None
     options = [(key, f"{parameter.help} (default: {parameter.default})") for key, parameter in file.parameters.items()]
@@ -69,8 +76,10 @@ def _defined(name: str, own: Sequence[Row]) -> Row:
     return Row(name, file.help, tuple(options), _missing(file, own))
 
 
-def _missing(file: loads.LoadFile, own: Sequence[Row]) -> str:
+def _missing(file: "LoadFile", own: Sequence[Row]) -> str:
     """The first thing that its parts lack here, with its parameters as they are by default."""
+    from rtproof import loads
+
     known = {row.name: row for row in own}
     for kind, text in loads.parts(file):
         if kind == "program" and not shutil.which(text):
