@@ -85,10 +85,17 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def main_process(one: Running) -> int:
-    """A child of the agent that has children: what keeps files has none."""
-    living = one.processes()
-    parents = [_parent(pid) for pid in living]
-    return next(pid for pid in living if _parent(pid) == one.process.pid and pid in parents)
+    """A child of the agent that has children: what keeps files has none. A program may be between two runs."""
+    found: list[int] = []
+
+    def look() -> bool:
+        living = one.processes()
+        parents = [_parent(pid) for pid in living]
+        found.extend(pid for pid in living if _parent(pid) == one.process.pid and pid in parents)
+        return bool(found)
+
+    assert eventually(look)
+    return found[0]
 
 
 def _parent(pid: int) -> int:

@@ -19,12 +19,20 @@ from rtproof.vm.machine import Machine
 def test_loads_are_names_and_several_at_once() -> None:
     assert parse_load("idle") == IDLE
     assert parse_load("dd:mib=8+net") == Load("dd:mib=8+net", ("dd:mib=8", "net"))
+    assert parse_load("article2-stress+net") == Load("article2-stress+net", ("cpu", "dd", "timers", "net"))
 
 
 @pytest.mark.parametrize("text", ["", "+", "dd+", "dd++net", "dd+idle"])
 def test_what_is_no_load_is_refused(text: str) -> None:
     with pytest.raises(UserError, match="is not a load"):
         parse_load(text)
+
+
+def test_a_load_that_is_a_program_is_refused() -> None:
+    with pytest.raises(
+        UserError, match="the load stress-ng:workers=2 runs a program of the target's, and a guest has none"
+    ):
+        parse_load("cpu+stress-ng:workers=2")
 
 
 def words(cell: Cell) -> list[str]:
