@@ -111,6 +111,15 @@ def test_the_trace_has_every_activation_and_nothing_from_outside_of_the_loop(tmp
     assert any(480 <= n <= 502 for n in of_threads.values()), "others may measure here too, but no thread has as many"
 
 
+def test_marks_of_the_application_are_in_it(tmp_path: Path) -> None:
+    probe = ("--probe", "app:work=outputs,marks=yes", "--period", "5ms", "--trace", "buffer_kib=8192")
+    record = measured(tmp_path / "record", *probe, "--samples", "100", *SHORT)
+    text, dat = exported(record, tmp_path)
+    marks = [event for event in events_of_text(text) if event[2] == "print"]
+    assert len(marks) >= 300
+    assert [event for event in report_of_trace_cmd(dat) if event[2] == "print"] == marks
+
+
 def test_the_user_chooses_events_and_the_record_names_them(tmp_path: Path) -> None:
     events = "sched:sched_wakeup+irq_handler_*"
     record = measured(tmp_path / "record", "--trace", f"events={events},buffer_kib=64", "--samples", "200", *SHORT)

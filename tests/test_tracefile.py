@@ -47,6 +47,7 @@ def test_lines_are_events_with_the_names_that_tracefs_has_for_them() -> None:
     ("line", "event", "time_ns"),
     [
         ("     bash-12  [003]  12.000001: irq_handler_entry: irq=3 name=x: y", "irq_handler_entry", 12_000_001_000),
+        ("rtproof-0-26824 [000] ...1. 2.000000: tracing_mark_write: work 1", "print", 2_000_000_000),
         ("     bash-12  (   12) [003] d.h1.  12.5: sched_wakeup: comm=x", "sched_wakeup", 12_500_000_000),
         ("   <...>-12  [000] ..... 1.000000001: sys_nanosleep -> 0x0", "sys_exit_nanosleep", 1_000_000_001),
     ],

@@ -16,6 +16,9 @@ EVENT_LINE = re.compile(
 SYSTEM_CALL = re.compile(r"^(sys_\w+)(\(| -> )")
 """Events of system calls are written without their name: ``sys_NAME(...)`` and ``sys_NAME -> RESULT``."""
 
+MARKER, MARK = "tracing_mark_write", "print"
+"""What a program wrote into the trace itself stands under the function that took it, and is the event ``print``."""
+
 
 @dataclass(frozen=True)
 class TraceLine:
@@ -84,7 +87,8 @@ def _event(what: str) -> str:
     call = SYSTEM_CALL.match(what)
     if call:
         return call[1].replace("sys_", "sys_enter_" if call[2] == "(" else "sys_exit_", 1)
-    return what.partition(":")[0]
+    name = what.partition(":")[0]
+    return MARK if name == MARKER else name
 
 
 def lines(record: Record) -> list[TraceLine]:
