@@ -72,6 +72,8 @@ def refusal(*arguments: str | Path, prefix: tuple[str, ...] = ()) -> str:
         ("--record all", "--record takes samples or summary"),
         ("--checkpoint 1ms", "--checkpoint takes a number with a unit"),
         ("--progress 1ms", "--progress takes a number with a unit"),
+        ("--trace-blocks 1ms", "--trace-blocks takes a number with a unit"),
+        ("--trace", "option '--trace' needs a value"),
         ("--load network", "there is no load 'network'"),
         ("--load cpu:speed=1", "load 'cpu' has no option 'speed'"),
         ("20s", "what is '20s'?"),

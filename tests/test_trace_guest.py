@@ -10,6 +10,7 @@ from trace_cases import events_of_text, report_of_trace_cmd
 
 from rtproof.analysis import tracefile
 from rtproof.analysis.analyse import analyse
+from rtproof.analysis.observer import observer
 from rtproof.analysis.tracing import summary
 from rtproof.exporters import trace_dat
 
@@ -66,3 +67,14 @@ def test_turns_are_told_block_by_block(rt: Guest) -> None:
         assert on[first : first + 4] in ([True, False, False, True], [False, True, True, False])
     assert len({on[first] for first in range(0, 40, 4)}) == 2
     assert [int(event.text[6:].split(";")[0]) for event in events] == list(range(40))
+
+
+def test_in_virtual_time_tracing_adds_its_instructions_to_every_activation(rt: Guest) -> None:
+    found = observer(rt.record("turns"))
+    assert found is not None
+    assert (found.blocks, found.sets, found.refused) == (40, 10, "")
+    (field,) = found.fields
+    effects = {effect.statistic: effect for effect in field.effects}
+    median = effects["median"]
+    assert 0 < median.low <= median.difference <= median.high < 100_000
+    assert median.high - median.low < median.difference / 2

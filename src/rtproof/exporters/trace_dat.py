@@ -13,6 +13,7 @@ from struct import Struct
 from rtproof import files
 from rtproof.analysis import tracefile
 from rtproof.analysis.model import Analysis
+from rtproof.analysis.phrases import quantity
 from rtproof.errors import UserError
 from rtproof.exporters import _common
 from rtproof.record import Record
@@ -50,7 +51,8 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     with files.new_path(path), path.open("xb") as file:
         file.write(header(record, [len(content) for content in pages], page))
         file.writelines(pages)
-    return f"{path}: {sum(map(len, pages)) // page} pages of {page} bytes from {len(pages)} CPUs"
+    count = quantity(sum(map(len, pages)) // page, "page")
+    return f"{path}: {count} of {page} bytes from {quantity(len(pages), 'CPU')}"
 
 
 def page_size(record: Record) -> int:
