@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rtproof.cli import about, complete, laboratory, measuring, results, tracing, types
+from rtproof.cli import about, complete, foreign, laboratory, measuring, results, tracing, types
 from rtproof.cli.options import checked_options
 from rtproof.errors import RtproofError, UserError
 from rtproof.run.live import clock
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 CELLS = "cells"
+LOCAL = "local"
 
 OPTIONS = (
     click.option(
@@ -140,6 +141,8 @@ def run(desk: Desk, profile: "Profile", asked: Asked, folder: Path, as_json: boo
     measured = sum(each.analysis is not None for each in outcomes)
     if not measured:
         raise _nothing_measured(folder, outcomes)
+    if not interrupted and desk.asked.target == LOCAL:
+        given += [_given(path, label) for label, path in foreign.results(profile, desk.agent, folder)]
     publish(Found(profile, outcomes, article, page.More(given, shlex.join(desk.asked.command))), folder, as_json)
     if interrupted:
         click.echo(f"rtproof: interrupted: {measured} of {len(outcomes)} cells are measured and kept", err=True)
@@ -232,13 +235,13 @@ def _report(desk: Desk, result: results.Result, run_folder: Path) -> str:
     return f"{CELLS}/{place.name}"
 
 
-def _given(path: Path) -> "Given":
+def _given(path: Path, label: str = "") -> "Given":
     from rtproof import importers
     from rtproof.report.campaign import Given
 
     found = importers.read(path)
-    label = f"{path.name}: {found.title}" if found.title else path.name
-    return Given(label, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, found.notes)
+    named = label or (f"{path.name}: {found.title}" if found.title else path.name)
+    return Given(named, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, found.notes)
 
 
 def publish(found: Found, folder: Path, as_json: bool, made: "Sequence[Section]" = ()) -> None:

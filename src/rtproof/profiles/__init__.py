@@ -7,7 +7,7 @@
 from pathlib import Path
 
 from rtproof.errors import UserError
-from rtproof.profiles.model import Bins, CellPlan, Change, Claim, Parameter, Profile, Way
+from rtproof.profiles.model import Bins, CellPlan, Change, Claim, Parameter, Profile, Program, Way
 from rtproof.profiles.plan import agent_arguments, run_options
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Claim",
     "Parameter",
     "Profile",
+    "Program",
     "Way",
     "agent_arguments",
     "load",

@@ -11,13 +11,15 @@ import msgspec
 
 from rtproof import tomlfile, units
 from rtproof.errors import UserError
-from rtproof.profiles.model import Bins, CellPlan, Claim, Parameter, Profile, Way
+from rtproof.profiles.model import Bins, CellPlan, Claim, Parameter, Profile, Program, Way
 from rtproof.profiles.plan import merged
-from rtproof.profiles.schema import SCHEMA, AxisFile, OptionsFile, ProfileFile, ValueFile, WayFile
+from rtproof.profiles.schema import SCHEMA, AxisFile, OptionsFile, ProfileFile, ProgramFile, ValueFile, WayFile
 
 Parsed = TypeVar("Parsed")
 LENGTHS = ("period", "duration", "warmup", "checkpoint")
 MOST_CELLS = 64
+SECONDS = "{seconds}"
+"""Stands for the length in a program's command."""
 ONLY = "only"
 """Key of the only cell of a profile without axes."""
 
@@ -54,7 +56,14 @@ def _profile(name: str, file: ProfileFile) -> Profile:
         zooms=tuple(file.zooms),
         parameters=tuple(Parameter(each.name, each.help, each.default) for each in file.parameter),
         given=file.given,
+        programs=tuple(_program(at, each) for at, each in enumerate(file.program)),
     )
+
+
+def _program(at: int, file: ProgramFile) -> Program:
+    if not file.command or SECONDS not in " ".join(file.command):
+        raise UserError(f"program[{at}].command: it needs words, and {SECONDS} in one of them")
+    return Program(file.label, file.command, file.needs)
 
 
 def _claim(file: ProfileFile) -> Claim | None:

@@ -62,6 +62,15 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Program:
+    """Another tool's own measurement. command: with {seconds} for its length; needs: a file without which it cannot."""
+
+    label: str
+    command: tuple[str, ...]
+    needs: str = ""
+
+
+@dataclass(frozen=True)
 class Change:
     """An option that the user gave in place of the profile's. before: the profile's values, as texts.
 
@@ -117,7 +126,8 @@ class Profile:
     article: name of its published numbers in ``rtproof.articles``. about: what it measures; differs: how it is not the
     article's, on any machine. axes: the values of each, in order. columns: metrics of the result table, extras: further
     tables; zooms: top per cents of the cumulative curves. given: what files of other tools' results may be laid beside,
-    "" if none. changes: what the user changed.
+    "" if none; programs: those of the tools that are run for such results where they are installed. changes: what the
+    user changed.
     """
 
     name: str
@@ -134,6 +144,7 @@ class Profile:
     zooms: tuple[float, ...]
     parameters: tuple[Parameter, ...] = ()
     given: str = ""
+    programs: tuple[Program, ...] = ()
     changes: tuple[Change, ...] = ()
 
     @property

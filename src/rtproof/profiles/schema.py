@@ -81,6 +81,12 @@ class ParameterFile(_Strict, frozen=True):
     default: str | None = None
 
 
+class ProgramFile(_Strict, frozen=True):
+    label: str
+    command: tuple[str, ...]
+    needs: str = ""
+
+
 class ProfileFile(_Strict, frozen=True):
     schema: int
     title: str
@@ -99,3 +105,4 @@ class ProfileFile(_Strict, frozen=True):
     row: tuple[RowFile, ...] = ()
     bin: tuple[BinsFile, ...] = ()
     parameter: tuple[ParameterFile, ...] = ()
+    program: tuple[ProgramFile, ...] = ()
