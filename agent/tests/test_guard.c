@@ -18,14 +18,18 @@
 
 enum { POLICY_BATCH = 3, NICE = -20, PATIENCE_S = 30 };
 
+/* Which thread spins: the measuring one, or the one that its probe has besides. */
+static bool helper_spins;
+
 /* Until it is stopped; a policy of its own shows later whether somebody changed it. */
 static void *spin(void *argument)
 {
 	struct worker *worker = argument;
 
-	worker->tid = sys_gettid();
+	worker->tid = helper_spins ? getpid() : sys_gettid();
+	word_store(&worker->helper, helper_spins ? (uint32_t)sys_gettid() : 0);
 	sys_set_policy(0, POLICY_BATCH, 0);
-	(void)setpriority(PRIO_PROCESS, (id_t)worker->tid, NICE); /* whoever may not do this may have no guard either */
+	(void)setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE); /* whoever may not do this may have no guard either */
 	gate_arrive(worker->gate);
 	while (!word_load(&worker->stop))
 		;
@@ -49,21 +53,26 @@ static void await_stop(struct run *run)
 		usleep(10000);
 }
 
-int main(void)
+/* The period is long: the guard looks in time nevertheless. */
+static void a_thread_that_spins_loses_its_policy(int64_t period_ns)
 {
-	static struct config config = { .threads = 1, .policy = POLICY_FIFO, .priority = 10, .period_ns = 1000000 };
-	static struct worker worker;
-	static struct run run = { .config = &config, .workers = &worker };
+	struct config config = { .threads = 1, .policy = POLICY_FIFO, .priority = 10, .period_ns = period_ns };
+	struct worker worker;
+	struct run run;
 
-	sys_init();
+	memset(&worker, 0, sizeof(worker));
+	memset(&run, 0, sizeof(run));
+	run.config = &config;
+	run.workers = &worker;
 	CHECK(pipe(run.wake_fds) == 0);
 	pthread_mutex_init(&run.mutex, NULL);
 	gate_init(&run.gate, run.wake_fds[1]);
 	worker.gate = &run.gate;
 	CHECK(thread_start(&worker.thread, spin, &worker) == 0);
 	gate_await(&run.gate, 1);
-	CHECK(sys_get_policy(worker.tid) == POLICY_BATCH);
+	int tid = helper_spins ? (int)word_load(&worker.helper) : worker.tid;
 
+	CHECK(sys_get_policy(tid) == POLICY_BATCH);
 	int err = guard_start(&run);
 
 	gate_open(&run.gate, clock_now_ns());
@@ -78,8 +87,17 @@ int main(void)
 	CHECK(run.reason == END_GUARD);
 	CHECK(run.n_events > 0);
 	CHECK(!strcmp(run.events[0].kind, "budget"));
-	CHECK(sys_get_policy(worker.tid) == POLICY_OTHER);
+	CHECK(sys_get_policy(tid) == POLICY_OTHER);
 	word_store(&worker.stop, 1);
 	pthread_join(worker.thread, NULL);
+	CHECK(close(run.wake_fds[0]) == 0 && close(run.wake_fds[1]) == 0);
+}
+
+int main(void)
+{
+	sys_init();
+	a_thread_that_spins_loses_its_policy(1000000);
+	helper_spins = true;
+	a_thread_that_spins_loses_its_policy(3600 * NS_PER_SECOND);
 	return EXIT_SUCCESS;
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rtproof.analysis import systemfiles
+from rtproof.analysis.phrases import quantity
 from rtproof.analysis.preemption_model import LOG
 from rtproof.record import Moment, Record
 
@@ -85,7 +86,7 @@ def _frequencies(record: Record) -> SystemFact:
     path = "frequencies"
     rows = [words for row in (systemfiles.text(record, path) or "").splitlines() if len(words := row.split()) == 5]
     alike = Counter(f"{governor}, {low} to {high} kHz" for _, governor, low, high, _ in rows)
-    says = "; ".join(f"{setting} ({n} CPUs)" if len(alike) > 1 else setting for setting, n in alike.items())
+    says = "; ".join(f"{setting} ({quantity(n, 'CPU')})" if len(alike) > 1 else setting for setting, n in alike.items())
     file = systemfiles.find(record, path)
     if file and file.errno:
         says = "no CPU has a governor"
@@ -128,7 +129,8 @@ def _trouble(record: Record) -> SystemFact:
     found, atomic = troubles(record), "scheduling while atomic"
     if systemfiles.text(record, LOG) is None:
         return SystemFact("kernel's log before the run", _unknown(record, LOG), LOG)
-    counts = f'{sum(atomic in line for line in found)} times "{atomic}", {len(found)} lines that tell of late tasks'
+    said = sum(atomic in line for line in found)
+    counts = f'"{atomic}": {quantity(said, "line")}; of late tasks in all: {quantity(len(found), "line")}'
     return SystemFact("kernel's log before the run", counts, LOG)
 
 

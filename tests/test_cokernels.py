@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+from hypothesis import given
+from hypothesis import strategies as st
+from report_cases import system_file
+from system_records import NO_COKERNEL, XENOMAI_2, XENOMAI_3, missing, target
+
+from rtproof.analysis.cokernels import ModeSwitches, cokernel, counts, mode_switches, pipeline
+from rtproof.analysis.kernel_config import parse
+from rtproof.record import Moment
+
+ISDIR = 21
+
+
+def test_each_is_told_by_its_traces() -> None:
+    folder = {name: missing(path, ISDIR) for name, path in (("evl", "/sys/class/evl"), ("rtai", "/proc/rtai"))}
+    assert cokernel(target("x", folder["evl"]), None, "").name == "EVL (Xenomai 4)"
+    assert cokernel(target("x", folder["rtai"]), None, "").name == "RTAI"
+    assert cokernel(target("x", missing("/proc/xenomai", ISDIR)), None, "").name == "Xenomai"
+    log = "<6>[1.0] [Xenomai] Cobalt v3.2.4\n"
+    assert cokernel(target("x", *NO_COKERNEL), None, log).name == "Xenomai 3.2.4 (Cobalt)"
+
+
+def test_what_nobody_looked_for_or_does_not_show_is_unknown() -> None:
+    assert cokernel(target("x"), None, "").name is None
+    assert cokernel(target("x", *NO_COKERNEL[1:], missing("/proc/xenomai", 13)), None, "").name is None
+    built = parse("/proc/config.gz", "CONFIG_EVL=y\n")
+    assert cokernel(target("x", *NO_COKERNEL), built, "").name is None
+
+
+def test_the_pipeline_is_named_by_its_option() -> None:
+    assert pipeline(target("x"), parse("", "CONFIG_DOVETAIL=y\nCONFIG_IRQ_PIPELINE=y\n")) == "Dovetail"
+    assert pipeline(target("x"), parse("", "# CONFIG_IPIPE is not set\n")) is None
+
+
+def test_mode_switches_are_those_of_both_ends() -> None:
+    """Article 5's task fell back to Linux by a printf, which only this count shows."""
+    path = "/proc/xenomai/sched/stat"
+    files = (system_file(path, XENOMAI_3.format(3)), system_file(path, XENOMAI_3.format(90), Moment.END))
+    assert ModeSwitches("817 sampling-817", 3, 90) in mode_switches(target("x", *files))
+    old = (system_file("/proc/xenomai/stat", XENOMAI_2.format(1)),)
+    assert ModeSwitches("411 latency", 1, None) in mode_switches(target("x", *old))
+    assert mode_switches(target("x")) == ()
+
+
+def test_a_name_may_have_blanks() -> None:
+    assert counts(XENOMAI_3.format(7))["0 [IRQ4355: [timer]]"] == 0
+
+
+@given(st.text())
+def test_no_text_is_too_strange(text: str) -> None:
+    assert all(number >= 0 for number in counts(f"CPU PID MSW NAME\n{text}").values())
