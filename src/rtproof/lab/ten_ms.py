@@ -6,9 +6,11 @@ article measured on a board, with a scope at a pin and a flood of pings from ano
 loop in virtual time, and the flood is traffic on the loopback device, because a guest has no other network.
 """
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtproof import articles
 from rtproof.analysis import cycles
 from rtproof.analysis.model import Cycles, Severity
 from rtproof.lab.cells import IDLE, Cell, Load, Setting, System, parse_load
@@ -42,24 +44,39 @@ class Line:
 
 @dataclass(frozen=True)
 class Scenario:
-    """rt: on the kernel with PREEMPT_RT, with a real-time policy, as in the article. article: what that measured."""
+    """rt: on the kernel with PREEMPT_RT, with a real-time policy, as in the article. row: its key in that."""
 
     name: str
     rt: bool
     load: Load
-    article: Line
+    row: str
 
     @property
     def policy(self) -> tuple[str, ...]:
         return ("--policy", "fifo", "--priority", "99") if self.rt else ("--policy", "other")
 
+    @property
+    def article(self) -> Line:
+        """What the article measured."""
+        return _line(self.row)
+
 
 SCENARIOS = (
-    Scenario("plain kernel, idle", False, IDLE, Line(11_229, 0, 0, 10.26, 9.74)),
-    Scenario("plain kernel, stress", False, parse_load(STRESS), Line(11_011, 2_948, 1_396, 33.45, 0.02)),
-    Scenario("PREEMPT_RT, stress", True, parse_load(STRESS), Line(11_019, 0, 0, 10.02, 9.98)),
-    Scenario("PREEMPT_RT, stress and flood", True, parse_load(f"{STRESS}+{FLOOD}"), Line(11_111, 0, 0, 10.01, 9.99)),
+    Scenario("plain kernel, idle", False, IDLE, "other-idle"),
+    Scenario("plain kernel, stress", False, parse_load(STRESS), "other-stress"),
+    Scenario("PREEMPT_RT, stress", True, parse_load(STRESS), "fifo-stress"),
+    Scenario("PREEMPT_RT, stress and flood", True, parse_load(f"{STRESS}+{FLOOD}"), "fifo-stress-flood"),
 )
+
+
+@functools.cache
+def _line(key: str) -> Line:
+    row = articles.load("ten-ms").row(key)
+    assert row is not None
+    counted, short, long, largest, smallest = (
+        row.figures[name].value for name in ("count", "below", "above", "max", "min")
+    )
+    return Line(int(counted), int(short), int(long), largest / 1e6, smallest / 1e6)
 
 
 @dataclass(frozen=True)
