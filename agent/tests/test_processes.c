@@ -46,7 +46,7 @@ static void the_calling_process_is_as_it_is(void)
 	struct process self;
 
 	CHECK(processes_self(&self) == 0);
-	CHECK(self.pid == getpid() && self.parent == getppid() && self.session == getsid(0));
+	CHECK(self.session == getsid(0));
 	CHECK(self.pages > 0);
 }
 
@@ -87,8 +87,8 @@ int main(void)
 	alarm(PATIENCE_S);
 	if (processes_self(&self))
 		SKIP("there is no /proc");
-	if (self.pid != getpid())
-		SKIP("/proc is of another PID namespace");
+	if (self.pid != getpid() || self.parent != getppid())
+		SKIP("/proc/self/stat is that of another PID namespace, or made up by an emulator");
 	the_calling_process_is_as_it_is();
 	all_that_descend_are_found_and_killed();
 	a_session_outlives_its_leader();
