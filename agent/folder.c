@@ -5,7 +5,6 @@
 
 #include "text.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 #include <sys/wait.h>
 
 enum { MAGIC_TMPFS = 0x01021994, MAGIC_RAMFS = (int32_t)0x858458f6 };
-enum { DEPTH_MOST = 64, FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
 void streams_close(void)
 {
@@ -38,28 +37,44 @@ int64_t memory_room(void)
 	return line ? strtoll(strchr(line, ':') + 1, NULL, 10) * 1024 : INT64_MAX;
 }
 
-/* Everything below a folder, which is closed. How much went; a file system may hide some from a reader that removes. */
-static int remove_files(int fd, int depth)
+struct dirent *folder_next(DIR *folder)
 {
-	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
-	int removed = 0;
 
-	while (folder && (entry = readdir(folder))) {
-		const char *name = entry->d_name;
+	while ((entry = readdir(folder)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			return entry;
+	closedir(folder);
+	return NULL;
+}
 
-		if (!strcmp(name, ".") || !strcmp(name, ".."))
-			continue;
-		if (unlinkat(dirfd(folder), name, 0) == 0) {
+static DIR *open_below(int fd, const char *name)
+{
+	int below = openat(fd, name, FOLDER_FLAGS);
+
+	return below < 0 ? NULL : fdopendir(below);
+}
+
+/*
+ * All files and empty folders below a folder: how many went. Folders that got empty by it are for the next time, as is what a file
+ * system may hide from a reader that removes.
+ */
+static int remove_files(const char *path)
+{
+	DIR *folders[FOLDER_DEPTH] = { open_below(AT_FDCWD, path) };
+	int depth = folders[0] != NULL, removed = 0;
+
+	while (depth) {
+		struct dirent *entry = folder_next(folders[depth - 1]);
+		int fd = entry ? dirfd(folders[depth - 1]) : -1;
+
+		if (!entry)
+			depth--;
+		else if (!unlinkat(fd, entry->d_name, 0) || !unlinkat(fd, entry->d_name, AT_REMOVEDIR))
 			removed++;
-			continue;
-		}
-		if (depth < DEPTH_MOST)
-			removed += remove_files(openat(dirfd(folder), name, FOLDER_FLAGS), depth + 1);
-		removed += unlinkat(dirfd(folder), name, AT_REMOVEDIR) == 0;
+		else if (depth < FOLDER_DEPTH && (folders[depth] = open_below(fd, entry->d_name)))
+			depth++;
 	}
-	if (folder)
-		closedir(folder);
 	return removed;
 }
 
@@ -88,7 +103,7 @@ static int clean(int line)
 		return errno;
 	if (write(line, path, sizeof(path)) == sizeof(path))
 		await_end_of_line(line);
-	while (rmdir(path) < 0 && remove_files(open(path, FOLDER_FLAGS), 0) > 0)
+	while (rmdir(path) < 0 && remove_files(path) > 0)
 		;
 	return 0;
 }

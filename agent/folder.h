@@ -6,10 +6,11 @@
 #ifndef RTPROOF_FOLDER_H
 #define RTPROOF_FOLDER_H
 
+#include <dirent.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { FOLDER_PATH = 256 };
+enum { FOLDER_PATH = 256, FOLDER_DEPTH = 64 };
 
 struct folder {
 	pid_t cleaner; /* 0: there is none */
@@ -28,6 +29,9 @@ void folder_leave(struct folder *folder);
 
 /* Waits until nobody uses it and it is gone. */
 void folder_await_end(struct folder *folder);
+
+/* The next entry but . and .., or NULL: then there was none, and the folder is closed. */
+struct dirent *folder_next(DIR *folder);
 
 /* Bytes of memory to be had without swapping, and before Linux 3.14 what is free. INT64_MAX: /proc does not tell. */
 int64_t memory_room(void);

@@ -126,8 +126,12 @@ static void take_errors(struct keeper *keeper, const char *text, ssize_t length)
 		if (keeper->line_ended)
 			keeper->length = 0;
 		keeper->line_ended = false;
-		if (keeper->length < sizeof(keeper->line) - 1)
-			keeper->line[keeper->length++] = text[i] < ' ' ? ' ' : text[i];
+		if (keeper->length == sizeof(keeper->line) - 1)
+			continue;
+		keeper->line[keeper->length] = ' ';
+		if ((unsigned char)text[i] > ' ')
+			keeper->line[keeper->length] = text[i];
+		keeper->length++;
 	}
 	keeper->line[keeper->length] = '\0';
 }

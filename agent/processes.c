@@ -39,9 +39,11 @@ int processes_self(struct process *self)
 static int read_all(struct processes *all)
 {
 	DIR *folder = opendir("/proc");
-	int room = 0, err = folder ? 0 : -errno;
+	int room = 0, err = 0;
 	struct dirent *entry;
 
+	if (!folder)
+		return -errno;
 	while (!err && (entry = readdir(folder))) {
 		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
 			continue;
@@ -56,8 +58,7 @@ static int read_all(struct processes *all)
 		}
 		all->count += read_process(entry->d_name, &all->each[all->count]) == 0; /* it may be gone by now */
 	}
-	if (folder)
-		closedir(folder);
+	closedir(folder);
 	return err;
 }
 

@@ -91,6 +91,8 @@ struct sys_interval32 {
 #else
 #define SYS_FUTEX SYS_futex_time64
 #endif
+#define SYS_FUTEX_WAIT 128 /* of this process */
+#define SYS_FUTEX_WAKE 129
 #ifdef SYS_mq_timedsend
 #define SYS_MQ_SEND SYS_mq_timedsend
 #define SYS_MQ_RECEIVE SYS_mq_timedreceive

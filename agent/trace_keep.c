@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* A part of a file is a chunk. It fits into the reserve behind the end of the record, and holds whole pages of any buffer. */
-enum { PART = 64 * 1024 };
+enum { PART = 64 * 1024, FORMATS_MOST = 16 * PART };
 
 static int fill(int fd, char *part)
 {
@@ -76,7 +76,7 @@ static void keep_formats(struct run *run)
 		keep(run, trace->root, file, file, PART);
 	}
 	keep(run, trace->root, "saved_cmdlines", "saved_cmdlines", PART);
-	keep(run, trace->root, "printk_formats", "printk_formats", 16 * PART);
+	keep(run, trace->root, "printk_formats", "printk_formats", FORMATS_MOST);
 	keep(run, trace->place, "trace_clock", "trace_clock", PART);
 }
 

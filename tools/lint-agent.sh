@@ -33,8 +33,8 @@ clang_tidy() {
 }
 
 clang_tidy_one() {
-	# shellcheck disable=SC2086 # flags are words
-	clang-tidy-14 --quiet --config-file="$root/agent/.clang-tidy" --checks="$less" --warnings-as-errors='*' "$1" -- $flags \
+	# shellcheck disable=SC2086 # flags are words, and so is the choice of the checks
+	clang-tidy-14 --quiet $config --checks="$less" --warnings-as-errors='*' "$1" -- $flags \
 		2>"$place/clang-tidy.log" && return
 	grep -v 'warnings* generated' "$place/clang-tidy.log" >&2
 	false
@@ -46,7 +46,7 @@ scan_build() {
 		make -s -B O="$place/objects" CC=clang-14 CFLAGS="$flags" all
 }
 
-# usage: lint FOLDER ANALYSER...    from within the folder, with $sources, $flags, $cppcheck_flags and $less (checks) set
+# usage: lint FOLDER ANALYSER...    from within the folder, with $sources, $flags, $cppcheck_flags, $config and $less (checks) set
 lint() {
 	folder=$1
 	shift
@@ -58,13 +58,17 @@ lint() {
 
 failed=
 less=
+config=--config-file=$root/agent/.clang-tidy
 cppcheck_flags=-D_GNU_SOURCE
 
 cd "$root/agent" || exit 2
 flags=$(tr '\n' ' ' <cflags)
 sources=$(make -s O="$place" sources) || exit 2
-sources="$sources $(find tests -name '*.c' | sort)"
 lint agent gcc_analyzer cppcheck_all clang_tidy scan_build
+sources=$(find tests -name '*.c' | sort)
+config=--config-file=$root/agent/tests/.clang-tidy
+lint agent/tests gcc_analyzer cppcheck_all clang_tidy
+config=--config-file=$root/agent/.clang-tidy
 
 cd "$root/guest" || exit 2
 flags=$(tr '\n' ' ' <cflags)

@@ -92,8 +92,11 @@ static int compute(const struct load_order *order, char *data)
 		if (!more)
 			return -ENOMEM;
 		memset(more, data[i % SOURCE], LOAD_MIB);
-		for (int round = 0; round < ROUNDS; round++)
-			data[load_random(&x) % SOURCE] ^= more[load_random(&x) % LOAD_MIB];
+		for (int round = 0; round < ROUNDS; round++) {
+			char *byte = &data[load_random(&x) % SOURCE];
+
+			*byte = (char)(*byte ^ more[load_random(&x) % LOAD_MIB]);
+		}
 	}
 	return 0;
 }

@@ -10,12 +10,11 @@
 
 #include "../text.h"
 
-#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { WORKERS, PATH };
-enum { PATH_LENGTH = 1024, DEPTH_MOST = 64, MOUNTS = 65536 };
+enum { PATH_LENGTH = 1024, MOUNTS = 65536 };
 
 static const struct load_option options[] = {
 	{ "workers", "processes (default: 1)", 1, LOAD_SLOTS, 1 },
@@ -27,6 +26,9 @@ struct walk {
 	struct load_slot *slot;
 	const char *foreign; /* mount points */
 	char path[PATH_LENGTH];
+	size_t lengths[FOLDER_DEPTH]; /* of the paths of the folders that are open, the one in the other */
+	DIR *folders[FOLDER_DEPTH];
+	int depth;
 };
 
 static const char *start_of(const struct load_order *order)
@@ -54,26 +56,42 @@ static bool look(const char *path)
 	return S_ISDIR(state.st_mode);
 }
 
-/* What is gone, secret or too deep is left out. */
-static void list(struct walk *walk, size_t length, int depth)
+static void enter(struct walk *walk, size_t length)
 {
-	DIR *folder = depth < DEPTH_MOST ? opendir(length ? walk->path : "/") : NULL;
-	struct dirent *entry;
+	DIR *folder = walk->depth < FOLDER_DEPTH ? opendir(length ? walk->path : "/") : NULL;
 
-	while (folder && (entry = readdir(folder))) {
-		size_t size = strlen(entry->d_name);
+	if (!folder)
+		return;
+	walk->lengths[walk->depth] = length;
+	walk->folders[walk->depth++] = folder;
+}
 
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || length + size + 2 > PATH_LENGTH)
-			continue;
-		walk->path[length] = '/';
-		memcpy(walk->path + length + 1, entry->d_name, size + 1);
-		walk->slot->work++;
-		if (!mounts_hold(walk->foreign, walk->path) && look(walk->path))
-			list(walk, length + 1 + size, depth + 1);
-		walk->path[length] = '\0';
+static void visit(struct walk *walk, const char *name)
+{
+	size_t length = walk->lengths[walk->depth - 1], size = strlen(name);
+
+	if (length + size + 2 > PATH_LENGTH)
+		return;
+	walk->path[length] = '/';
+	memcpy(walk->path + length + 1, name, size + 1);
+	walk->slot->work++;
+	if (!mounts_hold(walk->foreign, walk->path) && look(walk->path))
+		enter(walk, length + 1 + size);
+}
+
+/* What is gone, secret or too deep is left out. */
+static void list(struct walk *walk, size_t length)
+{
+	walk->path[length] = '\0';
+	enter(walk, length);
+	while (walk->depth) {
+		struct dirent *entry = folder_next(walk->folders[walk->depth - 1]);
+
+		if (entry)
+			visit(walk, entry->d_name);
+		else
+			walk->depth--;
 	}
-	if (folder)
-		closedir(folder);
 }
 
 static int work(const struct load_order *order, struct load_slot *slot)
@@ -85,7 +103,7 @@ static int work(const struct load_order *order, struct load_slot *slot)
 
 	memcpy(walk.path, start_of(order), length);
 	while (length && walk.path[length - 1] == '/')
-		walk.path[--length] = '\0';
+		length--;
 	walk.slot = slot;
 	walk.foreign = mounts;
 	do {
@@ -94,7 +112,7 @@ static int work(const struct load_order *order, struct load_slot *slot)
 		mounts[n > 0 ? n : 0] = '\0';
 		mounts_keep_foreign(mounts);
 		before = slot->work;
-		list(&walk, length, 0);
+		list(&walk, length);
 	} while (slot->work != before); /* an empty folder is no load */
 	return -ENOENT;
 }

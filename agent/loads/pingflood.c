@@ -64,7 +64,7 @@ static int send_one(struct flood *flood)
 static bool is_ours(const struct flood *flood, const char *packet, ssize_t n)
 {
 	struct echo echo;
-	ssize_t header = (packet[0] & 15) * 4;
+	int header = (packet[0] & 15) * 4;
 
 	if (n < header + (ssize_t)offsetof(struct echo, data))
 		return false;

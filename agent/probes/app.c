@@ -125,7 +125,7 @@ static int64_t length_ns(struct reader *reader, int option)
 	const char *text = reader->values[option];
 	int64_t ns = 0;
 
-	if (text && (text_duration_ns(text, &ns) || ns > YEAR_DAYS * 86400 * NS_PER_SECOND))
+	if (text && (text_duration_ns(text, &ns) || ns > YEAR_DAYS * (86400 * NS_PER_SECOND)))
 		refuse(reader, option, "a number with a unit (ns, us, ms, s), such as 500us");
 	return ns;
 }
@@ -142,15 +142,15 @@ static bool yes(struct reader *reader, int option, bool otherwise)
 static void read_lines(struct reader *reader, struct outputs_order *outputs)
 {
 	const char *text = reader->values[LINES];
-	char word[8], *end;
+	char word[8];
 
 	outputs->lines = text != NULL;
 	for (int i = 0; text && i < OUTPUTS; i++) {
 		int64_t line;
 		size_t length = strcspn(text, "+");
+		const char *end = text + length;
 
 		snprintf(word, sizeof(word), "%.*s", (int)(length < 7 ? length : 7), text);
-		end = (char *)(uintptr_t)text + length;
 		if (text_number(word, 0, LINE_MOST, &line) || (*end == '+') != (i < OUTPUTS - 1)) {
 			refuse(reader, LINES, "three numbers of lines, such as 3+4+5");
 			return;

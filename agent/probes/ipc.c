@@ -18,7 +18,6 @@
 #include "../worker.h"
 
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +90,7 @@ static bool is_posted(const struct exchange *exchange)
 
 static int post_futex(struct exchange *exchange)
 {
-	return sys_result(syscall(SYS_FUTEX, &exchange->turn, FUTEX_WAKE_PRIVATE, 1, (void *)0, (void *)0, 0));
+	return sys_result(syscall(SYS_FUTEX, &exchange->turn, SYS_FUTEX_WAKE, 1, (void *)0, (void *)0, 0));
 }
 
 static int wait_futex(struct exchange *exchange)
@@ -99,7 +98,7 @@ static int wait_futex(struct exchange *exchange)
 	int err = 0;
 
 	while (!is_posted(exchange) && err != -EINTR)
-		err = sys_result(syscall(SYS_FUTEX, &exchange->turn, FUTEX_WAIT_PRIVATE, SENDERS, (void *)0, (void *)0, 0));
+		err = sys_result(syscall(SYS_FUTEX, &exchange->turn, SYS_FUTEX_WAIT, SENDERS, (void *)0, (void *)0, 0));
 	return is_posted(exchange) ? 0 : err;
 }
 

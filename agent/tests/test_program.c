@@ -65,7 +65,7 @@ static void what_makes_no_sense_is_refused(void)
 	char many[LOAD_GIVEN] = "n";
 
 	for (int i = 0; i < LOAD_WORDS; i++)
-		strcat(many, " w");
+		memcpy(many + 1 + 2 * i, " w", 3);
 	refuse(many, "the command of program 'n' has too many words");
 	refuse("n", "program 'n' needs a command: NAME[:key=value,...] COMMAND");
 	refuse("n ", "program 'n' needs a command: NAME[:key=value,...] COMMAND");
