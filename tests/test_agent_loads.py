@@ -119,7 +119,7 @@ def test_a_load_works_and_its_death_ends_the_run(tmp_path: Path, name: str) -> N
     path = tmp_path / "record"
     arguments = ("--policy", "other", "--threads", "1", "--duration", "60s", "--record", "summary")
     with running("-o", path, *arguments, *words(name)) as one:
-        one.await_ns(600 * MS)
+        one.await_ns(1100 * MS)
         victim = main_process(one)
         killed_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         os.kill(victim, signal.SIGKILL)
