@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.analysis.analyse import analyse
-from rtproof.analysis.counts import EMPTY, from_values
+from rtproof.analysis.counts import EMPTY, Counts, from_values
 from rtproof.analysis.crossing import CLOSE, Likeness, Sample, crossing, distance, sample
 from rtproof.record import Int64Array
 
@@ -55,6 +55,22 @@ def test_an_exact_crossing() -> None:
     assert found is not None
     assert (found.first_is_better, found.above) == (True, 20)
     assert found.top_share == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("width", [10, 100, 2_000])
+def test_bins_of_one_do_not_make_a_difference(width: int) -> None:
+    """A run that kept a summary beside one that kept every sample: within a bin nothing is known of the one."""
+    places, n = np.unique(usual(2) // width, return_counts=True)
+    binned = Sample(Counts(places * width, places * width + width - 1, n.astype(np.int64)), N)
+    for pair in ((of(usual(1)), binned), (binned, of(usual(1)))):
+        apart = distance(*pair)
+        assert apart is not None
+        assert apart.likeness is not Likeness.DIFFERENT
+        assert crossing(*pair) is None
+    worse = of(usual(1) + 4_000)
+    found = crossing(binned, worse)
+    assert found is not None
+    assert (found.first_is_better, found.above) == (True, None)
 
 
 def test_one_that_is_better_throughout_does_not_cross() -> None:

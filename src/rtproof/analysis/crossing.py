@@ -75,7 +75,7 @@ def sample(summary: Summary) -> Sample:
 
 def crossing(first: Sample, second: Sample) -> Crossing | None:
     """None where no part of the two differs surely. Beyond the last place where they do, chance decides and is not
-    asked. Values are compared at the upper ends of all bins."""
+    asked. Shares are compared at upper ends of bins that cut no bin of the other one."""
     if not first.counts.total or not second.counts.total:
         return None
     values = _grid(first, second)
@@ -109,7 +109,16 @@ def distance(first: Sample, second: Sample) -> Distance | None:
 
 
 def _grid(first: Sample, second: Sample) -> Int64Array:
-    return np.union1d(first.counts.hi, second.counts.hi)
+    """Values at which both shares are known: nobody knows where in a bin, which one may have and the other not, it is
+    that its values lie."""
+    values = np.union1d(first.counts.hi, second.counts.hi)
+    return values[~_cuts(first.counts, values) & ~_cuts(second.counts, values)]
+
+
+def _cuts(counts: Counts, values: Int64Array) -> NDArray[np.bool_]:
+    """Whether a value lies in a bin before its upper end."""
+    at = np.searchsorted(counts.lo, values, side="right") - 1
+    return (at >= 0) & (counts.hi[at] > values)
 
 
 def _not_above(counts: Counts, values: Int64Array) -> _Shares:
