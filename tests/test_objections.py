@@ -176,7 +176,7 @@ def test_threads_that_were_not_what_was_asked_for_are_found(thread: Thread, foun
     ("line", "found"),
     [
         ("BUG: scheduling while atomic: kworker/0:1/23/0x00000002", True),
-        ("sched: RT throttling activated", True),
+        ("sched: RT throttling activated", False),
         ("rcu: INFO: rcu_preempt self-detected stall on CPU", True),
         ("BUG: sleeping function called from invalid context at kernel/locking/rtmutex.c:968", True),
         ("eth0: link up, 100Mbps", False),

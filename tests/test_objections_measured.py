@@ -17,7 +17,7 @@ from rtproof import plugins
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.as_json import to_dict
 from rtproof.analysis.counts import Counts, from_values
-from rtproof.analysis.objections import Kind, claim_of, objections, rules
+from rtproof.analysis.objections import Claim, Kind, claim_of, objections, rules
 from rtproof.analysis.objections.measured import lattice_ns
 from rtproof.record import Counter, Event, Moment, Record
 from rtproof.report.blocks import Text
@@ -84,11 +84,34 @@ def test_missed_activations_are_in_no_figure_of_those_that_ran() -> None:
     (said,) = section.render(analyse(made, workers=1))
     assert isinstance(said, Text)
     assert "2,400 samples where 3,000 were due in 3.0 s (80.0 %)" in said.paragraphs[0]
+    assert "only the schedule view counts them" in said.paragraphs[0]
 
 
 def test_scheduling_while_atomic_in_the_log_is_told() -> None:
     log = Event(SECOND, 0xFFFF, "kernel", "BUG: scheduling while atomic: swapper/0/0/0x00010000")
     assert codes(clean(events=(log,))) == [("kernel-log", None)]
+
+
+def test_a_doubt_about_the_log_hides_no_other_line() -> None:
+    lines = ("sched: RT throttling activated", "BUG: scheduling while atomic: swapper/0/0/0x00010000")
+    log = tuple(Event(SECOND, 0xFFFF, "kernel", line) for line in lines)
+    assert codes(clean(events=log)) == [("throttling", "throttled"), ("kernel-log", None)]
+
+
+def test_a_backlog_is_not_taken_for_a_tick() -> None:
+    """A loop that is too slow for its period for a while: evenly late, with a median far below half a period."""
+    backlog = [9_000] * 2_000 + list(range(9_000, 3 * MS, 3 * MS // 1_000))
+    (each,) = claim_of(analyse(clean((block(backlog[:3_000]),)), workers=1), "a").figures
+    published = Claim("row", (replace(each, mean_ns=1.5 * MS, lattice_ns=None),))
+    assert {found.code for found in objections([published])} == {"granularity"}
+    assert objections([replace(published, measured=True)]) == ()
+
+
+def test_threads_put_on_the_only_cpu_that_they_were_given_are_no_objection() -> None:
+    online = (file("/sys/devices/system/cpu/online", "0-3", Moment.START),)
+    assert claim_of(analyse(clean(files=online), workers=1), "a").cpu_count == 4
+    given_two = clean(files=online, facts=(fact("cpus", "1-2"),))
+    assert claim_of(analyse(given_two, workers=1), "a").cpu_count == 2
 
 
 def test_values_on_a_lattice_are_told() -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-from analysis_records import fact, record
+from dataclasses import replace
+
+from analysis_records import block, fact, record
 from report_cases import loop, normal, several_fields, tables, words
 from stage_records import LOOP, staged
 
@@ -17,6 +19,16 @@ def test_the_table_of_article_2() -> None:
     assert table.rows == (("11,018", "1", "1", "23.000", "-3.000", "1"),)
     assert "2 of 11,018 cycles were out of the band. That leaves a share of up to 0.00057 possible" in words(blocks)
     assert "1 long cycle had a short one directly behind" in words(blocks)
+
+
+def test_cycles_of_several_threads_are_told_as_such() -> None:
+    """Each leaves its own first cycles out, and each comes by one out of the band that often."""
+    second = replace(LOOP, id=1, thread=1)
+    blocks = [block([0] * 100, series=LOOP), block([0] * 100, series=second)]
+    made = cycles.render(analyse(record(blocks, [LOOP, second])))
+    (caption,) = tables(made)
+    assert caption.endswith("; the first of each thread, 18 in all, are not counted")
+    assert "one every 606 ms of each loop (95 %" in words(made)
 
 
 def test_a_loop_that_stopped_is_told_first() -> None:

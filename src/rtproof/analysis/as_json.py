@@ -203,6 +203,7 @@ def _band_ratio(cycles: Cycles) -> float | None:
 
 def _cycles(cycles: Cycles) -> Json:
     return {
+        "loops_count": cycles.loops,
         "period_ns": cycles.period_ns,
         "band_ratio": _band_ratio(cycles),
         "low_ns": cycles.low_ns,

@@ -96,7 +96,8 @@ def says(found: Cycles) -> str:
     if most is None:
         return "No cycle was counted, so nothing is known about their lengths."
     seen = f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} were out of the band."
-    possible = f"a share of up to {most:.2g} possible, which is one every {duration(found.period_ns / most)}"
+    often = f"one every {duration(found.period_ns / most)}{' of each loop' if found.loops > 1 else ''}"
+    possible = f"a share of up to {most:.2g} possible, which is {often}"
     return f"{seen} That leaves {possible} ({percent(CONFIDENCE)} confidence, if cycles do not depend on each other)."
 
 
@@ -117,6 +118,7 @@ def _cycles(period_ns: int, terms: Terms, parts: list[_Part]) -> Cycles:
         catch_up_pairs=lags.catch_up_pairs,
         correlation=lag.correlation(lags, excess),
         stalls=tuple(stalls),
+        loops=len(parts),
     )
 
 

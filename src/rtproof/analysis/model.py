@@ -197,7 +197,7 @@ class Cycles:
 
     short, long: below low_ns, above high_ns. catch_up_pairs: a long one directly followed by
     a short one. correlation: of neighbouring cycles, towards -0.5 where each late run makes the next cycle shorter;
-    None if they are too few or all the same. stalls: also those among the ignored cycles.
+    None if they are too few or all the same. stalls: also those among the ignored cycles. loops: threads that ran one.
     """
 
     period_ns: int
@@ -212,6 +212,7 @@ class Cycles:
     catch_up_pairs: int
     correlation: float | None
     stalls: tuple[Stall, ...]
+    loops: int = 1
 
     @property
     def out_of_band(self) -> int:

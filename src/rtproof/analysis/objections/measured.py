@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rtproof.analysis import systemfiles
 from rtproof.analysis.asked import asked_duration_ns, number
 from rtproof.analysis.checks.case import UNAVAILABLE
 from rtproof.analysis.counts import Counts
@@ -92,7 +93,7 @@ def _span(analysis: Analysis) -> Span | None:
 
 def _loadavg(record: Record) -> tuple[float, ...]:
     """The three averages at the end."""
-    words = (_file(record, LOADAVG, Moment.END) or "").split()[:3]
+    words = (systemfiles.text(record, LOADAVG, Moment.END) or "").split()[:3]
     try:
         return tuple(map(float, words))
     except ValueError:
@@ -128,17 +129,10 @@ def _known(fact: str | None) -> str | None:
 
 
 def _cpu_count(record: Record) -> int | None:
-    """How many CPUs were online, of a list such as 0-3,5."""
-    words = (_file(record, ONLINE, Moment.START) or "").split(",")
+    """How many CPUs the run was given, else how many were online, of a list such as 0-3,5."""
+    words = (record.fact("cpus") or systemfiles.line(record, ONLINE) or "").split(",")
     try:
         ends = [list(map(int, word.split("-"))) for word in words]
     except ValueError:
         return None
     return sum(each[-1] - each[0] + 1 for each in ends)
-
-
-def _file(record: Record, path: str, moment: Moment) -> str | None:
-    for file in record.files:
-        if (file.path, file.moment, file.errno) == (path, moment, 0):
-            return file.content.decode("utf-8", "replace").strip()
-    return None

@@ -37,10 +37,9 @@ def _table(found: Cycles) -> Table:
         *map(figures.MS.show, (found.max_ns, found.min_ns)),
         figures.count(found.catch_up_pairs),
     )
-    caption = (
-        f"Cycles of {duration(found.period_ns)}, from one run of the loop to the next; the first {found.ignored:,} "
-        "are not counted"
-    )
+    several = f"the first of each thread, {found.ignored:,} in all,"
+    first = several if found.loops > 1 else f"the first {found.ignored:,}"
+    caption = f"Cycles of {duration(found.period_ns)}, from one run of the loop to the next; {first} are not counted"
     return Table(caption, header, (row,), tuple(range(len(header))), row_headers=False)
 
 

@@ -13,12 +13,14 @@ from rtproof.analysis.phrases import duration
 
 ORDER = 10
 CODE = "samples-missing"
+NOWHERE = "; the others are in no minimum, mean or maximum"
+CHARGED = "; no figure of those that ran has the others, only the schedule view counts them"
 DOUBTS = ("activations-missing",)
 
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:
     for claim in claims:
-        yield from of_parts(CODE, claim, _short(claim), "; the others are in no minimum, mean or maximum")
+        yield from of_parts(CODE, claim, _short(claim), CHARGED if claim.measured else NOWHERE)
 
 
 def _short(claim: Claim) -> Iterator[tuple[Figures, str]]:
