@@ -121,7 +121,7 @@ def test_the_trace_and_what_it_adds_are_in_it() -> None:
         } == set()
 
 
-@pytest.mark.parametrize("name", ["several_fields", "loop", "response"])
+@pytest.mark.parametrize("name", ["several_fields", "loop", "response", "application"])
 def test_every_key_of_other_kinds_of_records_is_on_the_page(name: str) -> None:
     unknown = {key for key, _ in keys(to_dict(CASES[name]())) if f"`{key.replace('_ns', '_UNIT')}`" not in PAGE}
     assert {key for key in unknown if f"`{key}`" not in PAGE} == set()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The effect of tracing, with runs whose effect is known because it was put in."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from analysis_records import MS, SERIES, block, fact, record
 
 from rtproof.analysis.observer import CONFIDENCE, LEAST_SETS, Observer, observer
-from rtproof.record import WHOLE_RUN, Event, Record
+from rtproof.record import WHOLE_RUN, Block, ChunkRef, Event, Record
 
 BLOCK_NS = 100 * MS
 EACH = BLOCK_NS // MS
@@ -43,6 +44,23 @@ def compared(made: Record) -> Observer:
     found = observer(made)
     assert found is not None
     return found
+
+
+def test_of_a_long_run_no_more_is_read_than_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtproof.analysis.observer.MOST_BLOCKS", 40)
+    whole = run(1, 2_000, blocks=400)
+    (values,) = (piece.values for piece in whole.blocks(SERIES.id))
+    made = record([block(values[at : at + EACH], first_index=at) for at in range(0, values.size, EACH)])
+    read: list[int] = []
+
+    def noted(wanted: tuple[ChunkRef, ...]) -> Iterator[Block]:
+        for piece in made.read_blocks(wanted):
+            read.append(piece.values.size)
+            yield piece
+
+    found = compared(replace(whole, chunk_refs=made.chunk_refs, read_blocks=noted))
+    assert (found.sets, found.refused) == (10, "")
+    assert sum(read) <= 41 * EACH
 
 
 def test_a_run_without_turns_has_no_effect_to_tell_of() -> None:

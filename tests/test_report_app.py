@@ -44,7 +44,7 @@ def test_the_table_is_that_of_the_article() -> None:
 def test_sleep_and_slack_are_told_and_what_a_limit_judges() -> None:
     overrun = [*TABLE, (11_200, 11_201, 12_000), (7_000, 7_001, 7_500)]
     said = words(app.render(analyse(app_record(overrun))))
-    assert "2 of 6 loops did not sleep; the smallest slack was -11.2 ms." in said
+    assert "2 of 6 loops with another behind did not sleep; the smallest slack was -11.2 ms." in said
     assert "A limit judges the field end" in said
     assert "late by 2,847.143 us on average" in said
 

@@ -5,11 +5,10 @@ from dataclasses import asdict
 from typing import Any
 
 from rtproof.analysis import lag
-from rtproof.analysis.cycles import CONFIDENCE, most_out_of_band
 from rtproof.analysis.fields import several_stages
+from rtproof.analysis.loops_json import app_dict, cycles_dict, moments_dict
 from rtproof.analysis.model import (
     Analysis,
-    Cycles,
     Doubt,
     Moments,
     Quantile,
@@ -54,7 +53,8 @@ def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json
         "pooled": _summary(analysis.pooled, wanted),
         "stages": [{"field": s.series.field, **_summary(s, wanted)} for s in several_stages(analysis)],
         "switches": [_switch(switch, analysis.pooled.series.unit, wanted) for switch in analysis.switches],
-        "cycles": _cycles(analysis.cycles) if analysis.cycles else None,
+        "cycles": cycles_dict(analysis.cycles) if analysis.cycles else None,
+        "app": app_dict(analysis.record),
         "trace": _trace(analysis.record) if has_trace(analysis.record) else None,
         "observer": _observer(found) if (found := observer(analysis.record)) else None,
     }
@@ -175,11 +175,7 @@ def _view(summary: Summary, view: View, shares: tuple[float, ...]) -> Json:
 
 def _values(moments: Moments, unit: str, wanted: tuple[Quantile, ...]) -> Json:
     return {
-        "values_count": moments.count,
-        f"min_{unit}": moments.min if moments.count else None,
-        f"mean_{unit}": moments.mean,
-        f"max_{unit}": moments.max if moments.count else None,
-        f"deviation_{unit}": moments.deviation,
+        **moments_dict(moments, unit),
         "quantiles": [_quantile(quantile, unit) for quantile in wanted],
     }
 
@@ -192,33 +188,6 @@ def _switch(switch: Switch, unit: str, shares: tuple[float, ...]) -> Json:
         **_values(switch.moments, unit, wanted),
         "backwards_count": switch.backwards,
         "unpaired_count": switch.unpaired,
-    }
-
-
-def _band_ratio(cycles: Cycles) -> float | None:
-    """How far the band goes to both sides of the period; None if it goes farther to one side."""
-    above, below = cycles.high_ns - cycles.period_ns, cycles.period_ns - cycles.low_ns
-    return above / cycles.period_ns if cycles.period_ns and above == below else None
-
-
-def _cycles(cycles: Cycles) -> Json:
-    return {
-        "loops_count": cycles.loops,
-        "period_ns": cycles.period_ns,
-        "band_ratio": _band_ratio(cycles),
-        "low_ns": cycles.low_ns,
-        "high_ns": cycles.high_ns,
-        "ignored_count": cycles.ignored,
-        "counted_count": cycles.counted,
-        "short_count": cycles.short,
-        "long_count": cycles.long,
-        "min_ns": cycles.min_ns,
-        "max_ns": cycles.max_ns,
-        "catch_up_pairs_count": cycles.catch_up_pairs,
-        "correlation_ratio": cycles.correlation,
-        "most_out_of_band_ratio": most_out_of_band(cycles),
-        "confidence_ratio": CONFIDENCE,
-        "stalls": [asdict(stall) for stall in cycles.stalls],
     }
 
 

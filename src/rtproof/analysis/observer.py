@@ -173,8 +173,9 @@ def _values(
     parts: dict[int, list[Int64Array]] = defaultdict(list)
     for series in group:
         for block, values in _by_block(record, series, block_ns, left_out_ns):
-            if 0 <= block < blocks:
-                parts[block].append(values)
+            if block >= blocks:
+                break
+            parts[block].append(values)
     return {block: np.concatenate(found) for block, found in parts.items()}
 
 

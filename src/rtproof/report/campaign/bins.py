@@ -9,9 +9,10 @@ from rtproof.articles import Article, Row
 from rtproof.profiles import Bins, Profile
 from rtproof.report import thresholds
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.campaign.metrics import US, printed
+from rtproof.report.campaign.metrics import printed
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.campaign.result import article_rows, by_cell
+from rtproof.report.figures import US
 
 LOST = "The article's own tables of these are not to be had any more, so nothing stands beside."
 

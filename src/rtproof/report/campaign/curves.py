@@ -8,9 +8,9 @@ from rtproof.analysis.phrases import value
 from rtproof.profiles import Bins, Profile
 from rtproof.report import cumulative
 from rtproof.report.blocks import Block, Marker, Section, Text
-from rtproof.report.campaign.metrics import US
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.cumulative import Named
+from rtproof.report.figures import US
 
 MOST = 8
 """Curves that a plot can hold."""

@@ -7,9 +7,10 @@ from rtproof.analysis import cycles as counting
 from rtproof.articles import Article, Row
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.campaign.metrics import US, part_of, printed
+from rtproof.report.campaign.metrics import part_of, printed
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.campaign.result import article_rows, by_cell
+from rtproof.report.figures import US
 from rtproof.report.sections.cycles import signature
 
 PARTS = {"work": "work duration", "loop": "overall loop time", "top": "top of loop timing error"}

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from rtproof.articles import Article, Row
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Block, Table
-from rtproof.report.campaign.metrics import US, printed
+from rtproof.report.campaign.metrics import printed
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.campaign.result import article_rows, by_cell
+from rtproof.report.figures import US
 
 
 def render(_profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Block]:

@@ -11,12 +11,11 @@ from rtproof.analysis.phrases import duration
 from rtproof.analysis.quantiles import quantile
 from rtproof.articles import Figure, Row
 from rtproof.errors import UserError
+from rtproof.record import Moment
 from rtproof.report import figures
 from rtproof.report.campaign.outcome import Outcome
-from rtproof.report.figures import Unit
+from rtproof.report.figures import MS, US, Unit
 
-US = Unit("us", 1_000, 3)
-MS = Unit("ms", 1_000_000, 3)
 MOST_DIGITS = 3
 
 
@@ -119,8 +118,6 @@ def _verdict(outcome: Outcome) -> str:
 
 def _loadavg(outcome: Outcome) -> str:
     """The first of three, which is of the last minute, at the end of the run."""
-    from rtproof.record import Moment
-
     text = systemfiles.text(outcome.analysis.record, "/proc/loadavg", Moment.END) if outcome.analysis else None
     return text.split()[0] if text and text.split() else figures.UNKNOWN
 

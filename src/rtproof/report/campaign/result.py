@@ -8,8 +8,9 @@ from rtproof.articles import Article, Row
 from rtproof.profiles import CellPlan, Profile
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Link, Section, Table, Text
-from rtproof.report.campaign.metrics import US, Metric, metrics
+from rtproof.report.campaign.metrics import Metric, metrics
 from rtproof.report.campaign.outcome import Given, Outcome
+from rtproof.report.figures import US
 
 BESIDE = (
     "Rows that say article are figures which the article published. They were measured on another machine, with "

@@ -7,9 +7,10 @@ from rtproof.analysis.fields import several_stages
 from rtproof.articles import Article, Row
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Block, Table
-from rtproof.report.campaign.metrics import US, printed
+from rtproof.report.campaign.metrics import printed
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.campaign.result import article_rows, by_cell
+from rtproof.report.figures import US
 from rtproof.report.stagetable import ENDS, HEADINGS, ends, numbers
 from rtproof.report.streams import streams
 

@@ -70,8 +70,8 @@ def _mean_work(analysis: Analysis) -> float | None:
 def _slept(whole: App) -> str:
     if not whole.slack.count:
         return "Only one loop is known, so nothing can be said about sleep and slack."
-    loops = quantity(whole.slack.count, "loop")
-    return f"{figures.count(whole.no_sleep)} of {loops} did not sleep; the smallest slack was {value(whole.slack.min)}."
+    awake, loops = figures.count(whole.no_sleep), quantity(whole.slack.count, "loop")
+    return f"{awake} of {loops} with another behind did not sleep; the smallest slack was {value(whole.slack.min)}."
 
 
 def _lateness(whole: App) -> str:

@@ -27,7 +27,7 @@ def _table(found: Observer) -> Table:
         for field in found.fields
         for effect in field.effects
     )
-    header = figures.headings(figures.US, "without", "with tracing", "tracing adds", "low", "high")
+    header = figures.headings(figures.US, "without", "with tracing", "tracing adds", "at least", "at most")
     return Table("Latency of a block, without tracing and with it", ("per block", *header), rows, (1, 2, 3, 4, 5))
 
 
@@ -42,7 +42,7 @@ def _how(found: Observer) -> str:
     return (
         f"n = {found.sets} sets of four blocks of {duration(found.block_ns)}, of whose beginning "
         f"{duration(found.left_out_ns)} are left out; activations that ran, all threads together. {METHOD}. "
-        "Without and with: mean over the blocks."
+        "Without and with: mean over the blocks. What tracing costs while it is switched off is in both."
     )
 
 

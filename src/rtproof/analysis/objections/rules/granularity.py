@@ -4,8 +4,8 @@
 A timer that can only fire at its own ticks is late by anything from nothing to one tick, each as likely: the mean lies
 near the middle of the range, and where the tick is longer than the period the range is longer than it too. Lateness
 from disturbance is far from that: its mean lies close to the minimum, and only its maximum far away. Samples show the
-same where all values lie on a lattice. Of a measured run the median is known, and tells better than the ends of the range:
-that is the doubt's.
+same where all values lie on a lattice. Of a measured run the median tells more than the ends of
+the range do, which is for the doubt to say.
 """
 
 from collections.abc import Iterable, Sequence
