@@ -43,7 +43,10 @@ def test_the_wheel_has_the_sources_for_targets_and_what_the_report_needs(wheel: 
         for path in (package / "rtproof" / "report" / "vendor").rglob("*")
         if path.is_file()
     }
+    wanted |= {str(path.relative_to(package)) for path in package.rglob("*.toml")}
     assert wanted <= names
+    for folder in ("articles", "loads", "profiles"):
+        assert any(name.startswith(f"rtproof/{folder}/") and name.endswith(".toml") for name in wanted)
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
