@@ -24,6 +24,12 @@ def write_half(path: Path) -> None:
     raise OSError("full")
 
 
+def fill_and_fail(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder.parent.parent / "note").touch()
+    raise OSError("full")
+
+
 @pytest.mark.parametrize("kind", ["file", "folder", "dead link"])
 def test_what_exists_is_refused_and_kept(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "a"
@@ -36,3 +42,14 @@ def test_what_exists_is_refused_and_kept(tmp_path: Path, kind: str) -> None:
     with pytest.raises(UserError, match="exists already"), files.new_path(path):
         raise AssertionError("it must not come so far")
     assert path.is_symlink() or path.exists()
+
+
+def test_only_folders_that_are_new_and_empty_are_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    wanted = tmp_path / "mine" / "kept" / "empty" / "a"
+    with pytest.raises(OSError, match="full"), files.no_empty_folders(wanted):
+        fill_and_fail(wanted)
+    assert sorted(path.name for path in (tmp_path / "mine").rglob("*")) == ["kept", "note"]
+    with files.no_empty_folders(wanted):
+        wanted.mkdir(parents=True)
+    assert wanted.exists()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """New files for the user: never over an existing one, and whole or not at all."""
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rtproof.errors import UserError
@@ -12,6 +13,19 @@ def refuse_existing(path: Path) -> None:
     """UserError if there is anything at the path."""
     if path.exists() or path.is_symlink():
         raise UserError(f"{path} exists already: nothing is ever written over, so give another name")
+
+
+@contextmanager
+def no_empty_folders(path: Path) -> Iterator[None]:
+    """If anything fails, of the folders down to the path those that were not there before are removed where empty."""
+    new = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
+    try:
+        yield
+    except BaseException:
+        for folder in new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 @contextmanager

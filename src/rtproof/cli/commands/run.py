@@ -84,7 +84,8 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         report = results.report_path(plan.folder, HTML) if own.report else None
         if report:
             files.refuse_existing(report)
-        outcome = _run(target, plan, measuring.goal(values))
+        with files.no_empty_folders(plan.folder):
+            outcome = _run(target, plan, measuring.goal(values))
     ctx.exit(_tell(own, plan.folder, report, outcome))
 
 
