@@ -91,8 +91,8 @@ def refuses(_job: Job) -> int:
     return 2
 
 
-def refuses_otherwise(_job: Job) -> int:
-    say("rtproof-agent: the module is not loaded")
+def can_not_here(_job: Job) -> int:
+    say("rtproof-agent: the method can't run here: there is no tracer")
     return 2
 
 

@@ -55,11 +55,16 @@ def test_a_cell_that_cannot_be_measured_is_a_sentence_and_the_next_goes_on(
 
 
 def test_different_refusals_are_all_told(tmp_path: Path) -> None:
-    (ended,), _ = run(cell(tmp_path, "a", "refuses", "refuses_otherwise"))
+    (ended,), _ = run(cell(tmp_path, "a", "refuses", "can_not_here"))
     assert ended.failure == (
         "none of its ways can be had here (refuses: there is no CPU 99 on this machine; "
-        "refuses_otherwise: the module is not loaded)"
+        "can_not_here: the method can't run here: there is no tracer)"
     )
+
+
+def test_where_the_last_way_lacks_nothing_its_reason_is_the_one(tmp_path: Path) -> None:
+    (ended,), _ = run(cell(tmp_path, "a", "can_not_here", "refuses"))
+    assert ended.failure == "there is no CPU 99 on this machine"
 
 
 def test_an_agent_that_fails_in_the_end_is_kept_with_its_sentence(tmp_path: Path) -> None:

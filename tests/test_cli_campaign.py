@@ -133,7 +133,7 @@ def test_options_of_the_user_reach_the_agent_and_the_report(capsys: pytest.Captu
     assert "--duration" not in said
     out = capsys.readouterr().out
     assert "Shortened: 7 ms instead of 10.0 s." in out
-    assert "Changed: priority 50 instead of nothing." in out
+    assert "Changed: priority 50 instead of the default." in out
     assert "Changed: colour red instead of green." in out
 
 
@@ -143,7 +143,7 @@ def test_options_of_the_user_reach_the_agent_and_the_report(capsys: pytest.Captu
         (("refuses",), "there is no CPU 99 on this machine"),
         (
             ("refuses", "dies_early"),
-            "no cell could be measured: there is no CPU 99 on this machine; the agent was killed",
+            "no cell could be measured; refuses: there is no CPU 99 on this machine",
         ),
     ],
 )
@@ -153,8 +153,57 @@ def test_where_nothing_can_be_measured_nothing_is_left(
     assert run(profile(*behaviours), "--duration", "1s") == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines()[-1].startswith(f"rtproof: {sentence}")
+    assert err.splitlines()[-1] == f"rtproof: {sentence}"
     assert not Path("a").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('columns = ["n", "colour"]', "the profile own: columns: there is no column 'colour'; there are: n, min"),
+        ('extras = ["colour"]', "the profile own: extras: there is no section 'colour'; there are: matrix"),
+        ('article = "moon"', "there is no article 'moon'; there are: akamina"),
+        ('row = [{ when = { load = "good" }, keys = ["g99"] }]', "row: the article bootlin has no row 'g99'"),
+    ],
+)
+def test_what_the_page_cannot_show_is_refused_before_anything_is_measured(
+    line: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = profile("good")
+    key = line.partition(" ")[0]
+    kept = [each for each in file.read_text().splitlines() if not each.startswith(f"{key} =")]
+    file.write_text("\n".join([line, *kept]))
+    for command in (["run", "--output", "a", "--profile"], ["profiles"], ["lab", "profile"]):
+        assert main([*command, str(file)]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("rtproof: ")
+        assert sentence in err
+        assert err.count("\n") == 1
+    assert not Path("a").exists()
+
+
+def test_folders_made_for_nothing_are_taken_back_and_others_stay() -> None:
+    Path("mine").mkdir()
+    file, agent = profile("refuses"), fake_agent.install(Path(), "refuses")
+    for of_profile in ([], ["--profile", str(file)]):
+        words = ["run", *of_profile, "--agent", str(agent), "--duration", "1s", "--output", "mine/new/a"]
+        assert main(words) == 2
+        assert list(Path("mine").iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a").touch()
+    file, agent = profile("good", "late"), fake_agent.install(Path(), "does_its_load")
+    assert main(["run", "--profile", str(file), "--agent", str(agent), "--output", "a/b"]) == 2
+    assert capsys.readouterr().err == "rtproof: cannot make the folder a/b: Not a directory\n"
+
+
+def test_a_setting_is_given_once(capsys: pytest.CaptureFixture[str]) -> None:
+    twice = ["--set", "colour=red", "--set", "colour=blue"]
+    for command in (["run", "--profile"], ["lab", "profile"]):
+        assert main([*command, str(profile("good")), *twice]) == 2
+        assert capsys.readouterr().err == "rtproof: the option 'colour' of the profile own is given twice\n"
 
 
 def test_axes_choose_cells() -> None:
@@ -193,7 +242,10 @@ def test_ctrl_c_keeps_what_is_measured_and_says_so() -> None:
         (["--profile", "own.toml"], "own.toml: there is no key 'colour' in options"),
         (["--set", "chip=0"], "--set needs a --profile to speak of"),
         (["--given", "x"], "--given needs a --profile to speak of"),
-        (["--profile", "akamina", "--set", "chip=0"], "the profile akamina has no option 'chip'; there are: load"),
+        (
+            ["--profile", "akamina", "--set", "chip=0"],
+            "akamina has nothing to set named 'chip'; there are: load",
+        ),
         (["--profile", "akamina", "--set", "load=all"], "has no load 'all'; there are: unloaded, loaded"),
         (["--profile", "akamina", "--given", "x"], "has no place for results of other tools"),
         (

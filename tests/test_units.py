@@ -86,3 +86,9 @@ def test_a_percentage_is_exact() -> None:
 def test_nonsense_is_no_percentage(text: str) -> None:
     with pytest.raises(UserError):
         units.parse_percentage(text)
+
+
+def test_a_length_is_longer_than_nothing() -> None:
+    assert units.parse_length("1ms") == 1_000_000
+    with pytest.raises(UserError, match="'0us' must be longer than 0"):
+        units.parse_length("0us")

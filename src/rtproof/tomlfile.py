@@ -47,7 +47,10 @@ def _sentence(problem: str) -> str:
     """What the schema complains of, the place first and in TOML's words: axis[0].name."""
     what, _, place = problem.partition(" - at ")
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what)
+    missing = re.fullmatch(r"Object missing required field `(.*)`", what)
     key = place.strip("`").removeprefix("$").removeprefix(".").replace("[...]", "")
     if unknown:
         return f"there is no key {unknown[1]!r}{f' in {key}' if key else ''}"
+    if missing:
+        return f"the key {missing[1]!r} is missing{f' in {key}' if key else ''}"
     return f"{key}: {what}" if key else what

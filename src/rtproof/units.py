@@ -45,6 +45,14 @@ def parse_duration(text: str) -> int:
     return int(exact)
 
 
+def parse_length(text: str) -> int:
+    """A duration that is longer than 0."""
+    length_ns = parse_duration(text)
+    if not length_ns:
+        raise UserError(f"{text!r} must be longer than 0")
+    return length_ns
+
+
 def format_duration(duration_ns: int) -> str:
     """The shortest exact form: 1000000 is "1ms", 1500 is "1500ns". parse_duration gives the same number back."""
     for unit, factor in reversed(UNITS_NS.items()):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof run --profile``: every cell of a profile on the target, and the page that puts them beside the article."""
 
-import contextlib
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rtproof import files
 from rtproof.cli import about, complete, foreign, laboratory, measuring, results, tracing, types
-from rtproof.cli.options import checked_options
+from rtproof.cli.options import once
 from rtproof.errors import RtproofError, UserError
 from rtproof.run.live import clock
 
@@ -92,8 +92,7 @@ def take(values: dict[str, Any]) -> Asked | None:
         raise click.UsageError(f"--{'set' if settings else 'given'} needs a --profile to speak of")
     if name is None:
         return None
-    if values["duration"] and values["samples"]:
-        raise click.UsageError("--duration and --samples exclude each other")
+    measuring.refuse_two_lengths(values)
     return Asked(name, settings, given, {key: value for key, value in values.items() if value not in (None, False, ())})
 
 
@@ -103,12 +102,20 @@ def profile_of(asked: Asked) -> "Profile":
     from rtproof.profiles import choose
 
     found = profiles.load(asked.profile)
-    known = {axis: ", ".join(values) for axis, values in found.axes.items()}
-    known |= {parameter.name: parameter.help for parameter in found.parameters}
-    chosen = choose.with_settings(found, checked_options(f"the profile {found.name}", known, asked.settings))
+    chosen = choose.with_settings(found, once(f"the profile {found.name}", asked.settings))
     if asked.given and not found.given:
         raise UserError(f"the profile {found.name} has no place for results of other tools: leave --given out")
     return choose.with_options(choose.ready(chosen), asked.options)
+
+
+def article_of(profile: "Profile") -> "Article":
+    """The article's figures, which the page can put beside what will be measured; UserError if it can't."""
+    from rtproof import articles
+    from rtproof.report import campaign as page
+
+    found = articles.load(profile.article)
+    page.check(profile, found)
+    return found
 
 
 def with_requirement(profile: "Profile", asked: "Requirement | None") -> "Profile":
@@ -132,15 +139,17 @@ def run(desk: Desk, profile: "Profile", asked: Asked, folder: Path, as_json: boo
 
     UserError or TargetError, and no folder left, if nothing was measured at all.
     """
-    from rtproof import articles
+    from rtproof.record import rundir
     from rtproof.report import campaign as page
 
-    article = articles.load(profile.article)
+    article = article_of(profile)
     given = [_given(path) for path in asked.given]
-    outcomes, interrupted = _measure(desk, profile, folder)
-    measured = sum(each.analysis is not None for each in outcomes)
-    if not measured:
-        raise _nothing_measured(folder, outcomes)
+    with files.no_empty_folders(folder / CELLS):
+        rundir.create(folder)
+        outcomes, interrupted = _measure(desk, profile, folder)
+        measured = sum(each.analysis is not None for each in outcomes)
+        if not measured:
+            raise _nothing_measured(outcomes)
     if not interrupted and desk.asked.target == LOCAL:
         given += [_given(path, label) for label, path in foreign.results(profile, desk.agent, folder)]
     publish(Found(profile, outcomes, article, page.More(given, shlex.join(desk.asked.command))), folder, as_json)
@@ -163,13 +172,11 @@ def _measure(desk: Desk, profile: "Profile", folder: Path) -> "tuple[list[Outcom
     return outcomes, interrupted
 
 
-def _nothing_measured(folder: Path, outcomes: "Sequence[Outcome]") -> RtproofError:
-    """The reason, once where it is the same for all cells; what was made of the folder is taken back."""
-    for place in (folder / CELLS, folder):
-        with contextlib.suppress(OSError):
-            place.rmdir()
+def _nothing_measured(outcomes: "Sequence[Outcome]") -> RtproofError:
+    """The reason; of several the first, since each has been told when its cell failed."""
     reasons = list(dict.fromkeys(each.failure for each in outcomes))
-    return UserError(reasons[0] if len(reasons) == 1 else f"no cell could be measured: {'; '.join(reasons)}")
+    first = f"no cell could be measured; {outcomes[0].cell.label}: {reasons[0]}"
+    return UserError(reasons[0] if len(reasons) == 1 else first)
 
 
 def _values(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,7 +227,8 @@ def _outcome(desk: Desk, system: str, plan: "CellPlan", ended: "Ended", folder: 
     try:
         result = results.read_run(run_folder, percentiles=desk.percentiles)
         link = _report(desk, result, run_folder)
-        tracing.keep_beside(run_folder, result.analysis)
+        for sentence in tracing.keep_beside(run_folder, result.analysis):
+            click.echo(sentence, err=True)
     except RtproofError as problem:
         return Outcome(system, plan, None, way, passed, str(problem))
     return Outcome(system, plan, result.analysis, way, passed, ended.failure, link)

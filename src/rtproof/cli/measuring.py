@@ -75,12 +75,17 @@ def agent_options(command: Command) -> Command:
     return command
 
 
+def refuse_two_lengths(values: dict[str, Any]) -> None:
+    """UsageError where a command's values say in two ways how long it shall measure."""
+    if values["duration"] and values["samples"]:
+        raise click.UsageError("--duration and --samples exclude each other")
+
+
 def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
     """The agent's arguments for what the user gave, and always a length, which has to be fixed before the run."""
     from rtproof import loads
 
-    if values["duration"] and values["samples"]:
-        raise click.UsageError("--duration and --samples exclude each other")
+    refuse_two_lengths(values)
     if not values["samples"]:
         values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
     own = {name: value for name, value in values.items() if name != "load"}

@@ -35,15 +35,8 @@ class Parsed(_Base):
             self.fail(str(error), param, ctx)
 
 
-def _length_ns(text: str) -> int:
-    duration_ns = units.parse_duration(text)
-    if duration_ns == 0:
-        raise UserError(f"{text!r} must be longer than 0")
-    return duration_ns
-
-
 def _length(text: str) -> str:
-    return units.format_duration(_length_ns(text))
+    return units.format_duration(units.parse_length(text))
 
 
 def _span(text: str) -> str:
@@ -97,7 +90,7 @@ SPAN = Parsed("duration", _span)
 CPUS = Parsed("list", _cpus)
 PHASE = Parsed("even|duration", _phase)
 DMA_LATENCY = Parsed("us|off", _dma_latency)
-LIMIT_NS = Parsed("duration", _length_ns)
+LIMIT_NS = Parsed("duration", units.parse_length)
 AT_MOST_NS = Parsed("1/time", units.parse_at_most)
 CONFIDENCE = Parsed("share", _confidence)
 SHARE = Parsed("percent", lambda text: float(units.parse_percentage(text)))

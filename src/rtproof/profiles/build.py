@@ -16,7 +16,9 @@ from rtproof.profiles.plan import merged
 from rtproof.profiles.schema import SCHEMA, AxisFile, OptionsFile, ProfileFile, ProgramFile, ValueFile, WayFile
 
 Parsed = TypeVar("Parsed")
-LENGTHS = ("period", "duration", "warmup", "checkpoint")
+WARMUP = "warmup"
+"""The only length that may be 0."""
+LENGTHS = ("period", "duration", WARMUP, "checkpoint")
 MOST_CELLS = 64
 SECONDS = "{seconds}"
 """Stands for the length in a program's command."""
@@ -46,9 +48,7 @@ def _profile(name: str, file: ProfileFile) -> Profile:
         axes={axis.name: tuple(value.name for value in axis.value) for axis in file.axis},
         claim=_claim(file),
         bins=tuple(
-            Bins(
-                each.name, each.stage, _at(f"bin[{at}].width", units.parse_duration, each.width), each.count, each.zooms
-            )
+            Bins(each.name, each.stage, _at(f"bin[{at}].width", units.parse_length, each.width), each.count, each.zooms)
             for at, each in enumerate(file.bin)
         ),
         columns=tuple(file.columns),
@@ -70,7 +70,7 @@ def _claim(file: ProfileFile) -> Claim | None:
     asked = file.requirement
     if asked is None:
         return None
-    limit_ns = _at("requirement.limit", units.parse_duration, asked.limit)
+    limit_ns = _at("requirement.limit", units.parse_length, asked.limit)
     return Claim(limit_ns, _at("requirement.at_most", units.parse_at_most, asked.at_most))
 
 
@@ -160,7 +160,8 @@ def _options(place: str, file: OptionsFile) -> dict[str, Any]:
     found = {name: value for name, value in msgspec.structs.asdict(file).items() if value is not None}
     for name in LENGTHS:
         if name in found:
-            found[name] = units.format_duration(_at(f"{place}.{name}", units.parse_duration, found[name]))
+            parse = units.parse_duration if name == WARMUP else units.parse_length
+            found[name] = units.format_duration(_at(f"{place}.{name}", parse, found[name]))
     if "load" in found:
         found["load"] = tuple(found["load"])
     return found

@@ -120,13 +120,16 @@ def _changes(profile: Profile, cells: tuple[CellPlan, ...], given: Mapping[str, 
     after = [run_options(cell) for cell in cells]
     names = [name for name in given if name not in LENGTHS]
     return [
-        Change(name, tuple(dict.fromkeys(_text(each.get(name)) for each in before)), _text(given[name]))
+        Change(name, tuple(dict.fromkeys(_text(name, each.get(name)) for each in before)), _text(name, given[name]))
         for name in names
         if any(a.get(name) != b.get(name) for a, b in zip(before, after, strict=True))
     ]
 
 
-def _text(value: object) -> str:
+def _text(name: str, value: object) -> str:
+    """What is not given is left to the agent."""
+    if value is None and name != LOAD:
+        return "the default"
     if value is None or value == ():
         return "nothing"
     return " ".join(value) if isinstance(value, tuple) else str(value)

@@ -8,6 +8,7 @@ import msgspec
 SCHEMA = 1
 Zoom = Annotated[float, msgspec.Meta(gt=0, lt=100)]
 """The top so many per cent."""
+Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,7 +22,7 @@ class OptionsFile(_Strict, frozen=True, omit_defaults=True):
     method: str | None = None
     period: str | None = None
     duration: str | None = None
-    samples: int | None = None
+    samples: Count | None = None
     warmup: str | None = None
     cpus: str | None = None
     threads: int | None = None
@@ -65,7 +66,7 @@ class RowFile(_Strict, frozen=True):
 class BinsFile(_Strict, frozen=True):
     name: str
     width: str
-    count: int
+    count: Count
     stage: str = ""
     zooms: tuple[Zoom, ...] = ()
 

@@ -10,6 +10,8 @@ from rtproof.run.live import LiveView
 from rtproof.run.session import Outcome, Plan
 from rtproof.targets import Target
 
+LACKS = "can't run here"
+"""What the agent says of a method or load that this machine has no means for."""
 INTERRUPTED = "not measured: the campaign was interrupted before"
 
 
@@ -79,8 +81,8 @@ def _measured(cell: Cell, way: int, refused: tuple[str, ...], outcome: Outcome) 
 
 
 def _no_way(cell: Cell, refused: Sequence[str]) -> str:
-    """One sentence; the reason alone where it is the same for all ways."""
-    if len(set(refused)) == 1:
-        return refused[0]
+    """One sentence; the last way's reason alone where it is the same for all, or nothing that the machine lacks."""
+    if len(set(refused)) == 1 or LACKS not in refused[-1]:
+        return refused[-1]
     reasons = "; ".join(f"{name}: {why}" for (name, _), why in zip(cell.ways, refused, strict=True))
     return f"none of its ways can be had here ({reasons})"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rtproof.cli import complete
+from rtproof.cli import campaign, complete
 
 if TYPE_CHECKING:
     from rtproof.cli.needs import Known
@@ -28,7 +28,9 @@ def command(name: str | None, agent: Path | None) -> None:
     from rtproof.cli.needs import known
 
     lacks = known(ask(agent or find_agent(), "list"))
-    found = [profiles.load(name)] if name else [profiles.load(each) for each in profiles.names()]
+    found = [profiles.load(each) for each in ([name] if name else profiles.names())]
+    for each in found:
+        campaign.article_of(each)
     sections = [_cells(found[0], lacks)] if name else [_overview(found, lacks)]
     click.echo(report.render("text", "rtproof: profiles", sections), nl=False)
 

@@ -7,12 +7,25 @@
 from collections.abc import Sequence
 
 from rtproof.articles import Article
+from rtproof.errors import UserError
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Section
-from rtproof.report.campaign import conditions, curves, extras, objected, result, tails
+from rtproof.report.campaign import conditions, curves, extras, metrics, objected, result, tails
 from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code
 
-__all__ = ["Given", "More", "Outcome", "exit_code", "sections", "title"]
+__all__ = ["Given", "More", "Outcome", "check", "exit_code", "sections", "title"]
+
+
+def check(profile: Profile, article: Article) -> None:
+    """UserError where the page can't be made as the profile asks, which is better known before hours of measuring."""
+    try:
+        metrics.metrics(profile.columns)
+        extras.check(profile.extras)
+    except UserError as problem:
+        raise UserError(f"the profile {profile.name}: {problem}") from None
+    for key in (key for cell in profile.cells for key in cell.article_rows):
+        if article.row(key) is None:
+            raise UserError(f"the profile {profile.name}: row: the article {article.name} has no row {key!r}")
 
 
 def sections(

@@ -22,11 +22,16 @@ EXTRAS: Mapping[str, tuple[str, Extra]] = {
 }
 
 
-def sections(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Section]:
-    """UserError with the list of what there is if the profile names another."""
-    for name in profile.extras:
+def check(names: Sequence[str]) -> None:
+    """UserError with the list of what there is for a name of none."""
+    for name in names:
         if name not in EXTRAS:
             raise UserError(f"extras: there is no section {name!r}; there are: {', '.join(EXTRAS)}")
+
+
+def sections(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Section]:
+    """What the profile asks for; UserError as of ``check``."""
+    check(profile.extras)
     found = [(name, *EXTRAS[name]) for name in profile.extras]
     drawn = [Section(name, title, tuple(render(profile, outcomes, article))) for name, title, render in found]
     return [section for section in drawn if section.blocks]

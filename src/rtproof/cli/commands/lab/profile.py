@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli import campaign, complete, laboratory, results, types
+from rtproof.cli import campaign, complete, laboratory, measuring, results, types
 from rtproof.cli.laboratory import JOBS, OUTPUT
+from rtproof.cli.options import once
 
 if TYPE_CHECKING:
     from rtproof.lab.cells import Cell, System
@@ -71,11 +72,12 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     \b
     rtproof lab profile akamina --duration 20s
     """
-    from rtproof import articles, loads
+    from rtproof import loads
     from rtproof.lab import experiment
     from rtproof.report import campaign as page
 
     profile = _profile(values)
+    article = campaign.article_of(profile)
     folder = laboratory.new_folder(output, f"lab-{profile.name}")
     rounds = _Rounds(jobs, ctx.obj or ("rtproof", "lab", "profile", values["name"]))
     systems = _systems(profile, values)
@@ -84,7 +86,7 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     outcomes = experiment.outcomes(profile, trials)
     _keep_cells(folder, trials)
     more = page.More(command=shlex.join(rounds.typed))
-    found = campaign.Found(profile, outcomes, articles.load(profile.article), more)
+    found = campaign.Found(profile, outcomes, article, more)
     campaign.publish(found, folder, as_json, [_made(rounds, trials)])
     ctx.exit(page.exit_code(outcomes))
 
@@ -108,9 +110,9 @@ def _profile(values: dict[str, Any]) -> "Profile":
     from rtproof.lab import experiment
     from rtproof.profiles import choose
 
-    if values["duration"] and values["samples"]:
-        raise click.UsageError("--duration and --samples exclude each other")
-    found = experiment.for_guests(profiles.load(values["name"]), dict(values["settings"]))
+    measuring.refuse_two_lengths(values)
+    own = profiles.load(values["name"])
+    found = experiment.for_guests(own, once(f"the profile {own.name}", values["settings"]))
     given = {name: values[name] for name in ("samples", "duration", "load") if values[name]}
     given.setdefault("load", experiment.load_for_guests(found))
     if not values["samples"]:
