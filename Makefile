@@ -8,6 +8,7 @@
 JOBS ?= auto
 export PYTHON
 LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
+LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
 
 .PHONY: demo lab-demo test test-agent lint bench clean
 
@@ -18,7 +19,7 @@ lab-demo:
 	@sh tools/lab-demo.sh
 
 test: test-agent
-	@sh tools/apt.sh $(LAB_PACKAGES)
+	@sh tools/apt.sh $(LAB_PACKAGES) $(LOAD_PACKAGES)
 	@sh tools/venv.sh dev
 	@sh tools/kernels.sh debian-6.1-rt debian-6.1
 	.venv/bin/python -m pytest -q -n $(JOBS)
