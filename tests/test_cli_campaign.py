@@ -153,7 +153,7 @@ def test_where_nothing_can_be_measured_nothing_is_left(
     assert run(profile(*behaviours), "--duration", "1s") == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines()[-1] == f"rtproof: {sentence}"
+    assert err.splitlines()[-1] == f"rtproof: {sentence} ('rtproof profiles own' lists what --set takes)"
     assert not Path("a").exists()
 
 

@@ -16,6 +16,7 @@ import agent_process
 import pytest
 from agent_process import eventually, needs_root
 
+from rtproof.cli.main import main
 from rtproof.errors import RecordError
 from rtproof.record import EndReason, Record, rundir
 
@@ -90,6 +91,15 @@ def test_a_run_counts_every_due_time(tmp_path: Path) -> None:
     assert done.returncode == found["verdict"]["exit_code"]
     assert [thread["expected_count"] for thread in found["threads"]] == [300, 300]
     assert found["record"]["end_reason"] == "as_asked"
+
+
+def test_what_there_is_not_is_refused_with_where_to_look(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["run", "--agent", agent_process.agent(), "--policy", "other", "--output", str(tmp_path / "new" / "a")]
+    assert main([*words, "--load", "moon"]) == 2
+    assert capsys.readouterr().err == (
+        "rtproof: there is no load 'moon'; see 'rtproof agent list' and 'rtproof loads'\n"
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_ctrl_c_keeps_the_run(tmp_path: Path) -> None:

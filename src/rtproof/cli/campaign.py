@@ -149,7 +149,7 @@ def run(desk: Desk, profile: "Profile", asked: Asked, folder: Path, as_json: boo
         outcomes, interrupted = _measure(desk, profile, folder)
         measured = sum(each.analysis is not None for each in outcomes)
         if not measured:
-            raise _nothing_measured(outcomes)
+            raise _nothing_measured(profile, outcomes)
     if not interrupted and desk.asked.target == LOCAL:
         given += [_given(path, label) for label, path in foreign.results(profile, desk.agent, folder)]
     publish(Found(profile, outcomes, article, page.More(given, shlex.join(desk.asked.command))), folder, as_json)
@@ -172,11 +172,12 @@ def _measure(desk: Desk, profile: "Profile", folder: Path) -> "tuple[list[Outcom
     return outcomes, interrupted
 
 
-def _nothing_measured(outcomes: "Sequence[Outcome]") -> RtproofError:
+def _nothing_measured(profile: "Profile", outcomes: "Sequence[Outcome]") -> RtproofError:
     """The reason; of several the first, since each has been told when its cell failed."""
-    reasons = list(dict.fromkeys(each.failure for each in outcomes))
-    first = f"no cell could be measured; {outcomes[0].cell.label}: {reasons[0]}"
-    return UserError(reasons[0] if len(reasons) == 1 else first)
+    reasons = {each.failure for each in outcomes}
+    several = f"no cell could be measured; {outcomes[0].cell.label}: " if len(reasons) > 1 else ""
+    settings = f" ('rtproof profiles {profile.name}' lists what --set takes)" if profile.parameters else ""
+    return UserError(f"{several}{outcomes[0].failure}{settings}")
 
 
 def _values(options: Mapping[str, Any]) -> dict[str, Any]:

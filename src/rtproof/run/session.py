@@ -16,6 +16,9 @@ from rtproof.targets import Target
 LOG_NAME = "agent.log"
 PROGRESS_INTERVAL = "500ms"
 REFUSED = 2
+AGENT_LIST = "see rtproof-agent list"
+DESK_LIST = "see 'rtproof agent list' and 'rtproof loads'"
+"""What the agent's advice is at the desk, where nobody has it in the PATH."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def _measure(target: Target, plan: Plan, view: LiveView) -> Outcome:
 
 def _nothing_measured(outcome: Outcome) -> RtproofError:
     if outcome.exit_code == REFUSED and outcome.said:
-        return UserError(outcome.said)
+        return UserError(outcome.said.replace(AGENT_LIST, DESK_LIST))
     how = f"was killed by {outcome.killed_by}" if outcome.killed_by else f"ended with exit code {outcome.exit_code}"
     reason = f": {outcome.said}" if outcome.said else ""
     return TargetError(f"the agent {how} before it measured anything{reason}")
