@@ -15,14 +15,14 @@ LONGEST_WAIT_S = 2
 
 def methods(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Methods of the agent's probes."""
-    return [CompletionItem(row[2], help=row[-1]) for row in _rows("method", 4) if row[2].startswith(incomplete)]
+    return [CompletionItem(row[2], help=row[-1]) for row in _rows("method") if row[2].startswith(incomplete)]
 
 
 def loads(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Definitions, and loads of the agent."""
     from rtproof import loads as package
 
-    rows = [(name, "") for name in package.names()] + [(row[1], row[-1]) for row in _rows("load", 3)]
+    rows = [(name, "") for name in package.names()] + [(row[1], row[-1]) for row in _rows("load")]
     return [CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)]
 
 
@@ -58,8 +58,10 @@ def _names(package: ModuleType, incomplete: str) -> list[str]:
     return [name for name in plugins.names(package) if name.startswith(incomplete)]
 
 
-def _rows(kind: str, fields: int) -> list[list[str]]:
+def _rows(kind: str) -> list[list[str]]:
     """What the newest agent that was ever built for this machine lists; nothing if there is none."""
+    from rtproof.agents import listing
+
     agent = _built_agent()
     if agent is None:
         return []
@@ -69,8 +71,7 @@ def _rows(kind: str, fields: int) -> list[list[str]]:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return []
-    rows = [line.split("\t") for line in listed.splitlines()]
-    return [row for row in rows if row[0] == kind and len(row) >= fields]
+    return listing.rows(listed, kind)
 
 
 def _built_agent() -> Path | None:

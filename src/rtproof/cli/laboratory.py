@@ -111,10 +111,10 @@ def agents(systems: "Sequence[System]") -> dict[str, Path]:
 
 def refuse_unknown_loads(names: "Sequence[str]") -> None:
     """Before anything is booted. Of agents for other machines it is not known what they have."""
+    from rtproof.agents import listing
     from rtproof.agents.find import ask, find_agent
 
-    rows = [line.split("\t") for line in ask(find_agent(), "list").splitlines()]
-    known = [row[1] for row in rows if row[0] == "load"]
+    known = [row[1] for row in listing.rows(ask(find_agent(), "list"), "load")]
     for name in names:
         if name.partition(":")[0] not in known:
             raise UserError(f"there is no load {name.partition(':')[0]!r}; there are: idle, {', '.join(known)}")

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rtproof import loads
+from rtproof.agents import listing
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.model import LOAD
 
-MISSING = "; not here: "
 AUTO = ""
 """The method of a probe without one: its first."""
 
@@ -27,17 +27,11 @@ class Known:
 
 def known(listed: str) -> Known:
     """Of what the agent's ``list`` prints."""
-    rows = [line.split("\t") for line in listed.splitlines()]
     methods: dict[tuple[str, str], str] = {}
-    for row in rows:
-        if row[0] == "method" and len(row) > 3:
-            methods[row[1], row[2]] = _reason(row)
-            methods.setdefault((row[1], AUTO), _reason(row))
-    return Known(methods, {row[1]: _reason(row) for row in rows if row[0] == "load" and len(row) > 2})
-
-
-def _reason(row: list[str]) -> str:
-    return row[-1].partition(MISSING)[2]
+    for _, probe, method, text in listing.rows(listed, "method"):
+        methods[probe, method] = listing.missing(text)
+        methods.setdefault((probe, AUTO), listing.missing(text))
+    return Known(methods, {name: listing.missing(text) for _, name, text in listing.rows(listed, "load")})
 
 
 def needs(profile: Profile, known: Known, *, short: bool = False) -> list[str]:

@@ -5,6 +5,7 @@ import shutil
 
 import click
 
+from rtproof.agents import listing
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host
 from rtproof.agents.build import build_agent
 from rtproof.agents.find import agent_version, ask, find_agent
@@ -53,8 +54,7 @@ def version(arch: str) -> None:
 @command.command("list")
 def list_() -> None:
     """List the probes, their methods, and the loads with their options, as the agent for this machine has them."""
-    for line in ask(find_agent(), "list").splitlines():
-        kind, *names, words = line.split("\t")
+    for kind, *names, words in listing.rows(ask(find_agent(), "list")):
         click.echo(f"{kind.replace('_', ' '):12} {' '.join(names):32} {words}")
 
 

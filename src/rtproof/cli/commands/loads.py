@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rtproof.agents import listing
+
 if TYPE_CHECKING:
     from rtproof.loads import LoadFile
-
-NOT_HERE = "; not here: "
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def command(names: tuple[str, ...]) -> None:
         if name not in known and not loads.find(name):
             raise UserError(f"there is no load {name!r}; there are: {', '.join(known)}")
     for row in [known.get(name) or _defined(name, own) for name in names] if names else known.values():
-        click.echo(f"{row.name:16} {row.help}{NOT_HERE + row.missing if row.missing else ''}")
+        click.echo(f"{row.name:16} {row.help}{listing.NOT_HERE + row.missing if row.missing else ''}")
         for option, text in row.options if names else ():
             click.echo(f"  {option:14} {text}")
 
@@ -57,13 +57,11 @@ def _own() -> Iterator[Row]:
     """The agent's own loads."""
     from rtproof.agents.find import ask, find_agent
 
-    lines = [line.split("\t") for line in ask(find_agent(), "list").splitlines()]
-    for kind, name, *rest in lines:
-        if kind != "load":
-            continue
-        text, _, missing = rest[-1].partition(NOT_HERE)
-        options = tuple((line[2], line[3]) for line in lines if line[:2] == ["load_option", name])
-        yield Row(name, text, options, missing)
+    listed = ask(find_agent(), "list")
+    options = listing.rows(listed, "load_option")
+    for _, name, *rest in listing.rows(listed, "load"):
+        own = tuple((option, text) for _, of, option, text in options if of == name)
+        yield Row(name, listing.without_missing(rest[-1]), own, listing.missing(rest[-1]))
 
 
 def _defined(name: str, own: Sequence[Row]) -> Row:
