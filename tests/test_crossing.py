@@ -53,7 +53,7 @@ def test_an_exact_crossing() -> None:
     second = of(np.repeat(np.array([5, 100]), (900, 100)))
     found = crossing(first, second)
     assert found is not None
-    assert (found.first_is_better, found.above) == (True, 20)
+    assert (found.first_is_better, found.above, found.until) == (True, 20, 20)
     assert found.top_share == pytest.approx(0.1)
 
 

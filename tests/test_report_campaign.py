@@ -185,6 +185,7 @@ def test_without_an_interrupt_there_is_no_context_switch() -> None:
     found = {section.name: section for section in campaign.sections(profile, told, articles.load("akamina"))}
     (switches,) = tables(found["switch"])
     assert [row["task, fullest bin [us]"] for row in rows(switches)] == ["12 to 14", "12 to 14", "8 to 10", "10 to 12"]
+    assert [row["cell"] for row in rows(switches)] == ["unloaded"] * 4
     assert "tells the interrupt apart" in texts(found["switch"])
     assert len(tables(found["thresholds"])) == 1
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sentences that article 5 reads from its curves, of cells whose latencies are known."""
 
+import re
 from dataclasses import replace
 
 import campaign_cases
@@ -41,17 +42,19 @@ def told(*outcomes: Outcome) -> list[tuple[str, ...]]:
 
 def test_where_two_curves_cross_is_told() -> None:
     rt, plain = outcome(1, "rt", np.minimum(usual(1) + 6_000, 70_000)), outcome(1, "plain", late(2, 0.013))
-    first, second, better, apart = told(rt, plain)[0]
+    first, second, n, better, apart = told(rt, plain)[0]
     assert (first, second) == ("loaded (comms), rt", "loaded (comms), plain")
     assert better.startswith("loaded (comms), rt, above ")
+    assert re.search(r", up to [67]\d(\.\d+)? us$", better)
+    assert n.count(f"{N:,} (") == 2
     assert "different" in apart
 
 
 def test_alike_curves_are_called_the_same_where_n_carries_it() -> None:
-    ((_, _, better, apart), *_) = told(outcome(0, "a", usual(1)), outcome(1, "a", usual(2)))
+    ((_, _, _, better, apart), *_) = told(outcome(0, "a", usual(1)), outcome(1, "a", usual(2)))
     assert better == "neither, as far as chance does not decide"
     assert "the same, surely nowhere above" in apart
-    few = told(outcome(0, "a", usual(1)[:300]), outcome(1, "a", usual(2)[:300]))[0][3]
+    few = told(outcome(0, "a", usual(1)[:300]), outcome(1, "a", usual(2)[:300]))[0][4]
     assert "undecided" in few
 
 
@@ -61,10 +64,11 @@ def test_the_statements_of_the_article_stand_below() -> None:
         (
             "article: Linux 2.6, loaded",
             "article: Linux 2.4, loaded",
+            "",
             "Linux 2.6, loaded, above 70 us, the top 1.3 %",
             "",
         ),
-        ("article: RTAI, loaded", "article: LXRT, loaded", "RTAI, loaded, the top 12 %", ""),
+        ("article: RTAI, loaded", "article: LXRT, loaded", "", "RTAI, loaded, the top 12 %", ""),
     ]
 
 

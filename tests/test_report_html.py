@@ -230,3 +230,9 @@ def test_contrast_is_enough_in_both_schemes(scheme: int) -> None:
     curves = [name for name in colours if name.startswith("curve-")] + ["whole", "other"]
     assert len(curves) == 10
     assert [name for name in curves if contrast(colours[name], colours["paper"]) < 3] == []
+
+
+def test_a_table_whose_first_row_names_nothing_keeps_its_columns() -> None:
+    table = Table("t", ("what", "how much"), (("", "1"), ("", "2"), ("a", "3")))
+    read = Document(html.draw("t", [Section("s", "S", (table,))]).decode())
+    assert [(node.words, node.attributes.get("rowspan")) for node in read.every("th")][2:] == [("", "2"), ("a", None)]

@@ -57,12 +57,13 @@ class Distance:
 class Crossing:
     """The tail is lighter in the first (or the second) one.
 
-    above: from here on, and below it is the other way round; None where it is so throughout. top_share: share of the
-    one with the heavier tail that lies above.
+    above: from here on, and below it is the other way round; None where it is so throughout. until: up to here, as
+    beyond it chance decides. top_share: share of the one with the heavier tail that lies above ``above``.
     """
 
     first_is_better: bool
     above: int | None
+    until: int
     top_share: float
 
 
@@ -89,9 +90,10 @@ def crossing(first: Sample, second: Sample) -> Crossing | None:
     sign = 1 if first_is_better else -1
     others = sure[sign * differ[sure] < 0]
     if not others.size:
-        return Crossing(first_is_better, None, 1.0)
+        return Crossing(first_is_better, None, int(values[last]), 1.0)
     at = int(others[-1]) + int(np.flatnonzero(sign * differ[others[-1] : last + 1] > 0)[0])
-    return Crossing(first_is_better, int(values[at]), float(beyond[1 if first_is_better else 0][at - 1]))
+    top_share = float(beyond[1 if first_is_better else 0][at - 1])
+    return Crossing(first_is_better, int(values[at]), int(values[last]), top_share)
 
 
 def distance(first: Sample, second: Sample) -> Distance | None:

@@ -38,7 +38,8 @@ def switches(profile: Profile, outcomes: Sequence[Outcome], article: Article | N
         return []
     rows = [row for each in outcomes for row in _switch(each, *profile.bins)]
     note = RANGE if rows else UNTOLD
-    rows += [row for cell, _ in by_cell(outcomes) for each in article_rows(cell, article) for row in _published(each)]
+    cells = [cell for cell, _ in by_cell(outcomes)]
+    rows += [row for cell in cells for each in article_rows(cell, article) for row in _published(cell.label, each)]
     header = (
         *("cell", "measured on", "interrupt, fullest bin [us]", "in it", "task, fullest bin [us]", "in it"),
         "context switch [us]",
@@ -74,8 +75,8 @@ def _us(ns: int) -> str:
     return f"{ns / US.ns:g}"
 
 
-def _published(row: Row) -> Iterator[tuple[str, ...]]:
+def _published(cell: str, row: Row) -> Iterator[tuple[str, ...]]:
     start, end, share = (row.figures.get(f"preemption.bin_{part}") for part in ("from", "to", "share"))
     if start and end and share:
         edges = f"{printed(start, US)} to {printed(end, US)}"
-        yield ("", f"article: {row.label}", "", "", edges, f"over {share.text}", "")
+        yield (cell, f"article: {row.label}", "", "", edges, f"over {share.text}", "")

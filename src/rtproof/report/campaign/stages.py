@@ -23,10 +23,9 @@ def render(_profile: Profile, outcomes: Sequence[Outcome], _article: Article | N
 
 
 def _stages(outcome: Outcome) -> Iterator[tuple[str, ...]]:
-    names = iter((outcome.cell.label, *[""] * 9))
-    systems = iter((outcome.system, *[""] * 9))
-    for stage in several_stages(outcome.analysis) if outcome.analysis else ():
-        yield (next(names), next(systems), stage.series.field, *numbers(stage.observed_counts, stage.observed))
+    for at, stage in enumerate(several_stages(outcome.analysis) if outcome.analysis else ()):
+        names = ("", "") if at else (outcome.cell.label, outcome.system)
+        yield (*names, stage.series.field, *numbers(stage.observed_counts, stage.observed))
 
 
 def threads(_profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Block]:
@@ -34,7 +33,8 @@ def threads(_profile: Profile, outcomes: Sequence[Outcome], article: Article | N
     rows = [row for each in outcomes for row in _threads(each)]
     if not rows:
         return []
-    rows += [row for cell, _ in by_cell(outcomes) for each in article_rows(cell, article) for row in _published(each)]
+    cells = [cell for cell, _ in by_cell(outcomes)]
+    rows += [row for cell in cells for each in article_rows(cell, article) for row in _published(cell.label, each)]
     header = ("cell", "measured on", "thread", "CPU", "period [us]", *ENDS)
     return [Table("Every thread", header, tuple(rows), tuple(range(3, len(header))), folded=True)]
 
@@ -49,7 +49,7 @@ def _threads(outcome: Outcome) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _published(row: Row) -> Iterator[tuple[str, ...]]:
+def _published(cell: str, row: Row) -> Iterator[tuple[str, ...]]:
     for each in row.numbers:
         told = [printed(each.figures.get(name), US) for name in ("period", "count", "min", "mean", "max")]
-        yield ("", f"article: {row.label}", each.name, "", *told)
+        yield (cell, f"article: {row.label}", each.name, "", *told)

@@ -14,9 +14,9 @@ from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.campaign.outcome import Outcome
 
 EXPLAINED = (
-    "Better means: fewer activations are later than each latency from there on, as far as chance does not decide. The "
-    "same means: nowhere further apart than 2 % of the activations. Neighbours that are alike count as fewer than they "
-    "are; dependence over longer times is not seen, so that little differences may still be those of two runs."
+    "Better means: fewer activations are later than each latency from there on, up to where chance decides. The "
+    "same means: nowhere further apart than 2 % of the activations. n activations whose neighbours are alike are worth "
+    "fewer; dependence over longer times is not seen, so that little differences may still be those of two runs."
 )
 PAIRS = 30
 """At most so many are told, those of the same cell or the same system first."""
@@ -51,11 +51,11 @@ def _tables(name: str, drawn: list[Drawn], article: Article | None) -> list[Bloc
     rows = tuple(_pairs(drawn))
     if not rows:
         return []
-    header = ("first", "second", "better", "largest distance")
+    header = ("first", "second", "n (worth)", "better", "largest distance")
     return [Table(f"The {name} of cells two by two", header, (*rows, *_published(name, article)))]
 
 
-def _pairs(drawn: list[Drawn]) -> Iterator[tuple[str, str, str, str]]:
+def _pairs(drawn: list[Drawn]) -> Iterator[tuple[str, ...]]:
     samples = {id(each): sample(each.summary) for each in drawn}
     pairs = sorted(combinations(drawn, 2), key=lambda pair: not _alike(*pair))
     for first, second in pairs[:PAIRS]:
@@ -66,9 +66,13 @@ def _alike(first: Drawn, second: Drawn) -> bool:
     return first.outcome.system == second.outcome.system or first.outcome.cell.key == second.outcome.cell.key
 
 
-def _told(first: str, second: str, a: Sample, b: Sample) -> tuple[str, str]:
+def _told(first: str, second: str, a: Sample, b: Sample) -> tuple[str, str, str]:
     crossed, apart = crossing(a, b), distance(a, b)
-    return _better(first, second, crossed), _likeness(apart) if apart else ""
+    return f"{_worth(a)}; {_worth(b)}", _better(first, second, crossed), _likeness(apart) if apart else ""
+
+
+def _worth(of: Sample) -> str:
+    return f"{of.counts.total:,} ({round(of.effective):,})"
 
 
 def _better(first: str, second: str, found: Crossing | None) -> str:
@@ -76,8 +80,9 @@ def _better(first: str, second: str, found: Crossing | None) -> str:
         return "neither, as far as chance does not decide"
     better = first if found.first_is_better else second
     if found.above is None:
-        return f"{better}, throughout"
-    return f"{better}, above {value(found.above)}, the top {percent(_two_digits(found.top_share))}"
+        return f"{better}, throughout up to {value(found.until)}"
+    top = percent(_two_digits(found.top_share))
+    return f"{better}, above {value(found.above)}, the top {top}, up to {value(found.until)}"
 
 
 def _likeness(found: Distance) -> str:
@@ -94,11 +99,11 @@ def _two_digits(share: float) -> float:
     return float(f"{share:.2g}")
 
 
-def _published(name: str, article: Article | None) -> Iterator[tuple[str, str, str, str]]:
+def _published(name: str, article: Article | None) -> Iterator[tuple[str, ...]]:
     for each in article.statements if article else ():
         if article and name.startswith(each.field):
             first, second = (row.label if (row := article.row(key)) else key for key in each.rows)
-            yield (f"article: {first}", f"article: {second}", *_statement(first, each))
+            yield (f"article: {first}", f"article: {second}", "", *_statement(first, each))
 
 
 def _statement(first: str, each: Statement) -> tuple[str, str]:

@@ -131,7 +131,7 @@ def _row(table: Table, at: int) -> Markup:
         for column, (words, share) in enumerate(zip(row, heat, strict=True))
     ]
     if table.row_headers:
-        cells[:1] = [_row_header(table, at)] if row[0] else []
+        cells[:1] = [_row_header(table, at)] if row[0] or at == 0 else []
     return element("tr", *cells)
 
 
