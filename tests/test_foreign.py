@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other tools' measurements, run by us: a stand-in for Xenomai's latency, under a real load of the agent's."""
 
-import shlex
+import os
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,8 @@ echo "== Sampling period: 1000 us
 == Test mode: $*
 RTS|      8.720|     32.945|    106.589|       0|     0|    00:00:01/00:00:01"
 """
+OURS = f"cpu:workers=1,restart={1000 + os.getpid()}s"
+"""A load that no other test runs at the same time."""
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ def test_a_tool_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_loads_run_meanwhile_and_are_gone_afterwards() -> None:
-    with foreign.loaded(Path(agent()), ["--load", "cpu:workers=1"]):
+    with foreign.loaded(Path(agent()), ["--load", OURS]):
         assert _running()
     assert not _running()
 
@@ -92,7 +94,7 @@ def _with(
 def _running() -> list[str]:
     """Loads of the agent that are at work."""
     lines = [path.read_bytes().replace(b"\0", b" ").decode(errors="replace") for path in _command_lines()]
-    return [line for line in lines if shlex.join([str(agent()), "load"]) in line]
+    return [line for line in lines if OURS in line]
 
 
 def _command_lines() -> list[Path]:

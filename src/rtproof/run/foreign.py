@@ -9,6 +9,8 @@ from pathlib import Path
 
 from rtproof.errors import TargetError
 
+COMPLAINT = "rtproof-agent: "
+"""What the agent's errors begin with; a line on what the loads did does not."""
 TO_END_S = 60
 """How much longer than asked for a tool may take until it has written its result."""
 
@@ -33,10 +35,8 @@ def loaded(agent: Path, loads: Sequence[str]) -> Iterator[None]:
     assert process.stdout is not None
     try:
         first = process.stdout.readline().decode(errors="replace").strip()
-        if not first or process.poll():
-            raise TargetError(
-                f"the loads did not start: {first.removeprefix('rtproof-agent: ') or 'they said nothing'}"
-            )
+        if not first or first.startswith(COMPLAINT):
+            raise TargetError(f"the loads did not start: {first.removeprefix(COMPLAINT) or 'they said nothing'}")
         yield
     finally:
         process.stdin.close()
