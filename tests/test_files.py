@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import errno
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,15 @@ def test_a_new_file_stays(tmp_path: Path) -> None:
 
 
 def test_half_a_file_goes(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="full"), files.new_path(tmp_path / "a") as path:
+    with pytest.raises(OSError, match="full") as caught, files.new_path(tmp_path / "a") as path:
         write_half(path)
+    assert caught.value.filename == str(tmp_path / "a")
     assert not (tmp_path / "a").exists()
 
 
 def write_half(path: Path) -> None:
     path.write_text("half")
-    raise OSError("full")
+    raise OSError(errno.ENOSPC, "full")
 
 
 def fill_and_fail(folder: Path) -> None:

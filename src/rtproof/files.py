@@ -30,10 +30,12 @@ def no_empty_folders(path: Path) -> Iterator[None]:
 
 @contextmanager
 def new_path(path: Path) -> Iterator[Path]:
-    """A path that nothing has yet; what was written there is removed if writing fails."""
+    """A path that nothing has yet; what was written there is removed if writing fails, and the error has its name."""
     refuse_existing(path)
     try:
         yield path
-    except BaseException:
+    except BaseException as error:
         path.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)
         raise
