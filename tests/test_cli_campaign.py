@@ -4,12 +4,14 @@
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import fake_agent
 import pytest
 from test_cli_run import started
 
+from rtproof.cli import foreign
 from rtproof.cli.main import main
 from rtproof.record import rundir
 
@@ -216,6 +218,28 @@ def test_results_of_other_tools_stand_beside(capsys: pytest.CaptureFixture[str])
     out = capsys.readouterr().out
     assert "given:" in out
     assert "106.589" in out
+
+
+def test_a_program_whose_output_nobody_can_read_costs_no_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    file = profile("good")
+    file.write_text(file.read_text() + '[[program]]\nlabel = "theirs"\ncommand = ["echo", "{seconds}"]\n')
+    assert run(file, "--duration", "1s") == 0
+    assert "rtproof: theirs: a/given/1.txt is not the output of a tool" in capsys.readouterr().err
+    assert Path("a/report.html").exists()
+
+
+def test_ctrl_c_in_a_program_costs_no_cell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> Iterator[tuple[str, Path]]:
+        Path("latency.txt").write_text(LATENCY)
+        yield "theirs", Path("latency.txt")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(foreign, "results", interrupted)
+    assert run(profile("good"), "--duration", "1s") == 130
+    out, err = capsys.readouterr()
+    assert "106.589" in out
+    assert err.endswith("rtproof: interrupted: 1 of 1 cells are measured and kept\n")
+    assert Path("a/report.html").exists()
 
 
 def test_ctrl_c_keeps_what_is_measured_and_says_so() -> None:

@@ -151,7 +151,7 @@ def run(desk: Desk, profile: "Profile", asked: Asked, folder: Path, as_json: boo
         if not measured:
             raise _nothing_measured(profile, outcomes)
     if not interrupted and desk.asked.target == LOCAL:
-        given += [_given(path, label) for label, path in foreign.results(profile, desk.agent, folder)]
+        interrupted = _run_programs(desk, profile, folder, given)
     publish(Found(profile, outcomes, article, page.More(given, shlex.join(desk.asked.command))), folder, as_json)
     if interrupted:
         click.echo(f"rtproof: interrupted: {measured} of {len(outcomes)} cells are measured and kept", err=True)
@@ -242,6 +242,19 @@ def _report(desk: Desk, result: results.Result, run_folder: Path) -> str:
     place = results.report_path(run_folder, "html")
     results.write_new(place, result.report("html"))
     return f"{CELLS}/{place.name}"
+
+
+def _run_programs(desk: Desk, profile: "Profile", folder: Path, given: "list[Given]") -> bool:
+    """Add what the profile's own programs measure; whether the user interrupted them. The cells are worth more."""
+    try:
+        for label, path in foreign.results(profile, desk.agent, folder):
+            try:
+                given.append(_given(path, label))
+            except UserError as problem:
+                click.echo(f"rtproof: {label}: {problem}", err=True)
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def _given(path: Path, label: str = "") -> "Given":
