@@ -76,6 +76,13 @@ def test_the_file_is_laid_out_as_its_manual_says(tmp_path: Path, endian: str, or
 def test_pages_that_are_not_whole_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="lost a part of its trace"):
         trace_dat.export(analyse(traced(**{"cpu0/raw": "a" * 100})), tmp_path / "a", {})
-    with pytest.raises(UserError, match="does not tell how the pages"):
-        trace_dat.export(analyse(traced(header_page="nothing")), tmp_path / "a", {})
+    whole = "field: local_t commit; offset:8; size:8;\nfield: char data; offset:16; size:4080;"
+    for page in (
+        "nothing",
+        whole.replace("16; size:4080", "0; size:0"),
+        whole.replace("8;\n", "900;\n"),
+        f"{whole[:-5]}{9**20};",
+    ):
+        with pytest.raises(UserError, match="does not tell how the pages"):
+            trace_dat.export(analyse(traced(header_page=page)), tmp_path / "a", {})
     assert list(tmp_path.iterdir()) == []

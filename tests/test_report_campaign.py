@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a profile's cells: what stands in it, and beside what."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -193,6 +194,7 @@ def test_without_an_interrupt_there_is_no_context_switch() -> None:
 def test_cycles_tell_of_those_that_nobody_saw() -> None:
     words = texts(drawn("ten-ms")["cycles"])
     assert "were out of the band" in words
+    assert re.search(r"The first [\d,]+ are not counted\.", words)
     assert "448 long cycles had a short one directly behind. Neighbouring cycles correlate by -0.50" in words
 
 

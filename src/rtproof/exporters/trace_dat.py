@@ -23,6 +23,8 @@ OPTIONS: dict[str, str] = {}
 NEEDS = "a trace (rtproof run --trace)"
 MAGIC = b"\x17\x08\x44tracing6\0"
 CLOCK_OPTION = 7
+LARGEST_PAGE = 1 << 26
+"""Bytes; those of kernels have 4 KiB to 64 KiB, or what somebody set."""
 FORMAT = re.compile(r"events/([^/]+)/[^/]+/format")
 FIELD = re.compile(r"field: *[\w ]*?(\w+);\s*offset:(\d+);\s*size:(\d+);")
 
@@ -58,9 +60,10 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 def page_size(record: Record) -> int:
     """Bytes of a page of the buffer: up to the end of its last field."""
     fields = _fields(record)
-    if not {"commit", "data"} <= fields.keys():
+    page = sum(fields.get("data", ()))
+    if not 0 < page <= LARGEST_PAGE or fields.get("commit", (0, 0))[1] not in (4, 8):
         raise UserError("the record does not tell how the pages of its trace are laid out")
-    return sum(fields["data"])
+    return page
 
 
 def _fields(record: Record) -> dict[str, tuple[int, int]]:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator, Sequence
 
 from rtproof.analysis import cycles as counting
+from rtproof.analysis.model import Cycles
 from rtproof.articles import Article, Row
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Block, Table, Text
@@ -48,8 +49,13 @@ def _here(outcome: Outcome, part: str, name: str) -> str:
 def cycles(_profile: Profile, outcomes: Sequence[Outcome], _article: Article | None) -> list[Block]:
     """What the counted cycles leave possible, and whether late ones were caught up."""
     found = [(each, each.analysis.cycles) for each in outcomes if each.analysis and each.analysis.cycles]
-    lines = tuple(f"{each.cell.label}, {each.system}: {counting.says(told)}" for each, told in found)
+    lines = tuple(f"{each.cell.label}, {each.system}: {counting.says(told)} {_ignored(told)}" for each, told in found)
     caught = tuple(
         f"{each.cell.label}, {each.system}: {signature(told)}" for each, told in found if told.catch_up_pairs
     )
     return [Text(words) for words in (lines, caught) if words]
+
+
+def _ignored(found: Cycles) -> str:
+    """A shortened run leaves out fewer than the article did."""
+    return f"The first {found.ignored:,} are not counted."
