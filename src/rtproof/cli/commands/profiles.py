@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rtproof.cli import campaign, complete
+from rtproof.cli import complete, profiled
 
 if TYPE_CHECKING:
     from rtproof.cli.needs import Known
@@ -30,7 +30,7 @@ def command(name: str | None, agent: Path | None) -> None:
     lacks = known(ask(agent or find_agent(), "list"))
     found = [profiles.load(each) for each in ([name] if name else profiles.names())]
     for each in found:
-        campaign.article_of(each)
+        profiled.article_of(each)
     sections = [_cells(found[0], lacks)] if name else [_overview(found, lacks)]
     click.echo(report.render("text", "rtproof: profiles", sections), nl=False)
 

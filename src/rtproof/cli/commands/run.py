@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof import files, plugins, targets
-from rtproof.cli import about, campaign, complete, guests, laboratory, measuring, results, tracing, types
+from rtproof.cli import about, campaign, complete, guests, laboratory, measuring, profiled, results, tracing, types
 from rtproof.cli.options import checked_options
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
 from rtproof.errors import TargetError
@@ -43,7 +43,7 @@ class Own:
 @measuring.agent_options
 @requirement_options
 @PERCENTILES
-@campaign.profile_options
+@profiled.profile_options
 @tracing.observer_option
 @click.option("--output", type=PATH, metavar="FOLDER", help="New run folder (default runs/TIME-HOST).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -72,7 +72,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """
     requirement = take_requirement(values)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
-    wanted = campaign.take(values)
+    wanted = profiled.take(values)
     if own.observer:
         values = tracing.observed(values, bool(wanted))
     if wanted:
@@ -94,10 +94,10 @@ def _typed(ctx: click.Context) -> tuple[str, ...]:
     return typed
 
 
-def _run_profile(own: Own, wanted: campaign.Asked, asked: about.Asked) -> int:
+def _run_profile(own: Own, wanted: profiled.Asked, asked: about.Asked) -> int:
     """Every cell of a profile, one after another."""
-    profile = campaign.with_requirement(campaign.profile_of(wanted), asked.requirement)
-    asked = replace(asked, requirement=campaign.requirement_of(profile, asked.requirement))
+    profile = profiled.with_requirement(profiled.profile_of(wanted), asked.requirement)
+    asked = replace(asked, requirement=profiled.requirement_of(profile, asked.requirement))
     folder = laboratory.new_folder(own.output, profile.name)
     with _open_target(own, str(profile.cells[0].ways[0].options.get("probe", ""))) as target:
         agent = own.agent or about.fitting_agent(target.machine())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli import campaign, complete, laboratory, measuring, results, types
+from rtproof.cli import campaign, complete, laboratory, measuring, profiled, results, types
 from rtproof.cli.laboratory import JOBS, OUTPUT
 from rtproof.cli.options import once
 
@@ -77,7 +77,7 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     from rtproof.report import campaign as page
 
     profile = _profile(values)
-    article = campaign.article_of(profile)
+    article = profiled.article_of(profile)
     folder = laboratory.new_folder(output, f"lab-{profile.name}")
     rounds = _Rounds(jobs, ctx.obj or ("rtproof", "lab", "profile", values["name"]))
     systems = _systems(profile, values)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of ``rtproof run`` that choose a profile, and the profile that they come to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rtproof.cli import complete, measuring, types
+from rtproof.cli.options import once
+from rtproof.errors import UserError
+
+if TYPE_CHECKING:
+    from rtproof.analysis.model import Requirement
+    from rtproof.articles import Article
+    from rtproof.profiles import Profile
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
+
+OPTIONS = (
+    click.option(
+        "--profile",
+        metavar="NAME|FILE",
+        shell_complete=complete.profiles,
+        help="Repeat an article's experiment; see 'rtproof profiles'.",
+    ),
+    click.option(
+        "--set", "settings", type=types.KEY_VALUE, multiple=True, help="What a profile is to measure; may be repeated."
+    ),
+    click.option(
+        "--given", type=PATH, multiple=True, metavar="FILE", help="Another tool's result to lay beside; repeatable."
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user wants of a profile. options: those of the agent that stand on the command line."""
+
+    profile: str
+    settings: tuple[tuple[str, str], ...]
+    given: tuple[Path, ...]
+    options: Mapping[str, Any]
+
+
+def profile_options(command: Command) -> Command:
+    """Give a command the options of profiles."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def take(values: dict[str, Any]) -> Asked | None:
+    """Take the options of profiles out of a command's values; None if there is no profile."""
+    name, settings, given = (values.pop(key) for key in ("profile", "settings", "given"))
+    if name is None and (settings or given):
+        raise click.UsageError(f"--{'set' if settings else 'given'} needs a --profile to speak of")
+    if name is None:
+        return None
+    measuring.refuse_two_lengths(values)
+    return Asked(name, settings, given, {key: value for key, value in values.items() if value not in (None, False, ())})
+
+
+def profile_of(asked: Asked) -> "Profile":
+    """The profile as the user wants it; UserError where that makes no sense."""
+    from rtproof import profiles
+    from rtproof.profiles import choose
+
+    found = profiles.load(asked.profile)
+    chosen = choose.with_settings(found, once(f"the profile {found.name}", asked.settings))
+    if asked.given and not found.given:
+        raise UserError(f"the profile {found.name} has no place for results of other tools: leave --given out")
+    return choose.with_options(choose.ready(chosen), asked.options)
+
+
+def article_of(profile: "Profile") -> "Article":
+    """The article's figures, which the page can put beside what will be measured; UserError if it can't."""
+    from rtproof import articles
+    from rtproof.report import campaign as page
+
+    found = articles.load(profile.article)
+    page.check(profile, found)
+    return found
+
+
+def with_requirement(profile: "Profile", asked: "Requirement | None") -> "Profile":
+    """The user's own in place of the article's."""
+    from rtproof.profiles import choose
+
+    return choose.with_claim(profile, asked.limit_ns, asked.at_most_ns) if asked else profile
+
+
+def requirement_of(profile: "Profile", asked: "Requirement | None") -> "Requirement | None":
+    """The user's own, else the article's."""
+    from rtproof.analysis.model import Requirement
+
+    if asked or profile.claim is None:
+        return asked
+    return Requirement(profile.claim.limit_ns, profile.claim.at_most_ns)
