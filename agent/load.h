@@ -73,6 +73,9 @@ const struct load *load_find(const char *name);
 /* fork() for loads: the child dies when its parent does. */
 pid_t load_spawn(void);
 
+/* The calling process dies when this one does, its parent; at once if that is no longer there. */
+void load_die_with(pid_t parent);
+
 /* Waits until any child ends, which none should: its exit code as a negative errno, -ECHILD if it was killed. */
 int load_wait_for_children(void);
 

@@ -121,15 +121,19 @@ const char *load_unit(const struct running_load *running)
 	return running->load->unit ? running->load->unit : program_unit(&running->order);
 }
 
+void load_die_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (getppid() != parent) /* it died before the line above */
+		_exit(1);
+}
+
 pid_t load_spawn(void)
 {
 	pid_t parent = getpid(), pid = fork();
 
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		if (getppid() != parent) /* it died before the line above */
-			_exit(1);
-	}
+	if (pid == 0)
+		load_die_with(parent);
 	return pid < 0 ? -errno : pid;
 }
 
@@ -334,13 +338,16 @@ int load_start(struct running_load *running, char *why, size_t room)
 	return err ? say(running, err, why, room) : 0;
 }
 
-static void bury(struct running_load *running, int status, char *why, size_t room)
+/* It has not been waited for yet, so nobody else can have its number. */
+static void bury(struct running_load *running, char *why, size_t room)
 {
 	const char *name = running->name, *reason = running->order.why;
+	int status = 0;
 
 	kill(-running->pid, SIGKILL); /* what is left of its group */
 	if (keeper_needed(running))
 		keeper_bury(running->pid);
+	waitpid(running->pid, &status, 0);
 	running->pid = 0;
 	if (*reason)
 		snprintf(why, room, "load %s died: %.*s", name, LOAD_WHY, reason);
@@ -352,11 +359,11 @@ static void bury(struct running_load *running, int status, char *why, size_t roo
 
 bool load_died(struct running_load *running, char *why, size_t room)
 {
-	int status;
+	siginfo_t end = { .si_pid = 0 };
 
-	if (running->pid <= 0 || waitpid(running->pid, &status, WNOHANG) != running->pid)
+	if (running->pid <= 0 || waitid(P_PID, (id_t)running->pid, &end, WEXITED | WNOHANG | WNOWAIT) < 0 || !end.si_pid)
 		return false;
-	bury(running, status, why, room);
+	bury(running, why, room);
 	return true;
 }
 

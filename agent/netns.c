@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -110,14 +109,16 @@ static int raise_device(int fd, uint32_t host)
 	return ioctl(fd, SIOCSIFFLAGS, &wish) < 0 ? -errno : 0;
 }
 
-/* The signal of the parent's death is lost with a change of credentials. */
+/* The signal of the parent's death is lost with a change of credentials, and it may have died meanwhile. */
 static int leave_network(void)
 {
+	pid_t parent = getppid();
+
 	if (unshare(CLONE_NEWNET) == 0)
 		return 0;
 	if (errno != EPERM || unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
 		return -errno;
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	load_die_with(parent);
 	return 0;
 }
 

@@ -70,7 +70,8 @@ static int work(const struct load_order *order, struct load_slot *slot)
 	size_t size = (size_t)(wanted < share ? wanted : share);
 	int64_t count = share / (int64_t)size;
 	char first[NAME_BYTES], second[NAME_BYTES];
-	int create = O_WRONLY | O_CREAT | O_EXCL | (order->values[SYNC] ? O_SYNC : 0), err = 0;
+	/* After a restart there are files of the round before. */
+	int create = O_WRONLY | O_CREAT | O_TRUNC | (order->values[SYNC] ? O_SYNC : 0), err = 0;
 
 	while (!err) {
 		for (int64_t i = 0; i < count && !err; i++)

@@ -164,13 +164,13 @@ static void a_load_that_loses_a_worker_ends(void)
 }
 
 /* Every round is of other processes, of which none stays, and the count goes on. Its end ends the last round too. */
-static void rounds_follow_each_other(void)
+static void rounds_follow_each_other(const char *order)
 {
 	struct running_load running;
 	pid_t seen[3] = { 0 };
 	int64_t work = 0;
 
-	start(&running, "sched:groups=1,pairs=2,restart=100ms");
+	start(&running, order);
 	for (int i = 0; i < 3; i++) {
 		while (!(seen[i] = child_of(running.pid)) || (i && seen[i] == seen[i - 1]))
 			sys_sleep(CLOCK_MONOTONIC, 0, 1000000);
@@ -298,7 +298,8 @@ int main(int argc, char **argv)
 	CHECK(rmdir(scratch_folder) == 0 && mkdir(scratch_folder, 0700) == 0);
 	if (!inherits)
 		SKIP("orphans can't be given to a process of one's choice here: Linux 3.4, and not under this emulator");
-	rounds_follow_each_other();
+	rounds_follow_each_other("sched:groups=1,pairs=2,restart=100ms");
+	rounds_follow_each_other("files:workers=2,mib=1,kib=2,restart=100ms"); /* the next one finds files of the one before */
 	a_load_that_loses_a_worker_ends();
 	a_load_dies_with_its_parent();
 	CHECK(rmdir(scratch_folder) == 0); /* no file is left in it */
