@@ -4,6 +4,7 @@
 #include "app_work.h"
 
 #include "clock.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -73,7 +74,7 @@ static size_t memory_bytes(const struct work_order *order)
 static int check_memory(const struct work_order *order, char *why, size_t room)
 {
 	double needed = (double)sieve_bytes(order) + (double)memory_bytes(order);
-	double there = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+	double there = (double)memory_room();
 
 	if (needed <= there / 2)
 		return 0;

@@ -20,7 +20,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
-enum { LOOK_NS = 250000000, PAUSE_NS = 1000000, READ_BYTES = 65536 };
+enum { LOOK_NS = 250000000, PAUSE_NS = 1000000, READ_BYTES = 65536 }; /* as much as a pipe holds */
 enum { SIGNALS, OUTPUT, ERRORS, SOURCES };
 
 struct keeper {
@@ -31,6 +31,7 @@ struct keeper {
 	int write_ends[SOURCES];
 	pid_t pid; /* of the load's first process */
 	int64_t until_ns, look_ns;
+	char *text; /* of READ_BYTES: what was read last */
 	char line[LOAD_WHY]; /* the last line that it wrote on its standard error */
 	size_t length;
 	bool line_ended;
@@ -150,13 +151,11 @@ static void take_output(struct keeper *keeper, const char *text, ssize_t length)
 /* Once for each, so that a program that never stops talking does not keep us from the rest. */
 static void take_all(struct keeper *keeper)
 {
-	static char text[READ_BYTES];
-
 	for (int i = OUTPUT; i < SOURCES; i++) {
-		ssize_t length = keeper->sources[i].fd < 0 ? 0 : read(keeper->sources[i].fd, text, sizeof(text));
+		ssize_t length = keeper->sources[i].fd < 0 ? 0 : read(keeper->sources[i].fd, keeper->text, READ_BYTES);
 
 		if (length > 0)
-			(i == ERRORS ? take_errors : take_output)(keeper, text, length);
+			(i == ERRORS ? take_errors : take_output)(keeper, keeper->text, length);
 	}
 }
 
@@ -274,7 +273,8 @@ static int open_pipes(struct keeper *keeper)
 	if (!order->words)
 		return 0;
 	keeper->look_ns = clock_now_ns() + LOOK_NS;
-	err = open_pipe(keeper, ERRORS);
+	keeper->text = load_map(READ_BYTES);
+	err = keeper->text ? open_pipe(keeper, ERRORS) : -ENOMEM;
 	if (!err && order->values[PROGRAM_COUNT] >= COUNT_LINES)
 		err = open_pipe(keeper, OUTPUT);
 	return err;
@@ -283,7 +283,7 @@ static int open_pipes(struct keeper *keeper)
 /* Where Linux can (3.4), it inherits what the load leaves behind. */
 static int be_the_keeper(struct running_load *running, bool apart)
 {
-	struct keeper keeper = { .running = running, .apart = apart, .look_ns = INT64_MAX, .write_ends = { -1, -1, -1 } };
+	struct keeper keeper = { .running = running, .apart = apart && getpid() == 1, .look_ns = INT64_MAX, .write_ends = { -1, -1, -1 } };
 	struct process self = { .pid = getpid() };
 	sigset_t blocked;
 
@@ -299,7 +299,7 @@ static int be_the_keeper(struct running_load *running, bool apart)
 	for (int i = 0; i < SOURCES; i++)
 		keeper.sources[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
 	keeper.sources[SIGNALS].fd = signalfd(-1, &blocked, SFD_CLOEXEC);
-	int err = open_pipes(&keeper);
+	int err = keeper.sources[SIGNALS].fd < 0 ? -errno : open_pipes(&keeper);
 
 	return err ? err : keep(&keeper);
 }

@@ -105,7 +105,10 @@ static inline uint32_t load_random(uint32_t *x)
 	return *x;
 }
 
-/* Memory of the kernel's, all zero; NULL if there is none. */
+/*
+ * Memory of the kernel's, all zero; NULL if there is none. For what a load alone needs: what is static is a part of the agent,
+ * which locks all of itself.
+ */
 void *load_map(size_t size);
 
 /* Writes to every page of a region, and counts each MiB of it. */

@@ -18,8 +18,8 @@ struct loading {
 	struct pollfd sources[2]; /* signals, standard input */
 };
 
-/* What each has done, and in the last second. */
-static void print_work(struct loading *loading, int64_t seconds)
+/* What each has done, and in the last second. False: nobody can read it. */
+static bool print_work(struct loading *loading, int64_t seconds)
 {
 	printf("%lld s", (long long)seconds);
 	for (int i = 0; i < loading->config->n_loads; i++) {
@@ -31,7 +31,7 @@ static void print_work(struct loading *loading, int64_t seconds)
 		loading->before[i] = work;
 	}
 	putchar('\n');
-	fflush(stdout);
+	return fflush(stdout) == 0;
 }
 
 /* Until then. False: it has been asked to end. */
@@ -67,7 +67,7 @@ static int load_until_asked(struct loading *loading, char *why, size_t room)
 				return -ECHILD;
 		if (clock_now_ns() < next_ns)
 			continue;
-		print_work(loading, (next_ns - loading->start_ns) / NS_PER_SECOND);
+		goes_on = print_work(loading, (next_ns - loading->start_ns) / NS_PER_SECOND) && goes_on;
 		next_ns += NS_PER_SECOND;
 	}
 	return 0;
@@ -81,7 +81,9 @@ int loading_main(int argc, char **argv, char *why, size_t room)
 
 	if (err)
 		return err;
-	loading.sources[0] = (struct pollfd){ .fd = signals_open(), .events = POLLIN };
+	loading.sources[0] = (struct pollfd){ .fd = signals_open(why, room), .events = POLLIN };
+	if (loading.sources[0].fd < 0)
+		return loading.sources[0].fd;
 	loading.sources[1] = (struct pollfd){ .fd = config.stop_on_eof ? STDIN_FILENO : -1, .events = POLLIN };
 	err = loads_start(config.loads, config.n_loads, why, room);
 	loading.start_ns = clock_now_ns();

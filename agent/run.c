@@ -329,7 +329,8 @@ static void take_signal(struct run *run, int fd)
 	if (info.ssi_signo == SIGCHLD)
 		check_loads(run);
 	else
-		run_ask_to_stop(run, END_INTERRUPTED, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+		run_ask_to_stop(run, END_INTERRUPTED,
+				info.ssi_signo == SIGINT ? "SIGINT" : info.ssi_signo == SIGHUP ? "SIGHUP" : "SIGTERM");
 }
 
 static void take_input(struct run *run, struct pollfd *input)
@@ -544,18 +545,16 @@ static int measure_under_load(struct run *run, char *why, size_t room)
 {
 	struct sigaction wake = { .sa_handler = ignore };
 	struct config *config = run->config;
-	int signal_fd = signals_open(), err = signal_fd < 0 ? -errno : 0;
+	int signal_fd = signals_open(why, room);
 
 	sigaction(WORKER_STOP_SIGNAL, &wake, NULL); /* without SA_RESTART: it ends a sleep */
-	if (err) {
-		snprintf(why, room, "signals can't be read: %s", strerror(-err));
-		return err;
-	}
+	if (signal_fd < 0)
+		return signal_fd;
 	run->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;
-	err = trace_open(run, why, room);
+	int err = trace_open(run, why, room);
+
 	if (!err)
 		err = loads_start(config->loads, config->n_loads, why, room);
-
 	if (!err)
 		err = open_and_measure(run, signal_fd, why, room);
 	loads_stop(config->loads, config->n_loads);

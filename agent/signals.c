@@ -3,9 +3,11 @@
 
 #include "signals.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 
-int signals_open(void)
+int signals_open(char *why, size_t room)
 {
 	sigset_t signals, blocked;
 	struct sigaction nothing = { .sa_handler = SIG_IGN };
@@ -21,5 +23,9 @@ int signals_open(void)
 	sigprocmask(SIG_BLOCK, &blocked, NULL);
 	sigaction(SIGPIPE, &nothing, NULL);
 	sigaction(SIGXFSZ, &nothing, NULL);
-	return sys_result(signalfd(-1, &signals, SFD_CLOEXEC));
+	int fd = sys_result(signalfd(-1, &signals, SFD_CLOEXEC));
+
+	if (fd < 0)
+		snprintf(why, room, "signals can't be read: %s", strerror(-fd));
+	return fd;
 }

@@ -3,7 +3,12 @@
 #ifndef RTPROOF_SIGNALS_H
 #define RTPROOF_SIGNALS_H
 
-/* SIGINT, SIGTERM, SIGHUP and SIGCHLD of every thread; SIGALRM, SIGPIPE and SIGXFSZ disturb nobody any more. -errno: none. */
-int signals_open(void);
+#include <stddef.h>
+
+/*
+ * SIGINT, SIGTERM, SIGHUP and SIGCHLD of every thread; SIGALRM, SIGPIPE and SIGXFSZ disturb nobody any more. Or -errno with the reason as a
+ * sentence in why.
+ */
+int signals_open(char *why, size_t room);
 
 #endif

@@ -234,7 +234,7 @@ def test_loads_run_without_measuring() -> None:
     assert ", sched " in line
 
 
-@pytest.mark.parametrize("end", ["SIGINT", "SIGTERM", "end of input"])
+@pytest.mark.parametrize("end", ["SIGINT", "SIGTERM", "end of input", "end of its reader"])
 def test_loads_alone_end_when_asked(end: str) -> None:
     token = uuid.uuid4().hex
     with subprocess.Popen(
@@ -248,6 +248,8 @@ def test_loads_alone_end_when_asked(end: str) -> None:
         assert alone.stdout.readline().startswith(b"1 s: sched ")
         if end == "end of input":
             alone.stdin.close()
+        elif end == "end of its reader":
+            alone.stdout.close()
         else:
             alone.send_signal(signal.Signals[end])
         assert alone.wait(PATIENCE_S) == 0

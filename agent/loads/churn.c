@@ -103,9 +103,8 @@ static int compute(const struct load_order *order, char *data)
 
 static int do_job(const struct load_order *order, const char *source, const char *output)
 {
-	static char data[SOURCE];
-	char unfinished[NAME_BYTES + 2];
-	int err = start_program();
+	char unfinished[NAME_BYTES + 2], *data = load_map(SOURCE);
+	int err = data ? start_program() : -ENOMEM;
 
 	snprintf(unfinished, sizeof(unfinished), "%s~", output);
 	if (!err)
@@ -122,13 +121,12 @@ static int do_job(const struct load_order *order, const char *source, const char
 /* A job is one process of its own with all that it starts. */
 static int work(const struct load_order *order, struct load_slot *slot)
 {
-	static char text[SOURCE];
-	char source[NAME_BYTES], output[NAME_BYTES];
+	char source[NAME_BYTES], output[NAME_BYTES], *text = load_map(SOURCE);
 	long number = (long)(slot - order->slots);
 
 	snprintf(source, sizeof(source), "%ld.c", number);
 	snprintf(output, sizeof(output), "%ld.o", number);
-	int err = transfer(source, O_WRONLY | O_CREAT, text);
+	int err = text ? transfer(source, O_WRONLY | O_CREAT, text) : -ENOMEM;
 
 	for (; !err; slot->work++) {
 		pid_t pid = load_spawn();

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 enum { PAIRS, PEER, PORT, LISTEN, BY_CABLE };
@@ -58,16 +59,17 @@ static int prepare(struct load_order *order)
 /* Sends back what comes, and counts it, until the other side ends. */
 static int serve(int fd, struct load_slot *slot)
 {
-	static char in[BLOCK], out[BLOCK];
-	int err;
+	char *in = load_map(2 * BLOCK), *out = in + BLOCK;
+	int err = in ? 0 : -ENOMEM;
 
-	while (!(err = inet_read(fd, in, BLOCK))) {
-		memcpy(out, in, BLOCK);
-		err = inet_write(fd, out, BLOCK);
-		if (err)
-			break;
-		slot->work += BLOCK_KB;
+	while (!err) {
+		err = inet_read(fd, in, BLOCK);
+		if (!err)
+			err = inet_write(fd, memcpy(out, in, BLOCK), BLOCK);
+		slot->work += err ? 0 : BLOCK_KB;
 	}
+	if (in)
+		munmap(in, 2 * BLOCK);
 	close(fd);
 	return err;
 }
@@ -75,8 +77,8 @@ static int serve(int fd, struct load_slot *slot)
 /* Counts what has come back. Every block differs, so that one that is not its own shows. */
 static int send_blocks(int fd, struct load_slot *slot)
 {
-	static char in[BLOCK], out[BLOCK];
-	int err = 0;
+	char *in = load_map(2 * BLOCK), *out = in + BLOCK;
+	int err = in ? 0 : -ENOMEM;
 
 	for (uint32_t number = 0; !err; number++) {
 		memcpy(out, &number, sizeof(number));

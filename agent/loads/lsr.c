@@ -96,18 +96,20 @@ static void list(struct walk *walk, size_t length)
 
 static int work(const struct load_order *order, struct load_slot *slot)
 {
-	static char mounts[MOUNTS];
 	static struct walk walk;
+	char *mounts = load_map(MOUNTS);
 	size_t length = strlen(start_of(order));
 	uint32_t before;
 
+	if (!mounts)
+		return -ENOMEM;
 	memcpy(walk.path, start_of(order), length);
 	while (length && walk.path[length - 1] == '/')
 		length--;
 	walk.slot = slot;
 	walk.foreign = mounts;
 	do {
-		int n = text_read_file("/proc/mounts", mounts, sizeof(mounts) - 2);
+		int n = text_read_file("/proc/mounts", mounts, MOUNTS - 2);
 
 		mounts[n > 0 ? n : 0] = '\0';
 		mounts_keep_foreign(mounts);
