@@ -60,7 +60,7 @@ RUNNING = (
     JOBS,
 )
 OUTPUT = (
-    click.option("--output", type=PATH, metavar="FOLDER", help="New folder for all of it (default runs/TIME-lab)."),
+    click.option("--output", type=PATH, metavar="FOLDER", help="New folder for all of it (default one in runs)."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )
 

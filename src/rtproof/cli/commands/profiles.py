@@ -68,7 +68,7 @@ def _cells(profile: "Profile", lacks: "Known") -> "Section":
     rows = tuple((each.key, duration(each.article_ns), " ".join(agent_arguments(each))) for each in profile.cells)
     axes = tuple(f"--set {axis}=...: {', '.join(values)}" for axis, values in profile.axes.items())
     given = tuple(f"--set {each.name}=...: {each.help}{_preset(each)}" for each in profile.parameters)
-    table = Table("Cells at the article's length", ("cell", "length", "arguments of the agent"), rows, (1,))
+    table = Table("Cells at the article's length", ("cell", "length", "as options of rtproof run"), rows, (1,))
     words = (profile.about, *profile.differs)
     lacking = tuple(needs(profile, lacks))
     settings = [Text((*axes, *given))] if axes or given else []

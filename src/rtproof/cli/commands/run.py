@@ -45,7 +45,7 @@ class Own:
 @PERCENTILES
 @profiled.profile_options
 @tracing.observer_option
-@click.option("--output", type=PATH, metavar="FOLDER", help="New run folder (default runs/TIME-HOST).")
+@click.option("--output", type=PATH, metavar="FOLDER", help="New folder (default runs/TIME-HOST, or TIME-PROFILE).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
 @click.option("--note", default="", metavar="TEXT", help="Whatever is worth remembering about this run.")
