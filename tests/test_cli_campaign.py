@@ -252,6 +252,7 @@ def test_ctrl_c_keeps_what_is_measured_and_says_so() -> None:
     assert process.returncode == 130
     assert "rtproof: interrupted: 2 of 3 cells are measured and kept" in err
     assert "not measured: the campaign was interrupted before" in out
+    assert "it was interrupted; what it measured until then is kept and judged" in out
     end = rundir.open_run("a/cells/until-interrupted").record.end
     assert end is not None
     assert end.reason.name == "INTERRUPTED"

@@ -13,6 +13,7 @@ from rtproof.targets import Target
 LACKS = "can't run here"
 """What the agent says of a method or load that this machine has no means for."""
 INTERRUPTED = "not measured: the campaign was interrupted before"
+KEPT = "what it measured until then is kept and judged"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ def _measured(cell: Cell, way: int, refused: tuple[str, ...], outcome: Outcome) 
     if outcome.failed:
         failure = outcome.said or f"the agent ended with exit code {outcome.exit_code}"
     elif outcome.killed_by:
-        failure = f"the agent was killed by {outcome.killed_by}; what it measured until then is kept and judged"
+        failure = f"the agent was killed by {outcome.killed_by}; {KEPT}"
+    elif outcome.interrupted:
+        failure = f"it was interrupted; {KEPT}"
     return Ended(cell, way, refused, outcome, failure, outcome.interrupted)
 
 
