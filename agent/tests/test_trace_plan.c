@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "trace_plan.h"
+
+#include "run.h"
+
+#include "check.h"
+
+#include <string.h>
+
+enum { KIB = 1024, FOURS = 64 };
+
+static const char kernel_has[] = "irq:irq_handler_entry\0irq:irq_handler_exit\0sched:sched_switch\0sched:sched_wakeup\0"
+				 "sched:sched_wakeup_new\0other:sched_switch\0nonsense\0";
+static struct run run;
+static struct config config;
+static struct trace *const trace = &run.trace;
+static char why[256];
+
+static int plan(const char *text)
+{
+	memset(&run, 0, sizeof(run));
+	config.trace = text;
+	run.config = &config;
+	why[0] = '\0';
+	return trace_plan(&run, why, sizeof(why));
+}
+
+static void refuse(const char *text, const char *sentence)
+{
+	CHECK(plan(text) == -EINVAL);
+	if (!strstr(why, sentence))
+		printf("%s: %s\n", text, why);
+	CHECK(strstr(why, sentence));
+}
+
+/* The events of a kernel for these patterns, with spaces between. */
+static int choose(const char *patterns, char had[512])
+{
+	size_t used = 0;
+
+	CHECK(plan("on") == 0);
+	if (patterns)
+		snprintf(trace->patterns, sizeof(trace->patterns), "%s", patterns);
+	int err = trace_choose(trace, kernel_has, why, sizeof(why));
+
+	had[0] = '\0';
+	for (int i = 0; i < trace->n_events; i++)
+		used += (size_t)snprintf(had + used, 512 - used, "%s ", trace->events[i]);
+	return err;
+}
+
+static void nothing_is_planned_unless_asked(void)
+{
+	CHECK(plan(NULL) == 0 && trace->patterns[0] == '\0' && trace_space(&run) == 0);
+}
+
+static void options_are_taken_in_any_order(void)
+{
+	CHECK(plan("seed=4294967295,buffer_kib=4,events=sched_switch+irq:*") == 0);
+	CHECK(trace->seed == UINT32_MAX && trace->buffer_kib == 4 && trace->given);
+	CHECK(!strcmp(trace->patterns, "sched_switch+irq:*"));
+	CHECK(trace_space(&run) == 4.0 * KIB * trace->cpus * (1 + TRACE_TEXT_FACTOR));
+}
+
+static void a_plan_without_options_has_presets(void)
+{
+	CHECK(plan("on") == 0 && !trace->given && strstr(trace->patterns, "sched_switch+"));
+	CHECK(trace->cpus >= 1 && trace->buffer_kib >= 16 && trace->buffer_kib <= 1024);
+}
+
+static void nonsense_is_refused(void)
+{
+	static char text[1100];
+
+	refuse("off", "not 'off'");
+	refuse("events=", "not 'events='");
+	refuse("seed=1,buffer_kib=3", "not 'buffer_kib=3'");
+	refuse("on,seed=1", "not 'on'");
+	refuse("buffer_kib=16777217", "not 'buffer_kib=16777217'");
+	refuse("seed=-1", "not 'seed=-1'");
+	refuse("seed=4294967296", "not 'seed=4294967296'");
+	memset(text, 'x', sizeof(text) - 1);
+	refuse(text, "--trace takes 1023 characters at most");
+	text[600] = '\0';
+	memcpy(text, "events=", 7);
+	refuse(text, "--trace takes on, or events=");
+}
+
+static void memory_that_is_not_there_is_refused(void)
+{
+	int64_t half_kib = memory_room() / KIB / 2 / sysconf(_SC_NPROCESSORS_CONF);
+
+	if (half_kib > 8 * 1024 * 1024)
+		SKIP("more memory than a buffer may have");
+	CHECK(plan("buffer_kib=16777216") == -ENOMEM && strstr(why, "more than half of the memory"));
+}
+
+static void patterns_name_events(void)
+{
+	char had[512];
+
+	CHECK(choose("sched_wakeup", had) == 0 && !strcmp(had, "sched/sched_wakeup "));
+	CHECK(choose("sched_wakeup*", had) == 0 && !strcmp(had, "sched/sched_wakeup sched/sched_wakeup_new "));
+	CHECK(choose("sched_switch", had) == 0 && !strcmp(had, "sched/sched_switch other/sched_switch "));
+	CHECK(choose("other:sched_switch", had) == 0 && !strcmp(had, "other/sched_switch "));
+	CHECK(choose("irq:*+irq_handler_exit", had) == 0 && !strcmp(had, "irq/irq_handler_entry irq/irq_handler_exit "));
+}
+
+static void a_pattern_without_events_is_an_error_if_it_was_given(void)
+{
+	char had[512];
+
+	CHECK(choose("sched_switch+spi_*+gone", had) == 0 && !strcmp(trace->missing, " spi_* gone"));
+	CHECK(choose("sched:sched", had) == -EINVAL && !strcmp(why, "this kernel has none of the events to trace"));
+	CHECK(plan("events=sched_switch+nonsense") == 0 && trace_choose(trace, kernel_has, why, sizeof(why)) == -EINVAL);
+	CHECK(!strcmp(why, "this kernel has no event 'nonsense' to trace"));
+}
+
+static void more_events_than_there_is_room_for_are_refused(void)
+{
+	static char names[(TRACE_EVENTS + 1) * 8 + 1];
+
+	for (int i = 0; i <= TRACE_EVENTS; i++)
+		snprintf(names + i * 8, 9, "a:one%02d", i);
+	CHECK(plan("events=one*") == 0 && trace_choose(trace, names, why, sizeof(why)) == -E2BIG && strstr(why, "64 events at most"));
+	names[TRACE_EVENTS * 8] = '\0';
+	CHECK(plan("events=one*") == 0 && trace_choose(trace, names, why, sizeof(why)) == 0 && trace->n_events == TRACE_EVENTS);
+}
+
+/* On, off, off, on or the other way round: each is there, and the same again for the same seed. */
+static void blocks_come_in_fours(void)
+{
+	struct trace one = { .seed = 1 }, again = { .seed = 1 }, other = { .seed = 2 };
+	int first_on = 0, differs = 0;
+
+	for (int64_t four = 0; four < FOURS; four++) {
+		bool on = trace_is_on_in(&one, 4 * four);
+
+		first_on += on;
+		differs += on != trace_is_on_in(&other, 4 * four);
+		for (int i = 0; i < 4; i++) {
+			CHECK(trace_is_on_in(&one, 4 * four + i) == ((i == 0 || i == 3) == on));
+			CHECK(trace_is_on_in(&one, 4 * four + i) == trace_is_on_in(&again, 4 * four + i));
+		}
+	}
+	CHECK(first_on > 0 && first_on < FOURS && differs > 0);
+}
+
+int main(void)
+{
+	nothing_is_planned_unless_asked();
+	options_are_taken_in_any_order();
+	a_plan_without_options_has_presets();
+	nonsense_is_refused();
+	patterns_name_events();
+	a_pattern_without_events_is_an_error_if_it_was_given();
+	more_events_than_there_is_room_for_are_refused();
+	blocks_come_in_fours();
+	memory_that_is_not_there_is_refused();
+	return EXIT_SUCCESS;
+}
