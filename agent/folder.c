@@ -62,8 +62,10 @@ static DIR *open_below(int fd, const char *name)
 static int remove_files(const char *path)
 {
 	DIR *folders[FOLDER_DEPTH] = { open_below(AT_FDCWD, path) };
-	int depth = folders[0] != NULL, removed = 0;
+	int depth = 1, removed = 0;
 
+	if (!folders[0])
+		return 0;
 	while (depth) {
 		struct dirent *entry = folder_next(folders[depth - 1]);
 		int fd = entry ? dirfd(folders[depth - 1]) : -1;
