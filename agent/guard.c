@@ -58,6 +58,17 @@ static int64_t spent_ns(int tid, int64_t *before_ns)
 	return spent_ns;
 }
 
+/* On one CPU the two take turns: neither may ever use half of it, and both together all. */
+static int64_t most_of_a_cpu_ns(const struct worker *worker, struct budget *budget)
+{
+	int helper = (int)word_load(&worker->helper);
+	int64_t own_ns = spent_ns(worker->tid, &budget->used_ns[0]), helper_ns = spent_ns(helper, &budget->used_ns[1]);
+
+	if (helper && !worker->helper_apart)
+		return own_ns + helper_ns;
+	return helper_ns > own_ns ? helper_ns : own_ns;
+}
+
 static void check(struct run *run, struct budget *budgets, int64_t passed_ns)
 {
 	for (int i = 0; i < run->config->threads; i++) {
@@ -65,10 +76,8 @@ static void check(struct run *run, struct budget *budgets, int64_t passed_ns)
 
 		if (word_load(&worker->done))
 			continue;
-		int64_t most_ns = spent_ns(worker->tid, &budgets[i].used_ns[0]);
-		int64_t helper_ns = spent_ns((int)word_load(&worker->helper), &budgets[i].used_ns[1]);
+		int64_t most_ns = most_of_a_cpu_ns(worker, &budgets[i]);
 
-		most_ns = helper_ns > most_ns ? helper_ns : most_ns;
 		if (most_ns <= passed_ns / 2)
 			continue;
 		demote(worker);

@@ -46,6 +46,7 @@ struct worker {
 	uint32_t stop;  /* set by others */
 	uint32_t task;  /* id of the thread whose lateness is measured, set in the probe's open(); 0: it is this one */
 	uint32_t helper; /* id of a thread that the probe has besides; 0: none. The guard watches it, and it is woken to stop as well */
+	bool helper_apart; /* it has a CPU of its own; set before `helper` */
 	uint32_t done;  /* the thread has left its loop */
 	int tid;
 

@@ -473,6 +473,7 @@ static int start_sender(struct exchange *exchange)
 	if (cpu >= 0)
 		cpus_add(&exchange->cpus, cpu);
 	exchange->cpu = cpu >= 0 ? cpu : worker->cpu;
+	worker->helper_apart = exchange->cpu != worker->cpu;
 	sem_init(&exchange->ready, 0, 0);
 	worker->failed_at = "start the thread that wakes it";
 	int err = thread_start(&exchange->sender, sender_main, exchange);

@@ -18,21 +18,67 @@
 
 enum { POLICY_BATCH = 3, NICE = -20, PATIENCE_S = 30 };
 
-/* Which thread spins: the measuring one, or the one that its probe has besides. */
-static bool helper_spins;
+/* Which thread spins: the measuring one, the one that its probe has besides, or both on one CPU. */
+static enum { WORKER_SPINS, HELPER_SPINS, BOTH_SPIN } who;
+
+static int64_t own_cpu_time_ns(void)
+{
+	struct timespec t;
+
+	CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0);
+	return (int64_t)t.tv_sec * NS_PER_SECOND + t.tv_nsec;
+}
+
+/* Each of two takes two fifths of the CPU, so that neither is too much alone. */
+static void spin_until_stopped(const struct worker *worker)
+{
+	int64_t began_ns = clock_now_ns();
+
+	while (!word_load(&worker->stop))
+		if (who == BOTH_SPIN && own_cpu_time_ns() > (clock_now_ns() - began_ns) * 2 / 5)
+			usleep(1000);
+}
+
+static void *spin_besides(void *argument)
+{
+	struct worker *worker = argument;
+
+	word_store(&worker->helper, (uint32_t)sys_gettid());
+	spin_until_stopped(worker);
+	return NULL;
+}
+
+static pthread_t start_besides(struct worker *worker)
+{
+	struct cpus all, one = { { 0 } };
+	pthread_t helper;
+
+	CHECK(cpus_get_affinity(0, &all) == 0);
+	cpus_add(&one, cpus_nth(&all, 0));
+	CHECK(cpus_set_affinity(0, &one) == 0);
+	CHECK(thread_start(&helper, spin_besides, worker) == 0);
+	while (!word_load(&worker->helper))
+		usleep(1000);
+	return helper;
+}
 
 /* Until it is stopped; a policy of its own shows later whether somebody changed it. */
 static void *spin(void *argument)
 {
 	struct worker *worker = argument;
 
-	worker->tid = helper_spins ? getpid() : sys_gettid();
-	word_store(&worker->helper, helper_spins ? (uint32_t)sys_gettid() : 0);
+	pthread_t helper = 0;
+
+	worker->tid = who == HELPER_SPINS ? getpid() : sys_gettid();
+	word_store(&worker->helper, who == HELPER_SPINS ? (uint32_t)sys_gettid() : 0);
 	sys_set_policy(0, POLICY_BATCH, 0);
 	(void)setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE); /* whoever may not do this may have no guard either */
+	if (who == BOTH_SPIN)
+		helper = start_besides(worker);
 	gate_arrive(worker->gate);
-	while (!word_load(&worker->stop))
-		;
+	spin_until_stopped(worker);
+	if (who == BOTH_SPIN)
+		pthread_join(helper, NULL);
 	return NULL;
 }
 
@@ -70,7 +116,7 @@ static void a_thread_that_spins_loses_its_policy(int64_t period_ns)
 	worker.gate = &run.gate;
 	CHECK(thread_start(&worker.thread, spin, &worker) == 0);
 	gate_await(&run.gate, 1);
-	int tid = helper_spins ? (int)word_load(&worker.helper) : worker.tid;
+	int tid = who == HELPER_SPINS ? (int)word_load(&worker.helper) : worker.tid;
 
 	CHECK(sys_get_policy(tid) == POLICY_BATCH);
 	int err = guard_start(&run);
@@ -97,7 +143,9 @@ int main(void)
 {
 	sys_init();
 	a_thread_that_spins_loses_its_policy(1000000);
-	helper_spins = true;
+	who = HELPER_SPINS;
+	a_thread_that_spins_loses_its_policy(3600 * NS_PER_SECOND);
+	who = BOTH_SPIN;
 	a_thread_that_spins_loses_its_policy(3600 * NS_PER_SECOND);
 	return EXIT_SUCCESS;
 }
