@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from dataclasses import replace
+from errno import ENOENT
 
 from report_cases import normal, nothing, system_file, tables
 
@@ -51,3 +52,15 @@ def test_what_the_host_told_is_listed_but_not_the_command() -> None:
 
 def test_a_record_without_files_names_what_it_knows_of_the_kernel() -> None:
     assert list(tables(system.render(nothing()))) == ["Machine and kernel", "Preemption model"]
+
+
+def test_no_kernel_beside_linux_is_called_none() -> None:
+    """In the JSON form it is "linux", which as an answer to what runs beside Linux reads like a riddle."""
+    files = tuple(
+        replace(system_file(path, ""), errno=ENOENT) for path in ("/proc/xenomai", "/sys/class/evl", "/proc/rtai")
+    )
+    analysis = normal()
+    for kept, value in ((files, "none"), ((), "unknown")):
+        found = tables(system.render(replace(analysis, record=replace(analysis.record, files=kept))))
+        rows = {row[0]: row[1] for row in found["Preemption model"].rows}
+        assert rows["kernel beside Linux"] == value

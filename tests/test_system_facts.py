@@ -18,7 +18,7 @@ def test_a_board_tells_of_itself() -> None:
         "high-resolution timers": "active",
         "clock source": "tcb_clksrc",
         "CPU frequency": "performance, 800000 to 800000 kHz (1 CPU); schedutil, 396000 to 792000 kHz (1 CPU)",
-        "memory": "61000 kB in all, 20000 kB available, 0 kB of swap",
+        "memory": "61,000 kB in all, 20,000 kB available, 0 kB of swap",
         "overcommit": "2: memory is promised never",
         "console": "messages below level 1 go to the console",
         "file systems": "root is nfs (10.0.0.1:/srv); / is nfs; /mnt is cifs",

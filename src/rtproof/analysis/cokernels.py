@@ -14,6 +14,8 @@ from rtproof.record import Moment, Record
 STATISTICS = ("/proc/xenomai/sched/stat", "/proc/xenomai/stat")
 """Of version 3 and 2."""
 XENOMAI, EVL, RTAI = "/proc/xenomai", "/sys/class/evl", "/proc/rtai"
+LINUX = "linux"
+"""The name of no co-kernel."""
 _COBALT = re.compile(r"Cobalt v?(\S+)")
 
 
@@ -44,7 +46,7 @@ def cokernel(record: Record, config: KernelConfig | None, log: str) -> Cokernel:
         return Cokernel(None, (f"{config.path}: CONFIG_XENOMAI or CONFIG_EVL, which does not show in /proc or /sys",))
     if None in seen:
         return Cokernel(None, ())
-    return Cokernel("linux", (f"there is no {XENOMAI}, {EVL} or {RTAI}",))
+    return Cokernel(LINUX, (f"there is no {XENOMAI}, {EVL} or {RTAI}",))
 
 
 def pipeline(record: Record, config: KernelConfig | None) -> str | None:

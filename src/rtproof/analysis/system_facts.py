@@ -76,8 +76,8 @@ def _overcommit(record: Record) -> SystemFact:
 
 def _memory(record: Record) -> SystemFact:
     path = "/proc/meminfo"
-    sizes = dict(re.findall(r"(?m)^(\w+):\s+(\d+ kB)", systemfiles.text(record, path) or ""))
-    parts = [f"{sizes[key]} {name}" for key, name in _MEMORY.items() if key in sizes]
+    sizes = dict(re.findall(r"(?m)^(\w+):\s+(\d+) kB", systemfiles.text(record, path) or ""))
+    parts = [f"{int(sizes[key]):,} kB {name}" for key, name in _MEMORY.items() if key in sizes]
     return SystemFact("memory", ", ".join(parts) or _unknown(record, path), path)
 
 

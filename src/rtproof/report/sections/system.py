@@ -2,9 +2,10 @@
 """Evidence: the machine and kernel that were measured, as they described themselves."""
 
 import os
+from dataclasses import replace
 
 from rtproof.analysis import systemfiles
-from rtproof.analysis.cokernels import mode_switches
+from rtproof.analysis.cokernels import LINUX, mode_switches
 from rtproof.analysis.model import Analysis
 from rtproof.analysis.preemption_model import PreemptionModel, Statement, preemption_model
 from rtproof.analysis.system_facts import system_facts, troubles
@@ -53,7 +54,7 @@ def _preemption(model: PreemptionModel) -> list[Block]:
     rows = [
         _statement("built for", model.built),
         _statement("in effect", model.effective),
-        _statement("kernel beside Linux", model.core),
+        _statement("kernel beside Linux", _beside(model.core)),
     ]
     if model.pipeline:
         rows.append(("interrupts come first to", model.pipeline, "", ""))
@@ -61,6 +62,10 @@ def _preemption(model: PreemptionModel) -> list[Block]:
     if model.disagreements:
         blocks.append(Text(model.disagreements, "doubt"))
     return blocks
+
+
+def _beside(core: Statement) -> Statement:
+    return replace(core, value="none") if core.value == LINUX else core
 
 
 def _statement(what: str, said: Statement) -> tuple[str, ...]:
