@@ -93,9 +93,12 @@ def _with(
 
 def _running() -> list[str]:
     """Loads of the agent that are at work."""
-    lines = [path.read_bytes().replace(b"\0", b" ").decode(errors="replace") for path in _command_lines()]
-    return [line for line in lines if OURS in line]
+    return [line for path in Path("/proc").glob("[0-9]*/cmdline") if OURS in (line := _command_line(path))]
 
 
-def _command_lines() -> list[Path]:
-    return [path for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+def _command_line(path: Path) -> str:
+    """Empty of a process that has ended since it was seen."""
+    try:
+        return path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
