@@ -131,6 +131,8 @@ static bool goes_on(struct worker *worker)
 /* When the next activation is due, as far as this one tells. */
 static int64_t due_after(const struct worker *worker, const struct activation *activation)
 {
+	if (worker->aim_ns)
+		return worker->aim_ns;
 	if (worker->method->on_grid || worker->method->external)
 		return activation->due_ns + worker->period_ns * (1 + (int64_t)activation->missed);
 	return activation->due_ns + activation->values[worker->fields - 1] + worker->period_ns;

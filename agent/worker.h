@@ -51,6 +51,7 @@ struct worker {
 	int tid;
 
 	void *state; /* the probe's */
+	int64_t aim_ns; /* when the next activation is due, where the probe's take() alone knows it; 0: a period later */
 	struct probe_file files[PROBE_FILES]; /* filled in by the probe's close() */
 	int n_files;
 

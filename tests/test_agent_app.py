@@ -131,6 +131,18 @@ def test_a_loop_that_was_stopped_catches_up_or_moves_its_target(tmp_path: Path, 
 LISTING_1 = "h H c e f i l m n q r s t u w x y z"
 
 
+def test_a_delay_beyond_the_end_of_the_run_ends_it(tmp_path: Path) -> None:
+    """The third loop would be due an hour later: nobody waits for it, and nobody takes the thread for stalled."""
+    record = measured(
+        tmp_path / "record", *agent_process.policy(), "--cpus", CPU, "--period", "10ms", "--duration", "1s",
+        "--probe", "app:increment=1h",
+    )  # fmt: skip
+    assert record.end
+    assert record.end.text == ""
+    assert [total.obtained for total in record.end.totals] == [2, 2, 2]
+    assert [event.kind for event in record.events if event.kind == "stalled"] == []
+
+
 def test_the_page_has_every_option_of_the_article_and_of_the_probe() -> None:
     page = (Path(__file__).parent.parent / "docs" / "simple-rt-app.md").read_text()
     there = set(re.findall(r"`-(\w)[` ]", page))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waits for the periodic interrupts of the real-time clock and does a little work at each. The driver stops them when its file
- * is closed, so also after the death of this process. Since Linux 2.6.39 the kernel's own timers may stand in for the chip.
+ * is closed, so also after the death of this process; the rate stays, and means nothing to a user who sets its own. Since Linux
+ * 2.6.39 the kernel's own timers may stand in for the chip.
  */
 #include "../sys.h"
 

@@ -281,8 +281,10 @@ static int do_work(struct app *app, bool counts)
 }
 
 /* When the next loop is due: a delay later, or now if the target shifts and that has passed. */
-static void aim(struct app *app, bool counts)
+static void aim(struct worker *worker, bool counts)
 {
+	struct app *app = worker->state;
+
 	app->due_ns += app->delay_ns;
 	if (counts)
 		app->delay_ns += app->plan.increment_ns;
@@ -290,6 +292,7 @@ static void aim(struct app *app, bool counts)
 		app->due_ns = app->ended_ns;
 		app->shifted++;
 	}
+	worker->aim_ns = app->due_ns;
 }
 
 static void judge(struct worker *worker, int64_t late_ns)
@@ -321,7 +324,7 @@ static int app_take(struct worker *worker, struct activation *activation)
 	*activation = (struct activation){
 		.due_ns = due_ns, .values = { top_ns - due_ns, start_ns - due_ns, app->ended_ns - due_ns } };
 	app->loops++;
-	aim(app, counts);
+	aim(worker, counts);
 	if (counts)
 		judge(worker, top_ns - due_ns);
 	return err;
