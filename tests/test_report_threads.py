@@ -32,7 +32,7 @@ def test_without_a_list_there_is_no_section() -> None:
 def test_the_system_section_has_model_facts_and_the_log() -> None:
     found = tables(system.render(analyse(TOLD)))
     built, effective, core = found["Preemption model"].rows
-    assert (built[1], effective[1], core[1]) == ("rt", "rt", "linux")
+    assert (built[1], effective[1], core[1]) == ("rt", "rt", "none")
     assert "threads that only PREEMPT_RT has: ktimers/0" in built[3]
     assert len(found["What the target says of itself"].rows) == 10
     assert len(found["The kernel's log before the run"].rows) == 2
