@@ -73,8 +73,12 @@ static size_t memory_bytes(const struct work_order *order)
 /* Touched and locked memory that is not there ends in the kernel's out-of-memory killer. */
 static int check_memory(const struct work_order *order, char *why, size_t room)
 {
-	double needed = (double)sieve_bytes(order) + (double)memory_bytes(order);
+	/* As numbers that can't wrap: a 32-bit address space may be smaller than what is asked for, and than what is free. */
+	double needed = (double)sieve_bytes(order) + (work_has(order, WORK_MEMORY) ? (double)order->memory_kib * 1024 : 0);
 	double there = (double)memory_room();
+
+	if (there > (double)SIZE_MAX / 2)
+		there = (double)SIZE_MAX / 2;
 
 	if (needed <= there / 2)
 		return 0;
