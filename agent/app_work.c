@@ -79,7 +79,6 @@ static int check_memory(const struct work_order *order, char *why, size_t room)
 
 	if (there > (double)SIZE_MAX / 2)
 		there = (double)SIZE_MAX / 2;
-
 	if (needed <= there / 2)
 		return 0;
 	snprintf(why, room, "the work needs %.1f MB for each thread, more than half of the %.1f MB that are free: give a smaller "
