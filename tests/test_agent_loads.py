@@ -253,4 +253,4 @@ def test_loads_alone_end_when_asked(end: str) -> None:
         else:
             alone.send_signal(signal.Signals[end])
         assert alone.wait(PATIENCE_S) == 0
-        assert marked(token) == []
+        assert eventually(lambda: not marked(token))
