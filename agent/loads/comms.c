@@ -16,7 +16,8 @@
 #include <sys/socket.h>
 
 enum { PAIRS, PEER, PORT, LISTEN, BY_CABLE };
-enum { BLOCK = 60000, BLOCK_KB = BLOCK / 1000, PORT_PRESET = 5567, PORT_MOST = 65535, PEER_LENGTH = 15, PATIENCE_MS = 3000 };
+enum { BLOCK = 60000, BOTH = 2 * BLOCK, BLOCK_KB = BLOCK / 1000 };
+enum { PORT_PRESET = 5567, PORT_MOST = 65535, PEER_LENGTH = 15, PATIENCE_MS = 3000 };
 
 static const struct load_option options[] = {
 	{ "pairs", "clients, each with a server (default: 1); with listen: clients served at a time", 1, 256, 1 },
@@ -59,7 +60,7 @@ static int prepare(struct load_order *order)
 /* Sends back what comes, and counts it, until the other side ends. */
 static int serve(int fd, struct load_slot *slot)
 {
-	char *in = load_map(2 * BLOCK), *out = in + BLOCK;
+	char *in = load_map(BOTH), *out = in + BLOCK;
 	int err = in ? 0 : -ENOMEM;
 
 	while (!err) {
@@ -69,7 +70,7 @@ static int serve(int fd, struct load_slot *slot)
 		slot->work += err ? 0 : BLOCK_KB;
 	}
 	if (in)
-		munmap(in, 2 * BLOCK);
+		munmap(in, BOTH);
 	close(fd);
 	return err;
 }
@@ -77,7 +78,7 @@ static int serve(int fd, struct load_slot *slot)
 /* Counts what has come back. Every block differs, so that one that is not its own shows. */
 static int send_blocks(int fd, struct load_slot *slot)
 {
-	char *in = load_map(2 * BLOCK), *out = in + BLOCK;
+	char *in = load_map(BOTH), *out = in + BLOCK;
 	int err = in ? 0 : -ENOMEM;
 
 	for (uint32_t number = 0; !err; number++) {
