@@ -147,8 +147,8 @@ def test_a_way_with_a_program_is_passed_over_where_another_is_left() -> None:
 
 
 def test_a_load_of_long_sections_is_added_where_the_profiles_own_does_not_reach_the_kernel() -> None:
-    assert experiment.load_for_guests(profiles.load("simple-rt-app")) == ("cpu:workers=1", "mmap")
-    assert experiment.load_for_guests(profiles.load("akamina")) == ()
+    assert profiles.load("simple-rt-app").guest.load == ("cpu:workers=1", "mmap")
+    assert profiles.load("akamina").guest.load == ()
 
 
 def test_an_outcome_is_read_from_the_cell_and_judged_by_the_profiles_limit(tmp_path: Path) -> None:

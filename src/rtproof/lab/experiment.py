@@ -10,7 +10,6 @@ from rtproof import units
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Requirement
 from rtproof.errors import UserError
-from rtproof.lab import outside
 from rtproof.lab.cells import REFUSAL, Cell, Load, Setting, System
 from rtproof.lab.matrix import Ran, Result
 from rtproof.lab.systems import Named, needs_own_module
@@ -28,17 +27,6 @@ NETWORKING = ("comms", "pingflood")
 PAIR = "veth"
 """The kernel's module of the device that joins these."""
 GPIO = "gpio"
-STANDS_FOR = {
-    ("bootlin-gpio", "chip"): "0",
-    ("bootlin-gpio", "in"): str(outside.IN),
-    ("bootlin-gpio", "out"): str(outside.OUT),
-    ("simple-rt-app", "work"): "usleep+sieve",
-}
-"""What a guest has in place of what only the user of a board can name; a guest has no sensor."""
-LONG_SECTIONS = "mmap"
-"""Keeps the kernel in long sections: for what the drivers of the articles' boards did, which guests do not have."""
-MORE_LOAD = {"bootlin-gpio": ("doload", LONG_SECTIONS), "simple-rt-app": ("cpu:workers=1", LONG_SECTIONS)}
-"""What disturbs in a guest where the profile's own load does not make any kernel late there."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +61,7 @@ class Bench:
 
 def for_guests(profile: Profile, given: Mapping[str, str]) -> Profile:
     """The same with what a guest has in place of what a user would name. given: what this one did name."""
-    own = {name: value for (of, name), value in STANDS_FOR.items() if of == profile.name}
-    return with_settings(profile, {**own, **given})
-
-
-def load_for_guests(profile: Profile) -> tuple[str, ...]:
-    """What disturbs in a guest in place of the profile's loads; nothing where these do."""
-    return MORE_LOAD.get(profile.name, ())
+    return with_settings(profile, {**profile.guest.settings, **given})
 
 
 def on_boards_of_arm(profile: Profile) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 
 from rtproof import tomlfile, units
 from rtproof.errors import UserError
-from rtproof.profiles.model import Bins, CellPlan, Claim, Parameter, Profile, Program, Way
+from rtproof.profiles.model import Bins, CellPlan, Claim, Guest, Parameter, Profile, Program, Way
 from rtproof.profiles.plan import merged
 from rtproof.profiles.schema import SCHEMA, AxisFile, OptionsFile, ProfileFile, ProgramFile, ValueFile, WayFile
 
@@ -57,6 +57,7 @@ def _profile(name: str, file: ProfileFile) -> Profile:
         parameters=tuple(Parameter(each.name, each.help, each.default) for each in file.parameter),
         given=file.given,
         programs=tuple(_program(at, each) for at, each in enumerate(file.program)),
+        guest=Guest(file.guest.settings, file.guest.load, file.guest.preempt),
     )
 
 

@@ -71,6 +71,19 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Guest:
+    """What stands in the lab for what a guest does not have.
+
+    settings: values of axes and parameters; load: what disturbs in place of the cells' loads, () for these; preempt:
+    models of the plain kernel.
+    """
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    load: tuple[str, ...] = ()
+    preempt: tuple[str, ...] = ("none",)
+
+
+@dataclass(frozen=True)
 class Change:
     """An option that the user gave in place of the profile's. before: the profile's values, as texts.
 
@@ -126,8 +139,8 @@ class Profile:
     article: name of its published numbers in ``rtproof.articles``. about: what it measures; differs: how it is not the
     article's, on any machine. axes: the values of each, in order. columns: metrics of the result table, extras: further
     tables; zooms: top per cents of the cumulative curves. given: what files of other tools' results may be laid beside,
-    "" if none; programs: those of the tools that are run for such results where they are installed. changes: what the
-    user changed.
+    "" if none; programs: those of the tools that are run for such results where they are installed. guest: how the
+    lab runs it. changes: what the user changed.
     """
 
     name: str
@@ -145,6 +158,7 @@ class Profile:
     parameters: tuple[Parameter, ...] = ()
     given: str = ""
     programs: tuple[Program, ...] = ()
+    guest: Guest = Guest()
     changes: tuple[Change, ...] = ()
 
     @property

@@ -88,6 +88,12 @@ class ProgramFile(_Strict, frozen=True):
     needs: str = ""
 
 
+class GuestFile(_Strict, frozen=True):
+    settings: dict[str, str] = {}
+    load: tuple[str, ...] = ()
+    preempt: tuple[Literal["none", "voluntary", "full", "lazy"], ...] = ("none",)
+
+
 class ProfileFile(_Strict, frozen=True):
     schema: int
     title: str
@@ -107,3 +113,4 @@ class ProfileFile(_Strict, frozen=True):
     bin: tuple[BinsFile, ...] = ()
     parameter: tuple[ParameterFile, ...] = ()
     program: tuple[ProgramFile, ...] = ()
+    guest: GuestFile = GuestFile()

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from rtproof.report.blocks import Section
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
-PREEMPTS: dict[str, tuple[str, ...]] = {"toradex": ("voluntary", "full")}
-"""Articles whose axis is the preemption model."""
-PREEMPT = ("none",)
 DURATION = "5s"
 
 
@@ -114,7 +111,7 @@ def _profile(values: dict[str, Any]) -> "Profile":
     own = profiles.load(values["name"])
     found = experiment.for_guests(own, once(f"the profile {own.name}", values["settings"]))
     given = {name: values[name] for name in ("samples", "duration", "load") if values[name]}
-    given.setdefault("load", experiment.load_for_guests(found))
+    given.setdefault("load", found.guest.load)
     if not values["samples"]:
         given.setdefault("duration", DURATION)
     return choose.ready(choose.with_options(found, {name: value for name, value in given.items() if value}))
@@ -128,7 +125,7 @@ def _systems(profile: "Profile", values: dict[str, Any]) -> "tuple[System, ...]"
     names = list(dict.fromkeys(values["kernels"])) or [f"{name}{ending}" for name in KERNELS]
     probe = systems.PROBE_OF_MODULE if experiment.needs_our_module(profile) else ""
     kernels = experiment.with_network(laboratory.named(names, values["module"], probe), profile, loads.resolve)
-    preempts = list(dict.fromkeys(values["preempts"])) or PREEMPTS.get(profile.name, PREEMPT)
+    preempts = list(dict.fromkeys(values["preempts"])) or profile.guest.preempt
     return systems.systems(kernels, preempts)
 
 
