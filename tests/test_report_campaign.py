@@ -10,12 +10,12 @@ import pytest
 import report_cases
 
 from rtproof import articles, profiles, report
-from rtproof.analysis.model import Analysis
+from rtproof.analysis.model import Analysis, Doubt, Severity
 from rtproof.errors import UserError
 from rtproof.profiles import Profile, choose
 from rtproof.report import campaign
 from rtproof.report.blocks import Link, Section, Table
-from rtproof.report.campaign import Given, More, Outcome
+from rtproof.report.campaign import Given, More, Outcome, conditions
 
 S = 1_000_000_000
 NOTHING = More()
@@ -89,6 +89,24 @@ def test_a_link_can_lead_nowhere_else() -> None:
     table = Table("t", ("a",), ((Link("x", '//bad.example/"><script>'),),), row_headers=False)
     html = report.render("html", "t", [Section("s", "S", (table,))]).decode()
     assert 'href=".///bad.example/%22%3E%3Cscript%3E"' in html
+
+
+def test_values_that_are_gone_are_told_of_though_the_cell_is_valid() -> None:
+    first = campaign_cases.bootlin()[0]
+    assert first.analysis
+    doubts = (
+        Doubt("lost", Severity.WARNING, "the lateness of 3 activations could not be kept", "a remedy"),
+        Doubt("virtual-time", Severity.WARNING, "told elsewhere", "a remedy"),
+        Doubt("damage", Severity.INVALID, "half of it is gone", "a remedy"),
+    )
+    outcome = replace(first, analysis=replace(first.analysis, doubts=doubts))
+    assert outcome.losses == ("the lateness of 3 activations could not be kept",)
+    (section,) = conditions.faults([outcome])
+    told = texts(section)
+    assert "the lateness of 3 activations could not be kept" in told
+    assert told.count("half of it is gone") == 1
+    assert "told elsewhere" not in told
+    assert conditions.faults([replace(first, analysis=replace(first.analysis, doubts=()))]) == []
 
 
 def test_failed_and_invalid_cells_have_their_sentences() -> None:

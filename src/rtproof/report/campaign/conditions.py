@@ -22,11 +22,12 @@ def virtual_time(outcomes: Sequence[Outcome]) -> list[Block]:
 
 
 def faults(outcomes: Sequence[Outcome]) -> list[Section]:
-    """Cells without a result, and cells whose figures are of something else."""
+    """Cells without a result, cells whose figures are of something else, and those of which values are gone."""
     failed = tuple(f"{_name(each)}: {each.failure}" for each in outcomes if each.failure)
     invalid = tuple(f"{_name(each)}: {what}" for each in outcomes for what in each.invalid)
-    blocks = [Text(words, kind) for words, kind in ((failed, "bad"), (invalid, "doubt")) if words]
-    return [Section("faults", "Cells that failed or are INVALID", tuple(blocks))] if blocks else []
+    lost = tuple(f"{_name(each)}: {what}" for each in outcomes for what in each.losses)
+    blocks = [Text(words, kind) for words, kind in ((failed, "bad"), (invalid, "doubt"), (lost, "doubt")) if words]
+    return [Section("faults", "Cells that failed, are INVALID or lost values", tuple(blocks))] if blocks else []
 
 
 def section(profile: Profile, outcomes: Sequence[Outcome], command: str, *, short: bool) -> Section:

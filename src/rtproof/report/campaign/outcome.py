@@ -10,6 +10,9 @@ from rtproof.analysis.model import Analysis, Severity, State, Summary
 from rtproof.analysis.virtual_time import virtual_time
 from rtproof.profiles import CellPlan, Way
 
+LOSSES = ("lost", "truncated", "damage")
+"""Codes of the doubts that tell of values which are gone."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -56,6 +59,12 @@ class Outcome:
         """Why the run did not measure what was asked."""
         doubts = self.analysis.doubts if self.analysis else ()
         return tuple(doubt.what for doubt in doubts if doubt.severity is Severity.INVALID)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What was measured and is in no figure, where that does not make the run INVALID."""
+        doubts = self.analysis.doubts if self.analysis else ()
+        return tuple(d.what for d in doubts if d.code in LOSSES and d.severity is not Severity.INVALID)
 
     @property
     def virtual(self) -> bool:
