@@ -4,13 +4,14 @@
 # make test    every test; installs what they need (Debian packages as root, Python packages into .venv)
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
+# make bench-stats  whether the statements hold as often as they say, by simulation
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= auto
 export PYTHON
 LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
 LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
 
-.PHONY: demo lab-demo test test-agent lint bench clean
+.PHONY: demo lab-demo test test-agent lint bench bench-stats clean
 
 demo:
 	@sh tools/demo.sh
@@ -45,6 +46,11 @@ bench:
 	@sh tools/venv.sh dev
 	.venv/bin/python bench/run.py
 	.venv/bin/python bench/lab.py
+
+bench-stats:
+	@sh tools/apt.sh gcc libc6-dev make
+	@sh tools/venv.sh dev
+	.venv/bin/python bench/stats.py
 
 clean:
 	rm -rf build dist .venv
