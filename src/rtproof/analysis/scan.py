@@ -7,24 +7,21 @@ not keep them or the file lost them, count as ``lost``: they are due times for w
 numbers and the largest values come from both sources joined, so that damage to one hides nothing the other knows.
 """
 
-import multiprocessing
 import os
-import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from rtproof.analysis import persecond, samples, slices, tops
 from rtproof.analysis.counts import merge
+from rtproof.analysis.forked import in_processes
 from rtproof.analysis.model import Summary
 from rtproof.analysis.part import Part, add_up, hull
 from rtproof.analysis.runs import pieces
-from rtproof.errors import RtproofError
 from rtproof.record import ChunkRef, Int64Array, Record, Series, Slice, View
 
 TASK = 4_000_000
@@ -54,7 +51,7 @@ def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]
     size = max(TASK, sum(ref.count for ref in record.chunk_refs) // (TASKS_EACH * workers))
     tasks = [t for series in record.series for t in _tasks(record, series, refs[series.id], parts[series.id], size)]
     scanned: dict[int, Part] = {}
-    for task, part in zip(tasks, _run(record, tasks, workers), strict=True):
+    for task, part in zip(tasks, in_processes(partial(_scan, record), tasks, workers), strict=True):
         known = scanned.get(task.series.id)
         scanned[task.series.id] = add_up((known, part)) if known else part
     return tuple(_summary(record, series, scanned.get(series.id), parts[series.id]) for series in record.series)
@@ -84,33 +81,6 @@ def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Sli
 def samples_tell_all(refs: list[ChunkRef], observed: list[Slice]) -> bool:
     """Whether the samples of a series are at least as many activations as its slices hold."""
     return sum(ref.count for ref in refs) >= sum(part.count for part in observed)
-
-
-def _run(record: Record, tasks: list[Task], workers: int) -> Iterator[Part]:
-    """The part of each task. Processes are forked, so that the record and the tasks need not be sent to them."""
-    if min(workers, len(tasks)) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-        yield from (_scan(record, task) for task in tasks)
-        return
-    fork = multiprocessing.get_context("fork")
-    try:
-        with ProcessPoolExecutor(min(workers, len(tasks)), fork, _adopt, (record, tasks)) as pool:
-            yield from pool.map(_scan_adopted, range(len(tasks)))
-    except BrokenProcessPool:
-        raise RtproofError("a process that counted samples was killed: there may be too little memory") from None
-
-
-_adopted: list[tuple[Record, list[Task]]] = []
-
-
-def _adopt(record: Record, tasks: list[Task]) -> None:
-    """What a forked process begins with. An interrupt is for the parent alone, which ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _adopted.append((record, tasks))
-
-
-def _scan_adopted(number: int) -> Part:
-    record, tasks = _adopted[-1]
-    return _scan(record, tasks[number])
 
 
 def _scan(record: Record, task: Task) -> Part:

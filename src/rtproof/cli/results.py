@@ -48,11 +48,13 @@ class Result:
         return {name: getattr(self.info, name) for name in names if getattr(self.info, name)}
 
 
-def read_run(run: Path, later: "Requirement | None" = None, percentiles: tuple[float, ...] = ()) -> Result:
+def read_run(
+    run: Path, later: "Requirement | None" = None, percentiles: tuple[float, ...] = (), workers: int | None = None
+) -> Result:
     """A run folder or a bare record, judged against the requirement that was fixed before the run.
 
     later: a requirement given now; unless it is the one that was fixed before, it decides nothing. percentiles: shares
-    whose values are wanted besides those of the usual ones.
+    whose values are wanted besides those of the usual ones. workers: processes, by default one per CPU.
     """
     from rtproof.analysis.afterwards import chosen_after_the_data
     from rtproof.analysis.analyse import analyse
@@ -60,7 +62,7 @@ def read_run(run: Path, later: "Requirement | None" = None, percentiles: tuple[f
 
     found = rundir.open_run(run)
     fixed = _requirement(found.info.requirement if found.info else None)
-    analysis = replace(analyse(found.record, later or fixed), shares=percentiles)
+    analysis = replace(analyse(found.record, later or fixed, workers), shares=percentiles)
     return Result(chosen_after_the_data(analysis) if later and later != fixed else analysis, found.info)
 
 

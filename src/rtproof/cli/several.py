@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many runs at once: the paths that a user gives, the runs that lie there, and what is wanted of each of them.
+
+Each run is read in a forked process of its own, and only what is wanted of it comes back, so that a hundred long runs
+take neither a hundred times as long nor as much memory.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from rtproof.cli.results import Result, read_run
+from rtproof.errors import RtproofError, UserError
+
+RECORD_NAME = "run.rtrec"
+RECORDS = ".rtrec"
+
+Wanted = TypeVar("Wanted")
+
+
+@dataclass(frozen=True)
+class Read(Generic[Wanted]):
+    """What was wanted of each run that could be read, in their order. failed: a sentence for each of the others."""
+
+    paths: tuple[Path, ...]
+    wanted: tuple[Wanted, ...]
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Failed:
+    sentence: str
+
+
+def find_runs(paths: Iterable[Path], also: Callable[[Path], bool] = lambda _: False) -> list[Path]:
+    """The run folders and records at the paths and in the folders there, in order, each once.
+
+    A file that is named itself is taken whatever it is. also: what else is a run among the files of a folder.
+    UserError for a path with nothing there and for a folder without a run.
+    """
+    found: dict[Path, Path] = {}
+    for run in (run for path in paths for run in _at(path, also)):
+        found.setdefault(run.resolve(), run)
+    return list(found.values())
+
+
+def _at(path: Path, also: Callable[[Path], bool]) -> list[Path]:
+    if not path.exists():
+        raise UserError(f"{path} does not exist: name a run folder, a record, or a folder of them")
+    if not path.is_dir() or (path / RECORD_NAME).exists():
+        return [path]
+    found = sorted(_inside(path, also))
+    if not found:
+        raise UserError(f"there is no run in the folder {path}: a run is a folder with a {RECORD_NAME}")
+    return found
+
+
+def _inside(folder: Path, also: Callable[[Path], bool]) -> Iterable[Path]:
+    """Symbolic links to folders are not followed, since they may lead in circles."""
+    for here, folders, files in os.walk(folder):
+        if RECORD_NAME in files:
+            folders.clear()
+            yield Path(here)
+            continue
+        yield from (place for name in files if (place := Path(here) / name).suffix == RECORDS or also(place))
+
+
+def read_runs(
+    runs: Sequence[Path], wanted: Callable[[Path, Result], Wanted], read: Callable[..., Result] = read_run
+) -> Read[Wanted]:
+    """What is wanted of each run, which has to be small and has to survive pickling; see ``find_runs``.
+
+    read: takes the path, and ``workers``; ``partial(read_run, later=...)`` judges by a requirement given now.
+    """
+    from rtproof.analysis.analyse import analyse  # noqa: F401 - once for all processes, not once in each of them
+    from rtproof.analysis.forked import in_processes
+
+    cpus = len(os.sched_getaffinity(0))
+    work = partial(_want, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))
+    answers = list(in_processes(work, runs, cpus))
+    told = [(run, each) for run, each in zip(runs, answers, strict=True) if not isinstance(each, _Failed)]
+    failed = tuple(each.sentence for each in answers if isinstance(each, _Failed))
+    return Read(tuple(run for run, _ in told), tuple(each for _, each in told), failed)
+
+
+def _want(wanted: Callable[[Path, Result], Any], read: Callable[[Path], Result], run: Path) -> Any:
+    try:
+        return wanted(run, read(run))
+    except (RtproofError, OSError) as problem:
+        said = str(problem)
+        return _Failed(said if str(run) in said else f"{run}: {said}")
+
+
+def whole(_run: Path, result: Result) -> Result:
+    """The run as it was read, for those who need all of it."""
+    return result
