@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "loads": "errors units tomlfile",
     "record": "errors",
     "agents": "errors",
+    "simulation": "errors units record",
     "vm": "errors files agents",
     "targets": "errors plugins vm",
     "analysis": "errors plugins units record",
