@@ -129,11 +129,12 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Requirement:
-    """Latency exceeds limit_ns at most once per at_most_ns, at a confidence."""
+    """Latency exceeds limit_ns at most once per at_most_ns, at a confidence; exceedances within gap_ns are one."""
 
     limit_ns: int
     at_most_ns: int = 3_600_000_000_000
     confidence: float = 0.95
+    gap_ns: int = 60_000_000_000
 
 
 class State(Enum):

@@ -50,9 +50,9 @@ def gamma_tails(a: float, x: float) -> Tails:
     if x <= 0:
         return 0.0, 1.0
     if x < a + 1:
-        lower = _gamma_front(a, x) * _gamma_series(a, x)
+        lower = _gamma_front(a, x) * gamma_series(a, x)
         return lower, 1 - lower
-    upper = _gamma_front(a, x) / _fraction(x + 1 - a, ((-k * (k - a), x + 1 - a + 2 * k) for k in itertools.count(1)))
+    upper = _gamma_front(a, x) / gamma_fraction(a, x)
     return 1 - upper, upper
 
 
@@ -103,12 +103,22 @@ def beta_front(x: float, rest: float, a: float, b: float) -> float:
     return math.sqrt(a / n * b / (2 * math.pi)) * math.exp(error - deviance(a, n * x) - deviance(b, n * rest))
 
 
+def log_gamma_front(a: float, x: float) -> float:
+    """ln of x^a e^-x / Gamma(a), for a, x > 0."""
+    return 0.5 * math.log(a / (2 * math.pi)) - deviance(a, x) - stirling_error(a)
+
+
 def _gamma_front(a: float, x: float) -> float:
-    """x^a e^-x / Gamma(a)."""
     return math.sqrt(a / (2 * math.pi)) * math.exp(-deviance(a, x) - stirling_error(a))
 
 
-def _gamma_series(a: float, x: float) -> float:
+def gamma_fraction(a: float, x: float) -> float:
+    """x^a e^-x divided by the upper incomplete Gamma(a, x), also for a <= 0; converges fast for x >= a + 1."""
+    return _fraction(x + 1 - a, ((-k * (k - a), x + 1 - a + 2 * k) for k in itertools.count(1)))
+
+
+def gamma_series(a: float, x: float) -> float:
+    """The lower incomplete gamma(a, x) divided by x^a e^-x: 1F1(1; a + 1; x) / a, for a > 0; for x < a + 1."""
     total = term = 1 / a
     for k in itertools.count(1):
         term *= x / (a + k)
