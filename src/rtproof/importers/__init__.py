@@ -7,41 +7,17 @@ without the file's name, for a text of that tool that makes no sense.
 """
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from rtproof import plugins
-from rtproof.analysis.counts import Counts
+from rtproof.analysis.imported import Imported
 from rtproof.errors import UserError
+
+__all__ = ("LARGEST_BYTES", "Imported", "read")
 
 LARGEST_BYTES = 64 * 1024 * 1024
 """More than the longest histogram that any of these tools writes."""
-
-
-@dataclass(frozen=True)
-class Imported:
-    """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
-
-    tool, title: whose it is and what it measured. duration_ns: how long it ran by its own account; asked_duration_ns:
-    what it was asked for. overruns, mode_switches: as it counted them. histogram: of single samples. notes: sentences
-    on what the format cannot tell.
-    """
-
-    tool: str
-    title: str
-    period_ns: int | None = None
-    priority: int | None = None
-    duration_ns: int | None = None
-    asked_duration_ns: int | None = None
-    count: int | None = None
-    min_ns: int | None = None
-    mean_ns: int | None = None
-    max_ns: int | None = None
-    overruns: int | None = None
-    mode_switches: int | None = None
-    histogram: Counts | None = None
-    notes: tuple[str, ...] = ()
 
 
 def read(path: Path) -> Imported:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another tool printed about one measurement: a histogram and a few figures, without time order."""
+
+from dataclasses import dataclass
+
+from rtproof.analysis.counts import Counts
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thread of a measurement. cpu: where it ran, None where the tool does not say. Else as in Imported."""
+
+    number: int
+    cpu: int | None = None
+    count: int | None = None
+    min_ns: int | None = None
+    mean_ns: int | None = None
+    max_ns: int | None = None
+    overflow: int | None = None
+    histogram: Counts | None = None
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
+
+    tool, title: whose it is and what it measured. duration_ns: how long it ran by its own account; asked_duration_ns:
+    what it was asked for. overruns, mode_switches: as it counted them. histogram: of single samples, of all threads.
+    overflow: samples beyond its scale, which are counted but stand in no bin; scale_ns: each of them was at least this.
+    resolution_ns: to how much a value was rounded down, also min and max. parts: its threads. started_s: when it began,
+    seconds since 1970. facts: key and value of what it says of the system and its own settings. notes: sentences on
+    what the format cannot tell. faults: sentences on where the file contradicts itself.
+    """
+
+    tool: str
+    title: str
+    period_ns: int | None = None
+    priority: int | None = None
+    duration_ns: int | None = None
+    asked_duration_ns: int | None = None
+    count: int | None = None
+    min_ns: int | None = None
+    mean_ns: int | None = None
+    max_ns: int | None = None
+    overruns: int | None = None
+    mode_switches: int | None = None
+    histogram: Counts | None = None
+    overflow: int | None = None
+    scale_ns: int | None = None
+    resolution_ns: int | None = None
+    parts: tuple[Part, ...] = ()
+    started_s: int | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @property
+    def largest_ns(self) -> int | None:
+        """The largest value that the printed maximum may stand for."""
+        return None if self.max_ns is None else self.max_ns + (self.resolution_ns or 1) - 1

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the threads that a tool printed to the whole measurement, and where its figures contradict each other."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.analysis.counts import EMPTY, Counts, merge
+from rtproof.analysis.imported import Imported, Part
+from rtproof.errors import UserError
+
+LARGEST_NS = 10**15
+"""Eleven days: a larger latency is an early wake-up that was stored without its sign."""
+
+
+def histogram(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns: int) -> Counts:
+    """Bins of one width from its multiples (increasing); the empty ones left out."""
+    if values.size and (values[0] < 0 or int(values[-1]) > LARGEST_NS // width_ns):
+        raise UserError("its bins lie outside of what a clock can show")
+    if np.any(np.diff(values) <= 0) or np.any(counts < 0):
+        raise UserError("the rows of its histogram do not increase")
+    some = counts > 0
+    low = values[some] * width_ns
+    return Counts(low, low + width_ns - 1, counts[some]) if low.size else EMPTY
+
+
+def whole(tool: str, title: str, parts: Sequence[Part], resolution_ns: int, **told: Any) -> Imported:
+    """All threads together. told: further fields of the Imported; faults and notes are added to those found here."""
+    counts = [part.count for part in parts]
+    binned = [part.histogram for part in parts]
+    faults = [sentence for part in parts for sentence in _faults(part, resolution_ns)]
+    return Imported(
+        tool,
+        title,
+        count=_sum(counts),
+        min_ns=min((part.min_ns for part in parts if part.min_ns is not None and part.count != 0), default=None),
+        mean_ns=_mean(parts),
+        max_ns=max((part.max_ns for part in parts if part.max_ns is not None and part.count != 0), default=None),
+        histogram=None if any(one is None for one in binned) else merge(one for one in binned if one),
+        overflow=_sum([part.overflow for part in parts]),
+        resolution_ns=resolution_ns,
+        parts=tuple(parts),
+        faults=(*told.pop("faults", ()), *faults),
+        **told,
+    )
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    return None if any(n is None for n in numbers) else sum(n for n in numbers if n is not None)
+
+
+def _mean(parts: Sequence[Part]) -> int | None:
+    known = [(part.mean_ns, part.count) for part in parts if part.mean_ns is not None and part.count]
+    samples = sum(n for _, n in known)
+    return round(sum(mean * n for mean, n in known) / samples) if len(known) == len(parts) and samples else None
+
+
+def _faults(part: Part, width_ns: int) -> Iterator[str]:
+    name, low, mean, high = f"thread {part.number}", part.min_ns, part.mean_ns, part.max_ns
+    if part.count == 0 or low is None or high is None:
+        return
+    if high > LARGEST_NS or low > LARGEST_NS:
+        yield f"the minimum or maximum of {name} is a number without its sign: a wake-up came before its time"
+        return
+    if low > high or (mean is not None and not low - width_ns < mean < high + width_ns):
+        yield f"the mean of {name} does not lie between its minimum and its maximum"
+    if part.histogram is not None and part.overflow is not None:
+        yield from _against_bins(name, low, high, part.overflow, part.histogram)
+
+
+def _against_bins(name: str, low: int, high: int, overflow: int, bins: Counts) -> Iterator[str]:
+    """Minimum and maximum have to be the first and the last bin that holds anything, but for what lies beyond."""
+    if not bins.n.size:
+        return
+    if int(bins.lo[0]) != low:
+        yield f"the minimum of {name} is {low // 1000} us, and its histogram begins at {int(bins.lo[0]) // 1000} us"
+    last = int(bins.lo[-1])
+    if overflow and high <= last:
+        yield f"{name} has {overflow:,} values beyond the scale, and its maximum ({high // 1000} us) lies on it"
+    if not overflow and high != last:
+        yield f"the maximum of {name} is {high // 1000} us, and its histogram ends at {last // 1000} us"

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of rt-tests' ``cyclictest``: with -h or -H its histogram, else the last line of each thread.
+
+It has one row for each microsecond with a count for each thread (-H: and their sum), then lines on minimum, mean
+(cut to whole microseconds), maximum and overflows, the values beyond the scale, of which nothing but their number and
+their cycles is left. Version 2.7 dropped the line Total, version 2.8 the empty rows. It does not say how long it ran,
+at which policy, and how many cycles it skipped because it was late for them: one long delay is one value, however many
+cycles it took. (Format: rt-tests, src/cyclictest/cyclictest.c and src/lib/histogram.c, versions 0.84 to 2.8.)
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.analysis.counts import Counts
+from rtproof.analysis.imported import Imported, Part
+from rtproof.errors import UserError
+from rtproof.importers._threads import histogram, whole
+
+TOOL = "cyclictest"
+BIN_NS = 1_000
+
+MICROSECONDS = (
+    "it does not say in which unit it counted: microseconds are taken, its usual one (option -N: nanoseconds)"
+)
+OMITTED = "cycles that it skipped because it was late are neither counted nor charged with their lateness"
+CUT_OFF = (
+    "the lines behind its histogram are missing: the file was cut off, so nothing tells whether values lay beyond its "
+    "scale"
+)
+OUTLIERS = (
+    "of the values beyond the scale it tells the numbers of some cycles, which are no times: skipped ones lie between"
+)
+MAX_ONLY = "it has no histogram (option -h): minimum, mean and maximum of each thread are all that is left"
+
+_ROW = re.compile(r"^[ \t]*(\d+)[ \t]+(\d+(?:[ \t]+\d+)*)[ \t]*$", re.M)
+_TRAILER = re.compile(
+    r"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):((?: +\d+)+)\s*$", re.M
+)
+_LIVE = re.compile(r"T: *(\d+) \( *\d+\) P: *(\d+) I: *(\d+) C: *(\d+) Min: *(\d+) Act: *-?\d+ Avg: *(\d+) Max: *(\d+)")
+_HEAD = re.compile(r"^# Histogram\s*$", re.M)
+
+
+def looks_like(text: str) -> bool:
+    return bool(_HEAD.search(text) or "# Max Latencies:" in text or _LIVE.search(text))
+
+
+def read(text: str) -> Imported:
+    """UserError if it has no figures, or rows of different lengths."""
+    rows = _rows(text)
+    live = {int(match[1]): match for match in _LIVE.finditer(text)}
+    return _of_rows(text, rows, live) if rows.size else _of_lines(live)
+
+
+def _rows(text: str) -> NDArray[np.int64]:
+    """Microseconds and the counts of the threads, row by row."""
+    found = [[int(row[1]), *map(int, row[2].split())] for row in _ROW.finditer(text)]
+    if len({len(row) for row in found}) > 1:
+        raise UserError("the rows of its histogram do not all have the same number of columns")
+    try:
+        return np.array(found, np.int64)
+    except OverflowError:
+        raise UserError("its histogram has numbers that no computer can count to") from None
+
+
+def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"]) -> Imported:
+    trailer = {match[1]: [int(word) for word in match[2].split()] for match in _TRAILER.finditer(text)}
+    columns = _columns(rows[:, 1:], len(trailer.get("Max Latencies", ())))
+    bins = [histogram(rows[:, 0], column, BIN_NS) for column in columns.T]
+    told = {name: figures for name, figures in trailer.items() if len(figures) >= len(bins)}
+    parts = [_part(number, counts, told) for number, counts in enumerate(bins)]
+    cut_off = "Histogram Overflows" not in told
+    notes = [MICROSECONDS, OMITTED, *[CUT_OFF] * cut_off, *[OUTLIERS] * any(part.overflow for part in parts)]
+    first = live.get(0)
+    return whole(
+        TOOL,
+        "histogram",
+        parts,
+        BIN_NS,
+        scale_ns=(int(rows[-1, 0]) + 1) * BIN_NS,
+        priority=int(first[2]) if first else None,
+        period_ns=int(first[3]) * 1_000 if first and len(parts) == 1 else None,
+        notes=(*notes, *_comments(text)),
+        faults=tuple(_totals(bins, told.get("Total"))),
+    )
+
+
+def _columns(counts: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
+    """Without the column of option -H, which adds the others up."""
+    if counts.shape[1] == threads + 1 and np.array_equal(counts[:, :-1].sum(axis=1), counts[:, -1]):
+        return counts[:, :-1]
+    if threads and counts.shape[1] != threads:
+        raise UserError(f"its histogram has {counts.shape[1]} columns, and the lines behind it have {threads}")
+    return counts
+
+
+def _part(number: int, counts: Counts, told: dict[str, list[int]]) -> Part:
+    def of(name: str) -> int | None:
+        return told[name][number] if name in told else None
+
+    overflow = of("Histogram Overflows")
+    return Part(
+        number,
+        count=counts.total + (overflow or 0),
+        min_ns=_ns(of("Min Latencies")),
+        mean_ns=_ns(of("Avg Latencies")),
+        max_ns=_ns(of("Max Latencies")),
+        overflow=overflow,
+        histogram=counts,
+    )
+
+
+def _totals(bins: Sequence[Counts], totals: list[int] | None) -> list[str]:
+    return [
+        f"its line Total says {total:,} for thread {number}, and its rows add up to {counts.total:,}"
+        for number, (counts, total) in enumerate(zip(bins, totals or (), strict=False))
+        if total != counts.total
+    ]
+
+
+def _of_lines(live: dict[int, "re.Match[str]"]) -> Imported:
+    """What it prints while it runs; the last line of each thread counts."""
+    if not live:
+        raise UserError(
+            "it has neither a histogram nor a line of figures (T: ...): the program ended before it measured"
+        )
+    figures = {number: [int(live[number][at]) for at in range(2, 8)] for number in sorted(live)}
+    parts = [
+        Part(number, None, count, low * BIN_NS, mean * BIN_NS, high * BIN_NS)
+        for number, (_, _, count, low, mean, high) in figures.items()
+    ]
+    priority, period_us = next(iter(figures.values()))[:2]
+    period_ns = period_us * 1_000 if len(parts) == 1 else None
+    notes = (MAX_ONLY, MICROSECONDS, OMITTED)
+    return whole(TOOL, "last lines", parts, BIN_NS, priority=priority, period_ns=period_ns, notes=notes)
+
+
+def _comments(text: str) -> list[str]:
+    """What rtproof's own export says of a clock that shows no time."""
+    return [line[2:].strip() for line in text.splitlines() if line.startswith("# virtual time")]
+
+
+def _ns(microseconds: int | None) -> int | None:
+    return None if microseconds is None else microseconds * BIN_NS

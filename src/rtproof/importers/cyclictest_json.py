@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file of ``cyclictest --json`` (rt-tests 2.x), with a histogram if it was run with -h.
+
+It counts the cycles of each thread and bins those on the scale; what is missing lay beyond it, which is not said. The
+file is written while the threads still run, so a thread may have a few cycles more than its histogram. Policy, priority
+and period stand in the command line only. (Format: rt-tests, src/cyclictest/cyclictest.c and src/lib/rt-utils.c.)
+"""
+
+import contextlib
+import re
+import shlex
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+import msgspec
+import numpy as np
+
+from rtproof.analysis.counts import Counts
+from rtproof.analysis.imported import Imported, Part
+from rtproof.errors import UserError
+from rtproof.importers._threads import LARGEST_NS, histogram, whole
+from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
+
+TOOL = "cyclictest --json"
+NO_PRIORITY = "it was started without -p, so it ran without a real-time policy"
+WHILE_RUNNING = (
+    "{0:,} cycles are counted that its histogram does not have, though its scale has room for them: left out"
+)
+BROKEN_OFF = "it was to stop at the first value above {0} us (option -b), so its length depends on what it measured"
+CLOCK = "its beginning and end are given to the second"
+SECOND_NS = 1_000_000_000
+LENGTHS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
+
+class Thread(msgspec.Struct, frozen=True):
+    cycles: int
+    min: int
+    max: int
+    avg: float
+    histogram: dict[int, int] = {}
+    cpu: int | None = None
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    command: str = msgspec.field(name="cmdline:", default="")
+    version: str = msgspec.field(name="rt_test_version:", default="")
+    start_time: str = ""
+    end_time: str = ""
+    sysinfo: dict[str, str | int] = {}
+    resolution_in_ns: int = 0
+    thread: dict[int, Thread]
+
+
+def looks_like(text: str) -> bool:
+    return text.lstrip().startswith("{") and '"rt_test_version:"' in text and "cyclictest" in text[:4_096]
+
+
+def read(text: str) -> Imported:
+    """UserError for a document that is not of this form."""
+    try:
+        document = msgspec.json.decode(text, type=Document)
+    except msgspec.DecodeError as problem:
+        raise UserError(f"it is not of its form: {problem}") from None
+    if not document.thread:
+        raise UserError("it has no thread")
+    return _imported(document, _options(document.command))
+
+
+def _imported(document: Document, options: Mapping[str, str]) -> Imported:
+    width_ns = 1 if document.resolution_in_ns else 1_000
+    wanted = _number(options.get("h") or options.get("H"))
+    scale_ns = wanted * width_ns if wanted is not None else None
+    parts = [_part(number, each, width_ns, scale_ns) for number, each in sorted(document.thread.items())]
+    left_out = sum(each.cycles for each in document.thread.values()) - sum(part.count or 0 for part in parts)
+    began, ended = _time_s(document.start_time), _time_s(document.end_time)
+    period_us = _number(options.get("i", "1000"))
+    return whole(
+        TOOL,
+        document.command,
+        parts,
+        width_ns,
+        scale_ns=scale_ns,
+        period_ns=period_us * 1_000 if period_us and len(parts) == 1 else None,
+        priority=_priority(options.get("p")),
+        duration_ns=(ended - began) * SECOND_NS if began is not None and ended is not None else None,
+        asked_duration_ns=_length_ns(options.get("D", "")),
+        started_s=began,
+        facts=_facts(document),
+        notes=tuple(_notes(options, parts, left_out)),
+    )
+
+
+def _part(number: int, thread: Thread, width_ns: int, scale_ns: int | None) -> Part:
+    """A thread; cycles that are in no bin need not have lain beyond the scale (overflow None: not told)."""
+    counts = _counts(thread.histogram, width_ns) if thread.histogram or scale_ns is not None else None
+    if max(thread.min, thread.max, thread.cycles) > LARGEST_NS:
+        raise UserError(f"a figure of thread {number} is larger than any clock can show: a number without its sign")
+    missing = max(thread.cycles - counts.total, 0) if counts is not None else 0
+    beyond = None if missing and scale_ns is not None and thread.max * width_ns < scale_ns else missing
+    return Part(
+        number,
+        thread.cpu,
+        thread.cycles if counts is None else counts.total + (beyond or 0),
+        thread.min * width_ns,
+        round(thread.avg * width_ns),
+        thread.max * width_ns,
+        None if counts is None else beyond,
+        counts,
+    )
+
+
+def _counts(bins: Mapping[int, int], width_ns: int) -> Counts:
+    if max(map(abs, (*bins, *bins.values())), default=0) > LARGEST_NS:
+        raise UserError("its histogram has numbers that no computer can count to")
+    values = np.array(sorted(bins), np.int64)
+    return histogram(values, np.array([bins[int(value)] for value in values], np.int64), width_ns)
+
+
+def _notes(options: Mapping[str, str], parts: list[Part], left_out: int) -> list[str]:
+    told = {
+        OMITTED: True,
+        CLOCK: True,
+        NO_PRIORITY: "p" not in options,
+        MAX_ONLY: any(part.histogram is None for part in parts),
+        WHILE_RUNNING.format(left_out): left_out > 0,
+        BROKEN_OFF.format(options.get("b")): "b" in options,
+    }
+    return [note for note, applies in told.items() if applies]
+
+
+def _facts(document: Document) -> tuple[tuple[str, str], ...]:
+    said = {key: str(value) for key, value in document.sysinfo.items()}
+    told = {"command": document.command, "rt-tests": document.version, **said}
+    return tuple((key, value) for key, value in told.items() if value)
+
+
+LONG_NAMES = {
+    "histogram": "h",
+    "histofall": "H",
+    "interval": "i",
+    "priority": "p",
+    "prio": "p",
+    "duration": "D",
+    "breaktrace": "b",
+    "distance": "d",
+}
+_LONG = re.compile(r"--([a-z]+)=(.*)")
+_SHORT = re.compile(r"-([hHipDbd])(.*)")
+
+
+def _options(command: str) -> dict[str, str]:
+    """Values of the options that matter, by their letters; "-i 1000", "-i1000" and "--interval=1000" are the same."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    found: dict[str, str] = {}
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if match := _LONG.fullmatch(word):
+            found[LONG_NAMES.get(match[1], match[1])] = match[2]
+        elif match := _SHORT.fullmatch(word):
+            found[match[1]] = match[2].removeprefix("=") or following
+    return found
+
+
+def _number(word: str | None) -> int | None:
+    return int(word) if word and word.isascii() and word.isdigit() and len(word) < 16 else None
+
+
+def _priority(word: str | None) -> int | None:
+    """0 without -p; None for -p 0, which some versions take for the lowest and others for 2."""
+    return 0 if word is None else _number(word) or None
+
+
+def _length_ns(word: str) -> int | None:
+    number = _number(word.rstrip("smhd"))
+    unit = word[len(word.rstrip("smhd")) :]
+    return number * LENGTHS_S[unit] * SECOND_NS if number is not None and unit in LENGTHS_S else None
+
+
+def _time_s(words: str) -> int | None:
+    """Seconds since 1970 of "Fri, 20 Nov 2026 23:20:21 +0000"."""
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
+        return round(parsedate_to_datetime(words).timestamp())
+    return None
