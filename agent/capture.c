@@ -211,6 +211,8 @@ int capture_add(struct capture *capture, struct record *record, const struct rin
 	int64_t value = entry->value;
 	struct second *second = second_of(capture, record, capture->due_ns);
 
+	if (capture->above)
+		above_add(capture->above, capture->first_second + (second - capture->seconds), value);
 	if (!second->obtained || value > second->max)
 		second->max = value;
 	second->obtained++;

@@ -6,6 +6,7 @@
 #ifndef RTPROOF_CAPTURE_H
 #define RTPROOF_CAPTURE_H
 
+#include "above.h"
 #include "record.h"
 #include "ring.h"
 #include "summary.h"
@@ -42,6 +43,7 @@ struct capture {
 	uint32_t n_seconds;
 	struct top top;
 	struct summary observed, charged;
+	struct above *above; /* NULL: this field is not judged */
 
 	/* Of the whole run, for END and for people watching. */
 	uint64_t obtained, missed, lost;

@@ -37,6 +37,7 @@ static const struct option long_options[] = {
 	{ "trace-blocks", required_argument, NULL, 'B' },
 	{ "program", required_argument, NULL, 'x' },
 	{ "allow-unprivileged", no_argument, NULL, 'u' },
+	{ "limit", required_argument, NULL, 'L' },
 	{ "progress", required_argument, NULL, 'g' },
 	{ "stop-on-eof", no_argument, NULL, 'e' },
 	{ NULL, 0, NULL, 0 },
@@ -122,6 +123,24 @@ static int parse_load(struct parser *parser, const char *text, bool program)
 	return (program ? program_parse : load_parse)(text, load, parser->why, parser->room);
 }
 
+/* Given twice it is one: a user may ask two things of the same limit. */
+static int parse_limit(struct parser *parser, const char *text)
+{
+	struct config *config = parser->config;
+	int64_t limit_ns = 0;
+
+	if (text_duration_ns(text, &limit_ns) || !limit_ns)
+		return refuse(parser, "--limit takes a latency above 0 with a unit (ns, us, ms, s, min, h, d), such as 500us; not '%s'",
+			      text);
+	for (int i = 0; i < config->n_limits; i++)
+		if (config->limits_ns[i] == limit_ns)
+			return 0;
+	if (config->n_limits == ABOVE_LIMITS)
+		return refuse(parser, "there are too many limits at '%s'; %d is the most", text, ABOVE_LIMITS);
+	config->limits_ns[config->n_limits++] = limit_ns;
+	return 0;
+}
+
 static int parse_cpus(struct parser *parser, const char *text)
 {
 	parser->config->cpus_given = true;
@@ -189,6 +208,8 @@ static int parse_option(struct parser *parser, int option, const char *text)
 	case 'u':
 		config->allow_unprivileged = true;
 		return 0;
+	case 'L':
+		return parse_limit(parser, text);
 	case 'g':
 		return duration(parser, "progress", text, SECOND / 10, &config->progress_ns);
 	case 'e':

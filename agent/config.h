@@ -4,6 +4,7 @@
 #define RTPROOF_CONFIG_H
 
 #include "cpus.h"
+#include "above.h"
 #include "load.h"
 #include "probe.h"
 #include "worker.h"
@@ -30,6 +31,8 @@ struct config {
 	int64_t dma_latency_us; /* -1: leave /dev/cpu_dma_latency alone */
 	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;
 	int64_t checkpoint_ns, progress_ns;
+	int64_t limits_ns[ABOVE_LIMITS]; /* what the reaction is to stay below, in the order given */
+	int n_limits;
 	const char *trace;       /* what of the kernel's events to record, see trace.h; NULL: nothing */
 	int64_t trace_blocks_ns; /* they are on and off by turns, for this long; 0: on throughout */
 	struct running_load loads[CONFIG_LOADS];

@@ -243,6 +243,12 @@ static void asked(struct run *run)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
 					 config->loads[i].name);
 	fact(run, MOMENT_ASKED, "loads", text);
+	used = 0;
+	text[0] = '\0';
+	for (int i = 0; i < config->n_limits; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%lld", i ? "," : "",
+					 (long long)config->limits_ns[i]);
+	fact(run, MOMENT_ASKED, "limits_ns", text);
 	if (!config->trace)
 		return;
 	fact(run, MOMENT_ASKED, "trace", config->trace);

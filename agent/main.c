@@ -41,6 +41,7 @@ static const char usage[] =
 	"      --trace-blocks TIME  on and off by turns, for this long\n"
 	"      --program NAME[:K=V,..] COMMAND  (one argument) a program as a load; see list\n"
 	"      --allow-unprivileged  measure without the real-time policy if it is refused\n"
+	"      --limit TIME        what the reaction is to stay below; what is above is kept; may be given again\n"
 	"      --progress TIME     a line for each thread on standard error, this often\n"
 	"      --stop-on-eof       end when standard input ends\n";
 

@@ -212,6 +212,9 @@ static int prepare_worker(struct run *run, int number)
 	for (int i = 0; i < config->fields; i++)
 		capture_open(run_captures(run, number) + i, (uint16_t)(number * config->fields + i),
 			     config->method->on_grid || config->method->external, config->keep_samples, config->period_ns, worker->phase_ns);
+	/* The deepest stage is the one that counts. */
+	above_open(&run->above[number], number, config->limits_ns, config->n_limits, config->progress_ns > 0);
+	run_captures(run, number)[config->fields - 1].above = &run->above[number];
 	return ring_open(&worker->ring, ring_capacity(config));
 }
 
@@ -526,13 +529,15 @@ static void close_run(struct run *run)
 	}
 	free(run->workers);
 	free(run->captures);
+	free(run->above);
 }
 
 static int allocate(struct run *run)
 {
 	run->workers = calloc((size_t)run->config->threads, sizeof(*run->workers));
 	run->captures = calloc((size_t)run->config->threads * (size_t)run->config->fields, sizeof(*run->captures));
-	if (!run->workers || !run->captures)
+	run->above = calloc((size_t)run->config->threads, sizeof(*run->above));
+	if (!run->workers || !run->captures || !run->above)
 		return -ENOMEM;
 	if (pipe2(run->wake_fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;

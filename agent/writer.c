@@ -72,12 +72,13 @@ static void print_progress(const struct run *run)
 		/* The deepest stage, which is the one that counts. */
 		const struct capture *c = run_captures(run, i) + run->config->fields - 1;
 
+		above_tell(&run->above[i]);
 		fprintf(stderr,
 			"progress time_ns=%lld thread=%d cpu=%d obtained=%llu missed=%llu lost=%llu last_ns=%lld min_ns=%lld "
-			"mean_ns=%.0f max_ns=%lld\n",
+			"mean_ns=%.0f max_ns=%lld due_ns=%lld\n",
 			(long long)run_time_ns(run), i, run->workers[i].cpu, (unsigned long long)c->obtained,
 			(unsigned long long)c->missed, (unsigned long long)c->lost, (long long)c->last, (long long)c->min,
-			c->obtained ? c->sum / (double)c->obtained : 0.0, (long long)c->max);
+			c->obtained ? c->sum / (double)c->obtained : 0.0, (long long)c->max, (long long)c->due_ns);
 	}
 }
 
@@ -141,6 +142,8 @@ static void *writer_main(void *argument)
 	drain_last(run);
 	facts_each_second(run);
 	write_events(run);
+	if (config->progress_ns) /* what came since the last, for those who decide by it */
+		print_progress(run);
 	checkpoint(run);
 	return NULL;
 }

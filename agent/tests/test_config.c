@@ -10,6 +10,7 @@
 enum { WORDS = 64 };
 
 #define ENOUGH "-o x --duration 1s "
+#define LATENCY "takes a latency above 0 with a unit (ns, us, ms, s, min, h, d), such as 500us; not "
 #define UNITS "takes a number with a unit (ns, us, ms, s, min, h, d) of at least "
 
 static struct config config;
@@ -88,6 +89,16 @@ static void what_is_said_holds(void)
 	CHECK(config.policy == POLICY_DEADLINE && config.priority == 0);
 }
 
+static void a_limit_given_twice_is_one(void)
+{
+	accept(ENOUGH);
+	CHECK(config.n_limits == 0);
+	accept(ENOUGH "--limit 1ms --limit 500us --limit 1000us");
+	CHECK(config.n_limits == 2 && config.limits_ns[0] == 1000000 && config.limits_ns[1] == 500000);
+	accept(ENOUGH "--limit 1us --limit 2us --limit 3us --limit 4us --limit 5us --limit 6us --limit 7us --limit 8us --limit 8us");
+	CHECK(config.n_limits == ABOVE_LIMITS && config.limits_ns[7] == 8000);
+}
+
 static void options_must_be_known_and_have_their_values(void)
 {
 	refuse("--nope", "unknown option '--nope'; see rtproof-agent help");
@@ -118,6 +129,11 @@ static void values_must_make_sense(void)
 	refuse("--record all", "--record takes samples or summary, not 'all'");
 	refuse("--probe scope", "there is no probe 'scope'; see rtproof-agent list");
 	refuse("--cpus 3-1", "--cpus takes a list such as 0-3,5; not '3-1'");
+	refuse("--limit 0us", "--limit " LATENCY "'0us'");
+	refuse("--limit 500", "--limit " LATENCY "'500'");
+	refuse("--limit -1ms", "--limit " LATENCY "'-1ms'");
+	refuse("--limit 1us --limit 2us --limit 3us --limit 4us --limit 5us --limit 6us --limit 7us --limit 8us --limit 9us",
+	       "there are too many limits at '9us'; 8 is the most");
 	refuse("--load nope", "there is no load 'nope'; see rtproof-agent list");
 	refuse("--load cpu:speed=9", "load 'cpu' has no option 'speed'");
 	refuse("--load cpu:workers=0", "option 'workers' of load 'cpu' takes a whole number from 1 to 4096");
@@ -168,6 +184,7 @@ int main(void)
 	sys_init();
 	what_is_not_said_has_a_default();
 	what_is_said_holds();
+	a_limit_given_twice_is_one();
 	options_must_be_known_and_have_their_values();
 	values_must_make_sense();
 	options_must_fit_together();

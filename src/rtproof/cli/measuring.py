@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of ``rtproof run`` that go to the agent: same words, same defaults."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -10,6 +10,9 @@ from rtproof import units
 from rtproof.cli import complete, types
 from rtproof.profiles.plan import option_words
 from rtproof.run.live import clock
+
+if TYPE_CHECKING:
+    from rtproof.analysis.model import Requirement
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 DURATION_DEFAULT = "20s"
@@ -91,6 +94,12 @@ def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
     own = {name: value for name, value in values.items() if name != "load"}
     words = [word for name, value in own.items() for word in option_words("--" + name.replace("_", "-"), value)]
     return (*words, *loads.resolve(values.get("load") or ()))
+
+
+def limit_arguments(asked: "Iterable[Requirement]") -> tuple[str, ...]:
+    """The agent's words for the limits, each once: it keeps every exceedance, and tells of them while it measures."""
+    limits = dict.fromkeys(requirement.limit_ns for requirement in asked)
+    return tuple(word for limit in limits for word in ("--limit", units.format_duration(limit)))
 
 
 def length_ns(values: dict[str, Any]) -> int:

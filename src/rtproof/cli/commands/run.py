@@ -119,7 +119,8 @@ def _plan(own: Own, target: targets.Target, arguments: tuple[str, ...], asked: a
     machine = target.machine()
     agent = own.agent or about.fitting_agent(machine)
     folder = own.output or _usual_folder(target.host_name())
-    return Plan(folder, agent, arguments, about.about(asked, machine, agent))
+    limits = measuring.limit_arguments(() if asked.requirement is None else (asked.requirement,))
+    return Plan(folder, agent, (*arguments, *limits), about.about(asked, machine, agent))
 
 
 def _usual_folder(host_name: str) -> Path:

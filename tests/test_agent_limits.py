@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent makes of the user's limits."""
+
+import re
+from pathlib import Path
+
+import agent_process
+import pytest
+
+NEVER_NS = 3_600_000_000_000
+ALWAYS_NS = 1
+OVER = re.compile(r"over thread=(\d+) limit_ns=(\d+) second=(\d+) worst_ns=(\d+)$")
+PROGRESS = re.compile(r"progress .*thread=(\d+) .*obtained=(\d+) .*max_ns=(\d+) due_ns=(\d+)$")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A run of two threads over 2.2 s with a limit that everything is above and one that nothing is; what it said."""
+    record = tmp_path_factory.mktemp("limits") / "record.rtrec"
+    # Nobody wakes later than an hour or within a nanosecond of the due time, whatever this machine does meanwhile.
+    limits = ("--limit", "1h", "--limit", "1ns", "--limit", "3600s")
+    length = ("--warmup", "20ms", "--duration", "2200ms", "--period", "5ms", "--threads", "2")
+    done = agent_process.run(
+        "run", "-o", record, *agent_process.policy(), *length, *limits, "--progress", "200ms", "--record", "summary"
+    )
+    assert done.returncode == 0
+    return record, done.stderr.splitlines()
+
+
+def test_the_limits_are_a_fact(told: tuple[Path, list[str]]) -> None:
+    assert agent_process.whole(told[0]).fact("limits_ns") == f"{NEVER_NS},{ALWAYS_NS}"
+
+
+def test_a_second_above_the_limit_is_told_once_and_before_the_progress_that_covers_it(
+    told: tuple[Path, list[str]],
+) -> None:
+    seconds: dict[tuple[int, int], int] = {}
+    covered_ns = [0, 0]
+    for line in told[1]:
+        if over := OVER.match(line):
+            thread, limit, second, worst = map(int, over.groups())
+            assert limit == ALWAYS_NS
+            assert (second + 1) * 1_000_000_000 > covered_ns[thread]
+            longer_s = (worst - limit) // 1_000_000_000
+            assert longer_s > seconds.get((thread, second), -1)
+            seconds[thread, second] = longer_s
+        elif progress := PROGRESS.match(line):
+            covered_ns[int(progress[1])] = int(progress[4])
+    record = agent_process.whole(told[0])
+    expected = {
+        (series.thread, int(second))
+        for series in record.series
+        for second, obtained in zip(record.seconds[series.id].second, record.seconds[series.id].obtained, strict=True)
+        if obtained
+    }
+    assert set(seconds) == expected
+
+
+def test_the_last_progress_covers_the_whole_run(told: tuple[Path, list[str]]) -> None:
+    record = agent_process.whole(told[0])
+    last = {int(m[1]): m for line in told[1] if (m := PROGRESS.match(line))}
+    assert record.end is not None
+    for series, totals in zip(record.series, record.end.totals, strict=True):
+        assert int(last[series.thread][2]) == totals.obtained
+        assert int(last[series.thread][4]) >= series.first_due_ns + 2_200_000_000
+        assert int(last[series.thread][3]) == max(part.max for part in record.slices if part.series == series.id)
+
+
+def test_nobody_watches_nothing_is_told(tmp_path: Path) -> None:
+    done = agent_process.run(
+        "run", "-o", tmp_path / "r", *agent_process.policy(), "--duration", "100ms", "--warmup", "0s", "--limit", "1ns"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
