@@ -29,6 +29,8 @@ def test_measured_file_has_the_figures_of_the_text_and_when_it_ran() -> None:
     assert [part.cpu for part in found.parts] == [0, 1]
     assert dict(found.facts)["release"] == "6.18.44-fc-v595"
     assert found.faults == ()
+    assert found.comparable["kernel release"] == "6.18.44-fc-v595"
+    assert (found.comparable["probe"], found.comparable["threads"]) == ("cyclictest", "2")
 
 
 def test_one_stall_of_400_ms_is_one_value() -> None:

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from rtproof.analysis.counts import Counts
+from rtproof.units import format_duration
 
 
 @dataclass(frozen=True)
@@ -58,3 +59,19 @@ class Imported:
     def largest_ns(self) -> int | None:
         """The largest value that the printed maximum may stand for."""
         return None if self.max_ns is None else self.max_ns + (self.resolution_ns or 1) - 1
+
+    @property
+    def comparable(self) -> dict[str, str]:
+        """What is known of the measurement, with the keys of ``comparison.facts``."""
+        said = dict(self.facts)
+        known = {
+            "probe": self.tool.removesuffix(" --json"),
+            "unit": "ns",
+            "period": format_duration(self.period_ns) if self.period_ns else "",
+            "priority": "" if self.priority is None else str(self.priority),
+            "threads": str(len(self.parts)) if self.parts else "",
+            "kernel release": said.get("release", ""),
+            "kernel version": said.get("version", ""),
+            "machine": said.get("machine", ""),
+        }
+        return {key: value for key, value in known.items() if value}

@@ -14,7 +14,7 @@ from rtproof import plugins
 from rtproof.analysis.imported import Imported
 from rtproof.errors import UserError
 
-__all__ = ("LARGEST_BYTES", "Imported", "read")
+__all__ = ("LARGEST_BYTES", "Imported", "read", "recognised")
 
 LARGEST_BYTES = 64 * 1024 * 1024
 """More than the longest histogram that any of these tools writes."""
@@ -22,12 +22,19 @@ LARGEST_BYTES = 64 * 1024 * 1024
 
 def read(path: Path) -> Imported:
     """Read a file of any tool that is known; UserError if it cannot be read, or is of none of them."""
+    found = recognised(path)
+    if found is None:
+        known = ", ".join(module.TOOL for module in plugins.load_all(_here()))
+        raise UserError(f"{path} is not the output of a tool that can be read here: {known}")
+    return found
+
+
+def recognised(path: Path) -> Imported | None:
+    """The same, but None for a file of no tool that is known."""
     text = _text(path)
-    for module in plugins.load_all(_here()):
-        if module.looks_like(text):
-            return _read_with(module, text, path)
-    known = ", ".join(module.TOOL for module in plugins.load_all(_here()))
-    raise UserError(f"{path} is not the output of a tool that can be read here: {known}")
+    readers = (module for module in plugins.load_all(_here()) if module.looks_like(text))
+    module = next(readers, None)
+    return _read_with(module, text, path) if module else None
 
 
 def _read_with(module: ModuleType, text: str, path: Path) -> Imported:

@@ -7,8 +7,8 @@ data", 2014); a t test says whether the sides really differ, and each side is se
 then weighed on the whole sequence, and the least sure change is taken away until all are sure (Fleming et al.,
 "Hunter: using change point detection to hunt for performance regressions", 2023; Apache Otava).
 
-Two things differ from Otava 0.8.0. Each side has at least SHORTEST values, so that one run alone is no change. The
-pooled variance has n - 2 in it, where Otava's divides by n first and so takes short sides to be less noisy than they are.
+Two things differ from Otava 0.8.0. Each side has at least SHORTEST values, so that one run alone is no change. And the
+variance is divided by n - 2, where Otava divides by n first, which takes short sides to be less noisy than they are.
 """
 
 import math
@@ -82,7 +82,7 @@ def _divided(series: Floats, p: float, shortest: int) -> list[int]:
 
 
 def _best_split(series: Floats, start: int, stop: int, shortest: int) -> tuple[float, int]:
-    """The largest energy distance of [start, at) and [at, end) for any at and end, and that at; 0 if there is no room."""
+    """The largest energy distance of [start, at) and [at, end) for any at and end, and that at; 0 without room."""
     part = series[start:stop]
     n = part.size
     if n < 2 * shortest:
@@ -103,9 +103,7 @@ def _best_split(series: Floats, start: int, stop: int, shortest: int) -> tuple[f
 
 def _weighed(series: Floats, places: list[int]) -> tuple[Change, ...]:
     ends = [0, *places, series.size]
-    return tuple(
-        _change(series, *ends[number : number + 3]) for number in range(len(places))
-    )
+    return tuple(_change(series, *ends[number : number + 3]) for number in range(len(places)))
 
 
 def _change(series: Floats, since: int, at: int, until: int) -> Change:

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report on a histogram of another tool: the verdict, what remains, and which statements it cannot carry."""
+
+from collections.abc import Iterator
+
+from rtproof.analysis.bounds import share_upper
+from rtproof.analysis.histogram_only import Above, HistogramOnly, Judged, impossible, scale_end_ns
+from rtproof.analysis.imported import Imported
+from rtproof.analysis.model import Quantile, State
+from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.sequential import rate_upper
+from rtproof.report import figures
+from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.sections.verdict import KINDS, MEANINGS
+
+CONFIDENCE = 0.95
+IF_WHOLE = "only if it measured without a gap for the {0} that it tells, episodes come"
+SAMPLES = "per sample, if samples were independent"
+
+
+def title(said: HistogramOnly) -> str:
+    what = " ".join(filter(None, (said.imported.tool, said.imported.title)))
+    return f"rtproof: {said.state.value} - {what[:120]}"
+
+
+def sections(said: HistogramOnly) -> list[Section]:
+    """All of the report, in order."""
+    parts = [
+        Section("verdict", "Verdict", tuple(_verdict(said))),
+        Section("remains", "What remains", tuple(_remains(said))),
+        Section("impossible", "What this file cannot say", tuple(_impossible(said))),
+    ]
+    return [part for part in parts if part.blocks]
+
+
+def _verdict(said: HistogramOnly) -> Iterator[Block]:
+    reasons = said.imported.faults or tuple(one.reason for one in said.judged) or ("no limit was given",)
+    yield Text(tuple(dict.fromkeys(reasons)), KINDS[said.state], MEANINGS[said.state])
+    rows = tuple(line for one in said.judged for line in limit_lines(one, said.imported.duration_ns))
+    yield Table("What it rests on", ("line", "what it says"), (*rows, *largest(said.imported)))
+
+
+def limit_lines(one: Judged, measured_ns: int | None = None) -> list[tuple[str, str]]:
+    """What is said of one limit: the claim, how many samples exceed it, and the share that this bounds.
+
+    measured_ns: how long the run took by its own account.
+    """
+    asked = one.requirement
+    claim = (
+        f"{value(asked.limit_ns)}, at most once per {duration(asked.at_most_ns)}, confidence "
+        f"{percent(asked.confidence)}: {one.state.value}"
+    )
+    if one.above is None:
+        return [("LIMIT", claim)]
+    sure = percent(asked.confidence)
+    lines = [("LIMIT", claim), ("ABOVE", exceeding(one.above, asked.limit_ns)), ("", _share(one.above, sure))]
+    if one.above.most == 0 and measured_ns:
+        rarest = duration(1 / rate_upper(0, measured_ns, 1 - asked.confidence))
+        lines.append(("", f"{IF_WHOLE.format(duration(measured_ns))} less often than once per {rarest} ({sure})"))
+    return lines
+
+
+def exceeding(above: Above, limit_ns: int) -> str:
+    """How many of n samples exceed the limit."""
+    if above.most is None:
+        amount = f"at least {above.least:,}"
+    else:
+        amount = f"{above.least:,}" if above.least == above.most else f"between {above.least:,} and {above.most:,}"
+    return f"{amount} of {quantity(above.n, 'sample')} above {value(limit_ns)}"
+
+
+def _share(above: Above, sure: str) -> str:
+    if above.share_high is None:
+        return (
+            f"a share of at least {above.share_low:.3g} ({sure}, {SAMPLES}); how many lay beyond the scale is unknown"
+        )
+    low = f"at least {above.share_low:.3g} and " if above.least else ""
+    return f"a share of {low}at most {above.share_high:.3g} ({sure} each, {SAMPLES}, n fixed before the run)"
+
+
+def largest(imported: Imported) -> Iterator[tuple[str, str]]:
+    """The maximum, how soon it is exceeded, and what may have gone unseen."""
+    n, most = imported.count, imported.max_ns
+    if not n or most is None:
+        return
+    width = imported.resolution_ns or 1
+    resolution = f" (rounded down to {value(width)})" if width > 1 else ""
+    yield "MAX", f"{value(most)}{resolution}, the largest of {quantity(n, 'sample')}"
+    yield (
+        "",
+        f"a second run of n samples exceeds it with a probability of at most 50 %, one of m samples with m / (n + m): "
+        f"5 % for m = {n // 19:,}, if their order does not matter",
+    )
+    bound = share_upper(0, n, CONFIDENCE)
+    yield "", f"> {value(imported.largest_ns or most)}: less than {bound:.3g} of the samples (95 %, n fixed beforehand)"
+    yield "UNSEEN", f"anything rarer than one sample in {1 / bound:,.0f} may be missing from this run (95 %)"
+    yield "VALID FOR", _conditions(imported)
+
+
+def _conditions(imported: Imported) -> str:
+    facts = dict(imported.facts)
+    kernel = f" ({facts['release']} {facts.get('version', '')})".replace(" )", ")") if "release" in facts else ""
+    return f"the kernel{kernel}, boot, load and temperature of that run only; what these were is not in the file"
+
+
+def _remains(said: HistogramOnly) -> Iterator[Block]:
+    imported = said.imported
+    unit = figures.unit_for((imported.min_ns, imported.mean_ns, imported.max_ns))
+    if said.quantiles:
+        yield _quantiles(said, unit)
+    if imported.parts:
+        yield _threads(imported, unit)
+    rows = tuple((name, words) for name, words in _told(imported) if words)
+    yield Table("What the tool tells", ("what", "value"), (*rows, *imported.facts))
+    if imported.notes:
+        yield Text(imported.notes, "doubt")
+
+
+def _told(imported: Imported) -> Iterator[tuple[str, str]]:
+    yield "samples", figures.count(imported.count)
+    yield "beyond the scale", figures.count(imported.overflow)
+    yield "period", duration(imported.period_ns) if imported.period_ns else ""
+    yield "priority", "" if imported.priority is None else str(imported.priority)
+    yield "measured, by its own account", duration(imported.duration_ns) if imported.duration_ns else ""
+    yield "asked for", duration(imported.asked_duration_ns) if imported.asked_duration_ns else ""
+    yield "overruns", "" if imported.overruns is None else figures.count(imported.overruns)
+
+
+def _quantiles(said: HistogramOnly, unit: figures.Unit) -> Table:
+    rows = tuple(_quantile(q, said, unit) for q in said.quantiles)
+    n = said.quantiles[0].n
+    caption = f"Latency not exceeded by this share of the samples (n = {n:,}; interval if their order does not matter)"
+    return Table(caption, ("share", *figures.headings(unit, "value", "95 % interval")), rows, (1, 2))
+
+
+def _quantile(q: Quantile, said: HistogramOnly, unit: figures.Unit) -> tuple[str, str, str]:
+    end = scale_end_ns(said.imported) if said.beyond is not None else None
+
+    def shown(ns: int | None) -> str:
+        return f"above {unit.show(end)}" if end is not None and ns is not None and ns >= end else unit.show(ns)
+
+    return percent(q.p), shown(q.value), f"{shown(q.low)} to {shown(q.high)}"
+
+
+def _threads(imported: Imported, unit: figures.Unit) -> Table:
+    rows = tuple(
+        (
+            f"thread {part.number}",
+            "unknown" if part.cpu is None else str(part.cpu),
+            figures.count(part.count),
+            figures.count(part.overflow),
+            *(unit.show(ns) for ns in (part.min_ns, part.mean_ns, part.max_ns)),
+        )
+        for part in imported.parts
+    )
+    header = ("thread", "CPU", "n", "beyond the scale", *figures.headings(unit, "min", "mean", "max"))
+    return Table("Threads", header, rows, tuple(range(1, len(header))))
+
+
+def _impossible(said: HistogramOnly) -> Iterator[Block]:
+    yield Table("Statements that need more than a histogram", ("statement", "why not"), tuple(impossible(said)))
+    if said.state is State.UNDECIDED:
+        yield Text(("rtproof run measures with time order, so that it can prove and refute.",))

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+from typing import Any
+
+from test_histogram_only import FILE, HOUR, SATURATED, US
+
+from rtproof import report
+from rtproof.analysis.histogram_json import to_dict
+from rtproof.analysis.histogram_only import HistogramOnly, say
+from rtproof.analysis.imported import Part
+from rtproof.analysis.model import Requirement
+from rtproof.report.histogram_only import sections, title
+
+
+def text(said: HistogramOnly) -> str:
+    return " ".join(report.render("text", title(said), sections(said)).decode().split())
+
+
+def test_it_says_what_remains_with_n_and_what_does_not() -> None:
+    shown = text(say(SATURATED, [Requirement(100 * US)]))
+    assert shown.startswith("rtproof: UNDECIDED")
+    for words in (
+        "between 1 and 10 of 1,000 samples above 100 us",
+        "if samples were independent",
+        "the largest of 1,000 samples",
+        "at most 50 %",
+        "5 % for m = 52",
+        "above 50.000",
+        "a histogram has no time order",
+        "may be missing from this run",
+    ):
+        assert words in shown, words
+    for forbidden in ("worst case is", "guaranteed", "safe"):
+        assert forbidden not in shown
+
+
+def test_clean_histogram_tells_what_it_would_show_if_it_was_whole() -> None:
+    shown = text(say(replace(FILE, duration_ns=10 * HOUR), [Requirement(100 * US)]))
+    assert "0 of 1,000 samples above 100 us" in shown
+    assert "only if it measured without a gap for the 10 h that it tells" in shown
+    assert "once per 2 h 52 min" in shown
+
+
+def test_threads_and_settings_of_the_tool_are_listed() -> None:
+    told = replace(FILE, parts=(Part(0, 3, 1_000, 20 * US, 25 * US, 90 * US, 0),), priority=80, facts=(("a", "b"),))
+    shown = text(say(told))
+    assert "thread 0 3 1,000 0 20.000 25.000 90.000" in shown
+    assert "priority 80" in shown
+
+
+def test_file_of_nothing_but_its_ends_has_a_report() -> None:
+    shown = text(say(replace(FILE, histogram=None, count=None)))
+    assert "quantiles and shares" in shown
+
+
+def test_strings_of_the_file_cannot_hide_in_a_page() -> None:
+    said = say(replace(FILE, title="<script>alert(1)</script>", facts=(("k", "<img src=x>"),)))
+    page = report.render("html", title(said), sections(said)).decode()
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+
+
+def test_json_has_the_same_figures() -> None:
+    told: Any = to_dict(say(SATURATED, [Requirement(100 * US)]))
+    assert (told["state"], told["exit_code"], told["beyond_scale_count"]) == ("UNDECIDED", 4, 10)
+    (limit,) = told["limits"]
+    assert (limit["above_least_count"], limit["above_most_count"]) == (1, 10)
+    assert [q["beyond_scale"] for q in told["quantiles"]] == [False, False, False, True, True, True, True]
