@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli import results
+from rtproof.cli import histograms, results
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
 
 
@@ -19,9 +19,16 @@ from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requi
 def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as_json: bool, **values: Any) -> None:
     """Print the verdict and the numbers of a run.
 
-    RUN is a run folder, or a record that was copied from a target. The exit code is that of the verdict. A --limit that
+    RUN is a run folder, a record that was copied from a target, or a histogram that another tool printed (cyclictest),
+    of which is said what it carries without time order. The exit code is that of the verdict. A --limit that
     was not given to rtproof run was chosen after the data, so it decides nothing.
     """
-    result = results.read_run(run, take_requirement(values), percentiles)
+    later = take_requirement(values)
+    given = histograms.recognised(run)
+    if given:
+        told = histograms.say(given, (later,) if later else (), percentiles)
+        histograms.show(told, as_json)
+        ctx.exit(told.exit_code)
+    result = results.read_run(run, later, percentiles)
     results.show(result, as_json)
     ctx.exit(result.exit_code)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of other tools where a run is expected: a histogram without time order."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rtproof.record.framing import MAGIC
+
+if TYPE_CHECKING:
+    from rtproof.analysis.histogram_only import HistogramOnly
+    from rtproof.analysis.imported import Imported
+    from rtproof.analysis.model import Requirement
+
+SUFFIXES = (".txt", ".json", ".hist")
+"""Of the files in a folder only these are looked into."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """What is said of such a file."""
+
+    said: "HistogramOnly"
+
+    @property
+    def exit_code(self) -> int:
+        return self.said.state.exit_code
+
+    def as_json(self) -> bytes:
+        """In the documented schema."""
+        from rtproof.analysis.histogram_json import to_dict
+
+        return json.dumps(to_dict(self.said), indent=2).encode() + b"\n"
+
+    def report(self, form: str) -> bytes:
+        """The report in one of its formats."""
+        from rtproof.report import histogram_only, render
+
+        return render(form, histogram_only.title(self.said), histogram_only.sections(self.said))
+
+
+def recognised(path: Path) -> "Imported | None":
+    """What another tool printed; None for a folder, a record, and a file of no tool that is known.
+
+    UserError for a file of such a tool that makes no sense.
+    """
+    from rtproof import importers
+
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) == MAGIC:
+            return None
+    return importers.recognised(path)
+
+
+def is_one(path: Path) -> bool:
+    """Whether a file of a folder is a histogram of a tool that is known."""
+    from rtproof.errors import UserError
+
+    try:
+        return path.suffix in SUFFIXES and recognised(path) is not None
+    except (UserError, OSError):
+        return False
+
+
+def say(
+    found: "Imported", requirements: "Sequence[Requirement]", shares: tuple[float, ...] = (), *, fixed: bool = False
+) -> Histogram:
+    """What remains of a file. fixed: the user states that the limits were fixed before it was measured."""
+    from rtproof.analysis import histogram_only
+    from rtproof.analysis.afterwards import WHAT
+    from rtproof.analysis.quantiles import DEFAULT
+
+    said = histogram_only.say(found, requirements, tuple(sorted({*DEFAULT, *shares})))
+    return Histogram(said if fixed else histogram_only.after_the_data(said, WHAT))
+
+
+def show(found: Histogram, as_json: bool) -> None:
+    """Print it."""
+    click.echo(found.as_json() if as_json else found.report("text"), nl=False)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+from pathlib import Path
+
+import pytest
+from run_folders import latencies, write_run
+
+from rtproof.cli import histograms
+from rtproof.cli.main import main
+
+DATA = Path(__file__).parent / "data" / "cyclictest"
+
+
+def test_show_says_what_a_histogram_carries(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(DATA / "histogram.txt"), "--limit", "100us", "--percentile", "75"]) == 4
+    out = capsys.readouterr().out
+    for words in ("UNDECIDED", "between 1 and 50 of 200 samples", "no time order", "75 %"):
+        assert words in out
+
+
+def test_show_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(DATA / "result.json"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["schema"], told["state"], told["beyond_scale_count"]) == ("rtproof.histogram", "NOT ASKED", 50)
+
+
+def test_limit_given_now_was_chosen_after_the_data(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two seconds with an exceedance refute once per hour, if the limit was there before."""
+    assert main(["show", str(DATA / "stall.json"), "--limit", "1ms"]) == 4
+    assert "chosen after the data" in capsys.readouterr().out
+
+
+def test_file_that_contradicts_itself_is_invalid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = tmp_path / "hist.txt"
+    wrong.write_text((DATA / "histogram.txt").read_text().replace("Overflows: 00013", "Overflows: 00000"))
+    assert main(["show", str(wrong)]) == 3
+    assert "thread 0 is 67 us, and its histogram ends at 49 us" in " ".join(capsys.readouterr().out.split())
+
+
+def test_file_of_a_known_tool_without_sense_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torn = tmp_path / "hist.txt"
+    torn.write_text("# Histogram\n000001 000001\n000002 00\t000003\n")
+    assert main(["show", str(torn)]) == 2
+    assert "columns" in capsys.readouterr().err
+
+
+def test_only_files_of_known_tools_are_recognised(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", latencies(1, 100))
+    other = tmp_path / "other.txt"
+    other.write_text("hello")
+    places = (run, run / "run.rtrec", run / "run.json", other, tmp_path / "none.txt")
+    assert [histograms.is_one(place) for place in places] == [False] * len(places)
+    assert histograms.is_one(DATA / "histogram.txt")
