@@ -117,9 +117,9 @@ NOISES: dict[str, Noise] = {
 def history(short: bool) -> Result:
     """The share of histories with any change reported, and of those in which a change was found within NEAR runs.
 
-    Checked that the short form can fail, by changing the method: p < 0.01 gives false alarms of 0.17 to 0.29; p < 1e-7
-    finds 0.47 of the last five; sides of at least 8 runs find 0.35 of them; weighing only what passes the last threshold
-    in its window (WEAK = 1) finds 0.86; changes reported 4 runs late find 0.15 of the steps.
+    Checked that the short form can fail, by changing the method: p < 0.01 gives false alarms of 0.17 to 0.29;
+    p < 1e-7 finds 0.47 of the last five; sides of at least 8 runs find 0.35 of them; weighing only what passes the last
+    threshold in its window (WEAK = 1) finds 0.86; changes reported 4 runs late find 0.15 of the steps.
     """
     repetitions = SHORT if short else FULL
     value: dict[str, Value] = {name: _measured(noise, repetitions) for name, noise in NOISES.items()}

@@ -106,7 +106,12 @@ def _difference(
 
 
 def _texts(key: str, runs: Sequence[RunFigures]) -> Counter[str]:
-    return Counter(run.facts.get(key) or _absent(key, run) for run in runs)
+    return Counter(told(key, run) for run in runs)
+
+
+def told(key: str, run: RunFigures) -> str:
+    """What a run says of a fact; what its absence means where it does not."""
+    return run.facts.get(key) or _absent(key, run)
 
 
 def _absent(key: str, run: RunFigures) -> str:
