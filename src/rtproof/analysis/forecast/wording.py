@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why there is no forecast, in a sentence with its figures: one function for each of the ten reasons."""
+
+from collections.abc import Sequence
+
+from rtproof.analysis.forecast.model import Refusal
+from rtproof.analysis.forecast.stationarity import SLOT_S, Stationarity
+from rtproof.analysis.phrases import duration, quantity, value
+
+BLOCK = "10 min"
+ORDER_UNKNOWN = "it is a histogram without the order of its values, so that nobody knows whether they depend on time"
+"""Of files that hold no more, for ``data``."""
+
+
+def data(reasons: Sequence[str]) -> Refusal:
+    """Something of the tail is missing or cannot be trusted."""
+    return Refusal("DATA", f"the tail itself was not recorded completely: {'; '.join(reasons)}")
+
+
+def few(have: int, needed: int, measured_ns: int, missing_ns: int) -> Refusal:
+    """Too few seconds: the highest tenth of them, which are the tail, is what counts."""
+    more = f"; about {duration(missing_ns, up=True)} more" if missing_ns > 0 else ""
+    return Refusal(
+        "FEW",
+        f"{quantity(have, 'tail event')} in {duration(measured_ns)} (the highest tenth of the one-second maxima), "
+        f"{needed} are needed{more}",
+    )
+
+
+def coarse(step_ns: int, occupied: int, needed: int) -> Refusal:
+    """The clock's steps hide the shape of the tail."""
+    return Refusal(
+        "COARSE",
+        f"the resolution of {value(step_ns)} is too coarse for this tail, which lies in {quantity(occupied, 'step')} "
+        f"of it; {needed} are needed, with a spread of half a step or more",
+    )
+
+
+def fit(best_p: float, peaks_ns: Sequence[int]) -> Refusal:
+    """No part of the tail looks like one distribution."""
+    where = f"; one-second maxima gather near {listed(peaks_ns)}" if len(peaks_ns) > 1 else ""
+    return Refusal(
+        "FIT",
+        "the tail is not one smooth distribution: several mechanisms seem to be at work "
+        f"(Anderson-Darling p {probability(best_p)} at best, 0.1 is needed){where}",
+    )
+
+
+def top(count: int, p: float, largest_ns: int, at: str) -> Refusal:
+    """The largest few are of another kind than those below them."""
+    return Refusal(
+        "TOP",
+        f"the {count} largest do not belong to the rest (p {probability(p)}); look first at the largest, "
+        f"{value(largest_ns)} at {at} (see the largest latencies)",
+    )
+
+
+def heavy(shape: float, shape_upper: float) -> Refusal:
+    """So slowly does it fall that a level beyond the data can be anywhere."""
+    return Refusal(
+        "HEAVY",
+        f"the tail is so heavy that no useful limit exists (shape {shape:.2f}, at most {shape_upper:.2f} at 95 %; "
+        "0.5 and 0.7 are the most)",
+    )
+
+
+def wide(limit_ns: float, largest_ns: int, times: float) -> Refusal:
+    """A limit there is, but it says nothing."""
+    much = f"{limit_ns / largest_ns:,.1f} times" if limit_ns < 1e6 * largest_ns else "more than a million times"
+    return Refusal(
+        "WIDE",
+        f"it would not be informative: the limit is {much} the largest latency measured, {value(largest_ns)}; "
+        f"up to {times:g} times is of use",
+    )
+
+
+def drift(found: Stationarity) -> Refusal:
+    """The run is not of one piece."""
+    return Refusal(
+        "DRIFT",
+        "the rate of large latencies changes during the run, or they come in clusters: above "
+        f"{value(found.level_ns or 0)} there are {found.lowest:,} to {found.highest:,} events in {BLOCK} "
+        f"(slots of {SLOT_S} s; dispersion p {probability(found.dispersion_p)}, trend p {probability(found.trend_p)}); "
+        "the bounds hold for this mix of conditions only",
+    )
+
+
+def far(horizon_ns: int, measured_ns: int, most: int, needed_ns: int) -> Refusal:
+    """The question reaches further than the data."""
+    return Refusal(
+        "FAR",
+        f"{duration(horizon_ns)} are {horizon_ns / measured_ns:,.1f} times the measured time of "
+        f"{duration(measured_ns)}; beyond {most} times nothing is forecast, so the run needs "
+        f"{duration(needed_ns, up=True)}",
+    )
+
+
+def external(reasons: Sequence[str]) -> Refusal:
+    """What lies below the kernel has no distribution that a run could show."""
+    return Refusal("EXTERNAL", f"the host or the firmware can add delays of any size: {'; '.join(reasons)}")
+
+
+def probability(p: float | None) -> str:
+    """A p-value: "= 0.034", "< 0.0001"; "unknown" where there is none."""
+    if p is None:
+        return "unknown"
+    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
+
+
+def listed(values_ns: Sequence[int]) -> str:
+    """ "5 us, 8 us and 16.7 ms"."""
+    words = [value(each) for each in values_ns]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
