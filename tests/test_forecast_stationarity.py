@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import numpy as np
 import pytest
-from scipy import stats
 
 from rtproof.analysis.forecast.stationarity import (
     BLOCK_S,
@@ -32,6 +31,7 @@ def blocks(*hits: int) -> Blocks:
 
 
 def test_the_dispersion_is_that_of_a_table_of_counts() -> None:
+    stats = pytest.importorskip("scipy.stats")
     hits = np.array([7, 19, 11, 4, 15, 9, 30])
     expected = stats.chi2_contingency(np.array([hits, SLOTS - hits]))
     assert dispersion_p(blocks(*hits)) == pytest.approx(expected.pvalue, rel=1e-9)
@@ -44,6 +44,7 @@ def test_counts_that_are_all_the_same_are_more_than_even() -> None:
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_trend_is_kendalls(ties: bool) -> None:
+    stats = pytest.importorskip("scipy.stats")
     values = np.random.default_rng(3).permutation(40).astype(float) + np.arange(40) / 2
     values = np.floor(values / 8) if ties else values
     expected = stats.kendalltau(np.arange(40), values, method="asymptotic").pvalue

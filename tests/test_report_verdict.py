@@ -46,6 +46,6 @@ def test_every_state_has_words_of_its_own_and_a_kind() -> None:
 def test_the_other_sentences_follow_and_say_how_much_longer() -> None:
     analysis = all_equal()
     (table,) = tables(verdict.render(analysis)).values()
-    assert [row[0] for row in table.rows if row[0]] == ["LIMIT", "EPISODES", "MAX", "UNSEEN", "VALID FOR"]
+    assert [row[0] for row in table.rows if row[0]] == ["LIMIT", "EPISODES", "MAX", "UNSEEN", "FORECAST", "VALID FOR"]
     assert any("PROVEN needs a run of" in words for _, words in table.rows)
     assert ("", *analysis.verdict.reasons) not in table.rows

@@ -20,8 +20,8 @@ EVEN = "poisson"
 UNEVEN = ("storm", "storm2", "drift")
 MOST_EVEN, LEAST_UNEVEN = 0.05, 0.95
 SHORT_SLACK = 0.05
-"""For 25 runs. Checked to fail: with the trend alone no storm is flagged, with slots of 30 s half of them, at a level that
-half of the seconds exceed hardly any, and with the other tail of chi-squared half of the even runs."""
+"""For 25 runs. Checked to fail: with the trend alone no storm is flagged, with slots of 30 s half of them, at a level
+that half of the seconds exceed hardly any, and with the other tail of chi-squared half of the even runs."""
 
 
 def flagged(seconds: int, kind: str, number: int) -> bool:
@@ -29,7 +29,8 @@ def flagged(seconds: int, kind: str, number: int) -> bool:
     generator = np.random.default_rng([SEED, seconds, sum(kind.encode()), number])
     largest = second_maxima(kind, RATE_PER_S, seconds, Tail(), generator)
     found = stationarity(np.arange(seconds), largest)
-    assert found.dispersion_p is not None and found.trend_p is not None
+    assert found.dispersion_p is not None
+    assert found.trend_p is not None
     return min(found.dispersion_p, found.trend_p) < UNEVEN_P
 
 
@@ -52,7 +53,7 @@ def uneven_runs(short: bool) -> Result:
 
 
 def _rates(seconds: int, runs: int, processes: int) -> Iterator[tuple[str, float]]:
-    """The share of runs that is flagged, for each kind; bursts of some seconds are shown, but no goal is set for them."""
+    """The share of runs that is flagged, for each kind; bursts of some seconds are shown, but have no goal."""
     with multiprocessing.get_context("fork").Pool(processes) as pool:
         for kind in (EVEN, *UNEVEN, "burst5"):
             yield kind, float(np.mean(pool.map(partial(flagged, seconds, kind), range(runs))))

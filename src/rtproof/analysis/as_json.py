@@ -6,6 +6,7 @@ from typing import Any
 
 from rtproof.analysis import lag
 from rtproof.analysis.fields import several_stages
+from rtproof.analysis.forecast.as_dict import forecast_dict
 from rtproof.analysis.loops_json import app_dict, cycles_dict, moments_dict
 from rtproof.analysis.model import (
     Analysis,
@@ -47,6 +48,7 @@ def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json
         "version": VERSION,
         "record": _record(analysis.record),
         "verdict": _verdict(analysis.verdict),
+        "forecast": _forecast(analysis),
         "doubts": [_doubt(doubt) for doubt in analysis.doubts],
         "objections": [_objection(each) for each in objections([claim_of(analysis, "this run")])],
         "threads": [{"series": _series(s.series), **_summary(s, wanted)} for s in analysis.summaries],
@@ -119,6 +121,12 @@ def _requirement(requirement: Requirement) -> Json:
         "at_most_ns": requirement.at_most_ns,
         "confidence_ratio": requirement.confidence,
     }
+
+
+def _forecast(analysis: Analysis) -> Json | None:
+    asked = analysis.verdict.requirement
+    limits = (asked.limit_ns,) if asked else ()
+    return forecast_dict(analysis.forecast, limits) if analysis.forecast else None
 
 
 def _doubt(doubt: Doubt) -> Json:

@@ -44,6 +44,7 @@ class Evidence:
     loads: str
     lost: int = 0
     virtual_time: str | None = None
+    forecast: tuple[str, ...] = ()
 
 
 def gather(

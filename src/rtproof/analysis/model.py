@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rtproof.analysis.counts import Counts
+from rtproof.analysis.forecast.model import Forecast
 from rtproof.record import Record, Seconds, Series, Top
 
 
@@ -227,7 +228,7 @@ class Analysis:
     summaries, pooled: of the field that a limit judges, the last one. shares: those whose quantiles the user asked for,
     besides the usual ones. every: a summary of each series of the record, in its order. stages: per field in order all
     threads together, the judged one last. switches: between neighbouring stages; none without samples. cycles: of a
-    loop.
+    loop. forecast: None where nothing was measured.
     """
 
     record: Record
@@ -240,3 +241,4 @@ class Analysis:
     stages: tuple[Summary, ...] = ()
     switches: tuple[Switch, ...] = ()
     cycles: Cycles | None = None
+    forecast: Forecast | None = None

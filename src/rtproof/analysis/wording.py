@@ -35,6 +35,7 @@ def sentences(
     if evidence.measured_ns > 0:
         rarest = _rarest(evidence, confidence)
         lines.append(("UNSEEN", f"anything rarer than once per {rarest} may be missing from this run"))
+    lines += [("" if at else "FORECAST", text) for at, text in enumerate(evidence.forecast)]
     if evidence.virtual_time:
         lines.append(("TIME", f"{WORDS} ({evidence.virtual_time})"))
     return (*lines, ("VALID FOR", _valid_for(evidence)))

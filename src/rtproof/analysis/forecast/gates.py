@@ -44,9 +44,7 @@ def enough(units: Units) -> Iterator[Refusal]:
     have = units.count // TENTH
     if have < TAIL or units.measured_ns < SHORTEST_NS:
         lacks = max(TAIL * TENTH - units.count, 0) * units.unit_ns
-        yield wording.few(
-            have, TAIL, units.measured_ns, max(round(lacks), SHORTEST_NS - units.measured_ns)
-        )
+        yield wording.few(have, TAIL, units.measured_ns, max(round(lacks), SHORTEST_NS - units.measured_ns))
 
 
 def outside(doubts: tuple[Doubt, ...]) -> Iterator[Refusal]:

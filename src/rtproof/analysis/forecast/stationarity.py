@@ -116,7 +116,7 @@ def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int) -> Blocks
     slot, place = np.unique((second - second[0]) // SLOT_S, return_inverse=True)
     hit = np.zeros(slot.size, np.int64)
     np.maximum.at(hit, place, (largest_ns > level_ns).astype(np.int64))
-    block, starts = np.unique(slot // (BLOCK_S // SLOT_S), return_index=True)
+    starts = np.unique(slot // (BLOCK_S // SLOT_S), return_index=True)[1]
     slots = np.diff(np.append(starts, slot.size))
     whole = slots >= _WHOLE * (BLOCK_S // SLOT_S)
     if np.count_nonzero(whole) < FEWEST_BLOCKS:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why there is no forecast, in a sentence with its figures: one function for each of the ten reasons."""
+"""What a forecast says and why there is none, in sentences with their figures: a function for each of ten reasons."""
 
 from collections.abc import Sequence
 
-from rtproof.analysis.forecast.model import Refusal
+from rtproof.analysis.forecast.model import CONFIDENCE, Forecast, Refusal
 from rtproof.analysis.forecast.stationarity import SLOT_S, Stationarity
-from rtproof.analysis.phrases import duration, quantity, value
+from rtproof.analysis.phrases import duration, percent, quantity, value
 
 BLOCK = "10 min"
+DIGITS = 3
 ORDER_UNKNOWN = "it is a histogram without the order of its values, so that nobody knows whether they depend on time"
 """Of files that hold no more, for ``data``."""
 
@@ -36,13 +37,13 @@ def coarse(step_ns: int, occupied: int, needed: int) -> Refusal:
     )
 
 
-def fit(best_p: float, peaks_ns: Sequence[int]) -> Refusal:
+def fit(p: float, k: int, peaks_ns: Sequence[int]) -> Refusal:
     """No part of the tail looks like one distribution."""
-    where = f"; one-second maxima gather near {listed(peaks_ns)}" if len(peaks_ns) > 1 else ""
+    where = f". One-second maxima gather near {listed(peaks_ns)}" if len(peaks_ns) > 1 else ""
     return Refusal(
         "FIT",
-        "the tail is not one smooth distribution: several mechanisms seem to be at work "
-        f"(Anderson-Darling p {probability(best_p)} at best, 0.1 is needed){where}",
+        "the tail is not one smooth distribution: several mechanisms seem to be at work (Anderson-Darling p "
+        f"{probability(p)} for the highest {k:,}; more than 0.1 is needed){where}",
     )
 
 
@@ -100,6 +101,14 @@ def external(reasons: Sequence[str]) -> Refusal:
     return Refusal("EXTERNAL", f"the host or the firmware can add delays of any size: {'; '.join(reasons)}")
 
 
+def farther(times: float, checked: int) -> str:
+    """The warning on a forecast that the user let look further than its method was checked for."""
+    return (
+        f"this looks {times:,.0f} times as far as the run is long; up to {checked} times is what the method was "
+        "checked for, so believe it less"
+    )
+
+
 def probability(p: float | None) -> str:
     """A p-value: "= 0.034", "< 0.0001"; "unknown" where there is none."""
     if p is None:
@@ -111,3 +120,47 @@ def listed(values_ns: Sequence[int]) -> str:
     """ "5 us, 8 us and 16.7 ms"."""
     words = [value(each) for each in values_ns]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def lines(found: Forecast | None) -> tuple[str, ...]:
+    """What a verdict says of it, line by line: the limit and what it rests on, or every reason against one."""
+    if found is None:
+        return ()
+    if found.limit_ns is not None:
+        return (given(found, found.limit_ns), *rests_on(found), *found.warnings)
+    first, *others = found.refusals or (Refusal("FIT", "no fit of the tail holds"),)
+    return (f"refused ({first.code}): {first.message}", *(f"also {each.code}: {each.message}" for each in others))
+
+
+def given(found: Forecast, limit_ns: int) -> str:
+    """The limit, with what it is not."""
+    horizon = duration(found.horizon_ns).replace(" ", "-")
+    return (
+        f"once-per-{horizon} level <= {value(rounded_up(limit_ns))} ({percent(CONFIDENCE)}); "
+        "model-based, not a proof: it assumes that no new mechanism appears"
+    )
+
+
+def rests_on(found: Forecast) -> tuple[str, ...]:
+    """The fits behind the limit."""
+    used = found.ladder.used if found.ladder else ()
+    if not used:
+        return ()
+    best = used[-1]
+    ks = f"{used[0].k:,} to {best.k:,}" if len(used) > 1 else f"{best.k:,}"
+    return (
+        f"tail fit holds for the highest {ks} of {found.units:,} one-second maxima "
+        f"(Anderson-Darling p {probability(best.p)}, shape {best.fit.xi:.2f})",
+    )
+
+
+def above(level_ns: int, rate_per_s: float) -> str:
+    """A forecast of the rate above a limit that nothing exceeded."""
+    seldom = duration(1e9 / rate_per_s)
+    return f"> {value(level_ns)}: less often than once per {seldom} ({percent(CONFIDENCE)}, model-based)"
+
+
+def rounded_up(value_ns: int) -> int:
+    """To three digits, for an upper limit has no more."""
+    unit: int = 10 ** max(len(str(abs(value_ns))) - DIGITS, 0)
+    return -(-value_ns // unit) * unit

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reasons to refuse that the fitted tail gives, with the figures that tell why."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtproof.analysis.forecast import wording
+from rtproof.analysis.forecast.model import Refusal
+from rtproof.analysis.forecast.units import Units
+from rtproof.analysis.tail.ladder import FEWEST_BINS, MOST_SHARE, Rung
+from rtproof.analysis.tail.limits import WIDEST, TailLimit
+from rtproof.record import Int64Array
+
+PER_OCTAVE = 8
+"""Columns of the logarithmic histogram in which peaks are looked for."""
+MOST_PEAKS = 5
+_SURE = 3.0
+"""Standard deviations by which a peak stands above the valleys beside it."""
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest value of a run and when it was, in words."""
+
+    value_ns: int
+    at: str
+
+
+def refusals(found: TailLimit, units: Units, largest: Largest) -> tuple[Refusal, ...]:
+    """COARSE, FIT, TOP, HEAVY, WIDE: those that the tail gives reason for."""
+    told = {"COARSE": _coarse, "FIT": _fit, "TOP": _top, "HEAVY": _heavy, "WIDE": _wide}
+    return tuple(tell(found, units, largest) for code, tell in told.items() if code in found.codes)
+
+
+def peaks(values_ns: Int64Array) -> tuple[int, ...]:
+    """Where values gather: the middles of the highest columns of a logarithmic histogram between which it falls."""
+    if not values_ns.size or values_ns.max() <= 0:
+        return ()
+    column = np.floor(np.log2(np.maximum(values_ns, 1)) * PER_OCTAVE).astype(np.int64)
+    height = np.bincount(column)
+    found: list[int] = []
+    for at in np.argsort(-height, kind="stable").tolist():
+        if len(found) < MOST_PEAKS and height[at] and all(_parted(height, at, other) for other in found):
+            found.append(at)
+    return tuple(rounded(float(np.median(values_ns[column == at]))) for at in sorted(found))
+
+
+def rounded(value: float) -> int:
+    """To three digits."""
+    return int(float(f"{value:.2e}"))
+
+
+def _parted(height: Int64Array, lower: int, higher: int) -> bool:
+    """Whether a column and a higher one have a valley between them that chance does not make."""
+    between = height[min(lower, higher) + 1 : max(lower, higher)]
+    valley = int(between.min()) if between.size else int(height[lower])
+    return bool(height[lower] - valley > _SURE * np.sqrt(height[lower] + valley))
+
+
+def _first(found: TailLimit) -> Rung | None:
+    """The fit of the fewest largest values whose bins are fine enough, else of the fewest."""
+    rungs = found.ladder.rungs
+    return next((rung for rung in rungs if not rung.coarse), next(iter(rungs), None))
+
+
+def judged(found: TailLimit) -> Rung | None:
+    """The fit that is told of: the one that the limit rests on, else the first that could be made."""
+    return found.ladder.best or _first(found)
+
+
+def _fitted(found: TailLimit) -> Rung:
+    rung = judged(found)
+    assert rung is not None, "a refusal for its shape comes of a tail that was fitted"
+    return rung
+
+
+def _coarse(found: TailLimit, units: Units, largest: Largest) -> Refusal:
+    rung = _first(found)
+    tail = units.counts.lo[units.counts.lo > np.quantile(units.largest_ns, 1 - MOST_SHARE)]
+    return wording.coarse(units.step_ns, rung.bins if rung else int(tail.size), FEWEST_BINS)
+
+
+def _fit(found: TailLimit, units: Units, largest: Largest) -> Refusal:
+    rung = _fitted(found)
+    return wording.fit(rung.p, rung.k, peaks(units.largest_ns))
+
+
+def _top(found: TailLimit, units: Units, largest: Largest) -> Refusal:
+    assert found.top is not None, "TOP comes of a test of the largest"
+    return wording.top(found.top.number, found.top.p, largest.value_ns, largest.at)
+
+
+def _heavy(found: TailLimit, units: Units, largest: Largest) -> Refusal:
+    rung = _fitted(found)
+    return wording.heavy(rung.fit.xi, float(rung.region.xi[-1]))
+
+
+def _wide(found: TailLimit, units: Units, largest: Largest) -> Refusal:
+    assert found.envelope is not None, "WIDE comes of a limit"
+    return wording.wide(found.envelope, largest.value_ns, WIDEST)

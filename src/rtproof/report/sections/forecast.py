@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the run lets expect beyond itself, or why nothing; with the plots by which a reader can judge the fit."""
+
+from rtproof.analysis.forecast import curves, wording
+from rtproof.analysis.forecast.model import CONFIDENCE, Forecast
+from rtproof.analysis.forecast.units import Units, units_of
+from rtproof.analysis.model import Analysis
+from rtproof.analysis.phrases import duration, percent, value
+from rtproof.analysis.tail.ladder import Ladder, Rung
+from rtproof.report import figures
+from rtproof.report.blocks import Block, Curve, Marker, Plot, Table, Text
+from rtproof.report.figures import Unit, axis_unit
+from rtproof.report.streams import latency_unit, limit_marker
+
+ORDER = 150
+TITLE = "Forecast"
+
+SURE = percent(CONFIDENCE)
+MODEL = (
+    "This is a model and no proof. It carries the shape of the measured tail further out and cannot know of a "
+    "mechanism that this run has not shown; the verdict does not use it."
+)
+REFUSED = "There is no forecast: what speaks against it is below. Refusing is the usual case."
+
+
+def render(analysis: Analysis) -> list[Block]:
+    found = analysis.forecast
+    if found is None:
+        return []
+    blocks: list[Block] = [_said(analysis, found), Text(model_free(analysis), headline="What holds without a model")]
+    rung = curves.drawn(found)
+    if rung is None or found.ladder is None:
+        return blocks
+    units, unit = units_of(analysis.pooled), latency_unit(analysis)
+    excess = curves.mean_excess(units, found.ladder.rungs[-1].k)
+    return [
+        *blocks,
+        _levels(analysis, found, rung, units, unit),
+        *([_mean_excess(found, excess, unit)] if excess else []),
+        _probabilities(found, rung),
+        _table(found, found.ladder, unit),
+    ]
+
+
+def _said(analysis: Analysis, found: Forecast) -> Text:
+    if found.limit_ns is None:
+        return Text(tuple(f"{each.code}: {each.message}." for each in found.refusals), "doubt", REFUSED)
+    rates = ((level, found.rate_above(level)) for level in _limits(analysis))
+    above = tuple(wording.above(level, rate) for level, rate in rates if rate is not None)
+    return Text(
+        (*wording.rests_on(found), *above, *found.warnings, MODEL), headline=wording.given(found, found.limit_ns)
+    )
+
+
+def model_free(analysis: Analysis) -> tuple[str, ...]:
+    """What the verdict says of values above the largest, and of what it has not seen: a forecast never goes without."""
+    labelled, label = [], ""
+    for name, text in analysis.verdict.sentences:
+        label = name or label
+        labelled.append((label, text))
+    return tuple(text for label, text in labelled if label == "UNSEEN" or (label == "MAX" and text.startswith(">")))
+
+
+def _limits(analysis: Analysis) -> tuple[int, ...]:
+    asked = analysis.verdict.requirement
+    return (asked.limit_ns,) if asked else ()
+
+
+def _levels(analysis: Analysis, found: Forecast, rung: Rung, units: Units, unit: Unit) -> Plot:
+    drawn, time = curves.return_levels(found, rung, units), axis_unit(found.measured_ns)
+    x, measured_x = ([time.scale(each) for each in some] for some in (drawn.period, drawn.measured_period))
+    rows = (
+        ("measured", "whole", measured_x, drawn.measured),
+        ("fitted", "part", x, drawn.fitted),
+        (f"upper limit, {SURE}", "other", x, drawn.high),
+        (f"lower limit, {SURE}", "other", x, drawn.low),
+    )
+    return Plot(
+        f"Level that is exceeded once in a time{_mark(found)}",
+        _says(found, rung),
+        f"once in this time [{time.name}]",
+        f"latency [{unit.name}]",
+        tuple(Curve(name, tuple(xs), tuple(unit.scale(float(y)) for y in ys), role) for name, role, xs, ys in rows),
+        (
+            *limit_marker(analysis, "y", unit),
+            Marker(_here(found), "x", time.scale(found.measured_ns)),
+        ),
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _says(found: Forecast, rung: Rung) -> str:
+    if found.limit_ns is not None:
+        return (
+            "The largest latency of a second, against how seldom it is exceeded. The upper limit ends at "
+            f"{value(wording.rounded_up(found.limit_ns))} in {duration(found.horizon_ns)}, {_times(found)} the "
+            "measured time; it is the highest of all fits that hold."
+        )
+    return (
+        f"Refused ({_codes(found)}): the fitted curve, of the highest {rung.k:,} values, is drawn to show why and must "
+        f"not be read as a forecast. Where the measured line leaves the fitted one, the model does not hold."
+    )
+
+
+def _mean_excess(found: Forecast, drawn: curves.MeanExcess, unit: Unit) -> Plot:
+    x = tuple(unit.scale(float(each)) for each in drawn.threshold)
+    rows = (
+        ("mean excess", "whole", drawn.mean),
+        (f"{SURE}, high", "other", drawn.high),
+        (f"{SURE}, low", "other", drawn.low),
+    )
+    return Plot(
+        "Mean excess",
+        "By how much the values above a threshold exceed it on average. Of one smooth tail this is a straight line: "
+        "level or falling for a light tail, rising for a heavy one. A bend or a jump tells of another mechanism.",
+        f"threshold [{unit.name}]",
+        f"mean excess [{unit.name}]",
+        tuple(Curve(name, x, tuple(unit.scale(float(each)) for each in ys), role) for name, role, ys in rows),
+        _threshold(found, unit),
+    )
+
+
+def _threshold(found: Forecast, unit: Unit) -> tuple[Marker, ...]:
+    used = found.ladder.used if found.ladder else ()
+    return (Marker("fits begin here", "x", unit.scale(used[-1].excesses.threshold)),) if used else ()
+
+
+def _probabilities(found: Forecast, rung: Rung) -> Plot:
+    drawn = curves.probabilities(rung)
+    x = tuple(map(float, drawn.expected))
+    rows = (
+        ("by the fit", "whole", drawn.fitted),
+        ("expected", "part", drawn.expected),
+        (f"{SURE}, high", "other", drawn.high),
+        (f"{SURE}, low", "other", drawn.low),
+    )
+    return Plot(
+        "Fit of the tail, value by value",
+        f"For each of the highest {rung.k:,} values: which share should lie above it, and which share the fit puts "
+        f"there; the largest are on the left. Between the dashed lines {SURE} lie at each place if the fit is right "
+        f"(Anderson-Darling p {wording.probability(rung.p)}).",
+        "share of these that are larger",
+        "share that the fit puts above",
+        tuple(Curve(name, x, tuple(map(float, ys)), role) for name, role, ys in rows),
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _table(found: Forecast, ladder: Ladder, unit: Unit) -> Table:
+    threshold, scale, limit = figures.headings(unit, "threshold", "scale", "limit")
+    header = ("highest", threshold, scale, "shape", "A^2", "p", limit, "holds")
+    share = found.unit_ns / found.horizon_ns
+    rows = tuple(
+        (
+            figures.count(rung.k),
+            unit.show(rung.excesses.threshold),
+            unit.show(rung.fit.sigma),
+            f"{rung.fit.xi:.2f}",
+            figures.number(rung.a2, 3),
+            wording.probability(rung.p).removeprefix("= "),
+            unit.show(rung.region.level_upper(share)),
+            _use(ladder, rung),
+        )
+        for rung in ladder.rungs
+    )
+    once = f"once in {duration(found.horizon_ns)}"
+    caption = f"Fits of the tail by number of values; limit: {SURE}, of the level that is exceeded {once}"
+    return Table(caption, header, rows, tuple(range(7)), row_headers=False, folded=True)
+
+
+def _use(ladder: Ladder, rung: Rung) -> str:
+    if rung.coarse:
+        return "no: the clock's steps are too wide for it"
+    return "yes" if rung in ladder.used else "no"
+
+
+def _times(found: Forecast) -> str:
+    return f"{found.horizon_ns / found.measured_ns:,.3g} times"
+
+
+def _mark(found: Forecast) -> str:
+    return f" (refused: {_codes(found)})" if found.limit_ns is None else ""
+
+
+def _here(found: Forecast) -> str:
+    return "measured until here" if found.limit_ns is not None else f"refused beyond here: {_codes(found)}"
+
+
+def _codes(found: Forecast) -> str:
+    return ", ".join(each.code for each in found.refusals)
