@@ -133,3 +133,9 @@ def test_a_load_that_nobody_counted() -> None:
     assert "no work is to be seen of 1 of the loads asked for (cpu, sched)" in found["load-unproven"].what
     assert set(with_load(10, 20, name="temperature.0")) == {"load-unproven"}
     assert with_load(asked="") == {}
+
+
+def test_a_simulated_run_is_of_no_machine() -> None:
+    doubt = with_facts({("simulated", ASKED): "seed=7 kind=poisson"})["simulated"]
+    assert doubt.severity is Severity.WARNING
+    assert doubt.what == "simulated: no figure is of any machine (seed=7 kind=poisson)"

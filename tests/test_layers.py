@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "agents": "errors",
     "simulation": "errors units record",
     "vm": "errors files agents",
-    "targets": "errors plugins vm",
+    "targets": "errors plugins vm simulation",
     "analysis": "errors plugins units record",
     "articles": "errors units tomlfile analysis",
     "importers": "errors plugins analysis",

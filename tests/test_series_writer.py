@@ -10,7 +10,8 @@ import record_cases as cases
 
 from rtproof.record import Record, Series, View, slicing
 from rtproof.record.rtrec import open_record
-from rtproof.record.series_writer import TOP_K, SeriesWriter, write_series_samples
+from rtproof.record.series_writer import SeriesWriter, write_series_samples
+from rtproof.record.top_writer import TOP_K
 from rtproof.record.writer import RecordWriter
 
 COUNT = 25_000

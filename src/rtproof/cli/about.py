@@ -18,6 +18,7 @@ from rtproof.errors import UserError
 if TYPE_CHECKING:
     from rtproof.analysis.model import Requirement
     from rtproof.record.rundir import RequirementInfo, RunInfo
+    from rtproof.targets import Target
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ def about(asked: Asked, machine: str, agent: Path) -> "RunInfo":
 def fitting_agent(machine: str) -> Path:
     """The agent for a machine, built if there is none yet."""
     return find_agent(for_machine(machine).name)
+
+
+def agent_of(target: "Target") -> Path:
+    """The agent that a target brings itself, else the one that fits its machine."""
+    own = getattr(target, "own_agent", None)
+    return Path(own()) if own else fitting_agent(target.machine())
 
 
 def _architecture(machine: str) -> str:

@@ -4,13 +4,12 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rtproof.record import Block, Int64Array, Seconds, Series, SeriesTotals, Top, packed, slicing
-from rtproof.record.merge import largest
+from rtproof.record import Block, Int64Array, Seconds, Series, SeriesTotals, packed, slicing
 from rtproof.record.slicing import Activations
+from rtproof.record.top_writer import TopWriter
 from rtproof.record.writer import RecordWriter
 
 BLOCK = 4096
-TOP_K = 256
 CHECKPOINT_NS = 10_000_000_000
 
 
@@ -27,7 +26,7 @@ class SeriesWriter:
         self._pending = slicing.NONE
         self._index = 0
         self._due_ns = series.first_due_ns
-        self._top = Top(TOP_K, *(np.zeros(0, dtype=np.int64) for _ in range(3)))
+        self._top = TopWriter(writer, series.id)
         self._obtained = 0
         self._missed = 0
 
@@ -66,33 +65,18 @@ class SeriesWriter:
             for start in range(0, some.value.size, BLOCK):
                 self._writer.samples(_block(self._series, some.part(start, start + BLOCK)))
         if self._summary:
-            self._write_seconds(slicing.seconds(self._series, some))
-            self._write_top(some)
+            write_seconds(self._writer, self._series.id, slicing.seconds(self._series, some))
+            self._top.add(some.index, some.due_ns, some.value)
             for part in slicing.slices(self._series, some):
                 self._writer.summary(part)
 
-    def _write_seconds(self, seconds: Seconds) -> None:
-        for start in range(0, seconds.second.size, packed.MOST):
-            where = slice(start, start + packed.MOST)
-            part = Seconds(seconds.second[where], seconds.obtained[where], seconds.missed[where], seconds.max[where])
-            self._writer.seconds(self._series.id, part)
 
-    def _write_top(self, some: Activations) -> None:
-        """Those of the K largest so far that were not among them before."""
-        before = self._top
-        candidates = np.arange(some.value.size)
-        if before.value.size == TOP_K:
-            candidates = np.flatnonzero(some.value > before.value[-1])
-        self._top = largest(
-            TOP_K,
-            np.concatenate((before.index, some.index[candidates])),
-            np.concatenate((before.due_ns, some.due_ns[candidates])),
-            np.concatenate((before.value, some.value[candidates])),
-        )
-        fresh = ~np.isin(self._top.index, before.index)
-        if fresh.any():
-            new = Top(TOP_K, self._top.index[fresh], self._top.due_ns[fresh], self._top.value[fresh])
-            self._writer.top(self._series.id, new)
+def write_seconds(writer: RecordWriter, series: int, seconds: Seconds) -> None:
+    """Consecutive seconds of a series, in as many chunks as they need."""
+    for start in range(0, seconds.second.size, packed.MOST):
+        where = slice(start, start + packed.MOST)
+        part = Seconds(seconds.second[where], seconds.obtained[where], seconds.missed[where], seconds.max[where])
+        writer.seconds(series, part)
 
 
 def write_series_samples(

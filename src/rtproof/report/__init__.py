@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from rtproof import plugins
 from rtproof.analysis.model import Analysis
+from rtproof.analysis.simulated import simulated
 from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import WHOLE_RUN, Fact, Moment
 from rtproof.report import formats, sections
@@ -40,6 +41,8 @@ def render(form: str, title: str, parts: list[Section]) -> bytes:
 def title(analysis: Analysis) -> str:
     """A title that tells this report from others: what was measured, on which kernel, and how it ended."""
     begin, series = analysis.record.begin, analysis.pooled.series
+    if simulated(analysis.record):
+        return f"rtproof: {analysis.verdict.state.value} - a simulated process, no machine"
     what = " ".join(filter(None, (series.probe, "latency")))
     measured = f"{what} on {begin.machine}, Linux {begin.kernel_release}"
     virtual = ", virtual time" if virtual_time(analysis.record) else ""

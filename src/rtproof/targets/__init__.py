@@ -3,7 +3,8 @@
 
 A target module has ``OPTIONS: dict[str, str]`` (name of an option and its help; values arrive as text) and
 ``open_target(options: dict[str, str]) -> ContextManager[Target]``. Its docstring says what it is for. TargetError when
-the target misbehaves, UserError for an option that makes no sense.
+the target misbehaves, UserError for an option that makes no sense. A target that no agent of ours fits has a method
+``own_agent() -> Path``, the program file that it takes for one.
 """
 
 from collections.abc import Iterator, Sequence

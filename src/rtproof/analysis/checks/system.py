@@ -10,6 +10,7 @@ from rtproof.analysis.checks.case import INVALID, UNAVAILABLE, WARNING, Case, Ch
 from rtproof.analysis.model import Doubt
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent
+from rtproof.analysis.simulated import WORDS, simulated
 from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import Counter, EndReason, Moment
 
@@ -102,6 +103,13 @@ def counts_instructions(case: Case) -> Iterator[Doubt]:
         yield Doubt("virtual-time", WARNING, what, "measure on the hardware that will be used")
 
 
+def no_machine(case: Case) -> Iterator[Doubt]:
+    process = simulated(case.record)
+    if process:
+        what = f"{WORDS} ({process})"
+        yield Doubt("simulated", WARNING, what, "measure a machine; this only shows what is said of a run")
+
+
 def guest(case: Case) -> Iterator[Doubt]:
     """Not of one with virtual time, of which more is said."""
     if virtual_time(case.record):
@@ -171,6 +179,7 @@ def _reason(text: str) -> str:
 
 
 CHECKS: tuple[Check, ...] = (
+    no_machine,
     clock_changed,
     clock_source,
     clock_stepped,

@@ -100,7 +100,7 @@ def _run_profile(own: Own, wanted: profiled.Asked, asked: about.Asked) -> int:
     asked = replace(asked, requirement=profiled.requirement_of(profile, asked.requirement))
     folder = laboratory.new_folder(own.output, profile.name)
     with _open_target(own, str(profile.cells[0].ways[0].options.get("probe", ""))) as target:
-        agent = own.agent or about.fitting_agent(target.machine())
+        agent = own.agent or about.agent_of(target)
         desk = campaign.Desk(target, agent, asked, own.percentiles, own.report)
         return campaign.run(desk, profile, wanted, folder, own.as_json)
 
@@ -117,7 +117,7 @@ def _plan(own: Own, target: targets.Target, arguments: tuple[str, ...], asked: a
     from rtproof.run.session import Plan
 
     machine = target.machine()
-    agent = own.agent or about.fitting_agent(machine)
+    agent = own.agent or about.agent_of(target)
     folder = own.output or _usual_folder(target.host_name())
     limits = measuring.limit_arguments(() if asked.requirement is None else (asked.requirement,))
     return Plan(folder, agent, (*arguments, *limits), about.about(asked, machine, agent))

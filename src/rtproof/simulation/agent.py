@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays a process as an agent that measures it would show it: same words, same lines, same record, in fast time."""
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rtproof import __version__
+from rtproof.errors import UserError
+from rtproof.record import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series, layouts
+from rtproof.record.writer import RecordWriter
+from rtproof.simulation import asked as asking
+from rtproof.simulation import played
+from rtproof.simulation.asked import SECOND_NS, Asked, Process
+from rtproof.simulation.played import Late, Stretch
+from rtproof.simulation.talk import Listener
+from rtproof.simulation.written import Counted, Sampled
+
+VOICE = "rtproof-agent: "
+MACHINE = "simulated"
+KERNEL = "none"
+STRETCH_S = 600
+SAMPLED_STRETCH_S = 60
+"""Seconds that are drawn and written at once."""
+WORD = "--simulate"
+NEVER = 1 << 62
+
+
+def main(words: Sequence[str]) -> int:
+    """``run -o FILE ... --simulate key=value ...`` as a program of its own; the exit code is an agent's."""
+    try:
+        asked, process = parsed(words)
+        _play(asked, process, words)
+    except UserError as problem:
+        sys.stderr.write(f"{VOICE}{problem}\n")
+        return 2
+    except OSError as problem:
+        sys.stderr.write(f"{VOICE}cannot write the record: {problem.strerror}\n")
+        return 2
+    return 0
+
+
+def parsed(words: Sequence[str]) -> tuple[Asked, Process]:
+    """What is asked for; UserError where it makes no sense."""
+    if not words or words[0] != "run":
+        raise UserError("a simulated agent can only run")
+    where = list(words).index(WORD) if WORD in words else len(words)
+    options = dict(word.partition("=")[::2] for word in words[where + 1 :])
+    found = asking.asked_of(words[1:where]), asking.process_of(options)
+    asking.check_together(*found)
+    return found
+
+
+def facts_of(asked: Asked, process: Process, words: Sequence[str]) -> Mapping[str, object]:
+    """What the record says was asked. ``simulated`` is the key that tells it from a measurement."""
+    tail = process.tail
+    told = (
+        f"seed={process.seed} kind={process.kind} episodes={process.clusters_per_s * 3600:.12g}/h "
+        f"above={tail.threshold_ns:.0f}ns scale={tail.scale_ns:.0f}ns shape={tail.shape:g} step={process.step_s}s"
+    )
+    return {
+        "args": " ".join(words),
+        "simulated": told,
+        "probe": "simulated",
+        "period_ns": asked.period_ns,
+        "duration_ns": asked.duration_ns,
+        "threads": len(asked.cpus),
+        "limits_ns": ",".join(map(str, asked.limits_ns)),
+        "record": "samples" if asked.keep_samples else "summary",
+    }
+
+
+def _play(asked: Asked, process: Process, words: Sequence[str]) -> None:
+    series = played.series_of(asked)
+    late = played.late_ones(process, asked, series)
+    listener = Listener(asked.stops_with_input)
+    with _new_record(asked.output) as writer:
+        writer.begin(_begin())
+        for key, value in facts_of(asked, process, words).items():
+            writer.fact(Fact(0, WHOLE_RUN, Moment.ASKED, key, str(value)))
+        for one in series:
+            writer.series(one)
+        threads = [_thread(writer, asked, process, *pair) for pair in zip(series, late, strict=True)]
+        end_s, reason = _run(threads, listener, asked, process)
+        writer.end(End(end_s * SECOND_NS, reason, "", tuple(thread.written.finish() for thread in threads)))
+
+
+def _new_record(output: str) -> RecordWriter:
+    with suppress(FileNotFoundError):
+        if not Path(output).stat().st_size:
+            Path(output).unlink()
+    return RecordWriter(output)
+
+
+def _begin() -> Begin:
+    name = (MACHINE, KERNEL, "a seeded process, not a machine")
+    origin = (secrets.token_bytes(16), time.time_ns(), time.monotonic_ns())
+    return Begin(layouts.MAJOR, layouts.MINOR, *origin, __version__, *name)
+
+
+@dataclass
+class _Thread:
+    """A thread as far as it was played.
+
+    told: for each second of the stretch what is to be told behind it: obtained, sum, last, least and largest so far.
+    over: seconds of the stretch above a limit, as pairs of the limit and its largest value.
+    """
+
+    series: Series
+    late: Late
+    generator: np.random.Generator
+    written: Counted | Sampled
+    now: Stretch = field(init=False)
+    told: list[list[int]] = field(default_factory=lambda: [[0, 0, 0, NEVER, 0]])
+    over: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def draw(self, first_second: int, seconds: int, limits_ns: Sequence[int]) -> None:
+        """The next stretch."""
+        self.now = some = played.stretch(self.series, self.late, first_second, seconds, self.generator)
+        obtained, total, last, least, most = self.told[-1]
+        lowest = np.where(some.body.any(axis=1), played.BODY_NS[np.argmax(some.body > 0, axis=1)], NEVER)
+        highest = some.most()
+        columns = (
+            obtained + np.cumsum(some.obtained()),
+            total + np.cumsum(some.total()),
+            np.where(lowest < NEVER, lowest, last),
+            np.minimum.accumulate(np.minimum(lowest, least)),
+            np.maximum.accumulate(np.maximum(highest, most)),
+        )
+        self.told = np.stack(columns, axis=1).tolist()
+        self.over = {
+            at: [(limit, int(highest[at])) for limit in limits_ns if highest[at] > limit]
+            for at in np.flatnonzero(highest > min(limits_ns, default=NEVER)).tolist()
+        }
+
+    def lines(self, start: int, stop: int, tells_progress: bool) -> Iterator[str]:
+        """What is told of the seconds from start to stop of the stretch."""
+        name = f"thread={self.series.thread}"
+        for at in range(start, stop) if self.over else ():
+            for limit, worst in self.over.get(at, ()):
+                yield f"over {name} limit_ns={limit} second={self.now.first_second + at} worst_ns={worst}"
+        if tells_progress:
+            obtained, total, last, least, most = self.told[stop - 1]
+            now_ns = (self.now.first_second + stop) * SECOND_NS
+            yield (
+                f"progress time_ns={now_ns} {name} cpu={self.series.cpu} obtained={obtained} missed=0 lost=0 "
+                f"last_ns={last} min_ns={min(least, most)} mean_ns={total // max(obtained, 1)} max_ns={most} "
+                f"due_ns={now_ns}"
+            )
+
+
+def _thread(writer: RecordWriter, asked: Asked, process: Process, series: Series, late: Late) -> _Thread:
+    generator = np.random.default_rng((process.seed, 2, series.thread))
+    written = Sampled(writer, series, generator) if asked.keep_samples else Counted(writer, series)
+    return _Thread(series, late, generator, written)
+
+
+def _run(threads: Sequence[_Thread], listener: Listener, asked: Asked, process: Process) -> tuple[int, EndReason]:
+    """Play until the end or until told to stop: the last second, exclusive, and why it was the last."""
+    end_s = asked.duration_ns // SECOND_NS
+    size = SAMPLED_STRETCH_S if asked.keep_samples else STRETCH_S
+    size = max(size, process.step_s)
+    for first in range(0, end_s, size):
+        seconds = min(size, end_s - first)
+        for thread in threads:
+            thread.draw(first, seconds, asked.limits_ns)
+        shown = _show(threads, listener, asked, process.step_s, seconds)
+        for thread in threads:
+            thread.written.add(thread.now.until(shown))
+        if listener.stop:
+            return first + shown, listener.stop
+    return end_s, EndReason.AS_ASKED
+
+
+def _show(threads: Sequence[_Thread], listener: Listener, asked: Asked, step_s: int, seconds: int) -> int:
+    """Tell of a stretch step by step; how many of its seconds were played."""
+    for start in range(0, seconds, step_s):
+        stop = min(start + step_s, seconds)
+        listener.tell([line for thread in threads for line in thread.lines(start, stop, asked.tells_progress)])
+        if listener.stop:
+            return stop
+    return seconds

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No machine at all: a seeded process, played in fast time as if an agent measured it.
+
+It tries out what is said about a run, for which the truth has to be known. No figure of it is of any machine.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rtproof.simulation import agent, asked
+from rtproof.targets.local import LocalProcess, LocalTarget
+
+OPTIONS: dict[str, str] = asked.OPTIONS
+START = "import sys; sys.path[:] = {path!r}; from rtproof.simulation.agent import main; sys.exit(main(sys.argv[1:]))"
+
+
+class SimulatedTarget(LocalTarget):
+    """Writes where this machine's agent would; whatever program it is given, it plays its own."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._words = [f"{key}={value}" for key, value in options.items()]
+
+    def machine(self) -> str:
+        return agent.MACHINE
+
+    def host_name(self) -> str:
+        return agent.MACHINE
+
+    def own_agent(self) -> Path:
+        """The program that stands for the agent."""
+        return Path(agent.__file__)
+
+    def start(self, arguments: Sequence[str]) -> LocalProcess:
+        program = (sys.executable, "-c", START.format(path=sys.path))
+        return super().start((*program, *arguments[1:], agent.WORD, *self._words))
+
+
+@contextmanager
+def open_target(options: dict[str, str]) -> Iterator[SimulatedTarget]:
+    """UserError for a process that can't be."""
+    asked.process_of(options)
+    yield SimulatedTarget(options)
