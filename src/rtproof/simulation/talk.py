@@ -27,6 +27,8 @@ class Listener:
         self.stop: EndReason | None = None
         self._fd = sys.stderr.fileno()
         self._is_pipe = stat.S_ISFIFO(os.fstat(self._fd).st_mode)
+        self._output = select.poll()
+        self._output.register(self._fd, 0)
         self._input = select.poll() if stops_with_input else None
         if self._input:
             self._input.register(sys.stdin.fileno(), select.POLLIN | select.POLLHUP)
@@ -55,8 +57,9 @@ class Listener:
             time.sleep(0 if looks < EAGER else PAUSE_S)
 
     def _unread(self) -> int:
-        if select.select([], [], [self._fd], 0)[2]:
-            return 0
+        """Bytes that wait in the pipe. A pipe without a reader keeps them for ever, and is in error."""
+        if self._output.poll(0):
+            raise BrokenPipeError
         waiting = array.array("i", [0])
         fcntl.ioctl(self._fd, termios.FIONREAD, waiting)
         return waiting[0]
