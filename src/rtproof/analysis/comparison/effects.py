@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each metric's ratio of the two sides: how large, how sure, and how large it would have to be to be seen."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rtproof.analysis.comparison import holm, inference, power
+from rtproof.analysis.comparison.inference import Interval
+from rtproof.analysis.comparison.metrics import SHARE, Metric
+from rtproof.analysis.comparison.model import Effect, Finding
+from rtproof.analysis.phrases import percent
+
+ALPHA = 0.05
+MIN_RUNS = 5
+"""Runs a side below which nothing is called significant: of 4 and 4 the smallest p there is is 2 of 70, which is not
+below 5 % once six metrics are asked."""
+MARGIN = 0.05
+MARGIN_NS = 1_000
+"""A ratio of less than 5 %, or a difference of less than a microsecond, is none, whatever its p."""
+SIZES = (1.5, 2.0)
+"""Ratios for which the table says how many runs they take."""
+PERMUTATION = "all splits of the runs"
+WELCH = "Welch's t test of logarithms"
+NONE = "one run each: no interval"
+
+
+def effects(metrics: Sequence[Metric]) -> tuple[Effect, ...]:
+    """One for each metric, with p adjusted for all of them."""
+    found = [_effect(metric, ALPHA / len(metrics)) for metric in metrics]
+    if any(effect.p is None for effect in found):
+        return tuple(found)
+    adjusted = holm.adjusted([effect.p for effect in found if effect.p is not None])
+    return tuple(_judged(replace(one, p_holm=p)) for one, p in zip(found, adjusted, strict=True))
+
+
+def overall(found: Sequence[Effect]) -> Finding:
+    """Of all metrics together."""
+    findings = {effect.finding for effect in found} - {Finding.NO_DIFFERENCE}
+    if not found or Finding.NOT_JUDGED in findings:
+        return Finding.NOT_JUDGED
+    if len(findings) > 1:
+        return Finding.MIXED
+    return next(iter(findings), Finding.NO_DIFFERENCE)
+
+
+def _effect(metric: Metric, strictest: float) -> Effect:
+    a, b = metric.values
+    n, m = len(a), len(b)
+    judged = min(n, m) >= MIN_RUNS
+    found, method = _interval(a, b)
+    below, above = metric.width
+    deviation, margin = _deviation(a, b), _margin(metric, b)
+    largest = None if deviation is None else power.detectable(deviation, n, m, strictest, margin)
+    return Effect(
+        metric=metric.key,
+        label=metric.label,
+        unit=metric.unit,
+        a=math.exp(sum(a) / n),
+        b=math.exp(sum(b) / m),
+        ratio=math.exp(found.difference),
+        low=_exp(found.low - below),
+        high=_exp(found.high + above),
+        p=inference.p_value(a, b) if judged else None,
+        p_holm=None,
+        method=method,
+        margin=math.exp(margin),
+        run_factor=None if deviation is None else math.exp(deviation),
+        detectable=None if largest is None else _exp(largest),
+        runs_for=tuple((size, _runs_for(size, deviation, strictest, margin)) for size in SIZES),
+        finding=Finding.NOT_JUDGED,
+        a_runs=tuple(map(math.exp, a)),
+        b_runs=tuple(map(math.exp, b)),
+        notes=(*metric.notes, *_coarse(below, above)),
+    )
+
+
+def _interval(a: list[float], b: list[float]) -> tuple[Interval, str]:
+    """Of few runs Welch's, as their splits are too few for an interval; it then leans on logarithms being normal."""
+    if inference.exact(len(a), len(b)):
+        found = inference.interval_exact(a, b, ALPHA)
+        if math.isfinite(found.low):
+            return found, PERMUTATION
+    return inference.interval_welch(a, b, ALPHA), WELCH if min(len(a), len(b)) > 1 else NONE
+
+
+def _deviation(a: list[float], b: list[float]) -> float | None:
+    """Of the runs of a side around its mean, both sides together; None without a second run on any side."""
+    freedom = len(a) + len(b) - 2
+    if not freedom:
+        return None
+    return math.sqrt(sum(float(np.var(side)) * len(side) for side in (a, b)) / freedom)
+
+
+def _margin(metric: Metric, b: list[float]) -> float:
+    """Logarithm of the ratio that is taken for 1."""
+    if metric.unit != "ns":
+        return math.log1p(MARGIN)
+    return math.log1p(max(MARGIN, MARGIN_NS / math.exp(sum(b) / len(b))))
+
+
+def _runs_for(size: float, deviation: float | None, alpha: float, margin: float) -> int | None:
+    if deviation is None:
+        return None
+    return power.runs_for(math.log(size), deviation, alpha, margin, MIN_RUNS)
+
+
+def _judged(effect: Effect) -> Effect:
+    low, high, p = effect.low, effect.high, effect.p_holm
+    finding = Finding.NO_DIFFERENCE
+    if low is not None and high is not None and p is not None and p < ALPHA:
+        # All metrics are better if smaller.
+        if high < 1 / effect.margin:
+            finding = Finding.A_BETTER
+        elif low > effect.margin:
+            finding = Finding.B_BETTER
+    return replace(effect, finding=finding)
+
+
+def _coarse(below: float, above: float) -> tuple[str, ...]:
+    """A word on bins that widen the interval by more than a percent."""
+    width = math.expm1(max(below, above))
+    return (f"the histogram's bins leave {percent(round(width, 3))} of the ratio open",) if width > 0.01 else ()
+
+
+def _exp(ln: float) -> float | None:
+    return math.exp(ln) if math.isfinite(ln) else None
+
+
+def is_share(effect: Effect) -> bool:
+    """Whether its figures are shares of values and not latencies."""
+    return effect.unit == SHARE

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How large a difference has to be for a comparison to find it, and how many runs find one of a given size.
+
+A difference is found where the test rejects at ``alpha`` and the 95 % interval lies beyond the margin. All is in units
+of logarithms, for runs that scatter normally with the deviation given.
+"""
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.analysis.comparison import student
+from rtproof.analysis.comparison.inference import exact, rejected, swaps
+
+POWER = 0.8
+LEVEL = 0.05
+MOST = 10_000
+"""Runs a side beyond which nobody measures."""
+DRAWN = 2_000
+SEED = 20_261_121
+
+
+def detectable(deviation: float, n: int, m: int, alpha: float, margin: float) -> float:
+    """The difference that is found with a probability of POWER; infinite where n and m runs never find any."""
+    if exact(n, m):
+        if not rejected(n, m, alpha):
+            return math.inf
+        tested, told = _lower_ends(n, m, rejected(n, m, alpha), rejected(n, m, LEVEL))
+        needed = np.maximum(-deviation * tested, margin - deviation * told)
+        return float(np.quantile(needed, POWER, method="higher"))
+    return max(_by_t(deviation, n, m, alpha), margin + _by_t(deviation, n, m, LEVEL))
+
+
+def runs_for(difference: float, deviation: float, alpha: float, margin: float, least: int) -> int | None:
+    """The smallest number of runs on each side that finds a difference; None if MOST do not."""
+
+    def finds(n: int) -> bool:
+        return detectable(deviation, n, n, alpha, margin) <= difference
+
+    if not finds(MOST):
+        return None
+    low, high = least - 1, MOST
+    while high - low > 1:
+        middle = math.ceil(math.sqrt(low * high)) if low else (low + high) // 2
+        middle = min(max(middle, low + 1), high - 1)
+        low, high = (low, middle) if finds(middle) else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=64)
+def _lower_ends(n: int, m: int, *left_out: int) -> NDArray[np.float64]:
+    """Lower ends of exact intervals of sides drawn from one normal distribution, a row for each number left out.
+
+    A shift of one side shifts the interval, so these tell for every difference how often it is found.
+    """
+    drawn = np.random.default_rng(SEED).standard_normal((DRAWN, n + m))
+    places = [number - 1 for number in left_out]
+    parts = [np.partition(part @ swaps(n, m).T, places)[:, places] for part in np.array_split(drawn, 8)]
+    return np.concatenate(parts).T
+
+
+def _by_t(deviation: float, n: int, m: int, alpha: float) -> float:
+    """Of a t test, to a percent or two: the quantile of its power is taken for one of Student's t too."""
+    freedom = float(n + m - 2)
+    sure = student.quantile(1 - alpha / 2, freedom) + student.quantile(POWER, freedom)
+    return deviation * math.sqrt(1 / n + 1 / m) * sure
+
+
+def normal_runs(difference: float, deviation: float, alpha: float) -> float:
+    """The textbook's number of runs a side for normal values whose deviation is known: a check of the others."""
+    normal = NormalDist()
+    return 2 * (deviation / difference * (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(POWER))) ** 2

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""By how much each quantile of A lies above that of B (K. Doksum 1974; R. Wilcox), in the unit of the values.
+
+Of several runs a side: the difference of the means over runs, with an interval of Welch's for each point. Of one
+against one: the difference with a band that holds for all points together, from blocks of time that are drawn again.
+That band tells how much chance inside the two runs moves it, and nothing of what two runs of one system differ by.
+"""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.analysis.comparison.blocks import Blocks
+from rtproof.analysis.comparison.figures import RunFigures
+from rtproof.analysis.comparison.inference import interval_welch
+from rtproof.analysis.comparison.model import Shift, ShiftPoint
+from rtproof.analysis.counts import Counts
+from rtproof.analysis.phrases import duration
+from rtproof.record import Int64Array
+
+SHARES = (*(step / 20 for step in range(1, 20)), 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999, 0.999999)
+BEYOND = 10
+"""Values that each run needs above a quantile: fewer are chance."""
+ALPHA = 0.05
+DRAWN = 1_000
+SEED = 1974
+Floats = NDArray[np.float64]
+
+
+def shift(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> Shift:
+    """Points as far out as every run reaches."""
+    shares = [p for p in SHARES if all(_reaches(run, p) for run in (*a, *b))]
+    values = [np.array([[_value(run, p) for p in shares] for run in side], float) for side in (a, b)]
+    if len(a) == len(b) == 1:
+        return _of_one_each(a[0], b[0], shares, values)
+    return _of_runs(shares, values)
+
+
+def _reaches(run: RunFigures, p: float) -> bool:
+    rank = math.ceil(run.n * Fraction(repr(p)))
+    return run.n * (1 - Fraction(repr(p))) >= BEYOND and rank <= run.counts.total
+
+
+def _value(run: RunFigures, p: float) -> int:
+    """Upper end of the bin that has the quantile."""
+    high = run.counts.value_at_rank(math.ceil(run.n * Fraction(repr(p))))[1]
+    return high if run.largest is None else min(high, run.largest)
+
+
+def _of_runs(shares: list[float], values: list[Floats]) -> Shift:
+    found = [interval_welch(a, b, ALPHA) for a, b in zip(values[0].T.tolist(), values[1].T.tolist(), strict=True)]
+    ends = [(one.low, one.high) if math.isfinite(one.low) else (None, None) for one in found]
+    points = [
+        ShiftPoint(p, float(values[0][:, at].mean()), float(values[1][:, at].mean()), found[at].difference, *ends[at])
+        for at, p in enumerate(shares)
+    ]
+    known = bool(points) and points[0].low is not None
+    method = "means over the runs, and for each point by itself the 95 % interval of Welch's t test" if known else ""
+    return Shift(tuple(points), method, "" if known else "one side has one run, which tells nothing of how runs differ")
+
+
+def _of_one_each(a: RunFigures, b: RunFigures, shares: list[float], values: list[Floats]) -> Shift:
+    at = values[0][0] - values[1][0]
+    why = next((f"{run.name}: {run.blocks.why}" for run in (a, b) if not run.blocks.counts), "")
+    half = np.full(at.size, np.nan) if why or not shares else _half_width(a.blocks, b.blocks, shares)
+    points = tuple(
+        ShiftPoint(p, x, y, d, *((None, None) if math.isnan(h) else (d - h, d + h)))
+        for p, x, y, d, h in zip(
+            shares, values[0][0].tolist(), values[1][0].tolist(), at.tolist(), half.tolist(), strict=True
+        )
+    )
+    if why:
+        return Shift(points, "", f"no band: {why}")
+    lengths = " and ".join(dict.fromkeys(duration(run.blocks.length_ns) for run in (a, b)))
+    number = f"{len(a.blocks.counts)} and {len(b.blocks.counts)}"
+    method = f"a 95 % band for all points together, from {number} blocks of {lengths} drawn {DRAWN:,} times again"
+    return Shift(points, method, "")
+
+
+def _half_width(a: Blocks, b: Blocks, shares: list[float]) -> Floats:
+    """So many standard errors that, of the drawings, 95 % stay within them everywhere."""
+    random = np.random.default_rng(SEED)
+    drawn = _quantiles_drawn(a.counts, shares, random) - _quantiles_drawn(b.counts, shares, random)
+    apart = drawn - drawn.mean(axis=0)
+    error = apart.std(axis=0)
+    most = np.max(np.abs(apart) / np.where(error > 0, error, np.inf), axis=1)
+    half: Floats = np.quantile(most, 1 - ALPHA) * error
+    return half
+
+
+def _quantiles_drawn(blocks: Sequence[Counts], shares: list[float], random: np.random.Generator) -> Floats:
+    """One row for each drawing of as many blocks as there are, with replacement."""
+    ends = np.unique(np.concatenate([each.hi for each in blocks]))
+    counts = np.zeros((len(blocks), ends.size))
+    for row, each in zip(counts, blocks, strict=True):
+        row[np.searchsorted(ends, each.hi)] = each.n
+    chosen = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), DRAWN)
+    below = np.cumsum(chosen.astype(float) @ counts, axis=1)
+    return np.stack([_at_rank(below, ends, p) for p in shares], axis=1)
+
+
+def _at_rank(below: Floats, ends: Int64Array, p: float) -> Floats:
+    rank = np.ceil(below[:, -1:] * p - 1e-9)
+    values: Floats = ends[(below >= rank).argmax(axis=1)].astype(float)
+    return values

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sentences of a comparison. Each says of how many runs it speaks, and none says more than they carry."""
+
+from collections.abc import Iterator, Sequence
+
+from rtproof.analysis.comparison.alike import Difference, Weight
+from rtproof.analysis.comparison.conditions import conditions
+from rtproof.analysis.comparison.effects import MIN_RUNS, SIZES
+from rtproof.analysis.comparison.metrics import SHARE
+from rtproof.analysis.comparison.model import Comparison, Crossing, Effect, Finding, Side
+from rtproof.analysis.phrases import percent, quantity, value
+
+Line = tuple[str, str]
+MOST_FACTS = 5
+ONE_EACH = (
+    "one run each: cannot separate kernel from run, because two runs of one system differ as well; what follows "
+    "describes these two runs and judges nothing"
+)
+NOT_THE_MAXIMUM = (
+    "the largest latency is compared nowhere: it grows with the length of a run, and one event decides it; "
+    "whether a limit holds is what a verdict on one system says (rtproof run --limit)"
+)
+
+
+def sentences(said: Comparison) -> tuple[Line, ...]:
+    """Label and text, line by line; an empty label carries on the one before."""
+    a, b = said.a, said.b
+    runs = f"{quantity(len(a.runs), 'run')} of {a.name} against {quantity(len(b.runs), 'run')} of {b.name}"
+    lines = [
+        ("COMPARED", f"{runs}; a ratio is {a.name} to {b.name}, so below 1 {a.name} is the less late"),
+        *_carried("VERDICT", _verdict(said)),
+        *_carried("SEEN", _seen(said)),
+        *_carried("CURVES", _order(said)),
+        *_carried("NOT COMPARED", [f"{one.label}: {one.why}" for one in said.impossible]),
+        *_carried("DIFFER", _differ(said)),
+        *_carried("VARIES", [*_varies(a), *_varies(b)]),
+        *_carried("LEFT OUT", [f"{one.run} of {one.side}, which is INVALID: {one.why}" for one in said.left_out]),
+        *_carried("CONDITIONS", conditions(((a.name, a.runs), (b.name, b.runs)))),
+        ("MAX", NOT_THE_MAXIMUM),
+    ]
+    return tuple(lines)
+
+
+def figure(number: float, unit: str) -> str:
+    """A latency or a share as people read it."""
+    if unit == SHARE:
+        return percent(float(f"{number:.3g}"))
+    return value(int(float(f"{number:.4g}"))) if unit == "ns" else f"{number:.4g} {unit}"
+
+
+def ratio(number: float | None) -> str:
+    """Three digits, "unknown" for None."""
+    return "unknown" if number is None else f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
+
+
+def _carried(label: str, texts: Sequence[str] | Iterator[str]) -> list[Line]:
+    return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
+
+
+def _verdict(said: Comparison) -> Iterator[str]:
+    n, m = len(said.a.runs), len(said.b.runs)
+    names = {Finding.A_BETTER: said.a.name, Finding.B_BETTER: said.b.name}
+    if not said.effects:
+        yield "not judged: none of the metrics is possible for all of these runs"
+    elif n == m == 1:
+        yield f"not judged: {ONE_EACH}"
+    elif said.finding is Finding.NOT_JUDGED:
+        yield (
+            f"not judged: whether a difference is more than chance takes {MIN_RUNS} runs a side, and there are {n} and "
+            f"{m}; what follows describes them"
+        )
+    elif said.finding is Finding.NO_DIFFERENCE:
+        yield (
+            f"no difference shown with {n} and {m} runs, which is not the same as none: "
+            f"differences below {_least(said.effects)} cannot be seen with so few"
+        )
+    elif said.finding is Finding.MIXED:
+        yield f"neither is better throughout: each is in something ({n} and {m} runs)"
+    else:
+        yield f"{names[said.finding]} is better, in what follows ({n} and {m} runs)"
+    for effect in said.effects:
+        if effect.finding in names:
+            yield f"{effect.label}: {names[effect.finding]} is better, {_effect(effect)}"
+
+
+def _least(effects: Sequence[Effect]) -> str:
+    """The metrics in which the smallest and the largest difference could be seen."""
+    known = sorted((effect.detectable, effect.label) for effect in effects if effect.detectable)
+    (low, best), (high, last) = known[0], known[-1]
+    return f"a ratio of {ratio(low)} ({best})" + (f" to {ratio(high)} ({last})" if best != last else "")
+
+
+def _effect(effect: Effect) -> str:
+    return (
+        f"{figure(effect.a, effect.unit)} against {figure(effect.b, effect.unit)}, ratio {ratio(effect.ratio)} "
+        f"(95 %: {ratio(effect.low)} to {ratio(effect.high)}; p = {effect.p_holm:.2g} after Holm)"
+    )
+
+
+def _seen(said: Comparison) -> Iterator[str]:
+    """What could have been seen, and what it takes."""
+    n, m = len(said.a.runs), len(said.b.runs)
+    if not said.effects:
+        return
+    if all(effect.run_factor is None for effect in said.effects):
+        yield "how small a difference could be seen is unknown, because one run each shows no scatter"
+        return
+    limits = [f"{effect.label} {ratio(effect.detectable)}" for effect in said.effects if effect.detectable]
+    if limits:
+        yield (
+            f"differences below these ratios cannot be seen with {n} and {m} runs (80 % power, each way, "
+            f"by the scatter of these runs): {'; '.join(limits)}"
+        )
+    else:
+        yield f"no difference of whatever size could be called more than chance with {n} and {m} runs"
+    for size in SIZES:
+        yield f"to find a ratio of {size:g} with 80 % probability takes, in runs a side: {_needs(said.effects, size)}"
+
+
+def _needs(effects: Sequence[Effect], size: float) -> str:
+    numbers = [(effect.label, dict(effect.runs_for)[size]) for effect in effects]
+    return "; ".join(f"{label} {f'{n:,}' if n else 'more than can be run'}" for label, n in numbers)
+
+
+def _order(said: Comparison) -> Iterator[str]:
+    order, names = said.order, (said.a.name, said.b.name)
+    if order.crossings:
+        yield f"the distributions cross, so neither is better throughout ({order.method})"
+        for crossing in order.crossings:
+            yield _crossing(crossing, names, said.unit)
+    elif order.lower:
+        lower, higher = names if order.lower == "A" else names[::-1]
+        yield f"wherever they surely differ, fewer values of {lower} than of {higher} lie above ({order.method})"
+    else:
+        yield f"nowhere do the distributions surely differ ({order.method})"
+
+
+def _crossing(crossing: Crossing, names: tuple[str, str], unit: str) -> str:
+    below, above = names if crossing.a_lower_below else names[::-1]
+    share = percent(float(f"{crossing.share:.2g}"))
+    return (
+        f"about {figure(crossing.value, unit)}, above which {share} of all values lie: "
+        f"below it {below} is lower, above it {above}"
+    )
+
+
+def _differ(said: Comparison) -> Iterator[str]:
+    found = said.differences
+    if not found:
+        yield "in no fact that the records hold"
+        return
+    yield from (_fact(one, (said.a.name, said.b.name)) for one in found[:MOST_FACTS])
+    if len(found) > MOST_FACTS:
+        yield f"and in {quantity(len(found) - MOST_FACTS, 'fact')} more, ranked below these"
+
+
+def _fact(one: Difference, names: tuple[str, str]) -> str:
+    said = ", which you said is compared" if one.said and one.weight is Weight.UNLIKE else ""
+    why = f" ({one.why})" if one.why else ""
+    return f"{one.key}: {one.a} in {names[0]}, {one.b} in {names[1]}{said}{why}"
+
+
+def _varies(side: Side) -> Iterator[str]:
+    for one in side.varying[:MOST_FACTS]:
+        texts = "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in one.texts)
+        yield f"among the runs of {side.name}: {one.key}: {texts}"
+    if len(side.varying) > MOST_FACTS:
+        yield f"among the runs of {side.name}: {quantity(len(side.varying) - MOST_FACTS, 'fact')} more"

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole comparisons of runs whose truth is known."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from comparison_cases import counted, in_time, latencies, run_of, side
+
+from rtproof.analysis.comparison import compare
+from rtproof.analysis.comparison.as_json import to_dict
+from rtproof.analysis.comparison.figures import RunFigures, figures_of_histogram
+from rtproof.analysis.comparison.model import Comparison, Finding
+from rtproof.analysis.counts import Counts
+from rtproof.errors import UserError
+from rtproof.record import Int64Array
+
+
+def text(said: Comparison, label: str) -> str:
+    """All lines of a label."""
+    found, now = [], ""
+    for head, line in said.sentences:
+        now = head or now
+        if now == label:
+            found.append(line)
+    return "\n".join(found)
+
+
+def test_a_large_difference_is_found_and_named() -> None:
+    said = compare(side(1, 5, scatter=0.05), side(2, 5, factor=2, scatter=0.05), ("new", "old"))
+    assert said.finding is Finding.A_BETTER
+    assert "new is better" in text(said, "VERDICT")
+    p99 = next(effect for effect in said.effects if effect.metric == "p99")
+    assert p99.low is not None
+    assert p99.high is not None
+    assert p99.low < 0.5 < p99.high
+    assert p99.p_holm is not None
+    assert p99.p_holm < 0.05
+    back = compare(side(2, 5, factor=2, scatter=0.05), side(1, 5, scatter=0.05))
+    assert back.finding is Finding.B_BETTER
+    assert next(e.ratio for e in back.effects if e.metric == "p99") == pytest.approx(1 / p99.ratio)
+
+
+def test_without_a_difference_it_says_what_could_have_been_seen() -> None:
+    said = compare(side(1, 5), side(2, 5))
+    assert said.finding is Finding.NO_DIFFERENCE
+    assert "no difference shown with 5 and 5 runs" in text(said, "VERDICT")
+    assert "cannot be seen with so few" in text(said, "VERDICT")
+    assert all(effect.detectable and effect.detectable > 1.05 for effect in said.effects)
+    assert "takes, in runs a side" in text(said, "SEEN")
+
+
+def test_a_sure_difference_that_matters_to_nobody_is_none() -> None:
+    """4 % with hardly any scatter: p is as small as can be, and the interval lies within the margin of 5 %."""
+    said = compare(side(1, 7, scatter=0.001), side(2, 7, factor=1.04, scatter=0.001))
+    p99 = next(effect for effect in said.effects if effect.metric == "p99")
+    assert p99.p is not None
+    assert p99.p < 0.01
+    assert p99.finding is Finding.NO_DIFFERENCE
+
+
+def test_a_microsecond_is_a_microsecond() -> None:
+    """20 % of 3 us is less than a microsecond."""
+    small = side(1, 7, factor=0.15, scatter=0.001), side(2, 7, factor=0.18, scatter=0.001)
+    p50 = compare(*small).effects[0]
+    assert p50.p is not None
+    assert p50.p < 0.01
+    assert p50.margin == pytest.approx(1 + 1_000 / p50.b)
+    assert p50.finding is Finding.NO_DIFFERENCE
+
+
+def test_one_each_is_never_judged() -> None:
+    said = compare(side(1, 1), side(2, 1, factor=5))
+    assert said.finding is Finding.NOT_JUDGED
+    assert "cannot separate kernel from run" in text(said, "VERDICT")
+    assert all(effect.p is None and effect.p_holm is None and effect.low is None for effect in said.effects)
+    assert "unknown" in text(said, "SEEN")
+    assert said.order.lower == "A"
+
+
+@pytest.mark.parametrize("runs", [2, 3, 4])
+def test_fewer_than_five_are_described_and_not_judged(runs: int) -> None:
+    said = compare(side(1, runs), side(2, 9, factor=3))
+    assert said.finding is Finding.NOT_JUDGED
+    assert f"takes 5 runs a side, and there are {runs} and 9" in text(said, "VERDICT")
+    assert all(effect.p is None and effect.low is not None for effect in said.effects)
+
+
+def test_each_better_in_something() -> None:
+    """A is later as a rule, and B has the heavier tail."""
+    said = compare(side(1, 7, factor=1.6, scatter=0.02), side(2, 7, scatter=0.02, tail=0.02))
+    assert said.finding is Finding.MIXED
+    assert {e.finding for e in said.effects if e.metric in ("p50", "p99.9")} == {Finding.A_BETTER, Finding.B_BETTER}
+    (crossing,) = said.order.crossings
+    assert 40_000 < crossing.value < 150_000
+    assert not crossing.a_lower_below
+    assert "the distributions cross" in text(said, "CURVES")
+
+
+def test_invalid_runs_are_left_out_and_named() -> None:
+    a = side(1, 6)
+    a[2] = replace(a[2], invalid=("it ran as other and not as fifo",))
+    said = compare(a, side(2, 5))
+    assert len(said.a.runs) == 5
+    assert text(said, "LEFT OUT") == "run 1.2 of A, which is INVALID: it ran as other and not as fifo"
+    everything = [replace(run, invalid=("the load died",)) for run in a]
+    with pytest.raises(UserError, match=r"no run of A can be compared; of run 1\.0 it says: the load died"):
+        compare(everything, side(2, 5))
+
+
+def test_refusals() -> None:
+    with pytest.raises(UserError, match="there is no run of B"):
+        compare(side(1, 5), [])
+    with pytest.raises(UserError, match="two quantities"):
+        compare(side(1, 5), side(2, 5, probe="kernel"))
+    with pytest.raises(UserError, match="--although 'load'"):
+        compare(side(1, 5), side(2, 5, load="none of ours"))
+    same = [replace(run, run_id="abc") for run in side(1, 2)]
+    with pytest.raises(UserError, match=r"run 1\.0 and run 1\.1 are one and the same run"):
+        compare(same, side(2, 5))
+    empty = RunFigures("nothing", side(1, 1)[0].facts, counted(np.empty(0, np.int64)))
+    with pytest.raises(UserError, match="nothing was measured"):
+        compare([empty], side(2, 5))
+
+
+def test_what_the_user_says_is_compared_is_labelled() -> None:
+    said = compare(side(1, 5), side(2, 5, load="none of ours"), although={"load"})
+    assert "load: sched in A, none of ours in B, which you said is compared" in text(said, "DIFFER")
+
+
+def test_runs_that_did_not_take_turns_are_told() -> None:
+    a, b = side(1, 5), side(2, 5)
+    one_after_the_other = compare(in_time(a, 0, 1), in_time(b, 10, 1))
+    assert "all runs of A came before those of B" in text(one_after_the_other, "CONDITIONS")
+    assert "one boot" in text(one_after_the_other, "CONDITIONS")
+    turns = compare(in_time(a, 0, 2), in_time(b, 1, 2))
+    assert "came before" not in text(turns, "CONDITIONS")
+    other_boot = compare(in_time(a, 0, 2), in_time(b, 1, 2, boot_ns=10**15))
+    assert "the runs of A are of one boot" in text(other_boot, "CONDITIONS")
+
+
+def test_missed_activations_are_told() -> None:
+    missed = [replace(run, missed=400) for run in side(1, 5)]
+    assert "2,000 activations of A never ran (2 % of those due)" in text(compare(missed, side(2, 5)), "CONDITIONS")
+    assert "never ran" not in text(compare(side(1, 5), side(2, 5)), "CONDITIONS")
+
+
+def histograms(seed: int, runs: int, factor: float, saturated_us: int | None = None) -> list[RunFigures]:
+    """As cyclictest prints them: microseconds, up to the end of its scale."""
+    random = np.random.default_rng(seed)
+    return [_histogram(latencies(random, 20_000, factor, tail=0.01), f"h{seed}.{i}", saturated_us) for i in range(runs)]
+
+
+def _histogram(values: Int64Array, name: str, end_us: int | None) -> RunFigures:
+    us, n = np.unique(values // 1_000, return_counts=True)
+    kept = us < (end_us or np.inf)
+    counts = Counts(us[kept] * 1_000, us[kept] * 1_000 + 999, n[kept].astype(np.int64))
+    return figures_of_histogram(name, counts, {"probe": "cyclictest"}, int(n[~kept].sum()), int(values.max()))
+
+
+def test_histograms_have_no_maxima_of_seconds_and_wider_intervals() -> None:
+    said = compare(histograms(1, 5, 0.2), histograms(2, 5, 0.2))
+    assert "no order of time" in text(said, "NOT COMPARED")
+    assert "order" in next(one.why for one in said.impossible if one.metric == "second_maxima")
+    p50 = said.effects[0]
+    assert p50.low is not None
+    assert p50.high is not None
+    assert p50.high / p50.low > (4.999 / 4.0) ** 2 * 0.99
+    assert "bins leave" in p50.notes[0]
+    assert p50.finding is Finding.NO_DIFFERENCE
+
+
+def test_beyond_a_saturated_scale_nothing_is_compared() -> None:
+    said = compare(histograms(1, 5, 1, saturated_us=100), histograms(2, 5, 2, saturated_us=100))
+    assert {effect.metric for effect in said.effects} == {"p50"}
+    why = {one.metric: one.why for one in said.impossible}
+    assert all("beyond the scale" in why[metric] for metric in ("p99", "p99.9", "above_p99.9"))
+    assert said.effects[0].finding is Finding.A_BETTER
+
+
+def test_where_no_metric_is_possible_that_is_said() -> None:
+    early = [run_of(np.full(2_000, -5_000), f"early {i}") for i in range(5)]
+    said = compare(early, [replace(run, name="other") for run in early])
+    assert said.finding is Finding.NOT_JUDGED
+    assert not said.effects
+    assert "none of the metrics is possible" in text(said, "VERDICT")
+
+
+def test_a_limit_of_the_user_is_a_level() -> None:
+    said = compare(side(1, 5, tail=0.01), side(2, 5), levels=[60_000])
+    (effect,) = [effect for effect in said.effects if effect.metric == "above_60000"]
+    assert effect.label == "share above 60 us"
+    assert effect.ratio > 1
+    assert effect.notes == ()
+    nowhere = compare(side(1, 5), side(2, 5), levels=[10**10])
+    assert "no run of either side has a value above 10 s" in text(nowhere, "NOT COMPARED")
+    one_side = compare(side(1, 5, tail=0.01), side(2, 5), levels=[300_000])
+    assert any("0 of 5 and 5 of 5 runs have no value" in note for effect in one_side.effects for note in effect.notes)
+
+
+def test_the_json_is_json_and_complete() -> None:
+    for sides in ((side(1, 1), side(2, 1)), (side(1, 5), side(2, 5, factor=2, governor="powersave"))):
+        found = json.loads(json.dumps(to_dict(compare(*sides)), allow_nan=False))
+        assert (found["schema"], found["version"]) == ("rtproof.comparison", 1)
+        assert {"finding", "sentences", "sides", "metrics", "shift", "order", "differences"} <= set(found)
+    assert found["finding"] == "a_better"
+    assert found["differences"][0]["key"] == "governor"
+    assert found["metrics"][0]["a_runs_ns"]
+    assert found["shift"]["points"][0]["low_ns"] < found["shift"]["points"][0]["high_ns"]
+
+
+def test_no_word_promises_more_than_runs_can() -> None:
+    for sides in ((side(1, 1), side(2, 1)), (side(1, 5), side(2, 5)), (side(1, 5), side(2, 5, factor=3))):
+        said = " ".join(line for _, line in compare(*sides).sentences)
+        assert not [word for word in ("worst case", "guaranteed", "safe", "proven") if word in said.lower()]
+        assert "the largest latency is compared nowhere" in said
