@@ -26,14 +26,28 @@ def test_nothing_is_decided(requirement: Requirement, state: State) -> None:
     assert any(WHAT in reason for reason in after.verdict.reasons)
     assert any(WHAT in text for _, text in after.verdict.sentences)
     assert after.doubts[-1].code == "limit-after-data"
-    assert after.verdict.rate_high == before.verdict.rate_high
+    assert after.verdict.chosen_after
 
 
-def test_what_it_would_have_been_is_said() -> None:
-    label, text = chosen_after_the_data(analysed(PROVEN)).verdict.sentences[0]
-    assert label == "VERDICT"
-    assert text.startswith("UNDECIDED - ")
-    assert text.endswith("fixed before the run, it would have been PROVEN")
+def test_nothing_is_left_of_the_test_but_the_order_statistic() -> None:
+    before = analysed(PROVEN).verdict
+    after = chosen_after_the_data(analysed(PROVEN)).verdict
+    assert (after.rate_high, after.rate_low, after.log_e_proven, after.needed_ns, after.alpha) == (None,) * 5
+    assert after.rate_high_fixed == before.rate_high_fixed is not None
+    lines = dict(after.sentences)
+    assert lines["VERDICT"] == f"UNDECIDED - {WHAT}"
+    assert lines["LIMIT"].endswith("confidence 95 %; chosen after the fact")
+    assert lines["RANK"].startswith("0 episodes above 1,000 us in 1.0 s; had this been asked of number 1 of this run's")
+    assert lines["RANK"].endswith("less often than once per 334 ms (95 %, fixed-time)")
+    assert {"MAX", "UNSEEN", "VALID FOR"} < set(lines)
+    assert not any("PROVEN" in text or "any stopping time" in text for text in lines.values())
+
+
+def test_a_limit_that_was_fixed_beside_one_that_was_not_keeps_its_verdict() -> None:
+    found = analyse(record([block([10_000] * 1000)]), (PROVEN, REFUTED), 1)
+    after = chosen_after_the_data(found, (PROVEN,))
+    assert [verdict.state for verdict in after.verdicts] == [State.PROVEN, State.UNDECIDED]
+    assert (after.verdict.state, after.verdicts[0]) == (State.UNDECIDED, found.verdicts[0])
 
 
 def test_an_invalid_run_stays_invalid() -> None:

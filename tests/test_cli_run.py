@@ -20,6 +20,7 @@ from rtproof.cli.main import main
 from rtproof.record import rundir
 
 LIMIT = ["--limit", "500us"]
+HOURLY = rundir.RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95)
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +49,7 @@ def test_a_run_prints_and_leaves_everything(capsys: pytest.CaptureFixture[str]) 
     info = rundir.open_run("a").info
     assert info is not None
     assert info.command[:3] == ["rtproof", "run", "--agent"]
-    assert (info.note, info.target, info.requirement) == ("first", "local", None)
+    assert (info.note, info.target, info.requirements) == ("first", "local", [])
     assert re.fullmatch(r"[0-9a-f]{64}", info.agent_sha256)
 
 
@@ -77,6 +78,7 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
         "limit_ns": 500_000,
         "at_most_ns": 86_400_000_000_000,
         "confidence_ratio": 0.9,
+        "gap_ns": 60_000_000_000,
     }
     assert err.endswith("run: a\nreport: a.html\n")
 
@@ -85,7 +87,20 @@ def test_the_requirement_is_fixed_before_the_run() -> None:
     run("late", "--output", "a", *LIMIT)
     info = rundir.open_run("a").info
     assert info is not None
-    assert info.requirement == rundir.RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95)
+    assert info.requirements == [HOURLY]
+
+
+def test_several_limits_are_all_fixed_before_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--limit", "50ms", "--at-most", "1/h", "--at-most", "1/day", "--gap", "10s"]
+    assert run("late", "--output", "a", "--json", *LIMIT, *words) == 1
+    info = rundir.open_run("a").info
+    assert info is not None
+    asked = [(each.limit_ns, each.at_most_ns, each.gap_ns) for each in info.requirements]
+    assert asked == [(500_000, 3600 * 10**9, 10**10), (50_000_000, 86_400 * 10**9, 10**10)]
+    found = json.loads(capsys.readouterr().out)
+    assert [verdict["state"] for verdict in found["verdicts"]] == ["REFUTED", "UNDECIDED"]
+    assert found["verdict"] == found["verdicts"][0]
+    assert [verdict["alpha_ratio"] for verdict in found["verdicts"]] == pytest.approx([0.025, 0.025])
 
 
 def test_a_killed_agent_is_named(capsys: pytest.CaptureFixture[str]) -> None:

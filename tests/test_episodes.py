@@ -4,7 +4,7 @@ from dataclasses import replace
 from analysis_records import MS, SECOND, SERIES, array, block, record
 
 from rtproof.analysis.episodes import episodes
-from rtproof.analysis.model import Episode, Summary
+from rtproof.analysis.model import Episode, Requirement, Summary
 from rtproof.analysis.scan import summarise
 from rtproof.record import Event, Seconds
 
@@ -20,7 +20,7 @@ def summary_of(thread: int, maxima: dict[int, int]) -> Summary:
 
 
 def found(*summaries: Summary, events: tuple[Event, ...] = (), gap_s: int = 60) -> tuple[Episode, ...]:
-    return episodes(summaries, events, LIMIT, 4000 * SECOND, gap_s)
+    return episodes(summaries, events, Requirement(LIMIT, gap_ns=gap_s * SECOND), 4000 * SECOND)
 
 
 def test_what_equals_the_limit_does_not_exceed_it() -> None:
@@ -53,5 +53,5 @@ def test_a_thread_that_never_ran_again() -> None:
 
 def test_seconds_are_those_of_the_due_time() -> None:
     (summary,) = summarise(record([block([9] * 999 + [700_000], first_index=2000)]))
-    assert episodes((summary,), (), LIMIT, 3 * SECOND) == (Episode(2, 2, 700_000, (0,)),)
+    assert episodes((summary,), (), Requirement(LIMIT), 3 * SECOND) == (Episode(2, 2, 700_000, (0,)),)
     assert summary.span_ns == 1000 * MS

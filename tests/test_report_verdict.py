@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
+from analysis_records import MS, block, record
 from report_cases import CASES, all_equal, missed, no_limit, normal, tables
 
-from rtproof.analysis.model import Analysis, State
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Analysis, Requirement, State
 from rtproof.report.blocks import Text
 from rtproof.report.sections import verdict
 
@@ -46,6 +48,15 @@ def test_every_state_has_words_of_its_own_and_a_kind() -> None:
 def test_the_other_sentences_follow_and_say_how_much_longer() -> None:
     analysis = all_equal()
     (table,) = tables(verdict.render(analysis)).values()
-    assert [row[0] for row in table.rows if row[0]] == ["LIMIT", "EPISODES", "MAX", "UNSEEN", "FORECAST", "VALID FOR"]
-    assert any("PROVEN needs a run of" in words for _, words in table.rows)
+    assert [row[0] for row in table.rows if row[0]] == ["LIMIT", "NEEDED", "MAX", "UNSEEN", "FORECAST", "VALID FOR"]
+    assert any("more if nothing exceeds" in words for _, words in table.rows)
     assert ("", *analysis.verdict.reasons) not in table.rows
+
+
+def test_every_other_limit_has_a_line() -> None:
+    made = record([block([10_000] * 1000)])
+    analysis = analyse(made, (Requirement(MS), Requirement(5_000)), 1)
+    others = tables(verdict.render(analysis))["The other limits"]
+    ((asked, said),) = others.rows
+    assert (analysis.verdict.state, asked.startswith("1,000 us, ")) == (State.REFUTED, True)
+    assert said.startswith("UNDECIDED - 0 episodes above 1,000 us")

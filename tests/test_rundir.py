@@ -22,7 +22,7 @@ INFO = RunInfo(
     agent_sha256="ab" * 32,
     agent_arch="x86_64",
     target="local",
-    requirement=RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95),
+    requirements=[RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95)],
     note="before the BIOS update",
 )
 
@@ -43,11 +43,27 @@ def test_round_trip(folder: Path) -> None:
 
 
 def test_run_json_can_be_read_by_anybody(folder: Path) -> None:
-    rundir.write_info(folder, msgspec.structs.replace(INFO, requirement=None))
+    rundir.write_info(folder, msgspec.structs.replace(INFO, requirements=[]))
     content = json.loads((folder / rundir.INFO_NAME).read_text())
-    assert content["schema_version"] == 1
-    assert content["requirement"] is None
+    assert content["schema_version"] == 2
+    assert content["requirements"] == []
     assert content["command"] == INFO.command
+
+
+def test_the_requirement_of_schema_1_is_read(folder: Path) -> None:
+    rundir.write_info(folder, INFO)
+    place = folder / rundir.INFO_NAME
+    content = json.loads(place.read_text())
+    (first,) = content.pop("requirements")
+    del first["gap_ns"]
+    place.write_text(json.dumps({**content, "schema_version": 1, "requirement": first}))
+    info = rundir.open_run(folder).info
+    assert info is not None
+    assert info.requirements == INFO.requirements
+    place.write_text(json.dumps({**content, "schema_version": 1, "requirement": None}))
+    info = rundir.open_run(folder).info
+    assert info is not None
+    assert info.requirements == []
 
 
 def test_a_record_alone(folder: Path) -> None:
@@ -104,7 +120,7 @@ def test_no_run_folder(tmp_path: Path) -> None:
         (b"[]", "is not what a run leaves"),
         (b'{"schema_version": 1}', "is not what a run leaves"),
         (b'{"schema_version": 1, "command": "\xff"}', "is not what a run leaves"),
-        (b'{"schema_version": 2, "everything": "else"}', "has schema 2, newer than 1"),
+        (b'{"schema_version": 3, "everything": "else"}', "has schema 3, newer than 2"),
     ],
     ids=["empty", "list", "too little", "bytes", "newer"],
 )

@@ -109,3 +109,18 @@ def test_whoever_watched_from_the_start_decides_alike(seconds: list[int], later:
         assert seen == whole
     elif whole.at_ns is not None:
         assert whole.at_ns > later * SECOND
+
+
+def test_without_all_values_nothing_but_a_refutation_counts() -> None:
+    assert decide([], 10 * HOUR, HOUR, ALPHA, provable=False) == Decision(State.UNDECIDED, None, 0)
+    starts = [4 * HOUR + n * 60 * SECOND for n in range(50)]
+    late = decide(starts, 10 * HOUR, HOUR, ALPHA, provable=False)
+    assert (late.state, late.episodes > 10) == (State.REFUTED, True)
+
+
+def test_chances_are_those_of_a_mixed_poisson_count() -> None:
+    rng = np.random.default_rng(5)
+    rate = rng.gamma(3.5, 1 / 10, 400_000)
+    assert sequential.chance_of_none(3, 10 * HOUR, 4 * HOUR) == pytest.approx(np.exp(-4 * rate).mean(), abs=3e-3)
+    one = (2 * rate * np.exp(-4 * rate)).mean()
+    assert sequential.chance_of_one(3, 10 * HOUR, 2 * HOUR, 4 * HOUR) == pytest.approx(one, abs=3e-3)

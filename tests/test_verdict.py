@@ -3,14 +3,16 @@ from dataclasses import replace
 
 import pytest
 
+from rtproof.analysis import sequential
 from rtproof.analysis.evidence import Evidence, Worst
 from rtproof.analysis.model import Doubt, Episode, Requirement, Severity, State, Verdict
-from rtproof.analysis.verdict import judge
+from rtproof.analysis.verdict import deciding, judge
 
 HOUR = 3_600_000_000_000
 LIMIT = Requirement(200_000, 24 * HOUR, 0.95)
 WORST = Worst(150_000, 2, 3, 5, "2026-11-20 11:02:31.4 UTC")
 CLEAN = Evidence((), 73 * HOUR, 73 * HOUR, True, (), 4, 1_000_000, 0, 1_000_000, WORST, 0, 0, "6.1.0-rt", "sched")
+PROVEN = replace(CLEAN, measured_ns=90 * HOUR, asked_duration_ns=90 * HOUR)
 FORBIDDEN = ("worst case is", "guarantee", "safe")
 
 
@@ -25,70 +27,113 @@ def text_of(verdict: Verdict) -> str:
 @pytest.mark.parametrize(
     ("n", "hours", "state"),
     [
-        (0, 71, State.UNDECIDED),
-        (0, 72, State.PROVEN),
-        (1, 72, State.UNDECIDED),
-        (1, 113, State.UNDECIDED),
-        (1, 114, State.PROVEN),
-        (1, 2, State.UNDECIDED),
-        (1, 1, State.REFUTED),
-        (10, 60, State.REFUTED),
-        (10, 150, State.UNDECIDED),
-        (10, 407, State.UNDECIDED),
-        (10, 408, State.PROVEN),
+        (0, 83, State.UNDECIDED),
+        (0, 84, State.PROVEN),
+        (1, 84, State.UNDECIDED),
+        (1, 163, State.UNDECIDED),
+        (1, 164, State.PROVEN),
+        (3, 268, State.UNDECIDED),
+        (3, 269, State.PROVEN),
     ],
 )
-def test_the_bounds_decide(n: int, hours: int, state: State) -> None:
-    """-ln .05 = 2.996 and chi2 / 2 = 4.744, 16.96 days; refuted before .0513 and 5.425 days."""
-    evidence = replace(CLEAN, episodes=episodes(n), measured_ns=hours * HOUR, asked_duration_ns=hours * HOUR)
+def test_the_bets_decide(n: int, hours: int, state: State) -> None:
+    """3.482, 6.803 and 11.181 days; the early episodes come too late to refute."""
+    later = tuple(Episode(12 * 3600 * i, 12 * 3600 * i, 231_000, (0,)) for i in range(1, n + 1))
+    evidence = replace(CLEAN, episodes=later, measured_ns=hours * HOUR, asked_duration_ns=hours * HOUR)
     assert judge(LIMIT, evidence).state is state
 
 
 def test_proven_says_how_often_and_how_sure() -> None:
-    verdict = judge(LIMIT, CLEAN)
+    verdict = judge(LIMIT, PROVEN)
     assert (verdict.state.exit_code, verdict.more_ns, verdict.rate_low) == (0, 0, 0)
-    assert verdict.rate_high == pytest.approx(2.9957 / (73 * 3600), rel=1e-4)
-    label, text = verdict.sentences[0]
-    assert label == "VERDICT"
-    assert text == (
-        "PROVEN - 0 episodes above 200 us in 73 h (4 threads, any of which counts; 1,000,000 activations): "
-        "less often than once per 24 h 22 min (95 %, for a length fixed before the run)"
+    assert verdict.rate_high == pytest.approx(3.4819 / (90 * 3600), rel=1e-4)
+    assert verdict.sentences[:3] == (
+        (
+            "VERDICT",
+            "PROVEN - 0 episodes above 200 us in 90 h (4 threads, any of which counts; 1,000,000 activations): "
+            "less often than once per 25 h 50 min (95 %, valid at any stopping time)",
+        ),
+        ("", "decided after 83 h 34 min, with 0 episodes by then"),
+        ("LIMIT", "200 us, at most once per 24 h, confidence 95 %"),
     )
-    assert ("LIMIT", "200 us, at most once per 24 h, confidence 95 %") in verdict.sentences
+
+
+def test_the_figures_of_the_test() -> None:
+    verdict = judge(LIMIT, replace(PROVEN, measured_ns=48 * HOUR))
+    assert (verdict.tau, verdict.decided_at_ns) == (2, None)
+    assert verdict.alpha == pytest.approx(0.05)
+    assert verdict.log_e_proven == pytest.approx(sequential.log_e_proven(0, 2))
+    assert verdict.log_e_refuted == pytest.approx(sequential.log_e_refuted(0, 2))
+    assert verdict.rate_high_fixed == pytest.approx(2.9957 / (48 * 3600), rel=1e-4)
+    assert verdict.chance == pytest.approx((48 / 83.56) ** 0.5, rel=1e-3)
+    assert (verdict.chance or 0) < (verdict.chance_with_one_more or 0) < 1
 
 
 def test_undecided_says_how_much_longer_with_none_and_with_one_more_episode() -> None:
-    evidence = replace(CLEAN, episodes=episodes(1), measured_ns=96 * HOUR, asked_duration_ns=96 * HOUR)
+    evidence = replace(PROVEN, episodes=(Episode(40_000, 40_000, 231_000, (0,)),), measured_ns=96 * HOUR)
     verdict = judge(LIMIT, evidence)
-    assert verdict.state.exit_code == 4
-    assert (verdict.needed_ns or 0) / HOUR == pytest.approx(4.744 * 24, abs=0.01)
+    assert (verdict.state.exit_code, verdict.decided_with) == (4, None)
+    assert (verdict.needed_ns or 0) / HOUR == pytest.approx(6.8027 * 24, abs=0.01)
     assert verdict.more_ns == (verdict.needed_ns or 0) - 96 * HOUR
-    assert (
-        "",
-        "PROVEN needs a run of 113 h 52 min in all with no further episode, or 151 h 06 min with one more, "
-        "its length fixed before it starts",
-    ) in verdict.sentences
+    needed = "PROVEN in 67 h 16 min more if nothing exceeds 200 us, in 123 h 15 min if one more episode comes"
+    assert dict(verdict.sentences)["NEEDED"] == needed
+    assert "less often than once per 14 h 06 min (95 %, valid at any stopping time)" in verdict.reasons[0]
+    assert "at a rate that fits the 1 episode so far: 45 %, 58 %" in text_of(verdict)
 
 
 @pytest.mark.parametrize(
     "early",
-    [{"ended_as_asked": False}, {"asked_duration_ns": 80 * HOUR}, {"ended_as_asked": False, "asked_duration_ns": None}],
+    [{"ended_as_asked": False}, {"asked_duration_ns": 99 * HOUR}, {"ended_as_asked": False, "cut_off": True}],
 )
-def test_a_run_that_ended_early_proves_nothing(early: dict[str, object]) -> None:
-    verdict = judge(LIMIT, replace(CLEAN, **early))  # type: ignore[arg-type]
-    assert verdict.state is State.UNDECIDED
-    assert "the bound holds only for a length that was fixed beforehand" in verdict.reasons[0]
+def test_a_run_may_end_whenever_one_likes(early: dict[str, object]) -> None:
+    """But the bound of the largest value is one for a fixed length, and says so."""
+    verdict = judge(LIMIT, replace(PROVEN, **early))  # type: ignore[arg-type]
+    assert verdict.state is State.PROVEN
+    assert "fixed-time, had the length been fixed beforehand, which it was not" in text_of(verdict)
+    assert "which it was not" not in text_of(judge(LIMIT, PROVEN))
 
 
-def test_a_run_that_ended_early_can_be_refuted() -> None:
-    verdict = judge(LIMIT, replace(CLEAN, ended_as_asked=False, episodes=episodes(40)))
-    assert (verdict.state, verdict.state.exit_code) == (State.REFUTED, 1)
-    assert "more often than once per" in verdict.reasons[0]
+def test_what_was_decided_first_stands() -> None:
+    late = tuple(Episode(85 * 3600 + 100 * i, 85 * 3600 + 100 * i, 231_000, (0,)) for i in range(30))
+    proven = judge(LIMIT, replace(PROVEN, episodes=late))
+    assert (proven.state, proven.decided_with) == (State.PROVEN, 0)
+    assert proven.decided_at_ns == sequential.needed_ns(0, 24 * HOUR, 0.05)
+    text = text_of(proven)
+    assert "0 episodes above 200 us in the first 83 h 33 min: less often than once per 24 h" in text
+    assert "the run went on: 30 episodes above 200 us in 90 h" in text
+    assert "all of it speaks against the claim: either the rate rose during the run" in text
+    refuted = judge(LIMIT, replace(CLEAN, episodes=episodes(5), measured_ns=9000 * HOUR))
+    assert (refuted.state, refuted.state.exit_code, refuted.decided_with) == (State.REFUTED, 1, 1)
+    assert refuted.reasons[0] == (
+        "1 episode above 200 us in the first 1.0 s: more often than once per 24 h (95 %, valid at any stopping time)"
+    )
+    assert refuted.reasons[2].startswith("all of it speaks for the claim: either the rate fell during the run")
+    again = judge(LIMIT, replace(CLEAN, episodes=episodes(5), measured_ns=9 * HOUR))
+    assert "5 episodes above 200 us in 9 h" in again.reasons[0]
+    assert again.reasons[1:] == ("decided after 1.0 s, with 1 episode by then",)
+
+
+def test_several_limits_share_the_probability_of_error() -> None:
+    alone, both = judge(LIMIT, PROVEN), judge(LIMIT, PROVEN, 2)
+    assert (alone.state, both.state) == (State.PROVEN, State.UNDECIDED)
+    assert both.alpha == pytest.approx(0.025)
+    assert (both.needed_ns or 0) == sequential.needed_ns(0, 24 * HOUR, 0.025)
+    said = "one of 2 limits: each is tested at 97.5 %, so that all verdicts together are right with 95 %"
+    assert said in text_of(both)
+
+
+def test_of_several_verdicts_the_worst_decides() -> None:
+    proven, undecided = judge(LIMIT, PROVEN), judge(LIMIT, CLEAN)
+    refuted = judge(LIMIT, replace(CLEAN, episodes=episodes(40)))
+    assert deciding([proven, undecided, refuted]) is refuted
+    assert deciding([proven, undecided]) is undecided
+    assert deciding([proven]) is proven
 
 
 def test_activations_of_which_nothing_is_known_keep_a_run_from_being_proven() -> None:
-    verdict = judge(LIMIT, replace(CLEAN, lost=1))
+    verdict = judge(LIMIT, replace(PROVEN, lost=1))
     assert verdict.state is State.UNDECIDED
+    assert "NEEDED" not in dict(verdict.sentences)
     assert verdict.reasons == ("1 activation left no value, and any of those may have exceeded the limit",)
 
 
@@ -112,7 +157,7 @@ def test_without_a_limit_nothing_is_judged() -> None:
         None,
         None,
     )
-    assert [label for label, _ in verdict.sentences] == ["VERDICT", "MAX", "", "", "UNSEEN", "VALID FOR"]
+    assert [label for label, _ in verdict.sentences] == ["VERDICT", "MAX", "", "", "UNSEEN", "", "VALID FOR"]
 
 
 def test_nothing_measured() -> None:

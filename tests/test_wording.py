@@ -24,7 +24,7 @@ def test_the_sentences_of_a_stall() -> None:
     assert lines[0] == (
         "VERDICT",
         "REFUTED - 1 episode above 500 us in 2.0 s (1 thread; 1,600 activations): "
-        "more often than once per 39.0 s (95 %, for a length fixed before the run)",
+        "more often than once per 9 min 30 s (95 %, valid at any stopping time)",
     )
     assert dict(lines)["MISSED"] == (
         "400 activations of 2,000 due never ran; each counts in the schedule view with the time it was late"
@@ -35,10 +35,21 @@ def test_the_sentences_of_a_stall() -> None:
     assert dict(lines)["MAX"].startswith(
         "400.2 ms on thread 0 (cpu 2) at 2023-11-14 22:13:20.700 UTC, the largest of 1,600"
     )
-    assert dict(lines)["UNSEEN"] == "anything rarer than once per 668 ms may be missing from this run"
+    assert dict(lines)["UNSEEN"] == (
+        "anything rarer than once per 668 ms may be missing from this run "
+        "(95 %, fixed-time; once per 574 ms if it could have ended at any time)"
+    )
+    texts = [text for _, text in lines]
+    assert "a run of 2.0 s cannot have seen what comes once a day" in texts
+    assert "1 boot cannot show what differs from boot to boot" in texts
     assert lines[-1][1] == "this kernel (6.1.0-rt), boot, load (sched) and temperature only; 1 boot measured"
 
 
 def test_no_load_is_said_too() -> None:
     lines = analyse(record([block([5])])).verdict.sentences
     assert "load (none of ours)" in lines[-1][1]
+
+
+def test_lines_about_the_run_alone() -> None:
+    lines = (("VERDICT", "a"), ("", "b"), ("MAX", "c"), ("", "d"), ("RATE", "e"), ("", "f"), ("UNSEEN", "g"))
+    assert wording.of_the_run(lines) == (("MAX", "c"), ("", "d"), ("UNSEEN", "g"))

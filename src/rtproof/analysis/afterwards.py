@@ -1,26 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A requirement that was chosen when the data were there already."""
+"""A limit that was chosen when the data were there already: whoever sees them first can choose the outcome.
 
+No test of it means anything. What still holds is said of the rank that the limit has among the values of the run, as if
+the rank had been chosen beforehand and the length too (order statistics); episodes are taken for exchangeable.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
 
-from rtproof.analysis.model import Analysis, Doubt, Severity, State, Verdict
+from rtproof.analysis import wording
+from rtproof.analysis.honesty import FIXED
+from rtproof.analysis.model import Analysis, Doubt, Requirement, Severity, State, Verdict
+from rtproof.analysis.persecond import SECOND_NS
+from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.verdict import deciding
 
+LABEL = "chosen after the fact"
 WHAT = "the limit was chosen after the data, so the confidence of a verdict on it would mean nothing"
 REMEDY = "measure again with the limit given to rtproof run"
 
 
-def chosen_after_the_data(analysis: Analysis) -> Analysis:
-    """The analysis without a decision on its requirement, since whoever sees the data first can choose the outcome.
+def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
+    """The analysis without a decision on the requirements that are not among those fixed before the run.
 
-    The figures stay; a run that is INVALID stays so.
+    Of a test nothing is left; a run that is INVALID stays so.
     """
     doubt = Doubt("limit-after-data", Severity.WARNING, WHAT, REMEDY)
-    return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=_undecided(analysis.verdict))
+    verdicts = tuple(
+        verdict if verdict.requirement in fixed else _without_test(verdict) for verdict in analysis.verdicts
+    )
+    return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=deciding(verdicts), verdicts=verdicts)
 
 
-def _undecided(verdict: Verdict) -> Verdict:
-    if verdict.state not in (State.PROVEN, State.REFUTED):
-        return replace(verdict, reasons=(*verdict.reasons, WHAT), sentences=(*verdict.sentences, ("", WHAT)))
-    reason = f"{WHAT}; fixed before the run, it would have been {verdict.state.value}"
-    sentences = (("VERDICT", f"{State.UNDECIDED.value} - {reason}"), *verdict.sentences[1:])
-    return replace(verdict, state=State.UNDECIDED, reasons=(reason, *verdict.reasons), sentences=sentences)
+def _without_test(verdict: Verdict) -> Verdict:
+    invalid = verdict.state is State.INVALID
+    state = State.INVALID if invalid else State.UNDECIDED
+    reasons = (*verdict.reasons, WHAT) if invalid else (WHAT,)
+    return Verdict(
+        state=state,
+        requirement=verdict.requirement,
+        reasons=reasons,
+        sentences=_sentences(state, reasons, verdict),
+        episodes=verdict.episodes,
+        measured_ns=verdict.measured_ns,
+        exceedances_observed=verdict.exceedances_observed,
+        exceedances_schedule=verdict.exceedances_schedule,
+        rate_high_fixed=verdict.rate_high_fixed,
+        chosen_after=True,
+    )
+
+
+def _sentences(state: State, reasons: tuple[str, ...], verdict: Verdict) -> wording.Sentences:
+    first, *others = reasons
+    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    if verdict.requirement:
+        lines.append(("LIMIT", f"{wording.limit(verdict.requirement)}; {LABEL}"))
+    if verdict.requirement and verdict.rate_high_fixed:
+        lines.append(("RANK", _rank(verdict.requirement, verdict, verdict.rate_high_fixed)))
+    return (*lines, *wording.of_the_run(verdict.sentences))
+
+
+def _rank(requirement: Requirement, verdict: Verdict, rate_high: float) -> str:
+    n = len(verdict.episodes)
+    seen = f"{quantity(n, 'episode')} above {value(requirement.limit_ns)} in {duration(verdict.measured_ns)}"
+    bound = f"less often than once per {duration(SECOND_NS / rate_high)} ({percent(requirement.confidence)}, {FIXED})"
+    return f"{seen}; had this been asked of number {n + 1} of this run's largest episodes, and not of a limit: {bound}"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a record to everything that is said about it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rtproof.analysis.cycles import cycles
@@ -14,38 +15,56 @@ from rtproof.analysis.model import Analysis, Cycles, Requirement
 from rtproof.analysis.pool import pooled
 from rtproof.analysis.scan import summarise
 from rtproof.analysis.switches import switches
-from rtproof.analysis.verdict import judge
+from rtproof.analysis.verdict import deciding, judge
 from rtproof.record import Record
+
+Asked = Requirement | Sequence[Requirement] | None
 
 
 def analyse(
-    record: Record, requirement: Requirement | None = None, workers: int | None = None, horizon: Horizon | None = None
+    record: Record,
+    requirement: Asked = None,
+    workers: int | None = None,
+    horizon: Horizon | None = None,
+    limits: int = 0,
 ) -> Analysis:
-    """Numbers, doubts and verdict. workers: processes for reading a large record, by default one per CPU.
+    """Numbers, doubts and verdict. requirement: one or several, which are judged together.
 
-    horizon: how far a forecast looks, by default ten times the measured time. RecordError if the samples cannot
-    be read or claim what no clock can show.
+    workers: processes for reading a large record, by default one per CPU. horizon: how far a forecast looks, by default
+    ten times the measured time. limits: how many limits share the probability of error, if they are not just those
+    given. RecordError if the samples cannot be read or claim what no clock can show.
     """
+    asked = several(requirement) or (None,)
     every = summarise(record, workers)
     fields = by_field(record)
     summaries = of_field(every, judged(record))
     together = pooled(summaries)
     between = switches(record, fields)
-    found = doubts(record, every, requirement, between)
+    found = doubts(record, every, asked[0], between)
     predicted = forecast(record, together, found, horizon)
-    evidence = replace(gather(record, requirement, summaries, together, found), forecast=wording.lines(predicted))
+    told = wording.lines(predicted)
+    gathered = [(each, gather(record, each, summaries, together, found)) for each in asked]
+    verdicts = tuple(judge(each, replace(one, forecast=told), limits or len(asked)) for each, one in gathered)
     return Analysis(
         record,
         summaries,
         together,
         found,
-        judge(requirement, evidence),
+        deciding(verdicts),
         every=every,
         stages=tuple(pooled(of_field(every, field)) for field in fields),
         switches=between,
         cycles=_cycles(record),
         forecast=predicted,
+        verdicts=verdicts,
     )
+
+
+def several(requirement: Asked) -> tuple[Requirement, ...]:
+    """None, one or several as several."""
+    if requirement is None:
+        return ()
+    return (requirement,) if isinstance(requirement, Requirement) else tuple(requirement)
 
 
 def _cycles(record: Record) -> Cycles | None:

@@ -23,6 +23,7 @@ from rtproof.analysis.observer import CONFIDENCE as OBSERVER_CONFIDENCE
 from rtproof.analysis.observer import METHOD, Effect, Observer, observer
 from rtproof.analysis.preemption_model import PreemptionModel, Statement, preemption_model
 from rtproof.analysis.quantiles import quantile, quantiles, shares_of
+from rtproof.analysis.sequential import MIXING
 from rtproof.analysis.spread import spread
 from rtproof.analysis.system_facts import system_facts
 from rtproof.analysis.tracefile import has_trace
@@ -32,7 +33,7 @@ from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import Record, Series, View
 
 SCHEMA = "rtproof.analysis"
-VERSION = 1
+VERSION = 2
 
 Json = dict[str, Any]
 
@@ -48,6 +49,7 @@ def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json
         "version": VERSION,
         "record": _record(analysis.record),
         "verdict": _verdict(analysis.verdict),
+        "verdicts": [_verdict(verdict) for verdict in analysis.verdicts],
         "forecast": _forecast(analysis),
         "doubts": [_doubt(doubt) for doubt in analysis.doubts],
         "objections": [_objection(each) for each in objections([claim_of(analysis, "this run")])],
@@ -102,10 +104,9 @@ def _verdict(verdict: Verdict) -> Json:
         "reasons": list(verdict.reasons),
         "sentences": [{"label": label, "text": text} for label, text in verdict.sentences],
         "measured_ns": verdict.measured_ns,
-        "rate_low_per_s": verdict.rate_low,
-        "rate_high_per_s": verdict.rate_high,
-        "needed_ns": verdict.needed_ns,
-        "more_ns": verdict.more_ns,
+        "chosen_after": verdict.chosen_after,
+        "episodes_count": len(verdict.episodes),
+        **_tested(verdict),
         "exceedances_observed_count": verdict.exceedances_observed,
         "exceedances_schedule_count": verdict.exceedances_schedule,
         "episodes": [
@@ -115,11 +116,33 @@ def _verdict(verdict: Verdict) -> Json:
     }
 
 
+def _tested(verdict: Verdict) -> Json:
+    return {
+        "alpha_ratio": verdict.alpha,
+        "mixing_ratio": None if verdict.tau is None else MIXING,
+        "tau": verdict.tau,
+        "log_e_proven": verdict.log_e_proven,
+        "log_e_refuted": verdict.log_e_refuted,
+        "rate_low_per_s": verdict.rate_low,
+        "rate_high_per_s": verdict.rate_high,
+        "rate_high_fixed_per_s": verdict.rate_high_fixed,
+        "decided_at_ns": verdict.decided_at_ns,
+        "decided_with_count": verdict.decided_with,
+        "needed_ns": verdict.needed_ns,
+        "more_ns": verdict.more_ns,
+        "needed_with_one_more_ns": verdict.needed_with_one_more_ns,
+        "more_with_one_more_ns": verdict.more_with_one_more_ns,
+        "chance_ratio": verdict.chance,
+        "chance_with_one_more_ratio": verdict.chance_with_one_more,
+    }
+
+
 def _requirement(requirement: Requirement) -> Json:
     return {
         "limit_ns": requirement.limit_ns,
         "at_most_ns": requirement.at_most_ns,
         "confidence_ratio": requirement.confidence,
+        "gap_ns": requirement.gap_ns,
     }
 
 

@@ -26,7 +26,11 @@ class Worst:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Figures of the whole run, all threads. Exceedances are None without a limit."""
+    """Figures of the whole run, all threads. Exceedances are None without a limit.
+
+    measured_ns: from first_due_ns, the first due time, as long as every thread was watched. cut_off: nobody knows how
+    the run ended.
+    """
 
     episodes: tuple[Episode, ...]
     measured_ns: int
@@ -45,6 +49,8 @@ class Evidence:
     lost: int = 0
     virtual_time: str | None = None
     forecast: tuple[str, ...] = ()
+    first_due_ns: int = 0
+    cut_off: bool = False
 
 
 def gather(
@@ -58,8 +64,8 @@ def gather(
     limit = requirement.limit_ns if requirement else None
     observed, schedule = exceedances(pooled, limit) if limit is not None else (None, None)
     return Evidence(
-        episodes=() if limit is None else episodes(summaries, record.events, limit, end_ns(record, pooled)),
-        measured_ns=_measured_ns(record, pooled),
+        episodes=() if requirement is None else _episodes(record, requirement, summaries, pooled),
+        measured_ns=_measured_ns(record, summaries, pooled),
         asked_duration_ns=asked_duration_ns(record),
         ended_as_asked=record.end is not None and record.end.reason is EndReason.AS_ASKED,
         doubts=doubts,
@@ -74,11 +80,24 @@ def gather(
         loads=record.fact("loads") or "",
         lost=pooled.lost,
         virtual_time=virtual_time(record),
+        first_due_ns=pooled.first_due_ns or 0,
+        cut_off=record.end is None,
     )
 
 
-def _measured_ns(record: Record, pooled: Summary) -> int:
-    """A thread that stalled was watched until the end, however little it measured."""
+def _episodes(
+    record: Record, requirement: Requirement, summaries: tuple[Summary, ...], pooled: Summary
+) -> tuple[Episode, ...]:
+    return episodes(summaries, record.events, requirement, end_ns(record, pooled))
+
+
+def _measured_ns(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> int:
+    """A thread that stalled was watched until the end, however little it measured.
+
+    Of a record that was cut off, what the threads did not all leave is not watched: the one with less may have hung.
+    """
+    if record.end is None and summaries:
+        return max(min((s.first_due_ns or 0) + s.span_ns for s in summaries) - (pooled.first_due_ns or 0), 0)
     stalled = any(stalled_since_ns(event) is not None for event in record.events)
     return max(pooled.span_ns, end_ns(record, pooled)) if stalled else pooled.span_ns
 

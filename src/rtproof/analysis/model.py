@@ -162,11 +162,17 @@ class Episode:
 
 @dataclass(frozen=True)
 class Verdict:
-    """State and the figures behind it. Rates are per second of measured time; bounds are fixed-horizon and exact.
+    """State and the figures behind it. What needs a requirement is None without one, or if nothing was measured.
 
-    needed_ns: how long a run has to be, in all, to be PROVEN if there is no further episode; more_ns: how much of that
-    this run lacks (0 if nothing). Both are None without a requirement. sentences: label and text, line by line,
-    VERDICT first; an empty label carries on the one before.
+    alpha: the probability of error that this limit has, of several limits a share. tau: measured time in units of
+    at_most_ns. log_e_proven, log_e_refuted: natural logarithms of E+ and E- at the end (analysis.sequential). rate_low,
+    rate_high: per second of measured time, limits of all of the run, each at alpha, valid whenever one looks or stops;
+    rate_high_fixed: that of a length fixed beforehand. decided_at_ns: measured time at which PROVEN or REFUTED
+    was reached, decided_with: episodes by then. needed_ns: measured time in all to be PROVEN with no further episode,
+    needed_with_one_more_ns: with one; more_ns, more_with_one_more_ns: what is missing of these (0: nothing). chance,
+    chance_with_one_more: of being PROVEN by then, if the rate is what the episodes so far make likely.
+    chosen_after: the limit was chosen when the data were there. sentences: label and text, line by line, VERDICT first;
+    an empty label carries on the one before.
     """
 
     state: State
@@ -175,12 +181,24 @@ class Verdict:
     sentences: tuple[tuple[str, str], ...]
     episodes: tuple[Episode, ...]
     measured_ns: int
-    rate_low: float | None
-    rate_high: float | None
-    needed_ns: int | None
-    more_ns: int | None
     exceedances_observed: int | None
     exceedances_schedule: int | None
+    alpha: float | None = None
+    tau: float | None = None
+    log_e_proven: float | None = None
+    log_e_refuted: float | None = None
+    rate_low: float | None = None
+    rate_high: float | None = None
+    rate_high_fixed: float | None = None
+    decided_at_ns: int | None = None
+    decided_with: int | None = None
+    needed_ns: int | None = None
+    more_ns: int | None = None
+    needed_with_one_more_ns: int | None = None
+    more_with_one_more_ns: int | None = None
+    chance: float | None = None
+    chance_with_one_more: float | None = None
+    chosen_after: bool = False
 
 
 @dataclass(frozen=True)
@@ -225,10 +243,11 @@ class Cycles:
 class Analysis:
     """Everything said about a record; the report and the exports draw this and nothing else.
 
-    summaries, pooled: of the field that a limit judges, the last one. shares: those whose quantiles the user asked for,
-    besides the usual ones. every: a summary of each series of the record, in its order. stages: per field in order all
-    threads together, the judged one last. switches: between neighbouring stages; none without samples. cycles: of a
-    loop. forecast: None where nothing was measured.
+    verdict: the one that decides, of those in verdicts, one for each limit. summaries, pooled: of the field that a
+    limit judges, the last one. shares: those whose quantiles the user asked for, besides the usual ones. every: a
+    summary of each series of the record, in its order. stages: per field in order all threads together, the judged one
+    last. switches: between neighbouring stages; none without samples. cycles: of a loop. forecast: None where nothing
+    was measured.
     """
 
     record: Record
@@ -242,3 +261,4 @@ class Analysis:
     switches: tuple[Switch, ...] = ()
     cycles: Cycles | None = None
     forecast: Forecast | None = None
+    verdicts: tuple[Verdict, ...] = ()

@@ -97,24 +97,44 @@ def refuted_until_ns(episodes: int, at_most_ns: int, alpha: float) -> int:
 
 
 def decide(
-    starts_ns: Sequence[int], measured_ns: int, at_most_ns: int, alpha: float, resolution_ns: int = SECOND_NS
+    starts_ns: Sequence[int], measured_ns: int, at_most_ns: int, alpha: float, *, provable: bool = True
 ) -> Decision:
     """The first crossing of a threshold, which stands whatever comes later.
 
-    starts_ns: ascending, when each episode began, in measured time, rounded down to resolution_ns. So that rounding
-    never helps a verdict, an episode ends the time without it at its start, and refutes with the end of its second.
+    starts_ns: ascending, when each episode began, in measured time, rounded down to the second. So that rounding never
+    helps a verdict, an episode ends the time without it at its start, and refutes with the end of its second.
+    provable: whether all exceedances are known; if not, nothing but a refutation counts.
     """
     for before, start in enumerate(starts_ns):
         proven = needed_ns(before, at_most_ns, alpha)
-        if proven <= min(start, measured_ns):
+        if provable and proven <= min(start, measured_ns):
             return Decision(State.PROVEN, proven, before)
-        known = max(min(start + resolution_ns, measured_ns), start)
+        known = _known_by(start, measured_ns)
         if known <= refuted_until_ns(before + 1, at_most_ns, alpha):
             return Decision(State.REFUTED, known, before + 1)
     proven = needed_ns(len(starts_ns), at_most_ns, alpha)
-    if proven <= measured_ns:
+    if provable and proven <= measured_ns:
         return Decision(State.PROVEN, proven, len(starts_ns))
     return Decision(State.UNDECIDED, None, len(starts_ns))
+
+
+def chance_of_none(episodes: int, measured_ns: int, more_ns: int) -> float:
+    """Of no episode in the time more_ns to come, if so many came in measured_ns > 0.
+
+    The rate is taken for Gamma distributed with N + 1/2 and T, as of Jeffreys' prior: a forecast, not a bound.
+    """
+    return math.exp(-(episodes + 0.5) * math.log1p(more_ns / measured_ns))
+
+
+def chance_of_one(episodes: int, measured_ns: int, within_ns: int, more_ns: int) -> float:
+    """Of exactly one episode in the time more_ns to come, within its first part within_ns."""
+    shape = episodes + 0.5
+    return shape * within_ns / measured_ns * math.exp(-(shape + 1) * math.log1p(more_ns / measured_ns))
+
+
+def _known_by(start_ns: int, measured_ns: int) -> int:
+    """The latest time at which an episode of this second began."""
+    return max(min(start_ns + SECOND_NS, measured_ns), start_ns)
 
 
 def _crossing(rising: Callable[[float], float]) -> float:

@@ -1,66 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is the requirement met? One event can refute a worst case and no run can prove one, so what is judged is a rate.
 
-The claim is always "episodes above the limit come at most once per T". The bound holds for a horizon that was fixed
-before the run.
+The claim is always "episodes above the limit come at most once per T". The test may be looked at all the time, and the
+run ended whenever one likes (analysis.sequential): so no end of a run keeps it from being PROVEN, not even a record
+that was cut off, since what was decided before it broke off had been decided. What does keep it is about the data:
+values that were lost may have been episodes, and doubts may make the whole run INVALID, which a load that died, the
+agent's guard and its errors do.
+
+Of several limits each is tested with its share of the probability of error (Bonferroni), so that all verdicts of a run
+together are right with the confidence asked for.
 """
 
-from rtproof.analysis import wording
-from rtproof.analysis.bounds import Rate, rate_of
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rtproof.analysis import sequential, wording
+from rtproof.analysis.bounds import mean_upper
+from rtproof.analysis.episodes import starts_ns
 from rtproof.analysis.evidence import Evidence
 from rtproof.analysis.model import Requirement, Severity, State, Verdict
 from rtproof.analysis.persecond import SECOND_NS
+from rtproof.analysis.tested import Tested
 
-SHORT = 0.99
-"""Share of the asked duration that a run must cover: its first and last period may lie outside."""
+FIRST = (State.INVALID, State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED)
+"""Of several verdicts the one that decides comes first."""
 
 
-def judge(requirement: Requirement | None, evidence: Evidence) -> Verdict:
-    """The verdict on a run, with its reasons and its sentences."""
-    rate = rate_of(len(evidence.episodes), evidence.measured_ns, requirement) if requirement else None
-    state, reasons = _state(requirement, rate, evidence)
-    needed = rate.needed_ns if rate else None
-    return Verdict(
+def judge(requirement: Requirement | None, evidence: Evidence, limits: int = 1) -> Verdict:
+    """The verdict on a run, with its reasons and its sentences. limits: how many were fixed before the run in all."""
+    tested = tested_with(requirement, evidence, limits) if requirement and evidence.measured_ns > 0 else None
+    state, reasons = _state(requirement, tested, evidence)
+    verdict = Verdict(
         state=state,
         requirement=requirement,
         reasons=reasons,
-        sentences=wording.sentences(state, reasons, requirement, evidence, rate),
+        sentences=wording.sentences(state, reasons, requirement, evidence, tested),
         episodes=evidence.episodes,
         measured_ns=evidence.measured_ns,
-        rate_low=rate.low * SECOND_NS if rate else None,
-        rate_high=rate.high * SECOND_NS if rate else None,
-        needed_ns=needed,
-        more_ns=None if needed is None else max(needed - evidence.measured_ns, 0),
         exceedances_observed=evidence.exceedances_observed,
         exceedances_schedule=evidence.exceedances_schedule,
     )
+    return _with_figures(verdict, tested) if tested else verdict
 
 
-def _state(requirement: Requirement | None, rate: Rate | None, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
+def deciding(verdicts: Sequence[Verdict]) -> Verdict:
+    """The one that the run is called by: a run has what was asked of it if every limit is PROVEN."""
+    return min(verdicts, key=lambda verdict: FIRST.index(verdict.state))
+
+
+def tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> Tested:
+    """All figures of the test. Without lost values; with some, nothing can be proven."""
+    alpha = (1 - requirement.confidence) / limits
+    n, measured, at_most = len(evidence.episodes), evidence.measured_ns, requirement.at_most_ns
+    starts = starts_ns(evidence.episodes, evidence.first_due_ns)
+    needed, with_one_more = (sequential.needed_ns(count, at_most, alpha) for count in (n, n + 1))
+    return Tested(
+        episodes=n,
+        measured_ns=measured,
+        limits=limits,
+        alpha=alpha,
+        tau=measured / at_most,
+        log_e_proven=sequential.log_e_proven(n, measured / at_most),
+        log_e_refuted=sequential.log_e_refuted(n, measured / at_most),
+        decision=sequential.decide(starts, measured, at_most, alpha, provable=not evidence.lost),
+        low=sequential.rate_lower(n, measured, alpha),
+        high=sequential.rate_upper(n, measured, alpha),
+        high_fixed=mean_upper(n, 1 - alpha) / measured,
+        needed_ns=needed,
+        needed_with_one_more_ns=with_one_more,
+    )
+
+
+def _with_figures(verdict: Verdict, tested: Tested) -> Verdict:
+    decided = tested.decision.at_ns is not None
+    return replace(
+        verdict,
+        alpha=tested.alpha,
+        tau=tested.tau,
+        log_e_proven=tested.log_e_proven,
+        log_e_refuted=tested.log_e_refuted,
+        rate_low=tested.low * SECOND_NS,
+        rate_high=tested.high * SECOND_NS,
+        rate_high_fixed=tested.high_fixed * SECOND_NS,
+        decided_at_ns=tested.decision.at_ns,
+        decided_with=tested.decision.episodes if decided else None,
+        needed_ns=tested.needed_ns,
+        more_ns=tested.more_ns,
+        needed_with_one_more_ns=tested.needed_with_one_more_ns,
+        more_with_one_more_ns=tested.more_with_one_more_ns,
+        chance=tested.chance,
+        chance_with_one_more=tested.chance_with_one_more,
+    )
+
+
+def _state(requirement: Requirement | None, tested: Tested | None, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
     invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
     if invalid:
         return State.INVALID, invalid
     if requirement is None:
         return State.NOT_ASKED, ()
-    if rate is None:
+    if tested is None:
         return State.UNDECIDED, ("nothing was measured",)
-    state, reason = _judged(requirement, rate, evidence)
-    return state, (reason,)
+    return tested.decision.state, _reasons(requirement, tested, evidence)
 
 
-def _judged(requirement: Requirement, rate: Rate, evidence: Evidence) -> tuple[State, str]:
-    if rate.low * requirement.at_most_ns > 1:
-        return State.REFUTED, wording.refuted(requirement, evidence, rate.low)
-    if _ended_early(evidence):
-        return State.UNDECIDED, wording.ended_early(evidence)
-    if evidence.lost:
-        return State.UNDECIDED, wording.lost(evidence)
-    if rate.high * requirement.at_most_ns < 1:
-        return State.PROVEN, wording.proven(requirement, evidence, rate.high)
-    return State.UNDECIDED, wording.undecided(requirement, rate.high)
-
-
-def _ended_early(evidence: Evidence) -> bool:
-    """The bound needs a length fixed beforehand: who stops a run may do so because it looks good."""
-    asked = evidence.asked_duration_ns
-    return not evidence.ended_as_asked or (asked is not None and evidence.measured_ns < SHORT * asked)
+def _reasons(requirement: Requirement, tested: Tested, evidence: Evidence) -> tuple[str, ...]:
+    match tested.decision.state:
+        case State.PROVEN:
+            return wording.proven(requirement, evidence, tested)
+        case State.REFUTED:
+            return wording.refuted(requirement, evidence, tested)
+    return (wording.lost(evidence) if evidence.lost else wording.undecided(requirement, evidence, tested),)

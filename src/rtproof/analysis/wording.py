@@ -4,41 +4,55 @@
 No run can tell the longest latency of a system, so no sentence here does, and none says that a system may be relied on.
 """
 
-import math
-
-from rtproof.analysis.bounds import Rate
+from rtproof.analysis import honesty
 from rtproof.analysis.evidence import Evidence, Worst
 from rtproof.analysis.model import Requirement, State
 from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.tested import Tested
 from rtproof.analysis.virtual_time import WORDS
 
 Sentences = tuple[tuple[str, str], ...]
-FIXED = "for a length fixed before the run"
-_PREDICTION = 0.05
+ANYTIME = "valid at any stopping time"
+SHORT = 0.99
+"""Share of the asked duration that a run of a fixed length covers: its first and last period may lie outside."""
+OWN = ("VERDICT", "LIMIT", "RATE", "NEEDED")
+"""Labels of what is about one limit and its test; the other lines are about the run."""
 
 
 def sentences(
-    state: State, reasons: tuple[str, ...], requirement: Requirement | None, evidence: Evidence, rate: Rate | None
+    state: State, reasons: tuple[str, ...], requirement: Requirement | None, evidence: Evidence, tested: Tested | None
 ) -> Sentences:
     """Label and text, line by line; an empty label carries on the one before."""
     first, *others = reasons or ("no limit was given",)
     lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
     if requirement:
-        lines.append(("LIMIT", limit(requirement)))
-    if requirement and rate and state not in (State.PROVEN, State.REFUTED):
-        lines += [("EPISODES", found(requirement, evidence)), ("", _rate(requirement, rate))]
-        lines += [("", text) for text in _needed(state, evidence, rate)]
+        lines += _labelled("LIMIT", (limit(requirement), *_shared(requirement, tested)))
+    if requirement and tested:
+        lines += _labelled("RATE", _rates(state, requirement, evidence, tested))
+        lines += _labelled("NEEDED", _needed(state, requirement, evidence, tested))
     lines += _missed(requirement, evidence)
-    confidence = requirement.confidence if requirement else 0.95
+    confidence = requirement.confidence if requirement else honesty.CONFIDENCE
     if evidence.worst and evidence.measured_ns > 0:
-        lines += _largest(evidence.worst, evidence, confidence)
+        lines += _labelled("MAX", _largest(evidence.worst, evidence, confidence))
     if evidence.measured_ns > 0:
-        rarest = _rarest(evidence, confidence)
-        lines.append(("UNSEEN", f"anything rarer than once per {rarest} may be missing from this run"))
-    lines += [("" if at else "FORECAST", text) for at, text in enumerate(evidence.forecast)]
+        lines += _labelled("UNSEEN", honesty.unseen(evidence.measured_ns, confidence))
+    lines += _labelled("FORECAST", evidence.forecast)
     if evidence.virtual_time:
         lines.append(("TIME", f"{WORDS} ({evidence.virtual_time})"))
     return (*lines, ("VALID FOR", _valid_for(evidence)))
+
+
+def of_the_run(lines: Sentences) -> Sentences:
+    """Those lines that are not about a limit and its test."""
+    kept, label = [], ""
+    for name, text in lines:
+        label = name or label
+        kept += [] if label in OWN else [(name, text)]
+    return tuple(kept)
+
+
+def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
 
 
 def limit(requirement: Requirement) -> str:
@@ -57,26 +71,36 @@ def found(requirement: Requirement, evidence: Evidence) -> str:
     )
 
 
-def proven(requirement: Requirement, evidence: Evidence, high: float) -> str:
-    return f"{found(requirement, evidence)}: less often than once per {duration(1 / high)} ({_sure(requirement)})"
+def proven(requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
+    """What was decided first stands, so that when it was matters where the run went on otherwise."""
+    said = f"less often than once per {duration(1 / tested.high)}"
+    if tested.high * requirement.at_most_ns <= 1:
+        return (f"{found(requirement, evidence)}: {said} ({_sure(tested)})", *_decided(tested))
+    return _at_first("less", requirement, evidence, tested)
 
 
-def refuted(requirement: Requirement, evidence: Evidence, low: float) -> str:
-    return f"{found(requirement, evidence)}: more often than once per {duration(1 / low)} ({_sure(requirement)})"
+def refuted(requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
+    if tested.low * requirement.at_most_ns < 1:
+        return _at_first("more", requirement, evidence, tested)
+    said = f"more often than once per {duration(1 / tested.low, up=True)}"
+    return (f"{found(requirement, evidence)}: {said} ({_sure(tested)})", *_decided(tested))
 
 
-def undecided(requirement: Requirement, high: float) -> str:
+def _at_first(than: str, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
+    """The run went on, and all of it would not have been enough for the decision."""
+    begun = f"{quantity(tested.decision.episodes, 'episode')} above {value(requirement.limit_ns)} in the first"
+    asked = duration(requirement.at_most_ns)
     return (
-        f"this run shows that episodes come less often than once per {duration(1 / high)}, "
-        f"and at most once per {duration(requirement.at_most_ns)} was asked"
+        f"{begun} {duration(tested.decision.at_ns or 0)}: {than} often than once per {asked} ({_sure(tested)})",
+        f"the run went on: {found(requirement, evidence)}",
+        *_contradicted(requirement, tested),
     )
 
 
-def ended_early(evidence: Evidence) -> str:
-    asked = f" of the {duration(evidence.asked_duration_ns)} asked for" if evidence.asked_duration_ns else ""
+def undecided(requirement: Requirement, evidence: Evidence, tested: Tested) -> str:
     return (
-        f"the run ended after {duration(evidence.measured_ns)}{asked}; "
-        "the bound holds only for a length that was fixed beforehand, so this run proves nothing"
+        f"{found(requirement, evidence)}: less often than once per {duration(1 / tested.high)} ({_sure(tested)}), "
+        f"and at most once per {duration(requirement.at_most_ns)} was asked"
     )
 
 
@@ -84,22 +108,69 @@ def lost(evidence: Evidence) -> str:
     return f"{quantity(evidence.lost, 'activation')} left no value, and any of those may have exceeded the limit"
 
 
-def _sure(requirement: Requirement) -> str:
-    return f"{percent(requirement.confidence)}, {FIXED}"
+def length_was_fixed(evidence: Evidence) -> bool:
+    """Whether the run ended where it was asked to end before it began."""
+    asked = evidence.asked_duration_ns
+    return evidence.ended_as_asked and (asked is None or evidence.measured_ns >= SHORT * asked)
 
 
-def _rate(requirement: Requirement, rate: Rate) -> str:
-    return f"rate: less often than once per {duration(1 / rate.high)} ({_sure(requirement)})"
+def _decided(tested: Tested) -> tuple[str, ...]:
+    """The time of the decision, unless the run ended with it."""
+    at = tested.decision.at_ns
+    if at is None or duration(at) == duration(tested.measured_ns):
+        return ()
+    return (f"decided after {duration(at, up=True)}, with {quantity(tested.decision.episodes, 'episode')} by then",)
 
 
-def _needed(state: State, evidence: Evidence, rate: Rate) -> list[str]:
-    if state is not State.UNDECIDED:
-        return []
-    none, one = ("no further episode", "one more") if evidence.episodes else ("no episode", "one")
-    return [
-        f"PROVEN needs a run of {duration(rate.needed_ns, up=True)} in all with {none}, "
-        f"or {duration(rate.needed_with_one_more_ns, up=True)} with {one}, its length fixed before it starts"
-    ]
+def _contradicted(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
+    """Where all of the run would have decided otherwise."""
+    at_most, refuted = requirement.at_most_ns, tested.decision.state is State.REFUTED
+    if tested.high * at_most > 1 and tested.low * at_most < 1:
+        return ()
+    share = percent(round(tested.alpha, 6))
+    return (
+        f"all of it speaks {'for' if refuted else 'against'} the claim: either the rate "
+        f"{'fell' if refuted else 'rose'} during the run, and what was decided is no longer so, or this is one of the "
+        f"{share} of such decisions that are false",
+    )
+
+
+def _sure(tested: Tested) -> str:
+    return f"{percent(round(1 - tested.alpha, 6))}, {ANYTIME}"
+
+
+def _shared(requirement: Requirement, tested: Tested | None) -> tuple[str, ...]:
+    if tested is None or tested.limits == 1:
+        return ()
+    each = percent(round(1 - tested.alpha, 6))
+    return (
+        f"one of {tested.limits} limits: each is tested at {each}, so that all verdicts together are right with "
+        f"{percent(requirement.confidence)}",
+    )
+
+
+def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
+    """What the first sentence has not said."""
+    less = f"less often than once per {duration(1 / tested.high)}"
+    more = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
+    said_already = {State.PROVEN: less, State.REFUTED: more, State.UNDECIDED: "" if evidence.lost else less}
+    joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
+    if not joined:
+        return ()
+    seen = f"{found(requirement, evidence)}: " if state is State.INVALID else ""
+    return (f"{seen}{joined} ({_sure(tested)})",)
+
+
+def _needed(state: State, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
+    if state is not State.UNDECIDED or evidence.lost:
+        return ()
+    more, with_one = (duration(ns, up=True) for ns in (tested.more_ns, tested.more_with_one_more_ns))
+    none, one = percent(round(tested.chance, 2)), percent(round(tested.chance_with_one_more, 2))
+    limit_text, so_far = value(requirement.limit_ns), quantity(tested.episodes, "episode")
+    return (
+        f"PROVEN in {more} more if nothing exceeds {limit_text}, in {with_one} if one more episode comes",
+        f"chance to finish by then, at a rate that fits the {so_far} so far: {none}, {one}",
+    )
 
 
 def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[str, str]]:
@@ -119,25 +190,15 @@ def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[s
     return lines
 
 
-def _largest(worst: Worst, evidence: Evidence, confidence: float) -> list[tuple[str, str]]:
+def _largest(worst: Worst, evidence: Evidence, confidence: float) -> tuple[str, ...]:
     cpu = f" (cpu {worst.cpu})" if worst.cpu >= 0 else ""
-    later = duration(evidence.measured_ns * _PREDICTION / (1 - _PREDICTION))
-    rarest = f"less often than once per {_rarest(evidence, confidence)} ({percent(confidence)}, fixed-time)"
-    return [
-        (
-            "MAX",
-            f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of "
-            f"{quantity(evidence.obtained, 'activation')}; "
-            "a second, equally long run will exceed this with probability 50 %",
-        ),
-        ("", f"within the next {later} it is exceeded with probability {percent(_PREDICTION)}"),
-        ("", f"> {value(worst.value_ns)}: {rarest}"),
-    ]
-
-
-def _rarest(evidence: Evidence, confidence: float) -> str:
-    """What a run of this length shows with this probability at least once."""
-    return duration(evidence.measured_ns / -math.log1p(-confidence))
+    fixed = length_was_fixed(evidence)
+    again, *rest = honesty.largest(worst.value_ns, evidence.measured_ns, confidence, length_was_fixed=fixed)
+    first = (
+        f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of "
+        f"{quantity(evidence.obtained, 'activation')}; {again}"
+    )
+    return (first, *rest)
 
 
 def _valid_for(evidence: Evidence) -> str:

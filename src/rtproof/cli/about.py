@@ -27,7 +27,7 @@ class Asked:
 
     command: tuple[str, ...]
     target: str
-    requirement: "Requirement | None"
+    requirements: "tuple[Requirement, ...]"
     note: str
 
 
@@ -44,7 +44,7 @@ def about(asked: Asked, machine: str, agent: Path) -> "RunInfo":
         agent_sha256=_sha256(agent),
         agent_arch=_architecture(machine),
         target=asked.target,
-        requirement=_requirement_info(asked.requirement),
+        requirements=[_requirement_info(each) for each in asked.requirements],
         note=asked.note,
     )
 
@@ -83,11 +83,12 @@ def _sha256(agent: Path) -> str:
         raise UserError(f"the agent {agent} cannot be read: {error.strerror}") from error
 
 
-def _requirement_info(requirement: "Requirement | None") -> "RequirementInfo | None":
+def _requirement_info(requirement: "Requirement") -> "RequirementInfo":
     from rtproof.record.rundir import RequirementInfo
 
-    if requirement is None:
-        return None
     return RequirementInfo(
-        limit_ns=requirement.limit_ns, at_most_ns=requirement.at_most_ns, confidence=requirement.confidence
+        limit_ns=requirement.limit_ns,
+        at_most_ns=requirement.at_most_ns,
+        confidence=requirement.confidence,
+        gap_ns=requirement.gap_ns,
     )

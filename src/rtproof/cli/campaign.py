@@ -107,7 +107,7 @@ def _runs(desk: Desk, profile: "Profile", folder: Path) -> "Iterator[Ended]":
     from rtproof.run.session import Plan
 
     machine, total = desk.target.machine(), len(profile.cells)
-    limits = measuring.limit_arguments(() if desk.asked.requirement is None else (desk.asked.requirement,))
+    limits = measuring.limit_arguments(desk.asked.requirements)
     wanted = [
         [(way.name, (*measuring.agent_arguments(_values(run_options(plan, way))), *limits)) for way in plan.ways]
         for plan in profile.cells

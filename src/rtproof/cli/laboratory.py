@@ -159,7 +159,7 @@ def _info(cell: "Cell", command: tuple[str, ...]) -> "RunInfo":
     from rtproof.agents.architectures import architecture
     from rtproof.lab.comparison import VIRTUAL_TIME
 
-    asked = about.Asked(command, "qemu", None, VIRTUAL_TIME)
+    asked = about.Asked(command, "qemu", (), VIRTUAL_TIME)
     return about.about(asked, architecture(cell.system.machine.kernel.arch).machines[0], cell.agent)
 
 

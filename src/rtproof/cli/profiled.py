@@ -86,17 +86,17 @@ def article_of(profile: "Profile") -> "Article":
     return found
 
 
-def with_requirement(profile: "Profile", asked: "Requirement | None") -> "Profile":
-    """The user's own in place of the article's."""
+def with_requirements(profile: "Profile", asked: "tuple[Requirement, ...]") -> "Profile":
+    """The user's own in place of the article's; of several the page draws the first."""
     from rtproof.profiles import choose
 
-    return choose.with_claim(profile, asked.limit_ns, asked.at_most_ns) if asked else profile
+    return choose.with_claim(profile, asked[0].limit_ns, asked[0].at_most_ns) if asked else profile
 
 
-def requirement_of(profile: "Profile", asked: "Requirement | None") -> "Requirement | None":
+def requirements_of(profile: "Profile", asked: "tuple[Requirement, ...]") -> "tuple[Requirement, ...]":
     """The user's own, else the article's."""
     from rtproof.analysis.model import Requirement
 
     if asked or profile.claim is None:
         return asked
-    return Requirement(profile.claim.limit_ns, profile.claim.at_most_ns)
+    return (Requirement(profile.claim.limit_ns, profile.claim.at_most_ns),)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The requirement on the command line: latency exceeds LIMIT at most once per T, at a confidence."""
+"""Requirements on the command line: latency exceeds LIMIT at most once per T, at a confidence."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,10 +14,27 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+MOST = 8
+"""So many limits the agent can watch; each one needs more evidence than one alone."""
+
 OPTIONS = (
-    click.option("--limit", type=types.LIMIT_NS, help="Latency that must not be exceeded, such as 500us."),
-    click.option("--at-most", type=types.AT_MOST_NS, help="... more often than once per this time (default 1/h)."),
-    click.option("--confidence", type=types.CONFIDENCE, help="Confidence of the verdict (default 0.95)."),
+    click.option(
+        "--limit",
+        "limits",
+        type=types.LIMIT_NS,
+        multiple=True,
+        help="Latency that must not be exceeded, such as 500us; may be repeated, each then needs more evidence.",
+    ),
+    click.option(
+        "--at-most",
+        type=types.AT_MOST_NS,
+        multiple=True,
+        help="... more often than once per this time (default 1/h): one for all limits, or one for each in order.",
+    ),
+    click.option("--confidence", type=types.CONFIDENCE, help="Confidence of all verdicts together (default 0.95)."),
+    click.option(
+        "--gap", type=types.GAP_NS, help="Exceedances no further apart are one episode (default 60s, 1s to 600s)."
+    ),
 )
 
 
@@ -31,19 +49,34 @@ PERCENTILES = click.option(
 
 
 def requirement_options(command: Command) -> Command:
-    """Give a command the options of a requirement."""
+    """Give a command the options of requirements."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
-def take_requirement(values: dict[str, Any]) -> "Requirement | None":
-    """Take the options of a requirement out of a command's values; None if no limit is asked."""
+def take_requirements(values: dict[str, Any]) -> "tuple[Requirement, ...]":
+    """Take the options of requirements out of a command's values; none if no limit is asked."""
+    limits, at_most = values.pop("limits"), values.pop("at_most")
+    rest = {"confidence": values.pop("confidence"), "gap_ns": values.pop("gap")}
+    given = {name: value for name, value in rest.items() if value is not None}
+    if not limits and (given or at_most):
+        raise click.UsageError("--at-most, --confidence and --gap need a --limit to speak of")
+    return _paired(limits, at_most, given)
+
+
+def _paired(limits: tuple[int, ...], at_most: tuple[int, ...], given: dict[str, Any]) -> "tuple[Requirement, ...]":
     from rtproof.analysis.model import Requirement
 
-    limit_ns = values.pop("limit")
-    rest = {"at_most_ns": values.pop("at_most"), "confidence": values.pop("confidence")}
-    given = {name: value for name, value in rest.items() if value is not None}
-    if limit_ns is None and given:
-        raise click.UsageError("--at-most and --confidence need a --limit to speak of")
-    return Requirement(limit_ns, **given) if limit_ns is not None else None
+    if len(limits) > MOST:
+        raise click.UsageError(f"{len(limits)} limits are given, and at most {MOST} can be judged in one run")
+    if len(at_most) not in (0, 1, len(limits)):
+        given_times = f"--at-most is given {len(at_most)} times for {len(limits)} limits"
+        raise click.UsageError(f"{given_times}: give it once, or once for each limit")
+    times = at_most * len(limits) if len(at_most) == 1 else at_most
+    found = tuple(Requirement(limit_ns, **given) for limit_ns in limits)
+    if times:
+        found = tuple(replace(each, at_most_ns=ns) for each, ns in zip(found, times, strict=True))
+    if len(set(found)) < len(found):
+        raise click.UsageError("a --limit is given twice: each needs evidence of its own")
+    return found

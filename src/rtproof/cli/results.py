@@ -12,8 +12,9 @@ import click
 from rtproof import files, plugins
 
 if TYPE_CHECKING:
+    from rtproof.analysis.analyse import Asked
     from rtproof.analysis.model import Analysis, Requirement
-    from rtproof.record.rundir import RequirementInfo, RunInfo
+    from rtproof.record.rundir import RunInfo
 
 
 @dataclass(frozen=True)
@@ -49,27 +50,30 @@ class Result:
 
 
 def read_run(
-    run: Path, later: "Requirement | None" = None, percentiles: tuple[float, ...] = (), workers: int | None = None
+    run: Path, later: "Asked" = None, percentiles: tuple[float, ...] = (), workers: int | None = None
 ) -> Result:
-    """A run folder or a bare record, judged against the requirement that was fixed before the run.
+    """A run folder or a bare record, judged against the requirements that were fixed before the run.
 
-    later: a requirement given now; unless it is the one that was fixed before, it decides nothing. percentiles: shares
-    whose values are wanted besides those of the usual ones. workers: processes, by default one per CPU.
+    later: one or several given now; those that were not fixed before decide nothing, and those that were are tested as
+    they were, each with its share. percentiles: shares whose values are wanted besides those of the usual ones.
+    workers: processes, by default one per CPU.
     """
     from rtproof.analysis.afterwards import chosen_after_the_data
-    from rtproof.analysis.analyse import analyse
+    from rtproof.analysis.analyse import analyse, several
     from rtproof.record import rundir
 
     found = rundir.open_run(run)
-    fixed = _requirement(found.info.requirement if found.info else None)
-    analysis = replace(analyse(found.record, later or fixed, workers), shares=percentiles)
-    return Result(chosen_after_the_data(analysis) if later and later != fixed else analysis, found.info)
+    fixed = _fixed(found.info)
+    asked = several(later) or fixed
+    analysis = replace(analyse(found.record, asked, workers, limits=len(fixed)), shares=percentiles)
+    return Result(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
 
 
-def _requirement(info: "RequirementInfo | None") -> "Requirement | None":
+def _fixed(info: "RunInfo | None") -> "tuple[Requirement, ...]":
     from rtproof.analysis.model import Requirement
 
-    return Requirement(info.limit_ns, info.at_most_ns, info.confidence) if info else None
+    found = info.requirements if info else []
+    return tuple(Requirement(each.limit_ns, each.at_most_ns, each.confidence, each.gap_ns) for each in found)
 
 
 def show(result: Result, as_json: bool, *, short: bool = False) -> None:

@@ -16,6 +16,7 @@ else:
 
 LARGEST_DMA_LATENCY_US = 1_000_000
 LEAST_CONFIDENCE = 0.5
+LEAST_GAP_NS, MOST_GAP_NS = 10**9, 600 * 10**9
 MOST_CONFIDENCE = 0.999999
 
 
@@ -71,6 +72,14 @@ def _confidence(text: str) -> float:
     return confidence
 
 
+def _gap(text: str) -> int:
+    """Episodes are known to the second; a longer gap makes one of events that have different causes."""
+    gap_ns = units.parse_duration(text)
+    if not LEAST_GAP_NS <= gap_ns <= MOST_GAP_NS:
+        raise UserError(f"{text!r} is not a gap between episodes from 1s to 600s")
+    return gap_ns
+
+
 def _option_pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not key or not equals:
@@ -92,6 +101,7 @@ PHASE = Parsed("even|duration", _phase)
 DMA_LATENCY = Parsed("us|off", _dma_latency)
 LIMIT_NS = Parsed("duration", units.parse_length)
 AT_MOST_NS = Parsed("1/time", units.parse_at_most)
+GAP_NS = Parsed("duration", _gap)
 CONFIDENCE = Parsed("share", _confidence)
 SHARE = Parsed("percent", lambda text: float(units.parse_percentage(text)))
 """A percentage as a share from 0 to 1."""

@@ -14,21 +14,25 @@ from rtproof.record.rtrec import open_record
 
 RECORD_NAME = "run.rtrec"
 INFO_NAME = "run.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Kind = TypeVar("Kind")
 
 
 class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Latency exceeds limit_ns at most once per at_most_ns, at a confidence between 0 and 1."""
+    """Latency exceeds limit_ns at most once per at_most_ns, at a confidence; exceedances within gap_ns are one."""
 
     limit_ns: int
     at_most_ns: int
     confidence: float
+    gap_ns: int = 60_000_000_000
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """``run.json``. started: ISO 8601 with the offset from UTC; command: as typed; note: free text of the user."""
+    """``run.json``. started: ISO 8601 with the offset from UTC; command: as typed; note: free text of the user.
+
+    requirements: those fixed before the run, in the order given; in schema 1 there was one ``requirement``.
+    """
 
     command: list[str]
     started: str
@@ -38,13 +42,19 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     agent_sha256: str
     agent_arch: str
     target: str
-    requirement: RequirementInfo | None = None
+    requirements: list[RequirementInfo] = []
     note: str = ""
     schema_version: int = SCHEMA_VERSION
 
 
 class _Version(msgspec.Struct):
     schema_version: int
+
+
+class _First(msgspec.Struct):
+    """What schema 1 had in place of ``requirements``."""
+
+    requirement: RequirementInfo | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,9 @@ def _read_info(place: Path) -> RunInfo | None:
         raise UserError(
             f"{place} has schema {version}, newer than {SCHEMA_VERSION}, the last known here: use a newer rtproof"
         )
-    return _decode(place, content, RunInfo)
+    info = _decode(place, content, RunInfo)
+    first = _decode(place, content, _First).requirement
+    return msgspec.structs.replace(info, requirements=[first]) if first and not info.requirements else info
 
 
 def _decode(place: Path, content: bytes, kind: type[Kind]) -> Kind:

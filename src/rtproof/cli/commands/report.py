@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import complete, results
-from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
+from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
 
 
 @click.command("report")
@@ -31,7 +31,7 @@ def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path |
     RUN is a run folder, or a record that was copied from a target.
     """
     path = output or results.report_path(run, name)
-    drawn = results.read_run(run, take_requirement(values), percentiles).report(name)
+    drawn = results.read_run(run, take_requirements(values), percentiles).report(name)
     if path == Path("-"):
         click.echo(drawn, nl=False)
         return

@@ -14,7 +14,7 @@ import click
 from rtproof import files, plugins, targets
 from rtproof.cli import about, campaign, complete, guests, laboratory, measuring, profiled, results, tracing, types
 from rtproof.cli.options import checked_options
-from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
+from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
 from rtproof.errors import TargetError
 
 if TYPE_CHECKING:
@@ -70,16 +70,16 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     rtproof run --duration 20s --load sched --limit 500us --at-most 1/h
     rtproof run --profile akamina --duration 20s
     """
-    requirement = take_requirement(values)
+    requirements = take_requirements(values)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
     wanted = profiled.take(values)
     if own.observer:
         values = tracing.observed(values, bool(wanted))
     if wanted:
-        ctx.exit(_run_profile(own, wanted, about.Asked(_typed(ctx), own.target, requirement, own.note)))
+        ctx.exit(_run_profile(own, wanted, about.Asked(_typed(ctx), own.target, requirements, own.note)))
     arguments, probe = measuring.agent_arguments(values), values["probe"] or ""
     with _open_target(own, probe) as target:
-        asked = about.Asked(_typed(ctx), own.target, requirement, own.note)
+        asked = about.Asked(_typed(ctx), own.target, requirements, own.note)
         plan = _plan(own, target, arguments, asked)
         report = results.report_path(plan.folder, HTML) if own.report else None
         if report:
@@ -96,8 +96,8 @@ def _typed(ctx: click.Context) -> tuple[str, ...]:
 
 def _run_profile(own: Own, wanted: profiled.Asked, asked: about.Asked) -> int:
     """Every cell of a profile, one after another."""
-    profile = profiled.with_requirement(profiled.profile_of(wanted), asked.requirement)
-    asked = replace(asked, requirement=profiled.requirement_of(profile, asked.requirement))
+    profile = profiled.with_requirements(profiled.profile_of(wanted), asked.requirements)
+    asked = replace(asked, requirements=profiled.requirements_of(profile, asked.requirements))
     folder = laboratory.new_folder(own.output, profile.name)
     with _open_target(own, str(profile.cells[0].ways[0].options.get("probe", ""))) as target:
         agent = own.agent or about.agent_of(target)
@@ -119,7 +119,7 @@ def _plan(own: Own, target: targets.Target, arguments: tuple[str, ...], asked: a
     machine = target.machine()
     agent = own.agent or about.agent_of(target)
     folder = own.output or _usual_folder(target.host_name())
-    limits = measuring.limit_arguments(() if asked.requirement is None else (asked.requirement,))
+    limits = measuring.limit_arguments(asked.requirements)
     return Plan(folder, agent, (*arguments, *limits), about.about(asked, machine, agent))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import histograms, results
-from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirement
+from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
 
 
 @click.command("show")
@@ -23,10 +23,10 @@ def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as
     of which is said what it carries without time order. The exit code is that of the verdict. A --limit that
     was not given to rtproof run was chosen after the data, so it decides nothing.
     """
-    later = take_requirement(values)
+    later = take_requirements(values)
     given = histograms.recognised(run)
     if given:
-        told = histograms.say(given, (later,) if later else (), percentiles)
+        told = histograms.say(given, later, percentiles)
         histograms.show(told, as_json)
         ctx.exit(told.exit_code)
     result = results.read_run(run, later, percentiles)

@@ -2,6 +2,7 @@
 """The verdict in words, why it is so, what it rests on, and how much longer a run would have to be."""
 
 from rtproof.analysis.model import Analysis, State, Verdict
+from rtproof.analysis.wording import limit
 from rtproof.report.blocks import Block, Table, Text
 
 ORDER = 10
@@ -30,7 +31,15 @@ def render(analysis: Analysis) -> list[Block]:
     lines = _without_the_verdict(verdict)
     if lines:
         blocks.append(Table("What the verdict rests on", ("line", "what it says"), lines))
+    others = [other for other in analysis.verdicts if other is not verdict]
+    if others:
+        blocks.append(Table("The other limits", ("limit", "verdict"), tuple(_line(other) for other in others)))
     return blocks
+
+
+def _line(verdict: Verdict) -> tuple[str, str]:
+    asked = limit(verdict.requirement) if verdict.requirement else ""
+    return asked, f"{verdict.state.value} - {'; '.join(verdict.reasons)}"
 
 
 def _without_the_verdict(verdict: Verdict) -> tuple[tuple[str, str], ...]:
