@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the figures of many runs to what is said about their history."""
+
+import math
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Runs
+from itertools import pairwise
+
+from rtproof.analysis.comparison.alike import MUST_AGREE, OTHER_QUANTITY, told
+from rtproof.analysis.comparison.figures import QUANTILES, Reading, RunFigures
+from rtproof.analysis.comparison.metrics import reference_levels
+from rtproof.analysis.history.causes import fact_changes
+from rtproof.analysis.history.changes import Change, changes
+from rtproof.analysis.history.model import FEWEST, NEAR, Found, History, LeftOut, Metric, Place, Sequence
+from rtproof.analysis.phrases import percent, quantity, value
+
+SHARE = "share"
+LEVELS = 2
+NO_START = (
+    "it does not say when it was measured, so it has no place in the order (--order name takes that of the names)"
+)
+
+
+def history(runs: Runs[RunFigures], *, by_name: bool = False) -> History:
+    """The history of runs, in the order of their start or in the order given.
+
+    by_name: take them in the order given. Runs that did not measure what was asked are left out, and those that are
+    there twice. Runs that measured otherwise make a sequence of their own: their ratio would say nothing.
+    """
+    left_out: list[LeftOut] = []
+    kept = list(_usable(runs, by_name, left_out))
+    if not by_name:
+        kept.sort(key=lambda run: run.started_ns or 0)
+    alike: dict[tuple[str, ...], list[RunFigures]] = {}
+    for run in kept:
+        alike.setdefault(tuple(told(key, run) for key in (*OTHER_QUANTITY, *MUST_AGREE)), []).append(run)
+    names = _names(list(alike))
+    sequences = tuple(_sequence(name, tuple(some)) for name, some in zip(names, alike.values(), strict=True))
+    return History(sequences, tuple(left_out))
+
+
+def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOut]) -> Iterator[RunFigures]:
+    seen: dict[str, str] = {}
+    for run in runs:
+        why = f"INVALID: {run.invalid[0]}" if run.invalid else ""
+        why = why or ("it has no value" if not run.n else "")
+        why = why or ("" if by_name or run.started_ns is not None else NO_START)
+        why = why or (f"it is the same run as {seen[run.run_id]}" if run.run_id in seen else "")
+        if why:
+            left_out.append(LeftOut(run.name, why))
+            continue
+        if set(run.run_id) - {"0"}:
+            seen[run.run_id] = run.name
+        yield run
+
+
+def _names(kinds: list[tuple[str, ...]]) -> list[str]:
+    """For each kind of run what tells it from the others."""
+    keys = (*OTHER_QUANTITY, *MUST_AGREE)
+    differing = [at for at in range(len(keys)) if len({kind[at] for kind in kinds}) > 1]
+    return [", ".join(f"{keys[at]} {kind[at]}" for at in differing) for kind in kinds]
+
+
+def _sequence(name: str, runs: tuple[RunFigures, ...]) -> Sequence:
+    metrics = tuple(_metrics(runs))
+    return Sequence(name, runs, metrics, tuple(_places(runs, metrics)))
+
+
+def _metrics(runs: tuple[RunFigures, ...]) -> Iterator[Metric]:
+    unit = runs[0].unit
+    for p in QUANTILES:
+        yield _metric(f"p{100 * p:g}", percent(p), unit, runs, _quantile(p))
+    yield _metric("second_maxima", "maximum of a second", unit, runs, lambda run: run.second_maxima)
+    for level in reference_levels(runs, ())[0][:LEVELS]:
+        yield _metric(f"above_{level}", f"share above {value(level)}", SHARE, runs, _above(level))
+
+
+def _quantile(p: float) -> Callable[[RunFigures], Reading]:
+    return lambda run: run.quantile(p)
+
+
+def _above(level: int) -> Callable[[RunFigures], Reading]:
+    return lambda run: run.share_above(level)
+
+
+def _metric(
+    key: str, label: str, unit: str, runs: tuple[RunFigures, ...], read: Callable[[RunFigures], Reading]
+) -> Metric:
+    readings = [read(run) for run in runs]
+    values = tuple(reading.ln for reading in readings)
+    places = tuple(at for at, ln in enumerate(values) if ln is not None)
+    known = [ln for ln in values if ln is not None]
+    if len(known) < FEWEST:
+        return Metric(key, label, unit, values, places, (), None, _why(runs, readings, len(known)))
+    found = changes(known)
+    return Metric(key, label, unit, values, places, found, _noise(known, found), "")
+
+
+def _why(runs: tuple[RunFigures, ...], readings: list[Reading], known: int) -> str:
+    if known == len(runs):
+        return f"{quantity(known, 'run')}, and {FEWEST} are needed to tell a change from what runs differ by anyway"
+    reason = next(reading.why for reading in readings if reading.ln is None)
+    return f"{known} of {quantity(len(runs), 'run')} have this figure, and {FEWEST} are needed ({reason})"
+
+
+def _noise(known: list[float], found: tuple[Change, ...]) -> float | None:
+    """Standard deviation within the stretches between changes."""
+    ends = [0, *(change.at for change in found), len(known)]
+    stretches = [known[start:stop] for start, stop in pairwise(ends)]
+    freedom = len(known) - len(stretches)
+    squares = sum((ln - sum(part) / len(part)) ** 2 for part in stretches for ln in part)
+    return math.sqrt(squares / freedom) if freedom > 0 else None
+
+
+def _places(runs: tuple[RunFigures, ...], metrics: tuple[Metric, ...]) -> Iterator[Place]:
+    """Changes of all metrics in their order, those put together that are too near to be told apart."""
+    found = sorted((_found(metric, change) for metric in metrics for change in metric.changes), key=lambda one: one.at)
+    groups: list[list[Found]] = []
+    for one in found:
+        if groups and one.at - groups[-1][0].at <= NEAR:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    for group in groups:
+        surest = min(group, key=lambda one: one.p)
+        since, until = max(one.runs[0] for one in group), min(one.runs[1] for one in group)
+        facts = fact_changes(runs, min(since, surest.at - 1), surest.at, max(until, surest.at + 1))
+        yield Place(surest.at, tuple(sorted(group, key=lambda one: one.p)), facts)
+
+
+def _found(metric: Metric, change: Change) -> Found:
+    """The same with runs in place of places among those that have the figure."""
+    reach = metric.places[change.since], metric.places[change.until - 1] + 1
+    before, after = math.exp(change.before), math.exp(change.after)
+    return Found(metric.key, metric.label, metric.unit, metric.places[change.at], before, after, change.p, reach)

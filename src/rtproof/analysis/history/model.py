@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said about a history, as frozen data. Runs count from 0 in the order of the history."""
+
+import math
+from dataclasses import dataclass
+
+from rtproof.analysis.comparison.figures import RunFigures
+from rtproof.analysis.history.changes import Change
+
+FEWEST = 20
+"""Runs with a figure, below which changes are not looked for: both sides would tell too little of the noise."""
+NEAR = 3
+"""Runs by which a change may be misplaced: 95 % of steps of two deviations are found this near."""
+
+
+@dataclass(frozen=True)
+class FactChange:
+    """A fact that another run says otherwise. at: the first run that does. steady: it kept the old text in all of the
+    stretch before the change and the new one in all of that behind. why, source: of the ranking, "" if unknown."""
+
+    key: str
+    before: str
+    after: str
+    at: int
+    steady: bool
+    why: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """A change of one metric. change: in places among ``places`` of the metric; at: the run. ratio: after to before."""
+
+    metric: str
+    label: str
+    unit: str
+    at: int
+    before: float
+    after: float
+    p: float
+    runs: tuple[int, int]
+
+    @property
+    def ratio(self) -> float:
+        return self.after / self.before
+
+
+@dataclass(frozen=True)
+class Place:
+    """Changes of one or several metrics no more than NEAR runs apart. at: where the surest of them lies."""
+
+    at: int
+    found: tuple[Found, ...]
+    facts: tuple[FactChange, ...]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of every run. values: its logarithm, None where a run has none. unit: of its exponential.
+
+    places: which runs have one. changes: as places among those. noise: standard deviation of the logarithms within the
+    stretches between changes, None if unknown. why: why no changes were looked for, "" if they were.
+    """
+
+    key: str
+    label: str
+    unit: str
+    values: tuple[float | None, ...]
+    places: tuple[int, ...]
+    changes: tuple[Change, ...]
+    noise: float | None
+    why: str
+
+    @property
+    def run_factor(self) -> float | None:
+        """What runs differ by that nothing happened between."""
+        return None if self.noise is None else math.exp(self.noise)
+
+    @property
+    def visible(self) -> float | None:
+        """The step, as a ratio, that benchmark 12 finds in 95 of 100 histories: two deviations."""
+        return None if self.noise is None else math.exp(2 * self.noise)
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """Runs that measured alike. name: in what they differ from the other sequences, "" if there is one only."""
+
+    name: str
+    runs: tuple[RunFigures, ...]
+    metrics: tuple[Metric, ...]
+    places: tuple[Place, ...]
+
+    @property
+    def judged(self) -> bool:
+        """Whether there were enough runs to look for changes in any metric."""
+        return any(not metric.why for metric in self.metrics)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A run that is in no figure, and why."""
+
+    run: str
+    why: str
+
+
+@dataclass(frozen=True)
+class History:
+    """Everything said about the runs of a folder."""
+
+    sequences: tuple[Sequence, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def runs(self) -> int:
+        return sum(len(one.runs) for one in self.sequences)
