@@ -113,15 +113,29 @@ static int write_view(struct capture *capture, struct record *record, uint8_t vi
 	return chunk_end(record);
 }
 
-int capture_flush(struct capture *capture, struct record *record)
+static void end_slice(struct capture *capture, struct record *record)
+{
+	write_view(capture, record, 0, &capture->observed);
+	capture->has_before = false; /* pairs are counted within a slice */
+	capture->has_cycle_before = false;
+	write_view(capture, record, 1, &capture->charged);
+}
+
+int capture_flush(struct capture *capture, struct record *record, bool slice_ends)
 {
 	write_samples(capture, record);
 	write_seconds(capture, record);
 	write_top(capture, record);
-	write_view(capture, record, 0, &capture->observed);
-	capture->has_before = false; /* pairs are counted within a slice */
-	capture->has_cycle_before = false;
-	return write_view(capture, record, 1, &capture->charged);
+	if (capture->above)
+		above_flush(capture->above, record);
+	if (slice_ends)
+		end_slice(capture, record);
+	return record->error;
+}
+
+static int64_t second_number(const struct capture *capture, const struct second *second)
+{
+	return capture->first_second + (second - capture->seconds);
 }
 
 /* Neighbours: lag-1 products, and a long cycle with a short one behind it. */
@@ -169,6 +183,14 @@ static void add_to_totals(struct capture *capture, int64_t value, uint32_t misse
 	capture->missed += missed;
 }
 
+/* A loop that skips no due time can fall behind for hours, and the sum of a slice has 64 bits. */
+static bool outgrows(int64_t sum, int64_t value)
+{
+	int64_t ignored;
+
+	return __builtin_add_overflow(sum, value, &ignored);
+}
+
 /*
  * Each missed activation is charged with the time from its own due time until the thread ran again. In an hour without the
  * thread their sum outgrows 64 bits, so a slice ends before it does.
@@ -181,7 +203,11 @@ static void charge(struct capture *capture, struct record *record, int64_t value
 		if (capture->charged.sum > INT64_MAX / 2)
 			write_view(capture, record, 1, &capture->charged);
 		summary_add(&capture->charged, due_ns, value - (int64_t)j * capture->period_ns);
-		second_of(capture, record, due_ns)->missed++;
+		struct second *second = second_of(capture, record, due_ns);
+
+		second->missed++;
+		if (capture->above)
+			above_missed(capture->above, record, second_number(capture, second), value - (int64_t)j * capture->period_ns);
 	}
 }
 
@@ -212,10 +238,12 @@ int capture_add(struct capture *capture, struct record *record, const struct rin
 	struct second *second = second_of(capture, record, capture->due_ns);
 
 	if (capture->above)
-		above_add(capture->above, capture->first_second + (second - capture->seconds), value);
+		above_ran(capture->above, record, capture->index, capture->due_ns, second_number(capture, second), value);
 	if (!second->obtained || value > second->max)
 		second->max = value;
 	second->obtained++;
+	if (outgrows(capture->observed.sum, value))
+		end_slice(capture, record);
 	if (summary_add(&capture->observed, capture->due_ns, value))
 		record->error = record->error ? record->error : -ENOMEM;
 	top_add(&capture->top, capture->index, capture->due_ns, value);

@@ -59,7 +59,7 @@ void capture_close(struct capture *capture);
 /* One entry of the ring. 0 or the record's error. */
 int capture_add(struct capture *capture, struct record *record, const struct ring_entry *entry);
 
-/* Writes all that is pending: part of a checkpoint. */
-int capture_flush(struct capture *capture, struct record *record);
+/* Writes what is pending: part of a checkpoint. The summary only if the slice ends with it. */
+int capture_flush(struct capture *capture, struct record *record, bool slice_ends);
 
 #endif

@@ -131,6 +131,8 @@ static void write_series(struct run *run)
 		put_string(chunk, method_field(worker->probe, method, i % fields));
 		put_string(chunk, worker->probe->unit);
 		chunk_end(&run->record);
+		if (run->captures[i].above)
+			above_announce(run->captures[i].above, &run->record, worker->phase_ns);
 	}
 }
 

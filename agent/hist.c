@@ -19,6 +19,22 @@ int32_t hist_bin(int64_t value)
 	return value >= 0 ? bin_of_magnitude((uint64_t)value) : -1 - bin_of_magnitude((uint64_t)(-1 - value));
 }
 
+/* Smallest value of a bin, and how many values it has. */
+static uint64_t bin_bottom(int32_t magnitude, uint64_t *values)
+{
+	int shift = magnitude < 1024 ? 0 : (magnitude - 1024) / HIST_PAGE + 1;
+
+	*values = 1ULL << shift;
+	return shift ? (uint64_t)(HIST_PAGE + (magnitude - 1024) % HIST_PAGE) << shift : (uint64_t)magnitude;
+}
+
+int64_t hist_top(int32_t bin)
+{
+	uint64_t values, bottom = bin_bottom(bin >= 0 ? bin : -1 - bin, &values);
+
+	return bin >= 0 ? (int64_t)(bottom + values - 1) : -1 - (int64_t)bottom;
+}
+
 int hist_add(struct hist *hist, int64_t value)
 {
 	int32_t bin = hist_bin(value);

@@ -15,8 +15,9 @@ struct hist {
 	uint32_t *positive[HIST_PAGES];
 };
 
-/* The bin of a value, and back: the smallest value of a bin. */
+/* The bin of a value, and back: the largest value of a bin. */
 int32_t hist_bin(int64_t value);
+int64_t hist_top(int32_t bin);
 
 /* 0, or -ENOMEM when a page could not be made. */
 int hist_add(struct hist *hist, int64_t value);

@@ -213,8 +213,12 @@ static int prepare_worker(struct run *run, int number)
 		capture_open(run_captures(run, number) + i, (uint16_t)(number * config->fields + i),
 			     config->method->on_grid || config->method->external, config->keep_samples, config->period_ns, worker->phase_ns);
 	/* The deepest stage is the one that counts. */
-	above_open(&run->above[number], number, config->limits_ns, config->n_limits, config->progress_ns > 0);
-	run_captures(run, number)[config->fields - 1].above = &run->above[number];
+	struct capture *last = run_captures(run, number) + config->fields - 1;
+
+	last->above = &run->above[number];
+	above_open(last->above, last->series, config->limits_ns, config->n_limits, worker->phase_ns);
+	last->above->thread = number;
+	last->above->tell = config->progress_ns > 0;
 	return ring_open(&worker->ring, ring_capacity(config));
 }
 
@@ -524,6 +528,7 @@ static void close_run(struct run *run)
 		ring_close(&run->workers[i].ring);
 		for (int field = 0; field < run->config->fields; field++)
 			capture_close(run_captures(run, i) + field);
+		above_close(&run->above[i]);
 		for (int file = 0; file < run->workers[i].n_files; file++)
 			free(run->workers[i].files[file].content);
 	}

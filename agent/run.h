@@ -51,6 +51,7 @@ struct run {
 	struct counter counters[COUNTERS_MOST];
 	int n_counters, kmsg_fd, kernel_lines;
 	struct clock_pair clocks; /* when last looked at */
+	int64_t checkpoints, slice_began; /* written, and written before the slice that has not ended */
 	struct system_part system[SYSTEM_PARTS];
 
 	/* The main thread's. */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { NICE = -10 };
+enum { NICE = -10, SLICE_SHARE = 32, SLICE_MOST_S = 600 };
 
 /* An activation has one sample for each field, in their order; everything else is for all of them. */
 static void drain_ring(struct run *run, int thread)
@@ -82,10 +82,26 @@ static void print_progress(const struct run *run)
 	}
 }
 
-static void checkpoint(struct run *run)
+/*
+ * Slices grow with the run up to ten minutes, so that a short run is kept in detail and the histograms of a long one stay
+ * small. Checkpoints are counted, not timed, so that a late one does not shift the slices behind it.
+ */
+static bool slice_ends(struct run *run)
 {
+	int64_t before = run->slice_began, length = ++run->checkpoints - before;
+
+	if (SLICE_SHARE * length < before && length * run->config->checkpoint_ns < SLICE_MOST_S * NS_PER_SECOND)
+		return false;
+	run->slice_began = run->checkpoints;
+	return true;
+}
+
+static void checkpoint(struct run *run, bool last)
+{
+	bool ends = slice_ends(run) || last;
+
 	for (int i = 0; i < run->config->threads * run->config->fields; i++)
-		capture_flush(&run->captures[i], &run->record);
+		capture_flush(&run->captures[i], &run->record, ends);
 	record_flush(&run->record);
 }
 
@@ -136,7 +152,7 @@ static void *writer_main(void *argument)
 		if (is_time(&progress_ns, config->progress_ns, now_ns))
 			print_progress(run);
 		if (is_time(&checkpoint_ns, config->checkpoint_ns, now_ns))
-			checkpoint(run);
+			checkpoint(run, false);
 		check_record(run);
 	}
 	drain_last(run);
@@ -144,7 +160,7 @@ static void *writer_main(void *argument)
 	write_events(run);
 	if (config->progress_ns) /* what came since the last, for those who decide by it */
 		print_progress(run);
-	checkpoint(run);
+	checkpoint(run, true);
 	return NULL;
 }
 

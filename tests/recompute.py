@@ -59,6 +59,7 @@ def check(record: Record) -> None:
         check_seconds(record, series, samples)
         check_top(record, series, samples)
         check_totals(record, series, samples)
+        check_levels(record, series, samples)
 
 
 def check_slices(record: Record, series: Series, samples: Ran) -> None:
@@ -127,6 +128,41 @@ def check_top(record: Record, series: Series, samples: Ran) -> None:
     assert np.array_equal(samples.due_ns[where], told.due_ns)
     assert np.array_equal(samples.value[where], told.value)
     assert told.value.tolist() == sorted(samples.value.tolist(), reverse=True)[: told.k]
+
+
+def check_levels(record: Record, series: Series, samples: Ran) -> None:
+    """Counts above each level, and the first 65,536 above each limit; of a learned level also where it lies."""
+    late_due_ns, lateness = charged(series, samples)
+    levels = record.levels.get(series.id, ())
+    for level in levels:
+        rows = zip(level.second.tolist(), level.ran.tolist(), level.missed.tolist(), strict=True)
+        told = {second: (n, gone) for second, n, gone in rows}
+        high = (samples.value > level.value) & (samples.due_ns >= level.since_ns)
+        late = (lateness > level.value) & (late_due_ns >= level.since_ns)
+        ran = Counter((samples.due_ns[high] // SECOND).tolist())
+        missed = Counter((late_due_ns[late] // SECOND).tolist())
+        assert told == {second: (ran[second], missed[second]) for second in {*ran, *missed}}
+        listed = np.flatnonzero(high)[:65_536] if not level.learned else high[:0]
+        assert level.index.tolist() == samples.index[listed].tolist()
+        assert level.due_ns.tolist() == samples.due_ns[listed].tolist()
+        assert level.above.tolist() == samples.value[listed].tolist()
+        assert level.list_ended == (listed.size == 65_536)
+    asked = [int(word) for word in (record.fact("limits_ns") or "").split(",") if word]
+    assert not asked or [level.value for level in levels if not level.learned] in (asked, [])
+    check_learned(record, series, samples)
+
+
+def check_learned(record: Record, series: Series, samples: Ran) -> None:
+    learned = [level for level in record.levels.get(series.id, ()) if level.learned]
+    first_minute = samples.due_ns < series.first_due_ns + 60 * SECOND
+    taught = np.sort(samples.value[first_minute])
+    expected = [share for share in (0.001, 0.0001) if round(taught.size * share, 6) >= 5 and not first_minute.all()]
+    assert [level.share for level in learned] in (expected, [])
+    for level in learned:
+        at_most = int(round(taught.size * level.share, 6))
+        assert level.taught == taught.size
+        assert level.value == bins.edges(bins.index(taught[taught.size - at_most - 1]))[1]
+        assert level.since_ns == samples.due_ns[~first_minute][0]
 
 
 def check_totals(record: Record, series: Series, samples: Ran) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import recompute
 import record_cases as cases
 
-from rtproof.record import Record, Series, View, slicing
+from rtproof.record import End, EndReason, Record, Series, View, slicing
 from rtproof.record.rtrec import open_record
 from rtproof.record.series_writer import SeriesWriter, write_series_samples
 from rtproof.record.top_writer import TOP_K
@@ -87,6 +88,88 @@ def test_all_at_once(tmp_path: Path) -> None:
     (block,) = open_record(path).blocks(0)
     assert (totals.obtained, totals.missed) == (3, 2)
     assert cases.block_rows(cases.ON_GRID, block) == [(0, 250_000, 5), (1, 1_250_000, 6), (4, 4_250_000, 7)]
+
+
+LONG = replace(cases.ON_GRID, has_samples=True)
+LIMITS = (20_000, 3_600_000_000_000, 5_000)
+
+
+def write_long(path: Path, pieces: list[int], count: int = 90_000, limits: tuple[int, ...] = LIMITS) -> Record:
+    """A minute and a half with many above the lowest limit, and one stall."""
+    values = np.random.default_rng(8).gamma(3.0, 900.0, count).astype(np.int64)
+    values[70_000] = 4_321_000_000
+    with RecordWriter(path) as writer:
+        writer.begin(replace(cases.BEGIN, minor=2))
+        writer.series(LONG)
+        feed = SeriesWriter(writer, LONG, limits_ns=limits)
+        for start, stop in zip([0, *pieces], [*pieces, count], strict=True):
+            inside = start <= 70_000 < stop
+            feed.add(values[start:stop], [70_000 - start] if inside else (), [4321] if inside else ())
+        totals = feed.finish()
+        writer.end(End(count * cases.MS, EndReason.AS_ASKED, "", (totals,)))
+    return open_record(path)
+
+
+def test_levels_are_those_of_the_samples(tmp_path: Path) -> None:
+    record = write_long(tmp_path / "a.rtrec", [])
+    levels = record.levels[0]
+    assert [(level.learned, level.share) for level in levels] == [(False, 0)] * 3 + [(True, 0.001), (True, 0.0001)]
+    assert [level.number for level in levels] == [0, 1, 2, 3, 4]
+    assert all(level.ran.sum() > 0 and level.missed.sum() > 0 for level in (*levels[:1], *levels[2:]))
+    assert levels[1].second.size == 0
+    recompute.check(record)
+
+
+def test_levels_however_it_is_cut(tmp_path: Path) -> None:
+    write_long(tmp_path / "whole.rtrec", [])
+    write_long(tmp_path / "pieces.rtrec", [1, 59_999, 60_000, 70_001])
+    assert (tmp_path / "pieces.rtrec").read_bytes() == (tmp_path / "whole.rtrec").read_bytes()
+
+
+def test_a_list_ends_and_a_count_does_not(tmp_path: Path) -> None:
+    record = write_long(tmp_path / "a.rtrec", [40_000], limits=(1, 5_000))
+    many, few = record.levels[0][:2]
+    assert (many.index.size, many.list_ended, many.ran.sum()) == (65_536, True, 90_000)
+    assert few.index.size == few.ran.sum()
+    assert not few.list_ended
+    assert record.exceeded(0, 1) == many
+    assert record.exceeded(0, many.value + 1) is None
+    recompute.check(record)
+
+
+def test_a_field_before_the_last_has_no_levels(tmp_path: Path) -> None:
+    path = tmp_path / "a.rtrec"
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.series(LONG)
+        feed = SeriesWriter(writer, LONG, limits_ns=None)
+        feed.add(cases.latencies(1, 70_000))
+        feed.finish()
+    assert open_record(path).levels == {}
+
+
+def test_slices_grow_with_the_run_up_to_ten_minutes(tmp_path: Path) -> None:
+    second = 1_000_000_000
+    series = replace(cases.ON_GRID, period_ns=second, first_due_ns=0, has_samples=False)
+    path = tmp_path / "a.rtrec"
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.series(series)
+        feed = SeriesWriter(writer, series)
+        feed.add(np.arange(30_000))
+        feed.finish()
+    slices = open_record(path).slices
+    starts = [part.first_due_ns // second for part in slices]
+    lengths = [part.count for part in slices]
+    assert starts[:33] == list(range(0, 330, 10))
+    assert all(length % 10 == 0 for length in lengths)
+    assert all(
+        start / 32 <= length < start / 32 + 10
+        for start, length in zip(starts[33:], lengths[33:-1], strict=False)
+        if start < 19_000
+    )
+    assert set(lengths[-8:-1]) == {600}
+    assert sum(lengths) == 30_000
 
 
 def test_nothing_at_all(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ static void run_once(int64_t value, uint32_t missed)
 
 static void end_slice(void)
 {
-	CHECK(capture_flush(&capture, &record) == 0);
+	CHECK(capture_flush(&capture, &record, true) == 0);
 	CHECK(++model.slice < SLICES_MOST);
 	model.hole = true;
 }
@@ -372,6 +372,36 @@ static void sums_that_outgrow_64_bits_are_cut_into_slices(void)
 	free((void *)(uintptr_t)start);
 }
 
+/* A loop that skips no due time and has fallen behind for centuries: no slice's sum overflows. */
+static void latencies_that_outgrow_64_bits_are_cut_into_slices(void)
+{
+	struct chunk chunk;
+	uint32_t slices = 0;
+
+	open_all(true, false);
+	for (int i = 0; i < 5; i++)
+		run_once(INT64_MAX / 2, 0);
+	CHECK(capture_flush(&capture, &record, false) == 0); /* the slice goes on */
+	end_slice();
+	close_all();
+	struct reader reader = read_whole(scratch_path);
+	const uint8_t *start = reader.at;
+
+	while (get_chunk(&reader, &chunk)) {
+		if (chunk.type != CHUNK_SUMMARY)
+			continue;
+		chunk.payload.at += 4 + 2 * 8;
+		int64_t n = get_i64(&chunk.payload);
+
+		chunk.payload.at += 3 * 8;
+		CHECK(get_i64(&chunk.payload) == n * (INT64_MAX / 2));
+		CHECK(n == (slices < 2 ? 2 : 1));
+		slices++;
+	}
+	CHECK(slices == 3);
+	free((void *)(uintptr_t)start);
+}
+
 int main(void)
 {
 	the_record_holds_what_the_model_says(true, false, true);
@@ -379,5 +409,6 @@ int main(void)
 	the_record_holds_what_the_model_says(false, false, true);
 	the_record_holds_what_the_model_says(true, false, false);
 	sums_that_outgrow_64_bits_are_cut_into_slices();
+	latencies_that_outgrow_64_bits_are_cut_into_slices();
 	return EXIT_SUCCESS;
 }

@@ -28,7 +28,7 @@ static void every_bin_holds_exactly_its_values(void)
 
 	for (int32_t bin = -1 - LAST_BIN; bin <= LAST_BIN; bin++) {
 		edges(bin, &low, &high);
-		CHECK(low <= high && hist_bin(low) == bin && hist_bin(high) == bin);
+		CHECK(low <= high && hist_bin(low) == bin && hist_bin(high) == bin && hist_top(bin) == high);
 		CHECK(bin == -1 - LAST_BIN ? low == INT64_MIN : low == before + 1);
 		before = high;
 

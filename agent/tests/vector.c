@@ -9,13 +9,17 @@
 
 #include "check.h"
 
-enum { ON_GRID = 1, SAMPLES = 2, EXTERNAL = 4, LOOP = 8 };
-enum { ACTIVATIONS = 6000, FLUSH_EVERY = 2000, SERIES_MOST = 4 };
+enum { ON_GRID = 1, SAMPLES = 2, EXTERNAL = 4, LOOP = 8, JUDGED = 16 };
+enum { ACTIVATIONS = 6000, FLUSH_EVERY = 2000, SERIES_MOST = 5 };
 
 #define PERIOD_NS 1000000
 #define ORIGIN_NS 1600000000123456789
 
-static const int flags_of[SERIES_MOST] = { ON_GRID | SAMPLES, SAMPLES, ON_GRID, EXTERNAL | LOOP | SAMPLES };
+static const int flags_of[SERIES_MOST] = {
+	ON_GRID | SAMPLES, SAMPLES, ON_GRID, EXTERNAL | LOOP | SAMPLES, ON_GRID | SAMPLES | JUDGED,
+};
+static const int64_t limits_ns[] = { 30 * PERIOD_NS, 59000 };
+static struct above above;
 static struct capture captures[SERIES_MOST];
 static struct record record;
 
@@ -23,7 +27,7 @@ static void write_begin(void)
 {
 	struct bytes *chunk = chunk_begin(&record, CHUNK_BEGIN);
 
-	put_u32(chunk, 1 | 1 << 16); /* major 1, minor 1 */
+	put_u32(chunk, 1 | 2 << 16); /* major 1, minor 2 */
 	put_bytes(chunk, "0123456789abcdef", 16);
 	put_i64(chunk, ORIGIN_NS);
 	put_i64(chunk, 123456789);
@@ -41,13 +45,18 @@ static void open_series(uint16_t series, int flags)
 
 	put_u32(chunk, (uint32_t)series << 16 | series);
 	put_number(chunk, series ? series : (uint64_t)-1, 4);
-	put_u8(chunk, (uint8_t)flags);
+	put_u8(chunk, (uint8_t)(flags & ~JUDGED));
 	put_i64(chunk, PERIOD_NS);
 	put_i64(chunk, series);
 	for (int i = 0; i < 4; i++)
 		put_string(chunk, texts[i]);
 	CHECK(chunk_end(&record) == 0);
+	if (flags & JUDGED) {
+		above_open(&above, series, limits_ns, 2, series);
+		above_announce(&above, &record, series);
+	}
 	capture_open(&captures[series], series, flags & (ON_GRID | EXTERNAL), flags & SAMPLES, PERIOD_NS, series);
+	captures[series].above = flags & JUDGED ? &above : NULL;
 }
 
 static void feed(struct capture *capture, int64_t value, uint32_t missed, uint32_t kind)
@@ -83,8 +92,10 @@ static void write_values(struct capture *capture, int flags, uint64_t state)
 		}
 		if (flags & EXTERNAL && i % 701 == 700) /* it has drifted away */
 			feed(capture, capture->due_ns + PERIOD_NS / 8, 0, RING_DUE);
+		if (flags & JUDGED && i == 5100) /* a minute is over */
+			feed(capture, 60000, 0, RING_LOST);
 		if (i % FLUSH_EVERY == FLUSH_EVERY - 1)
-			CHECK(capture_flush(capture, &record) == 0);
+			CHECK(capture_flush(capture, &record, i / FLUSH_EVERY != 1) == 0);
 	}
 }
 

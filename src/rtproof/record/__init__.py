@@ -169,6 +169,31 @@ class Top:
 
 
 @dataclass(frozen=True)
+class Level:
+    """A value of a series and what is above it: a limit of the user, or a level learned from the first minute.
+
+    since_ns: due time of the first activation that counts. share: of the ``taught`` values it was learned from that may
+    lie above it; both 0 of a limit. second, ran, missed: how many activations of a second were above it, only of the
+    seconds that have any. index, due_ns, above: of a limit, the first of those that ran, one by one, and their values;
+    all of them unless ``list_ended``.
+    """
+
+    number: int
+    value: int
+    learned: bool
+    since_ns: int
+    share: float
+    taught: int
+    second: Int64Array
+    ran: Int64Array
+    missed: Int64Array
+    index: Int64Array
+    due_ns: Int64Array
+    above: Int64Array
+    list_ended: bool
+
+
+@dataclass(frozen=True)
 class Counter:
     id: int
     grows: bool
@@ -224,7 +249,10 @@ class ChunkRef:
 
 @dataclass(frozen=True)
 class Record:
-    """Everything a record holds except the samples, which are read on demand with ``blocks``."""
+    """Everything a record holds except the samples, which are read on demand with ``blocks``.
+
+    levels: of each series that has any, limits first.
+    """
 
     path: str
     size: int
@@ -241,10 +269,15 @@ class Record:
     damage: tuple[Damage, ...]
     chunk_refs: tuple[ChunkRef, ...]
     read_blocks: Callable[[tuple[ChunkRef, ...]], Iterator[Block]] = field(repr=False, compare=False)
+    levels: dict[int, tuple[Level, ...]] = field(default_factory=dict)
 
     def blocks(self, series: int) -> Iterator[Block]:
         """The samples of one series in the order of the file."""
         return self.read_blocks(tuple(ref for ref in self.chunk_refs if ref.series == series))
+
+    def exceeded(self, series: int, limit: int) -> Level | None:
+        """What the agent knew to be above a limit that it was given; None of any other limit."""
+        return next((one for one in self.levels.get(series, ()) if one.value == limit and not one.learned), None)
 
     def fact(self, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> str | None:
         """The last value of a fact, or None if the record has none."""

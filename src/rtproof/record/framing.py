@@ -33,6 +33,9 @@ class ChunkType(IntEnum):
     TICK = 10
     EVENT = 11
     END = 12
+    LEVEL = 13
+    ABOVE = 14
+    EXCEEDED = 15
 
 
 class Frame(NamedTuple):

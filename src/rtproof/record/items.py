@@ -4,6 +4,7 @@
 from typing import NamedTuple
 
 from rtproof.record import Begin, End, Event, Fact, Series, SystemFile, Top
+from rtproof.record.levels import Exceeding
 from rtproof.record.packed import Layout
 from rtproof.record.stored import StoredSlice
 
@@ -34,6 +35,32 @@ class SeriesTop(NamedTuple):
     top: Top
 
 
+class SeriesLevel(NamedTuple):
+    """What a level is; ``share`` in millionths."""
+
+    series: int
+    number: int
+    learned: bool
+    value: int
+    since_ns: int
+    share: int
+    taught: int
+
+
+class SeriesAbove(NamedTuple):
+    """Counts of seconds, still as LEB128 numbers, three for each of ``entries``."""
+
+    series: int
+    first: int
+    entries: int
+    numbers: bytes
+
+
+class SeriesExceeding(NamedTuple):
+    series: int
+    exceeding: Exceeding
+
+
 class CounterName(NamedTuple):
     id: int
     grows: bool
@@ -57,5 +84,5 @@ class Newer(NamedTuple):
 
 Item = (
     Begin | Newer | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesSeconds | SeriesTop
-    | CounterName | Tick | Event | End
+    | SeriesLevel | SeriesAbove | SeriesExceeding | CounterName | Tick | Event | End
 )  # fmt: skip

@@ -4,7 +4,7 @@
 import struct
 
 MAJOR = 1
-MINOR = 1
+MINOR = 2
 
 BEGIN = struct.Struct("<HH16sqq")
 FACT = struct.Struct("<qHB")
@@ -20,6 +20,9 @@ TICK_ENTRY = struct.Struct("<Hq")
 EVENT = struct.Struct("<qH")
 END = struct.Struct("<qB")
 TOTALS = struct.Struct("<HQQQ")
+LEVEL = struct.Struct("<HBBqqIQ")
+ABOVE = struct.Struct("<HHI")
+EXCEEDED = struct.Struct("<HH")
 SHORT_COUNT = struct.Struct("<H")
 LONG_COUNT = struct.Struct("<I")
 

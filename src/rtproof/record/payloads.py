@@ -24,13 +24,27 @@ from rtproof.record import (
     packed,
 )
 from rtproof.record.framing import ChunkType
-from rtproof.record.items import CounterName, Item, Newer, SamplesHead, SeriesSeconds, SeriesTop, Tick
+from rtproof.record.items import (
+    CounterName,
+    Item,
+    Newer,
+    SamplesHead,
+    SeriesAbove,
+    SeriesExceeding,
+    SeriesLevel,
+    SeriesSeconds,
+    SeriesTop,
+    Tick,
+)
+from rtproof.record.levels import MOST as MOST_LEVELS
+from rtproof.record.levels import Exceeding
 from rtproof.record.packed import Layout
 from rtproof.record.stored import StoredSlice
-from rtproof.record.wire import Cursor, MalformedError, leb128_check
+from rtproof.record.wire import Cursor, MalformedError, leb128_check, leb128_decode
 
 LIMIT_64 = 1 << 63
 SAFE = 1 << 62
+MILLION = 1_000_000
 NO_GAPS = 2 * packed.encode(())
 """What nearly every block of samples ends with, recognised as it stands: a record has tens of thousands of them."""
 NONE = np.zeros(0, dtype=np.int64)
@@ -189,6 +203,44 @@ def _top(cursor: Cursor) -> SeriesTop:
     return SeriesTop(series, Top(k, index, due_ns, value))
 
 
+def _level(cursor: Cursor) -> SeriesLevel:
+    series, number, kind, value, since_ns, share, taught = cursor.take(layouts.LEVEL)
+    if kind > 1 or number >= MOST_LEVELS or share > MILLION:
+        raise MalformedError(f"a level of kind {kind} with number {number} and share {share} is impossible")
+    return SeriesLevel(series, number, kind == 1, value, since_ns, share, taught)
+
+
+def _above(cursor: Cursor) -> SeriesAbove:
+    series, _, first = cursor.take(layouts.ABOVE)
+    (count,) = cursor.take(layouts.LONG_COUNT)
+    numbers = cursor.raw(len(cursor.data) - cursor.at)
+    check_above(numbers, count)
+    return SeriesAbove(series, first, count, numbers)
+
+
+def check_above(numbers: bytes, count: int) -> None:
+    """MalformedError unless the seconds and levels increase and each entry counts something possible."""
+    rows = leb128_decode(numbers, 3 * count).reshape(-1, 3)
+    if not count or int(rows.max()) >= SAFE >> 20:
+        raise MalformedError("its counts of what is above levels are impossible")
+    key, ran, missed = rows.astype(np.int64).T
+    steps, level = key // MOST_LEVELS, key % MOST_LEVELS
+    ordered = (steps[1:] > 0) | (level[1:] > level[:-1])
+    if steps[0] or not ordered.all() or not (ran + missed).all():
+        raise MalformedError("its counts of what is above levels are out of order or empty")
+
+
+def _exceeded(cursor: Cursor) -> SeriesExceeding:
+    series, ended = cursor.take(layouts.EXCEEDED)
+    index, due_ns, value, lists = (_packed(cursor) for _ in range(4))
+    _equal_length("what exceeds limits", index, due_ns, value, lists)
+    if not index.size or (index[1:] <= index[:-1]).any() or int(index[0]) < 0:
+        raise MalformedError("what exceeds limits is out of order or nothing")
+    if int(lists.min()) < 1 or int(lists.max()) >= 1 << MOST_LEVELS:
+        raise MalformedError("what exceeds limits is in no list, or in one that cannot be")
+    return SeriesExceeding(series, Exceeding(index, due_ns, value, lists, ended))
+
+
 def _counter(cursor: Cursor) -> CounterName:
     number, kind, _ = cursor.take(layouts.COUNTER)
     if kind > 1:
@@ -227,4 +279,7 @@ DECODERS: dict[int, Callable[[Cursor], Item]] = {
     ChunkType.TICK: _tick,
     ChunkType.EVENT: _event,
     ChunkType.END: _end,
+    ChunkType.LEVEL: _level,
+    ChunkType.ABOVE: _above,
+    ChunkType.EXCEEDED: _exceeded,
 }

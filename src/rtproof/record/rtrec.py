@@ -13,9 +13,20 @@ from rtproof.errors import RecordError
 from rtproof.record import Begin, ChunkRef, Damage, End, Event, Fact, Record, Series, SystemFile
 from rtproof.record.blocks import BlockReader, open_regular
 from rtproof.record.framing import HEADER, ChunkType, Frame, Hole, Window, walk
-from rtproof.record.items import CounterName, Item, Newer, SamplesHead, SeriesSeconds, SeriesTop, Tick
+from rtproof.record.items import (
+    CounterName,
+    Item,
+    Newer,
+    SamplesHead,
+    SeriesAbove,
+    SeriesExceeding,
+    SeriesLevel,
+    SeriesSeconds,
+    SeriesTop,
+    Tick,
+)
 from rtproof.record.layouts import MAJOR, MINOR
-from rtproof.record.merge import merge_counters, merge_seconds, merge_top
+from rtproof.record.merge import merge_counters, merge_levels, merge_seconds, merge_top
 from rtproof.record.order import in_order, missing
 from rtproof.record.payloads import LIMIT_64, decode
 from rtproof.record.stored import StoredSlice
@@ -130,6 +141,7 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[Found], damage: lis
         damage=tuple(sorted(damage, key=lambda one: one.offset)),
         chunk_refs=refs,
         read_blocks=BlockReader(name),
+        levels=merge_levels(of_known(SeriesLevel), of_known(SeriesAbove), of_known(SeriesExceeding)),
     )
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rtproof.record import Block, Int64Array, Seconds, Series, SeriesTotals, packed, slicing
+from rtproof.record.level_writer import LevelWriter
 from rtproof.record.slicing import Activations
 from rtproof.record.top_writer import TopWriter
 from rtproof.record.writer import RecordWriter
@@ -14,21 +15,35 @@ CHECKPOINT_NS = 10_000_000_000
 
 
 class SeriesWriter:
-    """Takes the activations of a series in pieces of any size. ``summary=False`` leaves out all but SAMPLES."""
+    """Takes the activations of a series in pieces of any size.
+
+    limits_ns: the user's; None for a field before the last, which has no learned levels either. summary=False leaves
+    out all but SAMPLES.
+    """
 
     def __init__(
-        self, writer: RecordWriter, series: Series, *, checkpoint_ns: int = CHECKPOINT_NS, summary: bool = True
+        self,
+        writer: RecordWriter,
+        series: Series,
+        *,
+        checkpoint_ns: int = CHECKPOINT_NS,
+        limits_ns: tuple[int, ...] | None = (),
+        summary: bool = True,
     ) -> None:
+        """Writes LEVEL of the limits, so that SERIES must be there."""
         self._writer = writer
         self._series = series
         self._checkpoint_ns = checkpoint_ns
         self._summary = summary
         self._pending = slicing.NONE
+        self._slice: list[Activations] = []
+        self._slice_began = 0
         self._index = 0
         self._due_ns = series.first_due_ns
         self._top = TopWriter(writer, series.id)
         self._obtained = 0
         self._missed = 0
+        self._levels = LevelWriter(writer, series, limits_ns if summary else None)
 
     def add(self, values: ArrayLike, gap_position: ArrayLike = (), gap_missed: ArrayLike = ()) -> None:
         """The next activations; after values[gap_position[i]], gap_missed[i] due times had none."""
@@ -42,13 +57,15 @@ class SeriesWriter:
         some = self._pending.then(new)
         cuts = np.flatnonzero(np.diff(some.due_ns // self._checkpoint_ns)) + 1
         for start, stop in zip([0, *cuts.tolist()], cuts.tolist(), strict=False):
-            self._checkpoint(some.part(start, stop))
+            self._checkpoint(some.part(start, stop), last=False)
         self._pending = some.part(int(cuts[-1]) if cuts.size else 0, some.value.size)
 
     def finish(self) -> SeriesTotals:
         """Write what is pending; the totals are for END."""
         if self._pending.value.size:
-            self._checkpoint(self._pending)
+            self._checkpoint(self._pending, last=True)
+        elif self._slice:
+            self._end_slice()
         self._pending = slicing.NONE
         return SeriesTotals(self._series.id, self._obtained, self._missed, 0)
 
@@ -60,15 +77,25 @@ class SeriesWriter:
         self._obtained += new.value.size
         self._missed += int(new.missed.sum())
 
-    def _checkpoint(self, some: Activations) -> None:
+    def _checkpoint(self, some: Activations, *, last: bool) -> None:
         if self._series.has_samples:
             for start in range(0, some.value.size, BLOCK):
                 self._writer.samples(_block(self._series, some.part(start, start + BLOCK)))
-        if self._summary:
-            write_seconds(self._writer, self._series.id, slicing.seconds(self._series, some))
-            self._top.add(some.index, some.due_ns, some.value)
-            for part in slicing.slices(self._series, some):
-                self._writer.summary(part)
+        if not self._summary:
+            return
+        write_seconds(self._writer, self._series.id, slicing.seconds(self._series, some))
+        self._top.add(some.index, some.due_ns, some.value)
+        self._levels.add(some)
+        self._slice.append(some)
+        checkpoints = int(some.due_ns[0]) // self._checkpoint_ns + 1
+        if last or slicing.slice_ends(checkpoints, self._slice_began, self._checkpoint_ns):
+            self._slice_began = checkpoints
+            self._end_slice()
+
+    def _end_slice(self) -> None:
+        for part in slicing.slices(self._series, slicing.together(self._slice)):
+            self._writer.summary(part)
+        self._slice = []
 
 
 def write_seconds(writer: RecordWriter, series: int, seconds: Seconds) -> None:

@@ -4,11 +4,17 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.record import Int64Array, Seconds, Series, Slice, View, bins
 
 SECOND_NS = 1_000_000_000
 LARGEST = (1 << 63) - 1
+CLOSE = 1 << 16
+SLICE_SHARE = 32
+"""A slice ends when it is this part of the run before it,"""
+SLICE_MOST_NS = 600 * SECOND_NS
+"""or this long; always at a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -21,19 +27,28 @@ class Activations:
     missed: Int64Array
 
     def part(self, start: int, stop: int) -> "Activations":
-        where = slice(start, stop)
-        return Activations(self.index[where], self.due_ns[where], self.value[where], self.missed[where])
+        return self.where(slice(start, stop))
+
+    def where(self, which: slice | NDArray[np.bool_]) -> "Activations":
+        return Activations(self.index[which], self.due_ns[which], self.value[which], self.missed[which])
 
     def then(self, later: "Activations") -> "Activations":
-        return Activations(
-            np.concatenate((self.index, later.index)),
-            np.concatenate((self.due_ns, later.due_ns)),
-            np.concatenate((self.value, later.value)),
-            np.concatenate((self.missed, later.missed)),
-        )
+        return together([self, later])
 
 
 NONE = Activations(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
+
+
+def together(parts: list[Activations]) -> Activations:
+    """Activations in several pieces, at least one, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Activations(
+        np.concatenate([part.index for part in parts]),
+        np.concatenate([part.due_ns for part in parts]),
+        np.concatenate([part.value for part in parts]),
+        np.concatenate([part.missed for part in parts]),
+    )
 
 
 def activations(series: Series, index: int, due_ns: int, value: Int64Array, missed: Int64Array) -> Activations:
@@ -54,6 +69,12 @@ def missed_ones(series: Series, some: Activations) -> tuple[Int64Array, Int64Arr
     return np.repeat(some.due_ns, some.missed) + after_ns, np.repeat(some.value, some.missed) - after_ns
 
 
+def slice_ends(checkpoints: int, before: int, checkpoint_ns: int) -> bool:
+    """Whether a slice that began behind ``before`` checkpoints ends with this one, which is that many's last."""
+    length = checkpoints - before
+    return SLICE_SHARE * length >= before or length * checkpoint_ns >= SLICE_MOST_NS
+
+
 def slices(series: Series, some: Activations) -> list[Slice]:
     """Both views of a stretch, each only if it holds an activation."""
     pairs = max(some.value.size - 1, 0)
@@ -65,7 +86,7 @@ def slices(series: Series, some: Activations) -> list[Slice]:
 
 def _slice(series: Series, view: View, due_ns: Int64Array, value: Int64Array, lag: tuple[int, int, int]) -> Slice:
     pairs, products, catch_up = lag
-    places, counts = np.unique(bins.index(value), return_counts=True)
+    places, counts = _counted(bins.index(value))
     return Slice(
         series=series.id,
         view=view,
@@ -81,8 +102,19 @@ def _slice(series: Series, view: View, due_ns: Int64Array, value: Int64Array, la
         sum_products=products,
         catch_up_pairs=catch_up,
         bins=places,
-        bin_counts=counts.astype(np.int64),
+        bin_counts=counts,
     )
+
+
+def _counted(places: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Distinct bins and how often each comes; without sorting where they lie close together, as they usually do."""
+    low = int(places.min()) if places.size else 0
+    if not places.size or int(places.max()) - low > CLOSE:
+        distinct, counts = np.unique(places, return_counts=True)
+        return distinct, counts.astype(np.int64)
+    dense = np.bincount(places - low)
+    at = np.flatnonzero(dense)
+    return at + low, dense[at].astype(np.int64)
 
 
 def exact_dot(a: Int64Array, b: Int64Array) -> int:

@@ -26,8 +26,10 @@ from rtproof.record import (
     packed,
 )
 from rtproof.record.framing import ChunkType, frame_bytes
+from rtproof.record.levels import MOST as MOST_LEVELS
+from rtproof.record.levels import Above, Exceeding, Head
 from rtproof.record.stored import histogram_bytes
-from rtproof.record.wire import text_bytes
+from rtproof.record.wire import leb128_encode, text_bytes
 
 LOW_HALF = (1 << 64) - 1
 
@@ -111,6 +113,23 @@ class RecordWriter:
 
     def top(self, series: int, top: Top) -> None:
         self._packed(ChunkType.TOP, layouts.TOP.pack(series, top.k), top.index, top.due_ns, top.value)
+
+    def level(self, series: int, level: Head) -> None:
+        learned = level.share > 0
+        head = layouts.LEVEL.pack(
+            series, level.number, learned, level.value, level.since_ns, level.share, level.taught if learned else 0
+        )
+        self.chunk(ChunkType.LEVEL, head)
+
+    def above(self, series: int, above: Above) -> None:
+        steps = np.diff(above.second, prepend=above.second[:1])
+        numbers = np.stack((steps * MOST_LEVELS + above.level, above.ran, above.missed), axis=1)
+        head = layouts.ABOVE.pack(series, 0, int(above.second[0])) + layouts.LONG_COUNT.pack(above.second.size)
+        self.chunk(ChunkType.ABOVE, head, leb128_encode(numbers.reshape(-1).astype(np.uint64)))
+
+    def exceeded(self, series: int, some: Exceeding) -> None:
+        head = layouts.EXCEEDED.pack(series, some.ended)
+        self._packed(ChunkType.EXCEEDED, head, some.index, some.due_ns, some.value, some.lists)
 
     def counter(self, counter: Counter) -> None:
         """The counter's name; its readings go through ``tick``."""

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is above limits and learned levels, read back and compared with a count of all that went in. */
+#include "sys.h"
+
+#include "above.h"
+
+#include "check.h"
+#include "decode.h"
+#include "scratch.h"
+
+enum { SERIES = 7, SECONDS_MOST = 200, LISTED_MOST = 3 * ABOVE_LIST_MOST };
+
+#define PERIOD_NS 1000000LL
+#define FIRST_DUE_NS 250000
+
+static const int64_t limits_ns[] = { 900000, 50000, 3600000000000 };
+
+struct row {
+	int64_t index, due_ns, value, lists;
+};
+
+struct state {
+	uint64_t ran[ABOVE_LEVELS][SECONDS_MOST], missed[ABOVE_LEVELS][SECONDS_MOST];
+	struct row rows[LISTED_MOST];
+	uint32_t n_rows, ended, levels;
+	int64_t value[ABOVE_LEVELS], since_ns[ABOVE_LEVELS];
+	uint32_t share[ABOVE_LEVELS];
+	uint64_t taught[ABOVE_LEVELS];
+	bool learned[ABOVE_LEVELS];
+};
+
+static struct state found, expected;
+static struct above above;
+static struct record record;
+static int64_t columns[4][DECODE_MOST];
+
+static void open_all(int n_limits)
+{
+	memset(&found, 0, sizeof(found));
+	memset(&expected, 0, sizeof(expected));
+	CHECK(record_open(&record, scratch_file()) == 0);
+	above_open(&above, SERIES, limits_ns, n_limits, FIRST_DUE_NS);
+	above_announce(&above, &record, FIRST_DUE_NS);
+	for (int i = 0; i < n_limits; i++)
+		expected.value[expected.levels++] = limits_ns[i];
+}
+
+static void check_level(struct reader *reader)
+{
+	CHECK(get_number(reader, 1) == found.levels);
+	found.learned[found.levels] = get_number(reader, 1) == 1;
+	found.value[found.levels] = get_i64(reader);
+	found.since_ns[found.levels] = get_i64(reader);
+	found.share[found.levels] = (uint32_t)get_number(reader, 4);
+	found.taught[found.levels++] = get_number(reader, 8);
+	CHECK(reader->at == reader->end);
+}
+
+static void check_seconds(struct reader *reader)
+{
+	CHECK(get_number(reader, 2) == 0);
+	uint64_t second = get_number(reader, 4), n = get_number(reader, 4), before = 0;
+
+	CHECK(n > 0);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t key = get_varint(reader), ran = get_varint(reader), missed = get_varint(reader);
+
+		CHECK(i == 0 ? key / 16 == 0 : key / 16 > 0 || key % 16 > before);
+		before = key % 16;
+		second += key / 16;
+		CHECK(second < SECONDS_MOST && before < found.levels && ran + missed > 0);
+		found.ran[before][second] += ran;
+		found.missed[before][second] += missed;
+	}
+	CHECK(reader->at == reader->end);
+}
+
+static void check_list(struct reader *reader)
+{
+	uint32_t ended = (uint32_t)get_number(reader, 2), n = get_packed(reader, columns[0]);
+
+	CHECK(!(found.ended & ended));
+	for (int column = 1; column < 4; column++)
+		CHECK(get_packed(reader, columns[column]) == n);
+	CHECK(reader->at == reader->end && n > 0);
+	for (uint32_t i = 0; i < n; i++) {
+		CHECK(!(columns[3][i] & found.ended) && found.n_rows < LISTED_MOST);
+		found.rows[found.n_rows++] = (struct row){ columns[0][i], columns[1][i], columns[2][i], columns[3][i] };
+	}
+	found.ended |= ended;
+}
+
+static void read_back(void)
+{
+	above_flush(&above, &record);
+	CHECK(record_close(&record) == 0);
+	above_close(&above);
+
+	struct reader reader = read_whole(scratch_path);
+	const uint8_t *start = reader.at;
+	struct chunk chunk;
+
+	while (get_chunk(&reader, &chunk)) {
+		CHECK(get_number(&chunk.payload, 2) == SERIES);
+		if (chunk.type == CHUNK_LEVEL)
+			check_level(&chunk.payload);
+		else if (chunk.type == CHUNK_ABOVE)
+			check_seconds(&chunk.payload);
+		else if (chunk.type == CHUNK_EXCEEDED)
+			check_list(&chunk.payload);
+		else
+			CHECK(!"a type that is about levels");
+	}
+	free((void *)(uintptr_t)start);
+	CHECK(found.levels == expected.levels);
+	CHECK(!memcmp(found.ran, expected.ran, sizeof(found.ran)));
+	CHECK(!memcmp(found.missed, expected.missed, sizeof(found.missed)));
+	CHECK(!memcmp(found.value, expected.value, sizeof(found.value)));
+}
+
+static void ran(int64_t index, int64_t value)
+{
+	int64_t due_ns = FIRST_DUE_NS + index * PERIOD_NS, second = due_ns / NS_PER_SECOND, lists = 0;
+
+	above_ran(&above, &record, (uint64_t)index, due_ns, second, value);
+	for (uint32_t i = 0; i < expected.levels; i++) {
+		if (value <= expected.value[i])
+			continue;
+		expected.ran[i][second]++;
+		if (i < (uint32_t)above.n_limits)
+			lists |= 1 << i;
+	}
+	if (lists && expected.n_rows < LISTED_MOST)
+		expected.rows[expected.n_rows++] = (struct row){ index, due_ns, value, lists };
+}
+
+static void missed(int64_t index, int64_t late)
+{
+	int64_t second = (FIRST_DUE_NS + index * PERIOD_NS) / NS_PER_SECOND;
+
+	above_missed(&above, &record, second, late);
+	for (uint32_t i = 0; i < expected.levels; i++)
+		expected.missed[i][second] += late > expected.value[i];
+}
+
+static int ascending(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* By sorting them all: the top of the bin of a rank. */
+static int64_t level_of(int64_t *values, int n, int beyond)
+{
+	qsort(values, (size_t)n, sizeof(*values), ascending);
+	return hist_top(hist_bin(values[n - beyond - 1]));
+}
+
+/* Two minutes with gaps and flushes; the levels are learned behind the first. */
+static void every_second_is_counted(void)
+{
+	static int64_t taught[60000];
+	uint64_t state = 5;
+	int n = 0;
+
+	open_all(3);
+	for (int64_t i = 0; i < 120000; i++) {
+		int64_t value = (int64_t)random_below(&state, 40000) - 1000;
+
+		if (random_below(&state, 500) == 0)
+			value = random_below(&state, 1500000);
+		if (i == 60000)
+			for (int beyond = n / 1000; expected.levels < 5; beyond = n / 10000)
+				expected.value[expected.levels++] = level_of(taught, n, beyond);
+		if (i < 60000)
+			taught[n++] = value;
+		ran(i, value);
+
+		int64_t gap = random_below(&state, 3000) ? 0 : random_below(&state, 600);
+
+		if ((i < 60000 && i + gap >= 60000) || i + gap >= 120000) /* the activation a minute on is to run */
+			gap = 0;
+		for (int64_t j = 1; j <= gap; j++)
+			missed(i + j, (gap - j) * PERIOD_NS);
+		i += gap;
+		if (random_below(&state, 4000) == 0)
+			above_flush(&above, &record);
+	}
+	CHECK(n < 60000 && n > 50000);
+	read_back();
+	CHECK(found.n_rows == expected.n_rows && !memcmp(found.rows, expected.rows, found.n_rows * sizeof(*found.rows)));
+	CHECK(!found.ended);
+}
+
+/* Without gaps the levels are known beforehand. */
+static void the_first_minute_teaches_two_levels(void)
+{
+	static int64_t taught[60000];
+	uint64_t state = 9;
+
+	open_all(1);
+	for (int64_t i = 0; i < 60000; i++)
+		ran(i, taught[i] = random_below(&state, 800000));
+	for (int level = 0; level < 2; level++)
+		expected.value[expected.levels++] = level_of(taught, 60000, level ? 6 : 60);
+	CHECK(above.learning);
+	for (int64_t i = 60000; i < 90000; i++)
+		ran(i, random_below(&state, 800000));
+	read_back();
+	for (int i = 0; i < 3; i++)
+		CHECK(found.learned[i] == (i > 0) && found.since_ns[i] == FIRST_DUE_NS + (i ? 60000 * PERIOD_NS : 0));
+	CHECK(found.share[0] == 0 && found.share[1] == 1000 && found.share[2] == 100);
+	CHECK(found.taught[0] == 0 && found.taught[1] == 60000 && found.taught[2] == 60000);
+}
+
+/* As many activations in the first minute, and then one more. */
+static void teach_with(int n)
+{
+	open_all(0);
+	for (int64_t i = 0; i < n; i++)
+		ran(60000 * i / n, 1000 + i);
+	above_ran(&above, &record, 60000, FIRST_DUE_NS + 60000 * PERIOD_NS, 60, 0);
+	expected.levels = (uint32_t)above.n_levels;
+	memcpy(expected.value, above.levels, sizeof(expected.value));
+	read_back();
+}
+
+static void few_values_teach_less(void)
+{
+	teach_with(4999);
+	CHECK(found.levels == 0);
+	teach_with(5000);
+	CHECK(found.levels == 1 && found.share[0] == 1000 && found.value[0] == hist_top(hist_bin(1000 + 4994)));
+	teach_with(49999);
+	CHECK(found.levels == 1);
+	teach_with(50000);
+	CHECK(found.levels == 2 && found.value[1] == hist_top(hist_bin(1000 + 49994)));
+}
+
+/* A list ends, a count does not. */
+static void no_counter_is_ever_full(void)
+{
+	const int64_t n = ABOVE_LIST_MOST + 4000, later = 30000;
+	uint32_t listed[2] = { 0, 0 };
+	uint64_t sum[2] = { 0, 0 };
+
+	open_all(2);
+	for (int64_t i = 0; i < n; i++) {
+		if (i == 60000)
+			while (expected.levels < 4) /* half of the first minute had this value, which is thus both percentiles */
+				expected.value[expected.levels++] = hist_top(hist_bin(1000000));
+		ran(i, i < later ? 60000 : 1000000);
+	}
+	read_back();
+	for (uint32_t i = 0; i < found.n_rows; i++)
+		for (int limit = 0; limit < 2; limit++)
+			listed[limit] += found.rows[i].lists >> limit & 1;
+	for (int second = 0; second < SECONDS_MOST; second++)
+		for (int limit = 0; limit < 2; limit++)
+			sum[limit] += found.ran[limit][second];
+	CHECK(listed[0] == n - later && listed[1] == ABOVE_LIST_MOST && found.ended == 2);
+	CHECK(sum[0] == (uint64_t)(n - later) && sum[1] == (uint64_t)n);
+	CHECK(found.n_rows == n && found.rows[n - 1].lists == 1 && found.rows[ABOVE_LIST_MOST - 1].lists == 3);
+}
+
+int main(void)
+{
+	every_second_is_counted();
+	the_first_minute_teaches_two_levels();
+	few_values_teach_less();
+	no_counter_is_ever_full();
+	return EXIT_SUCCESS;
+}
