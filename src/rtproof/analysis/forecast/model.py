@@ -32,8 +32,8 @@ class Horizon:
 class Forecast:
     """Either a limit or refusals. limit_ns: at 95 %, of the level that is exceeded once in the horizon.
 
-    units: one-second maxima, each of unit_ns of the measured time and read by a clock of step_ns. stationarity, ladder
-    and top are None where a refusal made them needless. envelope_ns: the limit whatever the refusals, for a plot of
+    units: one-second maxima, each of unit_ns of the measured time and read by a clock of step_ns. step_ns, stationarity,
+    ladder and top are None where a refusal made them needless. envelope_ns: the limit whatever the refusals, for a plot of
     what was refused. warnings: sentences on a forecast that is given.
     """
 
@@ -43,7 +43,7 @@ class Forecast:
     measured_ns: int
     units: int
     unit_ns: float
-    step_ns: int = 1
+    step_ns: int | None = None
     warnings: tuple[str, ...] = ()
     stationarity: Stationarity | None = None
     ladder: Ladder | None = None

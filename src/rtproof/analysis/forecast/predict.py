@@ -44,6 +44,7 @@ def fitted(begun: Forecast, units: Units, largest: shape.Largest) -> Forecast:
     return replace(
         begun,
         limit_ns=limit,
+        step_ns=units.step_ns,
         refusals=refused,
         warnings=_warnings(begun) if limit is not None else (),
         stationarity=even,

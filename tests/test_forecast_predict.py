@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a forecast says of smooth runs, and that it never has a say in the verdict."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analysis_records import SECOND, record
+from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, smooth
+from report_cases import nothing
+
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.as_json import to_dict
+from rtproof.analysis.forecast import predict
+from rtproof.analysis.forecast.model import Horizon
+from rtproof.analysis.model import Analysis, State
+from rtproof.record import Int64Array
+from rtproof.simulation.latencies import Tail, rate_above
+
+T_NS = HOURS * HOUR * SECOND
+
+
+def true_level(horizon_ns: int, tail: Tail, rate_per_s: float = 0.3) -> float:
+    """Of the process of ``smooth``, by bisection: the level that is exceeded once in the horizon."""
+    low, high = tail.threshold_ns, 1e9
+    while high - low > 1:
+        middle = (low + high) / 2
+        often = -math.expm1(-rate_above("poisson", rate_per_s, tail, middle)) * horizon_ns / SECOND > 1
+        low, high = (middle, high) if often else (low, middle)
+    return high
+
+
+def sentences(analysis: Analysis, label: str) -> list[str]:
+    """Those of a label, with the ones that carry it on."""
+    found, last = [], ""
+    for name, text in analysis.verdict.sentences:
+        last = name or last
+        found += [text] if last == label else []
+    return found
+
+
+@pytest.mark.parametrize("shape", [-0.2, 0.0, 0.2])
+def test_the_limit_holds_what_is_true_and_is_not_far_from_it(shape: float) -> None:
+    tail, found = Tail(shape=shape), []
+    for seed in range(12):
+        one = forecast_of(smooth(seed=seed, tail=tail))
+        found += [one.limit_ns / true_level(one.horizon_ns, tail)] if one.limit_ns else []
+    assert len(found) >= 6
+    assert sum(ratio < 1 for ratio in found) <= 1
+    assert float(np.median(found)) < 1.9
+
+
+def test_the_limit_is_that_of_ten_times_the_run_unless_asked_otherwise() -> None:
+    usual, near, far = (
+        forecast_of(smooth(), horizon) for horizon in (None, Horizon(2 * T_NS), Horizon(60 * T_NS, far=True))
+    )
+    assert usual.horizon_ns == 10 * T_NS
+    assert (near.limit_ns or 0) < (usual.limit_ns or 0) < (far.limit_ns or 0)
+    assert usual.warnings == ()
+
+
+def test_the_limit_is_never_below_the_largest_measured() -> None:
+    found = forecast_of(smooth(), Horizon(T_NS // 100))
+    assert found.limit_ns is not None
+    assert found.limit_ns > smooth().max()
+
+
+def test_what_is_said_has_the_model_free_line_beside_it() -> None:
+    analysis = analysed(smooth())
+    first, second = sentences(analysis, "FORECAST")
+    assert first.startswith("once-per-80-h level <= ")
+    assert first.endswith("us (95 %); model-based, not a proof: it assumes that no new mechanism appears")
+    assert second.startswith("tail fit holds for the highest 200 to ")
+    assert any(text.startswith("> ") for text in sentences(analysis, "MAX"))
+    labels = [label for label, _ in analysis.verdict.sentences if label]
+    assert labels.index("UNSEEN") + 1 == labels.index("FORECAST")
+
+
+def test_a_refusal_is_said_with_its_code() -> None:
+    (line,) = sentences(analysed(smooth(0.2)), "FORECAST")
+    assert line.startswith("refused (FEW): 72 tail events in 12 min ")
+
+
+def test_the_rate_above_a_limit_beyond_the_data() -> None:
+    found = forecast_of(smooth())
+    assert found.limit_ns is not None
+    largest = int(smooth().max())
+    just, far = (found.rate_above(level) for level in (largest + 5_000, 10 * largest))
+    assert just is not None
+    assert far is not None
+    once = SECOND / found.horizon_ns
+    assert far == pytest.approx(once)
+    assert once < just < 1 / (HOURS * HOUR) * 10
+    assert found.rate_above(largest - 1) is None
+    assert found.rate_above(found.limit_ns) == pytest.approx(once, rel=0.02)
+
+
+def test_it_has_no_say_in_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [(smooth(), 400_000), (smooth(), 150_000), (smooth(0.2), 400_000)]
+    with_it = [analysed(largest, limit).verdict for largest, limit in runs]
+    monkeypatch.setattr("rtproof.analysis.analyse.forecast", lambda *_: None)
+    without = [analysed(largest, limit).verdict for largest, limit in runs]
+    assert {verdict.state for verdict in with_it} >= {State.PROVEN, State.REFUTED}
+    for one, other in zip(with_it, without, strict=True):
+        kept = [pair for pair in one.sentences if pair not in set(one.sentences) - set(other.sentences)]
+        assert replace(one, sentences=tuple(kept)) == other
+
+
+def test_a_short_run_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("a short run was fitted")
+
+    monkeypatch.setattr(predict, "limit_of", never)
+    monkeypatch.setattr(predict, "stationarity", never)
+    assert codes(forecast_of(smooth(0.3))) == ["FEW"]
+
+
+def test_nothing_measured_and_no_times_give_no_forecast() -> None:
+    assert nothing().forecast is None
+    assert analyse(record([]), None, 1).forecast is None
+    counted = replace(SLOW, unit="ppm")
+    assert analyse(replace(long_run(smooth(1)), series=(counted,)), None, 1).forecast is None
+
+
+@pytest.mark.parametrize("largest", [np.full(3_000, 7), np.full(3_000, -7), -smooth(1), np.arange(3_000)], ids=str)
+def test_strange_runs_are_refused_and_not_stumbled_over(largest: Int64Array) -> None:
+    found = forecast_of(largest.astype(np.int64))
+    assert found.limit_ns is None
+    assert codes(found)
+
+
+def test_as_json_it_has_its_figures() -> None:
+    limit = 10 * int(smooth().max())
+    given = to_dict(analysed(smooth(), limit))["forecast"]
+    json.dumps(given, allow_nan=False)
+    assert given["limit_ns"] > smooth().max()
+    assert (given["horizon_ns"], given["measured_ns"]) == (10 * T_NS, T_NS)
+    assert (given["units_count"], given["unit_ns"]) == (HOURS * HOUR, SECOND)
+    assert given["refusals"] == []
+    assert [each["limit_ns"] for each in given["rates_above"]] == [limit]
+    assert given["ladder"][0]["values_count"] == 200
+    assert any(each["used"] for each in given["ladder"])
+    assert 0 < given["stationarity"]["dispersion_p_ratio"] <= 1
+    assert given["top"]["values_count"] == 10
+
+
+def test_as_json_a_refusal_has_its_code_and_no_fit() -> None:
+    given = to_dict(analysed(smooth(0.2)))["forecast"]
+    assert [each["code"] for each in given["refusals"]] == ["FEW"]
+    assert (given["limit_ns"], given["stationarity"], given["top"], given["ladder"]) == (None, None, None, [])

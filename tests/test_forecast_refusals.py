@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each of the ten reasons to refuse, by a cause that is put into an otherwise smooth run."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analysis_records import SECOND, array, fact, file
+from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, message, smooth
+
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.forecast.model import CODES, Horizon
+from rtproof.record import Event, Moment, Record
+from rtproof.simulation.latencies import Tail, second_maxima
+
+CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+T_NS = HOURS * HOUR * SECOND
+
+
+def of(run: Record) -> list[str]:
+    found = analyse(run, None, 1).forecast
+    assert found is not None
+    return codes(found)
+
+
+def test_a_smooth_run_of_some_hours_is_not_refused() -> None:
+    found = forecast_of(smooth())
+    assert codes(found) == []
+    assert found.limit_ns is not None
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"files": (file(CLOCK, "hpet"),)}, "the clock is hpet"),
+        ({"events": (Event(T_NS, 0, "stalled", f"no more; since_ns={T_NS - SECOND}"),)}, "did not run from"),
+        ({"events": (Event(SECOND, 0, "kernel", "sched: RT throttling activated"),)}, "the kernel throttled"),
+    ],
+    ids=["clock", "stalled", "invalid"],
+)
+def test_data_that_is_not_whole(parts: dict[str, object], says: str) -> None:
+    found = forecast_of(smooth(), **parts)
+    assert codes(found) == ["DATA"]
+    told = message(found, "DATA")
+    assert told.startswith("the tail itself was not recorded completely: ")
+    assert says in told
+
+
+def test_values_that_were_lost() -> None:
+    run = long_run(smooth())
+    assert run.end is not None
+    (total,) = run.end.totals
+    told = replace(run.end, totals=(replace(total, obtained=total.obtained - 5, lost=5),))
+    kept = long_run(smooth()[:-5], end=told)
+    assert "DATA" in of(kept)
+
+
+def stalls(lateness: int, missed: int, at: int = 1_000) -> Record:
+    """A smooth run in which one activation is late and some behind it never ran."""
+    run = long_run(smooth())
+    (one,) = run.read_blocks(run.chunk_refs)
+    values = one.values.copy()
+    values[at] = lateness
+    changed = replace(one, values=values[: values.size - missed], gap_position=array(at), gap_missed=array(missed))
+    assert run.end is not None
+    totals = (replace(run.end.totals[0], obtained=values.size - missed, missed=missed),)
+    refs = (replace(run.chunk_refs[0], count=values.size - missed),)
+    return replace(
+        run, end=replace(run.end, totals=totals), chunk_refs=refs, read_blocks=lambda wanted: iter((changed,))
+    )
+
+
+def test_missed_activations_in_the_tail() -> None:
+    found = analyse(stalls(3 * SECOND + 5, 3), None, 1).forecast
+    assert found is not None
+    assert "3 activations in the tail never ran" in message(found, "DATA")
+
+
+def test_missed_activations_elsewhere_spoil_nothing() -> None:
+    quick = replace(SLOW, period_ns=SECOND // 2)
+    run = stalls(7, 1)
+    (one,) = run.read_blocks(run.chunk_refs)
+    run = replace(run, series=(quick,), read_blocks=lambda wanted: iter((replace(one, gap_missed=array(1)),)))
+    found = analyse(run, None, 1).forecast
+    assert found is not None
+    assert "never ran" not in " ".join(each.message for each in found.refusals)
+
+
+def test_few_seconds_are_told_without_a_look_at_the_values() -> None:
+    found = forecast_of(smooth(0.5))
+    assert codes(found) == ["FEW"]
+    assert (found.ladder, found.stationarity, found.top) == (None, None, None)
+    assert "180 tail events in 30 min" in message(found, "FEW")
+    assert "200 are needed; about 3 min 20 s more" in message(found, "FEW")
+
+
+def test_a_slower_probe_needs_longer() -> None:
+    run = replace(long_run(smooth(1)[:1_000]), series=(replace(SLOW, period_ns=5 * SECOND),))
+    assert run.end is not None
+    found = analyse(replace(run, end=replace(run.end, time_ns=5_000 * SECOND)), None, 1).forecast
+    assert found is not None
+    assert "100 tail events in 1 h 23 min" in message(found, "FEW")
+    assert "about 1 h 24 min more" in message(found, "FEW")
+
+
+def test_seconds_enough_and_still_not_two_thousand_of_them_measured() -> None:
+    assert codes(forecast_of(smooth(2_000 / HOUR))) != ["FEW"]
+    assert codes(forecast_of(smooth(1_999 / HOUR))) == ["FEW"]
+
+
+def test_a_coarse_clock() -> None:
+    found = forecast_of(smooth() // 100_000 * 100_000)
+    assert codes(found) == ["COARSE"]
+    assert "the resolution of 100 us is too coarse" in message(found, "COARSE")
+
+
+def test_a_clock_of_microseconds_is_fine_enough_for_a_tail_of_tens() -> None:
+    found = forecast_of(smooth() // 1_000 * 1_000)
+    assert found.step_ns == 1_000
+    assert codes(found) == []
+
+
+def test_two_mechanisms() -> None:
+    largest, generator = smooth(), np.random.default_rng(3)
+    at = generator.random(largest.size) < 0.01
+    largest[at] = generator.normal(8e6, 2e5, int(at.sum())).astype(np.int64)
+    found = forecast_of(largest)
+    assert "FIT" in codes(found)
+    told = message(found, "FIT")
+    assert "several mechanisms" in told
+    peak = told.rpartition(" and ")[2]
+    assert 7_500 < float(peak.removesuffix(" us").replace(",", "")) < 8_500
+
+
+def test_a_few_values_of_another_kind() -> None:
+    largest = smooth()
+    largest[[3_000, 20_000]] = 1_200_000, 1_500_000
+    found = forecast_of(largest)
+    assert "TOP" in codes(found)
+    told = message(found, "TOP")
+    assert "look first at the largest, 1,500 us at 2023-11-15 03:46:40.000 UTC" in told
+
+
+def test_a_heavy_tail() -> None:
+    found = forecast_of(smooth(tail=Tail(shape=0.9)))
+    assert "HEAVY" in codes(found)
+    assert "no useful limit exists (shape 0." in message(found, "HEAVY")
+
+
+def test_a_limit_far_beyond_the_data() -> None:
+    found = forecast_of(smooth(2, seed=4, tail=Tail(threshold_ns=50_000, scale_ns=20_000, shape=0.45)))
+    assert "WIDE" in codes(found)
+    assert "times the largest latency measured" in message(found, "WIDE")
+
+
+@pytest.mark.parametrize("kind", ["storm", "storm2", "drift"])
+def test_a_run_that_is_not_even(kind: str) -> None:
+    largest = second_maxima(kind, 0.3, 24 * HOUR, Tail(), np.random.default_rng(2))
+    found = forecast_of(largest)
+    assert "DRIFT" in codes(found)
+    told = message(found, "DRIFT")
+    assert "events in 10 min" in told
+    assert "dispersion p" in told
+    assert "trend p" in told
+
+
+def test_a_question_that_reaches_too_far() -> None:
+    found = forecast_of(smooth(), Horizon(11 * T_NS))
+    assert codes(found) == ["FAR"]
+    assert message(found, "FAR") == (
+        "88 h are 11.0 times the measured time of 8 h; beyond 10 times nothing is forecast, so the run needs 8 h 48 min"
+    )
+
+
+def test_who_asks_for_it_may_look_farther_but_not_everywhere() -> None:
+    found = forecast_of(smooth(), Horizon(50 * T_NS, far=True))
+    assert codes(found) == []
+    assert "50 times as far" in found.warnings[0]
+    assert codes(forecast_of(smooth(), Horizon(101 * T_NS, far=True))) == ["FAR"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        (
+            {
+                "files": (
+                    file("/proc/stat", "cpu  1 0 2 3 0 0 0 100 0 0"),
+                    file("/proc/stat", "cpu  1 0 2 3 0 0 0 150 0 0", Moment.END),
+                )
+            },
+            "the hypervisor took 500 ms",
+        ),
+        ({"files": (file("/proc/cpuinfo", "flags : fpu hypervisor"),)}, "this is a virtual machine"),
+        ({"facts": (fact("virtual_time", "qemu icount", Moment.START),)}, "virtual time"),
+    ],
+    ids=["steal", "guest", "virtual time"],
+)
+def test_somebody_below(parts: dict[str, object], says: str) -> None:
+    found = forecast_of(smooth(), **parts)
+    assert codes(found) == ["EXTERNAL"]
+    told = message(found, "EXTERNAL")
+    assert told.startswith("the host or the firmware can add delays of any size: ")
+    assert says in told
+
+
+def test_every_reason_is_told_in_the_order_of_the_list() -> None:
+    largest = smooth()
+    largest[[3_000, 20_000]] = 120_000_000, 150_000_000
+    largest[HOUR : 2 * HOUR] += 1_000_000
+    parts = {"files": (file(CLOCK, "hpet"), file("/proc/cpuinfo", "flags : fpu hypervisor"))}
+    told = codes(forecast_of(largest, Horizon(20 * T_NS), **parts))
+    assert {"DATA", "DRIFT", "FAR", "EXTERNAL"} < set(told)
+    assert told == sorted(told, key=CODES.index)
+
+
+def test_a_short_run_is_told_of_what_more_time_would_not_mend() -> None:
+    parts = {"files": (file("/proc/cpuinfo", "flags : fpu hypervisor"),)}
+    assert codes(forecast_of(smooth(0.1), **parts)) == ["FEW", "EXTERNAL"]
+
+
+def test_no_message_promises_or_ends_in_a_stop() -> None:
+    for found in (analysed(smooth(0.1)), analysed(smooth(tail=Tail(shape=0.9)))):
+        assert found.forecast is not None
+        for each in found.forecast.refusals:
+            assert not each.message.endswith(".")
+            assert "worst case" not in each.message
