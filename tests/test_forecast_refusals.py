@@ -2,6 +2,7 @@
 """Each of the ten reasons to refuse, by a cause that is put into an otherwise smooth run."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def test_a_smooth_run_of_some_hours_is_not_refused() -> None:
     ],
     ids=["clock", "stalled", "invalid"],
 )
-def test_data_that_is_not_whole(parts: dict[str, object], says: str) -> None:
+def test_data_that_is_not_whole(parts: dict[str, Any], says: str) -> None:
     found = forecast_of(smooth(), **parts)
     assert codes(found) == ["DATA"]
     told = message(found, "DATA")
@@ -196,7 +197,7 @@ def test_who_asks_for_it_may_look_farther_but_not_everywhere() -> None:
     ],
     ids=["steal", "guest", "virtual time"],
 )
-def test_somebody_below(parts: dict[str, object], says: str) -> None:
+def test_somebody_below(parts: dict[str, Any], says: str) -> None:
     found = forecast_of(smooth(), **parts)
     assert codes(found) == ["EXTERNAL"]
     told = message(found, "EXTERNAL")
@@ -208,14 +209,14 @@ def test_every_reason_is_told_in_the_order_of_the_list() -> None:
     largest = smooth()
     largest[[3_000, 20_000]] = 120_000_000, 150_000_000
     largest[HOUR : 2 * HOUR] += 1_000_000
-    parts = {"files": (file(CLOCK, "hpet"), file("/proc/cpuinfo", "flags : fpu hypervisor"))}
+    parts: dict[str, Any] = {"files": (file(CLOCK, "hpet"), file("/proc/cpuinfo", "flags : fpu hypervisor"))}
     told = codes(forecast_of(largest, Horizon(20 * T_NS), **parts))
     assert {"DATA", "DRIFT", "FAR", "EXTERNAL"} < set(told)
     assert told == sorted(told, key=CODES.index)
 
 
 def test_a_short_run_is_told_of_what_more_time_would_not_mend() -> None:
-    parts = {"files": (file("/proc/cpuinfo", "flags : fpu hypervisor"),)}
+    parts: dict[str, Any] = {"files": (file("/proc/cpuinfo", "flags : fpu hypervisor"),)}
     assert codes(forecast_of(smooth(0.1), **parts)) == ["FEW", "EXTERNAL"]
 
 

@@ -147,8 +147,7 @@ def _requirement(requirement: Requirement) -> Json:
 
 
 def _forecast(analysis: Analysis) -> Json | None:
-    asked = analysis.verdict.requirement
-    limits = (asked.limit_ns,) if asked else ()
+    limits = tuple(verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
     return forecast_dict(analysis.forecast, limits) if analysis.forecast else None
 
 

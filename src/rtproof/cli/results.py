@@ -13,6 +13,7 @@ from rtproof import files, plugins
 
 if TYPE_CHECKING:
     from rtproof.analysis.analyse import Asked
+    from rtproof.analysis.forecast.model import Horizon
     from rtproof.analysis.model import Analysis, Requirement
     from rtproof.record.rundir import RunInfo
 
@@ -50,13 +51,17 @@ class Result:
 
 
 def read_run(
-    run: Path, later: "Asked" = None, percentiles: tuple[float, ...] = (), workers: int | None = None
+    run: Path,
+    later: "Asked" = None,
+    percentiles: tuple[float, ...] = (),
+    workers: int | None = None,
+    horizon: "Horizon | None" = None,
 ) -> Result:
     """A run folder or a bare record, judged against the requirements that were fixed before the run.
 
     later: one or several given now; those that were not fixed before decide nothing, and those that were are tested as
     they were, each with its share. percentiles: shares whose values are wanted besides those of the usual ones.
-    workers: processes, by default one per CPU.
+    workers: processes, by default one per CPU. horizon: how far a forecast looks.
     """
     from rtproof.analysis.afterwards import chosen_after_the_data
     from rtproof.analysis.analyse import analyse, several
@@ -65,7 +70,7 @@ def read_run(
     found = rundir.open_run(run)
     fixed = _fixed(found.info)
     asked = several(later) or fixed
-    analysis = replace(analyse(found.record, asked, workers, limits=len(fixed)), shares=percentiles)
+    analysis = replace(analyse(found.record, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
     return Result(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
 
 

@@ -32,9 +32,9 @@ class Horizon:
 class Forecast:
     """Either a limit or refusals. limit_ns: at 95 %, of the level that is exceeded once in the horizon.
 
-    units: one-second maxima, each of unit_ns of the measured time and read by a clock of step_ns. step_ns, stationarity,
-    ladder and top are None where a refusal made them needless. envelope_ns: the limit whatever the refusals, for a plot of
-    what was refused. warnings: sentences on a forecast that is given.
+    units: one-second maxima, each of unit_ns of the measured time and read by a clock of step_ns. step_ns,
+    stationarity, ladder and top are None where a refusal made them needless. envelope_ns: the limit whatever the
+    refusals. warnings: sentences on a forecast that is given.
     """
 
     limit_ns: int | None

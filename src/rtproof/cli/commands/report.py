@@ -7,12 +7,14 @@ from typing import Any
 import click
 
 from rtproof.cli import complete, results
+from rtproof.cli.horizon import horizon_options, take_horizon
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
 
 
 @click.command("report")
 @click.argument("run", type=click.Path(path_type=Path))
 @requirement_options
+@horizon_options
 @PERCENTILES
 @click.option(
     "--format",
@@ -31,7 +33,8 @@ def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path |
     RUN is a run folder, or a record that was copied from a target.
     """
     path = output or results.report_path(run, name)
-    drawn = results.read_run(run, take_requirements(values), percentiles).report(name)
+    later, horizon = take_requirements(values), take_horizon(values)
+    drawn = results.read_run(run, later, percentiles, horizon=horizon).report(name)
     if path == Path("-"):
         click.echo(drawn, nl=False)
         return

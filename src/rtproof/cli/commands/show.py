@@ -7,12 +7,14 @@ from typing import Any
 import click
 
 from rtproof.cli import histograms, results
+from rtproof.cli.horizon import horizon_options, take_horizon
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
 
 
 @click.command("show")
 @click.argument("run", type=click.Path(path_type=Path))
 @requirement_options
+@horizon_options
 @PERCENTILES
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
@@ -23,12 +25,12 @@ def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as
     of which is said what it carries without time order. The exit code is that of the verdict. A --limit that
     was not given to rtproof run was chosen after the data, so it decides nothing.
     """
-    later = take_requirements(values)
+    later, horizon = take_requirements(values), take_horizon(values)
     given = histograms.recognised(run)
     if given:
         told = histograms.say(given, later, percentiles)
         histograms.show(told, as_json)
         ctx.exit(told.exit_code)
-    result = results.read_run(run, later, percentiles)
+    result = results.read_run(run, later, percentiles, horizon=horizon)
     results.show(result, as_json)
     ctx.exit(result.exit_code)

@@ -62,8 +62,7 @@ def model_free(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _limits(analysis: Analysis) -> tuple[int, ...]:
-    asked = analysis.verdict.requirement
-    return (asked.limit_ns,) if asked else ()
+    return tuple(verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
 
 
 def _levels(analysis: Analysis, found: Forecast, rung: Rung, units: Units, unit: Unit) -> Plot:
