@@ -2,7 +2,8 @@
 """Thresholds from few excesses to many, and the largest limit of those whose fit holds.
 
 One threshold chosen by a test covers too little: just before a fit is rejected it is already biased. The envelope of
-all that hold pays with a limit that lies further out.
+those that hold pays with a limit that lies further out. A fit of a 32nd of the values adds only width to it: simulated
+tails of seven distributions and four mixtures gain next to no coverage by it.
 """
 
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ HOLDS = 0.10
 """p of Anderson and Darling's test above which a fit is used."""
 BROKEN = 0.05
 """p below which no larger number of excesses is looked at."""
+REACH = 24
+"""The best fit may have so many times the excesses of one that is used: five rungs."""
 FEWEST_BINS = 5
 WIDEST_BIN = 2.0
 """In sigma: a tail that falls faster is narrower than the clock can show."""
@@ -78,7 +81,7 @@ class Ladder:
     def used(self) -> tuple[Rung, ...]:
         """Those whose limits make the envelope."""
         best = self.best.k if self.best else 0
-        return tuple(rung for rung in self.rungs if rung.holds and rung.k <= best)
+        return tuple(rung for rung in self.rungs if rung.holds and rung.k <= best < REACH * rung.k)
 
     def limit(self, probability: float) -> float | None:
         """One-sided 95 % upper limit of the level that a unit exceeds with this probability; None if no fit holds.
