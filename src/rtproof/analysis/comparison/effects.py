@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from rtproof.analysis.comparison import holm, inference, power
-from rtproof.analysis.comparison.inference import Interval
 from rtproof.analysis.comparison.metrics import SHARE, Metric
 from rtproof.analysis.comparison.model import Effect, Finding
 from rtproof.analysis.phrases import percent
@@ -22,9 +21,10 @@ MARGIN_NS = 1_000
 """A ratio of less than 5 %, or a difference of less than a microsecond, is none, whatever its p."""
 SIZES = (1.5, 2.0)
 """Ratios for which the table says how many runs they take."""
-PERMUTATION = "all splits of the runs"
-WELCH = "Welch's t test of logarithms"
-NONE = "one run each: no interval"
+PERMUTATION = "p from all splits of the runs, interval of Welch's t test of logarithms"
+WELCH = "p and interval of Welch's t test of logarithms"
+DESCRIBED = "interval of Welch's t test of logarithms"
+NONE = "no interval: one side has one run"
 
 
 def effects(metrics: Sequence[Metric]) -> tuple[Effect, ...]:
@@ -50,7 +50,7 @@ def _effect(metric: Metric, strictest: float) -> Effect:
     a, b = metric.values
     n, m = len(a), len(b)
     judged = min(n, m) >= MIN_RUNS
-    found, method = _interval(a, b)
+    found = inference.interval(a, b, ALPHA)
     below, above = metric.width
     deviation, margin = _deviation(a, b), _margin(metric, b)
     largest = None if deviation is None else power.detectable(deviation, n, m, strictest, margin)
@@ -65,7 +65,7 @@ def _effect(metric: Metric, strictest: float) -> Effect:
         high=_exp(found.high + above),
         p=inference.p_value(a, b) if judged else None,
         p_holm=None,
-        method=method,
+        method=_method(n, m, judged=judged),
         margin=math.exp(margin),
         run_factor=None if deviation is None else math.exp(deviation),
         detectable=None if largest is None else _exp(largest),
@@ -77,13 +77,10 @@ def _effect(metric: Metric, strictest: float) -> Effect:
     )
 
 
-def _interval(a: list[float], b: list[float]) -> tuple[Interval, str]:
-    """Of few runs Welch's, as their splits are too few for an interval; it then leans on logarithms being normal."""
-    if inference.exact(len(a), len(b)):
-        found = inference.interval_exact(a, b, ALPHA)
-        if math.isfinite(found.low):
-            return found, PERMUTATION
-    return inference.interval_welch(a, b, ALPHA), WELCH if min(len(a), len(b)) > 1 else NONE
+def _method(n: int, m: int, *, judged: bool) -> str:
+    if min(n, m) < 2:
+        return NONE
+    return (PERMUTATION if inference.exact(n, m) else WELCH) if judged else DESCRIBED
 
 
 def _deviation(a: list[float], b: list[float]) -> float | None:

@@ -10,10 +10,9 @@ from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rtproof.analysis.comparison import student
-from rtproof.analysis.comparison.inference import exact, rejected, swaps
+from rtproof.analysis.comparison.inference import Floats, exact, rejected, swaps
 
 POWER = 0.8
 LEVEL = 0.05
@@ -28,7 +27,7 @@ def detectable(deviation: float, n: int, m: int, alpha: float, margin: float) ->
     if exact(n, m):
         if not rejected(n, m, alpha):
             return math.inf
-        tested, told = _lower_ends(n, m, rejected(n, m, alpha), rejected(n, m, LEVEL))
+        tested, told = _lower_ends(n, m, rejected(n, m, alpha))
         needed = np.maximum(-deviation * tested, margin - deviation * told)
         return float(np.quantile(needed, POWER, method="higher"))
     return max(_by_t(deviation, n, m, alpha), margin + _by_t(deviation, n, m, LEVEL))
@@ -51,20 +50,33 @@ def runs_for(difference: float, deviation: float, alpha: float, margin: float, l
 
 
 @lru_cache(maxsize=64)
-def _lower_ends(n: int, m: int, *left_out: int) -> NDArray[np.float64]:
-    """Lower ends of exact intervals of sides drawn from one normal distribution, a row for each number left out.
+def _lower_ends(n: int, m: int, left_out: int) -> tuple[Floats, Floats]:
+    """Of sides drawn from one normal distribution: the smallest differences that the count of splits does not reject
+    where it rejects so many of them, and the lower ends of the 95 % intervals.
 
-    A shift of one side shifts the interval, so these tell for every difference how often it is found.
+    A shift of one side shifts both, so these tell for every difference how often it is found.
     """
     drawn = np.random.default_rng(SEED).standard_normal((DRAWN, n + m))
-    places = [number - 1 for number in left_out]
-    parts = [np.partition(part @ swaps(n, m).T, places)[:, places] for part in np.array_split(drawn, 8)]
-    return np.concatenate(parts).T
+    place = left_out - 1
+    parts = [np.partition(part @ swaps(n, m).T, place)[:, place] for part in np.array_split(drawn, 8)]
+    return np.concatenate(parts), _lower_welch(drawn[:, :n], drawn[:, n:])
+
+
+def _lower_welch(a: Floats, b: Floats) -> Floats:
+    """Lower ends of Welch's intervals, a row each; the quantile of t is read off a table."""
+    parts = [side.var(axis=1, ddof=1) / side.shape[1] for side in (a, b)]
+    total = parts[0] + parts[1]
+    freedom = total**2 / sum(part**2 / (side.shape[1] - 1) for part, side in zip(parts, (a, b), strict=True))
+    table = np.linspace(min(a.shape[1], b.shape[1]) - 1, a.shape[1] + b.shape[1] - 2, 50)
+    t = np.interp(freedom, table, [student.quantile(1 - LEVEL / 2, f) for f in table.tolist()])
+    low: Floats = a.mean(axis=1) - b.mean(axis=1) - t * np.sqrt(total)
+    return low
 
 
 def _by_t(deviation: float, n: int, m: int, alpha: float) -> float:
-    """Of a t test, to a percent or two: the quantile of its power is taken for one of Student's t too."""
-    freedom = float(n + m - 2)
+    """Of a t test, to a percent or two (a few for sides of unequal size): what is at its power is taken for Student's
+    t as well, and the degrees of freedom are those of sides that scatter alike."""
+    freedom = (1 / n + 1 / m) ** 2 / (1 / (n * n * (n - 1)) + 1 / (m * m * (m - 1)))
     sure = student.quantile(1 - alpha / 2, freedom) + student.quantile(POWER, freedom)
     return deviation * math.sqrt(1 / n + 1 / m) * sure
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rtproof.analysis.comparison.blocks import Blocks
 from rtproof.analysis.comparison.figures import RunFigures
-from rtproof.analysis.comparison.inference import interval_welch
+from rtproof.analysis.comparison.inference import interval
 from rtproof.analysis.comparison.model import Shift, ShiftPoint
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.phrases import duration
@@ -51,7 +51,7 @@ def _value(run: RunFigures, p: float) -> int:
 
 
 def _of_runs(shares: list[float], values: list[Floats]) -> Shift:
-    found = [interval_welch(a, b, ALPHA) for a, b in zip(values[0].T.tolist(), values[1].T.tolist(), strict=True)]
+    found = [interval(a, b, ALPHA) for a, b in zip(values[0].T.tolist(), values[1].T.tolist(), strict=True)]
     ends = [(one.low, one.high) if math.isfinite(one.low) else (None, None) for one in found]
     points = [
         ShiftPoint(p, float(values[0][:, at].mean()), float(values[1][:, at].mean()), found[at].difference, *ends[at])
