@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import math
+from dataclasses import replace
 
 from rtproof.report import plotdata
 from rtproof.report.blocks import Curve, HeatMap, Marker, Plot
@@ -17,8 +18,8 @@ def test_curves_are_put_on_one_axis() -> None:
     data = plotdata.script_data(PLOT)
     assert data["x"] == [1.0, 2.0, 3.0]
     assert data["curves"] == [
-        {"name": "one", "role": "part", "y": [10.0, 20.12346, None]},
-        {"name": "other", "role": "other", "y": [None, 5.0, 1e-6]},
+        {"name": "one", "role": "part", "group": None, "y": [10.0, 20.12346, None]},
+        {"name": "other", "role": "other", "group": None, "y": [None, 5.0, 1e-6]},
     ]
     assert data["markers"] == [{"name": "limit", "axis": "x", "at": 2.5}]
     assert (data["kind"], data["style"], data["logX"], data["logY"]) == ("plot", "step", False, True)
@@ -57,3 +58,11 @@ def test_the_table_of_a_heat_map_has_a_row_for_every_column_with_anything_in_it(
 
 def test_a_plot_without_curves_has_no_rows() -> None:
     assert plotdata.table_of(Plot("Empty", "says", "x", "y", ())).rows == ()
+
+
+def test_thin_curves_of_a_group_are_drawn_but_not_in_the_table() -> None:
+    behind = Curve("run 1", (1.0,), (2.0,), "part", 0)
+    together = Curve("A", (1.0,), (3.0,), "whole", 0)
+    plot = replace(PLOT, curves=(behind, together))
+    assert [curve["group"] for curve in plotdata.script_data(plot)["curves"]] == [0, 0]  # type: ignore[attr-defined]
+    assert plotdata.table_of(plot).header[1:] == ("A",)

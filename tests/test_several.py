@@ -73,14 +73,15 @@ def test_a_run_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path, runs
     (torn / "run.rtrec").write_bytes(b"no record at all")
     read = read_runs([runs[0], torn, runs[1]], largest)
     assert [name for name, _ in read.wanted] == ["b", "a"]
-    (sentence,) = read.failed
+    ((path, sentence),) = read.failed
+    assert path == torn
     assert sentence.startswith(str(torn))
     assert sentence.endswith("it has no valid BEGIN chunk")
 
 
 def test_a_requirement_given_now_is_handed_on(runs: list[Path]) -> None:
     requirement = Requirement(1_000)
-    read = read_runs(runs, whole, partial(read_run, later=requirement))
+    read = read_runs(runs, whole, partial(read_run, later=(requirement,)))
     assert {result.analysis.verdict.requirement for result in read.wanted} == {requirement}
 
 

@@ -23,11 +23,11 @@ Wanted = TypeVar("Wanted")
 
 @dataclass(frozen=True)
 class Read(Generic[Wanted]):
-    """What was wanted of each run that could be read, in their order. failed: a sentence for each of the others."""
+    """What was wanted of each run that could be read, in their order. failed: the others, each with a sentence."""
 
     paths: tuple[Path, ...]
     wanted: tuple[Wanted, ...]
-    failed: tuple[str, ...] = ()
+    failed: tuple[tuple[Path, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,12 @@ def _inside(folder: Path, also: Callable[[Path], bool]) -> Iterable[Path]:
 
 
 def read_runs(
-    runs: Sequence[Path], wanted: Callable[[Path, Result], Wanted], read: Callable[..., Result] = read_run
+    runs: Sequence[Path], wanted: Callable[[Path, Any], Wanted], read: Callable[..., Any] = read_run
 ) -> Read[Wanted]:
     """What is wanted of each run, which has to be small and has to survive pickling; see ``find_runs``.
 
-    read: takes the path, and ``workers``; ``partial(read_run, later=...)`` judges by a requirement given now.
+    read: takes the path, and ``workers``, and gives what ``wanted`` takes; by default a Result.
+    ``partial(read_run, later=...)`` judges by requirements given now.
     """
     from rtproof.analysis.analyse import analyse  # noqa: F401 - once for all processes, not once in each of them
     from rtproof.analysis.forked import in_processes
@@ -82,11 +83,11 @@ def read_runs(
     work = partial(_want, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))
     answers = list(in_processes(work, runs, cpus))
     told = [(run, each) for run, each in zip(runs, answers, strict=True) if not isinstance(each, _Failed)]
-    failed = tuple(each.sentence for each in answers if isinstance(each, _Failed))
+    failed = tuple((run, e.sentence) for run, e in zip(runs, answers, strict=True) if isinstance(e, _Failed))
     return Read(tuple(run for run, _ in told), tuple(each for _, each in told), failed)
 
 
-def _want(wanted: Callable[[Path, Result], Any], read: Callable[[Path], Result], run: Path) -> Any:
+def _want(wanted: Callable[[Path, Any], Any], read: Callable[[Path], Any], run: Path) -> Any:
     try:
         return wanted(run, read(run))
     except (RtproofError, OSError) as problem:

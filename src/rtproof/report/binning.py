@@ -55,6 +55,13 @@ def exceeding(counts: Counts, values: Int64Array) -> NDArray[np.float64]:
     return from_the_least[np.searchsorted(ends, values, side="right")]
 
 
+def survival(counts: Counts, grid: Int64Array) -> tuple[Int64Array, NDArray[np.float64]]:
+    """Latencies of the grid and the share above each, up to the first that nothing exceeds, where the steps end."""
+    shares = exceeding(counts, grid)
+    points = min(int(np.count_nonzero(shares)) + 1, grid.size)
+    return grid[:points], shares[:points]
+
+
 def columns(first: int, last: int, most: int) -> Int64Array:
     """Edges of at most ``most`` columns of whole, equal steps that cover first to last."""
     step = nice_width((last - first + 1) / most)

@@ -53,12 +53,20 @@ class Curve:
     """One line, step or set of stems in a plot; x and y of equal length.
 
     ``role``: "part" for one of several of a kind, "whole" for all of them together, "other" for a second view of these.
+    ``group``: curves of a group have its colour. Of a group, parts are drawn thin under one entry of the legend, and
+    are not in the plot's table.
     """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     role: str = "part"
+    group: int | None = None
+
+    @property
+    def thin(self) -> bool:
+        """Whether it stands behind the others of its group, to show how much they differ."""
+        return self.role == "part" and self.group is not None
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def script_data(plot: Plot | HeatMap) -> dict[str, object]:
         "logY": plot.log_y,
         "x": _short(xs),
         "curves": [
-            {"name": curve.name, "role": curve.role, "y": _short(column)}
+            {"name": curve.name, "role": curve.role, "group": curve.group, "y": _short(column)}
             for curve, column in zip(plot.curves, columns, strict=True)
         ],
         "markers": [{"name": marker.name, "axis": marker.axis, "at": marker.at} for marker in plot.markers],
@@ -68,8 +68,9 @@ def _short(values: list[float] | list[float | None]) -> list[float | None]:
 
 
 def _plot_table(plot: Plot) -> Table:
-    xs, columns = aligned(plot.curves)
-    header = (plot.x_label, *(curve.name for curve in plot.curves))
+    curves = tuple(curve for curve in plot.curves if not curve.thin)
+    xs, columns = aligned(curves)
+    header = (plot.x_label, *(curve.name for curve in curves))
     rows = tuple((_figure(x), *(_figure(column[at]) for column in columns)) for at, x in enumerate(xs))
     return Table(f"{plot.title}: {plot.y_label}", header, rows, tuple(range(len(header))))
 

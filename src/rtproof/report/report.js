@@ -228,11 +228,20 @@
   function look(plot) {
     let parts = 0;
     return plot.curves.map((curve) => {
+      if (curve.group !== null) return inGroup(curve);
       if (curve.role === "whole") return { name: "whole", width: 2.2, dash: [] };
       if (curve.role === "other") return { name: "other", width: 2, dash: OTHER_DASH };
       const number = parts++;
       return { name: `curve-${number % PART_COLOURS}`, width: 1.4, dash: DASHES[number % DASHES.length] };
     });
+  }
+
+  const thin = (curve) => curve.group !== null && curve.role === "part";
+
+  function inGroup(curve) {
+    const name = `curve-${curve.group % PART_COLOURS}`;
+    if (thin(curve)) return { name, width: 0.8, dash: [], faint: true };
+    return { name, width: curve.role === "whole" ? 2.6 : 1.6, dash: curve.role === "whole" ? DASHES[curve.group % 2] : OTHER_DASH };
   }
 
   function seriesOptions(plot, curve, style) {
@@ -241,7 +250,7 @@
       label: curve.name,
       width: style.width,
       dash: style.dash,
-      stroke: () => colour(style.name),
+      stroke: () => (style.faint ? `color-mix(in srgb, ${colour(style.name)} 55%, transparent)` : colour(style.name)),
       fill: filled ? () => `color-mix(in srgb, ${colour(style.name)} 22%, transparent)` : undefined,
       paths: (u, series) => PATHS[plot.style](plot, u, series),
       points: { show: false },
@@ -304,20 +313,35 @@
     return picture;
   }
 
-  function legendButton(curve, style, toggle) {
+  function legendButton(name, style, toggle) {
     const button = document.createElement("button");
     const value = document.createElement("span");
     value.className = "value";
     button.type = "button";
     button.title = "Show or hide this curve";
     button.setAttribute("aria-pressed", "true");
-    button.append(swatch(style), curve.name, value);
+    button.append(swatch(style), name, value);
     button.addEventListener("click", () => {
       const shown = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(shown));
       toggle(shown);
     });
     return { button, value };
+  }
+
+  // What the legend names: each curve, but the thin ones of a group together.
+  function legendEntries(plot) {
+    const together = new Map();
+    const entries = [];
+    plot.curves.forEach((curve, at) => {
+      const known = thin(curve) ? together.get(curve.group) : undefined;
+      if (known) known.at.push(at);
+      else entries.push({ curve, at: [at] });
+      if (thin(curve) && !known) together.set(curve.group, entries.at(-1));
+    });
+    const whole = (group) => plot.curves.find((curve) => curve.group === group && curve.role === "whole")?.name ?? "";
+    const name = ({ curve, at }) => (at.length > 1 ? `${whole(curve.group)}: ${at.length} single runs` : curve.name);
+    return entries.map((entry) => ({ at: entry.at, name: name(entry) }));
   }
 
   // Shades of the heat map from one value in a cell to the most.
@@ -343,11 +367,11 @@
     return null;
   }
 
-  function readOut(plot, u, values, where) {
+  function readOut(plot, u, entries, where) {
     const index = u.cursor.idx;
     const shown = index !== null && index !== undefined && u.cursor.left >= 0;
     where.textContent = shown ? `at ${label(u.data[0][index])}: ` : "";
-    values.forEach((node, at) => {
+    entries.filter(({ at }) => at.length === 1).forEach(({ at: [at], value: node }) => {
       const value = !shown ? null : plot.style === "step" ? levelAt(u, at + 1, index) : u.data[at + 1][index];
       node.textContent = value === null || value === undefined ? "" : label(Number(value.toPrecision(4)));
     });
@@ -364,13 +388,16 @@
     const where = document.createElement("span");
     where.className = "value";
     let u = null;
-    const entries = plot.curves.map((curve, at) => legendButton(curve, styles[at], (shown) => u.setSeries(at + 1, { show: shown })));
+    const entries = legendEntries(plot).map(({ name, at }) => ({
+      at,
+      ...legendButton(name, styles[at[0]], (shown) => at.forEach((one) => u.setSeries(one + 1, { show: shown }))),
+    }));
     if (plot.kind === "heat") legend.append(heatKey(plot));
     legend.append(where, ...entries.map((entry) => entry.button));
     const hooks = {
       drawAxes: [(self) => plot.kind === "heat" && drawHeat(plot, self)],
       draw: [(self) => drawMarkers(plot, self), () => { chart.dataset.drawn = String(Number(chart.dataset.drawn ?? 0) + 1); }],
-      setCursor: [(self) => readOut(plot, self, entries.map((entry) => entry.value), where)],
+      setCursor: [(self) => readOut(plot, self, entries, where)],
     };
     const data = [plot.x, ...plot.curves.map((curve) => curve.y)];
     u = new uPlot(options(plot, styles, chart.clientWidth, heightFor(chart.clientWidth), hooks), data, chart);

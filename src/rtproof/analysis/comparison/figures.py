@@ -137,7 +137,7 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
         missed=pooled.missed,
         lost=pooled.lost,
         effective=sample(pooled).effective,
-        run_id=begin.run_id.hex(),
+        run_id=begin.run_id.hex() if any(begin.run_id) else "",
         started_ns=realtime or None,
         booted_ns=realtime - monotonic if realtime and monotonic else None,
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),

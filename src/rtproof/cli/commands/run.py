@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof import files, plugins, targets
-from rtproof.cli import about, campaign, complete, guests, laboratory, measuring, profiled, results, tracing, types
+from rtproof.cli import (
+    about,
+    campaign,
+    complete,
+    guests,
+    laboratory,
+    measuring,
+    profiled,
+    repeated,
+    results,
+    tracing,
+    types,
+)
 from rtproof.cli.options import checked_options
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
 from rtproof.errors import TargetError
@@ -45,6 +57,7 @@ class Own:
 @PERCENTILES
 @profiled.profile_options
 @tracing.observer_option
+@repeated.repeat_options
 @click.option("--output", type=PATH, metavar="FOLDER", help="New folder (default runs/TIME-HOST, or TIME-PROFILE).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
@@ -69,14 +82,20 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     \b
     rtproof run --duration 20s --load sched --limit 500us --at-most 1/h
     rtproof run --profile akamina --duration 20s
+    rtproof run --abba '--policy fifo' '--policy rr' --repeat 5 --duration 60s
     """
     requirements = take_requirements(values)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
     wanted = profiled.take(values)
+    several = repeated.take(values)
+    if several:
+        repeated.refuse_beside({"--profile": bool(wanted), "--observer": own.observer})
     if own.observer:
         values = tracing.observed(values, bool(wanted))
     if wanted:
         ctx.exit(_run_profile(own, wanted, about.Asked(_typed(ctx), own.target, requirements, own.note)))
+    if several:
+        ctx.exit(_run_several(own, several, about.Asked(_typed(ctx), own.target, requirements, own.note)))
     arguments, probe = measuring.agent_arguments(values), values["probe"] or ""
     with _open_target(own, probe) as target:
         asked = about.Asked(_typed(ctx), own.target, requirements, own.note)
@@ -100,9 +119,20 @@ def _run_profile(own: Own, wanted: profiled.Asked, asked: about.Asked) -> int:
     asked = replace(asked, requirements=profiled.requirements_of(profile, asked.requirements))
     folder = laboratory.new_folder(own.output, profile.name)
     with _open_target(own, str(profile.cells[0].ways[0].options.get("probe", ""))) as target:
-        agent = own.agent or about.agent_of(target)
-        desk = campaign.Desk(target, agent, asked, own.percentiles, own.report)
-        return campaign.run(desk, profile, wanted, folder, own.as_json)
+        return campaign.run(_desk(own, target, asked), profile, wanted, folder, own.as_json)
+
+
+def _run_several(own: Own, several: repeated.Asked, asked: about.Asked) -> int:
+    """Every run of a series, one after another."""
+    folder = laboratory.new_folder(own.output, several.kind)
+    with _open_target(own, several.probe) as target:
+        desk = _desk(own, target, asked)
+        measured = repeated.measure(desk, several, folder)
+    return repeated.tell(desk, several, measured, folder, own.as_json)
+
+
+def _desk(own: Own, target: targets.Target, asked: about.Asked) -> campaign.Desk:
+    return campaign.Desk(target, own.agent or about.agent_of(target), asked, own.percentiles, own.report)
 
 
 def _open_target(own: Own, probe: str) -> AbstractContextManager[targets.Target]:

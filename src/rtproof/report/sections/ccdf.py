@@ -3,8 +3,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.model import Analysis
 from rtproof.analysis.phrases import percent, quantity, value
@@ -61,12 +59,8 @@ def _lines(analysis: Analysis, drawn: list[Stream]) -> list[Line]:
 
 
 def _curve(line: Line, grid: Int64Array, unit: figures.Unit) -> Curve:
-    """Up to the first value that nothing exceeds, where the last step ends."""
-    shares = binning.exceeding(line.counts, grid)
-    points = min(int(np.count_nonzero(shares)) + 1, grid.size)
-    return Curve(
-        line.name, tuple(unit.scale(int(x)) for x in grid[:points]), tuple(map(float, shares[:points])), line.role
-    )
+    values, shares = binning.survival(line.counts, grid)
+    return Curve(line.name, tuple(unit.scale(int(x)) for x in values), tuple(map(float, shares)), line.role)
 
 
 def _says(analysis: Analysis) -> str:

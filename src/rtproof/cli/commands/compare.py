@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof compare``: is one of two things better than the other?"""
+
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtproof import files
+from rtproof.cli import comparing, complete, results
+from rtproof.errors import UserError
+
+AGAINST = "--against"
+PATH = click.Path(path_type=Path)
+STANDARD_OUTPUT = Path("-")
+
+
+class AgainstCommand(click.Command):
+    """Whatever is named behind ``--against`` belongs to it, as people expect of a list of runs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with_value = {name for each in self.params if _takes_value(each) for name in each.opts}
+        return super().parse_args(ctx, list(_marked(args, with_value - {AGAINST})))
+
+
+def _takes_value(parameter: click.Parameter) -> bool:
+    return isinstance(parameter, click.Option) and not parameter.is_flag
+
+
+def _marked(words: Iterable[str], with_value: set[str]) -> Iterator[str]:
+    """The words with ``--against`` in front of every path that stands behind it."""
+    behind, waiting, value = False, False, False
+    for word in words:
+        is_path = not value and (not word.startswith("-") or word == "-")
+        if word == AGAINST:
+            behind = waiting = True
+            continue
+        behind = behind or word.startswith(AGAINST + "=")
+        yield from (AGAINST, word) if behind and is_path else (word,)
+        waiting = waiting and not is_path
+        value = not value and word in with_value
+    if waiting:
+        yield AGAINST
+
+
+@click.command("compare", cls=AgainstCommand)
+@click.argument("a", metavar="A...", type=PATH, nargs=-1, required=True)
+@click.option(
+    AGAINST, "b", type=PATH, multiple=True, required=True, metavar="B...", help="What to compare with: one or more."
+)
+@click.option(
+    "--although", "keys", metavar="FACT,..", multiple=True, help="Facts that differ because they are what is compared."
+)
+@click.option("--although-different", is_flag=True, help="Whatever has to agree may differ: that is what is compared.")
+@click.option(
+    "--output", type=PATH, metavar="FILE", help="New file for the page (default: beside A); - for standard output."
+)
+@click.option(
+    "--format",
+    "form",
+    default="html",
+    metavar="NAME",
+    shell_complete=complete.report_formats,
+    help="Of the page: html (default), markdown, text or json.",
+)
+@click.option("--report/--no-report", default=True, help="Write the page (default).")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_context
+def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **values: Any) -> None:
+    """Compare runs of one thing, A, with runs of another, B.
+
+    Each A and B is a run folder, a record, a folder that holds such, or another tool's histogram. The run is the unit:
+    a difference is shown only by at least 5 runs on each side, best taken by turns (rtproof run --abba). Exit code 0 if
+    a comparison was made, whatever it found; 2 if it was refused.
+
+    \b
+    rtproof compare runs/rt --against runs/stock
+    rtproof compare rt-1 rt-2 rt-3 rt-4 rt-5 --against stock-1 stock-2 stock-3 stock-4 stock-5
+    """
+    page = _page(a[0], values["output"], values["form"]) if values["report"] or values["output"] else None
+    although = _although(values["keys"], values["although_different"])
+    sides = comparing.read([("A", _words(a), a), ("B", _words(b), b)])
+    typed = shlex.join(ctx.obj or ("rtproof", "compare"))
+    comparing.compare(sides[0], sides[1], comparing.Wanted(page, values["form"], values["as_json"], although, typed))
+
+
+def _page(run: Path, output: Path | None, form: str) -> Path:
+    """Where the page goes, known to be free before anything is read. The report of the run may lie beside it too."""
+    if output == STANDARD_OUTPUT:
+        return output
+    beside = results.report_path(run, form)
+    page = output or beside.with_name(f"{beside.stem}-compared{beside.suffix}")
+    files.refuse_existing(page)
+    return page
+
+
+def _words(paths: tuple[Path, ...]) -> str:
+    return ", ".join(map(str, paths[:3])) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+
+
+def _although(keys: tuple[str, ...], whatever: bool) -> frozenset[str]:
+    """UserError for a fact that need not agree anyway, since that is a slip."""
+    from rtproof.analysis.comparison.alike import MUST_AGREE
+
+    said = [key.strip() for some in keys for key in some.split(",")]
+    for key in said:
+        if key not in MUST_AGREE:
+            raise UserError(f"--although takes facts that have to agree, and {key!r} is none: {', '.join(MUST_AGREE)}")
+    return frozenset(MUST_AGREE if whatever else said)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of two things as figures, without a file, for the tests of the page of a comparison."""
+
+import numpy as np
+from run_folders import latencies
+
+from rtproof.analysis.comparison.compare import compare
+from rtproof.analysis.comparison.figures import RunFigures
+from rtproof.analysis.comparison.model import Comparison
+from rtproof.analysis.counts import from_values
+from rtproof.record import Seconds
+
+N = 20_000
+
+
+def figures(seed: int, factor: float = 1.0, name: str = "", **facts: str) -> RunFigures:
+    """A run of 20 s."""
+    values = latencies(seed, N, factor * float(np.exp(np.random.default_rng(seed).normal(0, 0.02))))
+    seconds = values.reshape(-1, 1000)
+    every = np.full(len(seconds), 1000)
+    return RunFigures(
+        name or f"run-{seed}",
+        {"view": "observed", "probe": "timer", **facts},
+        from_values(values),
+        int(values.max()),
+        seconds=Seconds(np.arange(len(seconds)), every, 0 * every, seconds.max(axis=1)),
+        span_ns=len(seconds) * 1_000_000_000,
+        run_id=str(seed),
+    )
+
+
+def side(first: int, n: int, factor: float = 1.0, **facts: str) -> list[RunFigures]:
+    return [figures(first + at, factor, **facts) for at in range(n)]
+
+
+def compared(n: int = 5, factor: float = 2.0, **facts: str) -> Comparison:
+    """n runs of each; B is later by a factor, and says the facts."""
+    return compare(side(0, n), side(n, n, factor, **facts))

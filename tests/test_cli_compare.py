@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof compare`` from the command line to the page, on runs whose truth is known."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analysis_records import BEGIN, SERIES
+from run_folders import latencies, write_record, write_run
+
+from rtproof.cli.main import main
+
+N = 20_000
+MODES = np.exp(np.random.default_rng(5).normal(0, 0.02, 20))
+"""What runs of one thing differ by."""
+
+
+def runs(folder: Path, n: int, factor: float = 1.0, first: int = 0, **more: object) -> Path:
+    """A folder with n runs of one thing, each with its own number and factor."""
+    for at in range(first, first + n):
+        values = latencies(at, N, factor * float(MODES[at]))
+        begin = replace(BEGIN, run_id=(at + 1).to_bytes(16, "big"), origin_realtime_ns=BEGIN.origin_realtime_ns + at)
+        write_run(folder / f"{at:02}", values, begin=begin, **more)
+    return folder
+
+
+@pytest.fixture
+def sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Five runs of each, B twice as late."""
+    monkeypatch.chdir(tmp_path)
+    return runs(Path("rt"), 5), runs(Path("stock"), 5, 2.0, first=5)
+
+
+def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    capsys.readouterr()
+    assert main(["compare", *arguments, "--json", "--no-report"]) == 0
+    read: dict[str, object] = json.loads(capsys.readouterr().out)
+    return read
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert main(["compare", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    return err
+
+
+def test_a_difference_is_found_and_the_page_lies_beside(
+    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", "rt", "--against", "stock"]) == 0
+    out = capsys.readouterr().out
+    assert "A is better" in out.splitlines()[0]
+    assert out.endswith("\nreport: rt-compared.html\n")
+    page = Path("rt-compared.html").read_text()
+    assert "5 runs against 5" in page
+    assert "rt/00" in page
+
+
+def test_runs_may_be_named_one_by_one_as_in_the_help(
+    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = ([str(run) for run in sorted(side.iterdir())] for side in sides)
+    whole = found(capsys, "rt", "--against", "stock")
+    for words in (
+        [*a, "--against", *b],
+        [*a, *(word for run in b for word in ("--against", run))],
+        [*a, "--against=" + b[0], *b[1:]],
+        [*a, "--against", b[0], "--format", "text", *b[1:]],
+    ):
+        one_by_one = found(capsys, *words)
+        assert one_by_one["metrics"] == whole["metrics"]
+
+
+def test_json_has_ratios_and_runs(sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    said = found(capsys, "rt", "--against", "stock")
+    assert (said["schema"], said["version"], said["finding"]) == ("rtproof.comparison", 1, "A is better")
+    metrics = said["metrics"]
+    assert isinstance(metrics, list)
+    median = next(one for one in metrics if one["metric"] == "p50")
+    assert median["low"] < 0.5 < median["high"]
+    assert len(said["sides"][1]["runs"]) == 5  # type: ignore[index]
+
+
+def test_the_same_is_no_difference_but_says_what_could_not_be_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runs(Path("a"), 5)
+    runs(Path("b"), 5, first=5)
+    said = found(capsys, "a", "--against", "b")
+    assert said["finding"] == "no difference shown"
+    assert "cannot be seen" in json.dumps(said["sentences"])
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_few_runs_are_described_and_not_judged(
+    n: int, sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = ([str(run) for run in sorted(side.iterdir())][:n] for side in sides)
+    said = found(capsys, *a, "--against", *b)
+    assert said["finding"] == "not judged"
+    told = json.dumps(said["sentences"])
+    assert ("one run each: cannot separate kernel from run" if n == 1 else "takes 5 runs a side") in told
+
+
+def test_other_quantities_are_refused_and_other_conditions_unless_that_is_compared(
+    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs(Path("gpio"), 5, first=10, series=replace(SERIES, probe="gpio"))
+    assert "probe is 'timer' in A and 'gpio' in B: these are two quantities" in refused(
+        capsys, "rt", "--against", "gpio", "--although-different"
+    )
+    runs(Path("slow"), 5, first=15, series=replace(SERIES, period_ns=2_000_000))
+    assert "period is '1ms' in A and '2ms' in B" in refused(capsys, "rt", "--against", "slow")
+    for although in (["--although", "period,load"], ["--although-different"]):
+        differences = found(capsys, "rt", "--against", "slow", *although)["differences"]
+        assert "period" in json.dumps(differences)
+
+
+def test_an_invalid_run_is_left_out_with_its_reason(
+    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn = Path("rt/09")
+    begin = replace(BEGIN, run_id=bytes(15) + b"z")
+    write_run(torn, latencies(9, 1_000), begin=begin, facts={"policy": "fifo"})
+    cut = (torn / "run.rtrec").read_bytes()
+    (torn / "run.rtrec").write_bytes(cut[: len(cut) // 3])
+    broken = Path("rt/10")
+    broken.mkdir()
+    (broken / "run.rtrec").write_bytes(b"nonsense")
+    said = found(capsys, "rt", "--against", "stock")
+    told = json.dumps([said["left_out"], said["not_read"]])
+    assert "rt/10" in told
+    assert "it has no valid BEGIN chunk" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["rt", "--against", "gone"], "gone does not exist"),
+        (["gone", "--against", "rt"], "gone does not exist"),
+        (["rt", "--against", "empty"], "there is no run in the folder empty"),
+        (["rt", "--against", "rt/00"], "rt/00 stands on both sides, A and B"),
+        (["rt"], "Missing option '--against'"),
+        (["rt", "--against"], "Option '--against' requires an argument"),
+        (["--against", "rt"], "Missing argument 'A...'"),
+        (["rt", "--against", "stock", "--although", "weather"], "'weather' is none: load, period"),
+        (["rt", "--against", "text.txt"], "text.txt"),
+        (["rt", "--against", "stock", "--output", "empty"], "empty exists already"),
+        (["rt", "--against", "stock", "--format", "pdf"], "pdf"),
+        (["rt", "--against", "broken.rtrec"], "no run of B can be read: broken.rtrec"),
+    ],
+)
+def test_refusals(
+    arguments: list[str], sentence: str, sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("empty").mkdir()
+    Path("text.txt").write_text("nothing that any tool prints\n")
+    Path("broken.rtrec").write_bytes(b"RTP\x1a" + bytes(40))
+    assert sentence in refused(capsys, *arguments)
+    assert not list(Path().glob("*.html"))
+
+
+def test_a_copy_of_a_run_is_no_further_evidence(sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    copy = Path("stock/zz.rtrec")
+    copy.write_bytes(Path("rt/00/run.rtrec").read_bytes())
+    assert "one and the same run" in refused(capsys, "rt", "--against", "stock")
+
+
+def test_the_page_goes_where_it_is_told_in_any_form(
+    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", "rt", "--against", "stock"]
+    for form in ("markdown", "text", "json", "html"):
+        assert main([*words, "--output", f"page.{form}", "--format", form]) == 0
+        assert "2.0" in Path(f"page.{form}").read_text() or form == "json"
+    capsys.readouterr()
+    assert main([*words, "--output", "-", "--format", "markdown"]) == 0
+    assert capsys.readouterr().out.startswith("# rtproof: A against B")
+
+
+def test_histograms_of_another_tool_are_compared_with_what_they_lack(
+    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for at in range(4):
+        Path(f"{at}.txt").write_text(cyclictest(at))
+    said = found(capsys, "0.txt", "1.txt", "--against", "2.txt", "3.txt")
+    told = json.dumps(said["impossible"])
+    assert "the file has no order of time, so there are no maxima of seconds" in told
+
+
+def cyclictest(seed: int) -> str:
+    """What ``cyclictest -h 100 -q`` prints of one thread."""
+    counts = np.bincount(np.minimum(latencies(seed, N) // 1000, 99), minlength=100)
+    rows = "".join(f"{at:06} {n:06}\n" for at, n in enumerate(counts))
+    largest = int(np.flatnonzero(counts)[-1])
+    ends = f"# Total: {N:09}\n# Min Latencies: 00001\n# Avg Latencies: 00019\n# Max Latencies: {largest:05}\n"
+    return f"# /dev/cpu_dma_latency set to 0us\n# Histogram\n{rows}{ends}# Histogram Overflows: 00000\n"
+
+
+def test_a_record_copied_from_a_target_is_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = write_record(tmp_path / "a.rtrec", latencies(1, N), begin=replace(BEGIN, run_id=b"a" * 16))
+    b = write_record(tmp_path / "b.rtrec", latencies(2, N), begin=replace(BEGIN, run_id=b"b" * 16))
+    assert found(capsys, str(a), "--against", str(b))["finding"] == "not judged"
