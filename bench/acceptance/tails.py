@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from tail_truths import SEVEN, Pareto, Truth, largest, repeated
 
 from acceptance import Benchmark, Result, Value
@@ -58,14 +59,14 @@ def _06(short: bool) -> Result:
             holds &= least <= of_bins <= most and of_values <= (blunder if _narrow(truth, n) else of_bins - 0.1)
     goal = (
         f"95 % interval of the level of 1e-9 covers it in [{least}, {most}]; one from values in at most {blunder} where "
-        "sigma is below six steps of the clock, else too in a tenth less"
+        "sigma is below six steps of the clock, else too at least 0.1 less often"
     )
     return Result(value, goal, holds)
 
 
 def _narrow(truth: Pareto, n: int) -> bool:
     """Whether sigma above the threshold of the 1,000 largest is below six steps of the clock."""
-    return truth.sigma_ns * (n / 1000) ** truth.xi < 6 * US
+    return bool(truth.sigma_ns * (n / 1000) ** truth.xi < 6 * US)
 
 
 # 07: limits of smooth tails
@@ -80,27 +81,33 @@ def _limit(truth: Truth, n: int, seed: int) -> list[float]:
 
 
 def _07(short: bool) -> Result:
-    """Short: 30 repetitions at one n; of 30 limits that cover in 97 %, 26 do but in 1e-3."""
-    repetitions, sizes = (30, (10**6,)) if short else (240, (10**6, 10**8))
-    least, accepted = (0.83, 0.4) if short else (0.93, 0.65)
-    value: dict[str, Value] = {}
-    holds = True
-    for name, truth in SEVEN.items():
-        for n in sizes:
-            rows = repeated(partial(_limit, truth, n), repetitions, short)
-            stated = rows[rows[:, 0] > 0]
-            coverage, ratio = float(stated[:, 1].mean()), float(np.median(stated[:, 2]))
-            share = len(stated) / len(rows)
-            value[f"{name}, n = {n:.0e}"] = {
-                "accepted": round(share, 3),
-                "coverage": round(coverage, 3),
-                "limit / level": round(ratio, 2),
-            }
-            holds &= coverage >= least and share >= accepted and ratio <= 1.7
+    """Short: ten repetitions, judged all together: of 60 limits that cover in 97 %, 54 do but in 3e-3."""
+    repetitions, sizes = (10, (10**6,)) if short else (240, (10**6, 10**8))
+    rows = {
+        f"{name}, n = {n:.0e}": repeated(partial(_limit, truth, n), repetitions, short)
+        for name, truth in SEVEN.items()
+        for n in sizes
+    }
+    value = {name: _figures(one) for name, one in rows.items()}
+    judged = [_figures(np.concatenate(list(rows.values())))] if short else list(value.values())
+    least, accepted = 0.9 if short else 0.93, 0.65
     goal = (
         f"limit at 10 x the length: stated in at least {accepted}, then beyond the level in {least}, median 1.7 of it"
     )
-    return Result(value, goal, holds)
+    holds = all(
+        one["coverage"] >= least and one["stated"] >= accepted and one["limit / level"] <= 1.7 for one in judged
+    )
+    return Result({**value}, goal, holds)
+
+
+def _figures(rows: NDArray[np.float64]) -> dict[str, float]:
+    stated = rows[rows[:, 0] > 0]
+    found = {
+        "stated": len(stated) / len(rows),
+        "coverage": stated[:, 1].mean(),
+        "limit / level": np.median(stated[:, 2]),
+    }
+    return {name: round(float(one), 3) for name, one in found.items()}
 
 
 BENCHMARKS = (

@@ -10,8 +10,9 @@ from rtproof.analysis.tail.top import Top
 FARTHEST = 10
 """Times what was measured: no further ahead is anything said."""
 TOP_P = 0.01
-"""With the p that is averaged over shapes: it finds as many single events as 0.001 of the most likely shape alone, whose
-false alarms reach 4 % of smooth tails; here they are below 1 %."""
+"""Of the p averaged over shapes: it finds as many single strange events as 0.001 of the most likely shape alone, whose
+false alarms reach 4 % of smooth tails; here they are below 1 %.
+"""
 HEAVY_XI = 0.5
 HEAVY_XI_UPPER = 0.7
 WIDEST = 3

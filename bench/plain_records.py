@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of plain arrays of latencies, one thread, one activation each millisecond."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from rtproof.record import Begin, End, EndReason, Int64Array, Series
+from rtproof.record.series_writer import SeriesWriter
+from rtproof.record.writer import RecordWriter
+
+MS = 1_000_000
+BEGIN = Begin(1, 0, bytes(16), 1_700_000_000_000_000_000, 0, "0.1.0", "x86_64", "6.12.0-rt", "#1 SMP PREEMPT_RT")
+SERIES = Series(0, 0, 0, True, True, MS, 0, "timer", "clock_nanosleep", "latency", "ns")
+
+
+def write_run(path: Path, values: Int64Array, *, limit_ns: int, samples: bool) -> None:
+    """samples: whether the record has them, or the summary only."""
+    series = replace(SERIES, has_samples=samples)
+    with RecordWriter(path) as writer:
+        writer.begin(BEGIN)
+        writer.series(series)
+        feed = SeriesWriter(writer, series, limits_ns=(limit_ns,))
+        feed.add(values)
+        writer.end(End(values.size * MS, EndReason.AS_ASKED, "as asked", (feed.finish(),)))
