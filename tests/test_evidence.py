@@ -57,6 +57,15 @@ def test_a_thread_that_stalled_was_watched_until_the_end() -> None:
     assert found.episodes[0].worst_ns == 90 * SECOND - 5_000_000
 
 
+def test_of_a_record_that_was_cut_off_only_what_all_threads_left_is_watched() -> None:
+    """The thread with less may have hung, so that what the other one has beyond that tells nothing."""
+    other = replace(SERIES, id=1, thread=1)
+    made = record([block([10] * 9), block([10] * 5, series=other)], [SERIES, other], end=None)
+    summaries = summarise(made)
+    found = gather(made, Requirement(MS), summaries, pooled(summaries), ())
+    assert (found.measured_ns, found.cut_off) == (5 * MS, True)
+
+
 def test_the_last_instant_known() -> None:
     tick = Counter(0, True, "load.cpu", "loops", array(SECOND, 7 * SECOND), array(1, 2))
     made = record([block([10])], end=None, counters=(tick,))

@@ -84,7 +84,10 @@ class Statement:
 
 @dataclass(frozen=True)
 class Article:
-    """name: of its file. about: what was measured, and what there is to know of its numbers."""
+    """name: of its file. about: what was measured, and what there is to know of its numbers.
+
+    threshold: the percentile that the article judges by, as a share; it may be gone from the rows.
+    """
 
     name: str
     title: str
@@ -92,6 +95,7 @@ class Article:
     about: str
     rows: tuple[Row, ...]
     statements: tuple[Statement, ...] = ()
+    threshold: Figure | None = None
 
     def row(self, key: str) -> Row | None:
         """The row with this key, None if there is none."""

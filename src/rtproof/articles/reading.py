@@ -63,7 +63,9 @@ def _article(path: Path, found: ArticleFile) -> Article:
         name = _part_name(path, "statement", place, data)
         with _where(name):
             statements.append(_statement(tomlfile.convert(data, StatementFile, name), keys))
-    return Article(path.stem, found.title, found.source, found.about.strip(), tuple(rows), tuple(statements))
+    with _where(str(path)):
+        threshold = _optional("threshold", found.threshold, printed.share)
+    return Article(path.stem, found.title, found.source, found.about.strip(), tuple(rows), tuple(statements), threshold)
 
 
 def _row(file: RowFile) -> Row:

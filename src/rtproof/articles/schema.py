@@ -60,10 +60,14 @@ class StatementFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Rows and statements are converted one by one, so that an error names the row."""
+    """Rows and statements are converted one by one, so that an error names the row.
+
+    threshold: the percentile that the article judges by, such as "99.999 %".
+    """
 
     title: str
     source: str
     about: str
     row: list[dict[str, object]]
     statement: list[dict[str, object]] = []
+    threshold: str | None = None

@@ -10,7 +10,7 @@ from rtproof.articles import Article
 from rtproof.errors import UserError
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Section
-from rtproof.report.campaign import conditions, curves, extras, metrics, objected, result, tails
+from rtproof.report.campaign import conditions, curves, extras, honest, metrics, objected, result, tails
 from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code
 
 __all__ = ["Given", "More", "Outcome", "check", "exit_code", "sections", "title"]
@@ -43,6 +43,7 @@ def sections(
         Section(first.name, first.title, (*label, *first.blocks)),
         *conditions.faults(outcomes),
         objected.section(profile, outcomes, article),
+        *([] if short else [honest.section(profile, article)]),
         *([] if short else _curves_and_more(profile, outcomes, article)),
         conditions.section(profile, outcomes, more.command, short=short),
     ]

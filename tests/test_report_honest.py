@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an article's rows are worth, on the page of the profile that repeats them."""
+
+from rtproof import articles, profiles
+from rtproof.report.blocks import Table
+from rtproof.report.campaign import honest
+
+
+def test_only_rows_that_the_profile_repeats() -> None:
+    found = honest.section(profiles.load("toradex"), articles.load("toradex"))
+    table = found.blocks[0]
+    assert isinstance(table, Table)
+    labels = {row.label for row in articles.load("toradex").rows}
+    assert {row[0] for row in table.rows} <= labels
+    texts = [row[1] for row in table.rows]
+    assert "thread 0: > 166 us: less often than once per 10 min (95 %, fixed-time)" in texts
+    assert any(text.startswith("each maximum: a second, equally long run") for text in texts)
+
+
+def test_without_an_article_nothing_is_said() -> None:
+    assert honest.section(profiles.load("toradex"), None).blocks == ()
+
+
+def test_a_maximum_that_is_a_lower_bound_only_is_worth_nothing() -> None:
+    told = honest.lines(articles.load("bootlin"), {"gpio-g45-rt", "gpio-g45-plain"})
+    assert {label for label, _, _ in told} == {"GPIO, SAM9M10-G45, RT"}
+
+
+def test_a_threshold_is_told_once_for_each_number_of_values() -> None:
+    ((label, name, text),) = honest.lines(articles.load("akamina"))
+    assert (label, name) == (honest.TOGETHER, "")
+    assert text.startswith("the 99.999 % threshold of 1,500,000 activations")
