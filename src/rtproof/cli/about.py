@@ -29,6 +29,7 @@ class Asked:
     target: str
     requirements: "tuple[Requirement, ...]"
     note: str
+    until_decided: bool = False
 
 
 def about(asked: Asked, machine: str, agent: Path) -> "RunInfo":
@@ -45,6 +46,7 @@ def about(asked: Asked, machine: str, agent: Path) -> "RunInfo":
         agent_arch=_architecture(machine),
         target=asked.target,
         requirements=[_requirement_info(each) for each in asked.requirements],
+        until_decided=asked.until_decided,
         note=asked.note,
     )
 

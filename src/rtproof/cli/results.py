@@ -46,7 +46,17 @@ class Result:
     def _host_facts(self) -> dict[str, object]:
         if self.info is None:
             return {}
-        names = ("started", "host", "user", "target", "rtproof_version", "agent_arch", "agent_sha256", "note")
+        names = (
+            "started",
+            "host",
+            "user",
+            "target",
+            "rtproof_version",
+            "agent_arch",
+            "agent_sha256",
+            "until_decided",
+            "note",
+        )
         return {name: getattr(self.info, name) for name in names if getattr(self.info, name)}
 
 
@@ -65,12 +75,15 @@ def read_run(
     """
     from rtproof.analysis.afterwards import chosen_after_the_data
     from rtproof.analysis.analyse import analyse, several
+    from rtproof.analysis.stopped import ended_when_decided
     from rtproof.record import rundir
 
     found = rundir.open_run(run)
     fixed = _fixed(found.info)
     asked = several(later) or fixed
     analysis = replace(analyse(found.record, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
+    if found.info and found.info.until_decided:
+        analysis = ended_when_decided(analysis)
     return Result(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
 
 

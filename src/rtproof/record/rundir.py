@@ -32,6 +32,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """``run.json``. started: ISO 8601 with the offset from UTC; command: as typed; note: free text of the user.
 
     requirements: those fixed before the run, in the order given; in schema 1 there was one ``requirement``.
+    until_decided: whether the run was to end as soon as they were decided.
     """
 
     command: list[str]
@@ -43,6 +44,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     agent_arch: str
     target: str
     requirements: list[RequirementInfo] = []
+    until_decided: bool = False
     note: str = ""
     schema_version: int = SCHEMA_VERSION
 

@@ -8,9 +8,11 @@ plain escape codes and no library on a terminal; a line every five seconds elsew
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TextIO
+
+from rtproof.run.words import numbers
 
 MOST_ROWS = 16
 FRAME_INTERVAL_S = 0.5
@@ -33,7 +35,10 @@ USUAL_SIZE = os.terminal_size((96, 24))
 
 @dataclass(frozen=True)
 class Progress:
-    """One progress line of the agent: a thread so far. ``time_ns`` counts from the start of measuring."""
+    """One progress line of the agent: a thread so far. ``time_ns`` counts from the start of measuring.
+
+    due_ns: everything that was due before it is in the numbers; 0 from an agent that does not tell.
+    """
 
     time_ns: int
     thread: int
@@ -45,17 +50,12 @@ class Progress:
     min_ns: int
     mean_ns: int
     max_ns: int
+    due_ns: int = 0
 
 
 def parse_progress(line: str) -> Progress | None:
     """The line as numbers; None if it is none of ours."""
-    if not line.startswith(PREFIX):
-        return None
-    pairs = dict(word.partition("=")[::2] for word in line.removeprefix(PREFIX).split())
-    try:
-        return Progress(**{field.name: int(pairs[field.name]) for field in fields(Progress)})
-    except (KeyError, ValueError):
-        return None
+    return numbers(line, PREFIX, Progress)
 
 
 def _us(nanoseconds: int) -> str:
@@ -83,14 +83,16 @@ def worst_first(threads: dict[int, Progress]) -> list[Progress]:
     return sorted(threads.values(), key=lambda row: (-row.max_ns, row.thread))
 
 
-def table(threads: dict[int, Progress], goal: str, size: os.terminal_size = USUAL_SIZE) -> list[str]:
-    """The frame on a terminal: a line for the run and one for each of the worst threads, as far as they fit."""
+def table(
+    threads: dict[int, Progress], goal: str, size: os.terminal_size = USUAL_SIZE, more: Sequence[str] = ()
+) -> list[str]:
+    """The frame on a terminal: lines for the run and one for each of the worst threads, as far as they fit."""
     rows = worst_first(threads)
-    shown = rows[: max(1, min(MOST_ROWS, size.lines - 3))]
+    shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(more)))]
     heading = f"{clock(rows[0].time_ns)} of {goal}   latency in us"
     if len(shown) < len(rows):
         heading += f", the worst {len(shown)} of {len(rows)} threads"
-    return [line[: size.columns - 1] for line in (heading, _aligned(COLUMNS), *map(_row, shown))]
+    return [line[: size.columns - 1] for line in (heading, *more, _aligned(COLUMNS), *map(_row, shown))]
 
 
 def _row(row: Progress) -> str:
@@ -102,8 +104,8 @@ def _aligned(cells: Iterable[object]) -> str:
     return " ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True))
 
 
-def sentence(threads: dict[int, Progress], goal: str) -> str:
-    """The frame elsewhere: one line for the whole run."""
+def sentence(threads: dict[int, Progress], goal: str, more: Sequence[str] = ()) -> str:
+    """The frame elsewhere: one line for the whole run, with the first of those that tell more."""
     rows = worst_first(threads)
     worst = rows[0]
     parts = [
@@ -112,17 +114,28 @@ def sentence(threads: dict[int, Progress], goal: str) -> str:
         f"{sum(row.missed for row in rows)} missed",
         f"{sum(row.lost for row in rows)} lost",
     ]
-    return ", ".join(parts)
+    return "; ".join([", ".join(parts), *more[:1]])
 
 
 class LiveView:
-    """Takes progress lines as they come and draws them no more often than its interval."""
+    """Takes progress lines as they come and draws them no more often than its interval.
 
-    def __init__(self, out: TextIO, goal: str, on_terminal: bool, now: Callable[[], float] = time.monotonic) -> None:
+    more: what else is to be told of the run when it is drawn, the most important first.
+    """
+
+    def __init__(
+        self,
+        out: TextIO,
+        goal: str,
+        on_terminal: bool,
+        now: Callable[[], float] = time.monotonic,
+        more: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
         self._out = out
         self._goal = goal
         self._on_terminal = on_terminal
         self._now = now
+        self._more = more
         self._interval_s = FRAME_INTERVAL_S if on_terminal else LINE_INTERVAL_S
         self.threads: dict[int, Progress] = {}
         self._burst: set[int] = set()
@@ -150,9 +163,9 @@ class LiveView:
         if not self.threads:
             return
         if self._on_terminal:
-            lines = table(self.threads, self._goal, _terminal_size(self._out))
+            lines = table(self.threads, self._goal, _terminal_size(self._out), self._more())
         else:
-            lines = [sentence(self.threads, self._goal)]
+            lines = [sentence(self.threads, self._goal, self._more())]
         self._write(self._erase() + "".join(line + "\n" for line in lines))
         self._drawn_rows = len(lines)
         self._drawn_at = self._now()

@@ -11,6 +11,7 @@ from rtproof.record import rundir
 from rtproof.run.live import LiveView
 from rtproof.run.signals import forwarding
 from rtproof.run.talk import Listener
+from rtproof.run.watching import Watcher
 from rtproof.targets import Target
 
 LOG_NAME = "agent.log"
@@ -36,11 +37,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the agent ended. ``said``: its last sentence, or nothing; ``interrupted``: the user asked it to finish."""
+    """How the agent ended. ``said``: its last sentence, or nothing; ``interrupted``: the user asked it to finish.
+
+    ``decided``: whoever watched the run asked it to finish.
+    """
 
     exit_code: int
     said: str
     interrupted: bool = False
+    decided: bool = False
 
     @property
     def failed(self) -> bool:
@@ -58,15 +63,15 @@ class Outcome:
             return f"signal {-self.exit_code}"
 
 
-def run(target: Target, plan: Plan, view: LiveView) -> Outcome:
-    """Measure into a new run folder. Ctrl-C asks the agent to finish.
+def run(target: Target, plan: Plan, view: LiveView, watcher: Watcher | None = None) -> Outcome:
+    """Measure into a new run folder. Ctrl-C asks the agent to finish, and so does who watches it when he knows enough.
 
     UserError or TargetError, and no folder left, if nothing was measured at all.
     """
     rundir.create(plan.folder)
     try:
         rundir.write_info(plan.folder, plan.info)
-        outcome = _measure(target, plan, view)
+        outcome = _measure(target, plan, view, watcher)
         if not _has_content(plan.folder / rundir.RECORD_NAME):
             raise _nothing_measured(outcome)
     except BaseException:
@@ -75,16 +80,16 @@ def run(target: Target, plan: Plan, view: LiveView) -> Outcome:
     return outcome
 
 
-def _measure(target: Target, plan: Plan, view: LiveView) -> Outcome:
+def _measure(target: Target, plan: Plan, view: LiveView, watcher: Watcher | None) -> Outcome:
     record = plan.folder / rundir.RECORD_NAME
     remote = target.place(record)
-    listener = Listener(view, plan.folder / LOG_NAME)
     with forwarding() as forwarder:
         arguments = ("run", "-o", remote, *plan.arguments, "--progress", PROGRESS_INTERVAL, "--stop-on-eof")
         process = target.start((target.push(plan.agent), *arguments))
         forwarder.process = process
+        listener = Listener(view, plan.folder / LOG_NAME, watcher, process.interrupt)
         listener.listen(process.lines())
-        outcome = Outcome(process.wait(), listener.last, forwarder.received > 0)
+        outcome = Outcome(process.wait(), listener.last, forwarder.received > 0, listener.stopped)
         listener.finish(outcome.failed)
         target.pull(remote, record)
     return outcome

@@ -24,12 +24,14 @@ from rtproof.cli import (
     results,
     tracing,
     types,
+    until,
 )
 from rtproof.cli.options import checked_options
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
 from rtproof.errors import TargetError
 
 if TYPE_CHECKING:
+    from rtproof.analysis.watch import Watch
     from rtproof.run.session import Outcome, Plan
 
 PATH = click.Path(path_type=Path)
@@ -54,6 +56,7 @@ class Own:
 @click.command("run")
 @measuring.agent_options
 @requirement_options
+@until.until_options
 @PERCENTILES
 @profiled.profile_options
 @tracing.observer_option
@@ -81,10 +84,12 @@ def command(ctx: click.Context, /, **values: Any) -> None:
 
     \b
     rtproof run --duration 20s --load sched --limit 500us --at-most 1/h
+    rtproof run --until-decided --max-duration 12h --limit 500us --at-most 1/h
     rtproof run --profile akamina --duration 20s
     rtproof run --abba '--policy fifo' '--policy rr' --repeat 5 --duration 60s
     """
     requirements = take_requirements(values)
+    watch = until.take(values, requirements)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
     wanted = profiled.take(values)
     several = repeated.take(values)
@@ -98,13 +103,13 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         ctx.exit(_run_several(own, several, about.Asked(_typed(ctx), own.target, requirements, own.note)))
     arguments, probe = measuring.agent_arguments(values), values["probe"] or ""
     with _open_target(own, probe) as target:
-        asked = about.Asked(_typed(ctx), own.target, requirements, own.note)
+        asked = about.Asked(_typed(ctx), own.target, requirements, own.note, until_decided=watch is not None)
         plan = _plan(own, target, arguments, asked)
         report = results.report_path(plan.folder, HTML) if own.report else None
         if report:
             files.refuse_existing(report)
         with files.no_empty_folders(plan.folder):
-            outcome = _run(target, plan, measuring.goal(values))
+            outcome = _run(target, plan, measuring.goal(values), watch)
     ctx.exit(_tell(own, plan.folder, report, outcome))
 
 
@@ -157,12 +162,16 @@ def _usual_folder(host_name: str) -> Path:
     return Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{host_name}"
 
 
-def _run(target: targets.Target, plan: "Plan", goal: str) -> "Outcome":
+def _run(target: targets.Target, plan: "Plan", goal: str, watch: "Watch | None") -> "Outcome":
     """Measure, with the live view on standard error, so that standard output holds nothing but the result."""
     from rtproof.run import session
     from rtproof.run.live import LiveView
 
-    return session.run(target, plan, LiveView(sys.stderr, goal, sys.stderr.isatty()))
+    on_terminal = sys.stderr.isatty()
+    if watch is None:
+        return session.run(target, plan, LiveView(sys.stderr, goal, on_terminal))
+    view = LiveView(sys.stderr, f"{goal} at most", on_terminal, more=watch.lines)
+    return session.run(target, plan, view, watch)
 
 
 def _tell(own: Own, folder: Path, report: Path | None, outcome: "Outcome") -> int:

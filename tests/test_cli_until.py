@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof run --until-decided`` on a simulated target."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rtproof.analysis.model import State
+from rtproof.cli.main import main
+from rtproof.record import EndReason
+from rtproof.record.rundir import Run, open_run
+
+BASE = ["run", "--output", "r", "--no-report", "--target", "simulated", "--limit", "100us"]
+UNTIL = [*BASE, "--until-decided"]
+NEVER = ["--target-option", "episodes=0/h"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def found(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, object], str, Run]:
+    code = main([*UNTIL, "--json", *words])
+    out, err = capsys.readouterr()
+    return code, json.loads(out), err, open_run("r")
+
+
+def test_it_ends_when_the_limit_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, err, run = found(capsys, *NEVER, "--at-most", "1/h")
+    assert code == State.PROVEN.exit_code
+    assert said["verdict"]["state"] == "PROVEN"  # type: ignore[index]
+    assert run.record.end is not None
+    assert run.record.end.reason is EndReason.INTERRUPTED
+    assert 0 <= run.record.end.time_ns - said["verdict"]["decided_at_ns"] <= 5 * 10**9  # type: ignore[index]
+    assert run.info is not None
+    assert run.info.until_decided
+    assert "measures until the limit is decided: PROVEN after 3 h 29 min without an episode" in err
+    assert "for 19 h 52 min at most" in err
+    assert [doubt["code"] for doubt in said["doubts"]] == ["simulated"]  # type: ignore[attr-defined]
+
+
+def test_it_ends_when_the_limit_is_refuted(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said, _, run = found(capsys, "--target-option", "episodes=20/h", "--at-most", "1/h")
+    assert code == State.REFUTED.exit_code
+    assert run.record.end is not None
+    assert 0 <= run.record.end.time_ns - said["verdict"]["decided_at_ns"] <= 5 * 10**9  # type: ignore[index]
+
+
+def test_it_ends_undecided_where_it_may_not_last_long_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err, run = found(capsys, *NEVER, "--at-most", "1/h", "--max-duration", "1h")
+    assert code == State.UNDECIDED.exit_code
+    assert run.record.end is not None
+    assert run.record.end.reason is EndReason.AS_ASKED
+    assert run.record.end.time_ns == 3600 * 10**9
+    assert "for 1 h at most" in err
+    assert "100 us, 1/1 h: 0 episodes; PROVEN in 2 h 29 min" in err
+
+
+def test_the_usual_longest_time_is_that_with_eight_episodes(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--at-most", "1/min", "--target-option", "episodes=40/h", "--gap", "1s", "--target-option", "seed=3")
+    _, _, err, run = found(capsys, *words)
+    assert "for 19 min 53 s at most" in err
+    assert run.record.fact("duration_ns") == str(1193 * 10**9)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--until-decided", "--duration", "1h"], "leave --duration and --samples out"),
+        (["--until-decided", "--samples", "5"], "leave --duration and --samples out"),
+        (["--max-duration", "1h"], "--max-duration needs --until-decided"),
+        (["--until-decided", "--profile", "akamina"], "does not go with it"),
+        (["--until-decided", "--observer"], "does not go with it"),
+        (["--until-decided", "--load", "sched"], "no use for --load"),
+    ],
+)
+def test_refusals_are_one_sentence(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*BASE, *words]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not Path("r").exists()
+
+
+def test_without_a_limit_there_is_nothing_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--until-decided"]) == 2
+    assert "--until-decided needs a --limit to decide on" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_it_earlier_and_keeps_it() -> None:
+    words = [*UNTIL, *NEVER, "--at-most", "1/d", "--max-duration", "400d"]
+    process = subprocess.Popen([sys.executable, "-m", "rtproof", *words], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    process.stderr.readline()
+    while not Path("r/run.rtrec").exists():
+        assert process.poll() is None
+    process.send_signal(2)
+    process.communicate()
+    end = open_run("r").record.end
+    assert end is not None
+    assert end.reason is EndReason.INTERRUPTED
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize(("limit", "at_most", "code"), [("10s", "1/s", 0), ("1ns", "1/d", 1)])
+def test_on_this_machine(limit: str, at_most: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing takes ten seconds, and everything takes a nanosecond; both are decided within seconds."""
+    words = ["run", "--output", "r", "--no-report", "--json", "--limit", limit, "--at-most", at_most, "--gap", "1s"]
+    how = ["--until-decided", "--max-duration", "15s", "--policy", "other", "--allow-unprivileged", "--threads", "1"]
+    assert main([*words, *how]) in (code, 3)
+    said = json.loads(capsys.readouterr().out)
+    run = open_run("r")
+    assert run.record.end is not None
+    assert run.record.end.reason is EndReason.INTERRUPTED
+    assert run.record.end.time_ns < 14 * 10**9
+    assert said["verdict"]["decided_at_ns"] <= run.record.end.time_ns

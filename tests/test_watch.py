@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever the watch decides while a run goes on, the record says afterwards."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analysis_records import BEGIN
+
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Requirement, State
+from rtproof.analysis.sequential import needed_ns as needed_by_one
+from rtproof.analysis.watch import Watch, line, needed_ns
+from rtproof.record import End, EndReason, Record
+from rtproof.record.rtrec import open_record
+from rtproof.record.writer import RecordWriter
+from rtproof.simulation import played
+from rtproof.simulation.asked import SECOND_NS, Asked, Process
+from rtproof.simulation.latencies import Tail
+from rtproof.simulation.played import Late
+from rtproof.simulation.written import Counted
+
+MINUTE_NS = 60 * SECOND_NS
+LIMIT = 100_000
+ONE = Requirement(LIMIT, MINUTE_NS, gap_ns=2 * SECOND_NS)
+
+
+def watched(requirements: tuple[Requirement, ...], late: list[Late], length_s: int) -> tuple[Watch, int]:
+    """What a watch says of threads that were late, and the second that it ended the run with."""
+    watch = Watch(requirements)
+    limits = {each.limit_ns for each in requirements}
+    for second in range(length_s):
+        done = False
+        for thread, one in enumerate(late):
+            inside = one.due_ns // SECOND_NS == second
+            worst = int(one.value[inside].max()) if inside.any() else 0
+            for limit in limits:
+                if worst > limit:
+                    watch.over(thread, limit, second, worst)
+            done = watch.progress(thread, (second + 1) * SECOND_NS)
+        if done:
+            return watch, second + 1
+    return watch, length_s
+
+
+def played_to(path: Path, process: Process, asked: Asked, end_s: int) -> Record:
+    series = played.series_of(asked)
+    late = played.late_ones(process, asked, series)
+    with RecordWriter(path) as writer:
+        writer.begin(BEGIN)
+        for one in series:
+            writer.series(one)
+        totals = []
+        for pair in zip(series, late, strict=True):
+            thread = Counted(writer, pair[0])
+            thread.add(played.stretch(*pair, 0, end_s, np.random.default_rng(1)))
+            totals.append(thread.finish())
+        writer.end(End(end_s * SECOND_NS, EndReason.INTERRUPTED, "", tuple(totals)))
+    return open_record(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate", "likely"),
+    [
+        ("poisson", 0.1, State.PROVEN),
+        ("poisson", 1.0, State.UNDECIDED),
+        ("poisson", 4.0, State.REFUTED),
+        ("burst5", 0.05, State.PROVEN),
+        ("burst5", 1.0, State.REFUTED),
+    ],
+)
+def test_the_record_agrees(kind: str, rate: float, likely: State, tmp_path: Path) -> None:
+    """Over seeds and numbers of threads, at rates below, at and above the one that is claimed."""
+    ends = set()
+    for seed in range(1, 9):
+        asked = Asked("", 1200 * SECOND_NS, 10_000_000, tuple(range(1 + seed % 3)))
+        process = Process(seed, kind, rate / 60, Tail(LIMIT, 20_000))
+        requirements = (ONE, replace(ONE, limit_ns=LIMIT + 20_000))[: 1 + seed % 2]
+        watch, end_s = watched(requirements, played.late_ones(process, asked, played.series_of(asked)), 1200)
+        analysis = analyse(played_to(tmp_path / f"{seed}", process, asked, end_s), requirements)
+        for standing, verdict in zip(watch.standings, analysis.verdicts, strict=True):
+            assert verdict.state is standing.decision.state
+            assert verdict.decided_at_ns == standing.decision.at_ns
+            assert len(verdict.episodes) == standing.episodes
+        assert watch.decided == (analysis.verdict.state in (State.PROVEN, State.REFUTED))
+        ends.add(analysis.verdict.state)
+    assert likely in ends
+
+
+def progress_to(watch: Watch, seconds: int, threads: int = 1, lost: int = 0) -> bool:
+    return [watch.progress(thread, at * SECOND_NS, lost) for at in range(seconds + 1) for thread in range(threads)][-1]
+
+
+def test_without_an_episode_it_ends_in_the_second_in_which_it_is_proven() -> None:
+    needed = needed_by_one(0, MINUTE_NS, 0.05)
+    watch = Watch([ONE])
+    whole = -(-needed // SECOND_NS)
+    assert not progress_to(watch, whole - 1)
+    assert progress_to(watch, whole)
+    (standing,) = watch.standings
+    assert (standing.decision.state, standing.decision.at_ns) == (State.PROVEN, needed)
+
+
+def test_one_refuted_limit_ends_it_and_one_proven_of_two_does_not() -> None:
+    both = (ONE, replace(ONE, limit_ns=2 * LIMIT, at_most_ns=10 * MINUTE_NS))
+    watch = Watch(both)
+    assert not progress_to(watch, 400)
+    assert [one.decision.state for one in watch.standings] == [State.PROVEN, State.UNDECIDED]
+    watch = Watch(both)
+    for second in (0, 5, 10):
+        watch.over(0, 2 * LIMIT, second, 3 * LIMIT)
+    assert progress_to(watch, 12)
+    assert [one.decision.state for one in watch.standings] == [State.UNDECIDED, State.REFUTED]
+
+
+def test_nothing_is_known_before_every_thread_has_told_of_it() -> None:
+    watch = Watch([ONE])
+    assert not watch.progress(0, 1000 * SECOND_NS)
+    assert watch.standings[0].measured_ns == 0
+    assert not watch.progress(1, 100 * SECOND_NS)
+    watch.over(1, LIMIT, 150, 2 * LIMIT)
+    assert not watch.progress(0, 2000 * SECOND_NS)
+    assert (watch.standings[0].measured_ns, watch.standings[0].episodes) == (100 * SECOND_NS, 0)
+    assert watch.standings[0].decision.state is State.UNDECIDED
+    assert not watch.progress(1, 200 * SECOND_NS)
+    assert watch.standings[0].episodes == 1
+
+
+def test_a_part_of_a_second_does_not_count() -> None:
+    watch = Watch([replace(ONE, at_most_ns=SECOND_NS)])
+    for due_ns in (0, 3_900_000_000):
+        assert not watch.progress(0, due_ns)
+    assert watch.progress(0, 4_000_000_000)
+
+
+def test_seconds_within_the_gap_are_one_episode_on_any_thread_and_in_any_order() -> None:
+    watch = Watch([ONE])
+    for thread, second in ((0, 10), (1, 8), (1, 12), (0, 15), (0, 15)):
+        watch.over(thread, LIMIT, second, 2 * LIMIT)
+    progress_to(watch, 11, threads=2)
+    assert watch.standings[0].episodes == 1
+    for thread in (0, 1):
+        watch.progress(thread, 30 * SECOND_NS)
+    assert watch.standings[0].episodes == 2
+
+
+def test_an_exceedance_of_seconds_reaches_as_far_as_it_is_late() -> None:
+    watch = Watch([ONE])
+    watch.over(0, LIMIT, 10, 5 * SECOND_NS + LIMIT)
+    watch.over(0, LIMIT, 17, 2 * LIMIT)
+    progress_to(watch, 20)
+    assert watch.standings[0].episodes == 1
+
+
+def test_other_limits_are_not_its_own() -> None:
+    watch = Watch([ONE])
+    watch.over(0, LIMIT + 1, 1, 2 * LIMIT)
+    progress_to(watch, 20)
+    assert watch.standings[0].episodes == 0
+
+
+def test_with_lost_values_nothing_is_proven() -> None:
+    watch = Watch([ONE])
+    assert not progress_to(watch, 1000, lost=1)
+    assert "can't be PROVEN any more" in watch.lines()[0]
+
+
+def test_lines_say_how_much_longer_now_and_after_one_more_and_the_chance() -> None:
+    watch = Watch([ONE, replace(ONE, limit_ns=2 * LIMIT, at_most_ns=10 * MINUTE_NS)])
+    first, second = watch.lines()
+    assert first == "200 us, 1/10 min: PROVEN in 42 min 19 s without an episode, in 1 h 17 min with one"
+    assert second.startswith("100 us, 1/1 min: PROVEN in 4 min 14 s")
+    watch.over(0, LIMIT, 100, 2 * LIMIT)
+    progress_to(watch, 200)
+    first, second = watch.lines()
+    assert first == "200 us, 1/10 min: 0 episodes; PROVEN in 38 min 59 s (28 %), in 1 h 14 min after 1 more (33 %)"
+    assert second == "100 us, 1/1 min: 1 episode; PROVEN in 4 min 19 s (29 %), in 6 min 43 s after 1 more (41 %)"
+    assert line(watch.standings[0]) == second
+
+
+def test_a_decided_limit_says_when() -> None:
+    watch = Watch([ONE])
+    progress_to(watch, 300)
+    assert watch.lines() == ["100 us, 1/1 min: PROVEN at 3 min 29 s (0 episodes)"]
+
+
+def test_several_limits_need_more_each() -> None:
+    assert needed_ns([ONE], 0) == needed_by_one(0, MINUTE_NS, 0.05)
+    assert needed_ns([ONE, replace(ONE, limit_ns=1)], 2) == needed_by_one(2, MINUTE_NS, (1 - 0.95) / 2)
