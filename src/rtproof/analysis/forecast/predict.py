@@ -37,7 +37,7 @@ def forecast(
 def fitted(begun: Forecast, units: Units, largest: shape.Largest) -> Forecast:
     """The same with what the tail and the order of the seconds say; also of a run that is too short, for a look."""
     even = stationarity(units.second, units.largest_ns)
-    tail = _with_top(limit_of(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns))
+    tail = with_top(limit_of(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns))
     told = (*begun.refusals, *shape.refusals(tail, units, largest), *gates.even(even))
     refused = _in_order(told)
     limit = None if refused or tail.envelope is None else math.ceil(tail.envelope)
@@ -62,7 +62,7 @@ def largest_of(record: Record, pooled: Summary) -> shape.Largest:
     return shape.Largest(int(top.value[0]), f"{instant(record.begin.origin_realtime_ns, int(top.due_ns[0]))} UTC")
 
 
-def _with_top(tail: TailLimit) -> TailLimit:
+def with_top(tail: TailLimit) -> TailLimit:
     """Where no fit holds, a few values may be why: the others are then fitted without them."""
     rung = shape.judged(tail)
     if tail.top is not None or rung is None or rung.coarse:
