@@ -16,6 +16,7 @@ from rtproof.analysis.as_json import to_dict
 from rtproof.analysis.forecast import predict
 from rtproof.analysis.forecast.model import Horizon
 from rtproof.analysis.model import Analysis, State
+from rtproof.analysis.wording import under
 from rtproof.record import Int64Array
 from rtproof.simulation.latencies import Tail, rate_above
 
@@ -32,13 +33,8 @@ def true_level(horizon_ns: int, tail: Tail, rate_per_s: float = 0.3) -> float:
     return high
 
 
-def sentences(analysis: Analysis, label: str) -> list[str]:
-    """Those of a label, with the ones that carry it on."""
-    found, last = [], ""
-    for name, text in analysis.verdict.sentences:
-        last = name or last
-        found += [text] if last == label else []
-    return found
+def sentences(analysis: Analysis, label: str) -> tuple[str, ...]:
+    return under(analysis.verdict.sentences, label)
 
 
 @pytest.mark.parametrize("shape", [-0.2, 0.0, 0.2])

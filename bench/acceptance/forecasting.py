@@ -24,6 +24,7 @@ from rtproof.analysis.forecast.units import units_of
 from rtproof.analysis.model import Analysis, Requirement, Summary
 from rtproof.analysis.phrases import value as in_words
 from rtproof.analysis.tail.limits import limit_of
+from rtproof.analysis.wording import under
 from rtproof.record.rundir import open_run
 from rtproof.simulation.latencies import Tail, second_maxima
 
@@ -101,7 +102,7 @@ def _told(name: str, loads: tuple[str, ...], seconds: int) -> Result:
     threads = [_of_thread(analysis, summary) for summary in analysis.summaries]
     refused = [each.code for each in analysis.forecast.refusals]
     value: dict[str, Value] = {"all threads": list(refused), **{f"cpu {one.cpu}": one.value for one in threads}}
-    says = tuple(text for label, text in analysis.verdict.sentences if label in {"VERDICT", "MAX", "FORECAST"})
+    says = under(analysis.verdict.sentences, "VERDICT", "MAX", "FORECAST")
     holds = bool(refused) and all(one.refused for one in threads)
     return Result(value, "", holds, (*says, *(line for one in threads for line in one.says)))
 

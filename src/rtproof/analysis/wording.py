@@ -51,6 +51,15 @@ def of_the_run(lines: Sentences) -> Sentences:
     return tuple(kept)
 
 
+def under(lines: Sentences, *labels: str) -> tuple[str, ...]:
+    """The texts of these labels, with those that carry them on."""
+    found, last = [], ""
+    for label, text in lines:
+        last = label or last
+        found += [text] if last in labels else []
+    return tuple(found)
+
+
 def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
 

@@ -34,7 +34,9 @@ def recorded(pooled: Summary, doubts: tuple[Doubt, ...]) -> Iterator[Refusal]:
     found = [doubt.what for doubt in doubts if doubt.code in NOT_WHOLE or doubt.severity is Severity.INVALID]
     missed = _missed_in_tail(pooled)
     if missed:
-        found.append(f"{quantity(missed, 'activation')} in the tail never ran, so how late they were is not measured")
+        found.append(
+            f"{quantity(missed, 'activation')} in the tail never ran, and what they would have met is not in it"
+        )
     if found:
         yield wording.data(found)
 

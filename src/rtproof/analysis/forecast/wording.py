@@ -9,8 +9,6 @@ from rtproof.analysis.phrases import duration, percent, quantity, value
 
 BLOCK = "10 min"
 DIGITS = 3
-ORDER_UNKNOWN = "it is a histogram without the order of its values, so that nobody knows whether they depend on time"
-"""Of files that hold no more, for ``data``."""
 
 
 def data(reasons: Sequence[str]) -> Refusal:

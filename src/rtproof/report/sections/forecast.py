@@ -7,6 +7,7 @@ from rtproof.analysis.forecast.units import Units, units_of
 from rtproof.analysis.model import Analysis
 from rtproof.analysis.phrases import duration, percent, value
 from rtproof.analysis.tail.ladder import Ladder, Rung
+from rtproof.analysis.wording import under
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Table, Text
 from rtproof.report.figures import Unit, axis_unit
@@ -54,11 +55,8 @@ def _said(analysis: Analysis, found: Forecast) -> Text:
 
 def model_free(analysis: Analysis) -> tuple[str, ...]:
     """What the verdict says of values above the largest, and of what it has not seen: a forecast never goes without."""
-    labelled, label = [], ""
-    for name, text in analysis.verdict.sentences:
-        label = name or label
-        labelled.append((label, text))
-    return tuple(text for label, text in labelled if label == "UNSEEN" or (label == "MAX" and text.startswith(">")))
+    said = analysis.verdict.sentences
+    return (*(text for text in under(said, "MAX") if text.startswith(">")), *under(said, "UNSEEN"))
 
 
 def _limits(analysis: Analysis) -> tuple[int, ...]:
