@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of plain arrays of latencies, one thread, one activation each millisecond."""
+"""Records of plain arrays of latencies, one thread, each activation a period after the one before."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +13,12 @@ BEGIN = Begin(1, 0, bytes(16), 1_700_000_000_000_000_000, 0, "0.1.0", "x86_64", 
 SERIES = Series(0, 0, 0, True, True, MS, 0, "timer", "clock_nanosleep", "latency", "ns")
 
 
-def write_run(path: Path, values: Int64Array, *, limit_ns: int, samples: bool) -> None:
+def write_run(path: Path, values: Int64Array, *, limit_ns: int, samples: bool, period_ns: int = MS) -> None:
     """samples: whether the record has them, or the summary only."""
-    series = replace(SERIES, has_samples=samples)
+    series = replace(SERIES, has_samples=samples, period_ns=period_ns)
     with RecordWriter(path) as writer:
         writer.begin(BEGIN)
         writer.series(series)
         feed = SeriesWriter(writer, series, limits_ns=(limit_ns,))
         feed.add(values)
-        writer.end(End(values.size * MS, EndReason.AS_ASKED, "as asked", (feed.finish(),)))
+        writer.end(End(values.size * period_ns, EndReason.AS_ASKED, "as asked", (feed.finish(),)))

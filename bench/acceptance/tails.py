@@ -58,7 +58,7 @@ def _06(short: bool) -> Result:
             value[f"{name}, n = {n:.0e}"] = {"bins": round(of_bins, 3), "values": round(of_values, 3)}
             holds &= least <= of_bins <= most and of_values <= (blunder if _narrow(truth, n) else of_bins - 0.1)
     goal = (
-        f"95 % interval of the level of 1e-9 covers it in [{least}, {most}]; one from values in at most {blunder} where "
+        f"95 % interval of the level of 1e-9 covers it in [{least}, {most}]; from values in at most {blunder} where "
         "sigma is below six steps of the clock, else too at least 0.1 less often"
     )
     return Result(value, goal, holds)
@@ -97,7 +97,7 @@ def _07(short: bool) -> Result:
     holds = all(
         one["coverage"] >= least and one["stated"] >= accepted and one["limit / level"] <= 1.7 for one in judged
     )
-    return Result({**value}, goal, holds)
+    return Result(dict[str, Value]((name, {**one}) for name, one in value.items()), goal, holds)
 
 
 def _figures(rows: NDArray[np.float64]) -> dict[str, float]:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary instead of the values: the same numbers, and nearly the same limit.
+
+Forecasts rest on the largest of each second, which a summary has exactly. That tails may be fitted to its histogram
+too is measured at one number of excesses; where the ladder takes another rung, limits differ by more, and how often is
+told.
+
+That it can fail: with eight bins for each power of two the median limit is beyond its goal.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from plain_records import write_run
+from tail_truths import SEVEN, Lognormal, Truth, largest, repeated
+
+from acceptance import Benchmark, Result, Value
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.counts import Counts
+from rtproof.analysis.model import Episode, Requirement
+from rtproof.analysis.tail.excesses import coarsened, highest, tail_of
+from rtproof.analysis.tail.ladder import ladder
+from rtproof.analysis.tail.region import region
+from rtproof.record import bins
+from rtproof.record.rtrec import open_record
+
+UNITS = 10**6
+FAR = 1 / (10 * UNITS)
+LARGEST = 1000
+MEDIAN, MOST = 0.02, 0.1
+BODY = Lognormal(0.3, 30e3)
+PERIOD_NS = 10_000_000
+ACTIVATIONS = 400_000
+ASKED = Requirement(110_000)
+"""Exceeded by a share of 7e-6: some episodes."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one form of a record tells."""
+
+    activations: int
+    measured_ns: int
+    episodes: tuple[Episode, ...]
+    largest_ns: int
+    limit_ns: int | None
+    refused: tuple[str, ...]
+
+
+def binned(counts: Counts) -> Counts:
+    """As a record's SUMMARY has them."""
+    numbers, place = np.unique(bins.index(counts.lo), return_inverse=True)
+    sums = np.zeros(numbers.size, np.int64)
+    np.add.at(sums, place, counts.n)
+    return Counts(*bins.edges(numbers), sums)
+
+
+def _differ(truth: Truth, seed: int) -> list[float]:
+    """By what share limits from bins are others than those from values: of one fit, and of the ladder (0: none)."""
+    values = largest(truth, UNITS, np.random.default_rng([13, seed]))
+    forms = (values, binned(values))
+    return [_apart(*(_of_one_fit(one) for one in forms)), _apart(*(ladder(one, UNITS, 1).limit(FAR) for one in forms))]
+
+
+def _of_one_fit(counts: Counts) -> float:
+    excesses = highest(tail_of(counts, UNITS, 1), LARGEST)
+    assert excesses is not None
+    return region(coarsened(excesses)).level_upper(FAR)
+
+
+def _apart(a: float | None, b: float | None) -> float:
+    return abs(b / a - 1) if a and b else 0.0
+
+
+def _told(samples: bool, seed: int) -> Told:
+    generator = np.random.default_rng([13, seed])
+    values = BODY.median_ns * np.exp(BODY.sigma * generator.standard_normal(ACTIVATIONS))
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / "run.rtrec"
+        write_run(place, values.astype(np.int64), limit_ns=ASKED.limit_ns, samples=samples, period_ns=PERIOD_NS)
+        told = analyse(open_record(place), ASKED, workers=1)
+    return Told(
+        told.pooled.obtained,
+        told.verdict.measured_ns,
+        told.verdict.episodes,
+        told.pooled.observed.max,
+        told.forecast.limit_ns if told.forecast else None,
+        tuple(refusal.code for refusal in told.forecast.refusals) if told.forecast else (),
+    )
+
+
+def _same(seed: int) -> list[float]:
+    """Whether the record with samples and the one without tell the same; whether of a forecast; how many episodes."""
+    raw, summary = _told(True, seed), _told(False, seed)
+    return [float(raw == summary), float(raw.limit_ns is not None), float(len(raw.episodes))]
+
+
+def _13(short: bool) -> Result:
+    repetitions, records = (4, 1) if short else (150, 24)
+    apart = np.concatenate([repeated(partial(_differ, truth), repetitions, short) for truth in SEVEN.values()])
+    same, forecast, episodes = repeated(_same, records, short).mean(axis=0)
+    value: dict[str, Value] = {
+        "one fit: median, most": [round(float(np.median(apart[:, 0])), 4), round(float(apart[:, 0].max()), 4)],
+        "ladder: median, share beyond 0.1": [
+            round(float(np.median(apart[:, 1])), 4),
+            round(float((apart[:, 1] > MOST).mean()), 3),
+        ],
+        "records that tell the same": float(same),
+        "of these with a forecast": round(float(forecast), 3),
+        "episodes of each": round(float(episodes), 1),
+    }
+    holds = np.median(apart[:, 0]) <= MEDIAN and apart[:, 0].max() <= MOST and same == 1
+    goal = (
+        f"limits from bins are those from values to {MEDIAN} (median) and {MOST} (most); of records with and without "
+        "samples activations, time, episodes, largest value and forecast are identical"
+    )
+    return Result(value, goal, bool(holds))
+
+
+BENCHMARKS = (Benchmark("13_summary", "the summary instead of the values", _13),)
