@@ -20,6 +20,28 @@ WHAT = "the limit was chosen after the data, so the confidence of a verdict on i
 REMEDY = "measure again with the limit given to rtproof run"
 
 
+STATED = (
+    "that this limit was fixed before the run is what the user states (--fixed-beforehand): nothing in the run shows "
+    "it, and the confidence means nothing if it was not"
+)
+STATED_REMEDY = "give the limit to rtproof run, which writes it down before the run begins"
+
+
+def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
+    """The analysis with its decisions, and beside each that rests on it the user's word that the limit came first."""
+    doubt = Doubt("limit-stated", Severity.WARNING, STATED, STATED_REMEDY)
+    verdicts = tuple(verdict if verdict.requirement in fixed else _stated(verdict) for verdict in analysis.verdicts)
+    return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=deciding(verdicts), verdicts=verdicts)
+
+
+def _stated(verdict: Verdict) -> Verdict:
+    """Right behind the reasons of the verdict."""
+    labelled = [at for at, (label, _) in enumerate(verdict.sentences) if label]
+    at = labelled[1] if len(labelled) > 1 else len(verdict.sentences)
+    sentences = (*verdict.sentences[:at], ("STATED", STATED), *verdict.sentences[at:])
+    return replace(verdict, reasons=(*verdict.reasons, STATED), sentences=sentences)
+
+
 def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
     """The analysis without a decision on the requirements that are not among those fixed before the run.
 

@@ -166,6 +166,14 @@ def after_the_data(said: HistogramOnly, why: str) -> HistogramOnly:
     return replace(said, judged=judged)
 
 
+def stated(said: HistogramOnly, word: str) -> HistogramOnly:
+    """With the user's word beside each decision that rests on it."""
+    judged = tuple(
+        replace(one, reason=f"{one.reason}; {word}") if one.state is State.REFUTED else one for one in said.judged
+    )
+    return replace(said, judged=judged)
+
+
 def impossible(said: HistogramOnly) -> Iterator[tuple[str, str]]:
     """Each statement that a run of rtproof's own carries and this file does not, and why."""
     imported = said.imported

@@ -15,7 +15,7 @@ Sentences = tuple[tuple[str, str], ...]
 ANYTIME = "valid at any stopping time"
 SHORT = 0.99
 """Share of the asked duration that a run of a fixed length covers: its first and last period may lie outside."""
-OWN = ("VERDICT", "LIMIT", "RATE", "NEEDED")
+OWN = ("VERDICT", "STATED", "LIMIT", "RATE", "NEEDED")
 """Labels of what is about one limit and its test; the other lines are about the run."""
 
 

@@ -91,7 +91,7 @@ class _Take:
             return figures_of(found.analysis, str(run), blocks=self.blocks)
         if found.histogram is None:
             raise UserError(f"{run}: {found.tool} prints no histogram there, so there is nothing to compare")
-        return figures_of_histogram(str(run), found.histogram, dict(found.facts), found.overflow or 0, found.largest_ns)
+        return figures_of_histogram(str(run), found.histogram, found.comparable, found.overflow or 0, found.largest_ns)
 
 
 def compare(a: Side, b: Side, wanted: Wanted) -> None:

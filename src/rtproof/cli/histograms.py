@@ -73,11 +73,11 @@ def say(
 ) -> Histogram:
     """What remains of a file. fixed: the user states that the limits were fixed before it was measured."""
     from rtproof.analysis import histogram_only
-    from rtproof.analysis.afterwards import WHAT
+    from rtproof.analysis.afterwards import STATED, WHAT
     from rtproof.analysis.quantiles import DEFAULT
 
     said = histogram_only.say(found, requirements, tuple(sorted({*DEFAULT, *shares})))
-    return Histogram(said if fixed else histogram_only.after_the_data(said, WHAT))
+    return Histogram(histogram_only.stated(said, STATED) if fixed else histogram_only.after_the_data(said, WHAT))
 
 
 def show(found: Histogram, as_json: bool) -> None:

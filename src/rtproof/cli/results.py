@@ -75,16 +75,36 @@ def read_run(
     """
     from rtproof.analysis.afterwards import chosen_after_the_data
     from rtproof.analysis.analyse import analyse, several
-    from rtproof.analysis.stopped import ended_when_decided
     from rtproof.record import rundir
 
     found = rundir.open_run(run)
     fixed = _fixed(found.info)
     asked = several(later) or fixed
     analysis = replace(analyse(found.record, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
-    if found.info and found.info.until_decided:
-        analysis = ended_when_decided(analysis)
+    analysis = _as_it_ended(analysis, found.info)
     return Result(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
+
+
+def read_stated(run: Path, stated: "tuple[Requirement, ...]", workers: int | None = None) -> Result:
+    """The same, where the user states that requirements given now were fixed before the run.
+
+    So they decide, together with those that were, and the statement stands beside each verdict that rests on it.
+    """
+    from rtproof.analysis.afterwards import stated_by_the_user
+    from rtproof.analysis.analyse import analyse
+    from rtproof.record import rundir
+
+    found = rundir.open_run(run)
+    fixed = _fixed(found.info)
+    limits = len({*stated, *fixed})
+    analysis = _as_it_ended(analyse(found.record, stated, workers, limits=limits), found.info)
+    return Result(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
+
+
+def _as_it_ended(analysis: "Analysis", info: "RunInfo | None") -> "Analysis":
+    from rtproof.analysis.stopped import ended_when_decided
+
+    return ended_when_decided(analysis) if info and info.until_decided else analysis
 
 
 def _fixed(info: "RunInfo | None") -> "tuple[Requirement, ...]":

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof judge``: verdicts on several runs for continuous integration."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtproof.cli import judging, results
+from rtproof.cli.requirement import requirement_options, take_requirements
+from rtproof.files import refuse_existing
+
+PATH = click.Path(path_type=Path)
+STANDARD_OUTPUT = Path("-")
+
+
+@click.command("judge")
+@click.argument("runs", metavar="RUN...", type=PATH, nargs=-1, required=True)
+@requirement_options
+@click.option(
+    "--fixed-beforehand",
+    "beforehand",
+    is_flag=True,
+    help="I state that the limits given here were fixed before the runs began; the report says that I say so.",
+)
+@click.option("--junit", type=PATH, metavar="FILE", help="New file for the verdicts as JUnit XML.")
+@click.option("--markdown", type=PATH, metavar="FILE", help="New file for them as Markdown; - prints it instead.")
+@click.option("--strict", is_flag=True, help="In JUnit UNDECIDED is a failure; else it is skipped, with its reason.")
+@click.pass_context
+def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, strict: bool, **values: Any) -> None:
+    """Judge runs, for continuous integration.
+
+    Each RUN is a run folder, a record, a folder that holds such, or a histogram of another tool. A run is judged by the
+    limits that it was given before it began; a --limit given here was chosen after the data and decides nothing, unless
+    --fixed-beforehand states otherwise.
+
+    The exit code is that of the worst run: 2 one could not be read, 3 INVALID, 1 REFUTED, 4 UNDECIDED, 0 all PROVEN.
+
+    \b
+    rtproof judge runs/ --junit rtproof.xml --markdown - >> "$GITHUB_STEP_SUMMARY"
+    """
+    junit, markdown = values.pop("junit"), values.pop("markdown")
+    later = take_requirements(values)
+    if beforehand and not later:
+        raise click.UsageError("--fixed-beforehand speaks of a --limit, and none is given")
+    for path in (junit, markdown):
+        if path and path != STANDARD_OUTPUT:
+            refuse_existing(path)
+    rows = judging.judge(runs, later, beforehand=beforehand)
+    if junit:
+        results.write_new(junit, judging.as_junit(rows, strict=strict))
+    if markdown and markdown != STANDARD_OUTPUT:
+        results.write_new(markdown, judging.as_markdown(rows, stated=beforehand))
+    printed = judging.as_markdown(rows, stated=beforehand) if markdown == STANDARD_OUTPUT else judging.as_text(rows)
+    click.echo(printed, nl=False)
+    ctx.exit(judging.exit_code(rows))

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from analysis_records import BEGIN, MS, SERIES
+from run_folders import INFO, latencies, write_run
+
+from rtproof.cli.main import main
+from rtproof.record import End, EndReason
+from rtproof.record.rundir import RequirementInfo
+from rtproof.record.series_writer import SeriesWriter
+from rtproof.record.writer import RecordWriter
+
+DATA = Path(__file__).parent / "data" / "cyclictest"
+SECOND, HOUR = 10**9, 3_600 * 10**9
+
+
+def run(folder: Path, *limits: tuple[int, int]) -> Path:
+    """Ten seconds without an episode above 1 ms, and without a pause above 1 us; limits and times fixed before it."""
+    asked = [RequirementInfo(limit_ns=limit, at_most_ns=ns, confidence=0.95) for limit, ns in limits]
+    return write_run(folder, latencies(1, 10_000), info=msgspec.structs.replace(INFO, requirements=asked))
+
+
+def proven(folder: Path) -> Path:
+    return run(folder, (MS, SECOND))
+
+
+def refuted(folder: Path) -> Path:
+    return run(folder, (1_000, HOUR))
+
+
+def undecided(folder: Path) -> Path:
+    return run(folder, (MS, HOUR))
+
+
+def invalid(folder: Path) -> Path:
+    """The agent counted more than the record holds."""
+    proven(folder)
+    place = folder / "run.rtrec"
+    place.unlink()
+    with RecordWriter(str(place)) as writer:
+        writer.begin(BEGIN)
+        writer.series(SERIES)
+        feed = SeriesWriter(writer, SERIES)
+        feed.add(latencies(1, 10_000))
+        totals = replace(feed.finish(), obtained=20_000)
+        writer.end(End(20_000 * MS, EndReason.AS_ASKED, "", (totals,)))
+    return folder
+
+
+def unreadable(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "run.rtrec").write_bytes(b"no record")
+    return folder
+
+
+KINDS = {"proven": proven, "refuted": refuted, "undecided": undecided, "invalid": invalid, "unreadable": unreadable}
+
+
+def judge(*words: object) -> int:
+    return main(["judge", *map(str, words)])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "code"),
+    [
+        ("proven", 0),
+        ("undecided", 4),
+        ("refuted", 1),
+        ("invalid", 3),
+        ("unreadable", 2),
+        ("proven undecided", 4),
+        ("undecided refuted proven", 1),
+        ("refuted invalid", 3),
+        ("invalid unreadable proven", 2),
+    ],
+)
+def test_the_exit_code_is_that_of_the_worst_run(
+    tmp_path: Path, kinds: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in kinds.split():
+        KINDS[kind](tmp_path / kind)
+    assert judge(tmp_path) == code
+    out = capsys.readouterr().out
+    assert all(kind.upper() in out for kind in kinds.split() if kind != "unreadable")
+
+
+def test_each_limit_has_a_row_and_the_rest_of_the_time_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(tmp_path / "a", (MS, SECOND), (MS, HOUR))
+    assert judge(tmp_path / "a", "--markdown", "-") == 4
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
+    assert [row.split(" | ")[1] for row in rows] == ["PROVEN", "UNDECIDED"]
+    assert "0 episodes in 10.0 s" in rows[0]
+    assert "with no further episode" in rows[1]
+
+
+def test_a_limit_given_now_decides_nothing_unless_the_user_states_that_it_was_fixed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = run(tmp_path / "a")
+    limit = ("--limit", "1ms", "--at-most", "1/s")
+    assert judge(place, *limit) == 4
+    assert "chosen after the data" in capsys.readouterr().out
+    assert judge(place, *limit, "--fixed-beforehand") == 0
+    assert "what the user states" in capsys.readouterr().out
+    assert judge(place, *limit, "--fixed-beforehand", "--markdown", "-") == 0
+    shown = capsys.readouterr().out
+    assert "\n> that this limit was fixed before the run is what the user states" in shown
+    assert "- STATED that this limit" in shown
+
+
+def test_limits_stated_now_share_the_error_with_those_fixed_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At 95 % 3.48 s prove once per second, at 97.5 % 4.15 s; ten seconds are 10, 3.8 s per 2.6 s are not enough."""
+    place = run(tmp_path / "a", (2 * MS, SECOND))
+    alone = write_run(tmp_path / "b", latencies(1, 10_000))
+    asked = ("--limit", "1ms", "--at-most", "1/2600ms", "--fixed-beforehand")
+    assert judge(alone, *asked) == 0
+    assert judge(place, *asked) == 4
+    assert "97.5 %" in capsys.readouterr().out
+
+
+def test_histograms_are_judged_beside_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proven(tmp_path / "a")
+    (tmp_path / "hist.txt").write_text((DATA / "histogram.txt").read_text())
+    assert judge(tmp_path, "--limit", "1ms", "--at-most", "1/s", "--markdown", "-") == 4
+    assert "of 200 samples above 1,000 us" in capsys.readouterr().out
+    stall = ("--limit", "1ms", "--fixed-beforehand")
+    assert judge(DATA / "stall.json", *stall) == 1
+    assert judge(DATA / "stall.json", *stall[:2]) == 4
+
+
+def test_junit_and_markdown_are_new_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proven(tmp_path / "a")
+    files = [tmp_path / "out.xml", tmp_path / "out.md"]
+    words = ("--junit", files[0], "--markdown", files[1])
+    assert judge(tmp_path / "a", *words) == 0
+    assert all(file.stat().st_size for file in files)
+    assert judge(tmp_path / "a", *words) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("none",), "does not exist"),
+        ((".",), "no run in the folder"),
+        (("run", "--fixed-beforehand"), "--limit"),
+        (("run", "--at-most", "1/h"), "--limit"),
+        (("run",), "no limit to judge by"),
+        ((), "RUN"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_in_a_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "run" in words:
+        run(tmp_path / "run")
+    assert judge(*words) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert says in err
+
+
+def test_all_values_of_the_helper_lie_where_the_tests_take_them() -> None:
+    values = latencies(1, 10_000)
+    assert np.min(values) > 1_000
+    assert np.max(values) < MS

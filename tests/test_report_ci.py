@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from rtproof.analysis.model import State
+from rtproof.report.ci.junit import junit
+from rtproof.report.ci.rows import Claim, Row, exit_code, unread, worst
+from rtproof.report.ci.tables import markdown, text
+
+HOSTILE = 'a|b <img src=x> ]]> & "q" \x1b[31m\x00\u202e `c` *d*'
+
+
+def claim(state: State, text: str = "above 1 ms") -> Claim:
+    return Claim(text, state, f"because {state.value}", "1 episode", "2 h", (f"VERDICT {state.value}", "MAX 3 us"))
+
+
+def row(name: str, *states: State) -> Row:
+    return Row(name, states[0], tuple(claim(state) for state in states), ("a doubt",), 10**10)
+
+
+ROWS = [
+    row("good", State.PROVEN),
+    row("bad", State.REFUTED, State.UNDECIDED),
+    row("wrong", State.INVALID),
+    row("short", State.UNDECIDED),
+    row("open", State.NOT_ASKED),
+    unread("torn", "torn is not a record"),
+]
+
+
+def test_the_worst_decides() -> None:
+    assert (exit_code(ROWS), worst(ROWS)) == (2, "ERROR")
+    assert (exit_code(ROWS[:5]), worst(ROWS[:5])) == (3, "INVALID")
+    assert (exit_code([]), exit_code(ROWS[:1])) == (0, 0)
+
+
+def test_junit_is_read_by_others() -> None:
+    junitparser = pytest.importorskip("junitparser")
+    found = junitparser.JUnitXml.fromstring(junit(ROWS))
+    assert (found.tests, found.failures, found.errors, found.skipped) == (7, 1, 2, 3)
+    (suite,) = found
+    cases = {(case.classname, case.name): case for case in suite}
+    good = cases["good", "above 1 ms"]
+    assert good.is_passed
+    assert good.time == 10.0
+    (failure,) = next(case for case in suite if case.classname == "bad").result
+    assert isinstance(failure, junitparser.Failure)
+    assert (failure.message, failure.type) == ("REFUTED: because REFUTED", "REFUTED")
+    assert isinstance(cases["wrong", "above 1 ms"].result[0], junitparser.Error)
+    assert cases["torn", "verdict"].result[0].message == "ERROR: torn is not a record"
+    assert isinstance(cases["short", "above 1 ms"].result[0], junitparser.Skipped)
+    assert "because UNDECIDED" in cases["short", "above 1 ms"].result[0].message
+    assert "MAX 3 us" in good.system_out
+
+
+def test_strict_takes_what_is_not_proven_for_a_failure() -> None:
+    junitparser = pytest.importorskip("junitparser")
+    found = junitparser.JUnitXml.fromstring(junit(ROWS, strict=True))
+    assert (found.failures, found.errors, found.skipped) == (4, 2, 0)
+
+
+def test_the_counts_are_those_of_the_suite() -> None:
+    junitparser = pytest.importorskip("junitparser")
+    found = junitparser.JUnitXml.fromstring(junit(ROWS))
+    before = (found.tests, found.failures, found.errors, found.skipped)
+    found.update_statistics()
+    assert (found.tests, found.failures, found.errors, found.skipped) == before
+
+
+def test_nothing_from_a_run_breaks_out_of_the_document() -> None:
+    junitparser = pytest.importorskip("junitparser")
+    made = Row(HOSTILE, State.REFUTED, (claim(State.REFUTED, HOSTILE),), (HOSTILE,), 1)
+    (suite,) = junitparser.JUnitXml.fromstring(junit([made]))
+    (case,) = suite
+    assert "<img src=x>" in case.name
+    assert "\x00" not in case.name
+    shown = markdown([made], HOSTILE).decode()
+    assert "<img" not in shown.replace("\\<img", "")
+    line = next(line for line in shown.splitlines() if "REFUTED |" in line)
+    assert line.replace("\\|", "").count("|") == 7
+
+
+def test_markdown_is_a_table_with_folded_details() -> None:
+    shown = markdown(ROWS, "the user says so").decode()
+    assert shown.startswith("## rtproof: ERROR - 6 runs\n")
+    assert shown.count("<details>") == shown.count("</details>") == 6
+    assert "> the user says so" in shown
+    assert "| run | verdict | claim | seen | how much longer | doubts |" in shown
+    assert "|  | UNDECIDED |" in shown, "a second limit of the same run"
+    assert "</summary>\n\n- VERDICT" in shown, "GitHub needs the empty line"
+
+
+def test_text_has_the_reasons() -> None:
+    shown = text(ROWS).decode()
+    for words in ("rtproof: ERROR - 6 runs", "REFUTED: because REFUTED", "doubt: a doubt", "torn is not a record"):
+        assert words in shown
