@@ -74,6 +74,7 @@ def test_ties_and_constants() -> None:
     assert interval([1.0] * 9, [2.0] * 9, 0.05).high == -1
 
 
+@pytest.mark.filterwarnings("ignore:Precision loss")
 @given(numbers, numbers, st.floats(0.001, 0.5))
 @settings(deadline=None)
 def test_welch_like_scipy(a: list[float], b: list[float], alpha: float) -> None:

@@ -19,7 +19,6 @@ from rtproof.analysis.comparison.inference import interval
 from rtproof.analysis.comparison.model import Shift, ShiftPoint
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.phrases import duration
-from rtproof.record import Int64Array
 
 SHARES = (*(step / 20 for step in range(1, 20)), 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999, 0.999999)
 BEYOND = 10
@@ -99,10 +98,7 @@ def _quantiles_drawn(blocks: Sequence[Counts], shares: list[float], random: np.r
         row[np.searchsorted(ends, each.hi)] = each.n
     chosen = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), DRAWN)
     below = np.cumsum(chosen.astype(float) @ counts, axis=1)
-    return np.stack([_at_rank(below, ends, p) for p in shares], axis=1)
-
-
-def _at_rank(below: Floats, ends: Int64Array, p: float) -> Floats:
-    rank = np.ceil(below[:, -1:] * p - 1e-9)
-    values: Floats = ends[(below >= rank).argmax(axis=1)].astype(float)
+    ranks = np.ceil(below[:, -1:] * np.array(shares) - 1e-9)
+    at = [np.searchsorted(row, rank) for row, rank in zip(below, ranks, strict=True)]
+    values: Floats = ends[np.array(at)].astype(float)
     return values
