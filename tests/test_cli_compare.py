@@ -82,7 +82,7 @@ def test_json_has_ratios_and_runs(sides: tuple[Path, Path], capsys: pytest.Captu
     metrics = said["metrics"]
     assert isinstance(metrics, list)
     median = next(one for one in metrics if one["metric"] == "p50")
-    assert median["low"] < 0.5 < median["high"]
+    assert median["low_ratio"] < 0.5 < median["high_ratio"]
     assert len(said["sides"][1]["runs"]) == 5  # type: ignore[index]
 
 

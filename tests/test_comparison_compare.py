@@ -204,7 +204,7 @@ def test_the_json_is_json_and_complete() -> None:
         found = json.loads(json.dumps(to_dict(compare(*sides)), allow_nan=False))
         assert (found["schema"], found["version"]) == ("rtproof.comparison", 1)
         assert {"finding", "sentences", "sides", "metrics", "shift", "order", "differences"} <= set(found)
-    assert found["finding"] == "a_better"
+    assert found["finding"] == "A is better"
     assert found["differences"][0]["key"] == "governor"
     assert found["metrics"][0]["a_runs_ns"]
     assert found["shift"]["points"][0]["low_ns"] < found["shift"]["points"][0]["high_ns"]

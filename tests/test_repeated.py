@@ -142,5 +142,5 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
     assert run("--repeat", "2", "--json", "--no-report", *LENGTH) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "rtproof.runs"
-    assert [each["largest"] for each in found["runs"]] == [10_000, 10_000]
+    assert [each["max_ns"] for each in found["runs"]] == [10_000, 10_000]
     assert not Path("a/report.html").exists()

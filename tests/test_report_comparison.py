@@ -178,9 +178,9 @@ def test_json_can_be_read_and_has_no_number_that_is_none() -> None:
     found = compared(1, load="none of ours")
     read = json.loads(as_json.encode(found, TOLD), parse_constant=pytest.fail)
     assert read["finding"] == "not judged"
-    assert read["sides"][0]["n"] == 20_000
+    assert read["sides"][0]["values_count"] == 20_000
     assert [one["metric"] for one in read["metrics"]] == [one.metric for one in found.effects]
-    assert read["shift"]["points"][0]["low"] is None
+    assert read["shift"]["points"][0]["low_ns"] is None
 
 
 @pytest.mark.parametrize("form", ["html", "markdown", "text", "json"])

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Comparison as plain data for JSON. docs/json-schema.md describes it; a change of meaning there raises VERSION."""
 
+import math
 from dataclasses import asdict
 from typing import Any
 
 from rtproof.analysis.comparison.alike import Difference, Variation
-from rtproof.analysis.comparison.figures import RunFigures
+from rtproof.analysis.comparison.figures import QUANTILES, Reading, RunFigures
 from rtproof.analysis.comparison.metrics import SHARE
 from rtproof.analysis.comparison.model import Comparison, Crossing, Effect, Order, Shift, Side
 
 SCHEMA = "rtproof.comparison"
 VERSION = 1
+MANY = ("config ", "module ")
 
 Json = dict[str, Any]
 
@@ -20,9 +22,9 @@ def to_dict(said: Comparison) -> Json:
     return {
         "schema": SCHEMA,
         "version": VERSION,
-        "finding": said.finding.name.lower(),
+        "finding": said.finding.value,
         "sentences": [{"label": label, "text": text} for label, text in said.sentences],
-        "sides": {"a": _side(said.a), "b": _side(said.b)},
+        "sides": [_side(side) for side in (said.a, said.b)],
         "metrics": [_effect(effect) for effect in said.effects],
         "impossible": [asdict(one) for one in said.impossible],
         f"levels_{said.unit}": list(said.levels),
@@ -36,13 +38,15 @@ def to_dict(said: Comparison) -> Json:
 def _side(side: Side) -> Json:
     return {
         "name": side.name,
-        "runs": [_run(run) for run in side.runs],
+        "runs": [run_dict(run) for run in side.runs],
         "values_count": side.counts.total + side.overflow,
+        "overflow_count": side.overflow,
         "varying": [_variation(one) for one in side.varying],
     }
 
 
-def _run(run: RunFigures) -> Json:
+def run_dict(run: RunFigures) -> Json:
+    """One run in figures, with its facts but for the kernel's options and modules, which are thousands."""
     return {
         "name": run.name,
         "run_id": run.run_id or None,
@@ -53,7 +57,15 @@ def _run(run: RunFigures) -> Json:
         "overflow_count": run.overflow,
         "missed_count": run.missed,
         "lost_count": run.lost,
+        f"max_{run.unit}": run.largest,
+        "quantiles": [{"share_ratio": p, f"value_{run.unit}": _size(run.quantile(p))} for p in QUANTILES],
+        f"second_maxima_{run.unit}": _size(run.second_maxima),
+        "facts": {key: text for key, text in run.facts.items() if not key.startswith(MANY)},
     }
+
+
+def _size(reading: Reading) -> float | None:
+    return None if reading.ln is None else math.exp(reading.ln)
 
 
 def _effect(effect: Effect) -> Json:
@@ -75,7 +87,7 @@ def _effect(effect: Effect) -> Json:
         "run_factor_ratio": effect.run_factor,
         "detectable_ratio": effect.detectable,
         "runs_for": [{"ratio": size, "runs_count": runs} for size, runs in effect.runs_for],
-        "finding": effect.finding.name.lower(),
+        "finding": effect.finding.value,
         "notes": list(effect.notes),
     }
 
@@ -97,7 +109,7 @@ def _shift(shift: Shift, unit: str) -> Json:
 
 def _order(order: Order, unit: str) -> Json:
     return {
-        "lower": order.lower.lower() if order.lower else None,
+        "lower": order.lower,
         f"surely_from_{unit}": order.surely[0] if order.surely else None,
         f"surely_to_{unit}": order.surely[1] if order.surely else None,
         "crossings": [_crossing(one, unit) for one in order.crossings],

@@ -19,6 +19,7 @@ below 5 % once six metrics are asked."""
 MARGIN = 0.05
 MARGIN_NS = 1_000
 """A ratio of less than 5 %, or a difference of less than a microsecond, is none, whatever its p."""
+MOST_LN = 100.0
 SIZES = (1.5, 2.0)
 """Ratios for which the table says how many runs they take."""
 PERMUTATION = "p from all splits of the runs, interval of Welch's t test of logarithms"
@@ -123,7 +124,8 @@ def _coarse(below: float, above: float) -> tuple[str, ...]:
 
 
 def _exp(ln: float) -> float | None:
-    return math.exp(ln) if math.isfinite(ln) else None
+    """None for what is infinite, or as good as that."""
+    return math.exp(ln) if abs(ln) < MOST_LN else None
 
 
 def is_share(effect: Effect) -> bool:
