@@ -108,5 +108,6 @@ def behind(found: Threshold) -> str:
 
 
 def _ordinal(n: int) -> str:
-    ends = {1: "st", 2: "nd", 3: "rd"}
-    return f"{n}{'th' if n % 100 in (11, 12, 13) else ends.get(n % 10, 'th')}"
+    """1st, 22nd, 113th."""
+    last = {1: "1st", 2: "2nd", 3: "3rd"}.get(n % 10)
+    return f"{n}th" if last is None or n // 10 % 10 == 1 else f"{n // 10 or ''}{last}"

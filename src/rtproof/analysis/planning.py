@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a verdict takes, before the first minute is measured: for so many episodes, and for a true rate.
+
+The chances are exact for episodes that come independently at a constant rate. Nothing is decided between two
+thresholds but by an episode, so the number of episodes is followed from each threshold to the next: at a time at which
+n episodes prove, those runs with n are PROVEN; between times, those that reach the number that refutes are REFUTED.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.analysis import sequential
+from rtproof.analysis.model import Requirement, State
+
+ROWS = 6
+"""So many numbers of episodes are told of."""
+RATES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 10.0)
+"""True rates, as parts of the one in the claim."""
+HORIZON = 40.0
+"""What is not decided after so many times at_most_ns counts as undecided."""
+_STEPS = 2000
+_LATE = 0.9
+_STEEP = 1e-12
+
+
+@dataclass(frozen=True)
+class Need:
+    """What so many episodes in all mean. refuted_until_ns: they refute if the last comes by then (0: never)."""
+
+    episodes: int
+    proven_after_ns: int
+    more_ns: int
+    refuted_until_ns: int
+
+
+@dataclass(frozen=True)
+class Chance:
+    """What comes of a true rate, a multiple of the claim's. Times are of those runs that are decided, None if none.
+
+    undecided: after the horizon. mean_ns: until the verdict; late_ns: nine of ten of the decided are decided by then.
+    """
+
+    rate: float
+    proven: float
+    refuted: float
+    undecided: float
+    mean_ns: float | None
+    late_ns: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """For one of several limits. already: what the episodes so far have decided in the time measured."""
+
+    requirement: Requirement
+    limits: int
+    alpha: float
+    episodes: int
+    measured_ns: int
+    already: State
+    needs: tuple[Need, ...]
+    chances: tuple[Chance, ...]
+    horizon_ns: int
+
+
+def plan(
+    requirement: Requirement,
+    limits: int = 1,
+    so_far: tuple[int, int] = (0, 0),
+    rates: tuple[float, ...] = RATES,
+) -> Plan:
+    """so_far: episodes and measured nanoseconds. rates: true ones, as multiples of the claim's."""
+    episodes, measured_ns = so_far
+    alpha, at_most = (1 - requirement.confidence) / limits, requirement.at_most_ns
+    needs = tuple(_need(count, measured_ns, at_most, alpha) for count in range(episodes, episodes + ROWS))
+    begun = measured_ns / at_most
+    return Plan(
+        requirement,
+        limits,
+        alpha,
+        episodes,
+        measured_ns,
+        _already(episodes, begun, alpha),
+        needs,
+        tuple(chance(rate, alpha, at_most, (episodes, begun)) for rate in rates),
+        round((begun + HORIZON) * at_most),
+    )
+
+
+def _need(count: int, measured_ns: int, at_most_ns: int, alpha: float) -> Need:
+    needed = sequential.needed_ns(count, at_most_ns, alpha)
+    return Need(count, needed, max(needed - measured_ns, 0), sequential.refuted_until_ns(count, at_most_ns, alpha))
+
+
+def _already(episodes: int, tau: float, alpha: float) -> State:
+    if tau >= sequential.tau_needed(episodes, alpha):
+        return State.PROVEN
+    refuted = episodes > 0 and tau <= sequential.tau_refuted(episodes, alpha)
+    return State.REFUTED if refuted else State.UNDECIDED
+
+
+def chance(rate: float, alpha: float, at_most_ns: int, so_far: tuple[int, float] = (0, 0.0)) -> Chance:
+    """so_far: episodes and tau. What they decide already is left out: only what comes from now on is followed."""
+    decided = list(_decisions(rate, alpha, *so_far))
+    tau = np.array([each[0] for each in decided])
+    proven, refuted = (np.array([each[at] for each in decided]) for at in (1, 2))
+    both = proven + refuted
+    total = float(both.sum())
+    known = total > _STEEP
+    late = float(tau[np.searchsorted(np.cumsum(both), _LATE * total)]) if known else 0.0
+    return Chance(
+        rate,
+        float(proven.sum()),
+        float(refuted.sum()),
+        max(1 - total, 0.0),
+        float((tau * both).sum()) / total * at_most_ns if known else None,
+        late * at_most_ns if known else None,
+    )
+
+
+def _decisions(rate: float, alpha: float, episodes: int, begun: float) -> Iterator[tuple[float, float, float]]:
+    """At each instant the shares of runs that are PROVEN then, and REFUTED since the one before."""
+    counts = range(max(_most(begun, alpha), episodes) + 2)
+    proving = np.array([sequential.tau_needed(n, alpha) for n in counts])
+    refuting = np.array([sequential.tau_refuted(n, alpha) for n in counts])
+    steps = np.linspace(begun, begun + HORIZON, _STEPS + 1)
+    times = np.unique(np.concatenate((steps, proving[proving > begun], refuting[refuting > begun])))
+    state = np.zeros(refuting.size)
+    state[episodes] = 1.0
+    for before, now in pairwise(times):
+        if now > begun + HORIZON:
+            return
+        too_many = int(np.searchsorted(refuting, now, side="left"))
+        moved = _moved(state[:too_many], rate * (now - before))
+        refuted = float(state.sum() - moved.sum())
+        state = np.concatenate((moved, np.zeros(state.size - moved.size)))
+        done = np.flatnonzero(proving == now)
+        proven = float(state[done].sum())
+        state[done] = 0.0
+        yield float(now), proven, max(refuted, 0.0)
+
+
+def _moved(state: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
+    """The numbers of episodes after a time in which so many are expected, of those that stay below the end."""
+    steps = np.arange(state.size)
+    logs = steps * np.log(mean) - np.cumsum(np.log(np.maximum(steps, 1))) if mean > 0 else np.where(steps, -np.inf, 0.0)
+    return np.convolve(state, np.exp(logs - mean))[: state.size]
+
+
+def _most(begun: float, alpha: float) -> int:
+    """The number of episodes that refutes at any time up to the horizon."""
+    count = 1
+    while sequential.tau_refuted(count, alpha) < begun + HORIZON:
+        count += 1
+    return count

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long a verdict takes, as tables: a section for each limit."""
+
+from collections.abc import Sequence
+
+from rtproof.analysis import wording
+from rtproof.analysis.model import State
+from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.planning import Chance, Need, Plan
+from rtproof.report.blocks import Block, Section, Table, Text
+
+NEEDS = ("episodes", "PROVEN after", "from now", "REFUTED if they come within")
+CHANCES = ("true rate", "PROVEN", "REFUTED", "undecided", "mean time to the verdict", "9 of 10 by")
+NONE = "-"
+
+
+def sections(plans: Sequence[Plan]) -> list[Section]:
+    """One for each limit, in their order."""
+    return [_section(number, plan) for number, plan in enumerate(plans, 1)]
+
+
+def _section(number: int, plan: Plan) -> Section:
+    requirement = plan.requirement
+    needs = tuple(_need(each, plan) for each in plan.needs)
+    chances = tuple(_chance(each, plan) for each in plan.chances)
+    caption = f"Measured time that a verdict needs, at {percent(round(1 - plan.alpha, 6))}"
+    rates = f"What comes of some true rates, up to {duration(plan.horizon_ns, up=True)} of measured time"
+    blocks: list[Block] = [
+        *([Text((_so_far(plan),))] if plan.measured_ns else []),
+        *([Table(caption, NEEDS, needs, (0,)), Table(rates, CHANCES, chances)] if _open(plan) else []),
+        Text(_explained(plan)),
+    ]
+    return Section(f"plan-{number}", wording.limit(requirement), tuple(blocks))
+
+
+def _open(plan: Plan) -> bool:
+    return plan.already is State.UNDECIDED
+
+
+def _so_far(plan: Plan) -> str:
+    seen = f"{quantity(plan.episodes, 'episode')} in {duration(plan.measured_ns)} so far"
+    stands = ", and that stands whatever comes (if nothing else was decided before, which the times would tell)"
+    return f"{seen}: {plan.already.value}" + ("" if _open(plan) else stands)
+
+
+def _need(need: Need, plan: Plan) -> tuple[str, ...]:
+    refuted = duration(need.refuted_until_ns) if need.refuted_until_ns > plan.measured_ns else NONE
+    return str(need.episodes), duration(need.proven_after_ns, up=True), duration(need.more_ns, up=True), refuted
+
+
+def _chance(each: Chance, plan: Plan) -> tuple[str, ...]:
+    rate = f"once per {duration(plan.requirement.at_most_ns / each.rate)}" if each.rate else "never"
+    shares = (_percent(share) for share in (each.proven, each.refuted, each.undecided))
+    return rate, *shares, *(duration(ns, up=True) if ns is not None else NONE for ns in (each.mean_ns, each.late_ns))
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"
+
+
+def _explained(plan: Plan) -> tuple[str, ...]:
+    requirement = plan.requirement
+    several = (
+        f"This is one of {plan.limits} limits. Each is tested at {percent(round(1 - plan.alpha, 6))}, so that all "
+        f"verdicts together are right with {percent(requirement.confidence)}."
+    )
+    return (
+        f"An episode is all that exceeds {value(requirement.limit_ns)}, on any thread, with no more than "
+        f"{duration(requirement.gap_ns)} between. The test may be looked at and the run ended at any time; the limit "
+        "has to be given to rtproof run before it starts.",
+        *((several,) if plan.limits > 1 else ()),
+        "The chances are computed for episodes that come independently at a constant rate; nobody knows the true rate "
+        "beforehand, and mean time and nine of ten are of the runs that are decided.",
+    )

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans: the chances against simulated runs that are judged as records are."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rtproof.analysis import planning, sequential
+from rtproof.analysis.model import Requirement, State
+
+HOUR = 3600 * 10**9
+DAILY = Requirement(500_000, 24 * HOUR)
+RUNS = 1500
+
+
+def simulated(rate: float, seed: int) -> tuple[float, float, float]:
+    """Shares of PROVEN and REFUTED, and the mean tau of the decided, over the horizon."""
+    rng = np.random.default_rng(seed)
+    length = round(planning.HORIZON * DAILY.at_most_ns)
+    found = []
+    for _ in range(RUNS):
+        count = rng.poisson(rate * planning.HORIZON)
+        starts = sorted(int(at) for at in rng.random(count) * length)
+        found.append(sequential.decide(starts, length, DAILY.at_most_ns, 0.05))
+    shares = [sum(one.state is state for one in found) / RUNS for state in (State.PROVEN, State.REFUTED)]
+    times = [one.at_ns / DAILY.at_most_ns for one in found if one.at_ns is not None]
+    return shares[0], shares[1], float(np.mean(times))
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.5, 1.0, 2.0, 4.0])
+def test_the_chances_are_those_of_simulated_runs(rate: float) -> None:
+    told = planning.chance(rate, 0.05, DAILY.at_most_ns)
+    proven, refuted, mean = simulated(rate, 7)
+    error = 4 * math.sqrt(0.25 / RUNS)
+    assert [told.proven, told.refuted] == pytest.approx([proven, refuted], abs=error)
+    assert told.proven + told.refuted + told.undecided == pytest.approx(1)
+    assert (told.mean_ns or 0) / DAILY.at_most_ns == pytest.approx(mean, rel=0.15)
+
+
+def test_at_the_limit_both_errors_stay_below_alpha() -> None:
+    told = planning.chance(1.0, 0.05, HOUR)
+    assert told.proven == pytest.approx(0.043, abs=0.002)
+    assert told.refuted == pytest.approx(0.020, abs=0.002)
+
+
+def test_without_episodes_the_time_is_certain() -> None:
+    told = planning.chance(0.0, 0.05, HOUR)
+    assert [told.proven, told.refuted, told.undecided] == pytest.approx([1, 0, 0])
+    assert told.mean_ns == pytest.approx(sequential.tau_needed(0, 0.05) * HOUR)
+    assert told.late_ns == told.mean_ns
+
+
+def test_what_so_many_episodes_need() -> None:
+    found = planning.plan(DAILY, 1, (1, 20 * HOUR))
+    assert [need.episodes for need in found.needs] == [1, 2, 3, 4, 5, 6]
+    assert [need.proven_after_ns / HOUR for need in found.needs[:2]] == pytest.approx([163.27, 219.25], abs=0.01)
+    assert found.needs[0].more_ns == found.needs[0].proven_after_ns - 20 * HOUR
+    assert found.needs[1].refuted_until_ns == sequential.refuted_until_ns(2, 24 * HOUR, found.alpha)
+    assert found.horizon_ns == 20 * HOUR + 40 * 24 * HOUR
+
+
+def test_several_limits_need_more() -> None:
+    one, two = planning.plan(DAILY, 1, rates=()), planning.plan(DAILY, 2, rates=())
+    assert two.alpha == one.alpha / 2
+    assert all(a.proven_after_ns < b.proven_after_ns for a, b in zip(one.needs, two.needs, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("so_far", "already"),
+    [
+        ((0, 0), State.UNDECIDED),
+        ((0, 84 * HOUR), State.PROVEN),
+        ((3, 2 * HOUR), State.REFUTED),
+        ((3, 24 * HOUR), State.UNDECIDED),
+    ],
+)
+def test_what_is_decided_already(so_far: tuple[int, int], already: State) -> None:
+    assert planning.plan(DAILY, 1, so_far, (1.0,)).already is already
+
+
+def test_from_what_was_measured_it_goes_on() -> None:
+    """A day less than what is needed is a day to go, and the chance is that of a day without an episode."""
+    begun = sequential.tau_needed(0, 0.05) - 1
+    told = planning.chance(0.5, 0.05, HOUR, (0, begun))
+    assert told.proven > math.exp(-0.5)
+    lone = planning.chance(0.0, 0.05, HOUR, (0, begun))
+    assert lone.mean_ns == pytest.approx(sequential.tau_needed(0, 0.05) * HOUR)
