@@ -77,7 +77,8 @@ def return_levels(forecast: Forecast, rung: Rung, units: Units) -> ReturnLevels:
     period = np.geomspace(ends[0] * (1 + 1e-9), ends[1], POINTS)
     each = units.unit_ns / period
     used = forecast.ladder.used if forecast.ladder and forecast.limit_ns is not None else (rung,)
-    high = np.array([max(_upper(one, p) for one in used) for p in each])
+    # A fit of fewer values says nothing of what more of them exceed.
+    high = np.array([max(one.region.level_upper(p) for one in used if one.k >= p * units.count) for p in each])
     if forecast.limit_ns is not None:
         high[period >= units.measured_ns] = np.maximum(high[period >= units.measured_ns], largest[0])
     return ReturnLevels(
@@ -101,7 +102,7 @@ def mean_excess(units: Units, most: int) -> MeanExcess | None:
         return None
     mean = np.array([each.mean() for each in kept])
     half = np.array([_NORMAL * each.std(ddof=1) / np.sqrt(each.size) for each in kept])
-    return MeanExcess(thresholds[: len(kept)], mean, mean - half, mean + half)
+    return MeanExcess(thresholds[: len(kept)], mean, np.maximum(mean - half, 0), mean + half)
 
 
 def probabilities(rung: Rung) -> Probabilities:
@@ -110,13 +111,6 @@ def probabilities(rung: Rung) -> Probabilities:
     at = _places(larger.size)
     ends = [[beta_inverse(p, int(k), larger.size + 1 - int(k)) for k in at] for p in (_SIDE, 1 - _SIDE)]
     return Probabilities(at / (larger.size + 1), larger[at - 1], *(np.array(end) for end in ends))
-
-
-def _upper(rung: Rung, probability: float) -> float:
-    """Its threshold for what is exceeded more often than that."""
-    if probability * rung.excesses.units > rung.k:
-        return rung.excesses.threshold
-    return rung.region.level_upper(probability)
 
 
 def _places(most: int) -> Int64Array:

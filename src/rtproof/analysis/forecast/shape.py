@@ -43,12 +43,7 @@ def peaks(values_ns: Int64Array) -> tuple[int, ...]:
     for at in np.argsort(-height, kind="stable").tolist():
         if len(found) < MOST_PEAKS and height[at] and all(_parted(height, at, other) for other in found):
             found.append(at)
-    return tuple(rounded(float(np.median(values_ns[column == at]))) for at in sorted(found))
-
-
-def rounded(value: float) -> int:
-    """To three digits."""
-    return int(float(f"{value:.2e}"))
+    return tuple(wording.rounded(float(np.median(values_ns[column == at]))) for at in sorted(found))
 
 
 def _parted(height: Int64Array, lower: int, higher: int) -> bool:
@@ -77,8 +72,10 @@ def _fitted(found: TailLimit) -> Rung:
 
 def _coarse(found: TailLimit, units: Units, largest: Largest) -> Refusal:
     rung = _first(found)
+    if rung:
+        return wording.coarse(rung.bins, FEWEST_BINS, rung.bin_width, rung.fit.sigma)
     tail = units.counts.lo[units.counts.lo > np.quantile(units.largest_ns, 1 - MOST_SHARE)]
-    return wording.coarse(units.step_ns, rung.bins if rung else int(tail.size), FEWEST_BINS)
+    return wording.coarse(int(tail.size), FEWEST_BINS, units.step_ns, None)
 
 
 def _fit(found: TailLimit, units: Units, largest: Largest) -> Refusal:

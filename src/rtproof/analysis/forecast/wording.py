@@ -26,12 +26,13 @@ def few(have: int, needed: int, measured_ns: int, missing_ns: int) -> Refusal:
     )
 
 
-def coarse(step_ns: int, occupied: int, needed: int) -> Refusal:
-    """The clock's steps hide the shape of the tail."""
+def coarse(occupied: int, needed: int, step_ns: float, spread_ns: float | None) -> Refusal:
+    """The clock's steps hide the shape of the tail. spread_ns: of the fitted tail; None if nothing could be fitted."""
+    spread = f", with a spread of {value(rounded(spread_ns))}" if spread_ns is not None else ""
     return Refusal(
         "COARSE",
-        f"the resolution of {value(step_ns)} is too coarse for this tail, which lies in {quantity(occupied, 'step')} "
-        f"of it; {needed} are needed, with a spread of half a step or more",
+        f"the resolution of {value(rounded(step_ns))} is too coarse for this tail: it lies in "
+        f"{quantity(occupied, 'step')}{spread}; {needed} steps are needed, and a spread of half a step",
     )
 
 
@@ -156,6 +157,11 @@ def above(level_ns: int, rate_per_s: float) -> str:
     """A forecast of the rate above a limit that nothing exceeded."""
     seldom = duration(1e9 / rate_per_s)
     return f"> {value(level_ns)}: less often than once per {seldom} ({percent(CONFIDENCE)}, model-based)"
+
+
+def rounded(value_ns: float) -> int:
+    """To three digits."""
+    return int(float(f"{value_ns:.{DIGITS - 1}e}"))
 
 
 def rounded_up(value_ns: int) -> int:
