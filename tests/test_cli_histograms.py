@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from run_folders import latencies, write_run
 
 from rtproof.cli import histograms
 from rtproof.cli.main import main
+from rtproof.errors import UserError
 
 DATA = Path(__file__).parent / "data" / "cyclictest"
 
@@ -51,3 +53,13 @@ def test_only_files_of_known_tools_are_recognised(tmp_path: Path) -> None:
     places = (run, run / "run.rtrec", run / "run.json", other, tmp_path / "none.txt")
     assert [histograms.is_one(place) for place in places] == [False] * len(places)
     assert histograms.is_one(DATA / "histogram.txt")
+
+
+def test_figures_of_a_file_that_contradicts_itself_are_left_out_of_comparisons() -> None:
+    found = histograms.recognised(DATA / "result.json")
+    assert found
+    told = histograms.figures(DATA / "result.json", found)
+    assert (told.n, told.overflow, told.started_ns, told.invalid) == (200, 50, 1_795_216_821 * 10**9, ())
+    assert histograms.figures(DATA, replace(found, faults=("no",))).invalid == ("no",)
+    with pytest.raises(UserError, match="nothing to compare"):
+        histograms.figures(DATA, replace(found, histogram=None))

@@ -8,6 +8,7 @@ from history_cases import invalid, run, stepped
 
 from rtproof.analysis.history.history import history
 from rtproof.analysis.history.model import FEWEST
+from rtproof.analysis.history.power import visible_step
 
 
 def test_a_change_is_found_with_its_ratio_and_the_fact_that_changed_with_it() -> None:
@@ -38,7 +39,7 @@ def test_without_a_change_it_says_what_could_be_seen() -> None:
     assert sequence.judged
     (middle,) = (metric for metric in sequence.metrics if metric.key == "p50")
     assert middle.noise is not None
-    assert middle.visible == pytest.approx(math.exp(2 * middle.noise))
+    assert middle.visible == pytest.approx(math.exp(visible_step(30) * middle.noise))
     assert 1.01 < (middle.run_factor or 0) < 1.1
 
 

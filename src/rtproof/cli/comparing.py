@@ -85,13 +85,11 @@ class _Take:
     blocks: bool
 
     def __call__(self, run: Path, found: Any) -> "RunFigures":
-        from rtproof.analysis.comparison.figures import figures_of, figures_of_histogram
+        from rtproof.analysis.comparison.figures import figures_of
 
         if isinstance(found, results.Result):
             return figures_of(found.analysis, str(run), blocks=self.blocks)
-        if found.histogram is None:
-            raise UserError(f"{run}: {found.tool} prints no histogram there, so there is nothing to compare")
-        return figures_of_histogram(str(run), found.histogram, found.comparable, found.overflow or 0, found.largest_ns)
+        return histograms.figures(run, found)
 
 
 def compare(a: Side, b: Side, wanted: Wanted) -> None:

@@ -3,15 +3,17 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from rtproof.errors import UserError
 from rtproof.record.framing import MAGIC
 
 if TYPE_CHECKING:
+    from rtproof.analysis.comparison.figures import RunFigures
     from rtproof.analysis.histogram_only import HistogramOnly
     from rtproof.analysis.imported import Imported
     from rtproof.analysis.model import Requirement
@@ -60,8 +62,6 @@ def recognised(path: Path) -> "Imported | None":
 
 def is_one(path: Path) -> bool:
     """Whether a file of a folder is a histogram of a tool that is known."""
-    from rtproof.errors import UserError
-
     try:
         return path.suffix in SUFFIXES and recognised(path) is not None
     except (UserError, OSError):
@@ -78,6 +78,17 @@ def say(
 
     said = histogram_only.say(found, requirements, tuple(sorted({*DEFAULT, *shares})))
     return Histogram(histogram_only.stated(said, STATED) if fixed else histogram_only.after_the_data(said, WHAT))
+
+
+def figures(path: Path, found: "Imported") -> "RunFigures":
+    """What comparison and history look at; a file that contradicts itself is INVALID there too."""
+    from rtproof.analysis.comparison.figures import figures_of_histogram
+
+    if found.histogram is None:
+        raise UserError(f"{path}: {found.tool} prints no histogram there, so there is nothing to compare")
+    told = figures_of_histogram(str(path), found.histogram, found.comparable, found.overflow or 0, found.largest_ns)
+    started_ns = None if found.started_s is None else found.started_s * 1_000_000_000
+    return replace(told, started_ns=started_ns, invalid=found.faults)
 
 
 def show(found: Histogram, as_json: bool) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rtproof.analysis.comparison.figures import RunFigures
 from rtproof.analysis.history.changes import Change
+from rtproof.analysis.history.power import visible_step
 
 FEWEST = 20
 """Runs with a figure, below which changes are not looked for: both sides would tell too little of the noise."""
@@ -78,8 +79,8 @@ class Metric:
 
     @property
     def visible(self) -> float | None:
-        """The step, as a ratio, that benchmark 12 finds in 95 of 100 histories: two deviations."""
-        return None if self.noise is None else math.exp(2 * self.noise)
+        """The step in the middle, as a ratio, that is found 9 times of 10 among so many runs."""
+        return None if self.noise is None else math.exp(visible_step(len(self.places)) * self.noise)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a history: where the latency of a system changed, and which facts changed there.
+
+``sections`` and ``title`` are pure functions.
+"""
+
+from rtproof.analysis.history.model import History, Sequence
+from rtproof.analysis.phrases import quantity
+from rtproof.report.blocks import Block, Section, Text
+from rtproof.report.comparison import runs
+from rtproof.report.comparison.told import Told
+from rtproof.report.history import outcome, places, plots
+
+__all__ = ["sections", "title"]
+
+
+def sections(found: History, told: Told, *, short: bool = False) -> list[Section]:
+    """short: for a terminal."""
+    parts = [outcome.section(found)]
+    for number, sequence in enumerate(found.sequences, 1):
+        parts += _of_sequence(sequence, f"{number}", short)
+    ends = Section("left-out", "What is in no figure", tuple(_ends(found, told, short)))
+    return [part for part in (*parts, ends) if part.blocks]
+
+
+def _of_sequence(sequence: Sequence, name: str, short: bool) -> list[Section]:
+    of = f": {sequence.name}" if sequence.name else ""
+    found = [Section(f"changes-{name}", f"Changes{of}", tuple(places.blocks(sequence)))]
+    if not short:
+        found.append(Section(f"plots-{name}", f"Run by run{of}", tuple(plots.blocks(sequence))))
+    if not short or not sequence.judged:
+        found.append(Section(f"runs-{name}", f"The runs{of}", (runs.table([("", sequence.runs)]),)))
+    return found
+
+
+def _ends(found: History, told: Told, short: bool) -> list[Block]:
+    blocks = runs.left_out([("", one.run, one.why) for one in found.left_out], told.complaints)
+    if told.command and not short:
+        blocks.append(Text((f"Made by: {told.command}",)))
+    return blocks
+
+
+def title(found: History) -> str:
+    """Tells this page from others: how many runs, and how many changes."""
+    changes = sum(len(sequence.places) for sequence in found.sequences)
+    judged = any(sequence.judged for sequence in found.sequences)
+    outcome_words = quantity(changes, "change") if judged else "too few runs to tell"
+    return f"rtproof: history of {quantity(found.runs, 'run')} - {outcome_words}"
