@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rtproof.analysis.comparison import holm, inference, power
-from rtproof.analysis.comparison.metrics import SHARE, Metric
+from rtproof.analysis.comparison.metrics import Metric
 from rtproof.analysis.comparison.model import Effect, Finding
 from rtproof.analysis.phrases import percent
 
@@ -126,8 +126,3 @@ def _coarse(below: float, above: float) -> tuple[str, ...]:
 def _exp(ln: float) -> float | None:
     """None for what is infinite, or as good as that."""
     return math.exp(ln) if abs(ln) < MOST_LN else None
-
-
-def is_share(effect: Effect) -> bool:
-    """Whether its figures are shares of values and not latencies."""
-    return effect.unit == SHARE
