@@ -19,7 +19,7 @@ from rtproof.cli import commands
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
-COMMAND = re.compile(r"(?:^|[\s-])(?:sudo )?(rtproof (?:run|judge|plan) [^|\n`]*?)(?= \|\||$|`)", re.MULTILINE)
+COMMAND = re.compile(r"(?:^|[\s`-])(?:sudo )?(rtproof (?:run|judge|plan) [^|\n`]*?)(?= \|\||$|`)", re.MULTILINE)
 
 
 TYPED = sorted({match.strip() for match in COMMAND.findall(PAGE)})
