@@ -7,6 +7,7 @@ from pathlib import Path
 import chromium
 import pytest
 from report_cases import CASES, missed, normal
+from verdict_cases import FIRST
 
 from rtproof import report
 from rtproof.analysis.model import Analysis
@@ -68,6 +69,32 @@ def test_the_page_is_silent_asks_for_nothing_and_draws_every_plot(
 def test_the_page_never_scrolls_sideways(started: chromium.Browser, folder: Path, width: int) -> None:
     page = chromium.load(started, write(CASES["hostile"](), folder, f"wide-{width}"), width, "light")
     assert page.evaluate("innerWidth") == width
+    assert page.evaluate(SCROLLS_SIDEWAYS) is False
+
+
+# What each question of the first block stands above, and the lowest pixel of it and of the first words on doubts.
+FIRST_SCREEN = """(() => {
+  const bottom = (element) => element ? element.getBoundingClientRect().bottom : 0;
+  const terms = [...document.querySelectorAll("#verdict-1 dt")];
+  const doubt = document.querySelector("#verdict > .doubt:not(#verdict-1) .headline");
+  const state = document.querySelector("#verdict-1 .headline");
+  return [terms.map((each) => each.textContent), bottom(document.querySelector("#verdict-1")), bottom(doubt),
+          parseFloat(getComputedStyle(state).fontSize), parseFloat(getComputedStyle(document.body).fontSize)];
+})()"""
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", FIRST)
+def test_the_first_screen_answers_every_question(
+    started: chromium.Browser, folder: Path, name: str, width: int
+) -> None:
+    """In a window 800 pixels high, with the state large."""
+    page = chromium.load(started, write(FIRST[name](), folder, f"first-{name}-{width}"), width, "light")
+    questions, answered, doubted, large, usual = page.evaluate(FIRST_SCREEN)
+    assert questions == ["What exactly", "How sure", "How much longer", "Valid for"]
+    assert answered <= 800
+    assert doubted <= 800 or name == "several"
+    assert large > 1.8 * usual
     assert page.evaluate(SCROLLS_SIDEWAYS) is False
 
 

@@ -21,6 +21,11 @@ def test_commands_are_code_and_headlines_bold() -> None:
     assert lines[4:] == ["    rtproof show a_b", "", "**Broken**", "", "it broke"]
 
 
+def test_questions_are_a_list() -> None:
+    lines = drawn(Text(("it broke",), "bad", "Broken", (("How sure", "90 %"), ("By whom", "a|b"))))
+    assert lines[4:] == ["**Broken**", "", "it broke", "", "- **How sure:** 90 %", "- **By whom:** a\\|b"]
+
+
 def test_words_of_a_record_are_no_markup() -> None:
     lines = markdown.draw("t", report.compose(hostile())).decode().splitlines()
     text = "\n".join(line for line in lines if not line.startswith("    "))  # what is code stays as it is

@@ -31,6 +31,13 @@ def test_kinds_of_text_are_marked_with_more_than_colour() -> None:
     assert f"\n    ls  -l {'x' * 200}\n" in drawn
 
 
+def test_answers_stand_beside_their_questions() -> None:
+    block = Text(("it broke",), "bad", "Broken", (("How sure", "90 %"), ("By whom", "nobody " * 20)))
+    lines = text.block_text(block).splitlines()
+    assert lines[:4] == ["Broken", "! it broke", "How sure  90 %", "By whom   " + ("nobody " * 13).strip()]
+    assert lines[4].startswith(" " * 10 + "nobody")
+
+
 def test_what_is_no_block_is_refused() -> None:
     with pytest.raises(TypeError, match="no way to draw int as text"):
         text.block_text(5)  # type: ignore[arg-type]

@@ -1,62 +1,142 @@
 # SPDX-License-Identifier: Apache-2.0
-import pytest
-from analysis_records import MS, block, record
-from report_cases import CASES, all_equal, missed, no_limit, normal, tables
+from dataclasses import replace
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis, Requirement, State
+import pytest
+from report_cases import CASES, tables
+from verdict_cases import FIRST, lost_values, proven, several, undecided
+
+from rtproof.analysis.model import Analysis, State
+from rtproof.report import answers
+from rtproof.report.answers import EXACTLY, LONGER, SURE, VALID
 from rtproof.report.blocks import Text
 from rtproof.report.sections import verdict
 
 
-def headline(analysis: Analysis) -> Text:
-    first = verdict.render(analysis)[0]
-    assert isinstance(first, Text)
-    return first
+def first(analysis: Analysis) -> Text:
+    found = verdict.render(analysis)[0]
+    assert isinstance(found, Text)
+    return found
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_state_comes_first_in_words_with_every_reason(name: str) -> None:
+def test_the_state_comes_first_and_every_reason_is_told(name: str) -> None:
     analysis = CASES[name]()
-    said = headline(analysis)
-    assert said.headline.startswith(f"{analysis.verdict.state.value}: ")
-    assert said.paragraphs == analysis.verdict.reasons
+    said = first(analysis)
+    assert said.headline == analysis.verdict.state.value
+    for reason in analysis.verdict.reasons:
+        assert reason[1:] in dict(said.terms)[EXACTLY]
 
 
 @pytest.mark.parametrize(
-    ("analysis", "state", "kind"),
+    ("name", "state", "kind", "claim"),
     [
-        (normal, State.INVALID, "bad"),
-        (missed, State.REFUTED, "bad"),
-        (all_equal, State.UNDECIDED, "doubt"),
-        (no_limit, State.INVALID, "bad"),
+        ("proven", State.PROVEN, "good", "Latencies above 500 us come less often than once per 1.0 s."),
+        ("refuted", State.REFUTED, "bad", "Latencies above 500 us come more often than once per 1 min 40 s."),
+        (
+            "undecided",
+            State.UNDECIDED,
+            "doubt",
+            "Whether latencies above 500 us come at most once per 10.0 s, this run cannot say.",
+        ),
+        (
+            "invalid",
+            State.INVALID,
+            "bad",
+            "The run did not measure what was asked, so it says nothing of latencies above 500 us.",
+        ),
+        ("not_asked", State.NOT_ASKED, "normal", "The run was measured; no limit was given to judge it by."),
+        (
+            "chosen_after",
+            State.UNDECIDED,
+            "doubt",
+            "Whether latencies above 500 us come at most once per 1.0 s, this run cannot say.",
+        ),
+        ("simulated", State.PROVEN, "good", "Latencies above 500 us come less often than once per 1.0 s."),
     ],
 )
-def test_kinds(analysis: object, state: State, kind: str) -> None:
-    assert callable(analysis)
-    found: Analysis = analysis()
-    assert found.verdict.state is state
-    assert headline(found).kind == kind
+def test_the_claim_is_one_sentence(name: str, state: State, kind: str, claim: str) -> None:
+    analysis = FIRST[name]()
+    assert analysis.verdict.state is state
+    assert (first(analysis).kind, first(analysis).paragraphs) == (kind, (claim,))
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "words"),
+    [
+        ("proven", EXACTLY, "0 episodes above 500 us in 6.0 s (1 thread; 6,000 activations)"),
+        (
+            "proven",
+            SURE,
+            "95 %, valid at any stopping time: were it not so, at most 5 % of runs would ever be called PROVEN",
+        ),
+        ("proven", LONGER, "No longer: it was decided after 3.5 s, and that stands."),
+        ("refuted", SURE, "at most 5 % of runs would ever be called REFUTED"),
+        ("refuted", LONGER, "No longer: it was decided after"),
+        ("undecided", SURE, "Nothing is decided; 95 % sure is what was asked for."),
+        ("undecided", LONGER, "1 min 03 s more if nothing exceeds the limit (chance"),
+        ("undecided", LONGER, "if one more episode comes ("),
+        ("invalid", EXACTLY, "Policy fifo was asked for, but effective was"),
+        ("invalid", SURE, "Not at all"),
+        ("invalid", LONGER, "mend what makes the run invalid"),
+        ("not_asked", EXACTLY, "9 us on thread 0"),
+        ("not_asked", SURE, "> 9 us: less often than once per"),
+        ("not_asked", LONGER, "A run with --limit given before it starts takes 3 h 29 min to prove"),
+        ("chosen_after", SURE, "No test of it means anything. 0 episodes above 500 us"),
+        ("chosen_after", LONGER, "A run with --limit 500us given before it starts takes 3.5 s to prove"),
+        ("simulated", VALID, "no machine: a seeded process was played"),
+        ("proven", VALID, "this kernel (6.1.0-rt)"),
+        ("several", SURE, "97.5 % sure is what was asked for; 95 % for all limits of the run together."),
+    ],
+)
+def test_the_other_questions_are_answered(name: str, question: str, words: str) -> None:
+    assert words in dict(first(FIRST[name]()).terms)[question]
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_every_first_screen_answers_everything(name: str) -> None:
+    assert [question for question, _ in first(FIRST[name]()).terms] == [EXACTLY, SURE, LONGER, VALID]
+
+
+def test_lost_values_are_no_matter_of_time() -> None:
+    analysis = lost_values()
+    assert analysis.verdict.state is State.UNDECIDED
+    assert "Longer does not help this run" in answers.longer(analysis.verdict)
 
 
 def test_every_state_has_words_of_its_own_and_a_kind() -> None:
     assert set(verdict.MEANINGS) == set(verdict.KINDS) == set(State)
     assert all(words.startswith(f"{state.value}: ") for state, words in verdict.MEANINGS.items())
-    assert verdict.KINDS[State.PROVEN] == "good"
 
 
-def test_the_other_sentences_follow_and_say_how_much_longer() -> None:
-    analysis = all_equal()
-    (table,) = tables(verdict.render(analysis)).values()
-    assert [row[0] for row in table.rows if row[0]] == ["LIMIT", "NEEDED", "MAX", "UNSEEN", "FORECAST", "VALID FOR"]
-    assert any("more if nothing exceeds" in words for _, words in table.rows)
-    assert ("", *analysis.verdict.reasons) not in table.rows
+def test_the_other_sentences_follow() -> None:
+    (table,) = tables(verdict.render(undecided())).values()
+    assert [row[0] for row in table.rows if row[0]] == ["LIMIT", "RATE", "EXCEEDED", "MAX", "UNSEEN", "FORECAST"]
 
 
-def test_every_other_limit_has_a_line() -> None:
-    made = record([block([10_000] * 1000)])
-    analysis = analyse(made, (Requirement(MS), Requirement(5_000)), 1)
-    others = tables(verdict.render(analysis))["The other limits"]
-    ((asked, said),) = others.rows
-    assert (analysis.verdict.state, asked.startswith("1,000 us, ")) == (State.REFUTED, True)
-    assert said.startswith("UNDECIDED - 0 episodes above 1,000 us")
+def test_of_several_limits_each_has_a_row_and_all_are_counted() -> None:
+    analysis = several()
+    assert first(analysis).paragraphs[1] == "2 limits: 1 PROVEN, 1 UNDECIDED. This is of the one that decides:"
+    rows = tables(verdict.render(analysis))["Every limit"].rows
+    assert [row[:4] for row in rows] == [("500 us", "1.0 s", "PROVEN", "0"), ("500 us", "10.0 s", "UNDECIDED", "0")]
+    assert rows[0][4].startswith("none, decided after 4.2 s")
+    assert " after one more" in rows[1][4]
+
+
+def test_one_limit_needs_no_table_and_no_doubt_no_box() -> None:
+    blocks = verdict.render(proven())
+    assert list(tables(blocks)) == ["What the verdict rests on"]
+    assert [block for block in blocks if isinstance(block, Text)] == [first(proven())]
+
+
+def test_doubts_are_on_the_first_screen() -> None:
+    _, doubts, *_ = verdict.render(FIRST["simulated"]())
+    assert isinstance(doubts, Text)
+    assert (doubts.kind, doubts.headline) == ("doubt", "1 doubt: read all figures with this in mind")
+    assert doubts.paragraphs[0].startswith("simulated: no figure is of any machine")
+
+
+def test_many_doubts_are_counted() -> None:
+    doubt = FIRST["simulated"]().doubts[0]
+    told = answers.doubts(replace(proven(), doubts=(doubt,) * 5))
+    assert told is not None
+    assert (told.headline[:8], len(told.paragraphs), told.paragraphs[-1]) == ("5 doubts", 4, "and 2 more doubts, below")

@@ -3,7 +3,9 @@
 
 from typing import NamedTuple
 
-from rtproof.record import Begin, End, Event, Fact, Series, SystemFile
+from rtproof.record import Begin, End, Event, Fact, Series, SystemFile, Top
+from rtproof.record.levels import Exceeding
+from rtproof.record.packed import Layout
 from rtproof.record.stored import StoredSlice
 
 
@@ -18,25 +20,19 @@ class SamplesHead(NamedTuple):
 
 
 class SeriesSeconds(NamedTuple):
-    """A whole SECONDS payload, which only ``many`` decodes; so are the three below."""
+    """Consecutive seconds; their arrays are checked and stay packed, as there are many and small ones."""
 
     series: int
-    payload: bytes
+    first: int
+    data: bytes
+    obtained: Layout
+    missed: Layout
+    max: Layout
 
 
 class SeriesTop(NamedTuple):
     series: int
-    payload: bytes
-
-
-class SeriesAbove(NamedTuple):
-    series: int
-    payload: bytes
-
-
-class SeriesExceeding(NamedTuple):
-    series: int
-    payload: bytes
+    top: Top
 
 
 class SeriesLevel(NamedTuple):
@@ -49,6 +45,20 @@ class SeriesLevel(NamedTuple):
     since_ns: int
     share: int
     taught: int
+
+
+class SeriesAbove(NamedTuple):
+    """Counts of seconds, still as LEB128 numbers, three for each of ``entries``."""
+
+    series: int
+    first: int
+    entries: int
+    numbers: bytes
+
+
+class SeriesExceeding(NamedTuple):
+    series: int
+    exceeding: Exceeding
 
 
 class CounterName(NamedTuple):

@@ -23,11 +23,15 @@ class Link(str):
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs of plain text. ``kind``: normal, good, bad, doubt, code. ``headline``: a line set large above them."""
+    """Paragraphs of plain text. ``kind``: normal, good, bad, doubt, code. ``headline``: a line set large above them.
+
+    ``terms``: below them short questions, each with its answer. Nothing but paragraphs is drawn of code.
+    """
 
     paragraphs: tuple[str, ...]
     kind: str = "normal"
     headline: str = ""
+    terms: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -89,9 +89,7 @@ class Region:
 
 
 def fit(of: Excesses, shapes: tuple[float, float] = SHAPES) -> Fit:
-    """The most likely shape in an interval, and scale; ValueError if all lies in one bin, which has no scale."""
-    if of.n.size < 2:
-        raise ValueError("all excesses lie in one bin")
+    """The most likely shape in an interval, and scale."""
     grid = np.linspace(*shapes, 17)
     t, at = best_scale(of, grid)
     for _ in range(_ZOOMS):
@@ -105,7 +103,7 @@ def fit(of: Excesses, shapes: tuple[float, float] = SHAPES) -> Fit:
 
 
 def region(of: Excesses, drop: float = ONE_SIDED_95, shapes: tuple[float, float] = UNBOUNDED) -> Region:
-    """Where twice the log-likelihood is at most ``drop`` below its maximum. ValueError as in ``fit``."""
+    """Where twice the log-likelihood is at most ``drop`` below its maximum over these shapes."""
     best = fit(of, shapes)
     goal = best.log_likelihood - drop / 2
     ends = [_end(of, best, goal, end) for end in shapes]

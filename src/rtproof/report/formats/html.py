@@ -103,9 +103,13 @@ def _(block: Text, identity: str) -> Markup:
         lines = Markup("\n".join(join([line]) for line in block.paragraphs))
         return element("pre", element("code", lines), id=identity, tabindex="0")
     headline = [element("p", block.headline, class_="headline")] if block.headline else []
-    return element(
-        "div", *headline, *(element("p", line) for line in block.paragraphs), class_=f"text {block.kind}", id=identity
-    )
+    paragraphs = [element("p", line) for line in block.paragraphs]
+    terms = [element("dl", *(_term(*each) for each in block.terms))] if block.terms else []
+    return element("div", *headline, *paragraphs, *terms, class_=f"text {block.kind}", id=identity)
+
+
+def _term(question: str, answer: str) -> Markup:
+    return element("div", element("dt", question), element("dd", answer))
 
 
 @block_html.register

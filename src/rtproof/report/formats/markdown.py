@@ -37,7 +37,8 @@ def _(block: Text) -> str:
     if block.kind == "code":
         return "\n".join("    " + clean(line) for line in block.paragraphs)
     headline = [f"**{words(block.headline)}**"] if block.headline else []
-    return "\n\n".join([*headline, *(words(line) for line in block.paragraphs)])
+    terms = "\n".join(f"- **{words(question)}:** {words(answer)}" for question, answer in block.terms)
+    return "\n\n".join([*headline, *(words(line) for line in block.paragraphs), *([terms] if terms else [])])
 
 
 @block_markdown.register

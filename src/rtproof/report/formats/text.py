@@ -39,6 +39,10 @@ def _(block: Text) -> str:
     mark = MARKS.get(block.kind, "")
     lines = textwrap.wrap(clean(block.headline), WIDTH)
     lines += [_paragraph(clean(line), mark, wrap=block.kind != "code") for line in block.paragraphs]
+    longest = max((len(clean(question)) for question, _ in block.terms), default=0)
+    lines += [
+        _paragraph(clean(answer), f"{clean(question):<{longest}}  ", wrap=True) for question, answer in block.terms
+    ]
     return "\n".join(lines)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict in words, why it is so, what it rests on, and how much longer a run would have to be."""
+"""The first screen: is it proven, what exactly, how sure is that, how much longer does it take, and what to doubt."""
 
 from rtproof.analysis.model import Analysis, State, Verdict
-from rtproof.analysis.wording import limit
+from rtproof.report import answers
 from rtproof.report.blocks import Block, Table, Text
 
 ORDER = 10
@@ -23,26 +23,26 @@ MEANINGS = {
     State.INVALID: "INVALID: the run did not measure what was asked, so its numbers decide nothing.",
     State.NOT_ASKED: "NOT ASKED: the run was measured; no limit was given to judge it by.",
 }
+FIRST_SCREEN = ("VERDICT", "NEEDED", "VALID FOR", "RANK")
+"""Labels of sentences that the first block has in its own words or as they are."""
 
 
 def render(analysis: Analysis) -> list[Block]:
     verdict = analysis.verdict
-    blocks: list[Block] = [Text(verdict.reasons, KINDS[verdict.state], MEANINGS[verdict.state])]
-    lines = _without_the_verdict(verdict)
+    claim = tuple(filter(None, (answers.claim(verdict), answers.tally(analysis))))
+    first = Text(claim, KINDS[verdict.state], verdict.state.value, answers.terms(analysis))
+    more: tuple[Block | None, ...] = (answers.limits(analysis), answers.doubts(analysis))
+    blocks: list[Block] = [first, *(block for block in more if block)]
+    lines = tuple(_rest(verdict))
     if lines:
         blocks.append(Table("What the verdict rests on", ("line", "what it says"), lines))
-    others = [other for other in analysis.verdicts if other is not verdict]
-    if others:
-        blocks.append(Table("The other limits", ("limit", "verdict"), tuple(_line(other) for other in others)))
     return blocks
 
 
-def _line(verdict: Verdict) -> tuple[str, str]:
-    asked = limit(verdict.requirement) if verdict.requirement else ""
-    return asked, f"{verdict.state.value} - {'; '.join(verdict.reasons)}"
-
-
-def _without_the_verdict(verdict: Verdict) -> tuple[tuple[str, str], ...]:
-    """State and reasons come first among the sentences, under one label; they stand above the table already."""
-    labelled = [at for at, (label, _) in enumerate(verdict.sentences) if label]
-    return verdict.sentences[labelled[1] :] if len(labelled) > 1 else ()
+def _rest(verdict: Verdict) -> list[tuple[str, str]]:
+    """The lines that the first block does not have."""
+    kept, current = [], ""
+    for label, text in verdict.sentences:
+        current = label or current
+        kept += [] if current in FIRST_SCREEN else [(label, text)]
+    return kept

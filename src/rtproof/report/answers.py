@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader wants to know first: is it proven, what exactly, how sure is that, and how much longer does it take?"""
+
+from rtproof.analysis import wording
+from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdict
+from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.sequential import needed_ns
+from rtproof.analysis.simulated import simulated
+from rtproof.report.blocks import Table, Text
+
+EXACTLY, SURE, LONGER, VALID = "What exactly", "How sure", "How much longer", "Valid for"
+SIMULATED = "a seeded process was played, and nothing was measured"
+SHOWN_DOUBTS = 3
+USUAL = Requirement(0)
+RANK, VALID_FOR, MAX = "RANK", "VALID FOR", "MAX"
+"""Labels of sentences of a verdict."""
+
+
+def claim(verdict: Verdict) -> str:
+    """The state in one sentence about the system."""
+    if verdict.requirement is None:
+        if verdict.state is State.INVALID:
+            return "The run did not measure what was asked, so its numbers decide nothing."
+        return "The run was measured; no limit was given to judge it by."
+    above = f"above {value(verdict.requirement.limit_ns)}"
+    once = f"once per {duration(verdict.requirement.at_most_ns)}"
+    return {
+        State.PROVEN: f"Latencies {above} come less often than {once}.",
+        State.REFUTED: f"Latencies {above} come more often than {once}.",
+        State.UNDECIDED: f"Whether latencies {above} come at most {once}, this run cannot say.",
+        State.INVALID: f"The run did not measure what was asked, so it says nothing of latencies {above}.",
+        State.NOT_ASKED: "",
+    }[verdict.state]
+
+
+def terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
+    """The other three answers, and what they hold for."""
+    verdict = analysis.verdict
+    valid = "no machine: " + SIMULATED if simulated(analysis.record) else " ".join(said(verdict, VALID_FOR))
+    answers = ((EXACTLY, exactly(verdict)), (SURE, sure(verdict)), (LONGER, longer(verdict)), (VALID, valid))
+    return tuple((question, answer) for question, answer in answers if answer)
+
+
+def exactly(verdict: Verdict) -> str:
+    """What was seen and what that bounds; without a limit the largest value."""
+    if verdict.reasons:
+        return sentences(verdict.reasons)
+    return sentences(said(verdict, MAX)[:1])
+
+
+def sure(verdict: Verdict) -> str:
+    """The confidence, and what it means."""
+    if verdict.state is State.INVALID:
+        return "Not at all: what makes the run invalid stands above."
+    if verdict.chosen_after:
+        return sentences(("No test of it means anything", *said(verdict, RANK)))
+    if verdict.requirement is None:
+        return sentences(said(verdict, MAX)[2:3])
+    wanted = percent(verdict.requirement.confidence)
+    alpha = verdict.alpha if verdict.alpha is not None else 1 - verdict.requirement.confidence
+    shared = (
+        f"; {wanted} for all limits of the run together" if alpha < 0.999 * (1 - verdict.requirement.confidence) else ""
+    )
+    if verdict.state is State.UNDECIDED:
+        return f"Nothing is decided; {percent(round(1 - alpha, 6))} sure is what was asked for{shared}."
+    wrong = percent(round(alpha, 6))
+    return (
+        f"{percent(round(1 - alpha, 6))}, {wording.ANYTIME}: were it not so, at most {wrong} of runs would ever be "
+        f"called {verdict.state.value}{shared}."
+    )
+
+
+def longer(verdict: Verdict) -> str:
+    """To a decision: now, after one more episode, and the chance."""
+    if verdict.state is State.INVALID:
+        return "Longer does not help: mend what makes the run invalid, and measure again."
+    if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
+        return f"No longer: it was decided after {duration(verdict.decided_at_ns, up=True)}, and that stands."
+    if verdict.requirement is None or verdict.chosen_after:
+        return again(verdict.requirement)
+    if not verdict.more_ns or verdict.more_with_one_more_ns is None:
+        return "Longer does not help this run: values are missing from it. Measure again."
+    none, one = (duration(ns, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
+    chance, with_one = (percent(round(share or 0, 2)) for share in (verdict.chance, verdict.chance_with_one_more))
+    return f"{none} more if nothing exceeds the limit (chance {chance}), {one} if one more episode comes ({with_one})."
+
+
+def again(requirement: Requirement | None) -> str:
+    """What a run would take whose limit is given before it starts."""
+    asked = requirement or USUAL
+    length = duration(needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
+    limit = f"--limit {value(asked.limit_ns).replace(' ', '')}" if requirement else "--limit"
+    return (
+        f"A run with {limit} given before it starts takes {length} to prove “at most once per "
+        f"{duration(asked.at_most_ns)}”, if nothing exceeds it."
+    )
+
+
+def limits(analysis: Analysis) -> Table | None:
+    """All limits of a run that has several, in the order given."""
+    if len(analysis.verdicts) < 2:
+        return None
+    header = ("limit", "once per", "verdict", "episodes", "how much longer")
+    return Table("Every limit", header, tuple(_row(verdict) for verdict in analysis.verdicts), (3,))
+
+
+def tally(analysis: Analysis) -> str:
+    """How many limits came out how, where there are several."""
+    states = [verdict.state for verdict in analysis.verdicts]
+    if len(states) < 2:
+        return ""
+    counted = ", ".join(f"{states.count(state)} {state.value}" for state in State if state in states)
+    return f"{len(states)} limits: {counted}. This is of the one that decides:"
+
+
+def _row(verdict: Verdict) -> tuple[str, ...]:
+    asked = verdict.requirement or USUAL
+    open_ = verdict.state is State.UNDECIDED and verdict.more_ns and verdict.more_with_one_more_ns
+    more = "-"
+    if open_:
+        none, one = (duration(ns or 0, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
+        more = f"{none}, or {one} after one more"
+    elif verdict.decided_at_ns is not None:
+        more = f"none, decided after {duration(verdict.decided_at_ns, up=True)}"
+    return (
+        value(asked.limit_ns),
+        duration(asked.at_most_ns),
+        verdict.state.value,
+        f"{len(verdict.episodes):,}",
+        more,
+    )
+
+
+def doubts(analysis: Analysis) -> Text | None:
+    """The first few, and how many more there are; None if there are none. What makes a run invalid has been said."""
+    found = [doubt.what for doubt in analysis.doubts if doubt.severity is Severity.WARNING]
+    rest = len(found) - SHOWN_DOUBTS
+    more = (f"and {quantity(rest, 'more doubt')}, below",) if rest > 0 else ()
+    head = f"{quantity(len(found), 'doubt')}: read all figures with this in mind"
+    return Text((*found[:SHOWN_DOUBTS], *more), "doubt", head) if found else None
+
+
+def said(verdict: Verdict, label: str) -> tuple[str, ...]:
+    """The sentences under a label."""
+    found, current = [], ""
+    for name, text in verdict.sentences:
+        current = name or current
+        found += [text] if current == label else []
+    return tuple(found)
+
+
+def sentences(parts: tuple[str, ...]) -> str:
+    """Parts that begin in lower case or not and have no full stop, as sentences."""
+    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
