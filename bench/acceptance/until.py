@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``run --until-decided`` on a simulated source ends when the bets are won, as integrated here by brute force.
+
+Nothing of the program's own test is used: both mixtures are integrated over the rates numerically, and the episodes are
+joined from the seed's own events. That it can fail was checked with a mixing exponent of 0.25 instead of 0.3, and with
+a gap of 30 s: each is found out, also by the short form.
+"""
+
+import contextlib
+import io
+import json
+import math
+import tempfile
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from acceptance import Benchmark, Result, Value
+from rtproof.cli.main import main
+from rtproof.simulation import played
+from rtproof.simulation.asked import SECOND_NS, Process
+from rtproof.simulation.latencies import Tail
+from rtproof.simulation.processes import KINDS
+
+LIMIT_NS, AT_MOST_S, GAP_S, ALPHA = 100_000, 600, 60, 0.05
+MIXING = 0.3
+LOG_BETS = np.linspace(0.0, 100.0, 16_001)
+"""ln of how many times faster or slower than claimed episodes are bet to come; Simpson's rule over them."""
+WEIGHTS = np.full(LOG_BETS.size, 2.0)
+WEIGHTS[1::2] = 4.0
+WEIGHTS[[0, -1]] = 1.0
+WEIGHTS *= LOG_BETS[1] / 3
+LATE_S = 5
+"""The agent is stopped over a pipe: it plays a step or two until it hears of it."""
+
+
+def log_bets_won(episodes: int, tau: float, sign: int) -> float:
+    """ln of the mean of b^N e^(tau (1 - b)) over b, with density a b^(a-1) below 1 (sign -1) or a b^(-a-1) above."""
+    exponent = episodes * sign * LOG_BETS - MIXING * LOG_BETS + tau * -np.expm1(sign * LOG_BETS)
+    top = float(exponent.max())
+    return top + math.log(MIXING * float(WEIGHTS @ np.exp(exponent - top)))
+
+
+def first_second(holds: Callable[[int], bool], low: int, high: int) -> int | None:
+    """The first nanosecond in (low, high] from which on something holds that stays so."""
+    if not holds(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def won(episodes: int, time_ns: int, sign: int) -> bool:
+    return log_bets_won(episodes, time_ns / (AT_MOST_S * SECOND_NS), sign) >= -math.log(ALPHA)
+
+
+def starts_s(process: Process, length_s: int) -> list[int]:
+    """Seconds in which episodes begin: those with an event, unless one came at most a gap before."""
+    time_s, latency = played.system_events(process, length_s)
+    seconds = np.unique(np.ceil(time_s[latency > LIMIT_NS] * 1000).astype(np.int64) // 1000)
+    return [int(second) for at, second in enumerate(seconds) if not at or second - seconds[at - 1] > GAP_S]
+
+
+def expected(process: Process, length_s: int) -> tuple[str, int | None]:
+    """The verdict and the nanosecond in which it falls, by walking from episode to episode."""
+    starts = [start for start in starts_s(process, length_s) if start < length_s]
+    begun = 0
+    for before, start in enumerate([*starts, length_s]):
+        proven = first_second(lambda t, n=before: won(n, t, -1), begun, start * SECOND_NS)  # type: ignore[misc]
+        if start * SECOND_NS > begun and proven is not None:
+            return "PROVEN", proven
+        begun = start * SECOND_NS
+        if start < length_s and won(before + 1, begun + SECOND_NS, 1):
+            return "REFUTED", begun + SECOND_NS
+    return "UNDECIDED", None
+
+
+def measured(process: Process, length_s: int) -> tuple[str, int | None, float]:
+    """What the program says of such a run: state, the nanosecond of the decision, and the second of the end."""
+    options = {
+        "seed": process.seed,
+        "kind": process.kind,
+        "episodes": f"{process.clusters_per_s * 3600!r}/h",
+        "above": f"{LIMIT_NS}ns",
+    }
+    words = [word for key, value in options.items() for word in ("--target-option", f"{key}={value}")]
+    asked = ("--limit", f"{LIMIT_NS}ns", "--at-most", f"1/{AT_MOST_S}s", "--max-duration", f"{length_s}s")
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+        out = io.TextIOWrapper(io.BytesIO())
+        place = ("--output", str(Path(folder) / "run"), "--no-report", "--json", "--until-decided")
+        with contextlib.redirect_stdout(out):
+            main(["run", "--target", "simulated", *words, *asked, *place])
+    out.seek(0)
+    verdict = json.loads(out.read())["verdict"]
+    return verdict["state"], verdict["decided_at_ns"], verdict["measured_ns"] / SECOND_NS
+
+
+def until_decided(short: bool) -> Result:
+    """Rates per claimed rate: 0 and 0.1 are mostly proven, 1 mostly not decided, 5 refuted."""
+    kinds = ("burst5",) if short else tuple(kind for kind in KINDS if kind != "drift")
+    rates, seeds, length_s = (
+        ((0.0, 0.2, 5.0) if short else (0.0, 0.2, 1.0, 5.0)),
+        (1,) if short else (1, 2, 3, 4),
+        12_000,
+    )
+    wrong, latest, told = [], 0.0, []
+    for kind, rate, seed in product(kinds, rates, seeds):
+        process = Process(seed, kind, rate / AT_MOST_S, Tail(LIMIT_NS, 20_000))
+        state, at_ns = expected(process, length_s)
+        said, said_ns, end_s = measured(process, length_s)
+        same = said == state and (said_ns is None) == (at_ns is None) and abs((said_ns or 0) - (at_ns or 0)) < 1000
+        wrong += [] if same else [f"{kind} {rate} seed {seed}: {said} at {said_ns}, expected {state} at {at_ns}"]
+        latest = max(latest, end_s - (said_ns or length_s * SECOND_NS) / SECOND_NS)
+        told.append(state)
+    states = {state: told.count(state) for state in sorted(set(told))}
+    value: dict[str, Value] = {"runs": len(told), "wrong": len(wrong), "latest_end_s": round(latest, 3), **states}
+    holds = not wrong and 0 <= latest <= LATE_S and {"PROVEN", "REFUTED"} <= set(told)
+    goal = f"decided at the microsecond that integration gives, in every run; ended at most {LATE_S} s later"
+    return Result(value, goal, holds, tuple(wrong[:5]))
+
+
+BENCHMARKS = (Benchmark("m4_until_decided", "--until-decided stops at the e-process's own times", until_decided),)
