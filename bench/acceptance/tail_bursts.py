@@ -62,11 +62,14 @@ def _covers(values: Int64Array, probability: float, level: float) -> float:
 
 
 def _09(short: bool) -> Result:
-    """Short: 8 repetitions of each margin, judged together: of 16 intervals at 95 %, 13 cover but in 7e-3."""
+    """Short: 10 repetitions of each margin, judged together.
+
+    Of 20 intervals at 95 %, 15 cover but in 3e-4; of those from all values, at 49 %, in 2 %.
+    """
     names = ("seconds", "all values", "stated", "stated and beyond")
-    rows = {name: repeated(partial(_in_bursts, margin), 8 if short else 240, short) for name, margin in MARGINS.items()}
+    rows = {name: repeated(partial(_in_bursts, margin), 10 if short else 240, short) for name, margin in MARGINS.items()}
     judged = [np.concatenate(list(rows.values()))] if short else list(rows.values())
-    least, blunder = (0.8, 0.8) if short else (0.91, 0.7)
+    least, blunder = (0.75, 0.7) if short else (0.91, 0.7)
     holds = all(one[:, 0].mean() >= least and one[:, 1].mean() <= blunder for one in judged)
     holds &= all(one[:, 3].sum() >= least * one[:, 2].sum() for one in judged)
     value: dict[str, Value] = {
