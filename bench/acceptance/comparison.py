@@ -28,7 +28,7 @@ TAIL_EFFECT = 1.0
 VALUES = 60_000
 SECONDS = 60
 TAIL = 0.003
-MANY, FEW = 2_000, 60
+MANY, FEW = 2_000, 45
 FACTOR = 4.0
 
 
@@ -126,7 +126,7 @@ def coverage(short: bool) -> Result:
 
 def power(short: bool) -> Result:
     """A real difference is found, and as often as the table says."""
-    times = 60 if short else 1_000
+    times = 40 if short else 1_000
     random = np.random.default_rng(13)
     right = wrong = told = 0
     for _ in range(times):

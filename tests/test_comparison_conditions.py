@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the runs' own clocks say of how a comparison came about."""
+
+from dataclasses import replace
+
+import pytest
+from comparison_cases import in_time, side
+
+from rtproof.analysis.comparison.conditions import SAME_BOOT_NS, boots, conditions
+from rtproof.analysis.comparison.figures import RunFigures
+
+
+def said(a: list[RunFigures], b: list[RunFigures]) -> str:
+    return "\n".join(conditions((("new", a), ("old", b))))
+
+
+def at_boot(runs: list[RunFigures], *times: int | None) -> list[RunFigures]:
+    return [replace(run, booted_ns=time) for run, time in zip(runs, times, strict=True)]
+
+
+def test_boots_are_counted_by_the_clocks() -> None:
+    some = side(1, 3)
+    assert boots(at_boot(some, 0, 1, SAME_BOOT_NS)) == 1
+    assert boots(at_boot(some, 0, 10**15, 2 * 10**15)) == 3
+    assert boots(at_boot(some, 0, None, 1)) is None
+    assert boots([]) is None
+
+
+def test_nothing_is_said_of_what_is_not_known() -> None:
+    assert said(side(1, 3), side(2, 3)) == ""
+
+
+@pytest.mark.parametrize(("first", "named"), [((0, 10), "new"), ((10, 0), "old")])
+def test_one_side_before_the_other(first: tuple[int, int], named: str) -> None:
+    a, b = (in_time(side(n, 3), start, 1, boot_ns=start * 10**15) for n, start in enumerate(first))
+    assert f"all runs of {named} came before those of" in said(a, b)
+    assert "the runs of new are of one boot" in said(a, b)
+    assert "the runs of old are of one boot" in said(a, b)
+
+
+def test_turns_are_fine() -> None:
+    a, b = in_time(side(1, 3), 0, 2), in_time(side(2, 3), 1, 2)
+    assert said(a, b) == "all runs are of one boot, so how boots of one system differ is not in the scatter of the runs"
+
+
+def test_one_run_each_has_no_order() -> None:
+    assert "came before" not in said(in_time(side(1, 1), 0, 1), in_time(side(2, 1), 1, 1))
+
+
+def test_the_schedule_has_the_missed_ones() -> None:
+    missed = [replace(run, missed=2_000) for run in side(1, 2)]
+    assert "4,000 activations of new never ran (9.1 % of those due)" in said(missed, side(2, 2))
+    charged = [replace(run, facts={**run.facts, "view": "schedule"}) for run in missed]
+    assert "never ran" not in said(charged, side(2, 2))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of any shape: a comparison says something that can be printed and written, or refuses in one sentence."""
+
+import json
+import math
+
+import numpy as np
+from comparison_cases import FACTS, run_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtproof.analysis.comparison import compare
+from rtproof.analysis.comparison.as_json import to_dict
+from rtproof.analysis.comparison.effects import MIN_RUNS
+from rtproof.analysis.comparison.figures import RunFigures, figures_of_histogram
+from rtproof.analysis.comparison.model import Comparison, Finding
+from rtproof.analysis.counts import from_values
+from rtproof.errors import UserError
+
+values = st.lists(st.one_of(st.integers(-50, 50), st.integers(0, 10**6), st.integers(10**9, 2**62)), max_size=12)
+repeats = st.sampled_from([1, 7, 2_000])
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> RunFigures:
+    some = np.repeat(np.array(draw(values), np.int64), draw(repeats))
+    if draw(st.booleans()) and some.size:
+        return run_of(some)
+    return figures_of_histogram("h", from_values(some), FACTS, overflow=draw(st.sampled_from([0, 0, 3, 10**6])))
+
+
+sides = st.lists(runs(), min_size=1, max_size=7)
+
+
+@given(sides, sides)
+@settings(deadline=None, max_examples=150)
+def test_any_runs_are_compared_or_refused(a: list[RunFigures], b: list[RunFigures]) -> None:
+    try:
+        said = compare(a, b)
+    except UserError:
+        return
+    json.dumps(to_dict(said), allow_nan=False)
+    assert said.sentences[0][0] == "COMPARED"
+    check(said)
+
+
+def check(said: Comparison) -> None:
+    """What holds for every comparison."""
+    n = min(len(said.a.runs), len(said.b.runs))
+    assert (said.finding is Finding.NOT_JUDGED) == (n < MIN_RUNS or not said.effects)
+    for effect in said.effects:
+        assert effect.ratio > 0
+        assert math.isfinite(effect.ratio)
+        assert (effect.p is None) == (n < MIN_RUNS)
+        assert effect.low is None or effect.low <= effect.ratio * (1 + 1e-9)
+        assert effect.high is None or effect.high >= effect.ratio * (1 - 1e-9)
+        assert (effect.p_holm or 1) >= (effect.p or 0)
+        if effect.finding is Finding.A_BETTER:
+            assert effect.high is not None
+            assert effect.high < 1 / effect.margin
+    assert [c.value for c in said.order.crossings] == sorted(c.value for c in said.order.crossings)
+
+
+@given(sides)
+@settings(deadline=None, max_examples=40)
+def test_a_side_against_itself_is_never_better(some: list[RunFigures]) -> None:
+    """Histograms have no number of their run, so nobody can tell that they are the same."""
+    try:
+        said = compare(some, some)
+    except UserError:
+        return
+    assert said.finding in (Finding.NO_DIFFERENCE, Finding.NOT_JUDGED)
+    assert said.order.lower is None
+    assert not said.order.crossings
+    assert all(point.difference == 0 for point in said.shift.points)
