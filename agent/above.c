@@ -3,8 +3,6 @@
 
 #include "above.h"
 
-#include "packed.h"
-
 #include <string.h>
 
 enum { SECONDS_BYTES = 8192, LEVEL_STEP = 16, LEAST_ABOVE = 5, MILLION = 1000000 };
@@ -35,6 +33,7 @@ void above_close(struct above *above)
 {
 	hist_free(&above->hist);
 	bytes_free(&above->seconds);
+	bytes_free(&above->list);
 }
 
 static void write_level(const struct above *above, struct record *record, int level, int kind, int64_t since_ns, uint32_t share)
@@ -154,16 +153,25 @@ static void write_list(struct above *above, struct record *record)
 {
 	if (!above->n_list)
 		return;
+	if (above->list.failed && !record->error)
+		record->error = -ENOMEM;
 
 	struct bytes *chunk = chunk_begin(record, CHUNK_EXCEEDED);
 
 	put_u16(chunk, above->series);
 	put_u16(chunk, above->ended);
-	for (int column = 0; column < 4; column++)
-		put_packed(chunk, above->list[column], above->n_list);
+	put_u32(chunk, above->n_list);
+	put_bytes(chunk, above->list.data, above->list.length);
+	above->list.length = 0;
+	above->last_index = above->last_due_ns = 0;
 	above->n_list = 0;
 	above->ended = 0;
 	chunk_end(record);
+}
+
+static uint64_t zigzag(int64_t value)
+{
+	return ((uint64_t)value << 1) ^ (value < 0 ? UINT64_MAX : 0);
 }
 
 /* lists: the limits that the value exceeds. */
@@ -180,10 +188,12 @@ static void list(struct above *above, struct record *record, uint64_t index, int
 	if (!lists)
 		return;
 
-	const int64_t row[4] = { (int64_t)index, due_ns, value, lists };
-
-	for (int column = 0; column < 4; column++)
-		above->list[column][above->n_list] = row[column];
+	put_varint(&above->list, index - (uint64_t)above->last_index);
+	put_varint(&above->list, zigzag(due_ns - above->last_due_ns));
+	put_varint(&above->list, zigzag(value));
+	put_varint(&above->list, lists);
+	above->last_index = (int64_t)index;
+	above->last_due_ns = due_ns;
 	if (++above->n_list == ABOVE_LIST)
 		write_list(above, record);
 }

@@ -30,7 +30,8 @@ struct above {
 	uint64_t ran[ABOVE_LEVELS], missed[ABOVE_LEVELS];
 	struct bytes seconds;
 	uint32_t entries;
-	int64_t list[4][ABOVE_LIST];
+	struct bytes list;
+	int64_t last_index, last_due_ns;
 	uint32_t n_list, listed[ABOVE_LIMITS];
 	uint16_t ended;
 

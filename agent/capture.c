@@ -5,6 +5,7 @@
 
 #include "packed.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void capture_open(struct capture *capture, uint16_t series, bool by_period, bool keep_samples, int64_t period_ns,
@@ -22,6 +23,9 @@ void capture_close(struct capture *capture)
 {
 	hist_free(&capture->observed.hist);
 	hist_free(&capture->charged.hist);
+	if (capture->above)
+		above_close(capture->above);
+	free(capture->above);
 }
 
 static int write_samples(struct capture *capture, struct record *record)

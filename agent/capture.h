@@ -43,7 +43,7 @@ struct capture {
 	uint32_t n_seconds;
 	struct top top;
 	struct summary observed, charged;
-	struct above *above; /* NULL: this field is not judged */
+	struct above *above; /* its own, from malloc(); NULL: this field is not judged */
 
 	/* Of the whole run, for END and for people watching. */
 	uint64_t obtained, missed, lost;

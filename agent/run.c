@@ -187,6 +187,21 @@ static uint32_t ring_capacity(const struct config *config)
 	return (uint32_t)(capacity < RING_LEAST ? RING_LEAST : capacity > RING_MOST ? RING_MOST : capacity);
 }
 
+/* The deepest stage is the one that counts. */
+static int judge_last_field(struct run *run, const struct worker *worker)
+{
+	const struct config *config = run->config;
+	struct capture *last = run_captures(run, worker->number) + config->fields - 1;
+
+	last->above = malloc(sizeof(*last->above));
+	if (!last->above)
+		return -ENOMEM;
+	above_open(last->above, last->series, config->limits_ns, config->n_limits, worker->phase_ns);
+	last->above->thread = worker->number;
+	last->above->tell = config->progress_ns > 0;
+	return 0;
+}
+
 static int prepare_worker(struct run *run, int number)
 {
 	const struct config *config = run->config;
@@ -212,14 +227,7 @@ static int prepare_worker(struct run *run, int number)
 	for (int i = 0; i < config->fields; i++)
 		capture_open(run_captures(run, number) + i, (uint16_t)(number * config->fields + i),
 			     config->method->on_grid || config->method->external, config->keep_samples, config->period_ns, worker->phase_ns);
-	/* The deepest stage is the one that counts. */
-	struct capture *last = run_captures(run, number) + config->fields - 1;
-
-	last->above = &run->above[number];
-	above_open(last->above, last->series, config->limits_ns, config->n_limits, worker->phase_ns);
-	last->above->thread = number;
-	last->above->tell = config->progress_ns > 0;
-	return ring_open(&worker->ring, ring_capacity(config));
+	return judge_last_field(run, worker) ? -ENOMEM : ring_open(&worker->ring, ring_capacity(config));
 }
 
 static void say_failure(const struct worker *worker, char *why, size_t room)
@@ -528,21 +536,18 @@ static void close_run(struct run *run)
 		ring_close(&run->workers[i].ring);
 		for (int field = 0; field < run->config->fields; field++)
 			capture_close(run_captures(run, i) + field);
-		above_close(&run->above[i]);
 		for (int file = 0; file < run->workers[i].n_files; file++)
 			free(run->workers[i].files[file].content);
 	}
 	free(run->workers);
 	free(run->captures);
-	free(run->above);
 }
 
 static int allocate(struct run *run)
 {
 	run->workers = calloc((size_t)run->config->threads, sizeof(*run->workers));
 	run->captures = calloc((size_t)run->config->threads * (size_t)run->config->fields, sizeof(*run->captures));
-	run->above = calloc((size_t)run->config->threads, sizeof(*run->above));
-	if (!run->workers || !run->captures || !run->above)
+	if (!run->workers || !run->captures)
 		return -ENOMEM;
 	if (pipe2(run->wake_fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;

@@ -31,7 +31,6 @@ struct run {
 	struct worker *workers;
 	int started; /* of them */
 	struct capture *captures; /* one for each field of each thread */
-	struct above *above;     /* one for each thread */
 	int64_t origin_ns;
 
 	pthread_mutex_t mutex; /* for what follows up to "one thread's" */

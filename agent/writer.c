@@ -70,9 +70,9 @@ static void print_progress(const struct run *run)
 {
 	for (int i = 0; i < run->config->threads; i++) {
 		/* The deepest stage, which is the one that counts. */
-		const struct capture *c = run_captures(run, i) + run->config->fields - 1;
+		struct capture *c = run_captures(run, i) + run->config->fields - 1;
 
-		above_tell(&run->above[i]);
+		above_tell(c->above);
 		fprintf(stderr,
 			"progress time_ns=%lld thread=%d cpu=%d obtained=%llu missed=%llu lost=%llu last_ns=%lld min_ns=%lld "
 			"mean_ns=%.0f max_ns=%lld due_ns=%lld\n",

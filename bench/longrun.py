@@ -36,17 +36,17 @@ def latencies(generator: np.random.Generator, n: int) -> Int64Array:
     return np.minimum(values, 1_106_000).astype(np.int64)
 
 
-def generate(path: Path, n: int) -> None:
-    """The record, with everything an agent writes, unless it is there already."""
+def generate(path: Path, n: int, *, seed: int = 196, samples: bool = True, limits_ns: tuple[int, ...] = ()) -> None:
+    """The record, with everything an agent writes, unless it is there already. samples=False: its summary only."""
     if path.exists():
         return
-    generator = np.random.default_rng(196)
-    series = Series(0, 0, 0, True, True, PERIOD_NS, 0, "timer", "posix_timer", "latency", "ns")
+    generator = np.random.default_rng(seed)
+    series = Series(0, 0, 0, True, samples, PERIOD_NS, 0, "timer", "posix_timer", "latency", "ns")
     draft = path.with_suffix(".part")
     with RecordWriter(draft) as writer:
-        writer.begin(Begin(1, 0, bytes(16), 0, 0, "bench", "armv5tejl", "3.0.12-rt30", "#1 PREEMPT RT"))
+        writer.begin(Begin(1, 2, bytes(16), 0, 0, "bench", "armv5tejl", "3.0.12-rt30", "#1 PREEMPT RT"))
         writer.series(series)
-        feed = SeriesWriter(writer, series)
+        feed = SeriesWriter(writer, series, limits_ns=limits_ns)
         for start in range(0, n, PIECE):
             feed.add(latencies(generator, min(PIECE, n - start)))
         writer.end(End(n * PERIOD_NS, EndReason.AS_ASKED, "", (feed.finish(),)))

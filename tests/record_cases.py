@@ -45,6 +45,7 @@ EVENTS = (Event(40 * MS, WHOLE_RUN, "kernel", "hrtimer: interrupt took 12345 ns"
 LOAD = Counter(3, True, "load.sched", "messages", NONE, NONE)
 HEAT = Counter(4, False, "temperature.0", "m°C", NONE, NONE)
 UNKNOWN_TYPE = 4711
+LIMITS = (3_000, 1_500)
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,9 @@ def write_small(path: Path, count: int = 120) -> dict[int, Truth]:
     first, second = latencies(1, count), latencies(2, count)
     with RecordWriter(path) as writer:
         _write_head(writer)
-        feeds = [SeriesWriter(writer, series, checkpoint_ns=30 * MS) for series in (ON_GRID, OFF_GRID)]
+        feeds = [
+            SeriesWriter(writer, series, checkpoint_ns=30 * MS, limits_ns=LIMITS) for series in (ON_GRID, OFF_GRID)
+        ]
         for half in (slice(0, count // 2), slice(count // 2, count)):
             inside = {at - half.start: m for at, m in gaps.items() if half.start <= at < half.stop}
             feeds[0].add(first[half], list(inside), list(inside.values()))

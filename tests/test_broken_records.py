@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import record_cases as cases
 from hypothesis import given, settings
@@ -56,6 +57,12 @@ def check_rest(record: Record, truth: dict[int, cases.Truth]) -> None:
         assert seconds.obtained.sum() <= truth[number].value.size
     for part in record.slices:
         assert int(part.bin_counts.sum()) == part.count <= truth[part.series].value.size
+    for number, levels in record.levels.items():
+        assert {level.value for level in levels} <= set(cases.LIMITS)
+        for level in levels:
+            rows = zip(level.index.tolist(), level.due_ns.tolist(), level.above.tolist(), strict=True)
+            assert set(rows) <= {row for row in cases.true_rows(truth[number]) if row[2] > level.value}
+            assert level.ran.sum() <= np.count_nonzero(truth[number].value > level.value)
     assert set(record.facts) <= set(cases.FACTS)
     assert set(record.files) <= set(cases.FILES)
 
@@ -214,7 +221,12 @@ def test_wrong_payloads_behind_valid_checksums(
         record = open_record(broken)
         blocks = list(record.read_blocks(record.chunk_refs))
         totals = [int(part.bin_counts.sum()) - part.count for part in record.slices]
+        lists = [level for levels in record.levels.values() for level in levels]
     except RecordError:
         return
     assert set(totals) <= {0}
+    for level in lists:
+        assert level.index.size == level.due_ns.size == level.above.size
+        assert (np.diff(level.second) > 0).all()
+        assert (level.ran + level.missed > 0).all()
     assert [block.values.size for block in blocks] == [ref.count for ref in record.chunk_refs]

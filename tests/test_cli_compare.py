@@ -11,6 +11,9 @@ from analysis_records import BEGIN, SERIES
 from run_folders import latencies, write_record, write_run
 
 from rtproof.cli.main import main
+from rtproof.record import End, EndReason
+from rtproof.record.series_writer import SeriesWriter
+from rtproof.record.writer import RecordWriter
 
 N = 20_000
 MODES = np.exp(np.random.default_rng(5).normal(0, 0.02, 20))
@@ -182,6 +185,35 @@ def test_the_page_goes_where_it_is_told_in_any_form(
     capsys.readouterr()
     assert main([*words, "--output", "-", "--format", "markdown"]) == 0
     assert capsys.readouterr().out.startswith("# rtproof: A against B")
+
+
+def stalled(path: Path, seed: int) -> Path:
+    """A record of a run that stood still for 400 ms once: 399 activations of those due never ran."""
+    values = latencies(seed, N)
+    values[500] = 400_000_000
+    with RecordWriter(str(path)) as writer:
+        writer.begin(replace(BEGIN, run_id=(seed + 50).to_bytes(16, "big")))
+        writer.series(SERIES)
+        feed = SeriesWriter(writer, SERIES)
+        feed.add(values, [500], [399])
+        writer.end(End((N + 399) * SERIES.period_ns, EndReason.AS_ASKED, "", (feed.finish(),)))
+    return path
+
+
+def test_the_schedule_counts_what_never_ran(sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    late = [str(stalled(Path(f"stalled{at}.rtrec"), 20 + at)) for at in range(5)]
+    ran = found(capsys, *late, "--against", "rt")
+    assert "1,995 activations of A never ran" in json.dumps(ran["sentences"])
+    due = found(capsys, *late, "--against", "rt", "--view", "schedule")
+    assert p99(ran) < 1.2
+    assert p99(due) > 1_000
+    assert "never ran" not in json.dumps(due["sentences"])
+
+
+def p99(said: dict[str, object]) -> float:
+    metrics = said["metrics"]
+    assert isinstance(metrics, list)
+    return float(next(one["a_to_b_ratio"] for one in metrics if one["metric"] == "p99"))
 
 
 def test_histograms_of_another_tool_are_compared_with_what_they_lack(

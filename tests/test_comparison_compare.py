@@ -199,6 +199,21 @@ def test_a_limit_of_the_user_is_a_level() -> None:
     assert any("0 of 5 and 5 of 5 runs have no value" in note for effect in one_side.effects for note in effect.notes)
 
 
+def test_a_side_with_nothing_above_a_level_leaves_the_ratio_open() -> None:
+    """Of 100,000 values none: at 95 % at most 3e-5 of them, and perhaps none at all."""
+    a, b = side(1, 5, scatter=0.01), side(2, 5, scatter=0.01, tail=0.01)
+    (effect,) = [effect for effect in compare(a, b, levels=[200_000]).effects if effect.unit == "share"]
+    assert effect.low == 0
+    assert effect.high is not None
+    assert effect.high >= 3e-5 / effect.b
+    assert effect.finding is Finding.A_BETTER
+    assert "or less; p" in text(compare(a, b, levels=[200_000]), "VERDICT")
+    (back,) = [effect for effect in compare(b, a, levels=[200_000]).effects if effect.unit == "share"]
+    assert back.high is None
+    assert back.low == pytest.approx(1 / effect.high)
+    assert back.finding is Finding.B_BETTER
+
+
 def test_the_json_is_json_and_complete() -> None:
     for sides in ((side(1, 1), side(2, 1)), (side(1, 5), side(2, 5, factor=2, governor="powersave"))):
         found = json.loads(json.dumps(to_dict(compare(*sides)), allow_nan=False))

@@ -8,7 +8,7 @@ from analysis_records import BEGIN, MS, SECOND, SERIES, block, fact, record
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.comparison.blocks import LEAST, blocks_of
-from rtproof.analysis.comparison.figures import RunFigures, figures_of, figures_of_histogram, with_name
+from rtproof.analysis.comparison.figures import RunFigures, figures_of, figures_of_histogram
 from rtproof.analysis.counts import Counts
 from rtproof.record import Moment, Record, Slice, View, bins
 
@@ -127,8 +127,3 @@ def test_too_few_parts_of_time_are_no_blocks(seconds: int) -> None:
     assert not found.counts
     assert "4 parts of time" in found.why
     assert "no summary" in blocks_of(record([block(VALUES)])).why
-
-
-def test_another_name_is_the_same_run() -> None:
-    run = of(VALUES)
-    assert with_name(run, "other") == replace(run, name="other")

@@ -3,6 +3,7 @@
 
 import math
 from itertools import combinations
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from rtproof.analysis.comparison import holm, student
 from rtproof.analysis.comparison.inference import EXACT, exact, interval, p_value, p_welch, rejected, swaps
-from rtproof.analysis.comparison.power import detectable, normal_runs, runs_for
+from rtproof.analysis.comparison.power import detectable, runs_for
 
 stats = pytest.importorskip("scipy.stats")
 numbers = st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=5)
@@ -142,7 +143,9 @@ def test_the_number_of_runs_is_near_that_of_the_textbook(deviation: float) -> No
     alpha, margin = 0.05 / 6, math.log(1.05)
     found = runs_for(math.log(1.5), deviation, alpha, margin, 5)
     assert found is not None
-    known = normal_runs(math.log(1.5), deviation, alpha)
+    normal = NormalDist()
+    sure = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(0.8)
+    known = 2 * (deviation / math.log(1.5) * sure) ** 2
     assert known <= found <= 1.05 * known + 3
     assert detectable(deviation, found, found, alpha, margin) <= math.log(1.5)
     assert detectable(deviation, found - 1, found - 1, alpha, margin) > math.log(1.5)

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record import Int64Array, packed
+from rtproof.record import Int64Array, Top, packed
 from rtproof.record.items import CounterName, SeriesSeconds, SeriesTop, Tick
 from rtproof.record.layouts import TICK_ENTRY
 from rtproof.record.merge import largest, merge_counters, merge_seconds, merge_top
@@ -21,12 +21,12 @@ def array(*values: int) -> Int64Array:
 
 def part(series: int, first: int, rows: list[tuple[int, int, int]]) -> SeriesSeconds:
     columns = [packed.encode([row[column] for row in rows]) for column in range(3)]
-    layouts = []
-    at = 0
-    for column in columns:
-        layouts.append(packed.layout(b"".join(columns), at))
-        at += len(column)
-    return SeriesSeconds(series, first, b"".join(columns), *layouts)
+    return SeriesSeconds(series, struct.pack("<HHI", series, 0, first) + b"".join(columns))
+
+
+def top_part(series: int, some: Top) -> SeriesTop:
+    columns = [packed.encode(column) for column in (some.index, some.due_ns, some.value)]
+    return SeriesTop(series, struct.pack("<HH", series, some.k) + b"".join(columns))
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8), ROWS), max_size=5))
@@ -55,7 +55,7 @@ def test_top_is_exact_and_the_earlier_of_equals_comes_first(values: list[int], k
     for start in range(0, len(rows), length):
         # As an agent does: of each stretch only what can still be among the largest, here of the stretch itself.
         own = sorted(rows[start : start + length], key=lambda row: (-row[2], row[0]))[:k]
-        parts.append(SeriesTop(7, largest(k, *(array(*column) for column in zip(*own, strict=True)))))
+        parts.append(top_part(7, largest(k, *(array(*column) for column in zip(*own, strict=True)))))
     merged = merge_top(parts)
     assert set(merged) == ({7} if rows else set())
     for top in merged.values():
@@ -64,8 +64,8 @@ def test_top_is_exact_and_the_earlier_of_equals_comes_first(values: list[int], k
 
 
 def test_top_of_different_sizes_is_only_exact_up_to_the_smaller() -> None:
-    big = SeriesTop(0, largest(3, array(1, 2, 3), array(1, 2, 3), array(5, 6, 7)))
-    small = SeriesTop(0, largest(2, array(8, 9), array(8, 9), array(4, 3)))
+    big = top_part(0, largest(3, array(1, 2, 3), array(1, 2, 3), array(5, 6, 7)))
+    small = top_part(0, largest(2, array(8, 9), array(8, 9), array(4, 3)))
     merged = merge_top([big, small])[0]
     assert (merged.k, merged.value.tolist()) == (2, [7, 6])
 

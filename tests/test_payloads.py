@@ -16,10 +16,18 @@ from rtproof.record import (
     SeriesTotals,
     SystemFile,
     View,
+    many,
     packed,
 )
 from rtproof.record.framing import ChunkType
-from rtproof.record.items import CounterName, SamplesHead, SeriesSeconds, SeriesTop, Tick
+from rtproof.record.items import (
+    CounterName,
+    SamplesHead,
+    SeriesLevel,
+    SeriesSeconds,
+    SeriesTop,
+    Tick,
+)
 from rtproof.record.payloads import decode
 from rtproof.record.stored import StoredSlice
 from rtproof.record.wire import MalformedError
@@ -60,6 +68,11 @@ HAND_MADE = [
     (ChunkType.TICK, struct.pack("<qHHq", 9, 1, 8, -40), Tick(9, struct.pack("<Hq", 8, -40))),
     (ChunkType.EVENT, struct.pack("<qH", 9, 0xFFFF) + text("k") + text("t"), Event(9, 0xFFFF, "k", "t")),
     (
+        ChunkType.LEVEL,
+        struct.pack("<HBBqqIQ", 3, 9, 1, -5, 60, 1000, 60_000),
+        SeriesLevel(3, 9, True, -5, 60, 1000, 60_000),
+    ),
+    (
         ChunkType.END,
         struct.pack("<qB", 9, 3) + text("gone") + struct.pack("<HHQQQ", 1, 3, 10, 2, 1),
         End(9, EndReason.HOST_GONE, "gone", (SeriesTotals(3, 10, 2, 1),)),
@@ -85,17 +98,19 @@ def test_seconds() -> None:
     columns = [packed.encode(column) for column in ([1, 2], [0, 3], [-7, 8])]
     part = decode(ChunkType.SECONDS, memoryview(struct.pack("<HHI", 3, 0, 2**32 - 1) + b"".join(columns)))
     assert isinstance(part, SeriesSeconds)
-    assert (part.series, part.first) == (3, 2**32 - 1)
-    arrays = [packed.decode_at(part.data, head).tolist() for head in (part.obtained, part.missed, part.max)]
-    assert arrays == [[1, 2], [0, 3], [-7, 8]]
+    assert part.series == 3
+    found = many.seconds([part.payload])
+    assert found.second.tolist() == [2**32 - 1, 2**32]
+    assert [found.obtained.tolist(), found.missed.tolist(), found.max.tolist()] == [[1, 2], [0, 3], [-7, 8]]
 
 
 def test_top() -> None:
     columns = b"".join(packed.encode(column) for column in ([5], [500], [-1]))
     part = decode(ChunkType.TOP, memoryview(struct.pack("<HH", 3, 64) + columns))
     assert isinstance(part, SeriesTop)
-    assert (part.series, part.top.k) == (3, 64)
-    assert [column.tolist() for column in (part.top.index, part.top.due_ns, part.top.value)] == [[5], [500], [-1]]
+    found = many.top([part.payload])
+    assert (part.series, found.k) == (3, 64)
+    assert [column.tolist() for column in (found.number, found.due_ns, found.value)] == [[5], [500], [-1]]
 
 
 def test_unknown_type() -> None:
@@ -119,6 +134,7 @@ def seconds_with(*columns: list[int]) -> bytes:
     return struct.pack("<HHI", 3, 0, 0) + b"".join(map(packed.encode, columns))
 
 
+ABOVE_TWICE = struct.pack("<HHII", 3, 0, 7, 2)
 IMPOSSIBLE = {
     "moment": (ChunkType.FACT, struct.pack("<qHB", 0, 0, 4) + text("k") + text("v")),
     "view": (ChunkType.SUMMARY, SUMMARY[:2] + b"\2" + SUMMARY[3:] + bytes(4)),
@@ -141,6 +157,20 @@ IMPOSSIBLE = {
     "seconds of unequal length": (ChunkType.SECONDS, seconds_with([1, 2], [0, 0], [5])),
     "negative count": (ChunkType.SECONDS, seconds_with([1, 2], [0, -1], [5, 5])),
     "negative exception": (ChunkType.SECONDS, seconds_with([7] * 40 + [-9], [0] * 41, [5] * 41)),
+    "16 levels and one more": (ChunkType.LEVEL, struct.pack("<HBBqqIQ", 3, 16, 0, 5, 0, 0, 0)),
+    "kind of level": (ChunkType.LEVEL, struct.pack("<HBBqqIQ", 3, 0, 2, 5, 0, 0, 0)),
+    "more than all above": (ChunkType.LEVEL, struct.pack("<HBBqqIQ", 3, 0, 1, 5, 0, 1_000_001, 9)),
+    "nothing above": (ChunkType.ABOVE, struct.pack("<HHII", 3, 0, 7, 0)),
+    "not what it says": (ChunkType.ABOVE, ABOVE_TWICE + bytes([1, 5, 0])),
+    "first second is another": (ChunkType.ABOVE, ABOVE_TWICE + bytes([17, 5, 0, 2, 1, 0])),
+    "levels backwards": (ChunkType.ABOVE, ABOVE_TWICE + bytes([2, 5, 0, 1, 1, 0])),
+    "nobody above": (ChunkType.ABOVE, ABOVE_TWICE + bytes([1, 0, 0, 2, 1, 0])),
+    "too many above": (ChunkType.ABOVE, ABOVE_TWICE + bytes([1, *[0xFF] * 6, 1, 0, 2, 1, 0])),
+    "half a number": (ChunkType.ABOVE, ABOVE_TWICE + bytes([1, 5, 0, 2, 1, 0x80])),
+    "nothing exceeded": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 0)),
+    "in no list": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 1) + bytes([1, 1, 1, 0])),
+    "the same again": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 2) + bytes([1, 1, 1, 1, 0, 1, 1, 1])),
+    "in the 17th list": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 1) + bytes([1, 1, 1, 0x80, 0x80, 4])),
     "top of unequal length": (ChunkType.TOP, struct.pack("<HH", 3, 64) + packed.encode([1]) + EMPTY + EMPTY),
 }
 

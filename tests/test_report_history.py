@@ -36,7 +36,7 @@ def test_the_change_comes_first_with_its_ratio_and_the_fact() -> None:
         "50 % x1.5",
         "with it changed kernel release: 6.1 to 6.12",
         "need not be the reason",
-        "may go unseen",
+        "found 9 times of 10",
         "last 2 runs cannot be seen yet",
         "Left out: run 90: INVALID: the load was dead",
         "Not read: runs/torn is not a record",

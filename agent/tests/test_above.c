@@ -32,7 +32,6 @@ struct state {
 static struct state found, expected;
 static struct above above;
 static struct record record;
-static int64_t columns[4][DECODE_MOST];
 
 static void open_all(int n_limits)
 {
@@ -75,18 +74,28 @@ static void check_seconds(struct reader *reader)
 	CHECK(reader->at == reader->end);
 }
 
+static int64_t get_signed(struct reader *reader)
+{
+	uint64_t zigzag = get_varint(reader);
+
+	return (int64_t)(zigzag >> 1) ^ -(int64_t)(zigzag & 1);
+}
+
 static void check_list(struct reader *reader)
 {
-	uint32_t ended = (uint32_t)get_number(reader, 2), n = get_packed(reader, columns[0]);
+	uint32_t ended = (uint32_t)get_number(reader, 2), n = (uint32_t)get_number(reader, 4);
+	struct row row = { 0, 0, 0, 0 };
 
-	CHECK(!(found.ended & ended));
-	for (int column = 1; column < 4; column++)
-		CHECK(get_packed(reader, columns[column]) == n);
-	CHECK(reader->at == reader->end && n > 0);
+	CHECK(!(found.ended & ended) && n > 0 && n <= ABOVE_LIST);
 	for (uint32_t i = 0; i < n; i++) {
-		CHECK(!(columns[3][i] & found.ended) && found.n_rows < LISTED_MOST);
-		found.rows[found.n_rows++] = (struct row){ columns[0][i], columns[1][i], columns[2][i], columns[3][i] };
+		row.index += (int64_t)get_varint(reader);
+		row.due_ns += get_signed(reader);
+		row.value = get_signed(reader);
+		row.lists = (int64_t)get_varint(reader);
+		CHECK(!(row.lists & found.ended) && found.n_rows < LISTED_MOST);
+		found.rows[found.n_rows++] = row;
 	}
+	CHECK(reader->at == reader->end);
 	found.ended |= ended;
 }
 

@@ -5,7 +5,8 @@ Forecasts rest on the largest of each second, which a summary has exactly. That 
 too is measured at one number of excesses; where the ladder takes another rung, limits differ by more, and how often is
 told.
 
-That it can fail: with eight bins for each power of two the median limit is beyond its goal.
+That it can fail: limits of 128 bins for each power of two, taken for their lower ends, differ by 0.04. (With eight bins
+taken for what they are it is 0.009.)
 """
 
 from dataclasses import dataclass

@@ -3,12 +3,15 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from rtproof.analysis import lag, moments
-from rtproof.analysis.counts import EMPTY, Counts, merge
+from rtproof.analysis.counts import EMPTY, Counts
 from rtproof.analysis.model import Lag, Moments
 from rtproof.analysis.part import Part, Reach, hull
 from rtproof.analysis.tally import Tallied
 from rtproof.record import Slice, View, bins
+from rtproof.record.stored import histograms
 
 TOGETHER = 200
 """Slices that are added up at once. A long run has tens of thousands, of a thousand bins each."""
@@ -33,14 +36,18 @@ def reach_of(slices: Iterable[Slice]) -> Reach | None:
 
 
 def _tallied(slices: list[Slice]) -> Tallied:
-    counts = EMPTY
-    for at in range(0, len(slices), TOGETHER):
-        counts = merge((counts, *(_counts(s) for s in slices[at : at + TOGETHER])))
     return Tallied(
-        counts,
+        _counts(slices),
         moments.merge(Moments(s.count, s.min, s.max, s.sum, s.sum_squares) for s in slices),
     )
 
 
-def _counts(of: Slice) -> Counts:
-    return Counts(*bins.edges(of.bins), of.bin_counts)
+def _counts(slices: list[Slice]) -> Counts:
+    """All slices have the same bins, so that counts add up bin by bin."""
+    parts = [histograms(slices[at : at + TOGETHER])[1:] for at in range(0, len(slices), TOGETHER)]
+    if not parts:
+        return EMPTY
+    places, place = np.unique(np.concatenate([bin_ for bin_, _ in parts]), return_inverse=True)
+    counts = np.zeros(places.size, np.int64)
+    np.add.at(counts, place, np.concatenate([count for _, count in parts]))
+    return Counts(*bins.edges(places), counts)

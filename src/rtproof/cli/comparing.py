@@ -40,15 +40,16 @@ class Wanted:
     command: str = ""
 
 
-def read(sides: Sequence[tuple[str, str, Sequence[Path]]]) -> list[Side]:
+def read(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bool = False) -> list[Side]:
     """Name, words and paths of each side; folders are searched. UserError for a path without a run.
 
-    Also for a run that stands on both sides, and where no run of a side can be read.
+    Also for a run that stands on both sides, and where no run of a side can be read. schedule: with the activations
+    that never ran, each as late as it was.
     """
     found = [(name, what, several.find_runs(paths, histograms.is_one)) for name, what, paths in sides]
     _refuse_shared([(name, runs) for name, _, runs in found])
     every = [run for _, _, runs in found for run in runs]
-    answers = several.read_runs(every, _Take(blocks=len(every) == len(found)), _open)
+    answers = several.read_runs(every, _Take(len(every) == len(found), schedule), _open)
     figures, failed = dict(zip(answers.paths, answers.wanted, strict=True)), dict(answers.failed)
     told = [
         Side(name, what, tuple(figures[run] for run in runs if run in figures), _sentences(runs, failed))
@@ -83,12 +84,15 @@ class _Take:
     """The figures of a run. blocks: with its parts in time, which one run against one other needs."""
 
     blocks: bool
+    schedule: bool
 
     def __call__(self, run: Path, found: Any) -> "RunFigures":
         from rtproof.analysis.comparison.figures import figures_of
+        from rtproof.record import View
 
         if isinstance(found, results.Result):
-            return figures_of(found.analysis, str(run), blocks=self.blocks)
+            view = View.CHARGED if self.schedule else View.OBSERVED
+            return figures_of(found.analysis, str(run), view, blocks=self.blocks)
         return histograms.figures(run, found)
 
 

@@ -3,9 +3,7 @@
 
 from typing import NamedTuple
 
-from rtproof.record import Begin, End, Event, Fact, Series, SystemFile, Top
-from rtproof.record.levels import Exceeding
-from rtproof.record.packed import Layout
+from rtproof.record import Begin, End, Event, Fact, Series, SystemFile
 from rtproof.record.stored import StoredSlice
 
 
@@ -20,19 +18,25 @@ class SamplesHead(NamedTuple):
 
 
 class SeriesSeconds(NamedTuple):
-    """Consecutive seconds; their arrays are checked and stay packed, as there are many and small ones."""
+    """A whole SECONDS payload, which only ``many`` decodes; so are the three below."""
 
     series: int
-    first: int
-    data: bytes
-    obtained: Layout
-    missed: Layout
-    max: Layout
+    payload: bytes
 
 
 class SeriesTop(NamedTuple):
     series: int
-    top: Top
+    payload: bytes
+
+
+class SeriesAbove(NamedTuple):
+    series: int
+    payload: bytes
+
+
+class SeriesExceeding(NamedTuple):
+    series: int
+    payload: bytes
 
 
 class SeriesLevel(NamedTuple):
@@ -45,20 +49,6 @@ class SeriesLevel(NamedTuple):
     since_ns: int
     share: int
     taught: int
-
-
-class SeriesAbove(NamedTuple):
-    """Counts of seconds, still as LEB128 numbers, three for each of ``entries``."""
-
-    series: int
-    first: int
-    entries: int
-    numbers: bytes
-
-
-class SeriesExceeding(NamedTuple):
-    series: int
-    exceeding: Exceeding
 
 
 class CounterName(NamedTuple):

@@ -2,14 +2,13 @@
 """Chunks that each hold a part, put together: seconds, largest values, counters."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from functools import reduce
-from operator import or_
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.record import Counter, Int64Array, Level, Seconds, Top, packed
+from rtproof.record import Counter, Int64Array, Level, Seconds, Top, many
 from rtproof.record.items import (
     CounterName,
     SeriesAbove,
@@ -20,55 +19,61 @@ from rtproof.record.items import (
     Tick,
 )
 from rtproof.record.layouts import TICK_ENTRY
-from rtproof.record.levels import MOST as MOST_LEVELS
 from rtproof.record.levels import Above, Exceeding
-from rtproof.record.wire import leb128_decode
 
 EMPTY = np.zeros(0, dtype=np.int64)
+NO_COUNTS = Above(EMPTY, EMPTY, EMPTY, EMPTY)
+NO_LIST = Exceeding(EMPTY, EMPTY, EMPTY, EMPTY)
 SMALLEST = np.iinfo(np.int64).min
 TICK_DTYPE = np.dtype([("id", "<u2"), ("value", "<i8")])
 
 
-def merge_seconds(parts: Iterable[SeriesSeconds]) -> dict[int, Seconds]:
-    """One Seconds per series, by increasing second. Where one occurs twice, counts add, the larger value holds."""
-    by_series: dict[int, list[SeriesSeconds]] = defaultdict(list)
+Small = TypeVar("Small", SeriesSeconds, SeriesTop, SeriesAbove, SeriesExceeding)
+Whole = TypeVar("Whole")
+
+
+def _each(parts: Iterable[Small], decode: Callable[[list[bytes]], Whole]) -> dict[int, Whole]:
+    """What the payloads of each series say together."""
+    payloads: dict[int, list[bytes]] = defaultdict(list)
     for part in parts:
-        by_series[part.series].append(part)
-    return {series: _add_seconds(some) for series, some in by_series.items()}
+        payloads[part.series].append(part.payload)
+    return {series: decode(some) for series, some in payloads.items()}
 
 
-def _add_seconds(parts: list[SeriesSeconds]) -> Seconds:
-    second = np.concatenate([np.arange(part.first, part.first + part.max.n) for part in parts])
-    obtained = packed.decode_all([(part.data, part.obtained) for part in parts])
-    missed = packed.decode_all([(part.data, part.missed) for part in parts])
-    most = np.where(obtained > 0, packed.decode_all([(part.data, part.max) for part in parts]), SMALLEST)
-    if not second.size:
-        return Seconds(second, obtained, missed, most)
-    order = np.argsort(second, kind="stable")
-    first = np.flatnonzero(np.diff(second[order], prepend=-1))
-    most = np.maximum.reduceat(most[order], first)
-    obtained = np.add.reduceat(obtained[order], first)
-    missed = np.add.reduceat(missed[order], first)
-    return Seconds(second[order][first], obtained, missed, np.where(obtained > 0, most, 0))
+def merge_seconds(parts: Iterable[SeriesSeconds]) -> dict[int, Seconds]:
+    """One Seconds per series, by increasing second. Where one occurs twice, counts add, the larger value holds.
+
+    This and the three below: MalformedError if any payload is wrong.
+    """
+    return {series: _add_seconds(some) for series, some in _each(parts, many.seconds).items()}
+
+
+def _add_seconds(parts: many.Parts) -> Seconds:
+    second, obtained, missed, most = parts
+    if second.size and (np.diff(second) <= 0).any():
+        order = np.argsort(second, kind="stable")
+        second = second[order]
+        first = np.flatnonzero(np.diff(second, prepend=-1))
+        most = np.maximum.reduceat(np.where(obtained > 0, most, SMALLEST)[order], first)
+        second = second[first]
+        obtained, missed = (np.add.reduceat(count[order], first) for count in (obtained, missed))
+    return Seconds(second, obtained, missed, np.where(obtained > 0, most, 0))
 
 
 def merge_top(parts: Iterable[SeriesTop]) -> dict[int, Top]:
     """The K largest of each series, largest first, ties: the earlier first."""
-    by_series: dict[int, list[Top]] = defaultdict(list)
-    for part in parts:
-        by_series[part.series].append(part.top)
-    return {series: _largest(some) for series, some in by_series.items()}
-
-
-def _largest(parts: list[Top]) -> Top:
     # Only the smallest K is exact over all parts, should they differ.
-    k = min(part.k for part in parts)
-    return largest(
-        k,
-        np.concatenate([part.index for part in parts]),
-        np.concatenate([part.due_ns for part in parts]),
-        np.concatenate([part.value for part in parts]),
-    )
+    return {series: largest(*some) for series, some in _each(parts, many.top).items()}
+
+
+def merge_above(parts: Iterable[SeriesAbove]) -> dict[int, Above]:
+    """The counts above levels of each series."""
+    return _each(parts, many.above)
+
+
+def merge_exceeding(parts: Iterable[SeriesExceeding]) -> dict[int, Exceeding]:
+    """The lists of exceedances of each series."""
+    return _each(parts, many.exceeding)
 
 
 def largest(k: int, index: Int64Array, due_ns: Int64Array, value: Int64Array) -> Top:
@@ -81,28 +86,17 @@ def largest(k: int, index: Int64Array, due_ns: Int64Array, value: Int64Array) ->
 
 
 def merge_levels(
-    heads: Iterable[SeriesLevel], above: Iterable[SeriesAbove], exceeding: Iterable[SeriesExceeding]
+    heads: Iterable[SeriesLevel], above: dict[int, Above], exceeding: dict[int, Exceeding]
 ) -> dict[int, tuple[Level, ...]]:
     """The levels of each series with all that was said of them; what is said of an unknown one is left out."""
     known: dict[int, dict[int, SeriesLevel]] = defaultdict(dict)
     for head in heads:
         known[head.series].setdefault(head.number, head)
-    counts: dict[int, list[SeriesAbove]] = defaultdict(list)
-    for part in above:
-        counts[part.series].append(part)
-    lists: dict[int, list[Exceeding]] = defaultdict(list)
-    for one in exceeding:
-        lists[one.series].append(one.exceeding)
-    return {series: _levels(some, _add_above(counts[series]), lists[series]) for series, some in known.items()}
-
-
-def _levels(heads: dict[int, SeriesLevel], counts: Above, lists: list[Exceeding]) -> tuple[Level, ...]:
-    index, due_ns, value, members = (
-        np.concatenate([EMPTY, *(getattr(one, name) for one in lists)])
-        for name in ("index", "due_ns", "value", "lists")
-    )
-    listed = Exceeding(index, due_ns, value, members, reduce(or_, (one.ended for one in lists), 0))
-    return tuple(_level(head, counts, listed) for _, head in sorted(heads.items()))
+    found = {}
+    for series, some in known.items():
+        counts, listed = above.get(series, NO_COUNTS), exceeding.get(series, NO_LIST)
+        found[series] = tuple(_level(some[number], counts, listed) for number in sorted(some))
+    return found
 
 
 def _level(head: SeriesLevel, counts: Above, listed: Exceeding) -> Level:
@@ -122,23 +116,6 @@ def _level(head: SeriesLevel, counts: Above, listed: Exceeding) -> Level:
         above=listed.value[own],
         list_ended=bool(listed.ended >> head.number & 1),
     )
-
-
-def _add_above(parts: list[SeriesAbove]) -> Above:
-    """All parts by increasing second and level. Each of them begins at its own first second."""
-    if not parts:
-        return Above(EMPTY, EMPTY, EMPTY, EMPTY)
-    numbers = leb128_decode(b"".join(part.numbers for part in parts), 3 * sum(part.entries for part in parts))
-    step, ran, missed = np.ascontiguousarray(numbers.reshape(-1, 3).T.astype(np.int64))
-    sizes = np.array([part.entries for part in parts], dtype=np.int64)
-    seconds, level = np.cumsum(step // MOST_LEVELS), step % MOST_LEVELS
-    starts = np.cumsum(sizes) - sizes
-    key = (seconds + np.repeat([part.first for part in parts] - seconds[starts], sizes)) * MOST_LEVELS + level
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    ran, missed = (np.add.reduceat(count[order], first) for count in (ran, missed))
-    return Above(key[first] // MOST_LEVELS, key[first] % MOST_LEVELS, ran, missed)
 
 
 def merge_counters(names: list[CounterName], ticks: list[Tick]) -> tuple[Counter, ...]:

@@ -78,10 +78,10 @@ def decode_at(data: Bytes, head: Layout) -> Int64Array:
         values.fill(head.base)
     else:
         planes = np.frombuffer(data, dtype=np.uint8, count=head.positions - head.planes, offset=head.planes)
-        values = _join_planes(planes, head.n, head.width).astype(np.int64)
+        values = join_planes(planes, head.n, head.width).astype(np.int64)
         values += head.base
     if head.exceptions:
-        _put_exceptions(data, head, values)
+        put_exceptions(data, head, values)
     return values
 
 
@@ -99,14 +99,14 @@ def decode_all(arrays: list[tuple[Bytes, Layout]]) -> Int64Array:
         rows = np.frombuffer(planes, dtype=np.uint8).reshape(len(some), -1)
         bases = np.array([head.base for _, head in some], dtype=np.int64)[:, None]
         places = ends[numbers][:, None] - n + np.arange(n)
-        values[places] = bases + _join_planes(rows, n, width).astype(np.int64) if width else bases
+        values[places] = bases + join_planes(rows, n, width).astype(np.int64) if width else bases
     for (data, head), end in zip(arrays, ends.tolist(), strict=True):
         if head.exceptions:
-            _put_exceptions(data, head, values[end - head.n : end])
+            put_exceptions(data, head, values[end - head.n : end])
     return values
 
 
-def _join_planes(planes: NDArray[np.uint8], n: int, width: int) -> Unsigned:
+def join_planes(planes: NDArray[np.uint8], n: int, width: int) -> Unsigned:
     """The unsigned elements, in the narrowest type that holds them: narrow types are what makes this fast.
 
     ``planes``: the bytes of one array, or of several alike as rows.
@@ -146,7 +146,8 @@ def check_exceptions(data: Bytes, head: Layout) -> NDArray[np.uint16]:
     return positions
 
 
-def _put_exceptions(data: Bytes, head: Layout, values: Int64Array) -> None:
+def put_exceptions(data: Bytes, head: Layout, values: Int64Array) -> None:
+    """Set those values of a decoded array that its planes do not hold."""
     positions = check_exceptions(data, head)
     at = head.positions + 2 * head.exceptions
     differences = np.frombuffer(data, dtype=f"<i{head.value_size}", count=head.exceptions, offset=at)

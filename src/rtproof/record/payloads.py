@@ -18,9 +18,9 @@ from rtproof.record import (
     Series,
     SeriesTotals,
     SystemFile,
-    Top,
     View,
     layouts,
+    many,
     packed,
 )
 from rtproof.record.framing import ChunkType
@@ -37,13 +37,10 @@ from rtproof.record.items import (
     Tick,
 )
 from rtproof.record.levels import MOST as MOST_LEVELS
-from rtproof.record.levels import Exceeding
-from rtproof.record.packed import Layout
 from rtproof.record.stored import StoredSlice
-from rtproof.record.wire import Cursor, MalformedError, leb128_check, leb128_decode
+from rtproof.record.wire import Cursor, MalformedError, leb128_check
 
 LIMIT_64 = 1 << 63
-SAFE = 1 << 62
 MILLION = 1_000_000
 NO_GAPS = 2 * packed.encode(())
 """What nearly every block of samples ends with, recognised as it stands: a record has tens of thousands of them."""
@@ -69,11 +66,6 @@ def _member(kind: type[Member], value: int) -> Member:
         return kind(value)
     except ValueError:
         raise MalformedError(f"{value} is no {kind.__name__}") from None
-
-
-def _packed(cursor: Cursor) -> Int64Array:
-    values, cursor.at = packed.decode(cursor.data, cursor.at)
-    return values
 
 
 def _equal_length(what: str, *arrays: Int64Array) -> None:
@@ -173,34 +165,30 @@ def _summary(cursor: Cursor) -> StoredSlice:
 
 
 def _seconds(cursor: Cursor) -> SeriesSeconds:
-    series, _, first = cursor.take(layouts.SECONDS)
-    data = bytes(cursor.data)
-    obtained = packed.layout(data, cursor.at)
-    missed = packed.layout(data, obtained.end)
-    most = packed.layout(data, missed.end)
-    if not obtained.n == missed.n == most.n:
-        raise MalformedError("the arrays of its seconds differ in length")
-    if most.exceptions:
-        packed.check_exceptions(data, most)
-    if _may_be_negative(data, obtained) or _may_be_negative(data, missed):
-        raise MalformedError("its seconds have negative counts")
-    cursor.at = most.end
-    return SeriesSeconds(series, first, data, obtained, missed, most)
-
-
-def _may_be_negative(data: bytes, head: Layout) -> bool:
-    """Decides by the head alone where it can, as it nearly always can."""
-    if 0 <= head.base < SAFE and (1 << head.width) < SAFE and not head.exceptions:
-        return False
-    values = packed.decode_at(data, head)
-    return bool(values.size) and int(values.min()) < 0
+    many.seconds([bytes(cursor.data)])
+    return SeriesSeconds(*_whole(cursor))
 
 
 def _top(cursor: Cursor) -> SeriesTop:
-    series, k = cursor.take(layouts.TOP)
-    index, due_ns, value = _packed(cursor), _packed(cursor), _packed(cursor)
-    _equal_length("the largest", index, due_ns, value)
-    return SeriesTop(series, Top(k, index, due_ns, value))
+    many.top([bytes(cursor.data)])
+    return SeriesTop(*_whole(cursor))
+
+
+def _above(cursor: Cursor) -> SeriesAbove:
+    many.above([bytes(cursor.data)])
+    return SeriesAbove(*_whole(cursor))
+
+
+def _exceeded(cursor: Cursor) -> SeriesExceeding:
+    many.exceeding([bytes(cursor.data)])
+    return SeriesExceeding(*_whole(cursor))
+
+
+def _whole(cursor: Cursor) -> tuple[int, bytes]:
+    """The series that a payload begins with, and all of the payload."""
+    (series,) = cursor.take(layouts.SHORT_COUNT)
+    cursor.at = len(cursor.data)
+    return series, bytes(cursor.data)
 
 
 def _level(cursor: Cursor) -> SeriesLevel:
@@ -208,37 +196,6 @@ def _level(cursor: Cursor) -> SeriesLevel:
     if kind > 1 or number >= MOST_LEVELS or share > MILLION:
         raise MalformedError(f"a level of kind {kind} with number {number} and share {share} is impossible")
     return SeriesLevel(series, number, kind == 1, value, since_ns, share, taught)
-
-
-def _above(cursor: Cursor) -> SeriesAbove:
-    series, _, first = cursor.take(layouts.ABOVE)
-    (count,) = cursor.take(layouts.LONG_COUNT)
-    numbers = cursor.raw(len(cursor.data) - cursor.at)
-    check_above(numbers, count)
-    return SeriesAbove(series, first, count, numbers)
-
-
-def check_above(numbers: bytes, count: int) -> None:
-    """MalformedError unless the seconds and levels increase and each entry counts something possible."""
-    rows = leb128_decode(numbers, 3 * count).reshape(-1, 3)
-    if not count or int(rows.max()) >= SAFE >> 20:
-        raise MalformedError("its counts of what is above levels are impossible")
-    key, ran, missed = rows.astype(np.int64).T
-    steps, level = key // MOST_LEVELS, key % MOST_LEVELS
-    ordered = (steps[1:] > 0) | (level[1:] > level[:-1])
-    if steps[0] or not ordered.all() or not (ran + missed).all():
-        raise MalformedError("its counts of what is above levels are out of order or empty")
-
-
-def _exceeded(cursor: Cursor) -> SeriesExceeding:
-    series, ended = cursor.take(layouts.EXCEEDED)
-    index, due_ns, value, lists = (_packed(cursor) for _ in range(4))
-    _equal_length("what exceeds limits", index, due_ns, value, lists)
-    if not index.size or (index[1:] <= index[:-1]).any() or int(index[0]) < 0:
-        raise MalformedError("what exceeds limits is out of order or nothing")
-    if int(lists.min()) < 1 or int(lists.max()) >= 1 << MOST_LEVELS:
-        raise MalformedError("what exceeds limits is in no list, or in one that cannot be")
-    return SeriesExceeding(series, Exceeding(index, due_ns, value, lists, ended))
 
 
 def _counter(cursor: Cursor) -> CounterName:

@@ -6,6 +6,7 @@ Bytes that say nothing valid become a Damage in words. Only a file that is no re
 
 import os
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,14 +26,32 @@ from rtproof.record.items import (
     SeriesTop,
     Tick,
 )
-from rtproof.record.layouts import MAJOR, MINOR
-from rtproof.record.merge import merge_counters, merge_levels, merge_seconds, merge_top
+from rtproof.record.layouts import MAJOR, MINOR, SHORT_COUNT
+from rtproof.record.merge import (
+    merge_above,
+    merge_counters,
+    merge_exceeding,
+    merge_levels,
+    merge_seconds,
+    merge_top,
+)
 from rtproof.record.order import in_order, missing
 from rtproof.record.payloads import LIMIT_64, decode
 from rtproof.record.stored import StoredSlice
 from rtproof.record.wire import MalformedError
 
-Kind = TypeVar("Kind")
+Small = SeriesSeconds | SeriesTop | SeriesAbove | SeriesExceeding
+Kind = TypeVar("Kind", SeriesSeconds, SeriesTop, SeriesAbove, SeriesExceeding, SeriesLevel, StoredSlice)
+SmallKind = TypeVar("SmallKind", SeriesSeconds, SeriesTop, SeriesAbove, SeriesExceeding)
+Merged = TypeVar("Merged")
+
+SMALL: dict[int, type[Small]] = {
+    ChunkType.SECONDS: SeriesSeconds,
+    ChunkType.TOP: SeriesTop,
+    ChunkType.ABOVE: SeriesAbove,
+    ChunkType.EXCEEDED: SeriesExceeding,
+}
+"""Chunks of which there are many: they are decoded together once all are found."""
 
 
 class Found(NamedTuple):
@@ -77,19 +96,22 @@ def _hole(hole: Hole, size: int) -> Damage:
 def _read(name: str, frame: Frame, damage: list[Damage]) -> Found:
     offset, kind, sequence, payload = frame
     item = None
+    small = SMALL.get(kind)
+    if small and len(payload) >= SHORT_COUNT.size:
+        return Found(offset, len(payload), sequence, small(payload[0] | payload[1] << 8, bytes(payload)))
     try:
         item = decode(kind, payload)
     except MalformedError as problem:
-        sentence = f"the {_kind(kind)} chunk at offset {offset} was not used: {problem}"
-        damage.append(Damage(offset, HEADER.size + len(payload), sentence))
+        damage.append(_not_used(kind, offset, len(payload), problem))
     if isinstance(item, Newer):
         theirs, ours = f"{item.major}.{item.minor}", f"{MAJOR}.{MINOR}"
         raise RecordError(f"{name} has format {theirs}, and this version reads up to {ours}: use a newer rtproof")
     return Found(offset, len(payload), sequence, item)
 
 
-def _kind(kind: int) -> str:
-    return ChunkType(kind).name
+def _not_used(kind: int, offset: int, length: int, problem: MalformedError) -> Damage:
+    sentence = f"the {ChunkType(kind).name} chunk at offset {offset} was not used: {problem}"
+    return Damage(offset, HEADER.size + length, sentence)
 
 
 def _begin(name: str, size: int, found: list[Found]) -> Begin:
@@ -125,6 +147,13 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[Found], damage: lis
     def of_known(kind: type[Kind]) -> list[Kind]:
         return [item for item in items[kind] if item.series in series]
 
+    def together(merge: Callable[[list[SmallKind]], Merged], kind: type[SmallKind]) -> Merged:
+        try:
+            return merge(of_known(kind))
+        except MalformedError:
+            right = [one.item for one in kept if isinstance(one.item, kind) and _right(one, one.item, damage)]
+            return merge([item for item in right if item.series in series])
+
     return Record(
         path=name,
         size=size,
@@ -133,16 +162,29 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[Found], damage: lis
         files=tuple(items[SystemFile]),
         series=tuple(series.values()),
         slices=tuple(of_known(StoredSlice)),
-        seconds=merge_seconds(of_known(SeriesSeconds)),
-        top=merge_top(of_known(SeriesTop)),
+        seconds=together(merge_seconds, SeriesSeconds),
+        top=together(merge_top, SeriesTop),
         counters=merge_counters(items[CounterName], items[Tick]),
         events=tuple(items[Event]),
         end=items[End][-1] if isinstance(kept[-1].item, End) else None,
         damage=tuple(sorted(damage, key=lambda one: one.offset)),
         chunk_refs=refs,
         read_blocks=BlockReader(name),
-        levels=merge_levels(of_known(SeriesLevel), of_known(SeriesAbove), of_known(SeriesExceeding)),
+        levels=merge_levels(
+            of_known(SeriesLevel), together(merge_above, SeriesAbove), together(merge_exceeding, SeriesExceeding)
+        ),
     )
+
+
+def _right(chunk: Found, item: Small, damage: list[Damage]) -> bool:
+    """Whether a small chunk alone is right; if not, it is damage."""
+    kind = next(kind for kind, small in SMALL.items() if isinstance(item, small))
+    try:
+        decode(kind, memoryview(item.payload))
+    except MalformedError as problem:
+        damage.append(_not_used(kind, chunk.offset, chunk.length, problem))
+        return False
+    return True
 
 
 def _series(kept: list[Found], begin: Begin, damage: list[Damage]) -> dict[int, Series]:

@@ -101,6 +101,18 @@ def leb128_decode(data: Bytes, count: int) -> NDArray[np.uint64]:
     return numbers
 
 
+def zigzags(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, -1, 1, -2, ... as the bits of 0, 1, 2, 3, ..."""
+    bits: NDArray[np.int64] = (numbers << 1) ^ (numbers >> 63)
+    return bits
+
+
+def unzigzags(numbers: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """What ``zigzags`` made these of."""
+    plain: NDArray[np.int64] = (numbers >> np.uint64(1)).view(np.int64) ^ -(numbers & np.uint64(1)).view(np.int64)
+    return plain
+
+
 def _run_lengths(places: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many places, from each one on, follow each other without a hole."""
     ends = np.flatnonzero(np.diff(places, append=places[-1] + 2) != 1)

@@ -29,7 +29,7 @@ from rtproof.record.framing import ChunkType, frame_bytes
 from rtproof.record.levels import MOST as MOST_LEVELS
 from rtproof.record.levels import Above, Exceeding, Head
 from rtproof.record.stored import histogram_bytes
-from rtproof.record.wire import leb128_encode, text_bytes
+from rtproof.record.wire import leb128_encode, text_bytes, zigzags
 
 LOW_HALF = (1 << 64) - 1
 
@@ -129,7 +129,12 @@ class RecordWriter:
 
     def exceeded(self, series: int, some: Exceeding) -> None:
         head = layouts.EXCEEDED.pack(series, some.ended)
-        self._packed(ChunkType.EXCEEDED, head, some.index, some.due_ns, some.value, some.lists)
+        numbers = np.stack(
+            (np.diff(some.index, prepend=0), zigzags(np.diff(some.due_ns, prepend=0)), zigzags(some.value), some.lists),
+            axis=1,
+        )
+        count = layouts.LONG_COUNT.pack(some.index.size)
+        self.chunk(ChunkType.EXCEEDED, head + count, leb128_encode(numbers.reshape(-1).view(np.uint64)))
 
     def counter(self, counter: Counter) -> None:
         """The counter's name; its readings go through ``tick``."""

@@ -60,5 +60,5 @@ def _missed(sides: Sides) -> Iterator[str]:
             share = percent(float(f"{missed / (missed + ran):.2g}"))
             yield (
                 f"{quantity(missed, 'activation')} of {name} never ran ({share} of those due) and are in no figure: "
-                "the schedule view charges each with the time it was late"
+                "the schedule view (--view schedule) charges each with the time it was late"
             )

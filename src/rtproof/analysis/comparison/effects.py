@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rtproof.analysis.comparison import holm, inference, power
-from rtproof.analysis.comparison.metrics import SHARE, Metric
+from rtproof.analysis.comparison.metrics import Metric
 from rtproof.analysis.comparison.model import Effect, Finding
 from rtproof.analysis.phrases import percent
 
@@ -22,10 +22,9 @@ MARGIN_NS = 1_000
 MOST_LN = 100.0
 SIZES = (1.5, 2.0)
 """Ratios for which the table says how many runs they take."""
-PERMUTATION = "p from all splits of the runs, interval of Welch's t test of logarithms"
-WELCH = "p and interval of Welch's t test of logarithms"
-DESCRIBED = "interval of Welch's t test of logarithms"
-NONE = "no interval: one side has one run"
+WELCH = "Welch's t test of logarithms"
+PERMUTATION = f"{WELCH}, p from all splits of the runs"
+NONE = "none, as one side has one run"
 
 
 def effects(metrics: Sequence[Metric]) -> tuple[Effect, ...]:
@@ -62,7 +61,7 @@ def _effect(metric: Metric, strictest: float) -> Effect:
         a=math.exp(sum(a) / n),
         b=math.exp(sum(b) / m),
         ratio=math.exp(found.difference),
-        low=_exp(found.low - below),
+        low=_exp(found.low - below) if judged or min(n, m) > 1 else None,
         high=_exp(found.high + above),
         p=inference.p_value(a, b) if judged else None,
         p_holm=None,
@@ -81,7 +80,7 @@ def _effect(metric: Metric, strictest: float) -> Effect:
 def _method(n: int, m: int, *, judged: bool) -> str:
     if min(n, m) < 2:
         return NONE
-    return (PERMUTATION if inference.exact(n, m) else WELCH) if judged else DESCRIBED
+    return PERMUTATION if judged and inference.exact(n, m) else WELCH
 
 
 def _deviation(a: list[float], b: list[float]) -> float | None:
@@ -108,26 +107,22 @@ def _runs_for(size: float, deviation: float | None, alpha: float, margin: float)
 def _judged(effect: Effect) -> Effect:
     low, high, p = effect.low, effect.high, effect.p_holm
     finding = Finding.NO_DIFFERENCE
-    if low is not None and high is not None and p is not None and p < ALPHA:
-        # All metrics are better if smaller.
-        if high < 1 / effect.margin:
-            finding = Finding.A_BETTER
-        elif low > effect.margin:
-            finding = Finding.B_BETTER
+    # All metrics are better if smaller.
+    if p is not None and p < ALPHA and high is not None and high < 1 / effect.margin:
+        finding = Finding.A_BETTER
+    elif p is not None and p < ALPHA and low is not None and low > effect.margin:
+        finding = Finding.B_BETTER
     return replace(effect, finding=finding)
 
 
 def _coarse(below: float, above: float) -> tuple[str, ...]:
     """A word on bins that widen the interval by more than a percent."""
-    width = math.expm1(max(below, above))
-    return (f"the histogram's bins leave {percent(round(width, 3))} of the ratio open",) if width > 0.01 else ()
+    widths = [math.expm1(width) for width in (below, above) if width < MOST_LN]
+    if len(widths) < 2 or max(widths) <= 0.01:
+        return ()
+    return (f"the histogram's bins leave {percent(round(max(widths), 3))} of the ratio open",)
 
 
 def _exp(ln: float) -> float | None:
     """None for what is infinite, or as good as that."""
-    return math.exp(ln) if abs(ln) < MOST_LN else None
-
-
-def is_share(effect: Effect) -> bool:
-    """Whether its figures are shares of values and not latencies."""
-    return effect.unit == SHARE
+    return math.exp(ln) if ln < MOST_LN else None

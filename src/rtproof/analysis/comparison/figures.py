@@ -7,7 +7,7 @@ natural logarithms.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +17,6 @@ from rtproof.analysis.comparison.facts import facts_of
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.crossing import sample
 from rtproof.analysis.model import Analysis, Severity
-from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.views import of_view
 from rtproof.record import Seconds, View
 
@@ -156,13 +155,3 @@ def figures_of_histogram(
     return RunFigures(
         name, {"view": "observed", **facts}, counts, kept, overflow=overflow, effective=float(counts.total)
     )
-
-
-def with_name(figures: RunFigures, name: str) -> RunFigures:
-    """The same run under another name."""
-    return replace(figures, name=name)
-
-
-def seconds_measured(figures: RunFigures) -> float | None:
-    """How long the run measured; None if unknown."""
-    return None if figures.span_ns is None else figures.span_ns / SECOND_NS

@@ -17,6 +17,8 @@ MOST_LEVELS = 2
 """More metrics than six could never be significant with five runs a side: the smallest p there is is 2 of 252."""
 EXPECTED = 5.0
 """Values that the shorter runs should have above a level for its share to say anything."""
+THREE = 3.0
+"""Of n values none is above a level: then at 95 % at most this share of n lies there (Hanley and Lippman-Hand 1983)."""
 SHARE = "share"
 _Read = Callable[[RunFigures], Reading]
 Pair = tuple[tuple[Reading, ...], tuple[Reading, ...]]
@@ -105,7 +107,20 @@ def _above(level: int, a: Sequence[RunFigures], b: Sequence[RunFigures]) -> Metr
     notes = (f"{empty[0]} of {len(a)} and {empty[1]} of {len(b)} runs have no value above it",) if any(empty) else ()
     if empty == [len(a), len(b)]:
         return Impossible(key, label, f"no run of either side has a value above {value(level)}")
-    return _metric(Metric(key, label, SHARE, notes=notes), (a, b), lambda run: run.share_above(level))
+    found = _metric(Metric(key, label, SHARE, notes=notes), (a, b), lambda run: run.share_above(level))
+    if not isinstance(found, Metric):
+        return found
+    sides = [
+        _open(side, runs) if n == len(runs) else side
+        for side, runs, n in zip(found.readings, (a, b), empty, strict=True)
+    ]
+    return replace(found, readings=(sides[0], sides[1]))
+
+
+def _open(readings: tuple[Reading, ...], runs: Sequence[RunFigures]) -> tuple[Reading, ...]:
+    """Of a side without any value above the level: its share may be 0, and at most what the rule of three leaves."""
+    most = math.log(THREE / sum(run.n for run in runs))
+    return tuple(replace(one, ln_low=-math.inf, ln_high=max(most, one.ln_high or most)) for one in readings)
 
 
 def _metric(metric: Metric, sides: Sequence[Sequence[RunFigures]], read: _Read) -> Metric | Impossible:

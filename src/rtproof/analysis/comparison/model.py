@@ -43,7 +43,8 @@ class LeftOut:
 class Effect:
     """One metric. a, b: geometric means over the runs, in ``unit`` (a share for unit "share").
 
-    ratio, low, high: A over B with its 95 % interval (None without one), by ``method``. p: of no difference,
+    ratio, low, high: A over B with its 95 % interval, by ``method``; both None without one. Where a side has no value
+    at all above a level, the interval is open: low 0 or high None. p: of no difference,
     p_holm: adjusted for all metrics of the table (Holm 1979); None below MIN_RUNS a side. margin: a ratio closer to 1
     than this (on either side) is taken for none. run_factor: what runs of one side differ by, exp of the standard
     deviation of their logarithms; None for one run a side. detectable: the ratio that would have been found with 80 %

@@ -7,7 +7,6 @@ of logarithms, for runs that scatter normally with the deviation given.
 
 import math
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 
@@ -79,9 +78,3 @@ def _by_t(deviation: float, n: int, m: int, alpha: float) -> float:
     freedom = (1 / n + 1 / m) ** 2 / (1 / (n * n * (n - 1)) + 1 / (m * m * (m - 1)))
     sure = student.quantile(1 - alpha / 2, freedom) + student.quantile(POWER, freedom)
     return deviation * math.sqrt(1 / n + 1 / m) * sure
-
-
-def normal_runs(difference: float, deviation: float, alpha: float) -> float:
-    """The textbook's number of runs a side for normal values whose deviation is known: a check of the others."""
-    normal = NormalDist()
-    return 2 * (deviation / difference * (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(POWER))) ** 2

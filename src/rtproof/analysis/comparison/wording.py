@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sentences of a comparison. Each says of how many runs it speaks, and none says more than they carry."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rtproof.analysis.comparison.alike import Difference, Weight
 from rtproof.analysis.comparison.conditions import conditions
@@ -53,6 +53,15 @@ def ratio(number: float | None) -> str:
     return "unknown" if number is None else f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
 
 
+def interval(effect: Effect, written: Callable[[float], str] = ratio) -> str:
+    """Both ends, or the one that is known. written: how a ratio is."""
+    if effect.low is None:
+        return "none"
+    if effect.high is None:
+        return f"{written(effect.low)} or more"
+    return f"{written(effect.low)} to {written(effect.high)}" if effect.low else f"{written(effect.high)} or less"
+
+
 def _carried(label: str, texts: Sequence[str] | Iterator[str]) -> list[Line]:
     return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
 
@@ -93,7 +102,7 @@ def _least(effects: Sequence[Effect]) -> str:
 def _effect(effect: Effect) -> str:
     return (
         f"{figure(effect.a, effect.unit)} against {figure(effect.b, effect.unit)}, ratio {ratio(effect.ratio)} "
-        f"(95 %: {ratio(effect.low)} to {ratio(effect.high)}; p = {effect.p_holm:.2g} after Holm)"
+        f"(95 %: {interval(effect)}; p = {effect.p_holm:.2g} after Holm)"
     )
 
 

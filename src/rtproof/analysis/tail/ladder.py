@@ -116,11 +116,11 @@ def ladder(counts: Counts, units: int, step: int | None = None) -> Ladder:
 
 
 def _admissible(tail: Tail) -> list[Excesses]:
-    """Of the thresholds that the bins offer, the nearest to each of RUNGS; none twice."""
+    """Of the thresholds that the bins offer, the nearest to each of RUNGS; none twice, none with one bin above."""
     found: dict[float, Excesses] = {}
     for k in RUNGS:
         one = highest(tail, k, FEWEST, MOST_SHARE * tail.units)
-        if one is not None:
+        if one is not None and one.n.size > 1:
             found.setdefault(one.threshold, one)
     return list(found.values())
 

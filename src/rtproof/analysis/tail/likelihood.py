@@ -58,7 +58,7 @@ def score(of: Excesses, xi: Floats, t: Floats) -> Score:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # The bin that holds the end of the distribution reaches to infinity.
         length = np.where(far > 0, np.log1p(shape * of.width / near) / shape, np.inf)
-        value = -np.log(near / scale) / shape + np.log(-np.expm1(-length))
+        value = -np.log1p(shape * of.lo / scale) / shape + np.log(-np.expm1(-length))
         ends = np.isinf(length) | (length > 700)
         rise = np.where(ends, 0.0, -scale * of.width / (near * far))
         weight = np.where(ends, 0.0, 1 / np.expm1(length))

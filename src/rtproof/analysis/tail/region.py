@@ -89,7 +89,9 @@ class Region:
 
 
 def fit(of: Excesses, shapes: tuple[float, float] = SHAPES) -> Fit:
-    """The most likely shape in an interval, and scale."""
+    """The most likely shape in an interval, and scale; ValueError if all lies in one bin, which has no scale."""
+    if of.n.size < 2:
+        raise ValueError("all excesses lie in one bin")
     grid = np.linspace(*shapes, 17)
     t, at = best_scale(of, grid)
     for _ in range(_ZOOMS):
@@ -103,7 +105,7 @@ def fit(of: Excesses, shapes: tuple[float, float] = SHAPES) -> Fit:
 
 
 def region(of: Excesses, drop: float = ONE_SIDED_95, shapes: tuple[float, float] = UNBOUNDED) -> Region:
-    """Where twice the log-likelihood is at most ``drop`` below its maximum over these shapes."""
+    """Where twice the log-likelihood is at most ``drop`` below its maximum. ValueError as in ``fit``."""
     best = fit(of, shapes)
     goal = best.log_likelihood - drop / 2
     ends = [_end(of, best, goal, end) for end in shapes]

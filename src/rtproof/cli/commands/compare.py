@@ -55,6 +55,12 @@ def _marked(words: Iterable[str], with_value: set[str]) -> Iterator[str]:
 )
 @click.option("--although-different", is_flag=True, help="Whatever has to agree may differ: that is what is compared.")
 @click.option(
+    "--view",
+    type=click.Choice(["observed", "schedule"]),
+    default="observed",
+    help="Activations that ran (default), or all that were due, the missed ones as late as they were.",
+)
+@click.option(
     "--output", type=PATH, metavar="FILE", help="New file for the page (default: beside A); - for standard output."
 )
 @click.option(
@@ -81,7 +87,7 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     """
     page = _page(a[0], values["output"], values["form"]) if values["report"] or values["output"] else None
     although = _although(values["keys"], values["although_different"])
-    sides = comparing.read([("A", _words(a), a), ("B", _words(b), b)])
+    sides = comparing.read([("A", _words(a), a), ("B", _words(b), b)], schedule=values["view"] == "schedule")
     typed = shlex.join(ctx.obj or ("rtproof", "compare"))
     comparing.compare(sides[0], sides[1], comparing.Wanted(page, values["form"], values["as_json"], although, typed))
 

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 
 from rtproof.analysis.comparison.model import Comparison, Effect
+from rtproof.analysis.comparison.wording import interval
 from rtproof.analysis.phrases import percent, quantity, value
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Section, Table, Text
@@ -38,7 +39,7 @@ def _caption(found: Comparison) -> str:
     methods = ", ".join(dict.fromkeys(one.method for one in found.effects))
     return (
         f"{a.name}, {b.name}: geometric means over {quantity(len(a.runs), 'run')} and {quantity(len(b.runs), 'run')}. "
-        f"Ratio: {a.name} over {b.name}. Interval: by {methods}. Detectable: the ratio that so many runs show with a "
+        f"Ratio: {a.name} over {b.name}. Interval: {methods}. Detectable: the ratio that so many runs show with a "
         "probability of 80 %; smaller ones stay unseen."
     )
 
@@ -48,7 +49,7 @@ def _row(one: Effect) -> tuple[str, ...]:
         one.label,
         one.finding.value,
         ratio(one.ratio),
-        f"{ratio(one.low)} to {ratio(one.high)}" if one.low is not None and one.high is not None else NONE,
+        interval(one, ratio),
         NO_P if one.p_holm is None else _p(one.p_holm),
         "unknown" if one.detectable is None else f"x {ratio(one.detectable)}",
         _figure(one, one.a),
