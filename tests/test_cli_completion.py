@@ -59,7 +59,7 @@ def test_another_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
         ([], "re", ["report"]),
         (["run"], "--dura", ["--duration"]),
         (["run", "--policy"], "f", ["fifo"]),
-        (["run", "--target"], "", ["local", "qemu"]),
+        (["run", "--target"], "", ["local", "qemu", "simulated"]),
         (["report", "--format"], "h", ["html"]),
         (["export", "--format"], "c", ["csv", "cyclictest"]),
     ],

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from rtproof.errors import UserError
-from rtproof.record.framing import MAGIC
 
 if TYPE_CHECKING:
     from rtproof.analysis.comparison.figures import RunFigures
@@ -51,6 +50,7 @@ def recognised(path: Path) -> "Imported | None":
     UserError for a file of such a tool that makes no sense.
     """
     from rtproof import importers
+    from rtproof.record.framing import MAGIC
 
     if not path.is_file():
         return None
