@@ -9,8 +9,10 @@ from rtproof.analysis.evidence import end_ns, exceedances, gather
 from rtproof.analysis.model import Requirement
 from rtproof.analysis.pool import pooled
 from rtproof.analysis.scan import summarise
-from rtproof.record import Counter, EndReason, Event, Top, View, bins
+from rtproof.record import Counter, EndReason, Event, Level, Top, View, bins
 from rtproof.record.slicing import activations, slices
+
+NO = array()
 
 
 def test_the_figures_of_a_run() -> None:
@@ -85,3 +87,34 @@ def test_the_largest_values_tell_what_a_wide_bin_does_not() -> None:
     assert exceedances(summary, low + 1) == (2, 2)
     assert exceedances(summary, low) == (4, 4)
     assert parts[0].view is View.OBSERVED
+
+
+def told(limit_ns: int, ran: list[int], missed: list[int]) -> Level:
+    seconds = np.arange(len(ran))
+    return Level(0, limit_ns, False, 0, 0.0, 0, seconds, array(*ran), array(*missed), NO, NO, NO, True)
+
+
+def test_the_agent_tells_how_many_were_above_its_limit() -> None:
+    """More in a bin than the largest values can tell apart: the agent counted them, also the missed ones."""
+    low, high = (int(edge) for edge in bins.edges(bins.index(5 * MS)))
+    values = np.array([10] * 4 + [high] * 300 + [low] * 700, np.int64)
+    parts = tuple(slices(SERIES, activations(SERIES, 0, 0, values, np.zeros_like(values))))
+    bare = replace(record([]), slices=parts)
+    for level, expected in (
+        (told(low, [200, 100], [0, 0]), (300, 300)),
+        (told(low, [200, 100], [0, 7]), (300, 307)),
+        (told(low + 1, [200, 100], [0, 0]), (1000, 1000)),
+    ):
+        made = replace(bare, levels={SERIES.id: (level,)})
+        summaries = summarise(made)
+        found = gather(made, Requirement(low), summaries, pooled(summaries), ())
+        assert (found.exceedances_observed, found.exceedances_schedule) == expected
+
+
+def test_counts_that_lack_some_are_not_believed() -> None:
+    values = np.array([10] * 4 + [5 * MS] * 3, np.int64)
+    parts = tuple(slices(SERIES, activations(SERIES, 0, 0, values, np.zeros_like(values))))
+    made = replace(record([]), slices=parts, levels={SERIES.id: (told(MS, [1, 1], [0, 0]),)})
+    summaries = summarise(made)
+    found = gather(made, Requirement(MS), summaries, pooled(summaries), ())
+    assert (found.exceedances_observed, found.exceedances_schedule) == (3, 3)

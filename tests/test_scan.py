@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import record_cases
 from analysis_records import BEGIN, MS, SECOND, SERIES, array, block, end, record
 from numpy.typing import NDArray
 
@@ -18,6 +19,7 @@ from rtproof.analysis.model import Summary
 from rtproof.analysis.scan import summarise
 from rtproof.errors import RecordError, RtproofError
 from rtproof.record import Block, ChunkRef, End, EndReason, Record, Series, bins
+from rtproof.record.framing import ChunkType
 from rtproof.record.rtrec import open_record
 from rtproof.record.series_writer import SeriesWriter
 from rtproof.record.writer import RecordWriter
@@ -188,3 +190,52 @@ def test_events_without_a_period_have_no_grid() -> None:
     blocks = [replace(block([7, 9, 8], series=events), gap_position=array(), gap_missed=array())]
     (summary,) = summarise(record(blocks, [events]))
     assert (summary.expected, summary.obtained, summary.observed.max) == (3, 3, 9)
+
+
+BARE = replace(SERIES, has_samples=False, period_ns=10 * MS)
+
+
+def cut_off(path: Path, series: Series, seconds: int) -> Record:
+    """A run of so long whose file ends behind the last chunk before the SUMMARY of its last slice."""
+    count = seconds * SECOND // series.period_ns
+    values = np.random.default_rng(3).gamma(4.0, 5_000.0, count).astype(np.int64)
+    values[-200] = 123 * MS
+    with RecordWriter(str(path)) as writer:
+        writer.begin(BEGIN)
+        writer.series(series)
+        feed = SeriesWriter(writer, series, checkpoint_ns=10 * SECOND)
+        feed.add(values, [count - 200], [12])
+        feed.finish()
+    whole = open_record(path)
+    last = max(part.first_due_ns for part in whole.slices)
+    chunks = list(record_cases.chunks(path))
+    summaries = [at for at, chunk in enumerate(chunks) if chunk[8] == ChunkType.SUMMARY]
+    gone = sum(part.last_due_ns >= last for part in whole.slices)
+    path.write_bytes(b"".join(chunks[: summaries[-gone]]))
+    return open_record(path)
+
+
+def test_of_a_record_without_samples_that_was_cut_off_the_seconds_count(tmp_path: Path) -> None:
+    found = cut_off(tmp_path / "cut", BARE, 1_000)
+    (summary,) = summarise(found)
+    binned = sum(part.count for part in found.slices)
+    assert found.end is None
+    assert summary.observed.count == binned <= 98_000
+    assert summary.obtained == binned + summary.unbinned == 100_000
+    assert (summary.missed, summary.lost, summary.expected) == (12, 0, 100_012)
+    assert summary.span_ns == 100_012 * 10 * MS
+    assert int(summary.seconds.max.max()) == int(summary.top.value[0]) == 123 * MS
+
+
+def test_off_the_grid_the_last_second_counts_up_to_its_beginning(tmp_path: Path) -> None:
+    (summary,) = summarise(cut_off(tmp_path / "cut", replace(BARE, on_grid=False), 1_000))
+    assert summary.obtained == 100_000
+    assert summary.lost == 0
+    assert 1_000 * SECOND < summary.span_ns < 1_004 * SECOND
+    assert (summary.span_ns - BARE.period_ns) % SECOND == 0
+
+
+def test_a_record_that_was_cut_off_before_its_first_slice(tmp_path: Path) -> None:
+    (summary,) = summarise(cut_off(tmp_path / "cut", BARE, 8))
+    assert (summary.observed.count, summary.unbinned, summary.missed) == (0, 800, 12)
+    assert (summary.span_ns, summary.first_due_ns, summary.lost) == (8_120 * MS, 0, 0)

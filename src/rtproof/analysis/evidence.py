@@ -10,7 +10,7 @@ from rtproof.analysis.episodes import episodes, stalled_since_ns
 from rtproof.analysis.model import Doubt, Episode, Requirement, Summary
 from rtproof.analysis.phrases import instant
 from rtproof.analysis.virtual_time import virtual_time
-from rtproof.record import EndReason, Record
+from rtproof.record import EndReason, Level, Record
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def gather(
 ) -> Evidence:
     """Everything a verdict needs to know about a run."""
     limit = requirement.limit_ns if requirement else None
-    observed, schedule = exceedances(pooled, limit) if limit is not None else (None, None)
+    observed, schedule = (None, None) if limit is None else _exceedances(record, summaries, pooled, limit)
     return Evidence(
         episodes=() if requirement is None else _episodes(record, requirement, summaries, pooled),
         measured_ns=_measured_ns(record, summaries, pooled),
@@ -108,6 +108,28 @@ def end_ns(record: Record, pooled: Summary) -> int:
     times += [event.time_ns for event in record.events]
     times += [int(counter.time_ns[-1]) for counter in record.counters if counter.time_ns.size]
     return max([*times, pooled.span_ns])
+
+
+def _exceedances(record: Record, summaries: tuple[Summary, ...], pooled: Summary, limit_ns: int) -> tuple[int, int]:
+    """Of all threads: from the samples, else as the agent counted them, else from the histogram."""
+    told = [told_exceedances(record.exceeded(summary.series.id, limit_ns), summary, limit_ns) for summary in summaries]
+    counted = [each for each in told if each]
+    if pooled.exact or not counted or len(counted) < len(told):
+        return exceedances(pooled, limit_ns)
+    return sum(ran for ran, _ in counted), sum(both for _, both in counted)
+
+
+def told_exceedances(level: Level | None, summary: Summary, limit_ns: int) -> tuple[int, int] | None:
+    """What the agent counted above a limit that it was given: of those that ran, and of the schedule.
+
+    None without that limit, and where the histogram holds more: some of the counts are gone from a damaged file.
+    """
+    if level is None:
+        return None
+    ran, missed = int(level.ran.sum()), int(level.missed.sum())
+    whole = ran >= summary.observed_counts.exceedances(limit_ns)[0]
+    whole = whole and ran + missed >= summary.schedule_counts.exceedances(limit_ns)[0]
+    return (ran, ran + missed) if whole else None
 
 
 def exceedances(summary: Summary, limit_ns: int) -> tuple[int, int]:

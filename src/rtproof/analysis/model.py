@@ -70,7 +70,8 @@ class Summary:
 
     observed: one value per activation that ran. schedule: those and the missed ones, charged with their lateness.
     expected: due times in the span measured, which begins at first_due_ns. exact: counted from samples, not from the
-    record's histogram.
+    record's histogram. unbinned: activations that ran of which only ``seconds`` and ``top`` tell, because the record
+    was cut off before the histogram that would hold them.
     """
 
     series: Series
@@ -88,11 +89,12 @@ class Summary:
     top: Top
     exact: bool
     first_due_ns: int | None = None
+    unbinned: int = 0
 
     @property
     def obtained(self) -> int:
         """Activations that ran, also those whose value was lost on the way."""
-        return self.observed.count + self.lost
+        return self.observed.count + self.unbinned + self.lost
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ def pooled(summaries: tuple[Summary, ...]) -> Summary:
         top=tops.of_series({s.series.id: s.top for s in summaries}),
         exact=all(s.exact for s in summaries),
         first_due_ns=min((s.first_due_ns for s in summaries if s.first_due_ns is not None), default=None),
+        unbinned=sum(s.unbinned for s in summaries),
     )
 
 

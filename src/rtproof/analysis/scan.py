@@ -20,9 +20,10 @@ from rtproof.analysis import persecond, samples, slices, tops
 from rtproof.analysis.counts import merge
 from rtproof.analysis.forked import in_processes
 from rtproof.analysis.model import Summary
-from rtproof.analysis.part import Part, add_up, hull
+from rtproof.analysis.part import Part, Reach, add_up, hull
+from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.runs import pieces
-from rtproof.record import ChunkRef, Int64Array, Record, Series, Slice, View
+from rtproof.record import ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
 
 TASK = 4_000_000
 """Samples that are worth a process."""
@@ -89,26 +90,44 @@ def _scan(record: Record, task: Task) -> Part:
 
 def _summary(record: Record, series: Series, scanned: Part | None, parts: list[Slice]) -> Summary:
     part = scanned or slices.part_of(parts)
-    reach = hull((part.reach, slices.reach_of(parts)))
-    missed = part.charged.moments.count
-    known = part.observed.moments.count + missed
+    seconds = persecond.join(part.seconds, record.seconds.get(series.id, persecond.NONE))
+    ran = max(part.observed.moments.count, int(seconds.obtained.sum()))
+    missed = max(part.charged.moments.count, int(seconds.missed.sum()))
+    told_lost = sum(one.lost for one in parts)
+    reach = _reach(series, hull((part.reach, slices.reach_of(parts))), seconds, ran + missed + told_lost)
     span = reach.last_due_ns - reach.first_due_ns + series.period_ns if reach else 0
     on_grid = series.on_grid and series.period_ns > 0
-    expected = span // series.period_ns if on_grid else known + sum(one.lost for one in parts)
+    expected = span // series.period_ns if on_grid else ran + missed + told_lost
     return Summary(
         series=series,
         threads=(series.thread,),
         expected=expected,
         missed=missed,
-        lost=max(expected - known, 0),
+        lost=max(expected - ran - missed, 0),
         span_ns=span,
         observed=part.observed.moments,
         charged=part.charged.moments,
         observed_counts=part.observed.counts,
         schedule_counts=merge((part.observed.counts, part.charged.counts)),
         lag=part.lag,
-        seconds=persecond.join(part.seconds, record.seconds.get(series.id, persecond.NONE)),
+        seconds=seconds,
         top=tops.merge((part.top, record.top.get(series.id, part.top))),
         exact=scanned is not None and part.observed.counts.exact and part.charged.counts.exact,
         first_due_ns=reach.first_due_ns if reach else None,
+        unbinned=ran - part.observed.moments.count,
     )
+
+
+def _reach(series: Series, known: Reach | None, seconds: Seconds, activations: int) -> Reach | None:
+    """How far the seconds go where they go further than all else: to the end of a record that was cut off.
+
+    Within the last second nothing but the number of activations tells when the last one was due; off the grid it does
+    not, and the last second counts only as far as its beginning.
+    """
+    ends = np.flatnonzero(seconds.obtained + seconds.missed > 0)
+    if not ends.size or (known and int(seconds.second[ends[-1]]) * SECOND_NS <= known.last_due_ns):
+        return known
+    first_ns = known.first_due_ns if known else max(series.first_due_ns, int(seconds.second[ends[0]]) * SECOND_NS)
+    begin_ns = int(seconds.second[ends[-1]]) * SECOND_NS
+    counted_ns = first_ns + (activations - 1) * series.period_ns if series.on_grid else begin_ns
+    return Reach(first_ns, min(max(counted_ns, begin_ns), begin_ns + SECOND_NS - 1))

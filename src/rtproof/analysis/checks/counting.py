@@ -90,6 +90,11 @@ def truncated(case: Case) -> Iterator[Doubt]:
         covered = max((s.span_ns for s in case.summaries), default=0)
         of = f" of {duration(asked)} asked for" if asked else ""
         what = f"the record was cut off: it covers {duration(covered)}{of}"
+        unbinned = sum(s.unbinned for s in case.summaries)
+        if unbinned:
+            what += (
+                f"; of {unbinned:,} activations only the largest of each second are known, and no percentile has them"
+            )
         yield Doubt("truncated", WARNING, what, "see what ended the agent or the copy, and measure again")
 
 
