@@ -63,3 +63,12 @@ def test_figures_of_a_file_that_contradicts_itself_are_left_out_of_comparisons()
     assert histograms.figures(DATA, replace(found, faults=("no",))).invalid == ("no",)
     with pytest.raises(UserError, match="nothing to compare"):
         histograms.figures(DATA, replace(found, histogram=None))
+
+
+def test_report_of_a_histogram_lies_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "hist.txt"
+    file.write_text((DATA / "histogram.txt").read_text())
+    assert main(["report", str(file), "--limit", "100us"]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert page.parent == tmp_path
+    assert "no time order" in page.read_text()

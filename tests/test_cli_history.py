@@ -80,3 +80,12 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path, capsys: pytest.Captur
     assert "no run in the folder" in err
     assert main(["history", str(tmp_path / "none")]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_the_page_lies_beside_the_folder_in_its_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "runs" / "a", 1)
+    assert main(["history", str(tmp_path / "runs"), "--format", "markdown"]) == 0
+    assert (tmp_path / "runs-history.md").read_text().startswith("# rtproof: history of 1 run")
+    capsys.readouterr()
+    assert main(["history", str(tmp_path / "runs"), "--output", "-", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["format"] == "rtproof-report"

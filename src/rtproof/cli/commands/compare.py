@@ -8,13 +8,11 @@ from typing import Any
 
 import click
 
-from rtproof import files
-from rtproof.cli import comparing, complete, results
+from rtproof.cli import comparing
+from rtproof.cli.pages import PATH, page_of, page_options
 from rtproof.errors import UserError
 
 AGAINST = "--against"
-PATH = click.Path(path_type=Path)
-STANDARD_OUTPUT = Path("-")
 
 
 class AgainstCommand(click.Command):
@@ -60,19 +58,7 @@ def _marked(words: Iterable[str], with_value: set[str]) -> Iterator[str]:
     default="observed",
     help="Activations that ran (default), or all that were due, the missed ones as late as they were.",
 )
-@click.option(
-    "--output", type=PATH, metavar="FILE", help="New file for the page (default: beside A); - for standard output."
-)
-@click.option(
-    "--format",
-    "form",
-    default="html",
-    metavar="NAME",
-    shell_complete=complete.report_formats,
-    help="Of the page: html (default), markdown, text or json.",
-)
-@click.option("--report/--no-report", default=True, help="Write the page (default).")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@page_options("A")
 @click.pass_context
 def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **values: Any) -> None:
     """Compare runs of one thing, A, with runs of another, B.
@@ -85,21 +71,11 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     rtproof compare runs/rt --against runs/stock
     rtproof compare rt-1 rt-2 rt-3 rt-4 rt-5 --against stock-1 stock-2 stock-3 stock-4 stock-5
     """
-    page = _page(a[0], values["output"], values["form"]) if values["report"] or values["output"] else None
+    page = page_of(a[0], "compared", values)
     although = _although(values["keys"], values["although_different"])
     sides = comparing.read([("A", _words(a), a), ("B", _words(b), b)], schedule=values["view"] == "schedule")
     typed = shlex.join(ctx.obj or ("rtproof", "compare"))
     comparing.compare(sides[0], sides[1], comparing.Wanted(page, values["form"], values["as_json"], although, typed))
-
-
-def _page(run: Path, output: Path | None, form: str) -> Path:
-    """Where the page goes, known to be free before anything is read. The report of the run may lie beside it too."""
-    if output == STANDARD_OUTPUT:
-        return output
-    beside = results.report_path(run, form)
-    page = output or beside.with_name(f"{beside.stem}-compared{beside.suffix}")
-    files.refuse_existing(page)
-    return page
 
 
 def _words(paths: tuple[Path, ...]) -> str:

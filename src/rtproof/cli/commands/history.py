@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof import files
-from rtproof.cli import comparing, complete
-from rtproof.cli.results import beside
+from rtproof.cli import comparing
+from rtproof.cli.pages import PATH, page_of, page_options
 
 if TYPE_CHECKING:
     from rtproof.analysis.comparison.figures import RunFigures
-
-PATH = click.Path(path_type=Path)
-STANDARD_OUTPUT = Path("-")
 
 
 @click.command("history")
@@ -26,19 +22,7 @@ STANDARD_OUTPUT = Path("-")
     default="start",
     help="Order of the runs: of their start (default), or of their names.",
 )
-@click.option(
-    "--output", type=PATH, metavar="FILE", help="New file for the page (default: beside FOLDER); - for standard output."
-)
-@click.option(
-    "--format",
-    "form",
-    default="html",
-    metavar="NAME",
-    shell_complete=complete.report_formats,
-    help="Of the page: html (default), markdown, text or json.",
-)
-@click.option("--report/--no-report", default=True, help="Write the page (default).")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@page_options("FOLDER")
 @click.pass_context
 def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **values: Any) -> None:
     """Find the runs at which the latency of a system changed.
@@ -50,19 +34,11 @@ def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **valu
     \b
     rtproof history runs/nightly
     """
-    page = _page(folders[0], values["output"]) if values["report"] or values["output"] else None
+    page = page_of(folders[0], "history", values)
     (side,) = comparing.read([("", "", folders)])
     typed = shlex.join(ctx.obj or ("rtproof", "history"))
     wanted = comparing.Wanted(page, values["form"], values["as_json"], command=typed)
     _publish(_ordered(side.runs, order), side.failed, wanted, by_name=order == "name")
-
-
-def _page(folder: Path, output: Path | None) -> Path:
-    """Where the page goes, known to be free before anything is read."""
-    page = output or beside(folder, "-history.html")
-    if page != STANDARD_OUTPUT:
-        files.refuse_existing(page)
-    return page
 
 
 def _ordered(runs: "tuple[RunFigures, ...]", order: str) -> "list[RunFigures]":

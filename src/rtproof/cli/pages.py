@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of the commands that make a page of several runs, and where that page goes."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtproof import files
+from rtproof.cli import complete, results
+from rtproof.cli.laboratory import given
+
+PATH = click.Path(path_type=Path)
+STANDARD_OUTPUT = Path("-")
+Command = Callable[..., Any]
+
+
+def page_options(beside: str) -> Callable[[Command], Command]:
+    """output, form, report and as_json. beside: the name of the argument that the page goes beside."""
+    return given(
+        click.option(
+            "--output",
+            type=PATH,
+            metavar="FILE",
+            help=f"New file for the page (default: beside {beside}); - for standard output.",
+        ),
+        click.option(
+            "--format",
+            "form",
+            default="html",
+            metavar="NAME",
+            shell_complete=complete.report_formats,
+            help="Of the page: html (default), markdown, text or json.",
+        ),
+        click.option("--report/--no-report", default=True, help="Write the page (default)."),
+        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    )
+
+
+def page_of(first: Path, word: str, values: dict[str, Any]) -> Path | None:
+    """Where the page goes, known to be free before anything is read; None if none is wanted.
+
+    word: what tells it from the report of the run that it lies beside.
+    """
+    output: Path | None = values["output"]
+    if not values["report"] and output is None:
+        return None
+    if output == STANDARD_OUTPUT:
+        return output
+    beside = results.report_path(first, values["form"])
+    page = output or beside.with_name(f"{beside.stem}-{word}{beside.suffix}")
+    files.refuse_existing(page)
+    return page
