@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tail_cases import counts_of, excesses_of
 
 from rtproof.analysis.counts import EMPTY, Counts, from_values
-from rtproof.analysis.tail.excesses import above, coarsened, highest, tail_of
+from rtproof.analysis.tail.excesses import coarsened, highest, tail_of
 
 
 def array(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -69,14 +69,6 @@ def test_no_threshold_outside_the_bounds() -> None:
     tail = tail_of(from_values(np.arange(50)), 50)
     assert highest(tail, 10, fewest=60) is None
     assert highest(tail, 10, most=0.5) is None
-
-
-def test_a_given_threshold() -> None:
-    tail = tail_of(Counts(array(0, 10, 20), array(9, 19, 29), array(100, 30, 4)), 134)
-    assert above(tail, 20).n.tolist() == [4]
-    for inside in (15, 25, 30):
-        with pytest.raises(ValueError, match="no edge"):
-            above(tail, inside)
 
 
 def test_a_coarser_form_keeps_the_ends_and_the_number() -> None:

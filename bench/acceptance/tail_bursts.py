@@ -67,7 +67,8 @@ def _09(short: bool) -> Result:
     Of 20 intervals at 95 %, 15 cover but in 3e-4; of those from all values, at 49 %, in 2 %.
     """
     names = ("seconds", "all values", "stated", "stated and beyond")
-    rows = {name: repeated(partial(_in_bursts, margin), 10 if short else 240, short) for name, margin in MARGINS.items()}
+    repetitions = 10 if short else 240
+    rows = {name: repeated(partial(_in_bursts, margin), repetitions, short) for name, margin in MARGINS.items()}
     judged = [np.concatenate(list(rows.values()))] if short else list(rows.values())
     least, blunder = (0.75, 0.7) if short else (0.91, 0.7)
     holds = all(one[:, 0].mean() >= least and one[:, 1].mean() <= blunder for one in judged)

@@ -97,19 +97,8 @@ def highest(tail: Tail, k: int, fewest: int = 1, most: float = np.inf) -> Excess
     if not allowed.any():
         return None
     at = int(np.argmin(np.where(allowed, np.abs(np.log(above / k)), np.inf))) + 1
-    return _from_bin(tail, at, float(tail.hi[at - 1]))
-
-
-def _from_bin(tail: Tail, at: int, threshold: float) -> Excesses:
+    threshold = float(tail.hi[at - 1])
     return Excesses(threshold, tail.lo[at:] - threshold, (tail.hi - tail.lo)[at:], tail.n[at:], tail.units)
-
-
-def above(tail: Tail, threshold: float) -> Excesses:
-    """Those above a threshold; ValueError if it lies inside a bin or nothing lies above it."""
-    at = int(np.searchsorted(tail.lo, threshold))
-    if at == tail.lo.size or (at and tail.hi[at - 1] > threshold):
-        raise ValueError(f"{threshold:g} is no edge between values")
-    return _from_bin(tail, at, threshold)
 
 
 def coarsened(excesses: Excesses) -> Excesses:
