@@ -10,6 +10,7 @@ from rtproof.analysis.comparison.figures import QUANTILES, Reading, RunFigures
 from rtproof.analysis.comparison.model import Impossible
 from rtproof.analysis.counts import Counts, merge
 from rtproof.analysis.phrases import percent, value
+from rtproof.errors import UserError
 
 LEVELS = (0.999, 0.9999)
 """Shares of all values of both sides together that the reference levels are to lie above."""
@@ -65,10 +66,13 @@ def reference_levels(
 ) -> tuple[tuple[int, ...], tuple[Impossible, ...]]:
     """Those asked for, else the values of LEVELS among all values of both sides together.
 
-    Both sides, so that without a difference every way to split the runs is still equally likely.
+    Both sides, so that without a difference every way to split the runs is still equally likely. UserError for more
+    than MOST_LEVELS.
     """
+    if len(set(asked)) > MOST_LEVELS:
+        raise UserError(f"a comparison has {MOST_LEVELS} levels at most: with more, five runs a side show nothing")
     if asked:
-        return tuple(sorted(set(asked)))[:MOST_LEVELS], ()
+        return tuple(sorted(set(asked))), ()
     together = RunFigures("", {}, pooled((*a, *b)), overflow=sum(run.overflow for run in (*a, *b)))
     fewest = min(run.n for run in (*a, *b))
     levels, impossible = [], []
