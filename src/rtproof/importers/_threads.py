@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the threads that a tool printed to the whole measurement, and where its figures contradict each other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,49 @@ def histogram(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns: in
     some = counts > 0
     low = values[some] * width_ns
     return Counts(low, low + width_ns - 1, counts[some]) if low.size else EMPTY
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a JSON file tells of a thread beside its bins, in the unit of the bins."""
+
+    number: int
+    cpu: int | None
+    count: int
+    min: int
+    max: int
+    mean: float
+
+
+def counted(told: Told, bins: Mapping[int, int], width_ns: int, scale_ns: int | None) -> Part:
+    """A thread; values that are in no bin need not have lain beyond the scale (overflow None: not told).
+
+    scale_ns: None where the file does not say where its scale ends. Without a bin and a scale there is no histogram.
+    """
+    if max(told.min, told.max, told.count) > LARGEST_NS:
+        raise UserError(
+            f"a figure of thread {told.number} is larger than any clock can show: a number without its sign"
+        )
+    counts = _counts(bins, width_ns) if bins or scale_ns is not None else None
+    missing = 0 if counts is None else max(told.count - counts.total, 0)
+    beyond = None if missing and scale_ns is not None and told.max * width_ns < scale_ns else missing
+    return Part(
+        told.number,
+        told.cpu,
+        told.count if counts is None else counts.total + (beyond or 0),
+        told.min * width_ns,
+        round(told.mean * width_ns),
+        told.max * width_ns,
+        None if counts is None else beyond,
+        counts,
+    )
+
+
+def _counts(bins: Mapping[int, int], width_ns: int) -> Counts:
+    if max(map(abs, (*bins, *bins.values())), default=0) > LARGEST_NS:
+        raise UserError("its histogram has numbers that no computer can count to")
+    values = np.array(sorted(bins), np.int64)
+    return histogram(values, np.array([bins[int(value)] for value in values], np.int64), width_ns)
 
 
 def whole(tool: str, title: str, parts: Sequence[Part], resolution_ns: int, **told: Any) -> Imported:

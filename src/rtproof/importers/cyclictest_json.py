@@ -13,12 +13,10 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
 import msgspec
-import numpy as np
 
-from rtproof.analysis.counts import Counts
 from rtproof.analysis.imported import Imported, Part
 from rtproof.errors import UserError
-from rtproof.importers._threads import LARGEST_NS, histogram, whole
+from rtproof.importers._threads import Told, counted, whole
 from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
 
 TOOL = "cyclictest --json"
@@ -91,29 +89,8 @@ def _imported(document: Document, options: Mapping[str, str]) -> Imported:
 
 
 def _part(number: int, thread: Thread, width_ns: int, scale_ns: int | None) -> Part:
-    """A thread; cycles that are in no bin need not have lain beyond the scale (overflow None: not told)."""
-    counts = _counts(thread.histogram, width_ns) if thread.histogram or scale_ns is not None else None
-    if max(thread.min, thread.max, thread.cycles) > LARGEST_NS:
-        raise UserError(f"a figure of thread {number} is larger than any clock can show: a number without its sign")
-    missing = max(thread.cycles - counts.total, 0) if counts is not None else 0
-    beyond = None if missing and scale_ns is not None and thread.max * width_ns < scale_ns else missing
-    return Part(
-        number,
-        thread.cpu,
-        thread.cycles if counts is None else counts.total + (beyond or 0),
-        thread.min * width_ns,
-        round(thread.avg * width_ns),
-        thread.max * width_ns,
-        None if counts is None else beyond,
-        counts,
-    )
-
-
-def _counts(bins: Mapping[int, int], width_ns: int) -> Counts:
-    if max(map(abs, (*bins, *bins.values())), default=0) > LARGEST_NS:
-        raise UserError("its histogram has numbers that no computer can count to")
-    values = np.array(sorted(bins), np.int64)
-    return histogram(values, np.array([bins[int(value)] for value in values], np.int64), width_ns)
+    told = Told(number, thread.cpu, thread.cycles, thread.min, thread.max, thread.avg)
+    return counted(told, thread.histogram, width_ns, scale_ns)
 
 
 def _notes(options: Mapping[str, str], parts: list[Part], left_out: int) -> list[str]:

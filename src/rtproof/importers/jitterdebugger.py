@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file ``results.json`` of jitterdebugger, versions 2 and 3.
+
+Its histogram has a fixed number of bins, up to a millisecond; what lay beyond is counted and in no bin, and one value
+of each CPU is lost at the end. Period, priority and duration are not in it. Unlike cyclictest it measures the activations
+behind a late one too, each with its lateness. (Format: jitterdebugger.c, dump_stats and write_stats.)
+"""
+
+import msgspec
+
+from rtproof.analysis.imported import Imported
+from rtproof.errors import UserError
+from rtproof.importers._threads import Told, counted, whole
+
+TOOL = "jitterdebugger"
+SCALE_NS = 1_000_000
+"""Of its histogram, at any resolution: the bins of a thousandth of a second."""
+SILENT = "it says neither its period nor its priority nor how long it ran"
+
+
+class Cpu(msgspec.Struct, frozen=True):
+    count: int
+    min: int
+    max: int
+    avg: float
+    histogram: dict[int, int] = {}
+
+
+class Document(msgspec.Struct, frozen=True):
+    cpu: dict[int, Cpu]
+    sysinfo: dict[str, str | int] = {}
+
+
+def looks_like(text: str) -> bool:
+    return text.lstrip().startswith("{") and '"cpu"' in text and '"count"' in text and '"histogram"' in text
+
+
+def read(text: str) -> Imported:
+    """UserError for a document that is not of this form."""
+    try:
+        document = msgspec.json.decode(text, type=Document)
+    except msgspec.DecodeError as problem:
+        raise UserError(f"it is not of its form: {problem}") from None
+    if not document.cpu:
+        raise UserError("it has no CPU")
+    width_ns = document.sysinfo.get("resolution_in_ns", 1_000)
+    if not isinstance(width_ns, int) or not 0 < width_ns <= SCALE_NS:
+        raise UserError(f"its resolution of {width_ns!r} ns makes no sense")
+    parts = [
+        counted(Told(cpu, cpu, one.count, one.min, one.max, one.avg), one.histogram, width_ns, SCALE_NS)
+        for cpu, one in sorted(document.cpu.items())
+    ]
+    facts = tuple((key, str(value)) for key, value in document.sysinfo.items() if str(value))
+    return whole(TOOL, "results", parts, width_ns, scale_ns=SCALE_NS, facts=facts, notes=(SILENT,))
