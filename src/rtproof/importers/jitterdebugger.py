@@ -2,8 +2,8 @@
 """The file ``results.json`` of jitterdebugger, versions 2 and 3.
 
 Its histogram has a fixed number of bins, up to a millisecond; what lay beyond is counted and in no bin, and one value
-of each CPU is lost at the end. Period, priority and duration are not in it. Unlike cyclictest it measures the activations
-behind a late one too, each with its lateness. (Format: jitterdebugger.c, dump_stats and write_stats.)
+of each CPU is lost at the end. Period, priority and duration are not in it. Unlike cyclictest it measures the
+activations behind a late one too, each with its lateness. (Format: jitterdebugger.c, dump_stats and write_stats.)
 """
 
 import msgspec
