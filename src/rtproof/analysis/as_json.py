@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rtproof.analysis import lag
+from rtproof.analysis.clusters import Clusters, clusters
 from rtproof.analysis.fields import several_stages
 from rtproof.analysis.forecast.as_dict import forecast_dict
 from rtproof.analysis.loops_json import app_dict, cycles_dict, moments_dict
@@ -57,6 +58,7 @@ def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json
         "pooled": _summary(analysis.pooled, wanted),
         "stages": [{"field": s.series.field, **_summary(s, wanted)} for s in several_stages(analysis)],
         "switches": [_switch(switch, analysis.pooled.series.unit, wanted) for switch in analysis.switches],
+        "levels": [_level(each) for each in clusters(analysis)],
         "cycles": cycles_dict(analysis.cycles) if analysis.cycles else None,
         "app": app_dict(analysis.record),
         "trace": _trace(analysis.record) if has_trace(analysis.record) else None,
@@ -186,6 +188,7 @@ def _summary(summary: Summary, shares: tuple[float, ...]) -> Json:
         "obtained_count": summary.obtained,
         "missed_count": summary.missed,
         "lost_count": summary.lost,
+        "unbinned_count": summary.unbinned,
         "span_ns": summary.span_ns,
         "observed": _view(summary, View.OBSERVED, shares),
         "schedule": _view(summary, View.CHARGED, shares),
@@ -218,6 +221,26 @@ def _switch(switch: Switch, unit: str, shares: tuple[float, ...]) -> Json:
         **_values(switch.moments, unit, wanted),
         "backwards_count": switch.backwards,
         "unpaired_count": switch.unpaired,
+    }
+
+
+def _level(each: Clusters) -> Json:
+    level, unit = each.level, each.series.unit
+    return {
+        "thread": each.series.thread,
+        f"value_{unit}": level.value,
+        "learned": level.learned,
+        "share_above_ratio": level.share if level.learned else None,
+        "taught_count": level.taught,
+        "since_ns": level.since_ns,
+        "seconds_count": each.seconds,
+        "above_observed_count": each.ran,
+        "above_schedule_count": each.ran + each.missed,
+        "seconds_above_count": each.hit,
+        "cluster_size_mean": each.size,
+        "dispersion_ratio": each.dispersion,
+        "listed_count": level.index.size,
+        "list_ended": level.list_ended,
     }
 
 

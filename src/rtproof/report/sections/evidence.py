@@ -9,7 +9,7 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table
 from rtproof.report.words import whole_number
 
-ORDER = 160
+ORDER = 170
 TITLE = "Evidence: asked and effective"
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")

@@ -5,7 +5,7 @@ from rtproof.analysis.model import Analysis
 from rtproof.report import figures, procfs
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 180
+ORDER = 190
 TITLE = "Evidence: interrupts"
 
 SHOWN = 15

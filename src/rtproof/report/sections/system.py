@@ -13,7 +13,7 @@ from rtproof.record import Moment, Record, SystemFile
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 210
+ORDER = 220
 TITLE = "Evidence: the system"
 
 LONGEST = 600
