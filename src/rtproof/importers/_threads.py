@@ -3,14 +3,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.analysis.counts import EMPTY, Counts, merge
 from rtproof.analysis.imported import Imported, Part
 from rtproof.errors import UserError
+
+Kind = TypeVar("Kind")
 
 LARGEST_NS = 10**15
 """Eleven days: a larger latency is an early wake-up that was stored without its sign."""
@@ -25,6 +28,14 @@ def histogram(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns: in
     some = counts > 0
     low = values[some] * width_ns
     return Counts(low, low + width_ns - 1, counts[some]) if low.size else EMPTY
+
+
+def decoded(text: str, kind: type[Kind]) -> Kind:
+    """A JSON document of this form; UserError for another."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as problem:
+        raise UserError(f"it is not of its form: {problem}") from None
 
 
 @dataclass(frozen=True)

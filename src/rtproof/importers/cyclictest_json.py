@@ -16,7 +16,7 @@ import msgspec
 
 from rtproof.analysis.imported import Imported, Part
 from rtproof.errors import UserError
-from rtproof.importers._threads import Told, counted, whole
+from rtproof.importers._threads import Told, counted, decoded, whole
 from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
 
 TOOL = "cyclictest --json"
@@ -55,10 +55,7 @@ def looks_like(text: str) -> bool:
 
 def read(text: str) -> Imported:
     """UserError for a document that is not of this form."""
-    try:
-        document = msgspec.json.decode(text, type=Document)
-    except msgspec.DecodeError as problem:
-        raise UserError(f"it is not of its form: {problem}") from None
+    document = decoded(text, Document)
     if not document.thread:
         raise UserError("it has no thread")
     return _imported(document, _options(document.command))

@@ -10,7 +10,7 @@ import msgspec
 
 from rtproof.analysis.imported import Imported
 from rtproof.errors import UserError
-from rtproof.importers._threads import Told, counted, whole
+from rtproof.importers._threads import Told, counted, decoded, whole
 
 TOOL = "jitterdebugger"
 SCALE_NS = 1_000_000
@@ -37,10 +37,7 @@ def looks_like(text: str) -> bool:
 
 def read(text: str) -> Imported:
     """UserError for a document that is not of this form."""
-    try:
-        document = msgspec.json.decode(text, type=Document)
-    except msgspec.DecodeError as problem:
-        raise UserError(f"it is not of its form: {problem}") from None
+    document = decoded(text, Document)
     if not document.cpu:
         raise UserError("it has no CPU")
     width_ns = document.sysinfo.get("resolution_in_ns", 1_000)
