@@ -56,8 +56,8 @@ def test_it_ends_undecided_where_it_may_not_last_long_enough(capsys: pytest.Capt
     assert run.record.end is not None
     assert run.record.end.reason is EndReason.AS_ASKED
     assert run.record.end.time_ns == 3600 * 10**9
-    assert "for 1 h at most" in err
-    assert "100 us, 1/1 h: 0 episodes; PROVEN in 2 h 29 min" in err
+    assert "for 1 h at most, which is too short for PROVEN\n" in err
+    assert "100 us, 1/h: 0 episodes; PROVEN in 2 h 29 min" in err
 
 
 def test_the_usual_longest_time_is_that_with_eight_episodes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +75,8 @@ def test_the_usual_longest_time_is_that_with_eight_episodes(capsys: pytest.Captu
         (["--max-duration", "1h"], "--max-duration needs --until-decided"),
         (["--until-decided", "--profile", "akamina"], "does not go with it"),
         (["--until-decided", "--observer"], "does not go with it"),
+        (["--until-decided", "--repeat", "3"], "does not go with it"),
+        (["--until-decided", "--abba", "--period 1ms", "--period 2ms"], "does not go with it"),
         (["--until-decided", "--load", "sched"], "no use for --load"),
     ],
 )

@@ -169,20 +169,20 @@ def test_with_lost_values_nothing_is_proven() -> None:
 def test_lines_say_how_much_longer_now_and_after_one_more_and_the_chance() -> None:
     watch = Watch([ONE, replace(ONE, limit_ns=2 * LIMIT, at_most_ns=10 * MINUTE_NS)])
     first, second = watch.lines()
-    assert first == "200 us, 1/10 min: PROVEN in 42 min 19 s without an episode, in 1 h 17 min with one"
-    assert second.startswith("100 us, 1/1 min: PROVEN in 4 min 14 s")
+    assert first == "200 us, 1/10min: PROVEN in 42 min 19 s without an episode, in 1 h 17 min with one"
+    assert second.startswith("100 us, 1/min: PROVEN in 4 min 14 s")
     watch.over(0, LIMIT, 100, 2 * LIMIT)
     progress_to(watch, 200)
     first, second = watch.lines()
-    assert first == "200 us, 1/10 min: 0 episodes; PROVEN in 38 min 59 s (28 %), in 1 h 14 min after 1 more (33 %)"
-    assert second == "100 us, 1/1 min: 1 episode; PROVEN in 4 min 19 s (29 %), in 6 min 43 s after 1 more (41 %)"
+    assert first == "200 us, 1/10min: 0 episodes; PROVEN in 38 min 59 s (28 %), in 1 h 14 min after 1 more (33 %)"
+    assert second == "100 us, 1/min: 1 episode; PROVEN in 4 min 19 s (29 %), in 6 min 43 s after 1 more (41 %)"
     assert line(watch.standings[0]) == second
 
 
 def test_a_decided_limit_says_when() -> None:
     watch = Watch([ONE])
     progress_to(watch, 300)
-    assert watch.lines() == ["100 us, 1/1 min: PROVEN at 3 min 29 s (0 episodes)"]
+    assert watch.lines() == ["100 us, 1/min: PROVEN at 3 min 29 s (0 episodes)"]
 
 
 def test_several_limits_need_more_each() -> None:

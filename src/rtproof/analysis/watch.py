@@ -16,6 +16,7 @@ from rtproof.analysis.model import Episode, Requirement, State
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.sequential import Decision
+from rtproof.units import format_duration
 
 MOST_EPISODES = 8
 """How many episodes a run is given to be decided with, unless it is told how long it may last."""
@@ -123,7 +124,7 @@ class _OneLimit:
 
 def line(one: Standing, *, lost: bool = False) -> str:
     """One limit in less than a line of a terminal."""
-    asked = f"{value(one.requirement.limit_ns)}, 1/{duration(one.requirement.at_most_ns)}"
+    asked = f"{value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
     seen = quantity(one.episodes, "episode")
     if one.decision.at_ns is not None:
         return f"{asked}: {one.decision.state.value} at {duration(one.decision.at_ns, up=True)} ({seen})"
@@ -134,6 +135,12 @@ def line(one: Standing, *, lost: bool = False) -> str:
         return f"{asked}: PROVEN in {none} without an episode, in {after} with one"
     chance, with_one = (percent(round(one.chance(further), 2)) for further in (0, 1))
     return f"{asked}: {seen}; PROVEN in {none} ({chance}), in {after} after 1 more ({with_one})"
+
+
+def _once(at_most_ns: int) -> str:
+    """As on the command line: h, 12h, min."""
+    text = format_duration(at_most_ns)
+    return text[1:] if text[0] == "1" and not text[1].isdigit() else text
 
 
 def needed_ns(requirements: Sequence[Requirement], episodes: int) -> int:

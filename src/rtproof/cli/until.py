@@ -79,9 +79,10 @@ def plan(requirements: "Sequence[Requirement]", longest: str) -> str:
     from rtproof.analysis.watch import needed_ns
 
     none, one, two = (duration(needed_ns(requirements, episodes), up=True) for episodes in range(3))
-    most = duration(units.parse_duration(longest))
+    longest_ns = units.parse_duration(longest)
+    short = ", which is too short for PROVEN" if longest_ns < needed_ns(requirements, 0) else ""
     what = "every limit is" if len(requirements) > 1 else "the limit is"
     return (
         f"measures until {what} decided: PROVEN after {none} without an episode, {one} with 1, {two} with 2; "
-        f"for {most} at most"
+        f"for {duration(longest_ns)} at most{short}"
     )
