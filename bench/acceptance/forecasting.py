@@ -2,6 +2,7 @@
 """Benchmarks 10 and 15: is an uneven run noticed, and is what this machine does refused?"""
 
 import multiprocessing
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -152,11 +153,14 @@ def _recorded(name: str, loads: tuple[str, ...], seconds: int) -> Path:
     """The run folder, measured now if there is none of this length."""
     folder = BUILD / f"forecast-{name}-{seconds}s"
     if not folder.exists():
-        BUILD.mkdir(exist_ok=True)
+        draft = folder.with_suffix(".part")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.parent.mkdir(exist_ok=True)
         disturb = [word for load in loads for word in ("--load", load)]
         limits = [word for each in REQUIREMENTS for word in ("--limit", f"{each.limit_ns}ns")]
-        command = [sys.executable, "-m", "rtproof", "run", "--no-report", "--output", str(folder), *MEASURED]
+        command = [sys.executable, "-m", "rtproof", "run", "--no-report", "--output", str(draft), *MEASURED]
         subprocess.run([*command, "--duration", f"{seconds}s", *limits, *disturb], capture_output=True, check=False)
+        draft.rename(folder)
     return folder
 
 
