@@ -18,6 +18,7 @@ from rtproof.simulation.played import BODY_NS, Stretch
 from rtproof.simulation.written import Counted, Sampled, values_of
 
 PROCESS = Process(seed=5, kind="burst5", clusters_per_s=0.05)
+LIMIT = 120_000
 ASKED = Asked("", 300 * SECOND_NS, period_ns=7_000_000, cpus=(2, 5))
 
 
@@ -37,8 +38,10 @@ def written(path: Path, keep_samples: bool, cut: int = 300) -> Record:
         for one in some:
             writer.series(one.series)
         for one in some:
+            limits = (10_000, LIMIT)
+            generator = np.random.default_rng(2)
             thread = (
-                Sampled(writer, one.series, np.random.default_rng(2)) if keep_samples else Counted(writer, one.series)
+                Sampled(writer, one.series, generator, limits) if keep_samples else Counted(writer, one.series, limits)
             )
             thread.add(one.until(cut))
             totals.append(thread.finish())
@@ -77,6 +80,10 @@ def test_the_record_holds_what_was_played(tmp_path: Path, keep_samples: bool, cu
         assert summary.seconds.max.tolist() == shown.most().tolist()
         assert summary.seconds.obtained.tolist() == shown.obtained().tolist()
         assert (summary.missed, summary.lost) == (0, 0)
+        above = record.exceeded(some.series.id, LIMIT)
+        assert above is not None
+        assert above.ran.sum() == np.count_nonzero(shown.late.value > LIMIT)
+        assert (record.exceeded(some.series.id, 10_000) is None) is not keep_samples
 
 
 def test_the_largest_are_those_of_the_samples(tmp_path: Path) -> None:

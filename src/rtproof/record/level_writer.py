@@ -11,16 +11,19 @@ LISTED_AT_ONCE = 256
 class LevelWriter:
     """Takes the activations of one checkpoint after the other; LEVEL of the limits is written at once.
 
-    limits_ns: the user's; None for a field before the last, which has no learned levels either.
+    limits_ns: the user's; None for a field before the last, which has no learned levels either. learns: whether the
+    activations are all that there are, so that levels can be learned from them.
     """
 
-    def __init__(self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] | None) -> None:
+    def __init__(
+        self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] | None, *, learns: bool = True
+    ) -> None:
         self._writer = writer
         self._series = series
         self._limits = levels.limits(series, limits_ns or ())
         self._levels = list(self._limits)
         self._listed = [0] * len(self._limits)
-        self._learner = levels.Learner(series.first_due_ns + levels.LEARN_NS, done=limits_ns is None)
+        self._learner = levels.Learner(series.first_due_ns + levels.LEARN_NS, done=limits_ns is None or not learns)
         for level in self._limits:
             writer.level(series.id, level)
 

@@ -157,7 +157,11 @@ class _Thread:
 
 def _thread(writer: RecordWriter, asked: Asked, process: Process, series: Series, late: Late) -> _Thread:
     generator = np.random.default_rng((process.seed, 2, series.thread))
-    written = Sampled(writer, series, generator) if asked.keep_samples else Counted(writer, series)
+    written = (
+        Sampled(writer, series, generator, asked.limits_ns)
+        if asked.keep_samples
+        else Counted(writer, series, asked.limits_ns)
+    )
     return _Thread(series, late, generator, written)
 
 

@@ -4,8 +4,9 @@
 import numpy as np
 
 from rtproof.record import Int64Array, Seconds, Series, SeriesTotals, Slice, View, bins
+from rtproof.record.level_writer import LevelWriter
 from rtproof.record.series_writer import SeriesWriter, write_seconds
-from rtproof.record.slicing import exact_dot
+from rtproof.record.slicing import Activations, exact_dot
 from rtproof.record.top_writer import TopWriter
 from rtproof.record.writer import RecordWriter
 from rtproof.simulation.played import BODY_NS, Stretch
@@ -14,8 +15,10 @@ from rtproof.simulation.played import BODY_NS, Stretch
 class Sampled:
     """Every sample of a thread, and what follows from them. The order within a second is drawn."""
 
-    def __init__(self, writer: RecordWriter, series: Series, generator: np.random.Generator) -> None:
-        self._feed = SeriesWriter(writer, series)
+    def __init__(
+        self, writer: RecordWriter, series: Series, generator: np.random.Generator, limits_ns: tuple[int, ...] = ()
+    ) -> None:
+        self._feed = SeriesWriter(writer, series, limits_ns=limits_ns)
         self._generator = generator
 
     def add(self, some: Stretch) -> None:
@@ -40,12 +43,14 @@ def values_of(some: Stretch, generator: np.random.Generator) -> Int64Array:
 
 
 class Counted:
-    """Only the summary of a thread."""
+    """Only the summary of a thread. What is above a limit is only counted where no usual activation can be."""
 
-    def __init__(self, writer: RecordWriter, series: Series) -> None:
+    def __init__(self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] = ()) -> None:
         self._writer = writer
         self._series = series
         self._top = TopWriter(writer, series.id)
+        high = tuple(limit for limit in limits_ns if limit >= BODY_NS[-1])
+        self._levels = LevelWriter(writer, series, high, learns=False)
         self._obtained = 0
 
     def add(self, some: Stretch) -> None:
@@ -54,6 +59,8 @@ class Counted:
             return
         seconds = some.first_second + np.arange(obtained.size)
         write_seconds(self._writer, self._series.id, Seconds(seconds, obtained, 0 * obtained, some.most()))
+        late = some.late
+        self._levels.add(Activations(late.index, late.due_ns, late.value, np.zeros_like(late.value)))
         self._add_top(some)
         self._writer.summary(slice_of(some))
         self._obtained += int(obtained.sum())
