@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+from analysis_records import MS, block, record
 from report_cases import hostile, many_threads, negative, no_limit, normal, nothing, one_sample
 
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Requirement
 from rtproof.report import figures
 from rtproof.report.streams import POOLED, for_plots, latency_unit, limit_marker, streams
 
@@ -29,6 +32,12 @@ def test_the_limit_is_a_marker_in_the_unit_of_the_plot() -> None:
     (marker,) = limit_marker(normal(), "x", figures.US)
     assert (marker.name, marker.axis, marker.at) == ("limit 500 us", "x", 500.0)
     assert limit_marker(no_limit(), "x", figures.US) == ()
+
+
+def test_every_limit_has_a_line_of_its_own_once() -> None:
+    limits = (Requirement(MS), Requirement(5_000), Requirement(5_000, at_most_ns=MS))
+    markers = limit_marker(analyse(record([block([10_000] * 10)]), limits, 1), "y", figures.US)
+    assert [(marker.axis, marker.at) for marker in markers] == [("y", 1000.0), ("y", 5.0)]
 
 
 def test_one_unit_suits_all_latencies() -> None:

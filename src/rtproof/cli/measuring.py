@@ -85,7 +85,7 @@ def refuse_two_lengths(values: dict[str, Any]) -> None:
 
 
 def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
-    """The agent's arguments for what the user gave, and always a length, which has to be fixed before the run."""
+    """The agent's arguments for what the user gave, and always a length."""
     from rtproof import loads
 
     refuse_two_lengths(values)

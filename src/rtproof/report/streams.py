@@ -57,6 +57,7 @@ def latency_unit(analysis: Analysis) -> Unit:
 
 
 def limit_marker(analysis: Analysis, axis: str, unit: Unit) -> tuple[Marker, ...]:
-    """The limit as a line in a plot, if one was asked for."""
-    asked = analysis.verdict.requirement
-    return (Marker(f"limit {value(asked.limit_ns)}", axis, unit.scale(asked.limit_ns)),) if asked else ()
+    """Each limit as a line in a plot; none where none was asked for."""
+    asked = (verdict.requirement for verdict in analysis.verdicts or (analysis.verdict,))
+    limits = dict.fromkeys(requirement.limit_ns for requirement in asked if requirement)
+    return tuple(Marker(f"limit {value(limit_ns)}", axis, unit.scale(limit_ns)) for limit_ns in limits)
