@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from analysis_records import MS, SECOND, SERIES, array, block, record
 
-from rtproof.analysis.episodes import episodes
+from rtproof.analysis.episodes import episodes, lengths_ns, starts_ns
 from rtproof.analysis.model import Episode, Requirement, Summary
 from rtproof.analysis.scan import summarise
 from rtproof.record import Event, Seconds
@@ -55,3 +55,9 @@ def test_seconds_are_those_of_the_due_time() -> None:
     (summary,) = summarise(record([block([9] * 999 + [700_000], first_index=2000)]))
     assert episodes((summary,), (), Requirement(LIMIT), 3 * SECOND) == (Episode(2, 2, 700_000, (0,)),)
     assert summary.span_ns == 1000 * MS
+
+
+def test_starts_and_lengths_in_measured_time() -> None:
+    some = (Episode(0, 0, 1, (0,)), Episode(100, 101, 1, (0,)))
+    assert starts_ns(some, 300 * MS) == [0, 100 * SECOND - 300 * MS]
+    assert lengths_ns(some) == [0, 2 * SECOND]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rtproof.analysis import sequential
 from rtproof.analysis.model import State
-from rtproof.analysis.sequential import Decision, decide, log_e_proven, log_e_refuted, tau_needed, tau_refuted
+from rtproof.analysis.sequential import Decision, Known, decide, log_e_proven, log_e_refuted, tau_needed, tau_refuted
 
 HOUR = 3600 * 10**9
 SECOND = 10**9
@@ -112,9 +112,9 @@ def test_whoever_watched_from_the_start_decides_alike(seconds: list[int], later:
 
 
 def test_without_all_values_nothing_but_a_refutation_counts() -> None:
-    assert decide([], 10 * HOUR, HOUR, ALPHA, provable=False) == Decision(State.UNDECIDED, None, 0)
+    assert decide([], 10 * HOUR, HOUR, ALPHA, Known(whole=False)) == Decision(State.UNDECIDED, None, 0)
     starts = [4 * HOUR + n * 60 * SECOND for n in range(50)]
-    late = decide(starts, 10 * HOUR, HOUR, ALPHA, provable=False)
+    late = decide(starts, 10 * HOUR, HOUR, ALPHA, Known(whole=False))
     assert (late.state, late.episodes > 10) == (State.REFUTED, True)
 
 
@@ -124,3 +124,12 @@ def test_chances_are_those_of_a_mixed_poisson_count() -> None:
     assert sequential.chance_of_none(3, 10 * HOUR, 4 * HOUR) == pytest.approx(np.exp(-4 * rate).mean(), abs=3e-3)
     one = (2 * rate * np.exp(-4 * rate)).mean()
     assert sequential.chance_of_one(3, 10 * HOUR, 2 * HOUR, 4 * HOUR) == pytest.approx(one, abs=3e-3)
+
+
+def test_time_within_an_episode_speaks_for_no_proof() -> None:
+    needed = sequential.needed_ns(1, HOUR, ALPHA)
+    assert decide([HOUR], needed + HOUR - 1, HOUR, ALPHA, Known([HOUR])).state is State.UNDECIDED
+    assert decide([HOUR], needed + HOUR, HOUR, ALPHA, Known([HOUR])) == Decision(State.PROVEN, needed + HOUR, 1)
+    assert decide([HOUR], 999 * HOUR, HOUR, ALPHA, Known([998 * HOUR])).state is State.UNDECIDED
+    before = sequential.needed_ns(0, HOUR, ALPHA)
+    assert decide([4 * HOUR], 9 * HOUR, HOUR, ALPHA, Known([5 * HOUR])) == Decision(State.PROVEN, before, 0)

@@ -113,6 +113,17 @@ def test_what_was_decided_first_stands() -> None:
     assert again.reasons[1:] == ("decided after 1.0 s, with 1 episode by then",)
 
 
+def test_a_limit_that_is_exceeded_all_the_time_is_never_proven() -> None:
+    endless = (Episode(400, 9000 * 3600, 231_000, (0,)),)
+    verdict = judge(LIMIT, replace(CLEAN, episodes=endless, measured_ns=9000 * HOUR))
+    assert (verdict.state, verdict.rate_high is not None) == (State.UNDECIDED, True)
+    assert "1 episode above 200 us in 9,000 h" in verdict.reasons[0]
+    assert ", 8,999 h 53 min of it within: less often than once per" in verdict.reasons[0]
+    whole = judge(LIMIT, replace(CLEAN, episodes=(Episode(0, 9000 * 3600, 231_000, (0,)),), measured_ns=9000 * HOUR))
+    assert whole.state is State.REFUTED
+    assert (whole.rate_high, whole.rate_high_fixed, whole.chance, whole.chance_with_one_more) == (None, None, 0, 0)
+
+
 def test_several_limits_share_the_probability_of_error() -> None:
     alone, both = judge(LIMIT, PROVEN), judge(LIMIT, PROVEN, 2)
     assert (alone.state, both.state) == (State.PROVEN, State.UNDECIDED)

@@ -14,7 +14,7 @@ import numpy as np
 from acceptance import Benchmark, Result, Value
 from rtproof import articles
 from rtproof.analysis import bounds, honesty, sequential
-from rtproof.analysis.episodes import joined
+from rtproof.analysis.episodes import joined, lengths_ns, starts_ns
 from rtproof.analysis.model import Episode, State
 from rtproof.report.campaign import honest
 from rtproof.simulation import processes
@@ -175,16 +175,19 @@ def _judged(source: Source, runs: int, tau: float, seed: int) -> tuple[int, int]
     states = []
     for _ in range(runs):
         times = processes.event_times(source.kind, rate, length_ns / NS, rng)
-        found = _episodes(times) if source.joined else times
-        starts = [int(time) * NS for time in found]
-        states.append(sequential.decide(starts, length_ns, AT_MOST_NS, ALPHA).state)
+        found = _episodes(times) if source.joined else [_event(int(time)) for time in times]
+        known = sequential.Known(lengths_ns(found))
+        states.append(sequential.decide(starts_ns(found, 0), length_ns, AT_MOST_NS, ALPHA, known).state)
     return states.count(State.PROVEN), states.count(State.REFUTED)
 
 
-def _episodes(times: processes.Seconds) -> list[int]:
-    """The second in which each begins, by the code that joins those of a record."""
-    events = (Episode(second, second, 0, ()) for second in map(int, times))
-    return [one.first_second for one in joined(events, GAP_NS)]
+def _episodes(times: processes.Seconds) -> tuple[Episode, ...]:
+    """By the code that joins those of a record."""
+    return joined(map(_event, map(int, times)), GAP_NS)
+
+
+def _event(second: int) -> Episode:
+    return Episode(second, second, 0, ())
 
 
 def _cluster_excess() -> float:
@@ -199,9 +202,11 @@ def _coverage(seed: int, kind: str, hours: int, events: int, runs: int) -> tuple
     length_s = hours * HOUR_S
     rate = events / length_s
     truth = len(_episodes(processes.event_times(kind, rate, 3000 * length_s, rng))) / 3000
-    counts = [len(_episodes(processes.event_times(kind, rate, length_s, rng))) for _ in range(runs)]
-    fixed = sum(bounds.mean_upper(n, 1 - ALPHA) >= truth for n in counts) / runs
-    return fixed, sum(sequential.tau_needed(n, ALPHA) >= truth for n in counts) / runs
+    found = [_episodes(processes.event_times(kind, rate, length_s, rng)) for _ in range(runs)]
+    outside = [1 - sum(lengths_ns(one)) / (length_s * NS) for one in found]
+    counted = [(len(one), truth * part) for one, part in zip(found, outside, strict=True)]
+    fixed = sum(bounds.mean_upper(n, 1 - ALPHA) >= mean for n, mean in counted) / runs
+    return fixed, sum(sequential.tau_needed(n, ALPHA) >= mean for n, mean in counted) / runs
 
 
 def _exceeded(n: int, m: int, runs: int, rng: np.random.Generator) -> float:

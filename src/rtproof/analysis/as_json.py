@@ -123,6 +123,7 @@ def _tested(verdict: Verdict) -> Json:
         "alpha_ratio": verdict.alpha,
         "mixing_ratio": None if verdict.tau is None else MIXING,
         "tau": verdict.tau,
+        "inside_ns": verdict.inside_ns,
         "log_e_proven": verdict.log_e_proven,
         "log_e_refuted": verdict.log_e_refuted,
         "rate_low_per_s": verdict.rate_low,

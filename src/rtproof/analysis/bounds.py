@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One-sided exact bounds for a fixed horizon: the length of the run was decided before it began.
 
-They do not hold for a run that is watched and stopped at will: looked at all the time they give 28 % false proofs at 5 %
-(analysis.sequential has those that do).
+They do not hold for a run that is watched and stopped at will: looked at all the time they give 28 % false proofs at
+5 % (analysis.sequential has those that do).
 """
 
 import math

@@ -39,6 +39,11 @@ def stalled_since_ns(event: Event) -> int | None:
     return int(match[1]) if match else None
 
 
+def lengths_ns(found: Iterable[Episode]) -> list[int]:
+    """How long each lasted, 0 if within a second. It is no time in which another one could have begun."""
+    return [(e.last_second - e.first_second + 1) * SECOND_NS if e.last_second > e.first_second else 0 for e in found]
+
+
 def _of_thread(summary: Summary, limit_ns: int) -> Iterable[Episode]:
     """Seconds whose largest latency is above the limit. The activations missed behind it are late too, until it ran."""
     seconds = summary.seconds

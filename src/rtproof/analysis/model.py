@@ -167,10 +167,11 @@ class Verdict:
     """State and the figures behind it. What needs a requirement is None without one, or if nothing was measured.
 
     alpha: the probability of error that this limit has, of several limits a share. tau: measured time in units of
-    at_most_ns. log_e_proven, log_e_refuted: natural logarithms of E+ and E- at the end (analysis.sequential). rate_low,
-    rate_high: per second of measured time, limits of all of the run, each at alpha, valid whenever one looks or stops;
-    rate_high_fixed: that of a length fixed beforehand. decided_at_ns: measured time at which PROVEN or REFUTED
-    was reached, decided_with: episodes by then. needed_ns: measured time in all to be PROVEN with no further episode,
+    at_most_ns; inside_ns: what of it lay within episodes, which speaks for no proof. log_e_proven, log_e_refuted:
+    natural logarithms of E+ and E- at the end (analysis.sequential). rate_low, rate_high: per second of measured time,
+    limits of all of the run, each at alpha, valid whenever one looks or stops; rate_high_fixed: that of a length fixed
+    beforehand; None if all of the run was one episode. decided_at_ns: measured time at which PROVEN or REFUTED was
+    reached, decided_with: episodes by then. needed_ns: measured time in all to be PROVEN with no further episode,
     needed_with_one_more_ns: with one; more_ns, more_with_one_more_ns: what is missing of these (0: nothing). chance,
     chance_with_one_more: of being PROVEN by then, if the rate is what the episodes so far make likely.
     chosen_after: the limit was chosen when the data were there. sentences: label and text, line by line, VERDICT first;
@@ -187,6 +188,7 @@ class Verdict:
     exceedances_schedule: int | None
     alpha: float | None = None
     tau: float | None = None
+    inside_ns: int | None = None
     log_e_proven: float | None = None
     log_e_refuted: float | None = None
     rate_low: float | None = None

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 from rtproof.analysis.model import State
 from rtproof.analysis.persecond import SECOND_NS
@@ -36,6 +37,21 @@ class Decision:
     state: State
     at_ns: int | None
     episodes: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """What else is known of episodes. whole: all exceedances are known; if not, nothing but a refutation counts.
+
+    lengths_ns: how long each lasted, if not all 0. That time speaks for no proof, else an episode that never ends would
+    be one.
+    """
+
+    lengths_ns: Sequence[int] = ()
+    whole: bool = True
+
+
+EVERYTHING = Known()
 
 
 def log_e_proven(episodes: int, tau: float) -> float:
@@ -97,22 +113,23 @@ def refuted_until_ns(episodes: int, at_most_ns: int, alpha: float) -> int:
 
 
 def decide(
-    starts_ns: Sequence[int], measured_ns: int, at_most_ns: int, alpha: float, *, provable: bool = True
+    starts_ns: Sequence[int], measured_ns: int, at_most_ns: int, alpha: float, known: Known = EVERYTHING
 ) -> Decision:
     """The first crossing of a threshold, which stands whatever comes later.
 
     starts_ns: ascending, when each episode began, in measured time, rounded down to the second. So that rounding never
     helps a verdict, an episode ends the time without it at its start, and refutes with the end of its second.
-    provable: whether all exceedances are known; if not, nothing but a refutation counts.
     """
+    provable = known.whole
+    inside = [0, *accumulate(known.lengths_ns or [0] * len(starts_ns))]
     for before, start in enumerate(starts_ns):
-        proven = needed_ns(before, at_most_ns, alpha)
+        proven = needed_ns(before, at_most_ns, alpha) + inside[before]
         if provable and proven <= min(start, measured_ns):
             return Decision(State.PROVEN, proven, before)
-        known = _known_by(start, measured_ns)
-        if known <= refuted_until_ns(before + 1, at_most_ns, alpha):
-            return Decision(State.REFUTED, known, before + 1)
-    proven = needed_ns(len(starts_ns), at_most_ns, alpha)
+        begun_by = _known_by(start, measured_ns)
+        if begun_by <= refuted_until_ns(before + 1, at_most_ns, alpha):
+            return Decision(State.REFUTED, begun_by, before + 1)
+    proven = needed_ns(len(starts_ns), at_most_ns, alpha) + inside[-1]
     if provable and proven <= measured_ns:
         return Decision(State.PROVEN, proven, len(starts_ns))
     return Decision(State.UNDECIDED, None, len(starts_ns))

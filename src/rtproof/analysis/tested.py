@@ -9,10 +9,14 @@ from rtproof.analysis.sequential import Decision
 
 @dataclass(frozen=True)
 class Tested:
-    """What ``model.Verdict`` tells of a limit that was tested; rates are per nanosecond. limits: tested in all."""
+    """What ``model.Verdict`` tells of a limit that was tested; rates are per nanosecond. limits: tested in all.
+
+    inside_ns: how long the episodes lasted, of measured_ns.
+    """
 
     episodes: int
     measured_ns: int
+    inside_ns: int
     limits: int
     alpha: float
     tau: float
@@ -37,11 +41,12 @@ class Tested:
 
     @property
     def chance(self) -> float:
-        """Of being PROVEN after ``more_ns``."""
-        return sequential.chance_of_none(self.episodes, self.measured_ns, self.more_ns)
+        """Of being PROVEN after ``more_ns``; 0 if all of the run was one episode."""
+        outside = self.measured_ns - self.inside_ns
+        return sequential.chance_of_none(self.episodes, outside, self.more_ns) if outside > 0 else 0.0
 
     @property
     def chance_with_one_more(self) -> float:
         """Of being PROVEN after ``more_with_one_more_ns``: no episode for the shorter time, or one and no other."""
-        one = sequential.chance_of_one(self.episodes, self.measured_ns, self.more_ns, self.more_with_one_more_ns)
-        return self.chance + one
+        outside, more = self.measured_ns - self.inside_ns, (self.more_ns, self.more_with_one_more_ns)
+        return self.chance + sequential.chance_of_one(self.episodes, outside, *more) if outside > 0 else 0.0

@@ -11,15 +11,17 @@ Of several limits each is tested with its share of the probability of error (Bon
 together are right with the confidence asked for.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from rtproof.analysis import sequential, wording
 from rtproof.analysis.bounds import mean_upper
-from rtproof.analysis.episodes import starts_ns
+from rtproof.analysis.episodes import lengths_ns, starts_ns
 from rtproof.analysis.evidence import Evidence
 from rtproof.analysis.model import Requirement, Severity, State, Verdict
 from rtproof.analysis.persecond import SECOND_NS
+from rtproof.analysis.sequential import Known
 from rtproof.analysis.tested import Tested
 
 FIRST = (State.INVALID, State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED)
@@ -53,19 +55,22 @@ def tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> Te
     alpha = (1 - requirement.confidence) / limits
     n, measured, at_most = len(evidence.episodes), evidence.measured_ns, requirement.at_most_ns
     starts = starts_ns(evidence.episodes, evidence.first_due_ns)
-    needed, with_one_more = (sequential.needed_ns(count, at_most, alpha) for count in (n, n + 1))
+    lengths = lengths_ns(evidence.episodes)
+    inside = min(sum(lengths), measured)
+    needed, with_one_more = (sequential.needed_ns(count, at_most, alpha) + inside for count in (n, n + 1))
     return Tested(
         episodes=n,
         measured_ns=measured,
+        inside_ns=inside,
         limits=limits,
         alpha=alpha,
         tau=measured / at_most,
-        log_e_proven=sequential.log_e_proven(n, measured / at_most),
+        log_e_proven=sequential.log_e_proven(n, (measured - inside) / at_most),
         log_e_refuted=sequential.log_e_refuted(n, measured / at_most),
-        decision=sequential.decide(starts, measured, at_most, alpha, provable=not evidence.lost),
+        decision=sequential.decide(starts, measured, at_most, alpha, Known(lengths, not evidence.lost)),
         low=sequential.rate_lower(n, measured, alpha),
-        high=sequential.rate_upper(n, measured, alpha),
-        high_fixed=mean_upper(n, 1 - alpha) / measured,
+        high=sequential.rate_upper(n, measured - inside, alpha),
+        high_fixed=mean_upper(n, 1 - alpha) / (measured - inside) if measured > inside else math.inf,
         needed_ns=needed,
         needed_with_one_more_ns=with_one_more,
     )
@@ -77,11 +82,12 @@ def _with_figures(verdict: Verdict, tested: Tested) -> Verdict:
         verdict,
         alpha=tested.alpha,
         tau=tested.tau,
+        inside_ns=tested.inside_ns,
         log_e_proven=tested.log_e_proven,
         log_e_refuted=tested.log_e_refuted,
         rate_low=tested.low * SECOND_NS,
-        rate_high=tested.high * SECOND_NS,
-        rate_high_fixed=tested.high_fixed * SECOND_NS,
+        rate_high=_known(tested.high),
+        rate_high_fixed=_known(tested.high_fixed),
         decided_at_ns=tested.decision.at_ns,
         decided_with=tested.decision.episodes if decided else None,
         needed_ns=tested.needed_ns,
@@ -91,6 +97,11 @@ def _with_figures(verdict: Verdict, tested: Tested) -> Verdict:
         chance=tested.chance,
         chance_with_one_more=tested.chance_with_one_more,
     )
+
+
+def _known(rate_per_ns: float) -> float | None:
+    """Per second; None if there is no limit, because all of the run was one episode."""
+    return rate_per_ns * SECOND_NS if rate_per_ns < math.inf else None
 
 
 def _state(requirement: Requirement | None, tested: Tested | None, evidence: Evidence) -> tuple[State, tuple[str, ...]]:

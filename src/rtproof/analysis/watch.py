@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtproof.analysis import sequential
-from rtproof.analysis.episodes import joined, starts_ns
+from rtproof.analysis.episodes import joined, lengths_ns, starts_ns
 from rtproof.analysis.model import Episode, Requirement, State
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, value
-from rtproof.analysis.sequential import Decision
+from rtproof.analysis.sequential import Decision, Known
 from rtproof.units import format_duration
 
 MOST_EPISODES = 8
@@ -25,27 +25,29 @@ UNDECIDED = Decision(State.UNDECIDED, None, 0)
 
 @dataclass(frozen=True)
 class Standing:
-    """One limit so far. measured_ns: until when everything is known."""
+    """One limit so far. measured_ns: until when everything is known; inside_ns: how much of it lay within episodes."""
 
     requirement: Requirement
     alpha: float
     episodes: int
     measured_ns: int
     decision: Decision
+    inside_ns: int = 0
 
     def more_ns(self, further: int) -> int:
         """Until it is PROVEN with so many further episodes."""
         needed = sequential.needed_ns(self.episodes + further, self.requirement.at_most_ns, self.alpha)
-        return max(needed - self.measured_ns, 0)
+        return max(needed + self.inside_ns - self.measured_ns, 0)
 
     def chance(self, further: int) -> float:
         """Of being PROVEN by then, with so many episodes or fewer (0 or 1), if the past tells of the time to come."""
-        if not self.measured_ns:
+        outside = self.measured_ns - self.inside_ns
+        if outside <= 0:
             return 0.0
         none, one = self.more_ns(0), self.more_ns(1)
-        found = sequential.chance_of_none(self.episodes, self.measured_ns, none)
+        found = sequential.chance_of_none(self.episodes, outside, none)
         if further:
-            found += sequential.chance_of_one(self.episodes, self.measured_ns, none, one)
+            found += sequential.chance_of_one(self.episodes, outside, none, one)
         return found
 
 
@@ -84,7 +86,15 @@ class Watch:
     def standings(self) -> tuple[Standing, ...]:
         """Every limit, in the order given."""
         return tuple(
-            Standing(one.requirement, one.alpha, len(one.known), self._measured_ns, one.decision) for one in self._of
+            Standing(
+                one.requirement,
+                one.alpha,
+                len(one.known),
+                self._measured_ns,
+                one.decision,
+                min(sum(lengths_ns(one.known)), self._measured_ns),
+            )
+            for one in self._of
         )
 
     @property
@@ -118,7 +128,7 @@ class _OneLimit:
         if self.decision.at_ns is None:
             begun = starts_ns(self.known, 0)
             self.decision = sequential.decide(
-                begun, known_ns, self.requirement.at_most_ns, self.alpha, provable=not lost
+                begun, known_ns, self.requirement.at_most_ns, self.alpha, Known(lengths_ns(self.known), not lost)
             )
 
 

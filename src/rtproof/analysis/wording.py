@@ -4,6 +4,8 @@
 No run can tell the longest latency of a system, so no sentence here does, and none says that a system may be relied on.
 """
 
+import math
+
 from rtproof.analysis import honesty
 from rtproof.analysis.evidence import Evidence, Worst
 from rtproof.analysis.model import Requirement, State
@@ -82,9 +84,9 @@ def found(requirement: Requirement, evidence: Evidence) -> str:
 
 def proven(requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
     """What was decided first stands, so that when it was matters where the run went on otherwise."""
-    said = f"less often than once per {duration(1 / tested.high)}"
+    said = _less(tested)
     if tested.high * requirement.at_most_ns <= 1:
-        return (f"{found(requirement, evidence)}: {said} ({_sure(tested)})", *_decided(tested))
+        return (f"{found(requirement, evidence)}{_lasting(tested)}: {said} ({_sure(tested)})", *_decided(tested))
     return _at_first("less", requirement, evidence, tested)
 
 
@@ -108,7 +110,7 @@ def _at_first(than: str, requirement: Requirement, evidence: Evidence, tested: T
 
 def undecided(requirement: Requirement, evidence: Evidence, tested: Tested) -> str:
     return (
-        f"{found(requirement, evidence)}: less often than once per {duration(1 / tested.high)} ({_sure(tested)}), "
+        f"{found(requirement, evidence)}{_lasting(tested)}: {_less(tested)} ({_sure(tested)}), "
         f"and at most once per {duration(requirement.at_most_ns)} was asked"
     )
 
@@ -144,6 +146,15 @@ def _contradicted(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
     )
 
 
+def _less(tested: Tested) -> str:
+    return f"less often than once per {duration(1 / tested.high)}" if tested.high < math.inf else "as often as may be"
+
+
+def _lasting(tested: Tested) -> str:
+    """Time within an episode is none without."""
+    return f", {duration(tested.inside_ns)} of it within" if tested.inside_ns else ""
+
+
 def _sure(tested: Tested) -> str:
     return f"{percent(round(1 - tested.alpha, 6))}, {ANYTIME}"
 
@@ -160,7 +171,7 @@ def _shared(requirement: Requirement, tested: Tested | None) -> tuple[str, ...]:
 
 def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
     """What the first sentence has not said."""
-    less = f"less often than once per {duration(1 / tested.high)}"
+    less = _less(tested)
     more = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
     said_already = {State.PROVEN: less, State.REFUTED: more, State.UNDECIDED: "" if evidence.lost else less}
     joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
