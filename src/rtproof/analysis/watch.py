@@ -137,7 +137,7 @@ def line(one: Standing, *, lost: bool = False) -> str:
     asked = f"{value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
     seen = quantity(one.episodes, "episode")
     if one.decision.at_ns is not None:
-        return f"{asked}: {one.decision.state.value} at {duration(one.decision.at_ns, up=True)} ({seen})"
+        return f"{asked}: {one.decision.state.value} at {duration(one.decision.at_ns)} ({seen})"
     if lost:
         return f"{asked}: {seen}; values were lost, so that it can't be PROVEN any more"
     none, after = (duration(one.more_ns(further), up=True) for further in (0, 1))

@@ -75,7 +75,7 @@ def longer(verdict: Verdict) -> str:
     if verdict.state is State.INVALID:
         return "Longer does not help: mend what makes the run invalid, and measure again."
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
-        return f"No longer: it was decided after {duration(verdict.decided_at_ns, up=True)}, and that stands."
+        return f"No longer: it was decided after {duration(verdict.decided_at_ns)}, and that stands."
     if verdict.requirement is None or verdict.chosen_after:
         return again(verdict.requirement)
     if not verdict.more_ns or verdict.more_with_one_more_ns is None:
@@ -121,7 +121,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         none, one = (duration(ns or 0, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
         more = f"{none}, or {one} after one more"
     elif verdict.decided_at_ns is not None:
-        more = f"none, decided after {duration(verdict.decided_at_ns, up=True)}"
+        more = f"none, decided after {duration(verdict.decided_at_ns)}"
     return (
         value(asked.limit_ns),
         duration(asked.at_most_ns),
