@@ -2,6 +2,8 @@
 """``rtproof compare`` from the command line to the page, on runs whose truth is known."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -239,3 +241,12 @@ def test_a_record_copied_from_a_target_is_a_run(tmp_path: Path, capsys: pytest.C
     a = write_record(tmp_path / "a.rtrec", latencies(1, N), begin=replace(BEGIN, run_id=b"a" * 16))
     b = write_record(tmp_path / "b.rtrec", latencies(2, N), begin=replace(BEGIN, run_id=b"b" * 16))
     assert found(capsys, str(a), "--against", str(b))["finding"] == "not judged"
+
+
+def test_nothing_heavy_is_loaded_that_a_comparison_does_not_need(sides: tuple[Path, Path]) -> None:
+    """A comparison of twenty long runs takes seconds, of which imports must not take one."""
+    code = "import sys; from rtproof.cli.main import main; main(sys.argv[1:]); print('duckdb' in sys.modules)"
+    words = [sys.executable, "-c", code, "compare", "rt", "--against", "stock"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "False"

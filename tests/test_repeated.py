@@ -144,3 +144,12 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
     assert found["schema"] == "rtproof.runs"
     assert [each["max_ns"] for each in found["runs"]] == [10_000, 10_000]
     assert not Path("a/report.html").exists()
+
+
+def test_simulated_runs_of_a_series_are_not_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--abba", "", "", "--repeat", "2", "--target", "simulated", "--target-option", "episodes=600/h"]
+    assert main(["run", *words, "--record", "summary", "--duration", "10min", "--output", "a", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    runs = [run for side in found["sides"] for run in side["runs"]]
+    assert len({run["max_ns"] for run in runs}) == 4
+    assert found["finding"] == "not judged"

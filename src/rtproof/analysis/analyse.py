@@ -9,7 +9,7 @@ from rtproof.analysis.doubts import doubts
 from rtproof.analysis.evidence import gather
 from rtproof.analysis.fields import by_field, judged, of_field
 from rtproof.analysis.forecast import wording
-from rtproof.analysis.forecast.model import Horizon
+from rtproof.analysis.forecast.model import NOWHERE, Horizon
 from rtproof.analysis.forecast.predict import forecast
 from rtproof.analysis.model import Analysis, Cycles, Requirement
 from rtproof.analysis.pool import pooled
@@ -31,8 +31,8 @@ def analyse(
     """Numbers, doubts and verdict. requirement: one or several, which are judged together.
 
     workers: processes for reading a large record, by default one per CPU. horizon: how far a forecast looks, by default
-    ten times the measured time. limits: how many limits share the probability of error, if they are not just those
-    given. RecordError if the samples cannot be read or claim what no clock can show.
+    ten times the measured time; NOWHERE: there is none. limits: how many limits share the probability of error, if they
+    are not just those given. RecordError if the samples cannot be read or claim what no clock can show.
     """
     asked = several(requirement) or (None,)
     every = summarise(record, workers)
@@ -41,7 +41,7 @@ def analyse(
     together = pooled(summaries)
     between = switches(record, fields)
     found = doubts(record, every, asked[0], between)
-    predicted = forecast(record, together, found, horizon)
+    predicted = None if horizon == NOWHERE else forecast(record, together, found, horizon)
     told = wording.lines(predicted)
     gathered = [(each, gather(record, each, summaries, together, found)) for each in asked]
     verdicts = tuple(judge(each, replace(one, forecast=told), limits or len(asked)) for each, one in gathered)

@@ -76,7 +76,9 @@ def _refuse_shared(sides: Sequence[tuple[str, Sequence[Path]]]) -> None:
 
 def _open(run: Path, workers: int) -> "results.Result | Imported":
     """A run of ours, or what another tool printed."""
-    return histograms.recognised(run) or results.read_run(run, workers=workers)
+    from rtproof.analysis.forecast.model import NOWHERE
+
+    return histograms.recognised(run) or results.read_run(run, workers=workers, horizon=NOWHERE)
 
 
 @dataclass(frozen=True)

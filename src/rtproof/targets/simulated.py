@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """No machine at all: a seeded process, played in fast time as if an agent measured it.
 
-It tries out what is said about a run, for which the truth has to be known. No figure of it is of any machine.
+It tries out what is said about a run, for which the truth has to be known. No figure of it is of any machine. The first
+run has the seed that is asked for and each further one the next, as runs of one system are not alike.
 """
 
 import sys
@@ -20,7 +21,8 @@ class SimulatedTarget(LocalTarget):
     """Writes where this machine's agent would; whatever program it is given, it plays its own."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        self._words = [f"{key}={value}" for key, value in options.items()]
+        self._options = options
+        self._seed = asked.process_of(options).seed
 
     def machine(self) -> str:
         return agent.MACHINE
@@ -34,7 +36,10 @@ class SimulatedTarget(LocalTarget):
 
     def start(self, arguments: Sequence[str]) -> LocalProcess:
         program = (sys.executable, "-c", START.format(path=sys.path))
-        return super().start((*program, *arguments[1:], agent.WORD, *self._words))
+        options = {**self._options, "seed": str(self._seed)}
+        self._seed += 1
+        words = (f"{key}={value}" for key, value in options.items())
+        return super().start((*program, *arguments[1:], agent.WORD, *words))
 
 
 @contextmanager

@@ -28,6 +28,10 @@ class Horizon:
     far: bool = False
 
 
+NOWHERE = Horizon(0)
+"""For those who want no forecast, which takes longer than the rest of a long run's analysis."""
+
+
 @dataclass(frozen=True)
 class Forecast:
     """Either a limit or refusals. limit_ns: at 95 %, of the level that is exceeded once in the horizon.

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of runs as long as article 1's longest, with everything that an agent keeps but the samples.
+
+A few are made activation by activation, which takes a minute each. The others are these under another number and name:
+reading them costs the same.
+"""
+
+import multiprocessing
+import os
+from pathlib import Path
+
+import numpy as np
+from longrun import PERIOD_NS, PIECE, SAMPLES, latencies
+
+from rtproof.record import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series, layouts
+from rtproof.record.framing import ChunkType, Frame, Window, frame_bytes, walk
+from rtproof.record.series_writer import SeriesWriter
+from rtproof.record.writer import RecordWriter
+
+OWN = 4
+"""Records that are made themselves."""
+LIMIT_NS = 1_000_000
+SPREAD = 0.05
+"""Standard deviation of the logarithm of the factor by which a run is later than others."""
+
+
+def several(folder: Path, n: int) -> list[Path]:
+    """n records, made where they are not there yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    own = [folder / f"own-{seed}.rtrec" for seed in range(min(OWN, n))]
+    with multiprocessing.get_context("spawn").Pool(len(os.sched_getaffinity(0))) as pool:
+        pool.starmap(generate, [(path, seed) for seed, path in enumerate(own) if not path.exists()], chunksize=1)
+    copies = [folder / f"copy-{at}.rtrec" for at in range(len(own), n)]
+    for at, path in enumerate(copies):
+        if not path.exists():
+            renumber(own[at % len(own)], path, at + OWN)
+    return [*own, *copies]
+
+
+def generate(path: Path, seed: int, n: int = SAMPLES) -> None:
+    """The record of a run of n activations."""
+    generator = np.random.default_rng(seed)
+    factor = float(np.exp(generator.normal(0, SPREAD)))
+    series = Series(0, 0, 0, True, False, PERIOD_NS, 0, "timer", "posix_timer", "latency", "ns")
+    draft = path.with_suffix(".part")
+    with RecordWriter(draft) as writer:
+        numbers = (layouts.MAJOR, layouts.MINOR, _number(seed), 0, 0)
+        writer.begin(Begin(*numbers, "bench", "armv5tejl", "3.0.12-rt30", "#1 PREEMPT RT"))
+        for key, value in (("policy", "fifo"), ("duration_ns", n * PERIOD_NS), ("limits_ns", LIMIT_NS)):
+            writer.fact(Fact(0, WHOLE_RUN, Moment.ASKED, key, str(value)))
+        writer.series(series)
+        feed = SeriesWriter(writer, series, limits_ns=(LIMIT_NS,))
+        for start in range(0, n, PIECE):
+            feed.add((latencies(generator, min(PIECE, n - start)) * factor).astype(np.int64))
+        writer.end(End(n * PERIOD_NS, EndReason.AS_ASKED, "", (feed.finish(),)))
+    draft.rename(path)
+
+
+def renumber(source: Path, path: Path, number: int) -> None:
+    """The same record as another run."""
+    draft = path.with_suffix(".part")
+    with source.open("rb") as file, draft.open("wb") as new:
+        for part in walk(Window(file.fileno(), source.stat().st_size)):
+            assert isinstance(part, Frame), "a record made here is whole"
+            payload = bytes(part.payload)
+            if part.type == ChunkType.BEGIN:
+                head = list(layouts.BEGIN.unpack_from(payload))
+                head[2] = _number(number)
+                payload = layouts.BEGIN.pack(*head) + payload[layouts.BEGIN.size :]
+            new.write(frame_bytes(part.type, part.sequence, payload))
+    draft.rename(path)
+
+
+def _number(run: int) -> bytes:
+    return (run + 1).to_bytes(16, "big")
