@@ -19,6 +19,10 @@ TOO_FEW = (
     f"No statement on changes is possible: {FEWEST} runs are needed, because what runs differ by anyway is known from "
     "the runs themselves. The figures of each run remain."
 )
+VISIBLE = (
+    "What can be seen: runs differ anyway by a factor (one standard deviation), and a lasting change in the middle is "
+    "found 9 times of 10 from the ratio on that stands beside it; near an end it has to be larger."
+)
 NOT_SHOWN = "No figure changed by as much as these runs can show."
 NO_CAUSE = "What changed with a figure need not be the reason: other things may have changed that no record holds."
 
@@ -28,7 +32,7 @@ def section(found: History) -> Section:
     if not blocks:
         blocks = [Text(("No run is left that can be shown.",), "doubt", "Nothing to tell")]
     if any(sequence.judged for sequence in found.sequences):
-        blocks.append(Text((METHOD, NO_CAUSE)))
+        blocks.append(Text((VISIBLE, METHOD, NO_CAUSE)))
     return Section("outcome", "Outcome", tuple(blocks))
 
 
@@ -60,8 +64,4 @@ def _visible(sequence: Sequence) -> Table:
         for metric in sequence.metrics
         if metric.run_factor is not None and metric.visible is not None
     )
-    caption = (
-        "What can be seen: runs differ anyway by a factor (one standard deviation), and a lasting change in the middle "
-        "is found 9 times of 10 from the ratio on; near an end it has to be larger"
-    )
-    return Table(caption, ("figure", "runs", "runs differ by", "found from"), rows, (1, 2, 3))
+    return Table("What can be seen", ("figure", "runs", "runs differ by", "found from"), rows, (1, 2, 3))
