@@ -2,7 +2,7 @@
 """All activations that ran over time and latency, of all threads together and of the field that is judged, for a map.
 
 Counted from the samples if they are few, else from the record's SUMMARY slices, which say the same at a resolution of
-one checkpoint and are read much faster. Samples that lie in no intact slice are read then too, so that what is counted
+one slice and are read much faster. Samples that lie in no intact slice are read then too, so that what is counted
 is always what ``scan`` counts. Missed activations never ran and are not in it.
 """
 

@@ -97,6 +97,11 @@ class Window:
         here = self.place(at, length)
         return self.bytes[here : here + length] if here >= 0 else self.bytes[: self._filled]
 
+    def here(self, at: int) -> tuple[int, int, memoryview]:
+        """Offsets at which what is in memory begins and ends, and the bytes; nothing of it if the offset is outside."""
+        inside = self._start <= at < self._start + self._filled
+        return self._start, self._start + self._filled if inside else at, self.bytes
+
     def _fill(self, at: int, length: int) -> None:
         if length > len(self.bytes):
             self.bytes = memoryview(bytearray(length))
@@ -131,6 +136,11 @@ def walk(window: Window) -> Iterator[Frame | Hole]:
     """Every valid chunk of a file in its order, and the holes between them."""
     at = 0
     while at < window.size:
+        for frame in _frames_in(window, at):
+            yield frame
+            at = frame.offset + HEADER.size + padded(len(frame.payload))
+        if at >= window.size:
+            break
         frame = frame_at(window, at)
         if frame is None:
             following = _next_frame(window, at + 1)
@@ -139,6 +149,23 @@ def walk(window: Window) -> Iterator[Frame | Hole]:
         else:
             at += HEADER.size + padded(len(frame.payload))
             yield frame
+
+
+def _frames_in(window: Window, at: int) -> Iterator[Frame]:
+    """Those from an offset on that follow each other within what is in memory: a long record has many small ones."""
+    start, filled, data = window.here(at)
+    unpack, crc32, head = HEADER.unpack_from, zlib.crc32, HEADER.size
+    while at + head <= filled:
+        here = at - start
+        magic, length, kind, _, sequence, check = unpack(data, here)
+        end = at + head + (length + 3 & ~3)
+        if magic != MAGIC or end > filled:
+            break
+        payload = data[here + head : here + head + length]
+        if crc32(payload, crc32(data[here : here + CHECKED])) != check:
+            break
+        yield Frame(at, kind, sequence, payload)
+        at = end
 
 
 def _next_frame(window: Window, at: int) -> int:

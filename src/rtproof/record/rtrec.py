@@ -26,7 +26,7 @@ from rtproof.record.items import (
     SeriesTop,
     Tick,
 )
-from rtproof.record.layouts import MAJOR, MINOR, SHORT_COUNT
+from rtproof.record.layouts import MAJOR, MINOR, SHORT_COUNT, TICK, TICK_ENTRY
 from rtproof.record.merge import (
     merge_above,
     merge_counters,
@@ -52,6 +52,8 @@ SMALL: dict[int, type[Small]] = {
     ChunkType.EXCEEDED: SeriesExceeding,
 }
 """Chunks of which there are many: they are decoded together once all are found."""
+TICK_TYPE = int(ChunkType.TICK)
+"""There is one a second; it is read without the detour over a cursor."""
 
 
 class Found(NamedTuple):
@@ -95,10 +97,14 @@ def _hole(hole: Hole, size: int) -> Damage:
 
 def _read(name: str, frame: Frame, damage: list[Damage]) -> Found:
     offset, kind, sequence, payload = frame
-    item = None
+    item: Item | None = None
     small = SMALL.get(kind)
     if small and len(payload) >= SHORT_COUNT.size:
         return Found(offset, len(payload), sequence, small(payload[0] | payload[1] << 8, bytes(payload)))
+    if kind == TICK_TYPE and len(payload) >= TICK.size:
+        time_ns, count = TICK.unpack_from(payload)
+        if len(payload) == TICK.size + count * TICK_ENTRY.size:
+            return Found(offset, len(payload), sequence, Tick(time_ns, bytes(payload[TICK.size :])))
     try:
         item = decode(kind, payload)
     except MalformedError as problem:
@@ -126,7 +132,7 @@ def _begin(name: str, size: int, found: list[Found]) -> Begin:
 def _keep_in_order(found: list[Found], damage: list[Damage]) -> list[Found]:
     places = in_order([chunk.sequence for chunk in found])
     kept = [found[place] for place in places]
-    for place in sorted(set(range(len(found))).difference(places)):
+    for place in sorted(set(range(len(found))).difference(places)) if len(places) < len(found) else ():
         chunk = found[place]
         sentence = f"chunk {chunk.sequence} at offset {chunk.offset} stands out of order and was not used"
         damage.append(Damage(chunk.offset, HEADER.size + chunk.length, sentence))
