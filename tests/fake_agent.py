@@ -67,10 +67,11 @@ def say(text: str) -> None:
     os.write(2, text.encode() + b"\n")
 
 
-def progress(time_ns: int = 500 * MS) -> None:
+def progress(time_ns: int = 500 * MS, due_ns: int | None = None) -> None:
+    """As an agent does; due_ns: left out as the first ones did."""
     say(
         f"progress time_ns={time_ns} thread=0 cpu=2 obtained=500 missed=0 lost=0 "
-        "last_ns=10000 min_ns=10000 mean_ns=10000 max_ns=10000"
+        "last_ns=10000 min_ns=10000 mean_ns=10000 max_ns=10000" + ("" if due_ns is None else f" due_ns={due_ns}")
     )
 
 
@@ -165,6 +166,17 @@ def until_interrupted(job: Job) -> int:
     signals = Signals()
     _ready()
     signals.wait_for(signal.SIGINT, signal.SIGTERM)
+    job.write(EndReason.INTERRUPTED)
+    return 0
+
+
+def until_enough(job: Job) -> int:
+    """Tell of a second above a limit and how far it has come, and finish when that is enough for who watches."""
+    signals = Signals()
+    say("over thread=1 limit_ns=500000 second=3 worst_ns=600000")
+    progress(due_ns=400)
+    progress(due_ns=800)
+    signals.wait_for(signal.SIGINT)
     job.write(EndReason.INTERRUPTED)
     return 0
 

@@ -230,3 +230,10 @@ def test_no_word_promises_more_than_runs_can() -> None:
         said = " ".join(line for _, line in compare(*sides).sentences)
         assert not [word for word in ("worst case", "guaranteed", "safe", "proven") if word in said.lower()]
         assert "the largest latency is compared nowhere" in said
+
+
+def test_simulated_runs_are_called_so() -> None:
+    real = [run_of(latencies(np.random.default_rng(seed), 5_000)) for seed in (1, 2)]
+    played = [replace(each, facts={**each.facts, "probe": "simulated"}) for each in real]
+    assert text(compare(played[:1], played[1:]), "SIMULATED").startswith("2 runs of a process that was played")
+    assert text(compare(real[:1], real[1:]), "SIMULATED") == ""

@@ -147,3 +147,22 @@ def test_a_view_without_a_reader_stops_nothing() -> None:
     view.feed(ROW)
     view.draw()
     assert live.worst_first(view.threads) == [ROW]
+
+
+def test_how_far_a_thread_has_come_is_read_where_it_is_told() -> None:
+    older, newer = live.parse_progress(LINE), live.parse_progress(f"{LINE} due_ns=123")
+    assert older is not None
+    assert newer is not None
+    assert (older.due_ns, newer.due_ns) == (0, 123)
+
+
+def test_more_is_told_below_the_heading_and_the_first_of_it_on_a_line() -> None:
+    progress = live.parse_progress(LINE)
+    assert progress is not None
+    lines = live.table({0: progress}, "0:00:20", more=("first", "second"))
+    assert lines[1:3] == ["first", "second"]
+    assert len(lines) == 5
+    narrow = live.table({0: progress}, "x", os.terminal_size((30, 24)), ("how much longer it takes to be told",))
+    assert narrow[1:3] == ["how much longer it takes to", "  be told"]
+    assert live.sentence({0: progress}, "0:00:20", ("first", "second")).endswith(" lost; first")
+    assert len(live.table(dict.fromkeys(range(30), progress), "x", os.terminal_size((80, 12)), ("a", "b"))) <= 11

@@ -197,3 +197,32 @@ def test_it_runs_in_another_thread_too(tmp_path: Path) -> None:
     thread.start()
     thread.join()
     assert [outcome.exit_code for outcome in outcomes] == [0]
+
+
+class Watcher:
+    """Says that the run may end at the first progress."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, ...]] = []
+
+    def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
+        self.told.append((thread, limit_ns, second, worst_ns))
+
+    def progress(self, thread: int, due_ns: int, lost: int = 0) -> bool:
+        self.told.append((thread, due_ns, lost))
+        return True
+
+    def lines(self) -> list[str]:
+        return []
+
+
+def test_who_watches_is_told_everything_and_ends_the_run(tmp_path: Path) -> None:
+    watcher = Watcher()
+    agent = fake_agent.install(tmp_path, "until_enough")
+    plan = session.Plan(tmp_path / "run", agent, (), INFO)
+    with local.open_target({}) as target:
+        outcome = session.run(target, plan, LiveView(Seen(), "0:00:01", False), watcher)
+    assert (outcome.decided, outcome.interrupted, outcome.exit_code) == (True, False, 0)
+    assert record_end(tmp_path) is EndReason.INTERRUPTED
+    assert watcher.told[:2] == [(1, 500_000, 3, 600_000), (0, 400, 0)]
+    assert not (tmp_path / "run" / "agent.log").exists()

@@ -9,6 +9,7 @@ from rtproof.analysis.asked import asked_duration_ns
 from rtproof.analysis.episodes import episodes, stalled_since_ns
 from rtproof.analysis.model import Doubt, Episode, Requirement, Summary
 from rtproof.analysis.phrases import instant
+from rtproof.analysis.simulated import simulated
 from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import EndReason, Level, Record
 
@@ -48,6 +49,7 @@ class Evidence:
     loads: str
     lost: int = 0
     virtual_time: str | None = None
+    simulated: str | None = None
     forecast: tuple[str, ...] = ()
     first_due_ns: int = 0
     cut_off: bool = False
@@ -80,6 +82,7 @@ def gather(
         loads=record.fact("loads") or "",
         lost=pooled.lost,
         virtual_time=virtual_time(record),
+        simulated=simulated(record),
         first_due_ns=pooled.first_due_ns or 0,
         cut_off=record.end is None,
     )

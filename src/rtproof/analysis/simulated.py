@@ -3,7 +3,10 @@
 
 from rtproof.record import Record
 
+PROBE = "simulated"
+"""What such a record calls its probe."""
 WORDS = "simulated: no figure is of any machine"
+NO_MACHINE = "no machine: a seeded process was played, and nothing was measured"
 
 
 def simulated(record: Record) -> str | None:

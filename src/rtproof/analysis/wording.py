@@ -10,6 +10,7 @@ from rtproof.analysis import honesty
 from rtproof.analysis.evidence import Evidence, Worst
 from rtproof.analysis.model import Requirement, State
 from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.simulated import NO_MACHINE
 from rtproof.analysis.tested import Tested
 from rtproof.analysis.virtual_time import WORDS
 
@@ -222,5 +223,7 @@ def _largest(worst: Worst, evidence: Evidence, confidence: float) -> tuple[str, 
 
 
 def _valid_for(evidence: Evidence) -> str:
+    if evidence.simulated:
+        return NO_MACHINE
     load = f"load ({evidence.loads})" if evidence.loads else "load (none of ours)"
     return f"this kernel ({evidence.kernel}), boot, {load} and temperature only; 1 boot measured"

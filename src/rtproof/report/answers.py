@@ -5,11 +5,9 @@ from rtproof.analysis import wording
 from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdict
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.sequential import needed_ns
-from rtproof.analysis.simulated import simulated
 from rtproof.report.blocks import Table, Text
 
 EXACTLY, SURE, LONGER, VALID = "What exactly", "How sure", "How much longer", "Valid for"
-SIMULATED = "a seeded process was played, and nothing was measured"
 SHOWN_DOUBTS = 3
 USUAL = Requirement(0)
 RANK, VALID_FOR, MAX = "RANK", "VALID FOR", "MAX"
@@ -36,7 +34,7 @@ def claim(verdict: Verdict) -> str:
 def terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
     """The other three answers, and what they hold for."""
     verdict = analysis.verdict
-    valid = "no machine: " + SIMULATED if simulated(analysis.record) else " ".join(said(verdict, VALID_FOR))
+    valid = " ".join(said(verdict, VALID_FOR))
     answers = ((EXACTLY, exactly(verdict)), (SURE, sure(verdict)), (LONGER, longer(verdict)), (VALID, valid))
     return tuple((question, answer) for question, answer in answers if answer)
 

@@ -7,6 +7,7 @@ plain escape codes and no library on a terminal; a line every five seconds elsew
 
 import contextlib
 import os
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -88,11 +89,12 @@ def table(
 ) -> list[str]:
     """The frame on a terminal: lines for the run and one for each of the worst threads, as far as they fit."""
     rows = worst_first(threads)
-    shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(more)))]
+    also = [part for line in more for part in textwrap.wrap(line, size.columns - 1, subsequent_indent="  ")]
+    shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(also)))]
     heading = f"{clock(rows[0].time_ns)} of {goal}   latency in us"
     if len(shown) < len(rows):
         heading += f", the worst {len(shown)} of {len(rows)} threads"
-    return [line[: size.columns - 1] for line in (heading, *more, _aligned(COLUMNS), *map(_row, shown))]
+    return [line[: size.columns - 1] for line in (heading, *also, _aligned(COLUMNS), *map(_row, shown))]
 
 
 def _row(row: Progress) -> str:

@@ -9,6 +9,7 @@ from rtproof.analysis.comparison.effects import MIN_RUNS, SIZES
 from rtproof.analysis.comparison.metrics import SHARE
 from rtproof.analysis.comparison.model import Comparison, Crossing, Effect, Finding, Side
 from rtproof.analysis.phrases import percent, quantity, value
+from rtproof.analysis.simulated import PROBE
 
 Line = tuple[str, str]
 MOST_FACTS = 5
@@ -29,6 +30,7 @@ def sentences(said: Comparison) -> tuple[Line, ...]:
     lines = [
         ("COMPARED", f"{runs}; a ratio is {a.name} to {b.name}, so below 1 {a.name} is the less late"),
         *_carried("VERDICT", _verdict(said)),
+        *_carried("SIMULATED", _simulated(said)),
         *_carried("SEEN", _seen(said)),
         *_carried("CURVES", _order(said)),
         *_carried("NOT COMPARED", [f"{one.label}: {one.why}" for one in said.impossible]),
@@ -64,6 +66,12 @@ def interval(effect: Effect, written: Callable[[float], str] = ratio) -> str:
 
 def _carried(label: str, texts: Sequence[str] | Iterator[str]) -> list[Line]:
     return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
+
+
+def _simulated(said: Comparison) -> Iterator[str]:
+    played = sum(run.facts.get("probe") == PROBE for side in (said.a, said.b) for run in side.runs)
+    if played:
+        yield f"{quantity(played, 'run')} of a process that was played: no figure of it is of any machine"
 
 
 def _verdict(said: Comparison) -> Iterator[str]:
