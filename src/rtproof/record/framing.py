@@ -136,16 +136,16 @@ def walk(window: Window) -> Iterator[Frame | Hole]:
     """Every valid chunk of a file in its order, and the holes between them."""
     at = 0
     while at < window.size:
-        for frame in _frames_in(window, at):
-            yield frame
-            at = frame.offset + HEADER.size + padded(len(frame.payload))
+        for following in _frames_in(window, at):
+            yield following
+            at = following.offset + HEADER.size + padded(len(following.payload))
         if at >= window.size:
             break
         frame = frame_at(window, at)
         if frame is None:
-            following = _next_frame(window, at + 1)
-            yield Hole(at, following - at)
-            at = following
+            end = _next_frame(window, at + 1)
+            yield Hole(at, end - at)
+            at = end
         else:
             at += HEADER.size + padded(len(frame.payload))
             yield frame
