@@ -43,7 +43,8 @@ def test_the_first_line_is_what_was_found_with_how_many_runs() -> None:
     assert text.headline == outcome.sentence(outcome.lines(found, "VERDICT")[0])
     assert "5" in text.headline
     assert text.kind == "good"
-    assert "A: the new one, 5 runs compared." in text.paragraphs
+    assert text.paragraphs[0] == "A: the new one (5 runs). B: the old one (5 runs)."
+    assert text.paragraphs[1].startswith("p50: A is better")
     assert title(found) == "rtproof: A against B, 5 runs against 5 - A is better"
 
 

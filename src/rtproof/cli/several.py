@@ -76,8 +76,10 @@ def read_runs(
     read: takes the path, and ``workers``, and gives what ``wanted`` takes; by default a Result.
     ``partial(read_run, later=...)`` judges by requirements given now.
     """
-    from rtproof.analysis.analyse import analyse  # noqa: F401 - once for all processes, not once in each of them
+    # Imported once for all processes, not once in each of them.
+    from rtproof.analysis.analyse import analyse  # noqa: F401
     from rtproof.analysis.forked import in_processes
+    from rtproof.record import rundir  # noqa: F401
 
     cpus = len(os.sched_getaffinity(0))
     work = partial(_want, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))

@@ -23,8 +23,8 @@ def section(found: Comparison, told: Told) -> Section:
     """Named as the first section of a run's report is, which is set large."""
     headline, *rest = lines(found, "VERDICT")
     sides = zip((found.a, found.b), told.what, strict=True)
-    what = [f"{side.name}: {words}, {quantity(len(side.runs), 'run')} compared." for side, words in sides]
-    blocks: list[Block] = [Text((*map(sentence, rest), *what), KINDS[found.finding], sentence(headline))]
+    what = " ".join(f"{side.name}: {words} ({quantity(len(side.runs), 'run')})." for side, words in sides)
+    blocks: list[Block] = [Text((what, *map(sentence, rest)), KINDS[found.finding], sentence(headline))]
     rows = tuple(
         (label if at == 0 else "", text) for label in _labels(found) for at, text in enumerate(lines(found, label))
     )
@@ -47,5 +47,6 @@ def _carried(before: str, here: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """With a capital and a full stop, to stand by itself."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+    """With a capital, but for names such as p99, and a full stop, to stand by itself."""
+    first = text.partition(" ")[0]
+    return (text if any(map(str.isdigit, first)) else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
