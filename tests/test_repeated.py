@@ -67,12 +67,14 @@ def test_own_options_win_and_loads_add_up() -> None:
     assert "--load x" not in b
 
 
-def test_every_side_is_judged_by_the_same_limit() -> None:
+def test_every_side_is_judged_by_the_same_limit(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--abba", "", "", "--repeat", "1", "--limit", "500us", *LENGTH, behaviour="tells_its_arguments") == 0
     for name in ("01-A", "02-B"):
         info = rundir.open_run(Path("a/runs") / name).info
         assert info is not None
         assert "--limit 500us" in (Path("a/runs") / name / "agent.log").read_text()
+    assert "\nverdicts: rtproof judge a/runs\n" in capsys.readouterr().out
+    assert main(["judge", "a/runs"]) == 4
 
 
 @pytest.mark.parametrize(

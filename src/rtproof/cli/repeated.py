@@ -238,6 +238,8 @@ def tell(desk: Desk, asked: Asked, measured: Measured, folder: Path, as_json: bo
             comparing.alone(read[0], wanted)
     finally:
         click.echo(f"runs: {folder / RUNS}", err=as_json)
+        if desk.asked.requirements:
+            click.echo(f"verdicts: rtproof judge {shlex.quote(str(folder / RUNS))}", err=as_json)
     return _exit_code(measured)
 
 
