@@ -6,6 +6,7 @@ from pathlib import Path
 
 import agent_process
 import pytest
+import recompute
 
 NEVER_NS = 3_600_000_000_000
 ALWAYS_NS = 1
@@ -71,3 +72,24 @@ def test_nobody_watches_nothing_is_told(tmp_path: Path) -> None:
         "run", "-o", tmp_path / "r", *agent_process.policy(), "--duration", "100ms", "--warmup", "0s", "--limit", "1ns"
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_is_above_is_that_of_the_samples(tmp_path: Path) -> None:
+    """A limit that nearly everything is above, one in the middle and one that nothing is."""
+    limits = ("--limit", "1ns", "--limit", "30us", "--limit", "1h")
+    record = agent_process.measured(
+        tmp_path / "r", *agent_process.policy(), *limits, "--duration", "1300ms", "--checkpoint", "300ms"
+    )
+    recompute.check(record)
+    for series in record.series:
+        always, _, never = record.levels[series.id]
+        assert (always.value, never.value) == (ALWAYS_NS, NEVER_NS)
+        assert always.index.size == sum(block.values.size for block in record.blocks(series.id)) > 0
+        assert (never.second.size, never.index.size) == (0, 0)
+
+
+def test_only_the_last_field_has_levels(tmp_path: Path) -> None:
+    loop = ("--probe", "app", "--period", "20ms", "--duration", "500ms", "--threads", "1", "--limit", "1ns")
+    record = agent_process.measured(tmp_path / "r", *agent_process.policy(), *loop)
+    assert len(record.series) > 1
+    assert set(record.levels) == {record.series[-1].id}
