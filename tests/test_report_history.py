@@ -68,7 +68,8 @@ def test_fewer_runs_have_the_sentence_and_the_table_that_remains() -> None:
 def test_without_a_change_none_is_claimed() -> None:
     shown = text(history([run(n) for n in range(25)]))
     assert "25 runs: no change shown" in shown
-    assert "No figure changed." in shown
+    assert "No change is shown, which is not the same as none." in shown
+    assert "no change is shown" in text(history([run(n) for n in range(25)]), short=False)
 
 
 def test_change_without_a_recorded_fact_says_so() -> None:
@@ -108,3 +109,19 @@ def test_json_has_the_same_figures() -> None:
     assert middle["ratio"] == pytest.approx(1.5, rel=0.1)
     assert len(sequence["metrics"][0]["values"]) == len(sequence["runs"]) == 40
     assert told["left_out"][0]["run"] == "run 90"
+
+
+def test_files_without_time_order_are_put_by_name_and_what_they_do_not_tell_is_told() -> None:
+    runs = [replace(run(n), started_ns=None, unclear=("its unit is taken for granted",)) for n in range(21)]
+    shown = text(history(runs, by_name=True), short=False)
+    assert "run, in order of their names" in shown
+    assert "1 is the oldest" not in shown
+    assert "21 runs of 21: its unit is taken for granted" in shown
+    assert "run, in order of their start (1 is the oldest)" in text(changed(), short=False)
+
+
+def test_what_is_in_no_figure_has_a_heading_only_if_there_is_any() -> None:
+    found = history([run(n) for n in range(3)])
+    told = Told((), (), "rtproof history runs")
+    assert "left-out" not in [part.name for part in sections(found, told)]
+    assert "Made by: rtproof history runs" in report.render("text", "", sections(found, told)).decode()

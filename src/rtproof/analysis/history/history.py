@@ -36,7 +36,7 @@ def history(runs: Runs[RunFigures], *, by_name: bool = False) -> History:
         alike.setdefault(tuple(told(key, run) for key in (*OTHER_QUANTITY, *MUST_AGREE)), []).append(run)
     names = _names(list(alike))
     sequences = tuple(_sequence(name, tuple(some)) for name, some in zip(names, alike.values(), strict=True))
-    return History(sequences, tuple(left_out))
+    return History(sequences, tuple(left_out), by_name)
 
 
 def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOut]) -> Iterator[RunFigures]:

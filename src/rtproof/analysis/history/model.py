@@ -108,10 +108,11 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class History:
-    """Everything said about the runs of a folder."""
+    """Everything said about the runs of a folder. by_name: their order is that of their names, not of their start."""
 
     sequences: tuple[Sequence, ...]
     left_out: tuple[LeftOut, ...]
+    by_name: bool = False
 
     @property
     def runs(self) -> int:

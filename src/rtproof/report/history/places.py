@@ -20,7 +20,7 @@ def blocks(sequence: Sequence) -> Iterator[Block]:
         yield _table(place, sequence)
         yield from _facts(place)
     if sequence.judged and not sequence.places:
-        yield Text(("No figure changed.",))
+        yield Text(("No change is shown, which is not the same as none.",))
     whys = tuple((metric.label, metric.why) for metric in sequence.metrics if metric.why)
     if whys:
         yield Table("No change can be told in", ("figure", "why"), whys)

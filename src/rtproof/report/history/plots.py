@@ -14,13 +14,14 @@ FEWEST = 2
 """Values that make a plot."""
 
 
-def blocks(sequence: Sequence) -> Iterator[Block]:
+def blocks(sequence: Sequence, order: str) -> Iterator[Block]:
+    """order: of the runs, in words."""
     for metric in sequence.metrics:
         if len(metric.places) >= FEWEST:
-            yield _plot(metric)
+            yield _plot(metric, order)
 
 
-def _plot(metric: Metric) -> Plot:
+def _plot(metric: Metric, order: str) -> Plot:
     label, size = scale(metric)
     known = [(float(at + 1), math.exp(ln) / size) for at, ln in enumerate(metric.values) if ln is not None]
     curves = [Curve("each run", tuple(x for x, _ in known), tuple(y for _, y in known))]
@@ -32,7 +33,7 @@ def _plot(metric: Metric) -> Plot:
     return Plot(
         f"{metric.label} of each run",
         _says(metric),
-        "run, in order of their start (1 is the oldest)",
+        f"run, {order}",
         label,
         tuple(curves),
         markers,
@@ -65,6 +66,8 @@ def _says(metric: Metric) -> str:
         for change in metric.changes
     ]
     what = (
-        f"it changes {', '.join(changes)}" if changes else ("no change was looked for" if metric.why else "no change")
+        f"it changes {', '.join(changes)}"
+        if changes
+        else ("no change was looked for" if metric.why else "no change is shown")
     )
     return f"{quantity(len(known), 'run')}, {ends}; {what}."
