@@ -31,6 +31,13 @@ def test_the_worst_decides() -> None:
     assert (exit_code(ROWS), worst(ROWS)) == (2, "ERROR")
     assert (exit_code(ROWS[:5]), worst(ROWS[:5])) == (3, "INVALID")
     assert (exit_code([]), exit_code(ROWS[:1])) == (0, 0)
+    assert (worst([]), worst(ROWS[:1]), worst([ROWS[4]])) == ("NOT ASKED", "PROVEN", "NOT ASKED")
+
+
+def test_a_run_without_a_limit_is_not_among_the_proven() -> None:
+    mixed = [ROWS[4], ROWS[0], ROWS[0]]
+    assert (exit_code(mixed), worst(mixed)) == (0, "PROVEN, but for 1 run without a limit")
+    assert markdown(mixed).decode().startswith("## rtproof: PROVEN, but for 1 run without a limit")
 
 
 def test_junit_is_read_by_others() -> None:

@@ -55,8 +55,12 @@ def exit_code(rows: Iterable[Row]) -> int:
 
 
 def worst(rows: Sequence[Row]) -> str:
-    """The verdict on all runs together."""
-    return next((row.verdict for row in rows if row.exit_code == exit_code(rows)), State.NOT_ASKED.value)
+    """The verdict on all runs together; those without a limit are none of the proven ones."""
+    found = [row.verdict for row in rows if row.exit_code == exit_code(rows)]
+    unasked = found.count(State.NOT_ASKED.value)
+    if 0 < unasked < len(found):
+        return f"{State.PROVEN.value}, but for {quantity(unasked, 'run')} without a limit"
+    return found[0] if found else State.NOT_ASKED.value
 
 
 def unread(name: str, error: str) -> Row:
