@@ -25,7 +25,7 @@ def test_it_says_what_remains_with_n_and_what_does_not() -> None:
         "the largest of 1,000 samples",
         "at most 50 %",
         "5 % for m = 52",
-        "above 50.000",
+        "at least 50.000",
         "a histogram has no time order",
         "may be missing from this run",
     ):
@@ -66,3 +66,12 @@ def test_json_has_the_same_figures() -> None:
     (limit,) = told["limits"]
     assert (limit["above_least_count"], limit["above_most_count"]) == (1, 10)
     assert [q["beyond_scale"] for q in told["quantiles"]] == [False, False, False, True, True, True, True]
+
+
+def test_a_file_that_was_cut_off_has_no_bound_where_it_has_no_value() -> None:
+    cut = replace(FILE, overflow=None, max_ns=None)
+    shown = text(say(cut, [Requirement(100 * US)]))
+    assert "an unknown number of 1,000 samples above 100 us" in shown
+    assert "no bound of their share" in shown
+    assert "at least 0" not in shown
+    assert "What it rests on" not in text(say(cut))

@@ -37,7 +37,9 @@ def _verdict(said: HistogramOnly) -> Iterator[Block]:
     reasons = said.imported.faults or tuple(one.reason for one in said.judged) or ("no limit was given",)
     yield Text(tuple(dict.fromkeys(reasons)), KINDS[said.state], MEANINGS[said.state])
     rows = tuple(line for one in said.judged for line in limit_lines(one, said.imported.duration_ns))
-    yield Table("What it rests on", ("line", "what it says"), (*rows, *largest(said.imported)))
+    rows += tuple(largest(said.imported))
+    if rows:
+        yield Table("What it rests on", ("line", "what it says"), rows)
 
 
 def limit_lines(one: Judged, measured_ns: int | None = None) -> list[tuple[str, str]]:
@@ -63,13 +65,17 @@ def limit_lines(one: Judged, measured_ns: int | None = None) -> list[tuple[str, 
 def exceeding(above: Above, limit_ns: int) -> str:
     """How many of n samples exceed the limit."""
     if above.most is None:
-        amount = f"at least {above.least:,}"
+        amount = f"at least {above.least:,}" if above.least else "an unknown number"
     else:
         amount = f"{above.least:,}" if above.least == above.most else f"between {above.least:,} and {above.most:,}"
     return f"{amount} of {quantity(above.n, 'sample')} above {value(limit_ns)}"
 
 
 def _share(above: Above, sure: str) -> str:
+    if above.share_high is None and not above.least:
+        return (
+            "no bound of their share: none of them is in a bin above it, and how many lay beyond the scale is unknown"
+        )
     if above.share_high is None:
         return (
             f"a share of at least {above.share_low:.3g} ({sure}, {SAMPLES}); how many lay beyond the scale is unknown"
@@ -137,7 +143,7 @@ def _quantile(q: Quantile, said: HistogramOnly, unit: figures.Unit) -> tuple[str
     end = scale_end_ns(said.imported) if said.beyond is not None else None
 
     def shown(ns: int | None) -> str:
-        return f"above {unit.show(end)}" if end is not None and ns is not None and ns >= end else unit.show(ns)
+        return f"at least {unit.show(end)}" if end is not None and ns is not None and ns >= end else unit.show(ns)
 
     return percent(q.p), shown(q.value), f"{shown(q.low)} to {shown(q.high)}"
 
