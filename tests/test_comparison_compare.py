@@ -58,6 +58,7 @@ def test_a_sure_difference_that_matters_to_nobody_is_none() -> None:
     assert p99.p is not None
     assert p99.p < 0.01
     assert p99.finding is Finding.NO_DIFFERENCE
+    assert "p99: more than chance, but the interval does not lie wholly beyond a ratio of 1.05" in text(said, "VERDICT")
 
 
 def test_a_microsecond_is_a_microsecond() -> None:

@@ -7,7 +7,7 @@ import pytest
 from comparison_cases import in_time, side
 
 from rtproof.analysis.comparison.conditions import SAME_BOOT_NS, boots, conditions
-from rtproof.analysis.comparison.figures import RunFigures
+from rtproof.analysis.comparison.figures import RunFigures, figures_of_histogram
 
 
 def said(a: list[RunFigures], b: list[RunFigures]) -> str:
@@ -52,3 +52,14 @@ def test_the_schedule_has_the_missed_ones() -> None:
     assert "4,000 activations of new never ran (9.1 % of those due)" in said(missed, side(2, 2))
     charged = [replace(run, facts={**run.facts, "view": "schedule"}) for run in missed]
     assert "never ran" not in said(charged, side(2, 2))
+
+
+def test_what_files_do_not_tell_is_said() -> None:
+    """A histogram counts nothing that never ran, and one that was cut off not what lay beyond its scale."""
+    counts = side(1, 1)[0].counts
+    cut, whole = (figures_of_histogram(name, counts, {}, overflow) for name, overflow in (("c", None), ("w", 0)))
+    assert (cut.missed, cut.lost, cut.n, whole.unclear) == (None, None, counts.total, ())
+    told = said([cut, whole], side(2, 2))
+    assert "how many activations of new never ran is not known of 2 runs" in told
+    assert "new, 1 run of 2: how many values lie beyond the scale of the histogram is not told" in told
+    assert "of old" not in told

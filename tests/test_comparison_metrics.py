@@ -84,6 +84,16 @@ def test_bins_widen_the_interval_by_what_they_leave_open() -> None:
     assert coarse.notes == ("the histogram's bins leave 22.1 % of the ratio open",)
 
 
+def test_bins_hide_what_lies_within_them() -> None:
+    """Runs that do not scatter show every difference but for the margin, and no bin tells what lies in it."""
+    (found,) = effects([metric([1.0] * 5, [1.0] * 5, width=0.2)])
+    assert found.detectable == pytest.approx((1 + MARGIN) * math.exp(0.2))
+    least = math.log(found.detectable or 0)
+    (shown,) = effects([metric([1.0] * 5, [1.01 + least] * 5, width=0.2)])
+    (hidden,) = effects([metric([1.0] * 5, [0.99 + least] * 5, width=0.2)])
+    assert (shown.finding, hidden.finding) == (Finding.A_BETTER, Finding.NO_DIFFERENCE)
+
+
 def test_holm_makes_each_metric_pay_for_the_others() -> None:
     clear = metric([1.0, 1.1, 1.2, 1.0, 1.1], [2.0, 2.1, 2.2, 2.0, 2.1])
     nothing = metric([1.0, 1.1, 1.2, 1.0, 1.1], [1.0, 1.1, 1.2, 1.0, 1.1])

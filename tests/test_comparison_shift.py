@@ -10,7 +10,7 @@ from comparison_cases import counted, latencies, run_of, side
 from rtproof.analysis.comparison.blocks import Blocks
 from rtproof.analysis.comparison.figures import RunFigures, figures_of_histogram
 from rtproof.analysis.comparison.shift import BEYOND, shift
-from rtproof.analysis.counts import from_values
+from rtproof.analysis.counts import Counts, from_values
 
 MINUTE = 60 * 10**9
 
@@ -89,3 +89,15 @@ def test_points_go_as_far_as_every_run_reaches() -> None:
     assert max(point.share for point in shift([full], [long]).points) == 0.1
     tiny = run_of(np.array([1, 2, 3]))
     assert shift([tiny], [long]).points == ()
+
+
+def test_bins_of_a_microsecond_leave_a_microsecond_open() -> None:
+    """Five histograms a side without scatter: A is 1 us later, by values that are known to 1 us only."""
+
+    def coarse(added_us: int) -> list[RunFigures]:
+        at = np.arange(20 + added_us, 60 + added_us, dtype=np.int64) * 1_000
+        counts = Counts(at, at + 999, np.full(at.size, 1_000, np.int64))
+        return [figures_of_histogram(f"{n}", counts, {}) for n in range(5)]
+
+    for point in shift(coarse(1), coarse(0)).points:
+        assert (point.difference, point.low, point.high) == (1_000, 1, 1_999)

@@ -57,7 +57,8 @@ def read(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bool = F
     ]
     for side in told:
         if not side.runs:
-            raise UserError(f"no run of {side.name} can be read: {'; '.join(side.failed)}")
+            of = f" of {side.name}" if side.name else ""
+            raise UserError(f"no run{of} can be read: {'; '.join(side.failed)}")
     return told
 
 

@@ -86,9 +86,9 @@ def figures(path: Path, found: "Imported") -> "RunFigures":
 
     if found.histogram is None:
         raise UserError(f"{path}: {found.tool} prints no histogram there, so there is nothing to compare")
-    told = figures_of_histogram(str(path), found.histogram, found.comparable, found.overflow or 0, found.largest_ns)
+    told = figures_of_histogram(str(path), found.histogram, found.comparable, found.overflow, found.largest_ns)
     started_ns = None if found.started_s is None else found.started_s * 1_000_000_000
-    return replace(told, started_ns=started_ns, invalid=found.faults)
+    return replace(told, started_ns=started_ns, invalid=found.faults, unclear=(*told.unclear, *found.notes))
 
 
 def show(found: Histogram, as_json: bool) -> None:

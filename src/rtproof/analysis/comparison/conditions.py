@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the runs came about: their boots, their order in time, activations that never ran. Each is a sentence or none."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -17,7 +18,13 @@ Sides = tuple[tuple[str, Sequence[RunFigures]], tuple[str, Sequence[RunFigures]]
 
 def conditions(sides: Sides) -> tuple[str, ...]:
     """Sentences on what the comparison could not even out."""
-    return (*_in_order(sides), *_boots(sides), *_missed(sides), *_too_few_boots(sides))
+    return (*_in_order(sides), *_boots(sides), *_missed(sides), *_too_few_boots(sides), *_unclear(sides))
+
+
+def unclear(runs: Sequence[RunFigures]) -> tuple[str, ...]:
+    """What the files of some runs do not tell, each with the number of runs of which it holds."""
+    found = Counter(sentence for run in runs for sentence in run.unclear)
+    return tuple(f"{quantity(n, 'run')} of {len(runs)}: {sentence}" for sentence, n in found.items())
 
 
 def boots(runs: Sequence[RunFigures]) -> int | None:
@@ -55,10 +62,20 @@ def _too_few_boots(sides: Sides) -> Iterator[str]:
 
 def _missed(sides: Sides) -> Iterator[str]:
     for name, runs in sides:
-        missed, ran = sum(run.missed for run in runs), sum(run.n for run in runs)
+        missed, ran = sum(run.missed or 0 for run in runs), sum(run.n for run in runs)
         if runs[0].facts.get("view") == "observed" and ran and missed > MISSED * ran:
             share = percent(float(f"{missed / (missed + ran):.2g}"))
             yield (
                 f"{quantity(missed, 'activation')} of {name} never ran ({share} of those due) and are in no figure: "
                 "the schedule view (--view schedule) charges each with the time it was late"
             )
+        uncounted = sum(run.missed is None for run in runs)
+        if uncounted:
+            yield (
+                f"how many activations of {name} never ran is not known of {quantity(uncounted, 'run')}, whose files "
+                "do not count them: they are in no figure"
+            )
+
+
+def _unclear(sides: Sides) -> Iterator[str]:
+    return (f"{name}, {sentence}" for name, runs in sides for sentence in unclear(runs))

@@ -53,7 +53,9 @@ def _effect(metric: Metric, strictest: float) -> Effect:
     found = inference.interval(a, b, ALPHA)
     below, above = metric.width
     deviation, margin = _deviation(a, b), _margin(metric, b)
-    largest = None if deviation is None else power.detectable(deviation, n, m, strictest, margin)
+    # What the bins leave open widens the interval, which has to lie beyond the margin all the same.
+    beyond = margin + max((width for width in (below, above) if math.isfinite(width)), default=0.0)
+    largest = None if deviation is None else power.detectable(deviation, n, m, strictest, beyond)
     return Effect(
         metric=metric.key,
         label=metric.label,
@@ -69,7 +71,7 @@ def _effect(metric: Metric, strictest: float) -> Effect:
         margin=math.exp(margin),
         run_factor=None if deviation is None else math.exp(deviation),
         detectable=None if largest is None else _exp(largest),
-        runs_for=tuple((size, _runs_for(size, deviation, strictest, margin)) for size in SIZES),
+        runs_for=tuple((size, _runs_for(size, deviation, strictest, beyond)) for size in SIZES),
         finding=Finding.NOT_JUDGED,
         a_runs=tuple(map(math.exp, a)),
         b_runs=tuple(map(math.exp, b)),

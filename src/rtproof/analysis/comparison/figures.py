@@ -21,6 +21,7 @@ from rtproof.analysis.views import of_view
 from rtproof.record import Seconds, View
 
 QUANTILES = (0.5, 0.99, 0.999)
+UNCOUNTED = "how many values lie beyond the scale of the histogram is not told, so every figure may be too small"
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
 
 
@@ -41,7 +42,8 @@ class RunFigures:
     seconds: None where the file has no order of time. started_ns, booted_ns: of the wall clock since 1970, None if
     unknown; the second is that of the kernel, good to a few seconds. invalid: why the run did not measure what was
     asked; a run that has such reasons is not compared. effective: how many independent values the run is worth by the
-    correlation of neighbours.
+    correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences on what else it
+    does not tell.
     """
 
     name: str
@@ -52,13 +54,14 @@ class RunFigures:
     overflow: int = 0
     seconds: Seconds | None = None
     span_ns: int | None = None
-    missed: int = 0
-    lost: int = 0
+    missed: int | None = 0
+    lost: int | None = 0
     effective: float | None = None
     run_id: str = ""
     started_ns: int | None = None
     booted_ns: int | None = None
     invalid: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
     blocks: Blocks = field(default=NO_BLOCKS, repr=False)
 
     @property
@@ -145,13 +148,22 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
 
 
 def figures_of_histogram(
-    name: str, counts: Counts, facts: Mapping[str, str], overflow: int = 0, largest: int | None = None
+    name: str, counts: Counts, facts: Mapping[str, str], overflow: int | None = 0, largest: int | None = None
 ) -> RunFigures:
-    """The figures of a histogram without order of time, such as another tool prints. overflow: values beyond its scale.
+    """The figures of a histogram without order of time, such as another tool prints.
 
-    largest: where the tool says so beside the histogram. facts: as far as they are known, with the keys of ``facts``.
+    overflow: values beyond its scale, None where it does not count them: then all its figures may be too small, which
+    is told. largest: where the tool says so beside the histogram. facts: as far as they are known, with the keys of
+    ``facts``.
     """
-    kept = largest if largest is not None and not overflow else None
     return RunFigures(
-        name, {"view": "observed", **facts}, counts, kept, overflow=overflow, effective=float(counts.total)
+        name,
+        {"view": "observed", **facts},
+        counts,
+        None if overflow else largest,
+        overflow=overflow or 0,
+        missed=None,
+        lost=None,
+        effective=float(counts.total),
+        unclear=(UNCOUNTED,) if overflow is None else (),
     )

@@ -8,6 +8,7 @@ That band tells how much chance inside the two runs moves it, and nothing of wha
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -32,10 +33,21 @@ Floats = NDArray[np.float64]
 def shift(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> Shift:
     """Points as far out as every run reaches."""
     shares = [p for p in SHARES if all(_reaches(run, p) for run in (*a, *b))]
-    values = [np.array([[_value(run, p) for p in shares] for run in side], float) for side in (a, b)]
-    if len(a) == len(b) == 1:
-        return _of_one_each(a[0], b[0], shares, values)
-    return _of_runs(shares, values)
+    ends = [
+        np.array([[_bin(run, p) for p in shares] for run in side], float).reshape(len(side), len(shares), 2)
+        for side in (a, b)
+    ]
+    values = [each[:, :, 1] for each in ends]
+    found = _of_one_each(a[0], b[0], shares, values) if len(a) == len(b) == 1 else _of_runs(shares, values)
+    widths = [(each[:, :, 1] - each[:, :, 0]).mean(axis=0).tolist() for each in ends]
+    return replace(found, points=tuple(map(_widened, found.points, *widths)))
+
+
+def _widened(point: ShiftPoint, a_width: float, b_width: float) -> ShiftPoint:
+    """By what the bins leave open, since each value is the upper end of its bin."""
+    if point.low is None or point.high is None:
+        return point
+    return replace(point, low=point.low - a_width, high=point.high + b_width)
 
 
 def _reaches(run: RunFigures, p: float) -> bool:
@@ -43,10 +55,10 @@ def _reaches(run: RunFigures, p: float) -> bool:
     return run.n * (1 - Fraction(repr(p))) >= BEYOND and rank <= run.counts.total
 
 
-def _value(run: RunFigures, p: float) -> int:
-    """Upper end of the bin that has the quantile."""
-    high = run.counts.value_at_rank(math.ceil(run.n * Fraction(repr(p))))[1]
-    return high if run.largest is None else min(high, run.largest)
+def _bin(run: RunFigures, p: float) -> tuple[int, int]:
+    """Both ends of the bin that has the quantile."""
+    low, high = run.counts.value_at_rank(math.ceil(run.n * Fraction(repr(p))))
+    return low, high if run.largest is None else min(high, run.largest)
 
 
 def _of_runs(shares: list[float], values: list[Floats]) -> Shift:

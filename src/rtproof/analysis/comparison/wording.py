@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rtproof.analysis.comparison.alike import Difference, Weight
 from rtproof.analysis.comparison.conditions import conditions
-from rtproof.analysis.comparison.effects import MIN_RUNS, SIZES
+from rtproof.analysis.comparison.effects import ALPHA, MIN_RUNS, SIZES
 from rtproof.analysis.comparison.metrics import SHARE
 from rtproof.analysis.comparison.model import Comparison, Crossing, Effect, Finding, Side
+from rtproof.analysis.comparison.order import BY_RUNS
 from rtproof.analysis.phrases import percent, quantity, value
 from rtproof.analysis.simulated import PROBE
 
@@ -17,6 +18,7 @@ ONE_EACH = (
     "one run each: cannot separate kernel from run, because two runs of one system differ as well; what follows "
     "describes these two runs and judges nothing"
 )
+TOO_SMALL = "the interval does not lie wholly beyond a ratio of {0}, up to which both sides count as equal"
 NOT_THE_MAXIMUM = (
     "the largest latency is compared nowhere: it grows with the length of a run, and one event decides it; "
     "whether a limit holds is what a verdict on one system says (rtproof run --limit)"
@@ -98,6 +100,8 @@ def _verdict(said: Comparison) -> Iterator[str]:
     for effect in said.effects:
         if effect.finding in names:
             yield f"{effect.label}: {names[effect.finding]} is better, {_effect(effect)}"
+        elif effect.p_holm is not None and effect.p_holm < ALPHA:
+            yield f"{effect.label}: more than chance, but {TOO_SMALL.format(ratio(effect.margin))}; {_effect(effect)}"
 
 
 def _least(effects: Sequence[Effect]) -> str:
@@ -141,15 +145,16 @@ def _needs(effects: Sequence[Effect], size: float) -> str:
 
 def _order(said: Comparison) -> Iterator[str]:
     order, names = said.order, (said.a.name, said.b.name)
+    sure = "surely differ" if order.method == BY_RUNS else "differ by more than chance within them"
     if order.crossings:
-        yield f"the distributions cross, so neither is better throughout ({order.method})"
+        yield f"the distributions cross, so neither lies below the other throughout ({order.method})"
         for crossing in order.crossings:
             yield _crossing(crossing, names, said.unit)
     elif order.lower:
         lower, higher = names if order.lower == "A" else names[::-1]
-        yield f"wherever they surely differ, fewer values of {lower} than of {higher} lie above ({order.method})"
+        yield f"wherever they {sure}, fewer values of {lower} than of {higher} lie above ({order.method})"
     else:
-        yield f"nowhere do the distributions surely differ ({order.method})"
+        yield f"nowhere do the distributions {sure} ({order.method})"
 
 
 def _crossing(crossing: Crossing, names: tuple[str, str], unit: str) -> str:
