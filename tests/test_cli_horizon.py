@@ -67,6 +67,12 @@ def test_too_far_is_refused_unless_it_is_asked_for(forecast: Forecast) -> None:
     assert far["warnings"]
 
 
+def test_a_horizon_of_a_second_is_no_stumbling_block(forecast: Forecast) -> None:
+    near = forecast("--horizon", "1s")
+    assert near["refusals"] == []
+    assert near["limit_ns"] == smooth(3).max() + 1
+
+
 def test_the_report_has_it_too(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(run), "--horizon", "6h", "--format", "text", "--output", "-"]) == 0
     assert "once-per-6-h level" in capsys.readouterr().out

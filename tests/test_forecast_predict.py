@@ -139,6 +139,7 @@ def test_as_json_it_has_its_figures() -> None:
     assert given["ladder"][0]["values_count"] == 200
     assert any(each["used"] for each in given["ladder"])
     assert 0 < given["stationarity"]["dispersion_p_ratio"] <= 1
+    assert given["stationarity"]["block_ns"] == 600 * SECOND
     assert given["top"]["values_count"] == 10
 
 

@@ -10,8 +10,11 @@ from analysis_records import SECOND, array, fact, file
 from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, message, smooth
 
 from rtproof.analysis.analyse import analyse
-from rtproof.analysis.forecast.model import CODES, Horizon
-from rtproof.record import Event, Moment, Record
+from rtproof.analysis.forecast.model import CODES, Forecast, Horizon
+from rtproof.analysis.forecast.predict import fitted
+from rtproof.analysis.forecast.shape import Largest
+from rtproof.analysis.forecast.units import Units
+from rtproof.record import Event, Int64Array, Moment, Record
 from rtproof.simulation.latencies import Tail, second_maxima
 
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -109,10 +112,43 @@ def test_seconds_enough_and_still_not_two_thousand_of_them_measured() -> None:
     assert codes(forecast_of(smooth(1_999 / HOUR))) == ["FEW"]
 
 
-def test_a_coarse_clock() -> None:
-    found = forecast_of(smooth() // 100_000 * 100_000)
+def coarse(values: Int64Array) -> str:
+    found = forecast_of(values)
     assert codes(found) == ["COARSE"]
-    assert "the resolution of 100 us is too coarse" in message(found, "COARSE")
+    return message(found, "COARSE")
+
+
+def test_a_coarse_clock() -> None:
+    largest = smooth()
+    several, one = np.count_nonzero(largest >= 100_000), np.count_nonzero(largest >= 200_000)
+    assert one < 200 < several
+    assert coarse(largest // 100_000 * 100_000) == (
+        f"the highest {several:,} of 28,800 one-second maxima have only 2 different values, 5 are needed; "
+        "all values lie 100 us or more apart"
+    )
+
+
+def test_a_tail_narrower_than_the_clocks_steps() -> None:
+    steps = np.repeat([21, 24, 30, 40, 60, 90], [390, 1, 1, 1, 1, 1])
+    body = 16 + np.arange(9_000 - steps.size) % 5
+    told = coarse(1_000 * np.random.default_rng(1).permutation(np.concatenate((body, steps))))
+    assert told.startswith("the steps of 1 us between the values are too coarse for a tail with a spread of ")
+    assert 1 < float(told.partition(" spread of ")[2].split()[0]) < 500
+
+
+@pytest.mark.parametrize(("above", "says"), [(0, "none lies"), (84, "only 84 lie")])
+def test_one_value_that_is_too_frequent_is_no_coarse_clock(above: int, says: str) -> None:
+    values = np.full(5_000, 20_000)
+    values[:above] += 41 * np.arange(1, above + 1)
+    assert coarse(np.random.default_rng(1).permutation(values)) == (
+        f"{5_000 - above:,} of 5,000 one-second maxima have the same value of 20 us and {says} above it; "
+        "a tail of 200 is needed"
+    )
+
+
+def test_two_values() -> None:
+    values = np.where(np.arange(5_000) % 20 == 3, 40_000, 20_000)
+    assert coarse(values).startswith("the highest 250 of 5,000 one-second maxima have only 1 different value, ")
 
 
 def test_a_clock_of_microseconds_is_fine_enough_for_a_tail_of_tens() -> None:
@@ -148,6 +184,16 @@ def test_a_heavy_tail() -> None:
     assert "no useful limit exists (shape 0." in message(found, "HEAVY")
 
 
+def test_a_shape_beyond_all_that_are_tried_has_no_upper_limit() -> None:
+    values = np.minimum(1e4 * np.random.default_rng(1).pareto(0.2, 9_000), 9e17).astype(np.int64)
+    assert "(shape 1.50, no upper limit at 95 %;" in message(forecast_of(values), "HEAVY")
+
+
+def test_a_largest_value_below_0_has_no_multiples() -> None:
+    found = forecast_of((np.random.default_rng(1).exponential(1e4, 9_000) - 1e5).astype(np.int64))
+    assert "the limit is above 0, and so no multiple of the largest latency measured, -" in message(found, "WIDE")
+
+
 def test_a_limit_far_beyond_the_data() -> None:
     found = forecast_of(smooth(2, seed=4, tail=Tail(threshold_ns=50_000, scale_ns=20_000, shape=0.45)))
     assert "WIDE" in codes(found)
@@ -163,6 +209,31 @@ def test_a_run_that_is_not_even(kind: str) -> None:
     assert "events in 10 min" in told
     assert "dispersion p" in told
     assert "trend p" in told
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_a_run_of_slow_activations_is_compared_too(uneven: bool) -> None:
+    largest = smooth(1, seed=3)[:2_400]
+    largest[600:1200] += 20_000 if uneven else 0
+    run = replace(long_run(largest), series=(replace(SLOW, period_ns=60 * SECOND),))
+    assert run.end is not None
+    found = analyse(replace(run, end=replace(run.end, time_ns=60 * SECOND * largest.size)), None, 1).forecast
+    assert found is not None
+    assert ("DRIFT" in codes(found)) == uneven
+    if uneven:
+        assert "events in 2 h (slots of 60 s; " in message(found, "DRIFT")
+
+
+def test_a_run_that_cannot_be_compared_with_itself_has_no_forecast() -> None:
+    second = np.arange(HOURS * HOUR)
+    ran = second % 600 < 150
+    units = Units(second[ran], smooth()[ran], T_NS)
+    begun = Forecast(None, 10 * T_NS, (), T_NS, units.count, units.unit_ns)
+    found = fitted(begun, units, Largest(int(units.largest_ns.max()), "noon"))
+    assert codes(found) == ["DRIFT"]
+    assert message(found, "DRIFT").endswith(
+        "there are fewer than 3 stretches of 10 min with values in at least half of each"
+    )
 
 
 def test_a_question_that_reaches_too_far() -> None:

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 from rtproof.analysis.forecast.stationarity import (
-    BLOCK_S,
     SLOT_S,
+    SLOTS,
     Blocks,
     Stationarity,
     dispersion_p,
@@ -15,7 +15,7 @@ from rtproof.record import Int64Array
 from rtproof.simulation.latencies import Tail, second_maxima
 
 HOUR = 3_600
-SLOTS = BLOCK_S // SLOT_S
+BLOCK_S = SLOTS * SLOT_S
 
 
 def even_run(seconds: int, seed: int = 1) -> Int64Array:
@@ -120,3 +120,22 @@ def test_weeks_have_a_trend_too() -> None:
     assert found.blocks == 30 * 24 * 6
     assert found.trend_p is not None
     assert found.trend_p < 1e-3
+
+
+@pytest.mark.parametrize("apart_s", [7, 11, 60])
+def test_activations_far_apart_are_compared_over_longer_stretches(apart_s: int) -> None:
+    """As many per stretch as of those that come every 5 s."""
+    largest = even_run(2_400)
+    largest[600:1200] += 10_000_000
+    found = stationarity(np.arange(largest.size) * apart_s, largest)
+    assert (found.blocks, found.slot_s) == (20, apart_s)
+    assert found.block_ns == 120 * apart_s * 10**9
+    assert found.dispersion_p is not None
+    assert found.dispersion_p < 1e-6
+
+
+def test_seconds_between_long_pauses_are_too_few_to_compare() -> None:
+    second = np.arange(6 * HOUR)
+    kept = second % BLOCK_S < BLOCK_S // 3
+    assert of(even_run(6 * HOUR)).blocks == 36
+    assert stationarity(second[kept], even_run(6 * HOUR)[kept]) == Stationarity()

@@ -4,6 +4,7 @@ import pytest
 from forecast_cases import analysed, smooth
 from report_cases import nothing, plots, sections_of, tables, words
 
+from rtproof.analysis.as_json import to_dict
 from rtproof.analysis.forecast.model import Horizon
 from rtproof.analysis.model import Analysis
 from rtproof.report import render
@@ -86,6 +87,17 @@ def test_a_short_run_has_its_reason_and_no_plot() -> None:
 
 def test_nothing_measured_has_no_section() -> None:
     assert "forecast" not in sections_of(nothing())
+
+
+@pytest.mark.parametrize("horizon_ns", [1, 60 * 10**9, 3600 * 10**9])
+def test_a_horizon_within_the_run_is_drawn_to_the_end_of_the_run(given: Analysis, horizon_ns: int) -> None:
+    near = analysed(smooth(), 400_000, Horizon(horizon_ns))
+    assert near.forecast is not None
+    assert near.forecast.limit_ns == smooth().max() + 1
+    levels, *_ = plots(forecast.render(near))
+    assert max(levels.curves[2].x) == pytest.approx(8)
+    assert "no less than the largest latency measured" in levels.says
+    assert "limit_ns" in to_dict(near)["forecast"]["ladder"][0]
 
 
 def test_a_warning_stands_with_a_far_one() -> None:

@@ -40,6 +40,11 @@ def test_values_nearer_than_the_step_do_not_overlap() -> None:
     assert tail_of(from_values(array(0, 600, 5000)), 3, 1000).hi.tolist() == [600, 1600, 6000]
 
 
+def test_values_beyond_the_digits_of_a_double_have_a_width() -> None:
+    tail = tail_of(from_values(array(2**40, 2**60)), 2)
+    assert (tail.hi > tail.lo).all()
+
+
 def test_more_values_than_units_are_refused() -> None:
     with pytest.raises(ValueError, match="1 units have 2 values"):
         tail_of(from_values(array(1, 2)), 1)

@@ -33,6 +33,13 @@ def test_never_below_the_largest_value() -> None:
     assert found.limit(1 / 20) == found.largest
 
 
+def test_a_level_that_is_exceeded_more_often_than_the_threshold_has_that_for_its_limit() -> None:
+    found = ladder(counts_of(0.1, 1e7, UNITS), UNITS)
+    rung = found.rungs[0]
+    assert rung.limit(0.5) == rung.limit(1e9) == rung.excesses.threshold
+    assert rung.limit(FAR) == rung.region.level_upper(FAR)
+
+
 def test_the_limit_grows_with_the_horizon_and_is_the_levels_inverse() -> None:
     found = ladder(counts_of(0.1, 1e7, UNITS), UNITS)
     limits = [found.limit(1 / (times * UNITS)) or 0 for times in (1, 3, 10, 30)]

@@ -37,6 +37,7 @@ def forecast_dict(found: Forecast, limits_ns: Sequence[int] = ()) -> Json:
 def _stationarity(found: Stationarity) -> Json:
     return {
         "blocks_count": found.blocks,
+        "block_ns": found.block_ns,
         "dispersion_p_ratio": found.dispersion_p,
         "trend_p_ratio": found.trend_p,
         "level_ns": found.level_ns,
@@ -57,7 +58,7 @@ def _rung(rung: Rung, used: bool, share: float) -> Json:
         "scale_ns": rung.fit.sigma,
         "anderson_darling": _finite(rung.a2),
         "p_ratio": rung.p,
-        "limit_ns": _finite(rung.region.level_upper(share)),
+        "limit_ns": _finite(rung.limit(share)),
         "used": used,
     }
 

@@ -66,14 +66,15 @@ def drawn(forecast: Forecast) -> Rung | None:
 
 
 def return_levels(forecast: Forecast, rung: Rung, units: Units) -> ReturnLevels:
-    """To the horizon, measured from the lowest threshold of all fits, fitted from that of this one.
+    """To the horizon, or the end of the run if that is later.
 
-    The upper limit of a forecast is its own, of all fits that hold; of one that is refused it is this fit's.
+    Measured from the lowest threshold of all fits, fitted from that of this one. The upper limit of a forecast is its
+    own, of all fits that hold; of one that is refused it is this fit's.
     """
     at = _places(max(each.k for each in forecast.ladder.rungs) if forecast.ladder else rung.k)
     largest = np.sort(units.largest_ns)[::-1][at - 1].astype(np.float64)
     region, share = rung.region, rung.k / rung.excesses.units
-    ends = units.unit_ns / share, float(forecast.horizon_ns)
+    ends = units.unit_ns / share, float(max(forecast.horizon_ns, units.measured_ns))
     period = np.geomspace(ends[0] * (1 + 1e-9), ends[1], POINTS)
     each = units.unit_ns / period
     used = forecast.ladder.used if forecast.ladder and forecast.limit_ns is not None else (rung,)

@@ -64,9 +64,15 @@ def near(horizon: Horizon, measured_ns: int) -> Iterator[Refusal]:
 
 
 def even(found: Stationarity) -> Iterator[Refusal]:
-    """DRIFT: is the run of one piece? A run too short to tell has been refused before."""
+    """DRIFT: is the run of one piece?"""
     if any(p is not None and p < UNEVEN_P for p in (found.dispersion_p, found.trend_p)):
         yield wording.drift(found)
+
+
+def told(found: Stationarity) -> Iterator[Refusal]:
+    """DRIFT: is it known whether the run is of one piece? Of one refused for its shape that need not be told."""
+    if not found.blocks:
+        yield wording.untold(found)
 
 
 def _missed_in_tail(pooled: Summary) -> int:

@@ -39,7 +39,7 @@ def fitted(begun: Forecast, units: Units, largest: shape.Largest) -> Forecast:
     even = stationarity(units.second, units.largest_ns)
     tail = with_top(limit_of(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns))
     told = (*begun.refusals, *shape.refusals(tail, units, largest), *gates.even(even))
-    refused = _in_order(told)
+    refused = _in_order(told or tuple(gates.told(even)))
     limit = None if refused or tail.envelope is None else math.ceil(tail.envelope)
     return replace(
         begun,

@@ -8,8 +8,9 @@ import numpy as np
 from rtproof.analysis.forecast import wording
 from rtproof.analysis.forecast.model import Refusal
 from rtproof.analysis.forecast.units import Units
-from rtproof.analysis.tail.ladder import FEWEST_BINS, MOST_SHARE, Rung
+from rtproof.analysis.tail.ladder import FEWEST, FEWEST_BINS, MOST_SHARE, Rung
 from rtproof.analysis.tail.limits import WIDEST, TailLimit
+from rtproof.analysis.tail.region import UNBOUNDED
 from rtproof.record import Int64Array
 
 PER_OCTAVE = 8
@@ -72,10 +73,22 @@ def _fitted(found: TailLimit) -> Rung:
 
 def _coarse(found: TailLimit, units: Units, largest: Largest) -> Refusal:
     rung = _first(found)
+    if rung and rung.bins >= FEWEST_BINS:
+        return wording.narrow(rung.bin_width, rung.fit.sigma)
     if rung:
-        return wording.coarse(rung.bins, FEWEST_BINS, rung.bin_width, rung.fit.sigma)
-    tail = units.counts.lo[units.counts.lo > np.quantile(units.largest_ns, 1 - MOST_SHARE)]
-    return wording.coarse(int(tail.size), FEWEST_BINS, units.step_ns, None)
+        return wording.alike(rung.bins, FEWEST_BINS, rung.k, units.count, units.step_ns)
+    return _without_threshold(units)
+
+
+def _without_threshold(units: Units) -> Refusal:
+    """No value has enough others above it, and few enough: one is too frequent, or it has all of them."""
+    values, n = units.counts.lo, units.counts.n
+    above = n[::-1].cumsum()[::-1] - n
+    at = int(np.flatnonzero(above < FEWEST)[0])
+    count = int(n[at])
+    if not above[at] and count <= MOST_SHARE * units.count:
+        return wording.alike(1, FEWEST_BINS, count, units.count, units.step_ns)
+    return wording.same(int(values[at]), count, units.count, int(above[at]), FEWEST)
 
 
 def _fit(found: TailLimit, units: Units, largest: Largest) -> Refusal:
@@ -90,7 +103,8 @@ def _top(found: TailLimit, units: Units, largest: Largest) -> Refusal:
 
 def _heavy(found: TailLimit, units: Units, largest: Largest) -> Refusal:
     rung = _fitted(found)
-    return wording.heavy(rung.fit.xi, float(rung.region.xi[-1]))
+    upper = float(rung.region.xi[-1])
+    return wording.heavy(rung.fit.xi, upper if upper < UNBOUNDED[1] else None)
 
 
 def _wide(found: TailLimit, units: Units, largest: Largest) -> Refusal:

@@ -2,7 +2,8 @@
 """Does the rate of large latencies change during a run? Two tests on the largest latency of each second.
 
 Both count, in each stretch of 10 min, the slots of 5 s in which a level is exceeded. A slot counts once however long it
-is exceeded, so that neighbouring seconds are one event, while an hour under another load still counts as an hour.
+is exceeded, so that neighbouring seconds are one event, while an hour under another load still counts as an hour. Where
+activations are further apart than 5 s, slots are as long as that, and stretches have as many of them.
 Dispersion: chi-squared of the counts about a constant rate, with the variance of a binomial count (R. A. Fisher's index
 of dispersion). It sees storms and conditions that come and go. Trend: Kendall's rank correlation of counts and time
 (M. Kendall, "Rank Correlation Methods", 1948; with ties, and corrected for continuity). It sees a slow drift.
@@ -16,11 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.special import gamma_tails
 from rtproof.record import Int64Array
 
-BLOCK_S = 600
 SLOT_S = 5
+SLOTS = 120
+"""In a block: 10 min of slots of 5 s."""
 SHARES = (0.1, 0.02, 0.005)
 """Shares of the seconds above each level: low ones for runs with many large latencies, high ones for few."""
 FEWEST_BLOCKS = 3
@@ -36,8 +39,8 @@ Floats = NDArray[np.float64]
 class Stationarity:
     """p-values of an even run; None where the run is too short, or all of its seconds are alike.
 
-    blocks: stretches of 10 min that were compared. lowest, highest: events in one of them, at the level whose p-value
-    is the smallest, and that level.
+    blocks: stretches that were compared, each of SLOTS slots of slot_s. lowest, highest: events in one of them, at the
+    level whose p-value is the smallest, and that level.
     """
 
     dispersion_p: float | None = None
@@ -46,6 +49,11 @@ class Stationarity:
     lowest: int = 0
     highest: int = 0
     level_ns: int | None = None
+    slot_s: int = SLOT_S
+
+    @property
+    def block_ns(self) -> int:
+        return SLOTS * self.slot_s * SECOND_NS
 
 
 @dataclass(frozen=True)
@@ -59,13 +67,14 @@ class Blocks:
 
 def stationarity(second: Int64Array, largest_ns: Int64Array) -> Stationarity:
     """Of the largest latency of each second; seconds increasing, those in which nothing ran left out."""
-    found = [blocks for level in _levels(largest_ns) if (blocks := _blocks(second, largest_ns, level))]
+    slot_s = _slot_s(second)
+    found = [blocks for level in _levels(largest_ns) if (blocks := _blocks(second, largest_ns, level, slot_s))]
     if not found:
-        return Stationarity()
+        return Stationarity(slot_s=slot_s)
     even, trend = (_smallest(found, test) for test in (dispersion_p, _trend_of))
     decides = found[even[1] if even[0] <= trend[0] else trend[1]]
     ends = int(decides.hits.min()), int(decides.hits.max())
-    return Stationarity(even[0], trend[0], decides.hits.size, *ends, decides.level_ns)
+    return Stationarity(even[0], trend[0], decides.hits.size, *ends, decides.level_ns, slot_s)
 
 
 def dispersion_p(blocks: Blocks) -> float:
@@ -111,14 +120,19 @@ def _levels(largest_ns: Int64Array) -> list[int]:
     return sorted(level for level in found if level < ordered[-1])
 
 
-def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int) -> Blocks | None:
+def _slot_s(second: Int64Array) -> int:
+    """Long enough for an activation in most of them."""
+    return max(SLOT_S, math.ceil(float(np.median(np.diff(second))))) if second.size > 1 else SLOT_S
+
+
+def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int, slot_s: int) -> Blocks | None:
     """None where there are too few blocks to compare."""
-    slot, place = np.unique((second - second[0]) // SLOT_S, return_inverse=True)
+    slot, place = np.unique((second - second[0]) // slot_s, return_inverse=True)
     hit = np.zeros(slot.size, np.int64)
     np.maximum.at(hit, place, (largest_ns > level_ns).astype(np.int64))
-    starts = np.unique(slot // (BLOCK_S // SLOT_S), return_index=True)[1]
-    slots = np.diff(np.append(starts, slot.size))
-    whole = slots >= _WHOLE * (BLOCK_S // SLOT_S)
+    starts = np.unique(slot // SLOTS, return_index=True)[1]
+    measured = np.diff(np.append(starts, slot.size))
+    whole = measured >= _WHOLE * SLOTS
     if np.count_nonzero(whole) < FEWEST_BLOCKS:
         return None
-    return Blocks(level_ns, slots[whole], np.add.reduceat(hit, starts)[whole])
+    return Blocks(level_ns, measured[whole], np.add.reduceat(hit, starts)[whole])

@@ -4,10 +4,9 @@
 from collections.abc import Sequence
 
 from rtproof.analysis.forecast.model import CONFIDENCE, Forecast, Refusal
-from rtproof.analysis.forecast.stationarity import SLOT_S, Stationarity
+from rtproof.analysis.forecast.stationarity import FEWEST_BLOCKS, Stationarity
 from rtproof.analysis.phrases import duration, percent, quantity, value
 
-BLOCK = "10 min"
 DIGITS = 3
 
 
@@ -26,13 +25,31 @@ def few(have: int, needed: int, measured_ns: int, missing_ns: int) -> Refusal:
     )
 
 
-def coarse(occupied: int, needed: int, step_ns: float, spread_ns: float | None) -> Refusal:
-    """The clock's steps hide the shape of the tail. spread_ns: of the fitted tail; None if nothing could be fitted."""
-    spread = f", with a spread of {value(rounded(spread_ns))}" if spread_ns is not None else ""
+def narrow(step_ns: float, spread_ns: float) -> Refusal:
+    """The steps between the values are wider than the tail."""
     return Refusal(
         "COARSE",
-        f"the resolution of {value(rounded(step_ns))} is too coarse for this tail: it lies in "
-        f"{quantity(occupied, 'step')}{spread}; {needed} steps are needed, and a spread of half a step",
+        f"the steps of {value(rounded(step_ns))} between the values are too coarse for a tail with a spread of "
+        f"{value(rounded(spread_ns))}; half a step is needed",
+    )
+
+
+def alike(different: int, needed: int, highest: int, units: int, step_ns: int) -> Refusal:
+    """The tail has hardly any different values."""
+    return Refusal(
+        "COARSE",
+        f"the highest {highest:,} of {units:,} one-second maxima have only {quantity(different, 'different value')}, "
+        f"{needed} are needed; all values lie {value(step_ns)} or more apart",
+    )
+
+
+def same(value_ns: int, count: int, units: int, above: int, needed: int) -> Refusal:
+    """One value is so frequent that no tail can be parted from it."""
+    higher = f"only {above:,} lie" if above else "none lies"
+    return Refusal(
+        "COARSE",
+        f"{count:,} of {units:,} one-second maxima have the same value of {value(value_ns)} and {higher} above it; "
+        f"a tail of {needed} is needed",
     )
 
 
@@ -55,18 +72,24 @@ def top(count: int, p: float, largest_ns: int, at: str) -> Refusal:
     )
 
 
-def heavy(shape: float, shape_upper: float) -> Refusal:
-    """So slowly does it fall that a level beyond the data can be anywhere."""
+def heavy(shape: float, shape_upper: float | None) -> Refusal:
+    """So slowly does it fall that a level beyond the data can be anywhere. shape_upper: None if none was found."""
+    most = "no upper limit" if shape_upper is None else f"at most {shape_upper:.2f}"
     return Refusal(
         "HEAVY",
-        f"the tail is so heavy that no useful limit exists (shape {shape:.2f}, at most {shape_upper:.2f} at 95 %; "
+        f"the tail is so heavy that no useful limit exists (shape {shape:.2f}, {most} at {percent(CONFIDENCE)}; "
         "0.5 and 0.7 are the most)",
     )
 
 
 def wide(limit_ns: float, largest_ns: int, times: float) -> Refusal:
     """A limit there is, but it says nothing."""
-    much = f"{limit_ns / largest_ns:,.1f} times" if limit_ns < 1e6 * largest_ns else "more than a million times"
+    if largest_ns <= 0:
+        much = "above 0, and so no multiple of"
+    elif limit_ns < 1e6 * largest_ns:
+        much = f"{limit_ns / largest_ns:,.1f} times"
+    else:
+        much = "more than a million times"
     return Refusal(
         "WIDE",
         f"it would not be informative: the limit is {much} the largest latency measured, {value(largest_ns)}; "
@@ -79,9 +102,19 @@ def drift(found: Stationarity) -> Refusal:
     return Refusal(
         "DRIFT",
         "the rate of large latencies changes during the run, or they come in clusters: above "
-        f"{value(found.level_ns or 0)} there are {found.lowest:,} to {found.highest:,} events in {BLOCK} "
-        f"(slots of {SLOT_S} s; dispersion p {probability(found.dispersion_p)}, trend p {probability(found.trend_p)}); "
+        f"{value(found.level_ns or 0)} there are {found.lowest:,} to {found.highest:,} events in "
+        f"{duration(found.block_ns)} (slots of {found.slot_s} s; dispersion p {probability(found.dispersion_p)}, "
+        f"trend p {probability(found.trend_p)}); "
         "the bounds hold for this mix of conditions only",
+    )
+
+
+def untold(found: Stationarity) -> Refusal:
+    """Whether the run is of one piece could not be tested."""
+    return Refusal(
+        "DRIFT",
+        "whether the rate of large latencies changes during the run cannot be told: there are fewer than "
+        f"{FEWEST_BLOCKS} stretches of {duration(found.block_ns)} with values in at least half of each",
     )
 
 

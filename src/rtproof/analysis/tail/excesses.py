@@ -76,7 +76,8 @@ def tail_of(counts: Counts, units: int, step: int | None = None) -> Tail:
     lo = counts.lo.astype(np.float64)
     n = counts.n.astype(np.float64)
     # Two exact values nearer to each other than the step would overlap: there the next value ends the bin.
-    hi = np.minimum(lo + width, np.append(lo[1:], np.inf))
+    # Months in nanoseconds are no longer exact in a double, where a step of 1 would be lost.
+    hi = np.minimum(np.maximum(lo + width, np.nextafter(lo, np.inf)), np.append(lo[1:], np.inf))
     return Tail(lo, hi, n, units, n[::-1].cumsum()[::-1])
 
 

@@ -64,6 +64,15 @@ class Rung:
     def holds(self) -> bool:
         return self.p > HOLDS and not self.coarse
 
+    def limit(self, probability: float) -> float:
+        """Upper limit of the level that a unit exceeds with this probability, by this fit alone.
+
+        A probability that exceeds the threshold more often has that for its limit.
+        """
+        if probability > self.k / self.excesses.units:
+            return self.excesses.threshold
+        return self.region.level_upper(probability)
+
 
 @dataclass(frozen=True)
 class Ladder:
@@ -86,9 +95,9 @@ class Ladder:
     def limit(self, probability: float) -> float | None:
         """One-sided 95 % upper limit of the level that a unit exceeds with this probability; None if no fit holds.
 
-        Never below the largest value seen. A probability that exceeds the threshold more often has that for its limit.
+        Never below the largest value seen.
         """
-        levels = [_level(rung, probability) for rung in self.used]
+        levels = [rung.limit(probability) for rung in self.used]
         return max(self.largest, *levels) if levels else None
 
     def probability(self, level: float) -> float | None:
@@ -140,9 +149,3 @@ def _best(rungs: tuple[Rung, ...]) -> Rung | None:
             break
         best = rung if rung.holds else best
     return best
-
-
-def _level(rung: Rung, probability: float) -> float:
-    if probability > rung.k / rung.excesses.units:
-        return rung.excesses.threshold
-    return rung.region.level_upper(probability)

@@ -90,9 +90,10 @@ def _levels(analysis: Analysis, found: Forecast, rung: Rung, units: Units, unit:
 def _says(found: Forecast, rung: Rung) -> str:
     if found.limit_ns is not None:
         return (
-            "The largest latency of a second, against how seldom it is exceeded. The upper limit ends at "
-            f"{value(wording.rounded_up(found.limit_ns))} in {duration(found.horizon_ns)}, {_times(found)} the "
-            "measured time; it is the highest of all fits that hold."
+            "The largest latency of a second, against how seldom it is exceeded. The upper limit for "
+            f"{duration(found.horizon_ns)}, {_times(found)} the measured time, is "
+            f"{value(wording.rounded_up(found.limit_ns))}: the highest of all fits that hold, and no less than the "
+            "largest latency measured."
         )
     return (
         f"Refused ({_codes(found)}): the fitted curve, of the highest {rung.k:,} values, is drawn to show why and must "
@@ -157,7 +158,7 @@ def _table(found: Forecast, ladder: Ladder, unit: Unit) -> Table:
             f"{rung.fit.xi:.2f}",
             figures.number(rung.a2, 3),
             wording.probability(rung.p).removeprefix("= "),
-            unit.show(rung.region.level_upper(share)),
+            unit.show(rung.limit(share)),
             _use(ladder, rung),
         )
         for rung in ladder.rungs
