@@ -7,15 +7,12 @@ form fails too, and without Holm some metric does in about one comparison of sev
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
 from rtproof.analysis.comparison import RunFigures, compare
 from rtproof.analysis.comparison.effects import effects, overall
-from rtproof.analysis.comparison.inference import interval
 from rtproof.analysis.comparison.metrics import metrics, reference_levels
 from rtproof.analysis.comparison.model import Effect, Finding
 from rtproof.analysis.counts import Counts
@@ -30,6 +27,7 @@ SECONDS = 60
 TAIL = 0.003
 MANY, FEW = 2_000, 45
 FACTOR = 4.0
+ALONE = "p99 alone, without Holm and margin"
 
 
 def drawn(random: np.random.Generator, factor: float = 1.0) -> RunFigures:
@@ -37,10 +35,11 @@ def drawn(random: np.random.Generator, factor: float = 1.0) -> RunFigures:
     own = factor * math.exp(random.normal(0, RUN_EFFECT))
     values = 20_000 * own * np.exp(random.normal(0, 0.5, VALUES))
     values[random.random(VALUES) < TAIL * math.exp(random.normal(0, TAIL_EFFECT))] *= 10
-    return _figures(values.astype(np.int64))
+    return figures(values.astype(np.int64))
 
 
-def _figures(values: Int64Array) -> RunFigures:
+def figures(values: Int64Array) -> RunFigures:
+    """Of VALUES values in the order of time."""
     n = np.bincount(bins.index(values))
     places = np.flatnonzero(n)
     zeros = np.zeros(SECONDS, np.int64)
@@ -62,11 +61,14 @@ def false_alarms(short: bool) -> Result:
     one = compare([drawn(random)], [drawn(random, FACTOR)])
     values: dict[str, Value] = {key: {**shares} for key, shares in found.items()}
     values["1 v 1"] = one.finding.value
-    most = 0.08 + (0.05 if short else 0)
-    ruled = all(shares["judged different"] <= most for shares in found.values())
+    most, single = (0.13, 0.20) if short else (0.08, 0.08)
+    ruled = all(shares["judged different"] <= most and shares[ALONE] <= single for shares in found.values())
     wrong = all(shares["wrong: every value by itself"] > 0.5 for shares in found.values())
     holds = ruled and wrong and one.finding is Finding.NOT_JUDGED and all(e.p is None for e in one.effects)
-    goal = f"judged different: at most {most:.2f} of {times} comparisons; 1 v 1 is not judged; by values: most are"
+    goal = (
+        f"judged different: at most {most:.2f} of {times} comparisons, p99 alone {single:.2f}; 1 v 1 is not judged; by "
+        "values: most are"
+    )
     return Result(values, goal, holds, (one.sentences[1][1],))
 
 
@@ -83,7 +85,7 @@ def _alarms(random: np.random.Generator, n: int, times: int) -> dict[str, float]
         by_values += _mann_whitney(a[0].counts, b[0].counts) < 0.05
     return {
         "judged different": judged / times,
-        "p99 alone, without Holm and margin": one_metric / times,
+        ALONE: one_metric / times,
         "any metric, without Holm and margin": any_metric / times,
         "wrong: every value by itself": by_values / times,
     }
@@ -99,29 +101,6 @@ def _mann_whitney(a: Counts, b: Counts) -> float:
     u, sizes = float((n[0] * below).sum()), (a.total, b.total)
     error = math.sqrt(sizes[0] * sizes[1] * (sum(sizes) + 1) / 12)
     return math.erfc(abs(u - sizes[0] * sizes[1] / 2) / error / math.sqrt(2))
-
-
-def coverage(short: bool) -> Result:
-    """How often the interval of the ratio has the true one in it, for several ways in which runs scatter."""
-    times = 400 if short else 4_000
-    random = np.random.default_rng(12)
-    cells: dict[str, tuple[int, int, Callable[[int], NDArray[np.float64]], float]] = {
-        "5 v 5, normal": (5, 5, random.standard_normal, 1.0),
-        "5 v 5, one side scatters 3 times as much": (5, 5, random.standard_normal, 3.0),
-        "5 v 7, the fewer scatter 3 times as much": (5, 7, random.standard_normal, 3.0),
-        "5 v 5, Student's t with 3": (5, 5, lambda size: random.standard_t(3, size), 1.0),
-        "10 v 10, normal": (10, 10, random.standard_normal, 1.0),
-    }
-    found: dict[str, Value] = {}
-    for name, (n, m, draw, wider) in cells.items():
-        inside = 0
-        for _ in range(times):
-            one = interval((wider * draw(n) + math.log(2)).tolist(), draw(m).tolist(), 0.05)
-            inside += one.low <= math.log(2) <= one.high
-        found[name] = inside / times
-    least = 0.92 if short else 0.935
-    holds = all(isinstance(share, float) and share >= least for share in found.values())
-    return Result(found, f"the 95 % interval has the true ratio at least {least} of {times} times", holds)
 
 
 def power(short: bool) -> Result:
@@ -145,6 +124,5 @@ def power(short: bool) -> Result:
 
 BENCHMARKS = (
     Benchmark("11_comparison_false_alarms", "two sides of one system are told apart as seldom as said", false_alarms),
-    Benchmark("11_comparison_coverage", "the interval of a ratio holds as often as said", coverage),
     Benchmark("11_comparison_power", "a real difference is found", power),
 )
