@@ -55,7 +55,7 @@ def coverage(short: bool) -> Result:
     found = {name: _covered(cell, times) for name, cell in cells.items()}
     holds = all(found[name][0] >= least for name, cell in cells.items() if cell.promised)
     value: dict[str, Value] = {
-        name: {"Welch": welch} | ({} if inverted is None else {"inverted": inverted})
+        name: welch if inverted is None else {"Welch": welch, "inverted": inverted}
         for name, (welch, inverted) in found.items()
     }
     goal = f"but for the exponential ones, the 95 % interval has the true ratio at least {least} of {times} times"
@@ -76,7 +76,7 @@ def _inverted(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
     """Whether the count of splits does not reject the truth."""
     steps = swaps(a.size, b.size) @ np.concatenate([a, b])
     fewest = rejected(a.size, b.size, ALPHA)
-    return 1 + min(np.count_nonzero(steps <= TRUTH), np.count_nonzero(steps >= TRUTH)) > fewest
+    return 1 + min(int(np.count_nonzero(side)) for side in (steps <= TRUTH, steps >= TRUTH)) > fewest
 
 
 def crossing(short: bool) -> Result:
@@ -94,7 +94,7 @@ def crossing(short: bool) -> Result:
 
 
 def _side(random: np.random.Generator, factor: float = 1.0, tail: float = 0.02) -> list[RunFigures]:
-    """Runs that differ by a factor each, and in their tails: a share around ``tail`` of the values, ten times as late."""
+    """Runs that differ by a factor each, and in their tails: around ``tail`` of the values are ten times as late."""
     return [
         _run(random, factor * math.exp(random.normal(0, SCATTER)), tail * math.exp(random.normal(0, TAIL_EFFECT)))
         for _ in range(RUNS)
