@@ -90,6 +90,8 @@ def test_the_rate_above_a_limit_beyond_the_data() -> None:
     assert far == pytest.approx(once)
     assert once < just < 1 / (HOURS * HOUR) * 10
     assert found.rate_above(largest - 1) is None
+    near = forecast_of(smooth(), Horizon(60 * SECOND))
+    assert near.rate_above(10 * largest) == pytest.approx(1 / (HOURS * HOUR))
     assert found.rate_above(found.limit_ns) == pytest.approx(once, rel=0.02)
 
 

@@ -100,6 +100,13 @@ def test_a_horizon_within_the_run_is_drawn_to_the_end_of_the_run(given: Analysis
     assert "limit_ns" in to_dict(near)["forecast"]["ladder"][0]
 
 
+def test_latencies_below_0_are_drawn_too() -> None:
+    below, above = (plots(forecast.render(analysed(smooth(3) - shift)))[0] for shift in (10**6, 0))
+    assert not below.log_y
+    assert above.log_y
+    assert max(below.curves[0].y) == pytest.approx(int(smooth(3).max()) / 1000 - 1000)
+
+
 def test_a_warning_stands_with_a_far_one() -> None:
     far = analysed(smooth(), horizon=Horizon(400 * 3600 * 10**9, far=True))
     assert "50 times as far" in words(forecast.render(far))

@@ -55,11 +55,11 @@ class Forecast:
     envelope_ns: float | None = None
 
     def rate_above(self, level_ns: int) -> float | None:
-        """Upper limit of the rate per second of seconds above a level, at 95 %; not below one in the horizon.
+        """Upper limit, at 95 %, of the rate per second of seconds above a level; not below one in horizon or run.
 
         None where the forecast is refused, or the level is not above all that was measured: the run itself tells of it.
         """
         if self.limit_ns is None or self.ladder is None or level_ns <= self.ladder.largest:
             return None
         share = self.ladder.probability(level_ns)
-        return None if share is None else max(share / self.unit_ns, 1 / self.horizon_ns) * 1e9
+        return None if share is None else max(share / self.unit_ns, 1 / max(self.horizon_ns, self.measured_ns)) * 1e9

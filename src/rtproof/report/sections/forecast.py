@@ -72,6 +72,7 @@ def _levels(analysis: Analysis, found: Forecast, rung: Rung, units: Units, unit:
         (f"upper limit, {SURE}", "other", x, drawn.high),
         (f"lower limit, {SURE}", "other", x, drawn.low),
     )
+    positive = all(ys.min() > 0 for _, _, _, ys in rows)
     return Plot(
         f"Level that is exceeded once in a time{_mark(found)}",
         _says(found, rung),
@@ -83,7 +84,7 @@ def _levels(analysis: Analysis, found: Forecast, rung: Rung, units: Units, unit:
             Marker(_here(found), "x", time.scale(found.measured_ns)),
         ),
         log_x=True,
-        log_y=True,
+        log_y=positive,
     )
 
 
