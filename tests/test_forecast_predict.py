@@ -17,7 +17,7 @@ from rtproof.analysis.forecast import predict
 from rtproof.analysis.forecast.model import Horizon
 from rtproof.analysis.model import Analysis, State
 from rtproof.analysis.wording import under
-from rtproof.record import Int64Array
+from rtproof.record import EndReason, Int64Array
 from rtproof.simulation.latencies import Tail, rate_above
 
 T_NS = HOURS * HOUR * SECOND
@@ -55,6 +55,21 @@ def test_the_limit_is_that_of_ten_times_the_run_unless_asked_otherwise() -> None
     assert usual.horizon_ns == 10 * T_NS
     assert (near.limit_ns or 0) < (usual.limit_ns or 0) < (far.limit_ns or 0)
     assert usual.warnings == ()
+
+
+def test_a_run_that_was_ended_early_has_a_warning_where_it_has_a_limit() -> None:
+    whole, open_run = analysed(smooth()).forecast, long_run(smooth()).end
+    assert whole is not None
+    assert open_run is not None
+    ended = replace(open_run, reason=EndReason.INTERRUPTED)
+    found = analysed(smooth(), end=ended)
+    assert found.forecast is not None
+    assert found.forecast.limit_ns == whole.limit_ns
+    assert sentences(found, "FORECAST")[-1] == (
+        "the 95 % are those of a run whose length is fixed beforehand, which this one's was not"
+    )
+    short = forecast_of(smooth(0.2), end=replace(ended, time_ns=720 * SECOND))
+    assert short.warnings == ()
 
 
 def test_the_limit_is_never_below_the_largest_measured() -> None:

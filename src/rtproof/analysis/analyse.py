@@ -10,12 +10,13 @@ from rtproof.analysis.evidence import gather
 from rtproof.analysis.fields import by_field, judged, of_field
 from rtproof.analysis.forecast import wording
 from rtproof.analysis.forecast.model import NOWHERE, Horizon
-from rtproof.analysis.forecast.predict import forecast
+from rtproof.analysis.forecast.predict import forecast, of_open_length
 from rtproof.analysis.model import Analysis, Cycles, Requirement
 from rtproof.analysis.pool import pooled
 from rtproof.analysis.scan import summarise
 from rtproof.analysis.switches import switches
 from rtproof.analysis.verdict import deciding, judge
+from rtproof.analysis.wording import length_was_fixed
 from rtproof.record import Record
 
 Asked = Requirement | Sequence[Requirement] | None
@@ -42,8 +43,10 @@ def analyse(
     between = switches(record, fields)
     found = doubts(record, every, asked[0], between)
     predicted = None if horizon == NOWHERE else forecast(record, together, found, horizon)
-    told = wording.lines(predicted)
     gathered = [(each, gather(record, each, summaries, together, found)) for each in asked]
+    if not length_was_fixed(gathered[0][1]):
+        predicted = of_open_length(predicted)
+    told = wording.lines(predicted)
     verdicts = tuple(judge(each, replace(one, forecast=told), limits or len(asked)) for each, one in gathered)
     return Analysis(
         record,

@@ -54,6 +54,13 @@ def fitted(begun: Forecast, units: Units, largest: shape.Largest) -> Forecast:
     )
 
 
+def of_open_length(found: Forecast | None) -> Forecast | None:
+    """The same of a run that did not end where it was asked to before it began: a limit then has a warning."""
+    if found is None or found.limit_ns is None:
+        return found
+    return replace(found, warnings=(*found.warnings, wording.OPEN_LENGTH))
+
+
 def largest_of(record: Record, pooled: Summary) -> shape.Largest:
     """With the time of day, as the largest latencies of the report have it."""
     top = pooled.top

@@ -8,6 +8,7 @@ from rtproof.analysis.forecast.stationarity import FEWEST_BLOCKS, Stationarity
 from rtproof.analysis.phrases import duration, percent, quantity, value
 
 DIGITS = 3
+OPEN_LENGTH = f"the {percent(CONFIDENCE)} are those of a run whose length is fixed beforehand, which this one's was not"
 
 
 def data(reasons: Sequence[str]) -> Refusal:
