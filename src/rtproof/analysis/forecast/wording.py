@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a forecast says and why there is none, in sentences with their figures: a function for each of ten reasons."""
 
+import math
 from collections.abc import Sequence
 
 from rtproof.analysis.forecast.model import CONFIDENCE, Forecast, Refusal
@@ -123,7 +124,7 @@ def far(horizon_ns: int, measured_ns: int, most: int, needed_ns: int) -> Refusal
     """The question reaches further than the data."""
     return Refusal(
         "FAR",
-        f"{duration(horizon_ns)} are {horizon_ns / measured_ns:,.1f} times the measured time of "
+        f"{duration(horizon_ns)} are {math.ceil(10 * horizon_ns / measured_ns) / 10:,.1f} times the measured time of "
         f"{duration(measured_ns)}; beyond {most} times nothing is forecast, so the run needs "
         f"{duration(needed_ns, up=True)}",
     )
