@@ -13,7 +13,7 @@ from report_cases import nothing
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.as_json import to_dict
-from rtproof.analysis.forecast import predict
+from rtproof.analysis.forecast import predict, wording
 from rtproof.analysis.forecast.model import Horizon
 from rtproof.analysis.model import Analysis, State
 from rtproof.analysis.wording import under
@@ -87,6 +87,14 @@ def test_what_is_said_has_the_model_free_line_beside_it() -> None:
     assert any(text.startswith("> ") for text in sentences(analysis, "MAX"))
     labels = [label for label, _ in analysis.verdict.sentences if label]
     assert labels.index("UNSEEN") + 1 == labels.index("FORECAST")
+
+
+def test_a_fit_that_fails_among_those_that_hold_is_not_said_to_hold() -> None:
+    found = forecast_of(smooth())
+    assert found.ladder is not None
+    rungs = tuple(replace(rung, p=0.07 if 400 <= rung.k <= 800 else 0.3) for rung in found.ladder.rungs)
+    (line,) = wording.rests_on(replace(found, ladder=replace(found.ladder, rungs=rungs, best=rungs[-1])))
+    assert line.startswith("tail fit holds for the highest 200, 1,600 and 2,880 of 28,800 one-second maxima ")
 
 
 def test_a_refusal_is_said_with_its_code() -> None:

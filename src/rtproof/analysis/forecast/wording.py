@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rtproof.analysis.forecast.model import CONFIDENCE, Forecast, Refusal
 from rtproof.analysis.forecast.stationarity import FEWEST_BLOCKS, Stationarity
 from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.tail.ladder import Ladder
 
 DIGITS = 3
 OPEN_LENGTH = f"the {percent(CONFIDENCE)} are those of a run whose length is fixed beforehand, which this one's was not"
@@ -57,7 +58,7 @@ def same(value_ns: int, count: int, units: int, above: int, needed: int) -> Refu
 
 def fit(p: float, k: int, peaks_ns: Sequence[int]) -> Refusal:
     """No part of the tail looks like one distribution."""
-    where = f". One-second maxima gather near {listed(peaks_ns)}" if len(peaks_ns) > 1 else ""
+    where = f". One-second maxima gather near {listed([value(each) for each in peaks_ns])}" if len(peaks_ns) > 1 else ""
     return Refusal(
         "FIT",
         "the tail is not one smooth distribution: several mechanisms seem to be at work (Anderson-Darling p "
@@ -150,9 +151,8 @@ def probability(p: float | None) -> str:
     return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
 
 
-def listed(values_ns: Sequence[int]) -> str:
+def listed(words: Sequence[str]) -> str:
     """ "5 us, 8 us and 16.7 ms"."""
-    words = [value(each) for each in values_ns]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -177,15 +177,20 @@ def given(found: Forecast, limit_ns: int) -> str:
 
 def rests_on(found: Forecast) -> tuple[str, ...]:
     """The fits behind the limit."""
-    used = found.ladder.used if found.ladder else ()
-    if not used:
+    if found.ladder is None or not found.ladder.used:
         return ()
-    best = used[-1]
-    ks = f"{used[0].k:,} to {best.k:,}" if len(used) > 1 else f"{best.k:,}"
+    best = found.ladder.used[-1]
     return (
-        f"tail fit holds for the highest {ks} of {found.units:,} one-second maxima "
+        f"tail fit holds for the highest {_holding(found.ladder)} of {found.units:,} one-second maxima "
         f"(Anderson-Darling p {probability(best.p)}, shape {best.fit.xi:.2f})",
     )
+
+
+def _holding(ladder: Ladder) -> str:
+    """The numbers of values whose fits hold: "200 to 2,880" where none between them fails."""
+    ks = [f"{rung.k:,}" for rung in ladder.used]
+    between = [rung for rung in ladder.rungs if ladder.used[0].k <= rung.k <= ladder.used[-1].k]
+    return f"{ks[0]} to {ks[-1]}" if len(ks) == len(between) > 1 else listed(ks)
 
 
 def above(level_ns: int, rate_per_s: float) -> str:
