@@ -83,7 +83,7 @@ def test_what_is_said_has_the_model_free_line_beside_it() -> None:
     first, second = sentences(analysis, "FORECAST")
     assert first.startswith("once-per-80-h level <= ")
     assert first.endswith("us (95 %); model-based, not a proof: it assumes that no new mechanism appears")
-    assert second.startswith("tail fit holds for the highest 200 to ")
+    assert second.startswith("tail fit holds for the highest 200, 400, 1,600 and 2,880 of 28,800 one-second maxima (")
     assert any(text.startswith("> ") for text in sentences(analysis, "MAX"))
     labels = [label for label, _ in analysis.verdict.sentences if label]
     assert labels.index("UNSEEN") + 1 == labels.index("FORECAST")
