@@ -28,8 +28,11 @@ enum {
 	RING_MOST = 65536,
 };
 
-/* What a record needs. Checkpoint: of one thread, seen to be 500 to 1,000. Fixed: facts and files at both ends, the reserve. */
-static const double sample_bytes = 2.1, checkpoint_bytes = 1500, fixed_bytes = 512 * 1024;
+/*
+ * What a record needs. Checkpoint: of one thread, seen to be 500 to 1,000. Exceeded, above: an entry of such a chunk and its
+ * share of the chunk. Fixed: facts and files at both ends, the reserve.
+ */
+static const double sample_bytes = 2.1, checkpoint_bytes = 1500, exceeded_bytes = 14, above_bytes = 6, fixed_bytes = 512 * 1024;
 
 int64_t run_time_ns(const struct run *run)
 {
@@ -125,6 +128,20 @@ static int check_privilege(struct config *config, char *why, size_t room)
 	return err;
 }
 
+static double least_of(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* What is above the limits, should every activation be above each: lists end, the counts of each second go on. */
+static double above_space(const struct config *config, double samples, double length_ns)
+{
+	double seconds = least_of(samples, length_ns / NS_PER_SECOND + 1);
+
+	return exceeded_bytes * least_of(samples, (double)ABOVE_LIST_MOST * config->n_limits) +
+	       above_bytes * seconds * config->n_limits;
+}
+
 /* What the record will need at most, against what the file system has. */
 static int check_space(const struct run *run, char *why, size_t room)
 {
@@ -138,15 +155,19 @@ static int check_space(const struct run *run, char *why, size_t room)
 	double length_ns = config_length_ns(config), samples = length_ns / (double)config->period_ns;
 	double of_thread = (config->keep_samples ? sample_bytes * samples : 0) +
 			   checkpoint_bytes * (1 + length_ns / (double)config->checkpoint_ns);
-	double needed = fixed_bytes + of_thread * config->fields * config->threads + trace_space(run);
+	double of_last = above_space(config, samples, length_ns); /* of a thread's fields */
+	double needed = fixed_bytes + (of_thread * config->fields + of_last) * config->threads + trace_space(run);
 	double there = (double)status.f_bavail * (double)status.f_frsize;
 
 	if (needed <= there)
 		return 0;
 	snprintf(why, room,
 		 "the record may grow to %.1f MB and there are %.1f MB free where '%s' shall be; measure for less time, "
-		 "with a longer period, or with --record summary",
-		 needed / 1e6, there / 1e6, config->output);
+		 "with a longer period, or with %s",
+		 needed / 1e6, there / 1e6, config->output,
+		 config->keep_samples ? "--record summary" :
+		 config->n_limits     ? "fewer limits" :
+					"fewer threads");
 	return -ENOSPC;
 }
 

@@ -87,12 +87,9 @@ int text_duration_ns(const char *text, int64_t *ns)
 			continue;
 		}
 		digits = true;
-		if (fraction) {
-			place /= 10;
-			*ns += (*text - '0') * place;
-		} else if (__builtin_mul_overflow(*ns, 10, ns) || __builtin_add_overflow(*ns, (*text - '0') * unit, ns)) {
+		place = fraction ? place / 10 : unit;
+		if ((!fraction && __builtin_mul_overflow(*ns, 10, ns)) || __builtin_add_overflow(*ns, (*text - '0') * place, ns))
 			return -EINVAL;
-		}
 	}
 	return digits && *ns <= INT64_MAX / 2 ? 0 : -EINVAL;
 }

@@ -8,6 +8,8 @@ import agent_process
 import pytest
 import recompute
 
+from rtproof.record.framing import HEADER, ChunkType, Frame, Window, walk
+
 NEVER_NS = 3_600_000_000_000
 ALWAYS_NS = 1
 OVER = re.compile(r"over thread=(\d+) limit_ns=(\d+) second=(\d+) worst_ns=(\d+)$")
@@ -93,3 +95,18 @@ def test_only_the_last_field_has_levels(tmp_path: Path) -> None:
     record = agent_process.measured(tmp_path / "r", *agent_process.policy(), *loop)
     assert len(record.series) > 1
     assert set(record.levels) == {record.series[-1].id}
+
+
+def test_what_is_above_is_no_more_than_the_free_space_is_asked_for(tmp_path: Path) -> None:
+    """Everything is above eight limits; agent/run.c reckons with these bytes before it starts."""
+    limits = [word for limit_ns in range(1, 9) for word in ("--limit", f"{limit_ns}ns")]
+    length = ("--samples", "4000", "--period", "500us", "--warmup", "20ms", "--threads", "1", "--record", "summary")
+    agent_process.measured(tmp_path / "r", *agent_process.policy(), *limits, *length)
+    with (tmp_path / "r").open("rb") as file:
+        window = Window(file.fileno(), (tmp_path / "r").stat().st_size)
+        frames = [(frame.type, len(frame.payload)) for frame in walk(window) if isinstance(frame, Frame)]
+    listed = [HEADER.size + size for kind, size in frames if kind == ChunkType.EXCEEDED]
+    counted = [HEADER.size + size for kind, size in frames if kind == ChunkType.ABOVE]
+    assert len(listed) >= 4000 // 256
+    assert sum(listed) <= 14 * 4000
+    assert 0 < sum(counted) <= len(counted) * 6 * 8 * 3

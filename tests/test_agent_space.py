@@ -54,6 +54,15 @@ def test_what_cannot_fit_is_refused_before_it_starts(disk: Path, options: list[s
     assert list(disk.iterdir()) == []
 
 
+def test_room_for_what_is_above_limits_is_asked_for(disk: Path) -> None:
+    short = ("run", "-o", disk / "record", *policy(), "--threads", "1", "--record", "summary")
+    done = agent_process.run(*short, "--duration", "10min", "--limit", "500us", "--limit", "1ms")
+    assert done.returncode == 2
+    assert "the record may grow to 2.5 MB and there are 1.0 MB free where " in done.stderr
+    assert done.stderr.endswith("or with fewer limits\n")
+    assert list(disk.iterdir()) == []
+
+
 def test_a_summary_of_the_same_run_fits(disk: Path) -> None:
     done = agent_process.run("run", "-o", disk / "record", *policy(), *BUSY, "--duration", "10min", "--threads", "1")
     assert "--record summary" in done.stderr
