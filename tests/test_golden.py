@@ -42,15 +42,17 @@ VECTOR_UNITS = (
 MACHINES_OF_QEMU = {"arm920t": ("armv5tel",)}
 
 each_architecture = pytest.mark.parametrize("arch", ARCHITECTURES, ids=lambda arch: arch.name)
+each_version = pytest.mark.parametrize(("suffix", "minor"), [("", 0), ("-1.2", 2)], ids=["1.0", "1.2"])
 each_vector = pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
 
 
+@each_version
 @each_architecture
-def test_a_golden_record_reads_as_it_was_written(arch: Architecture) -> None:
-    record = open_record(GOLDEN / f"{arch.name}.rtrec")
+def test_a_golden_record_reads_as_it_was_written(arch: Architecture, suffix: str, minor: int) -> None:
+    record = open_record(GOLDEN / f"{arch.name}{suffix}.rtrec")
     assert record.damage == ()
     assert record.begin.machine in MACHINES_OF_QEMU.get(arch.name, arch.machines)
-    assert (record.begin.major, record.begin.minor, record.begin.kernel_release) == (1, 0, "6.1.0")
+    assert (record.begin.major, record.begin.minor, record.begin.kernel_release) == (1, minor, "6.1.0")
     assert record.end is not None
     assert record.end.reason is EndReason.AS_ASKED
     assert [series.thread for series in record.series] == [0, 1]
@@ -59,8 +61,22 @@ def test_a_golden_record_reads_as_it_was_written(arch: Architecture) -> None:
 
 
 @each_architecture
-def test_a_golden_record_keeps_its_evidence(arch: Architecture) -> None:
-    record = open_record(GOLDEN / f"{arch.name}.rtrec")
+def test_a_golden_record_keeps_what_is_above_limits(arch: Architecture) -> None:
+    """Nothing is later than an hour, and everything than a nanosecond."""
+    record = open_record(GOLDEN / f"{arch.name}-1.2.rtrec")
+    assert record.end is not None
+    assert record.fact("limits_ns") == "3600000000000,200000,1"
+    for series, total in zip(record.series, record.end.totals, strict=True):
+        never, _, always = record.levels[series.id]
+        assert (never.second.size, never.index.size) == (0, 0)
+        assert (int(always.ran.sum()), always.index.size) == (total.obtained, total.obtained)
+
+
+@each_version
+@each_architecture
+def test_a_golden_record_keeps_its_evidence(arch: Architecture, suffix: str, minor: int) -> None:
+    record = open_record(GOLDEN / f"{arch.name}{suffix}.rtrec")
+    assert (record.fact("limits_ns") is None) == (minor < 2)
     assert record.fact("samples") == "200"
     assert [record.fact("policy", Moment.END, thread) for thread in (0, 1)] == ["other", "other"]
     assert [record.fact("affinity", Moment.START, thread) for thread in (0, 1)] == ["0", "1"]
