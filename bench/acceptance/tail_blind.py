@@ -60,11 +60,11 @@ def _single(mode: Lognormal | Normal, seed: int) -> list[float]:
 
 
 def _blind(short: bool) -> Result:
-    """Short: 10 repetitions, with goals that are missed in less than 1 %."""
+    """Short: 10 repetitions of one mode, with goals that are missed in less than 1 %."""
     runs, least, right_most, found = (10, 0.6, 0.6, 0.4) if short else (240, 0.8, 0.3, 0.7)
     value: dict[str, Value] = {}
     holds = True
-    for name, mode in MODES.items():
+    for name, mode in list(MODES.items())[: 1 if short else None]:
         for expected in EXPECTED:
             rows = repeated(partial(_unseen, mode, expected), runs, short)
             given, right = rows[:, 0].mean(), _of_given(rows)
