@@ -3,7 +3,7 @@
 
 These are figures of docs/forecast.md. That forecasts are given and wrong where next to nothing is to be seen is no
 goal to be proud of: it is what the page says, and stays true as long as it holds. That the others can fail: without the
-test of the largest, one event is refused in a third; heavy tails alone, which WIDE spoils, hold in 0.86.
+test of the largest, one event is refused in a third; the most likely level instead of its limit holds in 0.6.
 """
 
 import math
@@ -89,8 +89,8 @@ def _limit(shape: float, units: int, seed: int) -> list[float]:
 
 
 def _heavy(short: bool) -> Result:
-    """Short: 3 repetitions of each shape in the first hour only, judged together: 18 tails."""
-    runs, hours = (3, HOURS[:1]) if short else (400, HOURS)
+    """Short: 10 repetitions of each shape in the first hour only: of 26 limits that hold in 96 %, 21 do but in 1e-3."""
+    runs, hours = (10, HOURS[:1]) if short else (400, HOURS)
     value: dict[str, Value] = {}
     holds = True
     for each in hours:
@@ -100,10 +100,10 @@ def _heavy(short: bool) -> Result:
                 round(float(one[:, 0].mean()), 3),
                 _of_given(one),
             ]
-        together = _of_given(np.concatenate(rows))
-        value[f"all shapes, {each} h: of those given right"] = together
+        together = _of_given(np.concatenate([one for shape, one in zip(SHAPES, rows, strict=True) if shape >= 0]))
+        value[f"shapes from 0, {each} h: of those given right"] = together
         holds &= together >= (0.8 if short else 0.93)
-    goal = "of the limits of all shapes together, which are given, 0.93 lie beyond the level"
+    goal = "of the limits of shapes from 0 together, which are given, 0.93 lie beyond the level"
     return Result(value, goal, holds)
 
 
