@@ -2,7 +2,8 @@
 """Records of runs as long as article 1's longest, with everything that an agent keeps but the samples.
 
 A few are made activation by activation, which takes a minute each. The others are these under another number and name:
-reading them costs the same.
+reading them costs the same. As in a real record there are readings of counters once a second, thrice the bytes of what
+all statements rest on; ``ticks_mb`` tells how many.
 """
 
 import multiprocessing
@@ -12,25 +13,30 @@ from pathlib import Path
 import numpy as np
 from longrun import PERIOD_NS, PIECE, SAMPLES, latencies
 
-from rtproof.record import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series, layouts
+from rtproof.record import WHOLE_RUN, Begin, Counter, End, EndReason, Fact, Moment, Series, layouts
 from rtproof.record.framing import ChunkType, Frame, Window, frame_bytes, walk
 from rtproof.record.series_writer import SeriesWriter
+from rtproof.record.slicing import SECOND_NS
 from rtproof.record.writer import RecordWriter
 
 OWN = 4
 """Records that are made themselves."""
 LIMIT_NS = 1_000_000
+COUNTERS = ("interrupts", "context_switches", "page_faults", "steal", "temperature.0")
+"""As many as an agent reads once a second on a machine with one sensor."""
 SPREAD = 0.05
 """Standard deviation of the logarithm of the factor by which a run is later than others."""
+
+EMPTY = np.zeros(0, np.int64)
 
 
 def several(folder: Path, n: int) -> list[Path]:
     """n records, made where they are not there yet."""
     folder.mkdir(parents=True, exist_ok=True)
-    own = [folder / f"own-{seed}.rtrec" for seed in range(min(OWN, n))]
+    own = [folder / f"run-{seed}.rtrec" for seed in range(min(OWN, n))]
     with multiprocessing.get_context("spawn").Pool(len(os.sched_getaffinity(0))) as pool:
         pool.starmap(generate, [(path, seed) for seed, path in enumerate(own) if not path.exists()], chunksize=1)
-    copies = [folder / f"copy-{at}.rtrec" for at in range(len(own), n)]
+    copies = [folder / f"again-{at}.rtrec" for at in range(len(own), n)]
     for at, path in enumerate(copies):
         if not path.exists():
             renumber(own[at % len(own)], path, at + OWN)
@@ -49,11 +55,33 @@ def generate(path: Path, seed: int, n: int = SAMPLES) -> None:
         for key, value in (("policy", "fifo"), ("duration_ns", n * PERIOD_NS), ("limits_ns", LIMIT_NS)):
             writer.fact(Fact(0, WHOLE_RUN, Moment.ASKED, key, str(value)))
         writer.series(series)
+        for number, name in enumerate(COUNTERS):
+            writer.counter(Counter(number, True, name, "count", EMPTY, EMPTY))
         feed = SeriesWriter(writer, series, limits_ns=(LIMIT_NS,))
         for start in range(0, n, PIECE):
+            _tick(writer, start * PERIOD_NS, min(start + PIECE, n) * PERIOD_NS)
             feed.add((latencies(generator, min(PIECE, n - start)) * factor).astype(np.int64))
         writer.end(End(n * PERIOD_NS, EndReason.AS_ASKED, "", (feed.finish(),)))
     draft.rename(path)
+
+
+def _tick(writer: RecordWriter, begin_ns: int, end_ns: int) -> None:
+    """A reading of all counters for each second."""
+    for time_ns in range(begin_ns, end_ns, SECOND_NS):
+        second = time_ns // SECOND_NS
+        writer.tick(time_ns, [(number, 1_000 * second + number) for number in range(len(COUNTERS))])
+
+
+def ticks_mb(path: Path) -> float:
+    """What the readings of counters take of a record."""
+    with path.open("rb") as file:
+        frames = walk(Window(file.fileno(), path.stat().st_size))
+        sizes = [
+            len(frame_bytes(frame.type, frame.sequence, bytes(frame.payload)))
+            for frame in frames
+            if isinstance(frame, Frame) and frame.type == ChunkType.TICK
+        ]
+    return sum(sizes) / 1e6
 
 
 def renumber(source: Path, path: Path, number: int) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chunks on the disk: their bytes, and the walk that finds them again."""
 
+import gc
 import os
 import struct
 import zlib
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.record import framing
-from rtproof.record.framing import Frame, Hole, Window, frame_bytes, walk
+from rtproof.record.framing import Frame, Hole, Window, frame_bytes, no_search_for_garbage, walk
 
 
 def walked(path: Path, size: int | None = None) -> list[tuple[int, ...] | tuple[int, int, int, bytes]]:
@@ -86,3 +87,24 @@ def test_a_file_that_shrinks_while_it_is_read_ends_there() -> None:
     path.write_bytes(frame_bytes(5, 0, b"abcd"))
     size = path.stat().st_size
     assert walked(path, size + 10**12) == [(0, 5, 0, b"abcd"), Hole(size, 10**12)]
+
+
+def test_garbage_is_looked_for_again_whatever_happens() -> None:
+    @no_search_for_garbage()
+    def fail() -> None:
+        raise ValueError(f"collecting: {gc.isenabled()}")
+
+    assert gc.isenabled()
+    with pytest.raises(ValueError, match="collecting: False"):
+        fail()
+    assert gc.isenabled()
+
+
+def test_who_looks_for_no_garbage_is_not_made_to() -> None:
+    gc.disable()
+    try:
+        with no_search_for_garbage():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What it costs to keep what the statements rest on: time for each activation, bytes for each CPU, time to read them.
 
-That the bytes can miss their goal was checked with a slice at every checkpoint: 40 MB.
+That the bytes can miss their goal was checked with a slice at every checkpoint: 40 MB. They are those of one CPU;
+what is there once for all CPUs, above all the readings of counters each second (TICK), comes on top: m3 tells how much.
 """
 
 import subprocess

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from rtproof.errors import RecordError
 from rtproof.record import Begin, ChunkRef, Damage, End, Event, Fact, Record, Series, SystemFile
 from rtproof.record.blocks import BlockReader, open_regular
-from rtproof.record.framing import HEADER, ChunkType, Frame, Hole, Window, walk
+from rtproof.record.framing import HEADER, ChunkType, Frame, Hole, Window, no_search_for_garbage, walk
 from rtproof.record.items import (
     CounterName,
     Item,
@@ -65,6 +65,7 @@ class Found(NamedTuple):
     item: Item | None
 
 
+@no_search_for_garbage()
 def open_record(path: str | os.PathLike[str]) -> Record:
     """Read a record; RecordError if it is none or has a newer format. One that still grows is one that was cut off."""
     name = os.fspath(path)
@@ -97,22 +98,23 @@ def _hole(hole: Hole, size: int) -> Damage:
 
 def _read(name: str, frame: Frame, damage: list[Damage]) -> Found:
     offset, kind, sequence, payload = frame
+    length = len(payload)
+    if kind == TICK_TYPE and length >= TICK.size:
+        time_ns, count = TICK.unpack_from(payload)
+        if length == TICK.size + count * TICK_ENTRY.size:
+            return Found(offset, length, sequence, Tick(time_ns, bytes(payload[TICK.size :])))
     item: Item | None = None
     small = SMALL.get(kind)
-    if small and len(payload) >= SHORT_COUNT.size:
-        return Found(offset, len(payload), sequence, small(payload[0] | payload[1] << 8, bytes(payload)))
-    if kind == TICK_TYPE and len(payload) >= TICK.size:
-        time_ns, count = TICK.unpack_from(payload)
-        if len(payload) == TICK.size + count * TICK_ENTRY.size:
-            return Found(offset, len(payload), sequence, Tick(time_ns, bytes(payload[TICK.size :])))
+    if small and length >= SHORT_COUNT.size:
+        return Found(offset, length, sequence, small(payload[0] | payload[1] << 8, bytes(payload)))
     try:
         item = decode(kind, payload)
     except MalformedError as problem:
-        damage.append(_not_used(kind, offset, len(payload), problem))
+        damage.append(_not_used(kind, offset, length, problem))
     if isinstance(item, Newer):
         theirs, ours = f"{item.major}.{item.minor}", f"{MAJOR}.{MINOR}"
         raise RecordError(f"{name} has format {theirs}, and this version reads up to {ours}: use a newer rtproof")
-    return Found(offset, len(payload), sequence, item)
+    return Found(offset, length, sequence, item)
 
 
 def _not_used(kind: int, offset: int, length: int, problem: MalformedError) -> Damage:
