@@ -170,7 +170,7 @@ def walk(window: Window) -> Iterator[Frame | Hole]:
 def _frames_in(window: Window, at: int) -> Iterator[Frame]:
     """Those from an offset on that follow each other within what is in memory: a long record has many small ones."""
     start, filled, data = window.here(at)
-    unpack, crc32, head = HEADER.unpack_from, zlib.crc32, HEADER.size
+    unpack, crc32, head, new = HEADER.unpack_from, zlib.crc32, HEADER.size, tuple.__new__
     while at + head <= filled:
         here = at - start
         magic, length, kind, _, sequence, check = unpack(data, here)
@@ -180,7 +180,7 @@ def _frames_in(window: Window, at: int) -> Iterator[Frame]:
         payload = data[here + head : here + head + length]
         if crc32(payload, crc32(data[here : here + CHECKED])) != check:
             break
-        yield Frame(at, kind, sequence, payload)
+        yield new(Frame, (at, kind, sequence, payload))
         at = end
 
 

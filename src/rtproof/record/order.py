@@ -2,7 +2,8 @@
 """Which chunks stand where they belong, by their sequence numbers."""
 
 from bisect import bisect_left
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import lt
 
 
 def in_order(sequences: list[int]) -> list[int]:
@@ -10,7 +11,7 @@ def in_order(sequences: list[int]) -> list[int]:
 
     Patience sorting: ``ends[n]`` is the place where the run of n + 1 numbers with the smallest last number ends.
     """
-    if all(a < b for a, b in pairwise(sequences)):
+    if all(map(lt, sequences, islice(sequences, 1, None))):
         return list(range(len(sequences)))
     ends: list[int] = []
     smallest: list[int] = []
@@ -33,5 +34,7 @@ def _trace_back(place: int, before: list[int]) -> list[int]:
 
 def missing(sequences: list[int]) -> list[tuple[int, int, int]]:
     """(place behind, first, last) of each stretch of numbers that an increasing list leaves out."""
+    if not sequences or sequences[-1] == len(sequences) - 1:
+        return []
     starts = [-1, *sequences]
     return [(place, a + 1, b - 1) for place, (a, b) in enumerate(pairwise(starts)) if b > a + 1]

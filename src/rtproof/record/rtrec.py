@@ -53,7 +53,8 @@ SMALL: dict[int, type[Small]] = {
 }
 """Chunks of which there are many: they are decoded together once all are found."""
 TICK_TYPE = int(ChunkType.TICK)
-"""There is one a second; it is read without the detour over a cursor."""
+"""There is one a second; it is read without the detours over a cursor and over what names the fields of a tuple."""
+_new = tuple.__new__
 
 
 class Found(NamedTuple):
@@ -100,9 +101,10 @@ def _read(name: str, frame: Frame, damage: list[Damage]) -> Found:
     offset, kind, sequence, payload = frame
     length = len(payload)
     if kind == TICK_TYPE and length >= TICK.size:
-        time_ns, count = TICK.unpack_from(payload)
+        raw = bytes(payload)
+        time_ns, count = TICK.unpack_from(raw)
         if length == TICK.size + count * TICK_ENTRY.size:
-            return Found(offset, length, sequence, Tick(time_ns, bytes(payload[TICK.size :])))
+            return _new(Found, (offset, length, sequence, _new(Tick, (time_ns, raw[TICK.size :]))))
     item: Item | None = None
     small = SMALL.get(kind)
     if small and length >= SHORT_COUNT.size:
@@ -145,6 +147,9 @@ def _keep_in_order(found: list[Found], damage: list[Damage]) -> list[Found]:
 
 
 def _assemble(name: str, size: int, begin: Begin, kept: list[Found], damage: list[Damage]) -> Record:
+    last = kept[-1].item
+    ticks = [chunk.item for chunk in kept if type(chunk.item) is Tick]
+    kept = [chunk for chunk in kept if type(chunk.item) is not Tick]
     items: dict[type, list[Any]] = defaultdict(list)
     for chunk in kept:
         items[type(chunk.item)].append(chunk.item)
@@ -172,9 +177,9 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[Found], damage: lis
         slices=tuple(of_known(StoredSlice)),
         seconds=together(merge_seconds, SeriesSeconds),
         top=together(merge_top, SeriesTop),
-        counters=merge_counters(items[CounterName], items[Tick]),
+        counters=merge_counters(items[CounterName], ticks),
         events=tuple(items[Event]),
-        end=items[End][-1] if isinstance(kept[-1].item, End) else None,
+        end=last if isinstance(last, End) else None,
         damage=tuple(sorted(damage, key=lambda one: one.offset)),
         chunk_refs=refs,
         read_blocks=BlockReader(name),
