@@ -55,7 +55,7 @@ def test_what_cannot_fit_is_refused_before_it_starts(disk: Path, options: list[s
 
 
 def test_room_for_what_is_above_limits_is_asked_for(disk: Path) -> None:
-    short = ("run", "-o", disk / "record", *policy(), "--threads", "1", "--record", "summary")
+    short = ("run", "-o", str(disk / "record"), *policy(), "--threads", "1", "--record", "summary")
     done = agent_process.run(*short, "--duration", "10min", "--limit", "500us", "--limit", "1ms")
     assert done.returncode == 2
     assert "the record may grow to 2.5 MB and there are 1.0 MB free where " in done.stderr
