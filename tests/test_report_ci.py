@@ -55,7 +55,7 @@ def test_junit_is_read_by_others() -> None:
     assert isinstance(cases["wrong", "above 1 ms"].result[0], junitparser.Error)
     assert cases["torn", "verdict"].result[0].message == "ERROR: torn is not a record"
     assert isinstance(cases["short", "above 1 ms"].result[0], junitparser.Skipped)
-    assert "because UNDECIDED" in cases["short", "above 1 ms"].result[0].message
+    assert cases["short", "above 1 ms"].result[0].message.endswith("because UNDECIDED; how much longer: 2 h")
     assert "MAX 3 us" in good.system_out
 
 
@@ -100,3 +100,10 @@ def test_text_has_the_reasons() -> None:
     shown = text(ROWS).decode()
     for words in ("rtproof: ERROR - 6 runs", "REFUTED: because REFUTED", "doubt: a doubt", "torn is not a record"):
         assert words in shown
+
+
+def test_several_verdicts_are_not_sure_together() -> None:
+    both = [row("good", State.PROVEN), row("bad", State.REFUTED), row("short", State.UNDECIDED)]
+    for shown in (text(both).decode(), markdown(both).decode()):
+        assert "that all 2 decided ones are right is less sure" in " ".join(shown.split())
+    assert "less sure" not in text(both[1:]).decode()

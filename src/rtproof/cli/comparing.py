@@ -118,11 +118,12 @@ def compare(a: Side, b: Side, wanted: Wanted) -> None:
 
 def alone(side: Side, wanted: Wanted) -> None:
     """Print how much runs of one thing differ, and write the page."""
+    from rtproof.analysis.phrases import quantity
     from rtproof.report import comparison as page
     from rtproof.report.comparison import as_json
 
     told = page.Told((side.what,), side.failed, wanted.command)
-    title = f"rtproof: {len(side.runs)} runs of the same"
+    title = f"rtproof: {quantity(len(side.runs), 'run')} of the same"
     whole, short = page.alone(side.runs, told), page.alone(side.runs, told, short=True)
     publish(title, whole, short, as_json.encode_alone(side.runs, told), wanted)
 

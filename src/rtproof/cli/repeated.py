@@ -215,7 +215,7 @@ def _announcement(asked: Asked) -> str:
     order = asked.order()
     whole = clock(sum(_length_ns(side) for side in order))
     if len(asked.sides) == 1:
-        return f"{len(order)} runs, {whole} in all, without the time to start each"
+        return f"{len(order)} run{'s' * (len(order) > 1)}, {whole} in all, without the time to start each"
     turns = " ".join(side.name for side in order[:8]) + (" ..." if len(order) > 8 else "")
     return f"{len(order)} runs by turns, {turns}, {whole} in all, without the time to start each"
 

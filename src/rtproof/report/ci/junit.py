@@ -51,7 +51,8 @@ def _outcome(row: Row, claim: Claim | None, strict: bool) -> tuple[str, str]:
     if claim is None:
         return "error", row.error
     other = "failure" if strict else "skipped"
-    return KINDS.get(claim.state, other), claim.reason
+    longer = f"; how much longer: {claim.longer}" if claim.longer and claim.state is State.UNDECIDED else ""
+    return KINDS.get(claim.state, other), claim.reason + longer
 
 
 def _body(row: Row, claim: Claim | None) -> str:

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from rtproof.analysis.model import State
 from rtproof.analysis.phrases import quantity
 from rtproof.report.blocks import Table
 from rtproof.report.ci.rows import Row, worst
@@ -10,18 +11,23 @@ from rtproof.report.formats.markdown import block_markdown, words
 from rtproof.report.texttable import lay_out
 from rtproof.report.words import clean
 
+EACH = (
+    "Each run is judged by itself: its confidence is that of its own verdict, and that all {0} decided ones are right "
+    "is less sure."
+)
 HEADER = ("run", "verdict", "claim", "seen", "how much longer", "doubts")
 
 
 def text(rows: Sequence[Row]) -> bytes:
     """The table and the reasons below it."""
-    parts = [_title(rows), lay_out(_table(rows)), *_reasons(rows)]
+    parts = [_title(rows), lay_out(_table(rows)), *_each_by_itself(rows), *_reasons(rows)]
     return ("\n\n".join(parts) + "\n").encode(errors="replace")
 
 
 def markdown(rows: Sequence[Row], stated: str = "") -> bytes:
     """For a pull request or a job's summary. stated: what the user says and nobody can check."""
     parts = [f"## {words(_title(rows))}", block_markdown(_table(rows))]
+    parts += [words(line) for line in _each_by_itself(rows)]
     parts += [f"> {words(stated)}"] if stated else []
     parts += [_details(row) for row in rows]
     return ("\n\n".join(parts) + "\n").encode(errors="replace")
@@ -29,6 +35,12 @@ def markdown(rows: Sequence[Row], stated: str = "") -> bytes:
 
 def _title(rows: Sequence[Row]) -> str:
     return f"rtproof: {worst(rows)} - {quantity(len(rows), 'run')}"
+
+
+def _each_by_itself(rows: Sequence[Row]) -> list[str]:
+    """Of several verdicts that may each be wrong, one is so more often."""
+    decided = sum(row.state in (State.PROVEN, State.REFUTED) for row in rows)
+    return [EACH.format(decided)] if decided > 1 else []
 
 
 def _table(rows: Sequence[Row]) -> Table:
