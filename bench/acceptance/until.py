@@ -12,7 +12,7 @@ import json
 import math
 import tempfile
 from collections.abc import Callable
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -57,24 +57,29 @@ def won(episodes: int, time_ns: int, sign: int) -> bool:
     return log_bets_won(episodes, time_ns / (AT_MOST_S * SECOND_NS), sign) >= -math.log(ALPHA)
 
 
-def starts_s(process: Process, length_s: int) -> list[int]:
-    """Seconds in which episodes begin: those with an event, unless one came at most a gap before."""
+def episodes_s(process: Process, length_s: int) -> list[tuple[int, int]]:
+    """Episodes by their first and last second with an event: those at most a gap apart are one."""
     time_s, latency = played.system_events(process, length_s)
     seconds = np.unique(np.ceil(time_s[latency > LIMIT_NS] * 1000).astype(np.int64) // 1000)
-    return [int(second) for at, second in enumerate(seconds) if not at or second - seconds[at - 1] > GAP_S]
+    first = [at for at, second in enumerate(seconds) if not at or second - seconds[at - 1] > GAP_S]
+    return [(int(seconds[at]), int(seconds[end - 1])) for at, end in pairwise([*first, seconds.size])]
 
 
 def expected(process: Process, length_s: int) -> tuple[str, int | None]:
-    """The verdict and the nanosecond in which it falls, by walking from episode to episode."""
-    starts = [start for start in starts_s(process, length_s) if start < length_s]
-    begun = 0
-    for before, start in enumerate([*starts, length_s]):
-        proven = first_second(lambda t, n=before: won(n, t, -1), begun, start * SECOND_NS)  # type: ignore[misc]
+    """The verdict and the nanosecond in which it falls, by walking from episode to episode.
+
+    Within an episode of several seconds no other can begin, so that this time is no evidence for a proof.
+    """
+    found = [one for one in episodes_s(process, length_s) if one[0] < length_s]
+    begun = inside = 0
+    for before, (start, last) in enumerate([*found, (length_s, length_s)]):
+        proven = first_second(lambda t, n=before, i=inside: won(n, t - i, -1), begun, start * SECOND_NS)  # type: ignore[misc]
         if start * SECOND_NS > begun and proven is not None:
             return "PROVEN", proven
         begun = start * SECOND_NS
         if start < length_s and won(before + 1, begun + SECOND_NS, 1):
             return "REFUTED", begun + SECOND_NS
+        inside += (last - start + 1) * SECOND_NS if last > start else 0
     return "UNDECIDED", None
 
 
