@@ -113,6 +113,30 @@ def test_no_run_folder(tmp_path: Path) -> None:
         rundir.open_run(tmp_path / "missing")
 
 
+@pytest.mark.parametrize("confidence", [0, 0.4999, 1, 1.5, -1])
+def test_a_requirement_that_nothing_can_be_tested_with(confidence: float, folder: Path) -> None:
+    with_requirement(folder, confidence=confidence)
+    with pytest.raises(UserError, match=r"is not what a run leaves: .*confidence"):
+        rundir.open_run(folder)
+
+
+@pytest.mark.parametrize("name", ["limit_ns", "at_most_ns", "gap_ns"])
+@pytest.mark.parametrize("length", [0, -1, 2**63, 10**30])
+def test_a_length_of_a_requirement_that_can_not_be(name: str, length: int, folder: Path) -> None:
+    with_requirement(folder, **{name: length})
+    with pytest.raises(UserError, match=rf"is not what a run leaves: .*{name}"):
+        rundir.open_run(folder)
+
+
+def with_requirement(folder: Path, **changes: float) -> None:
+    """A run.json that somebody has changed by hand."""
+    rundir.write_info(folder, INFO)
+    place = folder / rundir.INFO_NAME
+    content = json.loads(place.read_text())
+    content["requirements"][0].update(changes)
+    place.write_text(json.dumps(content))
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

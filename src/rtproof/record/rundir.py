@@ -4,7 +4,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -17,15 +17,18 @@ INFO_NAME = "run.json"
 SCHEMA_VERSION = 2
 
 Kind = TypeVar("Kind")
+Length = Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]
+Confidence = Annotated[float, msgspec.Meta(ge=0.5, lt=1)]
+"""Of what is outside nothing can be tested."""
 
 
 class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Latency exceeds limit_ns at most once per at_most_ns, at a confidence; exceedances within gap_ns are one."""
 
-    limit_ns: int
-    at_most_ns: int
-    confidence: float
-    gap_ns: int = 60_000_000_000
+    limit_ns: Length
+    at_most_ns: Length
+    confidence: Confidence
+    gap_ns: Length = 60_000_000_000
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
