@@ -62,6 +62,24 @@ def test_percentages(share: float, text: str) -> None:
     assert phrases.percent(share) == text
 
 
+@pytest.mark.parametrize(
+    ("confidence", "limits", "error", "sure"),
+    [
+        (0.95, 1, "5 %", "95 %"),
+        (0.5, 1, "50 %", "50 %"),
+        (0.95, 2, "2.5 %", "97.5 %"),
+        (0.95, 3, "1.67 %", "98.33 %"),
+        (0.95, 7, "0.715 %", "99.285 %"),
+        (0.999999, 1, "0.0001 %", "99.9999 %"),
+        (0.999999, 8, "0.0000125 %", "99.9999875 %"),
+    ],
+)
+def test_a_probability_of_error_is_never_rounded_down(confidence: float, limits: int, error: str, sure: str) -> None:
+    """That of 8 limits at 99.9999 % was called 0 % once."""
+    alpha = (1 - confidence) / limits
+    assert (phrases.error(alpha), phrases.sure(alpha)) == (error, sure)
+
+
 def test_a_time_of_day() -> None:
     assert phrases.instant(1_700_000_000 * SECOND, 1_234_567_890) == "2023-11-14 22:13:21.234"
     assert phrases.instant(1_700_000_000 * SECOND, -50_000_000) == "2023-11-14 22:13:19.950"

@@ -2,8 +2,10 @@
 """Numbers as people read them, always with their unit."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import ROUND_CEILING, Context, Decimal
 
 _US, _MS, _SECOND, _MINUTE, _HOUR = 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9
+_ERROR = Context(prec=3, rounding=ROUND_CEILING)
 _FEW = 10
 """A value keeps its smaller unit up to this many of the larger one: 1,106 us, but 402.666 ms."""
 
@@ -44,6 +46,21 @@ def quantity(n: int, noun: str) -> str:
 def percent(share: float) -> str:
     """A share without digits that say nothing: "95 %", "99.9 %"."""
     return f"{share * 100:.6g} %"
+
+
+def error(alpha: float) -> str:
+    """A probability of error, to three digits and never less than it is: "5 %", "1.67 %" of one of three limits."""
+    return f"{_error(alpha):f} %"
+
+
+def sure(alpha: float) -> str:
+    """The confidence that leaves this probability of error, never more than it is: "95 %", "98.33 %"."""
+    return f"{100 - _error(alpha):f} %"
+
+
+def _error(alpha: float) -> Decimal:
+    """In per cent. So many digits of 1 - 0.999999 are right."""
+    return _ERROR.plus(Decimal(f"{100 * alpha:.9g}")).normalize()
 
 
 def instant(origin_realtime_ns: int, offset_ns: int) -> str:

@@ -9,7 +9,7 @@ import math
 from rtproof.analysis import honesty
 from rtproof.analysis.evidence import Evidence, Worst
 from rtproof.analysis.model import Requirement, State
-from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.phrases import duration, error, percent, quantity, sure, value
 from rtproof.analysis.simulated import NO_MACHINE
 from rtproof.analysis.tested import Tested
 from rtproof.analysis.virtual_time import WORDS
@@ -139,7 +139,7 @@ def _contradicted(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
     at_most, refuted = requirement.at_most_ns, tested.decision.state is State.REFUTED
     if tested.high * at_most > 1 and tested.low * at_most < 1:
         return ()
-    share = percent(round(tested.alpha, 6))
+    share = error(tested.alpha)
     return (
         f"all of it speaks {'for' if refuted else 'against'} the claim: either the rate "
         f"{'fell' if refuted else 'rose'} during the run, and what was decided is no longer so, or this is one of the "
@@ -157,13 +157,13 @@ def _lasting(tested: Tested) -> str:
 
 
 def _sure(tested: Tested) -> str:
-    return f"{percent(round(1 - tested.alpha, 6))}, {ANYTIME}"
+    return f"{sure(tested.alpha)}, {ANYTIME}"
 
 
 def _shared(requirement: Requirement, tested: Tested | None) -> tuple[str, ...]:
     if tested is None or tested.limits == 1:
         return ()
-    each = percent(round(1 - tested.alpha, 6))
+    each = sure(tested.alpha)
     return (
         f"one of {tested.limits} limits: each is tested at {each}, so that all verdicts together are right with "
         f"{percent(requirement.confidence)}",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reader wants to know first: is it proven, what exactly, how sure is that, and how much longer does it take?"""
 
-from rtproof.analysis import wording
+from rtproof.analysis import phrases, wording
 from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdict
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.sequential import needed_ns
@@ -60,10 +60,10 @@ def sure(verdict: Verdict) -> str:
         f"; {wanted} for all limits of the run together" if alpha < 0.999 * (1 - verdict.requirement.confidence) else ""
     )
     if verdict.state is State.UNDECIDED:
-        return f"Nothing is decided; {percent(round(1 - alpha, 6))} sure is what was asked for{shared}."
-    wrong = percent(round(alpha, 6))
+        return f"Nothing is decided; {phrases.sure(alpha)} sure is what was asked for{shared}."
+    wrong = phrases.error(alpha)
     return (
-        f"{percent(round(1 - alpha, 6))}, {wording.ANYTIME}: were it not so, at most {wrong} of runs would ever be "
+        f"{phrases.sure(alpha)}, {wording.ANYTIME}: were it not so, at most {wrong} of runs would ever be "
         f"called {verdict.state.value}{shared}."
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rtproof.analysis import wording
 from rtproof.analysis.model import State
-from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.phrases import duration, percent, quantity, sure, value
 from rtproof.analysis.planning import Chance, Need, Plan
 from rtproof.report.blocks import Block, Section, Table, Text
 
@@ -23,7 +23,7 @@ def _section(number: int, plan: Plan) -> Section:
     requirement = plan.requirement
     needs = tuple(_need(each, plan) for each in plan.needs)
     chances = tuple(_chance(each, plan) for each in plan.chances)
-    caption = f"Measured time that a verdict needs, at {percent(round(1 - plan.alpha, 6))}"
+    caption = f"Measured time that a verdict needs, at {sure(plan.alpha)}"
     rates = f"What comes of some true rates, up to {duration(plan.horizon_ns, up=True)} of measured time"
     blocks: list[Block] = [
         *([Text((_so_far(plan),))] if plan.measured_ns else []),
@@ -61,7 +61,7 @@ def _percent(share: float) -> str:
 def _explained(plan: Plan) -> tuple[str, ...]:
     requirement = plan.requirement
     several = (
-        f"This is one of {plan.limits} limits. Each is tested at {percent(round(1 - plan.alpha, 6))}, so that all "
+        f"This is one of {plan.limits} limits. Each is tested at {sure(plan.alpha)}, so that all "
         f"verdicts together are right with {percent(requirement.confidence)}."
     )
     return (
