@@ -158,10 +158,7 @@ NOTHING = "the file does not say how many samples were taken"
 def after_the_data(said: HistogramOnly, why: str) -> HistogramOnly:
     """Without a decision, because whoever has seen the data can choose a limit that fits."""
     judged = tuple(
-        replace(one, state=State.UNDECIDED, reason=f"{why}; fixed before the run, it would have been REFUTED")
-        if one.state is State.REFUTED
-        else one
-        for one in said.judged
+        replace(one, state=State.UNDECIDED, reason=why) if one.state is State.REFUTED else one for one in said.judged
     )
     return replace(said, judged=judged)
 

@@ -50,18 +50,24 @@ def parsed(words: Sequence[str]) -> tuple[Asked, Process]:
     """What is asked for; UserError where it makes no sense."""
     if not words or words[0] != "run":
         raise UserError("a simulated agent can only run")
-    where = list(words).index(WORD) if WORD in words else len(words)
-    options = dict(word.partition("=")[::2] for word in words[where + 1 :])
-    found = asking.asked_of(words[1:where]), asking.process_of(options)
+    own, options = _apart(words)
+    found = asking.asked_of(own[1:]), asking.process_of(options)
     asking.check_together(*found)
     return found
 
 
+def _apart(words: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:
+    """An agent's words, and the process's options behind them."""
+    where = list(words).index(WORD) if WORD in words else len(words)
+    return words[:where], dict(word.partition("=")[::2] for word in words[where + 1 :])
+
+
 def facts_of(asked: Asked, process: Process, words: Sequence[str]) -> Mapping[str, object]:
     """What the record says was asked. ``simulated`` is the key that tells it from a measurement."""
-    tail = process.tail
+    tail, options = process.tail, _apart(words)[1]
+    episodes = options.get("episodes", asking.EPISODES).replace(" ", "")
     told = (
-        f"seed={process.seed} kind={process.kind} episodes={process.clusters_per_s * 3600:.12g}/h "
+        f"seed={process.seed} kind={process.kind} episodes={episodes} "
         f"above={tail.threshold_ns:.0f}ns scale={tail.scale_ns:.0f}ns shape={tail.shape:g} step={process.step_s}s"
     )
     return {

@@ -20,6 +20,7 @@ OPTIONS = {
     "shape": "of the tail, -0.5 to 0.9: below 0 it ends, above 0 it is heavier than exponential (0)",
     "step": "simulated time between two looks of whoever watches, whole seconds (1s)",
 }
+EPISODES = "1/h"
 TAIL = Tail(threshold_ns=100_000.0, scale_ns=20_000.0)
 MOST_EVENTS = 10_000_000
 MOST_THREADS = 256
@@ -73,7 +74,7 @@ def process_of(options: Mapping[str, str]) -> Process:
     if kind not in KINDS:
         raise UserError(f"there is no kind of process {kind!r}; there are: {', '.join(KINDS)}")
     seed = _whole("seed", options.get("seed", "1"), 2**63)
-    return Process(seed, kind, rate_per_s(options.get("episodes", "1/h")), tail, step_ns // SECOND_NS)
+    return Process(seed, kind, rate_per_s(options.get("episodes", EPISODES)), tail, step_ns // SECOND_NS)
 
 
 def rate_per_s(text: str) -> float:
