@@ -52,10 +52,11 @@ def test_everything_made_of_such_a_run_says_that_it_is_simulated(capsys: pytest.
 
 
 def test_run_and_record_tell_what_was_played() -> None:
-    main([*RUN, "--target-option", "kind=storm", "--no-report"])
+    main([*RUN, "--target-option", "kind=storm", "--target-option", "episodes=1 / 3h", "--no-report"])
     run = open_run("r")
     assert run.info is not None
     assert (run.info.target, run.info.agent_arch) == ("simulated", "simulated")
     assert len(run.info.agent_sha256) == 64
-    assert "kind=storm" in (run.record.fact("simulated") or "")
+    told = "seed=1 kind=storm episodes=1/3h above=100000ns scale=20000ns shape=0 step=1s"
+    assert run.record.fact("simulated") == told
     assert run.record.begin.machine == "simulated"
