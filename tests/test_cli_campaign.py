@@ -84,7 +84,7 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
     assert run(profile("good", "refuses"), "--json", "--duration", "1s") == 2
     out, err = capsys.readouterr()
     found = json.loads(out)
-    assert (found["schema"], found["version"], found["exit_code"]) == ("rtproof.campaign", 1, 2)
+    assert (found["schema"], found["version"], found["exit_code"]) == ("rtproof.campaign", 2, 2)
     good, failed = found["cells"]
     assert good["results"][0]["analysis"]["schema"] == "rtproof.analysis"
     assert (good["length_ns"], good["article_length_ns"]) == (10**9, 10**10)

@@ -12,7 +12,7 @@ import report_cases
 from rtproof import articles, profiles, report
 from rtproof.analysis.model import Analysis, Doubt, Severity
 from rtproof.errors import UserError
-from rtproof.profiles import Profile, choose
+from rtproof.profiles import Claim, Profile, choose
 from rtproof.report import campaign
 from rtproof.report.blocks import Link, Section, Table
 from rtproof.report.campaign import Given, More, Outcome, conditions
@@ -188,6 +188,25 @@ def test_article_5_s_curves_with_its_zooms() -> None:
     ]
     assert [curve.name for curve in plots[0].curves] == ["unloaded, a board", "loaded (comms), a board"]
     assert "curves" not in drawn("ten-ms")
+
+
+def test_all_limits_are_drawn_and_told_of_and_none_on_a_stage() -> None:
+    profile = campaign_cases.shortened("akamina")
+    given = (Claim(100_000, 3600 * S), Claim(100_000, 86_400 * S), Claim(90_000, 3600 * S))
+    sections = drawn("akamina", choose.with_claims(profile, given))
+    markers = [[marker.name for marker in plot.markers] for plot in report_cases.plots(list(sections["curves"].blocks))]
+    assert ["limit 100 us", "limit 90 us"] in markers
+    assert [] in markers
+    told = texts(sections["conditions"])
+    assert (
+        "Changed: limit 100us at most once per 1h and 100us at most once per 1d and 90us at most once per 1h instead of "
+        "500us at most once per 17min."
+    ) in told
+    caption = next(table.caption for table in tables(sections["conditions"]) if "asked" in table.caption)
+    assert caption.endswith(
+        "; asked: 100 us exceeded at most once per 1 h, 100 us exceeded at most once per 24 h, "
+        "90 us exceeded at most once per 1 h"
+    )
 
 
 def test_a_plot_holds_no_more_curves_than_can_be_told_apart() -> None:

@@ -87,16 +87,15 @@ def article_of(profile: "Profile") -> "Article":
 
 
 def with_requirements(profile: "Profile", asked: "tuple[Requirement, ...]") -> "Profile":
-    """The user's own in place of the article's; of several the page draws the first."""
-    from rtproof.profiles import choose
+    """The user's own in place of the article's."""
+    from rtproof.profiles import Claim, choose
 
-    return choose.with_claim(profile, asked[0].limit_ns, asked[0].at_most_ns) if asked else profile
+    claims = tuple(Claim(each.limit_ns, each.at_most_ns) for each in asked)
+    return choose.with_claims(profile, claims) if claims else profile
 
 
 def requirements_of(profile: "Profile", asked: "tuple[Requirement, ...]") -> "tuple[Requirement, ...]":
     """The user's own, else the article's."""
     from rtproof.analysis.model import Requirement
 
-    if asked or profile.claim is None:
-        return asked
-    return (Requirement(profile.claim.limit_ns, profile.claim.at_most_ns),)
+    return asked or tuple(Requirement(claim.limit_ns, claim.at_most_ns) for claim in profile.claims)

@@ -94,11 +94,11 @@ def conduct(profile: Profile, systems: Sequence[System], bench: Bench) -> list[T
 
 def outcomes(profile: Profile, trials: Sequence[Trial]) -> list[Outcome]:
     """The trials as the page takes them."""
-    asked = Requirement(profile.claim.limit_ns, profile.claim.at_most_ns) if profile.claim else None
+    asked = tuple(Requirement(claim.limit_ns, claim.at_most_ns) for claim in profile.claims)
     return [_outcome(trial, asked) for trial in trials]
 
 
-def _outcome(trial: Trial, asked: Requirement | None) -> Outcome:
+def _outcome(trial: Trial, asked: tuple[Requirement, ...]) -> Outcome:
     result = trial.result
     if result is None or result.kept is None or result.failure:
         why = result.failure if result else "it was not run"

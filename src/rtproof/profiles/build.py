@@ -46,7 +46,7 @@ def _profile(name: str, file: ProfileFile) -> Profile:
         differs=tuple(file.differs),
         cells=tuple(_cells(file)),
         axes={axis.name: tuple(value.name for value in axis.value) for axis in file.axis},
-        claim=_claim(file),
+        claims=_claims(file),
         bins=tuple(
             Bins(each.name, each.stage, _at(f"bin[{at}].width", units.parse_length, each.width), each.count, each.zooms)
             for at, each in enumerate(file.bin)
@@ -67,12 +67,12 @@ def _program(at: int, file: ProgramFile) -> Program:
     return Program(file.label, file.command, file.needs)
 
 
-def _claim(file: ProfileFile) -> Claim | None:
+def _claims(file: ProfileFile) -> tuple[Claim, ...]:
     asked = file.requirement
     if asked is None:
-        return None
+        return ()
     limit_ns = _at("requirement.limit", units.parse_length, asked.limit)
-    return Claim(limit_ns, _at("requirement.at_most", units.parse_at_most, asked.at_most))
+    return (Claim(limit_ns, _at("requirement.at_most", units.parse_at_most, asked.at_most)),)
 
 
 def _at(key: str, parse: Callable[[str], Parsed], text: str) -> Parsed:

@@ -69,19 +69,20 @@ def _asked_for(missing: list[Parameter]) -> str:
     return f"{asked}: say {words}"
 
 
-def with_claim(profile: Profile, limit_ns: int, at_most_ns: int) -> Profile:
-    """The same with a requirement of the user's."""
-    claim = Claim(limit_ns, at_most_ns)
-    if claim == profile.claim:
+def with_claims(profile: Profile, claims: tuple[Claim, ...]) -> Profile:
+    """The same with requirements of the user's."""
+    if claims == profile.claims:
         return profile
-    change = Change("limit", (_claimed(profile.claim),), _claimed(claim))
-    return replace(profile, claim=claim, changes=(*profile.changes, change))
+    change = Change("limit", (_claimed(profile.claims),), _claimed(claims))
+    return replace(profile, claims=claims, changes=(*profile.changes, change))
 
 
-def _claimed(claim: Claim | None) -> str:
-    if claim is None:
-        return "nothing"
-    return f"{units.format_duration(claim.limit_ns)} at most once per {units.format_duration(claim.at_most_ns)}"
+def _claimed(claims: tuple[Claim, ...]) -> str:
+    told = (
+        f"{units.format_duration(claim.limit_ns)} at most once per {units.format_duration(claim.at_most_ns)}"
+        for claim in claims
+    )
+    return " and ".join(told) or "nothing"
 
 
 def with_options(profile: Profile, given: Mapping[str, Any]) -> Profile:

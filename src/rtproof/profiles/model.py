@@ -150,7 +150,7 @@ class Profile:
     differs: tuple[str, ...]
     cells: tuple[CellPlan, ...]
     axes: Mapping[str, tuple[str, ...]]
-    claim: Claim | None
+    claims: tuple[Claim, ...]
     bins: tuple[Bins, ...]
     columns: tuple[str, ...]
     extras: tuple[str, ...]

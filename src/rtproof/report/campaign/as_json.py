@@ -13,7 +13,7 @@ from rtproof.report.campaign.outcome import Given, More, Outcome, exit_code
 from rtproof.report.campaign.result import article_rows, by_cell
 
 SCHEMA = "rtproof.campaign"
-VERSION = 1
+VERSION = 2
 
 
 def encode(profile: Profile, outcomes: Sequence[Outcome], article: Article | None, more: More) -> bytes:
@@ -32,14 +32,13 @@ def encode(profile: Profile, outcomes: Sequence[Outcome], article: Article | Non
 
 
 def _profile(profile: Profile) -> dict[str, Any]:
-    claim = profile.claim
     return {
         "name": profile.name,
         "title": profile.title,
         "article": profile.article,
         "about": profile.about,
         "differs": list(profile.differs),
-        "requirement": {"limit_ns": claim.limit_ns, "at_most_ns": claim.at_most_ns} if claim else None,
+        "requirements": [{"limit_ns": claim.limit_ns, "at_most_ns": claim.at_most_ns} for claim in profile.claims],
         "changes": [
             {"option": change.option, "before": list(change.before), "now": change.now} for change in profile.changes
         ],

@@ -51,14 +51,13 @@ def _table(profile: Profile, outcomes: Sequence[Outcome]) -> Table:
         )
         for cell in profile.cells
     )
-    caption = f"Options of each cell, and how long it measured{_asked(profile.claim)}"
+    caption = f"Options of each cell, and how long it measured{_asked(profile.claims)}"
     return Table(caption, ("cell", "options of rtproof run", "here", "article"), rows, (2, 3))
 
 
-def _asked(claim: Claim | None) -> str:
-    if claim is None:
-        return ""
-    return f"; asked: {value(claim.limit_ns)} exceeded at most once per {duration(claim.at_most_ns)}"
+def _asked(claims: Sequence[Claim]) -> str:
+    told = (f"{value(each.limit_ns)} exceeded at most once per {duration(each.at_most_ns)}" for each in claims)
+    return f"; asked: {', '.join(told)}" if claims else ""
 
 
 def _lengths(cells: Sequence[CellPlan]) -> list[str]:

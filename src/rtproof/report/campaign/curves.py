@@ -30,16 +30,14 @@ def _plots(profile: Profile, bins: Bins, outcomes: Sequence[Outcome]) -> Iterato
         if (stage := each.stage(bins.stage)) is not None and stage.observed.count
     ]
     zooms = [zoom / 100 for zoom in bins.zooms]
-    plots = cumulative.plots(named[:MOST], zooms, US, bins.name, _limit(profile, bins))
+    plots = cumulative.plots(named[:MOST], zooms, US, bins.name, _limits(profile, bins))
     if plots and len(named) > MOST:
         yield Text((f"Of {len(named)} curves of the {bins.name} the first {MOST} are drawn.",))
     for plot in plots:
         yield replace(plot, title=f"{plot.title}: {bins.name}")
 
 
-def _limit(profile: Profile, bins: Bins) -> tuple[Marker, ...]:
-    """The requirement is on the reaction as a whole and not on one of its stages."""
-    if profile.claim is None or bins.stage:
-        return ()
-    limit_ns = profile.claim.limit_ns
-    return (Marker(f"limit {value(limit_ns)}", "x", US.scale(limit_ns)),)
+def _limits(profile: Profile, bins: Bins) -> tuple[Marker, ...]:
+    """The requirements are on the reaction as a whole and not on one of its stages."""
+    limits = () if bins.stage else dict.fromkeys(claim.limit_ns for claim in profile.claims)
+    return tuple(Marker(f"limit {value(limit_ns)}", "x", US.scale(limit_ns)) for limit_ns in limits)
