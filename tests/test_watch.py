@@ -114,6 +114,19 @@ def test_one_refuted_limit_ends_it_and_one_proven_of_two_does_not() -> None:
     assert [one.decision.state for one in watch.standings] == [State.UNDECIDED, State.REFUTED]
 
 
+def test_a_proof_within_the_gap_is_open_again_when_the_episode_goes_on() -> None:
+    """As in the record, where the time within a longer episode speaks for no proof."""
+    wide = replace(ONE, at_most_ns=100 * SECOND_NS, gap_ns=600 * SECOND_NS)
+    watch = Watch([wide, replace(wide, limit_ns=2 * LIMIT, at_most_ns=10 * MINUTE_NS)])
+    watch.over(0, LIMIT, 300, 2 * LIMIT)
+    proven_s = needed_by_one(1, wide.at_most_ns, 0.025) // SECOND_NS + 1
+    assert not progress_to(watch, proven_s)
+    assert watch.standings[0].decision.state is State.PROVEN
+    watch.over(0, LIMIT, proven_s + 1, 2 * LIMIT)
+    assert not progress_to(watch, proven_s + 2)
+    assert watch.standings[0].decision.state is State.UNDECIDED
+
+
 def test_nothing_is_known_before_every_thread_has_told_of_it() -> None:
     watch = Watch([ONE])
     assert not watch.progress(0, 1000 * SECOND_NS)

@@ -4,7 +4,8 @@
 The test may be looked at whenever one likes (analysis.sequential), so a run may end when it is decided. The watch is
 fed with what the agent says; it has no clock, and counts only whole seconds of which all threads have told, with the
 same episodes as the verdict has afterwards. So whatever it decides is what the record says too. Where the agent could
-not keep a value, nothing can be proven any more, by either.
+not keep a value, nothing can be proven any more, by either. Of several limits one may be PROVEN within the gap after an
+exceedance: a further one makes a longer episode of the two, whose time speaks for no proof, so that it is open again.
 """
 
 from collections.abc import Sequence
@@ -120,16 +121,15 @@ class _OneLimit:
         self.decision = UNDECIDED
 
     def look(self, known_ns: int, lost: bool) -> None:
-        """Decide with everything before known_ns. What is decided stays so."""
+        """Decide with everything before known_ns, all anew: what an episode began as may have become longer."""
         new = sorted((e for e in self.pending if e.first_second * SECOND_NS < known_ns), key=lambda e: e.first_second)
         if new:
             self.pending = [e for e in self.pending if e.first_second * SECOND_NS >= known_ns]
             self.known[-1:] = joined((*self.known[-1:], *new), self.requirement.gap_ns)
-        if self.decision.at_ns is None:
-            begun = starts_ns(self.known, 0)
-            self.decision = sequential.decide(
-                begun, known_ns, self.requirement.at_most_ns, self.alpha, Known(lengths_ns(self.known), not lost)
-            )
+        known = Known(lengths_ns(self.known), not lost)
+        self.decision = sequential.decide(
+            starts_ns(self.known, 0), known_ns, self.requirement.at_most_ns, self.alpha, known
+        )
 
 
 def line(one: Standing, *, lost: bool = False) -> str:
