@@ -38,7 +38,7 @@ def test_nothing_is_left_of_the_test_but_the_order_statistic() -> None:
     assert lines["VERDICT"] == f"UNDECIDED - {WHAT}"
     assert lines["LIMIT"].endswith("confidence 95 %; chosen after the fact")
     assert lines["RANK"].startswith("0 episodes above 1,000 us in 1.0 s; had this been asked of number 1 of this run's")
-    assert lines["RANK"].endswith("less often than once per 334 ms (95 %, fixed-time)")
+    assert lines["RANK"].endswith("less often than once per 333 ms (95 %, fixed-time)")
     assert {"MAX", "UNSEEN", "VALID FOR"} < set(lines)
     assert not any("PROVEN" in text or "any stopping time" in text for text in lines.values())
 

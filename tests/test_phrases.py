@@ -13,6 +13,10 @@ SECOND, MINUTE, HOUR = 10**9, 60 * 10**9, 3600 * 10**9
         (12, "12 ns"),
         (1500, "1.5 us"),
         (350_000_000, "350 ms"),
+        (999_600_000, "999 ms"),
+        (1_999_999_999, "1.9 s"),
+        (MINUTE - 1, "59.9 s"),
+        (3.5 * SECOND * (1 - 1e-15), "3.5 s"),
         (SECOND, "1.0 s"),
         (20 * SECOND, "20.0 s"),
         (9 * MINUTE + 5 * SECOND, "9 min 05 s"),
@@ -22,13 +26,23 @@ SECOND, MINUTE, HOUR = 10**9, 60 * 10**9, 3600 * 10**9
         (24_000 * HOUR, "24,000 h"),
     ],
 )
-def test_durations(ns: int, text: str) -> None:
+def test_durations(ns: float, text: str) -> None:
     assert phrases.duration(ns) == text
 
 
 @pytest.mark.parametrize(
     ("ns", "text"),
-    [(3 * HOUR - 1, "3 h"), (3 * HOUR, "3 h"), (3 * HOUR + 1, "3 h 01 min"), (MINUTE + 1, "1 min 01 s")],
+    [
+        (3 * HOUR - 1, "3 h"),
+        (3 * HOUR, "3 h"),
+        (3 * HOUR + 1, "3 h 01 min"),
+        (MINUTE + 1, "1 min 01 s"),
+        (MINUTE - 1, "1 min"),
+        (999_600_000, "1.0 s"),
+        (999_001, "1 ms"),
+        (334_100_000, "335 ms"),
+        (SECOND + 1, "1.1 s"),
+    ],
 )
 def test_what_a_run_needs_is_rounded_up(ns: int, text: str) -> None:
     assert phrases.duration(ns, up=True) == text
@@ -84,3 +98,11 @@ def test_a_time_of_day() -> None:
     assert phrases.instant(1_700_000_000 * SECOND, 1_234_567_890) == "2023-11-14 22:13:21.234"
     assert phrases.instant(1_700_000_000 * SECOND, -50_000_000) == "2023-11-14 22:13:19.950"
     assert phrases.instant(2**63, 2**70) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "< 1 %"), (0.004, "< 1 %"), (0.016, "2 %"), (0.45, "45 %"), (0.996, "> 99 %"), (1.0, "> 99 %")],
+)
+def test_a_forecast_is_never_certain(share: float, text: str) -> None:
+    assert phrases.chance(share) == text

@@ -30,13 +30,13 @@ def test_the_state_comes_first_and_every_reason_is_told(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "state", "kind", "claim"),
     [
-        ("proven", State.PROVEN, "good", "Latencies above 500 us come less often than once per 1.0 s."),
-        ("refuted", State.REFUTED, "bad", "Latencies above 500 us come more often than once per 1 min 40 s."),
+        ("proven", State.PROVEN, "good", "Episodes above 500 us come less often than once per 1.0 s."),
+        ("refuted", State.REFUTED, "bad", "Episodes above 500 us come more often than once per 1 min 40 s."),
         (
             "undecided",
             State.UNDECIDED,
             "doubt",
-            "Whether latencies above 500 us come at most once per 10.0 s, this run cannot say.",
+            "Whether episodes above 500 us come at most once per 10.0 s, this run cannot say.",
         ),
         (
             "invalid",
@@ -49,9 +49,9 @@ def test_the_state_comes_first_and_every_reason_is_told(name: str) -> None:
             "chosen_after",
             State.UNDECIDED,
             "doubt",
-            "Whether latencies above 500 us come at most once per 1.0 s, this run cannot say.",
+            "Whether episodes above 500 us come at most once per 1.0 s, this run cannot say.",
         ),
-        ("simulated", State.PROVEN, "good", "Latencies above 500 us come less often than once per 1.0 s."),
+        ("simulated", State.PROVEN, "good", "Episodes above 500 us come less often than once per 1.0 s."),
     ],
 )
 def test_the_claim_is_one_sentence(name: str, state: State, kind: str, claim: str) -> None:
@@ -118,7 +118,7 @@ def test_of_several_limits_each_has_a_row_and_all_are_counted() -> None:
     assert first(analysis).paragraphs[1] == "2 limits: 1 PROVEN, 1 UNDECIDED. This is of the one that decides:"
     rows = tables(verdict.render(analysis))["Every limit"].rows
     assert [row[:4] for row in rows] == [("500 us", "1.0 s", "PROVEN", "0"), ("500 us", "10.0 s", "UNDECIDED", "0")]
-    assert rows[0][4].startswith("none, decided after 4.2 s")
+    assert rows[0][4].startswith("none, decided after 4.3 s")
     assert " after one more" in rows[1][4]
 
 

@@ -174,7 +174,41 @@ def test_without_a_limit_nothing_is_judged() -> None:
 def test_nothing_measured() -> None:
     verdict = judge(LIMIT, replace(CLEAN, measured_ns=0, worst=None))
     assert (verdict.state, verdict.reasons) == (State.UNDECIDED, ("nothing was measured",))
-    assert [label for label, _ in verdict.sentences] == ["VERDICT", "LIMIT", "VALID FOR"]
+    assert [label for label, _ in verdict.sentences] == ["VERDICT", "LIMIT", "", "VALID FOR"]
+
+
+def test_lost_values_leave_no_upper_limit_and_no_way_to_a_proof() -> None:
+    """Any of them may have been an episode, and the largest of all."""
+    for n, at_most in ((0, 240 * HOUR), (1, 24 * HOUR), (1, 9999 * HOUR)):
+        verdict = judge(replace(LIMIT, at_most_ns=at_most), replace(CLEAN, episodes=episodes(n), lost=7))
+        assert (verdict.rate_high, verdict.rate_high_fixed, verdict.more_ns, verdict.chance) == (None,) * 4
+        text = text_of(verdict)
+        assert "less often" not in text.replace("anything", "")
+        assert "PROVEN in" not in text
+        assert "the largest of 999,993 activations with a value; 7 more left none, so that nothing follows" in text
+
+
+def test_without_a_moment_free_of_episodes_nothing_is_bounded_from_above() -> None:
+    text = text_of(
+        judge(replace(LIMIT, at_most_ns=10**9), replace(CLEAN, episodes=(Episode(0, 73 * 3600, 231_000, (0,)),)))
+    )
+    assert (
+        "73 h of it within: no upper limit of the rate can be given, as no time is left without an episode, and" in text
+    )
+    assert "chance to finish" not in text
+
+
+def test_an_invalid_run_has_no_limits_of_the_rate() -> None:
+    broken = replace(CLEAN, episodes=episodes(2), doubts=(Doubt("load-died", Severity.INVALID, "it died", "mend it"),))
+    verdict = judge(LIMIT, broken)
+    assert dict(verdict.sentences)["RATE"].endswith("no limit of the rate holds for a run that is INVALID")
+    assert "2 episodes above 200 us in 73 h" in dict(verdict.sentences)["RATE"]
+
+
+def test_what_an_episode_is_stands_below_the_limit() -> None:
+    lines = judge(replace(LIMIT, gap_ns=600 * 10**9), CLEAN).sentences
+    told = "an episode is all that exceeds 200 us, on any thread, with no more than 10 min between"
+    assert lines[[label for label, _ in lines].index("LIMIT") + 1] == ("", told)
 
 
 def test_the_largest_value_and_what_it_is_worth() -> None:

@@ -195,7 +195,7 @@ def test_lines_say_how_much_longer_now_and_after_one_more_and_the_chance() -> No
 def test_a_decided_limit_says_when() -> None:
     watch = Watch([ONE])
     progress_to(watch, 300)
-    assert watch.lines() == ["100 us, 1/min: PROVEN at 3 min 28 s (0 episodes)"]
+    assert watch.lines() == ["100 us, 1/min: PROVEN at 3 min 29 s (0 episodes)"]
 
 
 def test_several_limits_need_more_each() -> None:

@@ -36,7 +36,7 @@ def test_the_sentences_of_a_stall() -> None:
         "400.2 ms on thread 0 (cpu 2) at 2023-11-14 22:13:20.700 UTC, the largest of 1,600"
     )
     assert dict(lines)["UNSEEN"] == (
-        "anything rarer than once per 668 ms may be missing from this run "
+        "anything rarer than once per 667 ms may be missing from this run "
         "(95 %, fixed-time; once per 574 ms if it could have ended at any time)"
     )
     texts = [text for _, text in lines]

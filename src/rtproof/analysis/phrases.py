@@ -2,7 +2,7 @@
 """Numbers as people read them, always with their unit."""
 
 from datetime import UTC, datetime, timedelta
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 _US, _MS, _SECOND, _MINUTE, _HOUR = 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9
 _ERROR = Context(prec=3, rounding=ROUND_CEILING)
@@ -13,17 +13,25 @@ _FEW = 10
 def duration(ns: float, *, up: bool = False) -> str:
     """How long something took, to two or three digits: "350 ms", "20.0 s", "9 min 05 s", "96 h 12 min", "24 h".
 
-    From a minute on it is rounded down, so that no run is said to be longer than it was; ``up`` is for needs.
+    Rounded down, so that no run is said to be longer than it was, nor events to be rarer; ``up`` is for needs.
     """
-    if ns < _SECOND:
-        unit, size = next((u, s) for u, s in (("ms", _MS), ("us", _US), ("ns", 1)) if ns >= s or s == 1)
-        return f"{ns / size:.3g} {unit}"
     if ns < _MINUTE:
-        return _scaled(ns, _SECOND, "s", 1)
+        return _short(ns, ROUND_CEILING if up else ROUND_FLOOR)
     large, small = (("min", _MINUTE), ("s", _SECOND)) if ns < _HOUR else (("h", _HOUR), ("min", _MINUTE))
     smalls = (round(ns) + (small[1] - 1 if up else 0)) // small[1]
     count, rest = divmod(smalls, large[1] // small[1])
     return f"{count:,} {large[0]}" + (f" {rest:02} {small[0]}" if rest else "")
+
+
+def _short(ns: float, rounding: str) -> str:
+    """Below a minute. The twelfth digit of a float is noise, and must not become one of the third."""
+    exact = Decimal(f"{ns:.12g}")
+    if ns >= _SECOND:
+        seconds = (exact / _SECOND).quantize(Decimal("0.1"), rounding)
+        return f"{seconds} s" if seconds < _MINUTE // _SECOND else "1 min"
+    unit, size = next((u, s) for u, s in (("ms", _MS), ("us", _US), ("ns", 1)) if ns >= s or s == 1)
+    rounded = Context(prec=3, rounding=rounding).divide(exact, Decimal(size))
+    return _short(_US * size, rounding) if rounded >= _US else f"{rounded.normalize():f} {unit}"
 
 
 def value(ns: int) -> str:
@@ -46,6 +54,12 @@ def quantity(n: int, noun: str) -> str:
 def percent(share: float) -> str:
     """A share without digits that say nothing: "95 %", "99.9 %"."""
     return f"{share * 100:.6g} %"
+
+
+def chance(share: float) -> str:
+    """A forecast to a whole per cent: "45 %"; neither none nor all is ever certain: "< 1 %", "> 99 %"."""
+    rounded = round(100 * share)
+    return f"{rounded} %" if 0 < rounded < 100 else f"{'> 99' if rounded else '< 1'} %"
 
 
 def error(alpha: float) -> str:

@@ -42,7 +42,7 @@ def judge(requirement: Requirement | None, evidence: Evidence, limits: int = 1) 
         exceedances_observed=evidence.exceedances_observed,
         exceedances_schedule=evidence.exceedances_schedule,
     )
-    return _with_figures(verdict, tested) if tested else verdict
+    return _with_figures(verdict, tested, provable=not evidence.lost) if tested else verdict
 
 
 def deciding(verdicts: Sequence[Verdict]) -> Verdict:
@@ -51,12 +51,13 @@ def deciding(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> Tested:
-    """All figures of the test. Without lost values; with some, nothing can be proven."""
+    """All figures of the test. Values that were lost may have been episodes: the rate has no upper limit then."""
     alpha = (1 - requirement.confidence) / limits
     n, measured, at_most = len(evidence.episodes), evidence.measured_ns, requirement.at_most_ns
     starts = starts_ns(evidence.episodes, evidence.first_due_ns)
     lengths = lengths_ns(evidence.episodes)
     inside = min(sum(lengths), measured)
+    outside = 0 if evidence.lost else measured - inside
     needed, with_one_more = (sequential.needed_ns(count, at_most, alpha) + inside for count in (n, n + 1))
     return Tested(
         episodes=n,
@@ -69,16 +70,16 @@ def tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> Te
         log_e_refuted=sequential.log_e_refuted(n, measured / at_most),
         decision=sequential.decide(starts, measured, at_most, alpha, Known(lengths, not evidence.lost)),
         low=sequential.rate_lower(n, measured, alpha),
-        high=sequential.rate_upper(n, measured - inside, alpha),
-        high_fixed=mean_upper(n, 1 - alpha) / (measured - inside) if measured > inside else math.inf,
+        high=sequential.rate_upper(n, outside, alpha),
+        high_fixed=mean_upper(n, 1 - alpha) / outside if outside else math.inf,
         needed_ns=needed,
         needed_with_one_more_ns=with_one_more,
     )
 
 
-def _with_figures(verdict: Verdict, tested: Tested) -> Verdict:
+def _with_figures(verdict: Verdict, tested: Tested, *, provable: bool) -> Verdict:
     decided = tested.decision.at_ns is not None
-    return replace(
+    figured = replace(
         verdict,
         alpha=tested.alpha,
         tau=tested.tau,
@@ -90,6 +91,11 @@ def _with_figures(verdict: Verdict, tested: Tested) -> Verdict:
         rate_high_fixed=_known(tested.high_fixed),
         decided_at_ns=tested.decision.at_ns,
         decided_with=tested.decision.episodes if decided else None,
+    )
+    if not provable:
+        return figured
+    return replace(
+        figured,
         needed_ns=tested.needed_ns,
         more_ns=tested.more_ns,
         needed_with_one_more_ns=tested.needed_with_one_more_ns,
@@ -100,7 +106,7 @@ def _with_figures(verdict: Verdict, tested: Tested) -> Verdict:
 
 
 def _known(rate_per_ns: float) -> float | None:
-    """Per second; None if there is no limit, because all of the run was one episode."""
+    """Per second; None if there is no limit: all of the run was one episode, or values were lost."""
     return rate_per_ns * SECOND_NS if rate_per_ns < math.inf else None
 
 

@@ -15,7 +15,7 @@ from rtproof.analysis import sequential
 from rtproof.analysis.episodes import joined, lengths_ns, starts_ns
 from rtproof.analysis.model import Episode, Requirement, State
 from rtproof.analysis.persecond import SECOND_NS
-from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.phrases import chance, duration, quantity, value
 from rtproof.analysis.sequential import Decision, Known
 from rtproof.units import format_duration
 
@@ -137,14 +137,14 @@ def line(one: Standing, *, lost: bool = False) -> str:
     asked = f"{value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
     seen = quantity(one.episodes, "episode")
     if one.decision.at_ns is not None:
-        return f"{asked}: {one.decision.state.value} at {duration(one.decision.at_ns)} ({seen})"
+        return f"{asked}: {one.decision.state.value} at {duration(one.decision.at_ns, up=True)} ({seen})"
     if lost:
         return f"{asked}: {seen}; values were lost, so that it can't be PROVEN any more"
     none, after = (duration(one.more_ns(further), up=True) for further in (0, 1))
     if not one.measured_ns:
         return f"{asked}: PROVEN in {none} without an episode, in {after} with one"
-    chance, with_one = (percent(round(one.chance(further), 2)) for further in (0, 1))
-    return f"{asked}: {seen}; PROVEN in {none} ({chance}), in {after} after 1 more ({with_one})"
+    now, with_one = (chance(one.chance(further)) for further in (0, 1))
+    return f"{asked}: {seen}; PROVEN in {none} ({now}), in {after} after 1 more ({with_one})"
 
 
 def _once(at_most_ns: int) -> str:

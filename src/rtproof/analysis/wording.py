@@ -9,13 +9,14 @@ import math
 from rtproof.analysis import honesty
 from rtproof.analysis.evidence import Evidence, Worst
 from rtproof.analysis.model import Requirement, State
-from rtproof.analysis.phrases import duration, error, percent, quantity, sure, value
+from rtproof.analysis.phrases import chance, duration, error, percent, quantity, sure, value
 from rtproof.analysis.simulated import NO_MACHINE
 from rtproof.analysis.tested import Tested
 from rtproof.analysis.virtual_time import WORDS
 
 Sentences = tuple[tuple[str, str], ...]
 ANYTIME = "valid at any stopping time"
+NO_UPPER = "no upper limit of the rate can be given, as no time is left without an episode"
 SHORT = 0.99
 """Share of the asked duration that a run of a fixed length covers: its first and last period may lie outside."""
 OWN = ("VERDICT", "STATED", "LIMIT", "RATE", "NEEDED")
@@ -29,7 +30,7 @@ def sentences(
     first, *others = reasons or ("no limit was given",)
     lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
     if requirement:
-        lines += _labelled("LIMIT", (limit(requirement), *_shared(requirement, tested)))
+        lines += _labelled("LIMIT", (limit(requirement), episode(requirement), *_shared(requirement, tested)))
     if requirement and tested:
         lines += _labelled("RATE", _rates(state, requirement, evidence, tested))
         lines += _labelled("NEEDED", _needed(state, requirement, evidence, tested))
@@ -74,6 +75,12 @@ def limit(requirement: Requirement) -> str:
     )
 
 
+def episode(requirement: Requirement) -> str:
+    """What is counted."""
+    above, gap = value(requirement.limit_ns), duration(requirement.gap_ns)
+    return f"an episode is all that exceeds {above}, on any thread, with no more than {gap} between"
+
+
 def found(requirement: Requirement, evidence: Evidence) -> str:
     """What was seen, with its n."""
     threads = f"{quantity(evidence.threads, 'thread')}, any of which counts" if evidence.threads > 1 else "1 thread"
@@ -110,8 +117,9 @@ def _at_first(than: str, requirement: Requirement, evidence: Evidence, tested: T
 
 
 def undecided(requirement: Requirement, evidence: Evidence, tested: Tested) -> str:
+    bound = f"{_less(tested)} ({_sure(tested)})" if tested.high < math.inf else NO_UPPER
     return (
-        f"{found(requirement, evidence)}{_lasting(tested)}: {_less(tested)} ({_sure(tested)}), "
+        f"{found(requirement, evidence)}{_lasting(tested)}: {bound}, "
         f"and at most once per {duration(requirement.at_most_ns)} was asked"
     )
 
@@ -148,7 +156,8 @@ def _contradicted(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
 
 
 def _less(tested: Tested) -> str:
-    return f"less often than once per {duration(1 / tested.high)}" if tested.high < math.inf else "as often as may be"
+    """Nothing if there is no upper limit."""
+    return f"less often than once per {duration(1 / tested.high)}" if tested.high < math.inf else ""
 
 
 def _lasting(tested: Tested) -> str:
@@ -172,24 +181,26 @@ def _shared(requirement: Requirement, tested: Tested | None) -> tuple[str, ...]:
 
 def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
     """What the first sentence has not said."""
+    if state is State.INVALID:
+        return (f"{found(requirement, evidence)}; no limit of the rate holds for a run that is INVALID",)
     less = _less(tested)
     more = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
-    said_already = {State.PROVEN: less, State.REFUTED: more, State.UNDECIDED: "" if evidence.lost else less}
+    said_already = {State.PROVEN: less, State.REFUTED: more, State.UNDECIDED: less}
     joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
-    if not joined:
-        return ()
-    seen = f"{found(requirement, evidence)}: " if state is State.INVALID else ""
-    return (f"{seen}{joined} ({_sure(tested)})",)
+    return (f"{joined} ({_sure(tested)})",) if joined else ()
 
 
 def _needed(state: State, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
     if state is not State.UNDECIDED or evidence.lost:
         return ()
     more, with_one = (duration(ns, up=True) for ns in (tested.more_ns, tested.more_with_one_more_ns))
-    none, one = percent(round(tested.chance, 2)), percent(round(tested.chance_with_one_more, 2))
+    none, one = chance(tested.chance), chance(tested.chance_with_one_more)
     limit_text, so_far = value(requirement.limit_ns), quantity(tested.episodes, "episode")
+    needed = f"PROVEN in {more} more if nothing exceeds {limit_text}, in {with_one} if one more episode comes"
+    if tested.inside_ns >= tested.measured_ns:
+        return (needed,)
     return (
-        f"PROVEN in {more} more if nothing exceeds {limit_text}, in {with_one} if one more episode comes",
+        needed,
         f"chance to finish by then, at a rate that fits the {so_far} so far: {none}, {one}",
     )
 
@@ -213,13 +224,13 @@ def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[s
 
 def _largest(worst: Worst, evidence: Evidence, confidence: float) -> tuple[str, ...]:
     cpu = f" (cpu {worst.cpu})" if worst.cpu >= 0 else ""
+    kept = quantity(evidence.obtained - evidence.lost, "activation")
+    first = f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of {kept}"
+    if evidence.lost:
+        return (f"{first} with a value; {evidence.lost:,} more left none, so that nothing follows from it",)
     fixed = length_was_fixed(evidence)
     again, *rest = honesty.largest(worst.value_ns, evidence.measured_ns, confidence, length_was_fixed=fixed)
-    first = (
-        f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of "
-        f"{quantity(evidence.obtained, 'activation')}; {again}"
-    )
-    return (first, *rest)
+    return (f"{first}; {again}", *rest)
 
 
 def _valid_for(evidence: Evidence) -> str:

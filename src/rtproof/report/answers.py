@@ -23,9 +23,9 @@ def claim(verdict: Verdict) -> str:
     above = f"above {value(verdict.requirement.limit_ns)}"
     once = f"once per {duration(verdict.requirement.at_most_ns)}"
     return {
-        State.PROVEN: f"Latencies {above} come less often than {once}.",
-        State.REFUTED: f"Latencies {above} come more often than {once}.",
-        State.UNDECIDED: f"Whether latencies {above} come at most {once}, this run cannot say.",
+        State.PROVEN: f"Episodes {above} come less often than {once}.",
+        State.REFUTED: f"Episodes {above} come more often than {once}.",
+        State.UNDECIDED: f"Whether episodes {above} come at most {once}, this run cannot say.",
         State.INVALID: f"The run did not measure what was asked, so it says nothing of latencies {above}.",
         State.NOT_ASKED: "",
     }[verdict.state]
@@ -42,7 +42,8 @@ def terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
 def exactly(verdict: Verdict) -> str:
     """What was seen and what that bounds; without a limit the largest value."""
     if verdict.reasons:
-        return sentences(verdict.reasons)
+        asked = verdict.requirement if verdict.state is not State.INVALID else None
+        return sentences((*verdict.reasons, *((wording.episode(asked),) if asked else ())))
     return sentences(said(verdict, MAX)[:1])
 
 
@@ -73,13 +74,13 @@ def longer(verdict: Verdict) -> str:
     if verdict.state is State.INVALID:
         return "Longer does not help: mend what makes the run invalid, and measure again."
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
-        return f"No longer: it was decided after {duration(verdict.decided_at_ns)}, and that stands."
+        return f"No longer: it was decided after {duration(verdict.decided_at_ns, up=True)}, and that stands."
     if verdict.requirement is None or verdict.chosen_after:
         return again(verdict.requirement)
     if not verdict.more_ns or verdict.more_with_one_more_ns is None:
         return "Longer does not help this run: values are missing from it. Measure again."
     none, one = (duration(ns, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
-    chance, with_one = (percent(round(share or 0, 2)) for share in (verdict.chance, verdict.chance_with_one_more))
+    chance, with_one = (phrases.chance(share or 0) for share in (verdict.chance, verdict.chance_with_one_more))
     return f"{none} more if nothing exceeds the limit (chance {chance}), {one} if one more episode comes ({with_one})."
 
 
@@ -119,7 +120,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         none, one = (duration(ns or 0, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
         more = f"{none}, or {one} after one more"
     elif verdict.decided_at_ns is not None:
-        more = f"none, decided after {duration(verdict.decided_at_ns)}"
+        more = f"none, decided after {duration(verdict.decided_at_ns, up=True)}"
     return (
         value(asked.limit_ns),
         duration(asked.at_most_ns),
