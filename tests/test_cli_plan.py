@@ -51,6 +51,7 @@ def test_json_has_every_key_on_the_page(capsys: pytest.CaptureFixture[str]) -> N
     [
         ([], "a plan needs a --limit"),
         ([*DAILY, "--measured", "2h"], "--episodes-so-far and --measured belong together"),
+        ([*DAILY, "--measured", "2h", "--episodes-so-far", "1001"], "1001 is not in the range 0<=x<=1000"),
         ([*DAILY, "--episodes-so-far", "2"], "--episodes-so-far and --measured belong together"),
         ([*DAILY, "--limit", "1us", "--measured", "2h", "--episodes-so-far", "2"], "give that one alone"),
         ([*DAILY, "--rate", "2/h"], "'2/h' is not a rate"),

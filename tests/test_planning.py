@@ -86,3 +86,10 @@ def test_from_what_was_measured_it_goes_on() -> None:
     assert told.proven > math.exp(-0.5)
     lone = planning.chance(0.0, 0.05, HOUR, (0, begun))
     assert lone.mean_ns == pytest.approx(sequential.tau_needed(0, 0.05) * HOUR)
+
+
+def test_of_what_is_decided_no_chances_are_told_and_many_episodes_take_no_time() -> None:
+    assert planning.plan(DAILY, 1, (1000, 1), (1.0,)).chances == ()
+    (told,) = planning.plan(DAILY, 1, (1000, 1000 * DAILY.at_most_ns), (3.0,)).chances
+    assert told.proven < 1e-6 < told.refuted
+    assert told.proven + told.refuted + told.undecided == pytest.approx(1)

@@ -6,6 +6,7 @@ thresholds but by an episode, so the number of episodes is followed from each th
 n episodes prove, those runs with n are PROVEN; between times, those that reach the number that refutes are REFUTED.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -78,15 +79,17 @@ def plan(
     alpha, at_most = (1 - requirement.confidence) / limits, requirement.at_most_ns
     needs = tuple(_need(count, measured_ns, at_most, alpha) for count in range(episodes, episodes + ROWS))
     begun = measured_ns / at_most
+    already = _already(episodes, begun, alpha)
+    open_ = rates if already is State.UNDECIDED else ()
     return Plan(
         requirement,
         limits,
         alpha,
         episodes,
         measured_ns,
-        _already(episodes, begun, alpha),
+        already,
         needs,
-        tuple(chance(rate, alpha, at_most, (episodes, begun)) for rate in rates),
+        tuple(chance(rate, alpha, at_most, (episodes, begun)) for rate in open_),
         round((begun + HORIZON) * at_most),
     )
 
@@ -124,13 +127,13 @@ def chance(rate: float, alpha: float, at_most_ns: int, so_far: tuple[int, float]
 
 def _decisions(rate: float, alpha: float, episodes: int, begun: float) -> Iterator[tuple[float, float, float]]:
     """At each instant the shares of runs that are PROVEN then, and REFUTED since the one before."""
-    counts = range(max(_most(begun, alpha), episodes) + 2)
+    counts = range(episodes, max(_most(begun, alpha), episodes) + 2)
     proving = np.array([sequential.tau_needed(n, alpha) for n in counts])
     refuting = np.array([sequential.tau_refuted(n, alpha) for n in counts])
     steps = np.linspace(begun, begun + HORIZON, _STEPS + 1)
     times = np.unique(np.concatenate((steps, proving[proving > begun], refuting[refuting > begun])))
     state = np.zeros(refuting.size)
-    state[episodes] = 1.0
+    state[0] = 1.0
     for before, now in pairwise(times):
         if now > begun + HORIZON:
             return
@@ -153,7 +156,7 @@ def _moved(state: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
 
 def _most(begun: float, alpha: float) -> int:
     """The number of episodes that refutes at any time up to the horizon."""
-    count = 1
-    while sequential.tau_refuted(count, alpha) < begun + HORIZON:
-        count += 1
-    return count
+    high = 1
+    while sequential.tau_refuted(high, alpha) < begun + HORIZON:
+        high *= 2
+    return bisect_left(range(high), begun + HORIZON, key=lambda count: sequential.tau_refuted(count, alpha))

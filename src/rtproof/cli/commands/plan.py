@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command("plan")
 @requirement_options
 @click.option(
-    "--episodes-so-far", type=click.IntRange(0, 10_000), metavar="N", help="Episodes that were measured already."
+    "--episodes-so-far", type=click.IntRange(0, 1_000), metavar="N", help="Episodes that were measured already."
 )
 @click.option("--measured", type=types.LENGTH_NS, help="... in this time, such as 20h.")
 @click.option(
