@@ -199,8 +199,8 @@ def test_all_limits_are_drawn_and_told_of_and_none_on_a_stage() -> None:
     assert [] in markers
     told = texts(sections["conditions"])
     assert (
-        "Changed: limit 100us at most once per 1h and 100us at most once per 1d and 90us at most once per 1h instead of "
-        "500us at most once per 17min."
+        "Changed: limit 100us at most once per 1h and 100us at most once per 1d and 90us at most once per 1h instead "
+        "of 500us at most once per 17min."
     ) in told
     caption = next(table.caption for table in tables(sections["conditions"]) if "asked" in table.caption)
     assert caption.endswith(
