@@ -2,6 +2,7 @@
 """The e-processes: against their integrals, against published figures, and the rule of the first crossing."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -133,3 +134,17 @@ def test_time_within_an_episode_speaks_for_no_proof() -> None:
     assert decide([HOUR], 999 * HOUR, HOUR, ALPHA, Known([998 * HOUR])).state is State.UNDECIDED
     before = sequential.needed_ns(0, HOUR, ALPHA)
     assert decide([4 * HOUR], 9 * HOUR, HOUR, ALPHA, Known([5 * HOUR])) == Decision(State.PROVEN, before, 0)
+
+
+def test_many_episodes_at_the_rate_of_the_claim_take_no_bisection_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch decides anew every second, beside what is measured."""
+    taken: list[Callable[[float], float]] = []
+
+    def crossing(rising: Callable[[float], float]) -> float:
+        taken.append(rising)
+        return 1e9
+
+    monkeypatch.setattr(sequential, "_crossing", crossing)
+    starts = [number * HOUR + HOUR // 2 for number in range(9000)]
+    assert decide(starts, 9000 * HOUR, HOUR, 0.0401).state is State.UNDECIDED
+    assert len(taken) < 10

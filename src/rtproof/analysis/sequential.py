@@ -120,19 +120,21 @@ def decide(
     starts_ns: ascending, when each episode began, in measured time, rounded down to the second. So that rounding never
     helps a verdict, an episode ends the time without it at its start, and refutes with the end of its second.
     """
-    provable = known.whole
     inside = [0, *accumulate(known.lengths_ns or [0] * len(starts_ns))]
+
+    def proven(episodes: int, by_ns: int) -> Decision | None:
+        if not known.whole or not _within_reach(episodes, (by_ns - inside[episodes]) / at_most_ns, alpha):
+            return None
+        needed = needed_ns(episodes, at_most_ns, alpha) + inside[episodes]
+        return Decision(State.PROVEN, needed, episodes) if needed <= by_ns else None
+
     for before, start in enumerate(starts_ns):
-        proven = needed_ns(before, at_most_ns, alpha) + inside[before]
-        if provable and proven <= min(start, measured_ns):
-            return Decision(State.PROVEN, proven, before)
+        if decided := proven(before, min(start, measured_ns)):
+            return decided
         begun_by = _known_by(start, measured_ns)
-        if begun_by <= refuted_until_ns(before + 1, at_most_ns, alpha):
+        if _refutes(before + 1, begun_by, at_most_ns, alpha):
             return Decision(State.REFUTED, begun_by, before + 1)
-    proven = needed_ns(len(starts_ns), at_most_ns, alpha) + inside[-1]
-    if provable and proven <= measured_ns:
-        return Decision(State.PROVEN, proven, len(starts_ns))
-    return Decision(State.UNDECIDED, None, len(starts_ns))
+    return proven(len(starts_ns), measured_ns) or Decision(State.UNDECIDED, None, len(starts_ns))
 
 
 def chance_of_none(episodes: int, measured_ns: int, more_ns: int) -> float:
@@ -147,6 +149,20 @@ def chance_of_one(episodes: int, measured_ns: int, within_ns: int, more_ns: int)
     """Of exactly one episode in the time more_ns to come, within its first part within_ns."""
     shape = episodes + 0.5
     return shape * within_ns / measured_ns * math.exp(-(shape + 1) * math.log1p(more_ns / measured_ns))
+
+
+def _refutes(episodes: int, begun_by_ns: int, at_most_ns: int, alpha: float) -> bool:
+    if not _within_reach(episodes, begun_by_ns / at_most_ns, alpha):
+        return False
+    return begun_by_ns <= refuted_until_ns(episodes, at_most_ns, alpha)
+
+
+def _within_reach(episodes: int, tau: float, alpha: float) -> bool:
+    """Whether the best of all bets, b = N / tau, has won; a mixture wins less. It spares most of the bisections."""
+    if tau <= 0:
+        return episodes > 0
+    best = tau - episodes + (episodes * math.log(episodes / tau) if episodes else 0.0)
+    return best >= -math.log(alpha) - 1e-6
 
 
 def _known_by(start_ns: int, measured_ns: int) -> int:

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random small records, judged by the program and once more by ``slow_verdict``, have the same verdicts."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import slow_verdict
+from analysis_records import SERIES, block, record
+from slow_verdict import SECOND_NS, TICK_NS
+
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Requirement, Verdict
+from rtproof.record import Block, End, EndReason, Record, Series
+
+PERIOD_NS = TICK_NS
+LIMITS_NS = (50_000_000, 120_000_000, 700_000_000, 2_500_000_000)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A record, what was late in it as pairs of due time and latency, and what it must say of its length."""
+
+    record: Record
+    late: list[tuple[int, int]]
+    first_due_ns: int
+    measured_ns: int
+    whole: bool
+
+
+def made(rng: np.random.Generator) -> Case:
+    """One to three threads that begin at times of their own, with late activations, long ones and bursts."""
+    seconds, first_tick = int(rng.integers(1, 150)), int(rng.integers(0, 9))
+    lost = bool(rng.random() < 0.15 and seconds > 4)
+    rate = rng.choice([0.0, 0.002, 0.01, 0.05])
+    series, blocks = [], []
+    late: list[tuple[int, int]] = []
+    for thread in range(int(rng.integers(1, 4))):
+        one = replace(
+            SERIES, id=thread, thread=thread, period_ns=PERIOD_NS, first_due_ns=(first_tick + thread) * TICK_NS
+        )
+        of_it, found = _thread(rng, one, 4 * seconds - thread, rate, lost=lost and thread == 0)
+        series.append(one)
+        blocks += of_it
+        late += found
+    end_ns = (first_tick + 4 * seconds) * TICK_NS
+    whole = record(blocks, tuple(series))
+    assert whole.end is not None
+    whole = replace(whole, end=End(end_ns, EndReason.AS_ASKED, "", whole.end.totals))
+    return Case(whole, late, first_tick * TICK_NS, 4 * seconds * TICK_NS, not lost)
+
+
+def _thread(
+    rng: np.random.Generator, series: Series, ticks: int, rate: float, *, lost: bool
+) -> tuple[list[Block], list[tuple[int, int]]]:
+    """The activations of one thread; lost: one in the middle has left no value."""
+    values: list[int] = []
+    gaps: dict[int, int] = {}
+    late: list[tuple[int, int]] = []
+    blocks: list[Block] = []
+    index = begun = 0
+    while index < ticks:
+        value = int(rng.integers(1_000, 40_000_000))
+        if rng.random() < rate and index < ticks - 40:
+            value = int(rng.exponential(600_000_000)) + 50_000_000
+        missed = min(value // PERIOD_NS, ticks - index - 2) if value >= PERIOD_NS else 0
+        late.append((series.first_due_ns + index * PERIOD_NS, value))
+        if missed:
+            gaps[len(values)] = missed
+        values.append(value)
+        index += 1 + missed
+        if lost and not blocks and index > ticks // 2 and index < ticks - 3 and not missed:
+            blocks.append(block(values, gaps, begun, series))
+            values, gaps, index = [], {}, index + 1
+            begun = index
+    return [*blocks, block(values, gaps, begun, series)], late
+
+
+def asked(rng: np.random.Generator) -> tuple[Requirement, ...]:
+    """One to three limits, with a gap and a confidence in common."""
+    confidence, gap = float(rng.choice([0.5, 0.8, 0.95, 0.99])), int(rng.choice([1, 2, 5, 60])) * SECOND_NS
+    limits = rng.choice(LIMITS_NS, size=int(rng.integers(1, 4)), replace=False)
+    times = rng.integers(500, 60_000, size=limits.size) * 1_000_000
+    return tuple(
+        Requirement(int(limit), int(at_most), confidence, gap) for limit, at_most in zip(limits, times, strict=True)
+    )
+
+
+def agrees(case: Case, requirement: Requirement, limits: int, verdict: Verdict) -> str:
+    """Asserts that a verdict is what the slow one says; the state."""
+    wanted = slow_verdict.Asked(
+        requirement.limit_ns, requirement.at_most_ns, requirement.gap_ns, (1 - requirement.confidence) / limits
+    )
+    found = slow_verdict.episodes(slow_verdict.late_seconds(case.late, requirement.limit_ns), requirement.gap_ns)
+    state, tick_ns, count = slow_verdict.decided(found, case.first_due_ns, case.measured_ns, wanted, whole=case.whole)
+    assert [(each.first_second, each.last_second) for each in verdict.episodes] == found
+    assert verdict.measured_ns == case.measured_ns
+    assert verdict.state.value in ((state,) if case.whole else (state, "INVALID"))
+    if tick_ns is None:
+        assert verdict.decided_at_ns is None
+    else:
+        assert verdict.decided_at_ns is not None
+        assert tick_ns - TICK_NS < verdict.decided_at_ns <= tick_ns
+        assert verdict.decided_with == count
+    return state
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_every_verdict_is_the_slow_one(part: int) -> None:
+    """Checked to fail: with a mixing of 0.29, without the end of a second, and with time within episodes counted."""
+    rng = np.random.default_rng((12, part))
+    states: Counter[str] = Counter()
+    for _ in range(30):
+        case, wanted = made(rng), asked(rng)
+        for requirement, verdict in zip(wanted, analyse(case.record, wanted, 1).verdicts, strict=True):
+            states[agrees(case, requirement, len(wanted), verdict)] += 1
+    assert min(states[state] for state in ("PROVEN", "REFUTED", "UNDECIDED")) >= 3
