@@ -68,6 +68,22 @@ def test_of_a_record_that_was_cut_off_only_what_all_threads_left_is_watched() ->
     assert (found.measured_ns, found.cut_off) == (5 * MS, True)
 
 
+def test_of_a_record_that_was_cut_off_an_episode_beyond_what_is_watched_is_in_no_rate() -> None:
+    """It was told as if it had come within the 5 s."""
+    other = replace(SERIES, id=1, thread=1)
+    late = [10] * 9_000
+    late[4_000] = late[7_000] = 2 * MS
+    blocks = [block(late), block([10] * 5_000, series=other)]
+    made = record(blocks, [SERIES, other], end=None)
+    summaries = summarise(made)
+    wanted = Requirement(MS, gap_ns=SECOND)
+    found = gather(made, wanted, summaries, pooled(summaries), ())
+    assert [each.first_second for each in found.episodes] == [4]
+    assert (found.measured_ns, found.exceedances_observed) == (5 * SECOND, 2)
+    whole = replace(made, end=record(blocks, [SERIES, other]).end)
+    assert len(gather(whole, wanted, summaries, pooled(summaries), ()).episodes) == 2
+
+
 def test_the_last_instant_known() -> None:
     tick = Counter(0, True, "load.cpu", "loops", array(SECOND, 7 * SECOND), array(1, 2))
     made = record([block([10])], end=None, counters=(tick,))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtproof.analysis.asked import asked_duration_ns
-from rtproof.analysis.episodes import episodes, stalled_since_ns
+from rtproof.analysis.episodes import episodes, stalled_since_ns, starts_ns
 from rtproof.analysis.model import Doubt, Episode, Requirement, Summary
 from rtproof.analysis.phrases import instant
 from rtproof.analysis.simulated import simulated
@@ -64,10 +64,11 @@ def gather(
 ) -> Evidence:
     """Everything a verdict needs to know about a run."""
     limit = requirement.limit_ns if requirement else None
+    measured_ns = _measured_ns(record, summaries, pooled)
     observed, schedule = (None, None) if limit is None else _exceedances(record, summaries, pooled, limit)
     return Evidence(
-        episodes=() if requirement is None else _episodes(record, requirement, summaries, pooled),
-        measured_ns=_measured_ns(record, summaries, pooled),
+        episodes=() if requirement is None else _episodes(record, requirement, summaries, pooled, measured_ns),
+        measured_ns=measured_ns,
         asked_duration_ns=asked_duration_ns(record),
         ended_as_asked=record.end is not None and record.end.reason is EndReason.AS_ASKED,
         doubts=doubts,
@@ -89,9 +90,14 @@ def gather(
 
 
 def _episodes(
-    record: Record, requirement: Requirement, summaries: tuple[Summary, ...], pooled: Summary
+    record: Record, requirement: Requirement, summaries: tuple[Summary, ...], pooled: Summary, measured_ns: int
 ) -> tuple[Episode, ...]:
-    return episodes(summaries, record.events, requirement, end_ns(record, pooled))
+    """All, but of a record that was cut off only those that began while every thread was watched."""
+    found = episodes(summaries, record.events, requirement, end_ns(record, pooled))
+    if record.end is not None:
+        return found
+    begun = zip(found, starts_ns(found, pooled.first_due_ns or 0), strict=True)
+    return tuple(each for each, start_ns in begun if start_ns < measured_ns)
 
 
 def _measured_ns(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> int:

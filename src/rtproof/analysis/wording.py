@@ -210,7 +210,7 @@ def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[s
     if evidence.missed:
         text = f"{quantity(evidence.missed, 'activation')} of {evidence.expected:,} due never ran"
         lines.append(("MISSED", f"{text}; each counts in the schedule view with the time it was late"))
-    if requirement and evidence.exceedances_observed is not None and (evidence.missed or evidence.episodes):
+    if requirement and evidence.exceedances_observed is not None and (evidence.missed or evidence.exceedances_schedule):
         due = evidence.obtained + evidence.missed
         lines.append(
             (
