@@ -53,7 +53,7 @@ def test_nothing_is_known_of_no_cycle() -> None:
 def test_none_out_of_band_is_no_proof_that_there_are_none() -> None:
     found = cycles(wakes([PERIOD] * 12_019))
     assert most_out_of_band(found) == pytest.approx(2.72e-4, rel=0.01)
-    assert "a share of up to 0.00027 possible, which is one every 36.8 s" in says(found)
+    assert "a share of up to 0.00027 possible, which is one every 36.7 s" in says(found)
 
 
 def test_of_a_record_a_cycle_reaches_from_one_run_to_the_next() -> None:

@@ -28,7 +28,7 @@ def test_cycles_of_several_threads_are_told_as_such() -> None:
     made = cycles.render(analyse(record(blocks, [LOOP, second])))
     (caption,) = tables(made)
     assert caption.endswith("; the first of each thread, 18 in all, are not counted")
-    assert "one every 606 ms of each loop (95 %" in words(made)
+    assert "one every 605 ms of each loop (95 %" in words(made)
 
 
 def test_a_loop_that_stopped_is_told_first() -> None:
