@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "facts_parts.h"
+
+#include "run.h"
+#include "text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_counter(struct run *run, bool grows, const char *unit, struct running_load *load, const char *path,
+			const char *name)
+{
+	if (run->n_counters == COUNTERS_MOST)
+		return;
+
+	struct counter *counter = &run->counters[run->n_counters];
+	struct bytes *chunk = chunk_begin(&run->record, CHUNK_COUNTER);
+
+	snprintf(counter->name, sizeof(counter->name), "%s", name);
+	snprintf(counter->path, sizeof(counter->path), "%s", path);
+	counter->load = load;
+	put_u16(chunk, (uint16_t)run->n_counters++);
+	put_u8(chunk, !grows);
+	put_u8(chunk, 0);
+	put_string(chunk, counter->name);
+	put_string(chunk, unit);
+	chunk_end(&run->record);
+}
+
+/* A number in one file for each i: before, i, after. */
+static void add_gauges(struct run *run, const char *name, const char *unit, const char *before, const char *after,
+		       int most)
+{
+	for (int i = 0; i < most; i++) {
+		char path[128], numbered[64], line[64];
+
+		snprintf(path, sizeof(path), "%s%d%s", before, i, after);
+		snprintf(numbered, sizeof(numbered), "%s%d", name, i);
+		if (text_read_line(path, line, sizeof(line)) >= 0)
+			add_counter(run, false, unit, NULL, path, numbered);
+	}
+}
+
+static void fact_of_load(struct run *run, const char *name, const struct load_order *order)
+{
+	char key[80];
+
+	snprintf(key, sizeof(key), "%s.note", name);
+	if (order->note)
+		fact(run, MOMENT_START, key, order->note);
+	snprintf(key, sizeof(key), "%s.rest_ns", name);
+	if (order->rest_ns)
+		fact_number(run, WHOLE_RUN, MOMENT_START, key, order->rest_ns);
+}
+
+void facts_announce_counters(struct run *run)
+{
+	char present[64];
+
+	for (int i = 0; i < run->config->n_loads; i++) {
+		struct running_load *load = &run->config->loads[i];
+		char name[64];
+		int before = 0;
+
+		for (int j = 0; j < i; j++)
+			before += !strcmp(run->config->loads[j].name, load->name);
+		/* The same load twice is two counters. */
+		snprintf(name, sizeof(name), "load.%s", load->name);
+		if (before)
+			snprintf(name, sizeof(name), "load.%s.%d", load->name, before + 1);
+		add_counter(run, true, load_unit(load), load, "", name);
+		fact_of_load(run, name, &load->order);
+	}
+	add_gauges(run, "temperature.", "millidegree", "/sys/class/thermal/thermal_zone", "/temp", 32);
+	int before = run->n_counters;
+
+	add_gauges(run, "frequency.cpu", "kHz", "/sys/devices/system/cpu/cpu", "/cpufreq/scaling_cur_freq", 256);
+	if (text_read_line("/sys/devices/system/cpu/present", present, sizeof(present)) < 0)
+		snprintf(present, sizeof(present), "unknown");
+	record_fact(&run->record, run_time_ns(run), WHOLE_RUN, MOMENT_START, "frequency_gauges", "%d, CPUs present %s",
+		    run->n_counters - before, present);
+}
+
+static int64_t read_counter(const struct counter *counter)
+{
+	char line[64];
+
+	if (counter->load)
+		return load_work(counter->load);
+	return text_read_line(counter->path, line, sizeof(line)) < 0 ? -1 : strtoll(line, NULL, 10);
+}
+
+void facts_tick(struct run *run)
+{
+	if (!run->n_counters)
+		return;
+
+	struct bytes *chunk = chunk_begin(&run->record, CHUNK_TICK);
+
+	put_i64(chunk, run_time_ns(run));
+	put_u16(chunk, (uint16_t)run->n_counters);
+	for (int i = 0; i < run->n_counters; i++) {
+		put_u16(chunk, (uint16_t)i);
+		put_i64(chunk, read_counter(&run->counters[i]));
+	}
+	chunk_end(&run->record);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sys.h"
+
+#include "facts_parts.h"
+
+#include "run.h"
+
+static const char *const files_at_start[] = {
+	"/proc/version",
+	"/proc/cmdline",
+	"/proc/cpuinfo",
+	"/proc/meminfo",
+	"/proc/modules",
+	"/proc/mounts",
+	"/proc/sys/kernel/sched_rt_period_us",
+	"/proc/sys/kernel/printk",
+	"/proc/sys/kernel/osrelease",
+	"/proc/sys/vm/overcommit_memory",
+	"/proc/timer_list",
+	"/proc/sys/kernel/tainted",
+	"/proc/sys/vm/overcommit_ratio",
+	"/proc/xenomai", /* a folder, if it is there: EISDIR */
+	"/proc/xenomai/version",
+	"/proc/ipipe/version",
+	"/proc/rtai",
+	"/sys/class/evl",
+	"/proc/device-tree/model",
+	"/sys/class/dmi/id/sys_vendor",
+	"/sys/class/dmi/id/product_name",
+	"/sys/hypervisor/type",
+	"/sys/kernel/security/lockdown",
+	"/sys/kernel/realtime",
+	"/sys/kernel/debug/sched/preempt",
+	"/sys/devices/system/cpu/isolated",
+	"/sys/devices/system/cpu/nohz_full",
+	"/sys/devices/system/cpu/online",
+	"/sys/devices/system/cpu/smt/active",
+	"/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver",
+	"/sys/devices/system/cpu/cpuidle/current_driver",
+	"/sys/devices/system/clocksource/clocksource0/available_clocksource",
+	NULL,
+};
+
+/* What may change while measuring is read at both ends. */
+static const char *const files_at_both_ends[] = {
+	"/proc/stat",
+	"/proc/interrupts",
+	"/proc/softirqs",
+	"/proc/loadavg",
+	"/proc/vmstat",
+	"/proc/xenomai/stat", /* mode switches, version 2 and 3 */
+	"/proc/xenomai/sched/stat",
+	"/proc/sys/kernel/sched_rt_runtime_us",
+	"/sys/devices/system/clocksource/clocksource0/current_clocksource",
+	NULL,
+};
+
+static void write_files(struct run *run, enum moment moment, const char *const *paths)
+{
+	for (; *paths; paths++)
+		record_file(&run->record, run_time_ns(run), moment, *paths);
+}
+
+static void write_system(struct run *run)
+{
+	for (int i = 0; i < SYSTEM_PARTS; i++) {
+		const struct system_part *part = &run->system[i];
+
+		record_content(&run->record, run_time_ns(run), MOMENT_START, part->path, part->err,
+			       (const char *)part->content.data, part->content.length);
+	}
+}
+
+void facts_files_at_start(struct run *run)
+{
+	write_system(run);
+	write_files(run, MOMENT_START, files_at_start);
+	write_files(run, MOMENT_START, files_at_both_ends);
+}
+
+void facts_files_at_end(struct run *run)
+{
+	write_files(run, MOMENT_END, files_at_both_ends);
+}
