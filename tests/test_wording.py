@@ -4,7 +4,7 @@ from analysis_records import MS, array, block, fact, record
 from rtproof.analysis import wording
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Requirement
-from rtproof.record import Counter
+from rtproof.record import Counter, Moment
 
 
 def test_a_limit_in_words() -> None:
@@ -53,3 +53,14 @@ def test_no_load_is_said_too() -> None:
 def test_lines_about_the_run_alone() -> None:
     lines = (("VERDICT", "a"), ("", "b"), ("MAX", "c"), ("", "d"), ("RATE", "e"), ("", "f"), ("UNSEEN", "g"))
     assert wording.of_the_run(lines) == (("MAX", "c"), ("", "d"), ("UNSEEN", "g"))
+
+
+def test_nothing_follows_from_the_maximum_of_a_run_that_is_invalid() -> None:
+    """It measured something else, so a second run that measures what was asked has no reason to be like it."""
+    facts = (fact("duration_ns", 100 * MS), fact("policy", "fifo"), fact("policy", "other", Moment.END, 0))
+    lines = analyse(record([block([5_000] * 100)], facts=facts), Requirement(500_000)).verdict.sentences
+    assert lines[0][1].startswith("INVALID")
+    (largest,) = wording.under(lines, "MAX")
+    assert largest.startswith("5 us on thread 0")
+    assert largest.endswith("the largest of 100 activations; the run is INVALID, so that nothing follows from it")
+    assert "probability" not in " ".join(text for _, text in lines)

@@ -37,7 +37,7 @@ def sentences(
     lines += _missed(requirement, evidence)
     confidence = requirement.confidence if requirement else honesty.CONFIDENCE
     if evidence.worst and evidence.measured_ns > 0:
-        lines += _labelled("MAX", _largest(evidence.worst, evidence, confidence))
+        lines += _labelled("MAX", _largest(state, evidence.worst, evidence, confidence))
     if evidence.measured_ns > 0:
         lines += _labelled("UNSEEN", honesty.unseen(evidence.measured_ns, confidence))
     lines += _labelled("FORECAST", evidence.forecast)
@@ -222,12 +222,15 @@ def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[s
     return lines
 
 
-def _largest(worst: Worst, evidence: Evidence, confidence: float) -> tuple[str, ...]:
+def _largest(state: State, worst: Worst, evidence: Evidence, confidence: float) -> tuple[str, ...]:
+    """A run that did not measure what was asked says nothing of a second one that does."""
     cpu = f" (cpu {worst.cpu})" if worst.cpu >= 0 else ""
     kept = quantity(evidence.obtained - evidence.lost, "activation")
     first = f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of {kept}"
     if evidence.lost:
         return (f"{first} with a value; {evidence.lost:,} more left none, so that nothing follows from it",)
+    if state is State.INVALID:
+        return (f"{first}; the run is INVALID, so that nothing follows from it",)
     fixed = length_was_fixed(evidence)
     again, *rest = honesty.largest(worst.value_ns, evidence.measured_ns, confidence, length_was_fixed=fixed)
     return (f"{first}; {again}", *rest)

@@ -10,11 +10,11 @@ from typing import IO
 import numpy as np
 
 from rtproof import files, units
+from rtproof.analysis import simulated, virtual_time
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.fields import by_field
 from rtproof.analysis.model import Analysis, Summary
 from rtproof.analysis.tracefile import has_trace
-from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.errors import UserError
 from rtproof.record import Block, Record, Series
 from rtproof.record.slicing import Activations, activations
@@ -81,9 +81,23 @@ def plain(words: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", words)
 
 
-def time_note(analysis: Analysis) -> str:
-    """What must be said of figures that are no time."""
-    return f"; {WORDS}" if virtual_time(analysis.record) else ""
+def marks(record: Record) -> dict[str, str]:
+    """What a file must say of figures that are no time on any machine, by a name for it; usually nothing."""
+    kinds = (
+        ("virtual_time", virtual_time.virtual_time(record), virtual_time.WORDS),
+        ("simulated", simulated.simulated(record), simulated.WORDS),
+    )
+    return {name: words for name, so, words in kinds if so}
+
+
+def mark_lines(record: Record) -> str:
+    """The same as lines of comment, for the head of a text."""
+    return "".join(f"# {words}\n" for words in marks(record).values())
+
+
+def mark_note(analysis: Analysis) -> str:
+    """The same for the sentence that tells what was written."""
+    return "".join(f"; {words}" for words in marks(analysis.record).values())
 
 
 def require_samples(record: Record, kind: str) -> None:

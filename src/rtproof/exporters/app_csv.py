@@ -37,14 +37,15 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
             file.write(_lines(piece))
             written += piece.index.size
         file.write("\n" + _statistics(record))
-    return f"{path}: {_common.sample_note(analysis, 3 * written)}, three for each loop{_common.time_note(analysis)}"
+    return f"{path}: {_common.sample_note(analysis, 3 * written)}, three for each loop{_common.mark_note(analysis)}"
 
 
 def _comment(record: Record) -> str:
     """One cell, which no spreadsheet may take for a formula."""
     said = probe_options(record).get("comment") or f"rtproof on {record.begin.machine} {record.begin.kernel_release}"
     text = said.encode("ascii", "backslashreplace").decode().replace('"', '""')
-    safe = "".join(letter if letter.isprintable() else " " for letter in text)
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    safe = "; ".join((plain, *_common.marks(record).values()))
     return f'"{" " if safe[:1] in tuple("=+-@") else ""}{safe}"\n'
 
 

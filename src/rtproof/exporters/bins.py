@@ -35,9 +35,10 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     columns = _common.columns_of(analysis)
     bins = [_common.counts_of(summary, view).fixed_bins(start_ns, width_ns, count) for _, summary in columns]
     with _common.new_file(path) as file:
+        file.write(_common.mark_lines(analysis.record))
         file.write(",".join(["from_ns", "to_ns", *(name for name, _ in columns)]) + "\n")
         file.writelines(_rows(bins))
-    notes = _common.summary_note(analysis) + _common.time_note(analysis)
+    notes = _common.summary_note(analysis) + _common.mark_note(analysis)
     return f"{path}: {count} bins of {units.format_duration(width_ns)}, {view} view{notes}"
 
 

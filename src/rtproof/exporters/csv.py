@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every sample as a line of text, for spreadsheets and scripts.
 
-Where activations have several values, each has a line of its own and a column says which field it is.
+Where activations have several values, each has a line of its own and a column says which field it is. Figures that are
+no time on any machine have a line of comment that says so above the header.
 """
 
 from pathlib import Path
@@ -22,12 +23,12 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     written = 0
     with _common.new_file(path) as file:
         fields = _common.has_fields(analysis.record)
-        file.write(HEADER_OF_FIELDS if fields else HEADER)
+        file.write(_common.mark_lines(analysis.record) + (HEADER_OF_FIELDS if fields else HEADER))
         for series, part in _common.all_columns(analysis.record):
             start = f"{series.thread},{series.cpu}," + (f"{_common.plain(series.field)}," if fields else "")
             file.write(_lines(start, part))
             written += part.value.size
-    notes = _common.sample_note(analysis, written) + _common.time_note(analysis)
+    notes = _common.sample_note(analysis, written) + _common.mark_note(analysis)
     return f"{path}: {notes}; facts about the run are not in it"
 
 

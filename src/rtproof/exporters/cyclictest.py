@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from rtproof.analysis.model import Analysis, Moments, Summary
-from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.exporters import _common
 from rtproof.record import Record
 
@@ -37,12 +36,8 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         file.writelines(_footer([int(row.sum()) for row in rows], [s.observed for s in analysis.summaries], overflows))
         for number, summary in enumerate(analysis.summaries):
             file.write(_overflow_line(analysis.record, number, summary, bins, overflows[number]))
-        file.write(_virtual(analysis.record) + "\n")
+        file.write(_common.mark_lines(analysis.record) + "\n")
     return f"{path}: {bins} bins of 1 us{_losses(analysis, sum(overflows), early)}"
-
-
-def _virtual(record: Record) -> str:
-    return f"# {WORDS}\n" if virtual_time(record) else ""
 
 
 def _footer(totals: list[int], moments: list[Moments], overflows: list[int]) -> Iterator[str]:
@@ -91,4 +86,4 @@ def _losses(analysis: Analysis, overflows: int, early: int) -> str:
     ] * bool(analysis.pooled.missed)
     if _common.has_fields(analysis.record):
         notes.append(f"of several fields it holds {_common.plain(analysis.pooled.series.field)}")
-    return "".join(f"; {note}" for note in notes) + _common.summary_note(analysis) + _common.time_note(analysis)
+    return "".join(f"; {note}" for note in notes) + _common.summary_note(analysis) + _common.mark_note(analysis)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.model import Analysis, Summary
-from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.exporters import _common
 from rtproof.record import Int64Array, wire
 
@@ -38,12 +37,13 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     with _common.new_file(path) as file:
         file.write(f"#[Histogram log format version 1.3]\n#[StartTime: {start_s:.3f} (seconds since epoch)]\n")
         file.write(f"#[BaseTime: {start_s:.3f} (seconds since epoch)]\n")
-        file.write(f"#[{WORDS}]\n{HEADING}\n" if virtual_time(analysis.record) else f"{HEADING}\n")
+        file.writelines(f"#[{words}]\n" for words in _common.marks(analysis.record).values())
+        file.write(f"{HEADING}\n")
         for name, summary in columns:
             file.write(_line(name, summary, view, digits))
     negative = sum(int(_clamped(_common.counts_of(summary, view)).sum()) for _, summary in columns)
     clamp = f"; {negative} values below 0 stand at 0, because the format has no negative values" if negative else ""
-    note = clamp + _common.summary_note(analysis) + _common.time_note(analysis)
+    note = clamp + _common.summary_note(analysis) + _common.mark_note(analysis)
     return f"{path}: {len(columns)} histograms, {view} view, {digits} digits{note}"
 
 

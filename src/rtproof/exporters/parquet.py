@@ -15,7 +15,6 @@ import numpy as np
 
 from rtproof import files
 from rtproof.analysis.model import Analysis
-from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.errors import UserError
 from rtproof.exporters import _common
 from rtproof.record import Record, Series
@@ -41,7 +40,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
             _join_parts(connection, analysis.record, folder, path)
     except duckdb.Error as error:
         raise UserError(f"duckdb cannot write {path}: {str(error).splitlines()[0]}") from error
-    notes = _common.sample_note(analysis, written) + _common.time_note(analysis)
+    notes = _common.sample_note(analysis, written) + _common.mark_note(analysis)
     return f"{path}: {notes}; facts about the run are not in it"
 
 
@@ -78,8 +77,8 @@ def _query(record: Record) -> str:
 def _join_parts(connection: Any, record: Record, folder: Path, path: Path) -> None:
     """One file out of all parts, in their order; duckdb streams, so this takes no memory to speak of."""
     run_id = record.begin.run_id.hex()
-    virtual = f", virtual_time: {_quoted(WORDS)}" if virtual_time(record) else ""
-    about = f"rtproof_run_id: '{run_id}', origin_realtime_ns: '{record.begin.origin_realtime_ns}'{virtual}"
+    marks = "".join(f", {name}: {_quoted(words)}" for name, words in _common.marks(record).items())
+    about = f"rtproof_run_id: '{run_id}', origin_realtime_ns: '{record.begin.origin_realtime_ns}'{marks}"
     parts = _quoted(glob.escape(str(folder)) + "/*")
     connection.execute(_copy(f"FROM read_parquet({parts})", path, f"{FORMAT}, KV_METADATA {{{about}}}"))
 
