@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main thread's part while others measure: signals, loads, the host, the time. */
+#ifndef RTPROOF_SUPERVISE_H
+#define RTPROOF_SUPERVISE_H
+
+struct run;
+
+/* Until each thread has ended, or has been asked to for long enough. */
+void supervise(struct run *run, int signal_fd);
+
+/* A load that has ended by itself spoils the run. */
+void supervise_loads(struct run *run);
+
+#endif
