@@ -98,7 +98,16 @@ def test_a_wrong_name_is_answered_with_those_there_are() -> None:
         articles.load("x")
 
 
+def test_fields_of_the_same_activations_have_their_number_in_common(tmp_path: Path) -> None:
+    assert articles.load("simple-rt-app").rows[0].figures["count"].value == 1000
+    two = 'numbers = [{{ name = "a", count = 5 }}, {{ name = "b", count = {} }}]\n'
+    for count, found in ((5, True), (6, False)):
+        (row,) = articles.read(written(tmp_path, ROW + two.format(count))).rows
+        assert ("count" in row.figures) is found
+
+
 def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
+    assert articles.load(str(written(tmp_path, ROW + NUMBERS))) == articles.read(written(tmp_path, ROW + NUMBERS))
     (row,) = articles.read(written(tmp_path, ROW + NUMBERS)).rows
     assert row.figures["mean"].value == 2_000
 

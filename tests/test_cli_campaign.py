@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,6 +166,8 @@ def test_where_nothing_can_be_measured_nothing_is_left(
         ('columns = ["n", "colour"]', "the profile own: columns: there is no column 'colour'; there are: n, min"),
         ('extras = ["colour"]', "the profile own: extras: there is no section 'colour'; there are: matrix"),
         ('article = "moon"', "there is no article 'moon'; there are: akamina"),
+        ('file = [{ name = "a", format = "moon" }]', "there is no 'moon' in exporters; there are: app-csv, bins"),
+        ('file = [{ name = "a", format = "bins", options = { moon = "1" } }]', "the format bins has no option 'moon'"),
         ('row = [{ when = { load = "good" }, keys = ["g99"] }]', "row: the article bootlin has no row 'g99'"),
     ],
 )
@@ -226,6 +229,139 @@ def test_a_program_whose_output_nobody_can_read_costs_no_cell(capsys: pytest.Cap
     assert run(file, "--duration", "1s") == 0
     assert "rtproof: theirs: a/given/1.txt is not the output of a tool" in capsys.readouterr().err
     assert Path("a/report.html").exists()
+
+
+FIGURES = """
+title = "Figures of our own"
+source = "a report"
+about = "Of a board."
+[[row]]
+key = "old"
+label = "the old board"
+section = "1"
+board = "old"
+kernel = "4.19"
+numbers = [{ name = "latency", count = 5, min = "3 us", mean = "4.5 us", max = "17 us" }]
+"""
+ROW_OF_OURS = """
+[[row]]
+when = { load = "good" }
+keys = ["old"]
+"""
+
+
+def of_ours(*behaviours: str, figures: str = FIGURES, more: str = ROW_OF_OURS) -> Path:
+    """A profile in a folder, with an article beside it."""
+    file = profile(*behaviours)
+    Path("mine").mkdir()
+    Path("mine/figures.toml").write_text(figures)
+    moved = Path("mine/own.toml")
+    moved.write_text(file.read_text().replace('"bootlin"', '"figures.toml"') + more)
+    return moved
+
+
+def test_an_article_of_the_user_s_own_stands_beside(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(of_ours("good", "late"), "--duration", "1s") == 0
+    assert "| article: the old board | 5 | 3 | 17 |" in Path("a/table.md").read_text()
+    out = capsys.readouterr().out
+    assert "Source: Figures of our own, a report." in out
+    found = json.loads(Path("a/result.json").read_text())
+    assert found["profile"]["article"] == "figures"
+    assert [[row["key"] for row in cell["article"]] for cell in found["cells"]] == [["old"], []]
+
+
+@pytest.mark.parametrize(
+    ("figures", "more", "sentence"),
+    [
+        (
+            FIGURES.replace("mean", "maen"),
+            ROW_OF_OURS,
+            "mine/figures.toml, row 'old': there is no key 'maen' in numbers",
+        ),
+        (
+            FIGURES.replace("17 us", "17"),
+            ROW_OF_OURS,
+            "figures.toml, row 'old': numbers 'latency': max: '17' is not a time",
+        ),
+        ("", ROW_OF_OURS, "mine/figures.toml: the key 'title' is missing"),
+        (FIGURES, ROW_OF_OURS.replace("old", "new"), "row: the article figures has no row 'new'"),
+        ("\0" * 9, "", "mine/figures.toml is not TOML"),
+    ],
+)
+def test_a_wrong_article_of_the_user_s_own_is_one_sentence(
+    figures: str, more: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(of_ours("good", figures=figures, more=more)) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert sentence in err
+    assert not Path("a").exists()
+
+
+def test_an_article_that_is_not_there_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    file = of_ours("good")
+    Path("mine/figures.toml").unlink()
+    assert run(file) == 2
+    assert capsys.readouterr().err == "rtproof: cannot read mine/figures.toml: No such file or directory\n"
+    Path("mine/figures.toml").mkdir()
+    assert run(file) == 2
+    assert capsys.readouterr().err == "rtproof: cannot read mine/figures.toml: Is a directory\n"
+
+
+def test_the_example_of_the_manual_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    manual = (Path(__file__).parent.parent / "docs" / "profiles.md").read_text()
+    for name, text in re.findall(r"`([a-z-]+\.toml)` [^`\n]*:\n\n```toml\n(.*?)```", manual, re.DOTALL):
+        Path(name).write_text(text)
+    assert sorted(path.name for path in Path().iterdir()) == ["winch-figures.toml", "winch.toml"]
+    assert run(Path("winch.toml"), "--duration", "1s", behaviour="good") == 4
+    out = " ".join(capsys.readouterr().out.split())
+    assert "899,998 12 31 148" in out
+    assert "Source: Control loop of the winch, our report 7, page 12." in out
+    assert len(Path("a/cells/busy.bins.csv").read_text().splitlines()) == 503
+
+
+BINS = """
+[[bin]]
+name = "latency"
+width = "4us"
+count = 3
+file = "bins.csv"
+[[bin]]
+name = "interrupt latency"
+stage = "irq"
+width = "4us"
+count = 3
+file = "irq.csv"
+[[file]]
+name = "loops.csv"
+format = "app-csv"
+[[file]]
+name = "hist.txt"
+format = "hdr"
+"""
+
+
+def test_files_of_the_article_lie_beside_each_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    file = profile("good", "refuses")
+    file.write_text(file.read_text() + BINS)
+    assert run(file, "--duration", "1s", "--no-report") == 2
+    err = capsys.readouterr().err
+    assert sorted(path.name for path in Path("a/cells").iterdir()) == ["good", "good.bins.csv", "good.hist.txt"]
+    assert Path("a/cells/good.bins.csv").read_text().splitlines()[1:] == [
+        ",0,0",
+        "0,4000,0",
+        "4000,8000,0",
+        "8000,12000,1000",
+        "12000,,0",
+    ]
+    assert "no good.irq.csv: what was measured does not tell the interrupt latency\n" in err
+    assert "no good.loops.csv: app-csv needs a run of the probe app" in err
+    page = json.loads(Path("a/result.json").read_text())
+    assert [cell["results"][0]["files"] for cell in page["cells"]] == [
+        ["cells/good.bins.csv", "cells/good.hist.txt"],
+        [],
+    ]
+    assert "Files as the article kept them: cells/good.bins.csv, cells/good.hist.txt." in Path("a/table.md").read_text()
 
 
 def test_ctrl_c_in_a_program_costs_no_cell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 from export_cases import small_analysis, summary_analysis
+from stage_records import staged
 
+from rtproof.analysis.analyse import analyse
 from rtproof.errors import UserError
 from rtproof.exporters import bins
 
@@ -40,6 +42,15 @@ def test_the_scales_of_the_articles(tmp_path: Path, width: str, count: int) -> N
     found = rows(tmp_path / "a")
     assert len(found) == 1 + 1 + count + 1
     assert [sum(int(row[column]) for row in found[1:]) for column in (2, 3)] == [6, 3]
+
+
+def test_one_field_of_several(tmp_path: Path) -> None:
+    several = analyse(staged({"irq": [1_000, 2_500], "task": [7_000, 9_000]}))
+    sentence = bins.export(several, tmp_path / "a", {"width": "1us", "count": "2", "field": "task"})
+    assert rows(tmp_path / "a")[0] == ["from_ns", "to_ns", "thread0.task"]
+    assert "2 bins" in sentence
+    with pytest.raises(UserError, match="field=moon is none of: irq, task"):
+        bins.export(several, tmp_path / "b", {"field": "moon"})
 
 
 def test_a_summary_serves_with_a_note(tmp_path: Path) -> None:

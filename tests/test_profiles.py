@@ -196,6 +196,16 @@ def test_a_profile_of_the_user_s_own(tmp_path: Path) -> None:
         (SMALL + AXIS + "[[parameter]]\nname='load'\nhelp='x'\n", "axis or parameter: 'load' stands twice"),
         (SMALL + AXIS + "[[axis.value]]\nname='idle'\n", "the axis load: 'idle' stands twice"),
         (SMALL + AXIS + "[[exclude]]\n", "its axes make 0 cells"),
+        ("", "the key 'schema' is missing"),
+        (SMALL.replace("schema = 1", "schema = 1\nschema = 1"), "is not TOML: Cannot overwrite a value"),
+        (SMALL + AXIS.replace("options = {", "options = { load = ['x'],"), "is not TOML: "),
+        (SMALL.replace('"A profile of our own"', "7"), "title: Expected `str`, got `int`"),
+        (SMALL + "load = 'cpu'\n", "options.load: Expected `array | null`, got `str`"),
+        (SMALL + "threads = true\n", "options.threads: Expected `int"),
+        ("options = 3\n" + SMALL.partition("[options]")[0], "options: Expected `object`, got `int`"),
+        (SMALL + "[[file]]\nname='../x'\nformat='bins'\n", "file: '../x' is no name of a file"),
+        (SMALL + "[[file]]\nname='x'\nformat='bins'\n" * 2, "file: 'x' stands twice"),
+        (SMALL + "[[bin]]\nname='x'\nwidth='2us'\ncount=3\nfile='.x'\n", "file: '.x' is no name of a file"),
     ],
 )
 def test_a_wrong_file_is_one_sentence_with_file_and_key(text: str, words: str, tmp_path: Path) -> None:
@@ -203,6 +213,17 @@ def test_a_wrong_file_is_one_sentence_with_file_and_key(text: str, words: str, t
         profiles.load(written(tmp_path, text))
     assert "own.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_article_beside_the_profile_is_found_from_anywhere(tmp_path: Path) -> None:
+    own = profiles.load(written(tmp_path, SMALL.replace('"akamina"', '"figures.toml"')))
+    assert own.article == str(tmp_path / "figures.toml")
+    assert profiles.load(written(tmp_path, SMALL)).article == "akamina"
+
+
+def test_a_folder_is_no_profile(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot read .*: Is a directory"):
+        profiles.load(str(tmp_path))
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:

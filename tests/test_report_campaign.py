@@ -136,6 +136,11 @@ def test_changes_and_chosen_cells_are_said() -> None:
     assert "Only method nanosleep, of clock_nanosleep, nanosleep, setitimer, posix_timer." in words
 
 
+def test_of_a_short_run_fewer_cycles_are_left_out_and_that_is_told() -> None:
+    assert "Not counted are the first 299 cycles instead of 1,000." in texts(drawn("ten-ms", short=True)["conditions"])
+    assert "Not counted" not in texts(drawn("akamina", short=True)["conditions"])
+
+
 def test_a_run_as_long_as_the_article_s_is_not_called_shortened() -> None:
     assert "hortened" not in texts(drawn("bootlin-timer", profiles.load("bootlin-timer"))["conditions"])
 

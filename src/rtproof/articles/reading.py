@@ -16,6 +16,7 @@ from rtproof.articles.schema import ArticleFile, NumbersFile, RowFile, Statement
 from rtproof.errors import UserError
 
 FOLDER = Path(__file__).parent
+SUFFIX = ".toml"
 KINDS = (LATENCY, LENGTH, TOP, LOOP)
 SAYS = ("same", "better above")
 ORDER = (
@@ -33,14 +34,17 @@ MOST = 2**63 - 1
 
 def names() -> list[str]:
     """The articles that there are."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+    return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
 
 
-def load(name: str) -> Article:
-    """An article by its name; UserError with the list of what there is if the name is wrong."""
-    if name not in names():
-        raise UserError(f"there is no article {name!r}; there are: {', '.join(names())}")
-    return read(FOLDER / f"{name}.toml")
+def load(name_or_path: str) -> Article:
+    """An article by its name, or a file of the user's own; UserError with the list of what there is for neither."""
+    if name_or_path in names():
+        return read(FOLDER / f"{name_or_path}{SUFFIX}")
+    if name_or_path.endswith(SUFFIX):
+        return read(Path(name_or_path))
+    known = ", ".join(names())
+    raise UserError(f"there is no article {name_or_path!r}; there are: {known}, or give the path of a {SUFFIX} file")
 
 
 def read(path: Path) -> Article:

@@ -2,7 +2,8 @@
 """The figures of a whole row by name, for tables that put a run beside the article.
 
 A row with one thread or field has its figures as they are. With several, each has its name in front ("top.max"), and
-threads of one kind also stand together: the smallest, the largest, the mean of all values and their number.
+threads of one kind also stand together: the smallest, the largest, the mean of all values and their number. Fields of
+the same activations have their number in common.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +17,13 @@ def row_figures(several: tuple[Numbers, ...]) -> dict[str, Figure]:
         return dict(several[0].figures)
     named = {f"{each.name}.{key}": figure for each in several for key, figure in each.figures.items()}
     threads = len({each.kind for each in several}) == 1 and all(each.name.startswith("thread ") for each in several)
-    return named | (dict(_together(several)) if threads else {})
+    return named | dict(_together(several) if threads else _in_common(several))
+
+
+def _in_common(several: tuple[Numbers, ...]) -> Iterator[tuple[str, Figure]]:
+    counts = [each.figures.get("count") for each in several]
+    if counts and counts[0] and all(each == counts[0] for each in counts):
+        yield "count", counts[0]
 
 
 def _together(several: tuple[Numbers, ...]) -> Iterator[tuple[str, Figure]]:

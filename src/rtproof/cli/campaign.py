@@ -4,14 +4,14 @@
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rtproof import files
-from rtproof.cli import about, foreign, laboratory, measuring, profiled, results, tracing
+from rtproof.cli import about, foreign, kept, laboratory, measuring, profiled, results, tracing
 from rtproof.errors import RtproofError, UserError
 from rtproof.run.live import clock
 
@@ -78,9 +78,8 @@ def _measure(desk: Desk, profile: "Profile", folder: Path) -> "tuple[list[Outcom
     """Every cell, and whether the user interrupted them."""
     outcomes: list[Outcome] = []
     interrupted = False
-    system = desk.target.host_name()
     for plan, ended in zip(profile.cells, _runs(desk, profile, folder), strict=True):
-        outcomes.append(_outcome(desk, system, plan, ended, folder))
+        outcomes.append(_outcome(desk, profile, plan, ended, folder))
         interrupted = interrupted or ended.interrupted
         if ended.failure and not ended.interrupted and len(profile.cells) > 1:
             click.echo(f"rtproof: {plan.label}: {ended.failure}", err=True)
@@ -132,10 +131,11 @@ def _length(plan: "CellPlan") -> str:
     return f"{plan.samples} activations" if plan.samples else clock(plan.length_ns)
 
 
-def _outcome(desk: Desk, system: str, plan: "CellPlan", ended: "Ended", folder: Path) -> "Outcome":
+def _outcome(desk: Desk, profile: "Profile", plan: "CellPlan", ended: "Ended", folder: Path) -> "Outcome":
     """The cell read and reported, or its sentence."""
     from rtproof.report.campaign import Outcome
 
+    system = desk.target.host_name()
     way = None if ended.way is None else plan.ways[ended.way]
     passed = tuple(zip(plan.ways, ended.refused, strict=False)) if way else ()
     if ended.outcome is None:
@@ -143,21 +143,33 @@ def _outcome(desk: Desk, system: str, plan: "CellPlan", ended: "Ended", folder: 
     run_folder = folder / CELLS / plan.key
     try:
         result = results.read_run(run_folder, percentiles=desk.percentiles)
-        link = _report(desk, result, run_folder)
-        for sentence in tracing.keep_beside(run_folder, result.analysis):
-            click.echo(sentence, err=True)
     except RtproofError as problem:
         return Outcome(system, plan, None, way, passed, str(problem))
-    return Outcome(system, plan, result.analysis, way, passed, ended.failure, link)
+    found = Outcome(system, plan, result.analysis, way, passed, ended.failure, _report(desk, result, run_folder))
+    for sentence in tracing.keep_beside(run_folder, result.analysis):
+        click.echo(sentence, err=True)
+    return replace(found, kept=_kept(profile, found, run_folder))
 
 
 def _report(desk: Desk, result: results.Result, run_folder: Path) -> str:
-    """Path of the cell's own report from the page."""
+    """Path of the cell's own report from the page; "" if it can't be written, which costs no figure."""
     if not desk.report:
         return ""
     place = results.report_path(run_folder, "html")
-    results.write_new(place, result.report("html"))
+    try:
+        results.write_new(place, result.report("html"))
+    except (RtproofError, OSError) as problem:
+        click.echo(f"rtproof: no {place}: {getattr(problem, 'strerror', problem)}", err=True)
+        return ""
     return f"{CELLS}/{place.name}"
+
+
+def _kept(profile: "Profile", found: "Outcome", run_folder: Path) -> tuple[str, ...]:
+    """Paths, from the page, of the files that the article kept."""
+    said = kept.keep(profile, found, run_folder)
+    for sentence in said.values():
+        click.echo(sentence, err=True)
+    return tuple(f"{CELLS}/{path.name}" for path in said if path.exists())
 
 
 def _run_programs(desk: Desk, profile: "Profile", folder: Path, given: "list[Given]") -> bool:
@@ -183,7 +195,7 @@ def _given(path: Path, label: str = "") -> "Given":
 
 
 def publish(found: Found, folder: Path, as_json: bool, made: "Sequence[Section]" = ()) -> None:
-    """Write the page, the table and the JSON; print the result. made: what page and table end with."""
+    """Print the result, then write the page, the table and the JSON. made: what page and table end with."""
     from rtproof import report
     from rtproof.report import campaign as page
     from rtproof.report.campaign.as_json import encode
@@ -191,9 +203,9 @@ def publish(found: Found, folder: Path, as_json: bool, made: "Sequence[Section]"
     told = (found.profile, found.outcomes, found.article, found.more)
     title, whole, encoded = page.title(*told[:2]), [*page.sections(*told), *made], encode(*told)
     short = page.sections(*told, short=True)
+    click.echo(encoded if as_json else report.render("text", title, short), nl=False)
     folder.mkdir(parents=True, exist_ok=True)
     results.write_new(folder / "report.html", report.render("html", title, whole))
     results.write_new(folder / "table.md", report.render("markdown", title, whole))
     results.write_new(folder / "result.json", encoded)
-    click.echo(encoded if as_json else report.render("text", title, short), nl=False)
     click.echo(f"\nreport: {folder / 'report.html'}", err=as_json)

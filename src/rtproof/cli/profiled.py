@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rtproof.cli import complete, measuring, types
+from rtproof.cli import complete, kept, measuring, types
 from rtproof.cli.options import once
 from rtproof.errors import UserError
 
@@ -83,6 +83,7 @@ def article_of(profile: "Profile") -> "Article":
 
     found = articles.load(profile.article)
     page.check(profile, found)
+    kept.check(profile)
     return found
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``rtproof run --trace`` and ``--observer`` add to a run: its options, and the files beside the record."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,21 +44,29 @@ def keep_beside(folder: Path, analysis: "Analysis") -> list[str]:
     if not has_trace(analysis.record):
         return []
     names = {**FILES, **_samples(analysis)}
-    return [_export(name, folder / file, analysis) for name, file in names.items()]
+    return [export(name, folder / file, analysis) for name, file in names.items()]
 
 
 def _samples(analysis: "Analysis") -> dict[str, str]:
     """The exporter that makes lines of the samples, and its file."""
     from rtproof.analysis import app
 
-    if analysis.pooled.obtained > MOST_LINES or not all(series.has_samples for series in analysis.record.series):
+    if too_many(analysis) or not all(series.has_samples for series in analysis.record.series):
         return {}
     return {"app-csv" if app.is_app(analysis.record) else "csv": "samples.csv"}
 
 
-def _export(name: str, path: Path, analysis: "Analysis") -> str:
+def too_many(analysis: "Analysis") -> bool:
+    """Whether a line for each sample is more than anybody can use."""
+    return analysis.pooled.obtained > MOST_LINES
+
+
+def export(name: str, path: Path, analysis: "Analysis", options: Mapping[str, str] | None = None) -> str:
+    """Write the file in a format: what was written, or why not."""
     try:
-        sentence: str = plugins.load(exporters, name).export(analysis, path, {})
+        sentence: str = plugins.load(exporters, name).export(analysis, path, dict(options or {}))
     except UserError as problem:
         return f"no {path.name}: {problem}"
+    except OSError as problem:
+        return f"no {path.name}: {problem.strerror}"
     return sentence

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rtproof import units
 from rtproof.analysis.counts import FixedBins
-from rtproof.analysis.model import Analysis
+from rtproof.analysis.model import Analysis, Summary
 from rtproof.errors import UserError
 from rtproof.exporters import _common
 
@@ -19,6 +19,7 @@ OPTIONS = {
     "count": "number of bins (default 2500)",
     "start": "lower edge of the first bin, a duration that may be negative (default 0)",
     "view": _common.VIEW_HELP,
+    "field": "of this field of every activation only, such as irq (default: of all)",
 }
 
 
@@ -32,7 +33,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     if start_ns + width_ns * count > units.LONGEST_NS:
         raise UserError("the bins would reach beyond 292 years: give a smaller width or count")
     view = _common.view_option(options)
-    columns = _common.columns_of(analysis)
+    columns = _columns(analysis, options.get("field", ""))
     bins = [_common.counts_of(summary, view).fixed_bins(start_ns, width_ns, count) for _, summary in columns]
     with _common.new_file(path) as file:
         file.write(_common.mark_lines(analysis.record))
@@ -40,6 +41,14 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         file.writelines(_rows(bins))
     notes = _common.summary_note(analysis) + _common.mark_note(analysis)
     return f"{path}: {count} bins of {units.format_duration(width_ns)}, {view} view{notes}"
+
+
+def _columns(analysis: Analysis, field: str) -> list[tuple[str, Summary]]:
+    found = _common.columns_of(analysis)
+    fields = dict.fromkeys(summary.series.field for _, summary in found)
+    if field and field not in fields:
+        raise UserError(f"the option field={field} is none of: {', '.join(fields)}")
+    return [(name, summary) for name, summary in found if field in ("", summary.series.field)]
 
 
 def _rows(bins: list[FixedBins]) -> Iterator[str]:

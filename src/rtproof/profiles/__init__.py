@@ -7,7 +7,7 @@
 from pathlib import Path
 
 from rtproof.errors import UserError
-from rtproof.profiles.model import Bins, CellPlan, Change, Claim, Parameter, Profile, Program, Way
+from rtproof.profiles.model import Bins, CellPlan, Change, Claim, Kept, Parameter, Profile, Program, Way
 from rtproof.profiles.plan import agent_arguments, run_options
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "CellPlan",
     "Change",
     "Claim",
+    "Kept",
     "Parameter",
     "Profile",
     "Program",

@@ -11,15 +11,26 @@ import msgspec
 
 from rtproof import tomlfile, units
 from rtproof.errors import UserError
-from rtproof.profiles.model import Bins, CellPlan, Claim, Guest, Parameter, Profile, Program, Way
+from rtproof.profiles.model import Bins, CellPlan, Claim, Guest, Kept, Parameter, Profile, Program, Way
 from rtproof.profiles.plan import merged
-from rtproof.profiles.schema import SCHEMA, AxisFile, OptionsFile, ProfileFile, ProgramFile, ValueFile, WayFile
+from rtproof.profiles.schema import (
+    SCHEMA,
+    AxisFile,
+    BinsFile,
+    OptionsFile,
+    ProfileFile,
+    ProgramFile,
+    ValueFile,
+    WayFile,
+)
 
 Parsed = TypeVar("Parsed")
 WARMUP = "warmup"
 """The only length that may be 0."""
 LENGTHS = ("period", "duration", WARMUP, "checkpoint")
 MOST_CELLS = 64
+TOML = ".toml"
+FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 SECONDS = "{seconds}"
 """Stands for the length in a program's command."""
 ONLY = "only"
@@ -30,27 +41,26 @@ def read_profile(path: Path) -> Profile:
     """UserError, with the file and the key, for one that makes no sense."""
     file = tomlfile.read(path, ProfileFile)
     try:
-        return _profile(path.stem, file)
+        return _profile(path, file)
     except UserError as problem:
         raise UserError(f"{path}: {problem}") from None
 
 
-def _profile(name: str, file: ProfileFile) -> Profile:
+def _profile(path: Path, file: ProfileFile) -> Profile:
     if file.schema != SCHEMA:
         raise UserError(f"schema: it is {file.schema}, and this version knows {SCHEMA} only")
+    _check_files(file)
     return Profile(
-        name=name,
+        name=path.stem,
         title=file.title,
-        article=file.article,
+        article=str(path.parent / file.article) if file.article.endswith(TOML) else file.article,
         about=file.about,
         differs=tuple(file.differs),
         cells=tuple(_cells(file)),
         axes={axis.name: tuple(value.name for value in axis.value) for axis in file.axis},
         claims=_claims(file),
-        bins=tuple(
-            Bins(each.name, each.stage, _at(f"bin[{at}].width", units.parse_length, each.width), each.count, each.zooms)
-            for at, each in enumerate(file.bin)
-        ),
+        bins=tuple(_bins(at, each) for at, each in enumerate(file.bin)),
+        kept=tuple(Kept(each.name, each.format, each.options) for each in file.file),
         columns=tuple(file.columns),
         extras=tuple(file.extras),
         zooms=tuple(file.zooms),
@@ -59,6 +69,20 @@ def _profile(name: str, file: ProfileFile) -> Profile:
         programs=tuple(_program(at, each) for at, each in enumerate(file.program)),
         guest=Guest(file.guest.settings, file.guest.load, file.guest.preempt),
     )
+
+
+def _bins(at: int, file: BinsFile) -> Bins:
+    width_ns = _at(f"bin[{at}].width", units.parse_length, file.width)
+    return Bins(file.name, file.stage, width_ns, file.count, file.zooms, file.file)
+
+
+def _check_files(file: ProfileFile) -> None:
+    """They lie in the run folder of each cell, beside the record."""
+    names = [each.file for each in file.bin if each.file] + [each.name for each in file.file]
+    for name in names:
+        if not FILE_NAME.fullmatch(name):
+            raise UserError(f"file: {name!r} is no name of a file: letters, digits, '.', '_' and '-' are allowed")
+    _refuse_twice("file", names)
 
 
 def _program(at: int, file: ProgramFile) -> Program:

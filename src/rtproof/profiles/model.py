@@ -42,7 +42,7 @@ class Claim:
 class Bins:
     """Bins of the article: count bins of width_ns from 0. stage: the one they are of ("": the one the row shows).
 
-    zooms: top per cents of the cumulative curves.
+    zooms: top per cents of the cumulative curves. file: name of the one that gets their counts, "" for none.
     """
 
     name: str
@@ -50,6 +50,16 @@ class Bins:
     width_ns: int
     count: int
     zooms: tuple[float, ...] = ()
+    file: str = ""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the article kept of each run: a file of this name, which an exporter of this format and options makes."""
+
+    name: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -136,11 +146,12 @@ class CellPlan:
 class Profile:
     """An article's experiment.
 
-    article: name of its published numbers in ``rtproof.articles``. about: what it measures; differs: how it is not the
-    article's, on any machine. axes: the values of each, in order. columns: metrics of the result table, extras: further
-    tables; zooms: top per cents of the cumulative curves. given: what files of other tools' results may be laid beside,
-    "" if none; programs: those of the tools that are run for such results where they are installed. guest: how the
-    lab runs it. changes: what the user changed.
+    article: name of its published numbers in ``rtproof.articles``, or path of the file that has them. about: what it
+    measures; differs: how it is not the article's, on any machine. axes: the values of each, in order. columns: metrics
+    of the result table, extras: further tables; zooms: top per cents of the cumulative curves. kept: files beside the
+    record of each cell. given: what files of other tools' results may be laid beside, "" if none; programs: those of
+    the tools that are run for such results where they are installed. guest: how the lab runs it. changes: what the user
+    changed.
     """
 
     name: str
@@ -155,6 +166,7 @@ class Profile:
     columns: tuple[str, ...]
     extras: tuple[str, ...]
     zooms: tuple[float, ...]
+    kept: tuple[Kept, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     given: str = ""
     programs: tuple[Program, ...] = ()

@@ -69,6 +69,13 @@ class BinsFile(_Strict, frozen=True):
     count: Count
     stage: str = ""
     zooms: tuple[Zoom, ...] = ()
+    file: str = ""
+
+
+class KeptFile(_Strict, frozen=True):
+    name: str
+    format: str
+    options: dict[str, str] = {}
 
 
 class ClaimFile(_Strict, frozen=True):
@@ -111,6 +118,7 @@ class ProfileFile(_Strict, frozen=True):
     exclude: tuple[dict[str, str], ...] = ()
     row: tuple[RowFile, ...] = ()
     bin: tuple[BinsFile, ...] = ()
+    file: tuple[KeptFile, ...] = ()
     parameter: tuple[ParameterFile, ...] = ()
     program: tuple[ProgramFile, ...] = ()
     guest: GuestFile = GuestFile()

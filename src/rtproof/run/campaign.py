@@ -67,6 +67,8 @@ def _run(target: Target, cell: Cell, view: LiveView) -> Ended:
                     view.say(f"{name} can't be had here ({problem}); {cell.ways[at + 1][0]} is tried instead")
     except RtproofError as problem:
         return Ended(cell, refused=tuple(refused), failure=str(problem))
+    except OSError as error:
+        return Ended(cell, refused=tuple(refused), failure=f"{error.filename or cell.name}: {error.strerror}")
     except KeyboardInterrupt:
         return Ended(cell, refused=tuple(refused), failure=INTERRUPTED, interrupted=True)
     return Ended(cell, refused=tuple(refused), failure=_no_way(cell, refused))

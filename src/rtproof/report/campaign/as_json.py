@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Any
 
 from rtproof.analysis.as_json import to_dict
@@ -35,7 +36,7 @@ def _profile(profile: Profile) -> dict[str, Any]:
     return {
         "name": profile.name,
         "title": profile.title,
-        "article": profile.article,
+        "article": PurePath(profile.article).stem,
         "about": profile.about,
         "differs": list(profile.differs),
         "requirements": [{"limit_ns": claim.limit_ns, "at_most_ns": claim.at_most_ns} for claim in profile.claims],
@@ -66,6 +67,7 @@ def _result(each: Outcome) -> dict[str, Any]:
         "arguments": list(agent_arguments(each.cell, each.way)),
         "failure": each.failure or None,
         "report": each.link or None,
+        "files": list(each.kept),
         "analysis": to_dict(each.analysis) if each.analysis else None,
     }
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 
+from rtproof.analysis.cycles import IGNORE
 from rtproof.analysis.phrases import duration, value
 from rtproof.profiles import CellPlan, Change, Claim, Profile, agent_arguments
 from rtproof.report.blocks import Block, Section, Table, Text
@@ -32,11 +33,13 @@ def faults(outcomes: Sequence[Outcome]) -> list[Section]:
 
 def section(profile: Profile, outcomes: Sequence[Outcome], command: str, *, short: bool) -> Section:
     blocks: list[Block] = [Text((command,), "code")] if command else []
-    changed = (*_lengths(profile.cells), *map(_change, profile.changes), *_ways(outcomes))
+    changed = (*_lengths(profile.cells), *_uncounted(outcomes), *map(_change, profile.changes), *_ways(outcomes))
     blocks += [Text(changed, "doubt", "Not as in the article, this time")] if changed else []
     if not short:
         blocks += [Text(profile.differs, headline="Never as in the article")] if profile.differs else []
         blocks.append(_table(profile, outcomes))
+        kept = tuple(name for each in outcomes for name in each.kept)
+        blocks += [Text((f"Files as the article kept them: {', '.join(kept)}.",))] if kept else []
     return Section("conditions", "What was run", tuple(blocks))
 
 
@@ -68,6 +71,13 @@ def _lengths(cells: Sequence[CellPlan]) -> list[str]:
             how = "Shortened" if cell.length_ns < cell.article_ns else "Longer"
             told.setdefault((how, duration(cell.length_ns)), []).append(duration(cell.article_ns))
     return [f"{how}: {here} instead of {', '.join(dict.fromkeys(lengths))}." for (how, here), lengths in told.items()]
+
+
+def _uncounted(outcomes: Sequence[Outcome]) -> list[str]:
+    """Of a short run fewer cycles are left out at the start."""
+    found = [each.analysis.cycles for each in outcomes if each.analysis and each.analysis.cycles]
+    few = sorted({each.ignored // max(each.loops, 1) for each in found} - {IGNORE})
+    return [f"Not counted are the first {n:,} cycles instead of {IGNORE:,}." for n in few]
 
 
 def _listed(labels: list[str]) -> str:

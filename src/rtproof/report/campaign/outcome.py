@@ -19,7 +19,7 @@ class Outcome:
     """A cell on one system: an analysis, or (failure) the sentence that says why there is none or why it is not whole.
 
     system: its name. way: the one that was taken; passed: those before it and why they can't be had here. link: the
-    cell's own report, relative to the page.
+    cell's own report, kept: files beside it that the article kept as well; both relative to the page.
     """
 
     system: str
@@ -29,6 +29,7 @@ class Outcome:
     passed: tuple[tuple[Way, str], ...] = ()
     failure: str = ""
     link: str = ""
+    kept: tuple[str, ...] = ()
 
     @property
     def shown(self) -> Summary | None:

@@ -19,6 +19,8 @@ BESIDE = (
 NONE = "The article gives no figures for these columns."
 PUBLISHED = "article: "
 LENGTH = "length"
+NUMBER = "n"
+"""Alone it is no figure to put beside."""
 NOT_MEASURED = "not measured"
 MEASURED_BY = "measured on"
 
@@ -72,7 +74,7 @@ def _cell_rows(
         yield (next(names), *_here(outcome, columns))
     for row in article_rows(cell, article):
         published = [column.article(row) for column in columns]
-        if any(published):
+        if any(words for column, words in zip(columns, published, strict=True) if column.heading != NUMBER):
             yield (next(names), f"{PUBLISHED}{row.label}", *published)
 
 
