@@ -228,8 +228,7 @@ static int get_level(const struct gpio *gpio, int fd)
 
 static int refuse_line(const struct gpio *gpio, uint32_t line, const char *what, int err, char *why, size_t room)
 {
-	snprintf(why, room, "line %u of %s can't %s: %s", line, gpio->chip.name, what,
-		 err == -EBUSY ? "somebody else uses it" : strerror(-err));
+	snprintf(why, room, "line %u of %s can't %s: %s", line, gpio->chip.name, what, gpio_why(err));
 	return err;
 }
 
@@ -239,6 +238,8 @@ static int open_in(struct gpio *gpio, char *why, size_t room)
 	int level = gpio->in_fd < 0 ? gpio->in_fd : get_level(gpio, gpio->in_fd);
 
 	gpio->level = level > 0;
+	if (level == -ENODEV) /* what version 1 says of a chip without interrupts */
+		level = -ENXIO;
 	return level < 0 ? refuse_line(gpio, gpio->order.in, "tell of edges", level, why, room) : 0;
 }
 

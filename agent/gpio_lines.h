@@ -91,6 +91,9 @@ struct gpio_back {
 
 extern const struct gpio_back gpio_cdev, gpio_sysfs;
 
+/* Why a line can't be had for what is wanted of it. */
+const char *gpio_why(int err);
+
 /* Takes the next event of a batch. Pure. */
 void gpio_take_v2(struct gpio *gpio, struct gpio_edge *edge);
 void gpio_take_v1(struct gpio *gpio, struct gpio_edge *edge);

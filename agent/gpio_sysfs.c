@@ -85,7 +85,7 @@ static int export_line(struct gpio *gpio, uint32_t number, char *folder)
 static int refuse(uint32_t number, const char *what, int err, char *why, size_t room)
 {
 	snprintf(why, room, "GPIO %u can't %s by sysfs: %s", number, what,
-		 err == -EBUSY ? "somebody else uses it" : err == -EINVAL ? "the system has none of that number" : strerror(-err));
+		 err == -EINVAL ? "the system has none of that number" : gpio_why(err));
 	return err;
 }
 
@@ -165,7 +165,7 @@ static int open_lines(struct gpio *gpio, char *why, size_t room)
 		return refuse(order->out, "be had", err, why, room);
 	err = order->no_in ? 0 : open_in(gpio, in);
 	if (err)
-		return refuse(order->in, "tell of edges", err, why, room);
+		return refuse(order->in, "tell of edges", err == -ENOENT ? -ENXIO : err, why, room); /* no file `edge` */
 	err = open_out(gpio, out);
 	return err ? refuse(order->out, "be driven", err, why, room) : 0;
 }

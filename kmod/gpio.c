@@ -5,13 +5,16 @@
  * parameter "inject" drives an input from outside:
  *	echo "7 1" > /sys/module/rtproof/parameters/inject
  * Edges raise interrupts, so the kernel stamps them and the character device tells of them as with
- * any chip.
+ * any chip. With edges_us= a timer changes line 7 that often; with gpio_irq=0 the chip is one
+ * without interrupts.
  */
+#define pr_fmt(fmt) "rtproof: " fmt
 #include <linux/bitops.h>
 #include <linux/gpio/driver.h>
 #include <linux/interrupt.h>
 #include <linux/irq.h>
 #include <linux/irqdomain.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/platform_device.h>
@@ -23,12 +26,23 @@
 
 #define LINES 8
 #define WIRED 6 /* the lines below: even ones drive their odd neighbours */
+#define FREE 7 /* driven by inject and by the timer */
+#define EDGES_LEAST_US 100 /* more often, and a slow machine would do nothing else */
+
+static bool gpio_irq = true;
+module_param(gpio_irq, bool, 0444);
+MODULE_PARM_DESC(gpio_irq, "with gpio=1: the chip can tell of edges (default: yes)");
+
+static unsigned int edges_us;
+module_param(edges_us, uint, 0444);
+MODULE_PARM_DESC(edges_us, "with gpio=1: change input 7 every so many us, from 100 (default: never)");
 
 struct loop {
 	struct gpio_chip chip;
 	struct irq_chip irq;
 	struct platform_device *parent;
 	struct irq_work edge_work;
+	struct hrtimer generator;
 	/* Raw: edges are raised in hard interrupt context, where a spinlock_t would sleep on RT. */
 	raw_spinlock_t lock;
 	unsigned long levels, outputs; /* a bit for each line, all below too */
@@ -43,6 +57,11 @@ static const char *const names[LINES] = {
 	"rtproof-out0", "rtproof-in1", "rtproof-out2", "rtproof-in3",
 	"rtproof-out4", "rtproof-in5", "rtproof-6", "rtproof-7",
 };
+
+static ktime_t us_to_time(u64 us)
+{
+	return ns_to_ktime(us * NSEC_PER_USEC);
+}
 
 static void assign(unsigned long *bits, unsigned int line, bool value)
 {
@@ -88,6 +107,20 @@ static void raise_edges(struct irq_work *work)
 	for_each_set_bit(line, &pending, LINES)
 		rtproof_raise_irq(loop->chip.irq.domain, line);
 	local_irq_restore(flags);
+}
+
+/* Hard interrupt context: no task of this processor waits for the generator or is spared by it. */
+static enum hrtimer_restart give_edge(struct hrtimer *timer)
+{
+	struct loop *loop = container_of(timer, struct loop, generator);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&loop->lock, flags);
+	if (!(loop->outputs & BIT(FREE)))
+		drive_input(loop, FREE, !(loop->levels & BIT(FREE)));
+	raw_spin_unlock_irqrestore(&loop->lock, flags);
+	hrtimer_forward_now(timer, us_to_time(edges_us));
+	return HRTIMER_RESTART;
 }
 
 static int loop_get(struct gpio_chip *chip, unsigned int line)
@@ -219,6 +252,16 @@ static const struct kernel_param_ops inject_ops = { .set = inject };
 module_param_cb(inject, &inject_ops, NULL, 0200);
 MODULE_PARM_DESC(inject, "with gpio=1: \"LINE VALUE\" sets the level of an input");
 
+static void describe_interrupts(struct loop *loop)
+{
+	struct gpio_irq_chip *irq = &loop->chip.irq;
+
+	loop->irq = loop_irq_chip;
+	rtproof_gpio_irq_setup(irq, &loop_irq_chip, &loop->irq);
+	irq->default_type = IRQ_TYPE_NONE;
+	irq->handler = handle_simple_irq;
+}
+
 static void describe(struct loop *loop)
 {
 	struct gpio_chip *chip = &loop->chip;
@@ -234,12 +277,11 @@ static void describe(struct loop *loop)
 	chip->get_direction = loop_get_direction;
 	chip->direction_input = loop_direction_input;
 	chip->direction_output = loop_direction_output;
-	loop->irq = loop_irq_chip;
-	rtproof_gpio_irq_setup(&chip->irq, &loop_irq_chip, &loop->irq);
-	chip->irq.default_type = IRQ_TYPE_NONE;
-	chip->irq.handler = handle_simple_irq;
+	if (gpio_irq)
+		describe_interrupts(loop);
 	raw_spin_lock_init(&loop->lock);
 	RTPROOF_HARD_WORK(&loop->edge_work, raise_edges);
+	rtproof_timer_setup(&loop->generator, give_edge, HRTIMER_MODE_ABS_HARD);
 }
 
 static int add(struct loop *loop)
@@ -258,13 +300,22 @@ static int add(struct loop *loop)
 
 int rtproof_gpio_add(void)
 {
-	struct loop *loop = kzalloc(sizeof(*loop), GFP_KERNEL);
-	int error = loop ? add(loop) : -ENOMEM;
+	struct loop *loop;
+	int error;
 
+	if (edges_us && edges_us < EDGES_LEAST_US) {
+		pr_err("edges_us=%u: less than %u\n", edges_us, EDGES_LEAST_US);
+		return -EINVAL;
+	}
+	loop = kzalloc(sizeof(*loop), GFP_KERNEL);
+	error = loop ? add(loop) : -ENOMEM;
 	if (error) {
 		kfree(loop);
 		return error;
 	}
+	if (edges_us)
+		hrtimer_start(&loop->generator, ktime_add(ktime_get(), us_to_time(edges_us)),
+			      HRTIMER_MODE_ABS_HARD);
 	mutex_lock(&the_loop_lock);
 	the_loop = loop;
 	mutex_unlock(&the_loop_lock);
@@ -279,6 +330,7 @@ void rtproof_gpio_remove(void)
 	mutex_lock(&the_loop_lock);
 	the_loop = NULL;
 	mutex_unlock(&the_loop_lock);
+	hrtimer_cancel(&loop->generator);
 	gpiochip_remove(&loop->chip);
 	irq_work_sync(&loop->edge_work);
 	platform_device_unregister(loop->parent);

@@ -7,6 +7,7 @@ answers on line 2: two agents, of which none knows of the other.
 
 from collections.abc import Iterator
 
+import numpy as np
 import probe_guest
 import pytest
 from probe_guest import Guest, account, facts, invalid, values
@@ -24,6 +25,8 @@ PERIOD_NS = 5 * MS
 EDGES = 300
 KEPT_V1, KEPT_V2 = 16, 1024
 INJECTED = {"v1": 40, "v2": 1100}
+GIVEN_US = 7_000
+DEAF = ": its chip has no interrupts"
 SCRIPT = f"""\
 insmod /rtproof.ko gpio=1 || exit
 class=/sys/class/gpio
@@ -112,6 +115,20 @@ run which-chip --probe gpio:in=1,out=2
 run no-wire --method wire --probe $(lines v2 1 2)
 run no-answer --method generate --probe $(lines v2 3 0)
 ls $class > /out/exported-at-the-end
+
+again() {{ # PARAMETER...: the chip anew
+    rmmod rtproof && insmod /rtproof.ko gpio=1 "$@" && base=$(cat $class/gpiochip*/base)
+}}
+again edges_us={GIVEN_US}
+agent given --duration 1s --warmup 0s --probe $(lines v2 7 6) & wait
+again gpio_irq=0
+for back in {" ".join(BACKS)}; do
+    run deaf-$back --probe $(lines $back 7 6)
+    run deaf-driven-$back --method generate --probe $(lines $back 1 0)
+done
+ls $class > /out/exported-by-the-deaf
+rmmod rtproof
+insmod /rtproof.ko gpio=1 edges_us=99 || echo refused > /out/too-often
 true
 """
 
@@ -204,6 +221,19 @@ def test_edges_that_the_kernel_could_not_keep_are_lost(guest: Guest) -> None:
     assert values(oldest)["task"].min() > 0
 
 
+def test_the_modules_timer_gives_edges_on_its_grid(guest: Guest) -> None:
+    record = guest.record("given")
+    obtained, missed, lost = totals(record)
+    assert obtained == pytest.approx(1_000_000 // GIVEN_US, abs=1)
+    assert (missed, lost) == (0, 0)
+    edges_ns = np.array([block.first_due_ns for block in record.blocks(0)])
+    assert np.diff(edges_ns) == pytest.approx(GIVEN_US * 1_000, rel=0.01)
+
+
+def test_edges_may_not_be_as_often_as_a_machine_cannot_bear(guest: Guest) -> None:
+    assert guest.text("too-often").strip() == "refused"
+
+
 def test_nothing_speaks_against_a_run_in_which_all_was_answered(guest: Guest) -> None:
     for back in BACKS:
         assert invalid(guest.record(f"{back}-respond")) == invalid(guest.record(f"{back}-wire")) == []
@@ -224,6 +254,7 @@ def test_lines_are_as_they_were(guest: Guest) -> None:
     none = guest.text("exported")
     assert "rtproof-" not in none
     assert guest.text("exported-at-the-end") == guest.text("after-kill") == none
+    assert "rtproof-" not in guest.text("exported-by-the-deaf")
     assert {"rtproof-in1", "rtproof-out2"} <= set(guest.text("while-used").split())
     assert guest.text("direction").strip() == "in"
     assert totals(guest.record("driven")) == (51, 0, 0)
@@ -245,6 +276,8 @@ def test_lines_are_as_they_were(guest: Guest) -> None:
         ("no-such-number", "GPIO 7 can't be had by sysfs: the system has none of that number"),
         ("which-chip", "say which chip= the lines are of"),
         ("no-wire", "no edge came from line 2 to line 1: is there a wire between them?"),
+        *((f"deaf-{back}", DEAF) for back in BACKS),
+        *((f"deaf-driven-{back}", DEAF) for back in BACKS),
         ("no-answer", "edges on line 0 had no answer on line 3: is the other side running, and wired?"),
     ],
 )
