@@ -75,7 +75,7 @@ static void keep_formats(struct run *run)
 		snprintf(file, sizeof(file), "events/%s/format", trace->events[i]);
 		keep(run, trace->root, file, file, PART);
 	}
-	keep(run, trace->root, "saved_cmdlines", "saved_cmdlines", PART);
+	keep(run, trace->root, "saved_cmdlines", "saved_cmdlines", FORMATS_MOST);
 	keep(run, trace->root, "printk_formats", "printk_formats", FORMATS_MOST);
 	keep(run, trace->place, "trace_clock", "trace_clock", PART);
 }

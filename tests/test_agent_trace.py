@@ -4,6 +4,7 @@
 import bisect
 import json
 import os
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -13,7 +14,7 @@ from pathlib import Path
 import agent_process
 import pytest
 from agent_process import eventually, measured, running, whole
-from trace_cases import events_of_text, report_of_trace_cmd
+from trace_cases import events_of_text, report_of_trace_cmd, trace_cmd
 
 from rtproof.analysis import tracefile
 from rtproof.analysis.analyse import analyse
@@ -91,8 +92,25 @@ def test_trace_cmd_finds_the_events_of_the_text(tmp_path: Path, trace: str) -> N
     assert report_of_trace_cmd(dat) == events
     in_buffers = sum(int(tracefile.stats(record, cpu)["entries"]) for cpu in tracefile.cpus(record))
     assert in_buffers == len(events)
-    lost = sum(int(tracefile.stats(record, cpu)["overrun"]) for cpu in tracefile.cpus(record))
-    assert lost > 0 or trace == "on"
+    lost = [tracefile.stats(record, cpu)["overrun"] for cpu in tracefile.cpus(record)]
+    assert set(lost) != {"0"} or trace == "on"
+    assert re.findall(r"(?m)^overrun: (\d+)$", trace_cmd("report", "--stat", str(dat))) == lost
+
+
+def test_all_of_trace_cmd_s_readers_take_the_file(tmp_path: Path) -> None:
+    """Its other view, its filters and its dump of the file's parts, as KernelShark reads them too."""
+    record = measured(tmp_path / "record", "--trace", "buffer_kib=512", "--samples", "200", *SHORT)
+    _, dat = exported(record, tmp_path)
+    kinds = tracefile.kinds(tracefile.lines(record))
+    latency = trace_cmd("report", "-l", str(dat))
+    assert Counter(re.findall(r"(?m)^.{16,24}\d+\S* +\d+\.\d+: (\w+): ", latency)) == kinds
+    filtered = trace_cmd("report", "-F", "sched_waking: prio < 100", str(dat))
+    assert 200 <= len(re.findall(r": sched_waking: ", filtered)) <= kinds["sched_waking"]
+    assert not re.search(r": sched_switch: ", filtered)
+    parts = trace_cmd("dump", "--summary", str(dat))
+    assert f"{len(tracefile.cpus(record))} [CPUs with tracing data]" in parts
+    assert "[Tracing clock]" in parts
+    assert "[mono]" in parts
 
 
 def test_the_trace_has_every_activation_and_nothing_from_outside_of_the_loop(tmp_path: Path) -> None:
@@ -120,6 +138,10 @@ def test_marks_of_the_application_are_in_it(tmp_path: Path) -> None:
     marks = [event for event in events_of_text(text) if event[2] == "print"]
     assert len(marks) >= 300
     assert [event for event in report_of_trace_cmd(dat) if event[2] == "print"] == marks
+    said = Counter(re.findall(r": tracing_mark_write: (\w+ [01])$", text, re.MULTILINE))
+    assert sum(said.values()) == len(marks)
+    found = re.findall(r": print: +tracing_mark_write: (\w+ [01])$", trace_cmd("report", str(dat)), re.MULTILINE)
+    assert Counter(found) == said, "with the name of the function that took them, not its address"
 
 
 def test_the_user_chooses_events_and_the_record_names_them(tmp_path: Path) -> None:

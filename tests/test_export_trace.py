@@ -65,9 +65,16 @@ def test_the_file_is_laid_out_as_its_manual_says(tmp_path: Path, endian: str, or
     assert systems == {"irq": ["irq_handler_entry"], "sched": ["sched_waking", "sched_switch"]}
     assert [file.sized(4), file.sized(4), file.sized(8)] == ["", "", FILES["saved_cmdlines"]]
     assert [file.number(4), file.word()] == [2, "options  "]
-    assert [file.number(2), file.sized(4), file.number(2)] == [7, "local global [mono] boot\0", 0]
+    of_buffers = [(file.number(2), file.sized(4)) for _ in range(2)]
+    assert of_buffers == [
+        (2, "CPU: 0\n" + FILES["cpu0/stats"].replace("entries: 3", "entries: 0") + "\0"),
+        (2, "CPU: 1\n" + FILES["cpu1/stats"].replace("entries: 2", "entries: 0") + "\0"),
+    ]
+    clock = FILES["trace_clock"]
+    assert [file.number(2), file.sized(4), file.number(2)] == [4, f"{clock}\0", 0]
     assert file.word() == "flyrecord"
     places = [(file.number(8), file.number(8)) for _ in range(2)]
+    assert file.sized(8) == clock
     assert [size for _, size in places] == [8192, 0]
     assert places[0][0] % 4096 == 0
     assert file.content[places[0][0] :] == b"a" * 8192

@@ -6,7 +6,7 @@ from dataclasses import replace
 from analysis_records import block, record
 from test_observer import run
 from test_tracing import made
-from trace_cases import FILES
+from trace_cases import FILES, TEXT
 
 from rtproof.analysis.analyse import analyse
 from rtproof.record import Record
@@ -29,15 +29,21 @@ def test_a_run_that_was_not_traced_has_neither() -> None:
 def test_what_was_lost_is_told() -> None:
     texts, (table,) = rendered(trace, made())
     assert table.rows[0] == ("sched_waking", "2")
-    assert texts[0].startswith("5 events by the clock mono; 4 were overwritten by later ones and 1 were dropped")
+    assert texts[0].startswith("5 events by the clock mono; 4 were overwritten by later ones and 1 was dropped")
     assert texts[1].endswith("from 0.000 s to 0.001 s of the run's time; what is left is without gaps from 0.000 s on.")
     assert texts[2] == "This kernel has no events spi_*, sys_enter_nanosleep*."
 
 
+def test_a_text_that_is_not_whole_is_told() -> None:
+    short = "\n".join(TEXT.splitlines()[:4])
+    texts, _ = rendered(trace, replace(made(text=short), events=()))
+    assert texts[1].startswith("The text has 1 event, which is not what the buffers had")
+
+
 def test_nothing_lost_and_nothing_missing_is_said_in_short() -> None:
-    whole = {"cpu1/stats": FILES["cpu0/stats"], "about": "endian little\nmissing\n"}
+    whole = {"cpu1/stats": FILES["cpu0/stats"].replace("3", "2"), "about": "endian little\nmissing\n"}
     texts, _ = rendered(trace, replace(made(**whole), events=()))
-    assert texts[0] == "6 events by the clock mono, and none was lost."
+    assert texts[0] == "5 events by the clock mono, and none was lost."
     assert texts[1] == "Recorded from an unknown time to the end of the run's time."
     assert len(texts) == 3
 

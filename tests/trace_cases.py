@@ -4,6 +4,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ HEADER_PAGE = """\
 \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;
 \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;
 \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;
+"""
+PRINT_FORMAT = """\
+name: print
+ID: 5
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;
+\tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;
 """
 TEXT = """\
 # tracer: nop
@@ -47,22 +56,28 @@ FILES = {
 }
 
 
-def traced(**changes: str) -> Record:
+def traced(encoding: str = "utf-8", **changes: str) -> Record:
     """A run of three activations with the small trace, in which some files are others."""
     kept = {**FILES, **changes}
-    files = tuple(file(f"trace/{name}", content, Moment.END) for name, content in kept.items())
+    empty = {name: file(f"trace/{name}", "", Moment.END) for name in kept}
+    files = tuple(replace(empty[name], content=content.encode(encoding)) for name, content in kept.items())
     return record([block([1_000, 2_000, 3_000])], files=files)
 
 
 REPORT_LINE = re.compile(r"^ *.+-\d+ +\[(\d+)\] +(\d+)\.(\d+): (\w+): ")
 
 
-def report_of_trace_cmd(dat: Path) -> list[tuple[int, int, str]]:
-    """CPU, time in microseconds and name of each event that ``trace-cmd report`` finds; skips without it."""
+def trace_cmd(*arguments: str) -> str:
+    """What trace-cmd prints; skips without it."""
     if not shutil.which("trace-cmd"):
         pytest.skip("there is no trace-cmd here")
-    done = subprocess.run(["trace-cmd", "report", dat], capture_output=True, text=True, timeout=60, check=True)
-    found = (REPORT_LINE.match(line) for line in done.stdout.splitlines())
+    done = subprocess.run(["trace-cmd", *arguments], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def report_of_trace_cmd(dat: Path) -> list[tuple[int, int, str]]:
+    """CPU, time in microseconds and name of each event that ``trace-cmd report`` finds."""
+    found = (REPORT_LINE.match(line) for line in trace_cmd("report", str(dat)).splitlines())
     return sorted((int(m[1]), int(m[2]) * 1_000_000 + int(m[3]), m[4]) for m in found if m)
 
 

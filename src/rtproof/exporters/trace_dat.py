@@ -11,9 +11,10 @@ from pathlib import Path
 from struct import Struct
 
 from rtproof import files
-from rtproof.analysis import tracefile
+from rtproof.analysis import tracefile, tracepages
 from rtproof.analysis.model import Analysis
 from rtproof.analysis.phrases import quantity
+from rtproof.analysis.tracepages import Layout
 from rtproof.errors import UserError
 from rtproof.exporters import _common
 from rtproof.record import Record
@@ -22,11 +23,9 @@ SUFFIX = ".trace.dat"
 OPTIONS: dict[str, str] = {}
 NEEDS = "a trace (rtproof run --trace)"
 MAGIC = b"\x17\x08\x44tracing6\0"
-CLOCK_OPTION = 7
-LARGEST_PAGE = 1 << 26
-"""Bytes; those of kernels have 4 KiB to 64 KiB, or what somebody set."""
+STATISTICS_OPTION, CLOCK_OPTION = 2, 4
 FORMAT = re.compile(r"events/([^/]+)/[^/]+/format")
-FIELD = re.compile(r"field: *[\w ]*?(\w+);\s*offset:(\d+);\s*size:(\d+);")
+ENTRIES = re.compile(r"(?m)^entries: *\d+")
 
 
 class Words:
@@ -46,55 +45,43 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the pages of each CPU's buffer behind a header that says how to read them."""
     record = analysis.record
     _common.require_trace(record)
-    page = page_size(record)
+    layout = tracepages.layout(record)
     pages = [tracefile.content(record, f"cpu{cpu}/raw") for cpu in tracefile.cpus(record)]
-    if any(len(content) % page for content in pages):
+    if any(len(content) % layout.page for content in pages):
         raise UserError("the record lost a part of its trace, so there is no trace.dat to be made of it")
     with files.new_path(path), path.open("xb") as file:
-        file.write(header(record, [len(content) for content in pages], page))
+        file.write(header(record, [len(content) for content in pages], layout))
         file.writelines(pages)
-    count = quantity(sum(map(len, pages)) // page, "page")
-    return f"{path}: {count} of {page} bytes from {quantity(len(pages), 'CPU')}"
+    events = sum(1 for content in pages for _ in tracepages.events(content, layout))
+    count = quantity(sum(map(len, pages)) // layout.page, "page")
+    return f"{path}: {quantity(events, 'event')} on {count} of {layout.page} bytes from {quantity(len(pages), 'CPU')}"
 
 
-def page_size(record: Record) -> int:
-    """Bytes of a page of the buffer: up to the end of its last field."""
-    fields = _fields(record)
-    page = sum(fields.get("data", ()))
-    if not 0 < page <= LARGEST_PAGE or fields.get("commit", (0, 0))[1] not in (4, 8):
-        raise UserError("the record does not tell how the pages of its trace are laid out")
-    return page
-
-
-def _fields(record: Record) -> dict[str, tuple[int, int]]:
-    """Offset and size of each field of a page."""
-    found = FIELD.finditer(tracefile.text(record, "header_page"))
-    return {name: (int(offset), int(size)) for name, offset, size in (match.groups() for match in found)}
-
-
-def header(record: Record, sizes: list[int], page: int) -> bytes:
+def header(record: Record, sizes: list[int], layout: Layout) -> bytes:
     """Everything in front of the pages, and zeros up to the beginning of one."""
-    big = tracefile.about(record).get("endian") == "big"
-    words = Words(">" if big else "<")
-    start = MAGIC + bytes([big, _fields(record)["commit"][1]]) + words.number(page, 4)
+    words = Words(layout.order)
+    clock = words.sized(tracefile.content(record, "trace_clock"))
+    start = MAGIC + bytes([layout.big, layout.commit_size]) + words.number(layout.page, 4)
     start += b"".join(_descriptions(record, words))
     start += words.number(len(sizes), 4) + _options(record, words) + b"flyrecord\0"
-    first = -(-(len(start) + 16 * len(sizes)) // page) * page
+    first = -(-(len(start) + 16 * len(sizes) + len(clock)) // layout.page) * layout.page
     for size in sizes:
         start += words.number(first, 8) + words.number(size, 8)
         first += size
-    return start + bytes(-len(start) % page)
+    start += clock
+    return start + bytes(-len(start) % layout.page)
 
 
 def _descriptions(record: Record, words: Words) -> Iterator[bytes]:
-    """Formats of pages, of events and of the kernel's own prints, and names of tasks; no addresses of functions."""
+    """Formats of pages, of events and of the kernel's own prints, functions that wrote marks, and names of tasks."""
     for name in ("header_page", "header_event"):
         yield name.encode() + b"\0" + words.sized(tracefile.content(record, name))
     formats = {name: match[1] for name in tracefile.names(record) if (match := FORMAT.fullmatch(name))}
     own = [name for name, system in formats.items() if system == "ftrace"]
     yield words.number(len(own), 4) + b"".join(words.sized(tracefile.content(record, name)) for name in own)
     yield from _systems(record, words, {name: system for name, system in formats.items() if name not in own})
-    yield words.number(0, 4)
+    functions = tracepages.print_addresses(record)
+    yield words.sized("".join(f"{at:x} t {name}\n" for at, name in sorted(functions.items())).encode(), 4)
     yield words.sized(tracefile.content(record, "printk_formats"), 4)
     yield words.sized(tracefile.content(record, "saved_cmdlines"))
 
@@ -109,5 +96,16 @@ def _systems(record: Record, words: Words, formats: dict[str, str]) -> Iterator[
 
 
 def _options(record: Record, words: Words) -> bytes:
-    clock = tracefile.content(record, "trace_clock").strip() + b"\0"
-    return b"options  \0" + words.number(CLOCK_OPTION, 2) + words.sized(clock, 4) + words.number(0, 2)
+    """That the clock is told, as CPU data begin, and what each buffer lost."""
+    found = [_option(words, STATISTICS_OPTION, _statistics(record, cpu)) for cpu in tracefile.cpus(record)]
+    found.append(_option(words, CLOCK_OPTION, tracefile.content(record, "trace_clock")))
+    return b"options  \0" + b"".join(found) + words.number(0, 2)
+
+
+def _option(words: Words, number: int, content: bytes) -> bytes:
+    return words.number(number, 2) + words.sized(content + b"\0", 4)
+
+
+def _statistics(record: Record, cpu: int) -> bytes:
+    """As trace-cmd has them, by whom ``entries`` are those that were left behind in the kernel: none."""
+    return f"CPU: {cpu}\n{ENTRIES.sub('entries: 0', tracefile.text(record, f'cpu{cpu}/stats'))}".encode()

@@ -23,7 +23,7 @@ def render(analysis: Analysis) -> list[Block]:
     found = summary(analysis.record)
     rows = tuple((name, figures.count(n)) for name, n in found.kinds.items())
     return [
-        Text((_recorded(found), _window(found), *_missing(found), LOOK)),
+        Text((_recorded(found), *_cut(found), _window(found), *_missing(found), LOOK)),
         Table("Events in the trace", ("event", "how many"), rows, (1,)),
     ]
 
@@ -31,12 +31,21 @@ def render(analysis: Analysis) -> list[Block]:
 def _recorded(found: TraceSummary) -> str:
     """How many events there are and how many there were."""
     gone = [
-        f"{figures.count(n)} were {how}"
+        f"{figures.count(n)} {'was' if n == 1 else 'were'} {how}"
         for n, how in ((found.overrun, "overwritten by later ones"), (found.dropped, "dropped"))
         if n
     ]
     lost = f"; {' and '.join(gone)}, for which buffer_kib would have to be larger" if gone else ", and none was lost"
     return f"{quantity(found.entries, 'event')} by the clock {found.clock or 'of an unknown name'}{lost}."
+
+
+def _cut(found: TraceSummary) -> tuple[str, ...]:
+    """The text has its own limit, and a full disk ends either."""
+    in_text = sum(found.kinds.values())
+    if in_text == found.entries:
+        return ()
+    what = "the table below and trace.txt count what the text has; trace.dat has its own pages"
+    return (f"The text has {quantity(in_text, 'event')}, which is not what the buffers had: {what}.",)
 
 
 def _window(found: TraceSummary) -> str:
