@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probe ipc on this machine: every way to wake a thread, and what is left behind."""
 
+import errno
 import os
 import signal
 import time
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import refused_calls
 from agent_process import eventually, measured, policy, run, running, whole
 
 from rtproof.analysis.analyse import analyse
@@ -165,3 +167,54 @@ def test_another_cpu_must_be_there(tmp_path: Path) -> None:
     probe = ("--probe", "ipc:sender=other")
     done = run("run", "-o", tmp_path / "record", "--duration", "1s", *probe, prefix=prefix)
     assert (done.returncode, done.stderr) == (2, "rtproof-agent: sender=other of probe ipc needs a second CPU\n")
+
+
+MISSING = {
+    "mq": ("mq_unlink", "this kernel has no POSIX message queues (CONFIG_POSIX_MQUEUE)"),
+    "sysv": ("semget", "this kernel has no System V semaphores (CONFIG_SYSVIPC)"),
+    "eventfd": ("eventfd2", "this kernel has no eventfd (CONFIG_EVENTFD)"),
+}
+
+
+@pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM])
+@pytest.mark.parametrize("method", MISSING)
+def test_a_method_says_why_it_cannot_run_here(method: str, error: int, tmp_path: Path) -> None:
+    call, absent = MISSING[method]
+    why = absent if error == errno.ENOSYS else "this process may not use the system calls that it needs"
+    prefix = refused_calls.prefix(error, call)
+    listed = [line.split("\t") for line in run("list", prefix=prefix).stdout.splitlines()]
+    reasons = {line[2]: line[3].partition("; not here: ")[2] for line in listed if line[:2] == ["method", "ipc"]}
+    assert reasons == {name: why if name == method else missing(name) for name in METHODS}
+    place = tmp_path / "record"
+    done = run("run", "-o", place, "--probe", "ipc", "--method", method, *SHORT, prefix=prefix)
+    assert (done.returncode, done.stderr) == (2, f"rtproof-agent: the method can't run here: {why}\n")
+    assert not place.exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "prefix", "sentence"),
+    [
+        (
+            "mq",
+            ("prlimit", "--msgqueue=0"),
+            "make its kernel object: too many files, or bytes in queues (ulimit -n, -q)",
+        ),
+        ("signal", ("prlimit", "--sigpending=0"), "be woken: too many signals are pending (ulimit -i)"),
+        ("pipe", ("prlimit", "--nofile=10"), "prepare the probe: Too many open files"),
+        ("mq", (errno.EIO, "mq_timedsend"), "be woken: Input/output error"),
+        ("signal", (errno.EIO, "rt_sigtimedwait"), "be woken: Input/output error"),
+    ],
+)
+def test_a_way_that_fails_ends_the_run_in_a_sentence(
+    method: str, prefix: tuple[str | int, ...], sentence: str, tmp_path: Path
+) -> None:
+    if why := missing(method):
+        pytest.skip(why)
+    match prefix:
+        case (int() as error, str() as call):
+            before = refused_calls.prefix(error, call)
+        case _:
+            before = tuple(map(str, prefix))
+    options = ("--probe", "ipc", "--method", method, "--policy", "other", "--threads", "1", *SHORT)
+    done = run("run", "-o", tmp_path / "record", *options, prefix=before)
+    assert (done.returncode, done.stderr) == (2, f"rtproof-agent: thread 0 could not {sentence}\n")
