@@ -92,23 +92,27 @@ static int read_sensor(struct work *work)
 		return -errno;
 	ssize_t n = read(work->sensor_fd, work->sensed, SENSOR_TEXT - 1);
 
-	work->sensed[n < 0 ? 0 : n] = '\0';
-	return n < 0 ? -errno : 0;
+	if (n > 0)
+		work->sensed[n] = '\0';
+	return n < 0 ? -errno : n ? 0 : -ENODATA;
+}
+
+static int say_sensor(const struct work *work, int err, bool first, char *why, size_t room)
+{
+	if (err)
+		snprintf(why, room, "the sensor's file '%s' can't be read%s: %s%s", work->order.sensor, first ? "" : " any more",
+			 strerror(-err), first ? "; say which with sensor=PATH" : "");
+	return err;
 }
 
 static int open_sensor(struct work *work, char *why, size_t room)
 {
-	int err;
-
 	work->sensor_fd = -1;
 	if (!work_has(&work->order, WORK_SENSOR))
 		return 0;
-	work->sensor_fd = open(work->order.sensor, O_RDONLY | O_CLOEXEC);
-	err = work->sensor_fd < 0 ? -errno : read_sensor(work);
-	if (err)
-		snprintf(why, room, "the sensor's file '%s' can't be read: %s; say which with sensor=PATH", work->order.sensor,
-			 strerror(-err));
-	return err;
+	/* Without waiting: for the writer of a pipe that would be for ever. */
+	work->sensor_fd = open(work->order.sensor, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return say_sensor(work, work->sensor_fd < 0 ? -errno : read_sensor(work), true, why, room);
 }
 
 int work_look(const struct work_order *order, char *why, size_t room)
@@ -201,10 +205,10 @@ static void spin(int64_t us)
 		;
 }
 
-int work_do(struct work *work, bool counts)
+int work_do(struct work *work, bool counts, char *why, size_t room)
 {
 	const struct work_order *order = &work->order;
-	int err = work_has(order, WORK_SENSOR) ? read_sensor(work) : 0;
+	int err = work_has(order, WORK_SENSOR) ? say_sensor(work, read_sensor(work), false, why, room) : 0;
 
 	if (work_has(order, WORK_USLEEP))
 		sys_sleep(CLOCK_MONOTONIC, 0, order->usleep_us * 1000);

@@ -25,7 +25,7 @@ struct work_order {
 struct work {
 	struct work_order order;
 	int sensor_fd;
-	char sensed[SENSOR_TEXT]; /* what the last reading of the sensor gave, up to its newline */
+	char sensed[SENSOR_TEXT]; /* what the last reading of the sensor gave */
 	uint8_t *composite, *memory;
 	uint32_t primes; /* that the last sieve found */
 	int64_t spun;    /* passes that may have been busy */
@@ -42,8 +42,11 @@ int work_look(const struct work_order *order, char *why, size_t room);
 /* 0, or a negative errno with a sentence in why. work_close() is needed either way. */
 int work_open(struct work *work, const struct work_order *order, char *why, size_t room);
 
-/* One pass of all units. counts: whether it counts towards busy_every. 0, or -errno where the sensor can't be read any more. */
-int work_do(struct work *work, bool counts);
+/*
+ * One pass of all units. counts: whether it counts towards busy_every. 0, or -errno with a sentence in why where the sensor can't be
+ * read any more.
+ */
+int work_do(struct work *work, bool counts, char *why, size_t room);
 
 void work_close(struct work *work);
 

@@ -7,6 +7,7 @@ import signal
 import statistics
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import agent_process
@@ -61,6 +62,51 @@ def test_options_without_sense_get_one_sentence(tmp_path: Path, options: str, se
     probe = f"app:{options}"
     assert sentence in refusal("run", "-o", tmp_path / "record", "--samples", "10", "--probe", probe)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "why"), [(os.mkfifo, "Illegal seek"), (Path.touch, "No data available"), (Path.mkdir, "Is a directory")]
+)
+def test_a_file_that_is_no_sensor_is_refused_at_once(tmp_path: Path, make: Callable[[Path], None], why: str) -> None:
+    """Nobody waits for the other end of a pipe, and a file without content is no reading."""
+    sensor = tmp_path / "sensor"
+    make(sensor)
+    probe = f"app:work=sensor,sensor={sensor}"
+    said = refusal("run", "-o", tmp_path / "record", "--samples", "10", "--probe", probe)
+    assert said == f"the sensor's file '{sensor}' can't be read: {why}; say which with sensor=PATH"
+    assert list(tmp_path.iterdir()) == [sensor]
+
+
+@agent_process.needs_root
+def test_a_sensor_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
+    sensor = tmp_path / "sensor"
+    sensor.write_text("1")
+    sensor.chmod(0)
+    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    probe = f"app:work=sensor,sensor={sensor}"
+    done = agent_process.run("run", "-o", tmp_path / "record", "--samples", "10", "--probe", probe, prefix=nobody)
+    assert done.returncode == 2
+    assert "can't be read: Permission denied; say which" in done.stderr
+
+
+def test_a_sensor_that_disappears_ends_the_run_in_a_sentence(tmp_path: Path) -> None:
+    """The state of a process, which is gone once that has ended. What was measured until then is there."""
+    path = tmp_path / "record"
+    with subprocess.Popen(["sleep", "1000"]) as sensed:
+        sensor = f"/proc/{sensed.pid}/stat"
+        arguments = ("--threads", "1", *agent_process.policy(), "--period", "5ms", "--duration", "1h")
+        with running("-o", path, "--probe", f"app:work=sensor,sensor={sensor}", *arguments) as agent:
+            agent.await_ns(200 * MS)
+            sensed.kill()
+            sensed.wait()
+            assert agent.end() == 2
+    why = f"thread 0 could not do its work: the sensor's file '{sensor}' can't be read any more: No such process"
+    assert agent.messages == [f"rtproof-agent: {why}"]
+    record = agent_process.whole(path)
+    assert record.end
+    assert (record.end.reason.name, record.end.text) == ("ERROR", why)
+    assert whole(record).index.size >= 30
+    assert account(record)["sensed"].startswith(f"{sensed.pid} (sleep)")
 
 
 def test_policy_deadline_is_refused_because_it_leaves_no_time_for_work(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ kill -INT $edges
 wait
 app lines-many app:work=outputs,chip=0,lines=0+2+8
 app lines-chip app:work=outputs,chip=7,lines=0+2+4
+app lines-two app:work=outputs,chip=0,lines=0+2+4 --threads 2
 base=$(cat /sys/class/gpio/gpiochip*/base)
 app sysfs app:work=outputs,lines=$base+$((base + 2))+$((base + 4))
 ls /sys/class/gpio > /out/exported
@@ -244,6 +245,7 @@ def test_lines_by_sysfs_are_driven_and_given_back(guest: Guest) -> None:
     [
         ("lines-busy", "line 1 of gpiochip0 is in use by 'rtproof'"),
         ("lines-many", "GPIO chip gpiochip0 (rtproof-loop) has the lines 0 to 7, and no 8"),
+        ("lines-two", "method absolute can serve one thread only; say --threads 1"),
         ("lines-chip", "there is no GPIO chip '7'; there are: gpiochip0 (rtproof-loop)"),
     ],
 )

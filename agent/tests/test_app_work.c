@@ -16,7 +16,7 @@ static struct work work;
 
 static struct work_order order_of(const char *units)
 {
-	struct work_order order = { .sensor = "/dev/null", .usleep_us = 1, .sieve_to = 1000, .memory_kib = 4, .busy_us = 1,
+	struct work_order order = { .sensor = "/dev/zero", .usleep_us = 1, .sieve_to = 1000, .memory_kib = 4, .busy_us = 1,
 				    .busy_every = 1 };
 
 	CHECK(work_units(units, &order.units, why, sizeof(why)) == 0);
@@ -64,14 +64,14 @@ static void a_pass_does_what_was_asked_and_no_more(void)
 	struct work_order order = order_of("sieve+memory+lock");
 
 	open_work(&order);
-	CHECK(work_do(&work, true) == 0 && work_do(&work, true) == 0);
+	CHECK(work_do(&work, true, why, sizeof(why)) == 0 && work_do(&work, true, why, sizeof(why)) == 0);
 	CHECK(work.primes == 168 && work.sensor_fd < 0 && work.spun == 0);
 	for (int i = 0; i < 4096; i++)
 		CHECK(i % CACHE_LINE || work.memory[i] == 3); /* touched once, walked twice */
 	work_close(&work);
 	order = order_of("none");
 	open_work(&order);
-	CHECK(!work.composite && !work.memory && work_do(&work, true) == 0 && work.primes == 0);
+	CHECK(!work.composite && !work.memory && work_do(&work, true, why, sizeof(why)) == 0 && work.primes == 0);
 	work_close(&work);
 }
 
@@ -81,7 +81,7 @@ static void memory_is_left_alone_if_asked(void)
 
 	order.untouched = true;
 	open_work(&order);
-	CHECK(work_do(&work, true) == 0);
+	CHECK(work_do(&work, true, why, sizeof(why)) == 0);
 	work_close(&work);
 }
 
@@ -97,19 +97,19 @@ static void the_sensor_is_kept_open_and_read_from_its_beginning(void)
 	struct work_order order = order_of("sensor");
 
 	order.sensor = scratch_file();
-	CHECK(work_look(&order, why, sizeof(why)) == -ENOENT && strstr(why, "can't be read: No such file or directory"));
+	CHECK(work_look(&order, why, sizeof(why)) == -ENOENT && strstr(why, "can't be read: No such file or directory; say"));
 	CHECK(work_open(&work, &order, why, sizeof(why)) == -ENOENT);
 	work_close(&work);
 	write_sensor(order.sensor, "41500\n");
 	open_work(&order);
 	CHECK(!strcmp(work.sensed, "41500\n"));
 	write_sensor(order.sensor, "42\n");
-	CHECK(work_do(&work, true) == 0 && !strcmp(work.sensed, "42\n"));
+	CHECK(work_do(&work, true, why, sizeof(why)) == 0 && !strcmp(work.sensed, "42\n"));
 	int fd = work.sensor_fd;
 
-	CHECK(work_do(&work, true) == 0 && work.sensor_fd == fd);
+	CHECK(work_do(&work, true, why, sizeof(why)) == 0 && work.sensor_fd == fd);
 	close(work.sensor_fd);
-	CHECK(work_do(&work, true) == -EBADF);
+	CHECK(work_do(&work, true, why, sizeof(why)) == -EBADF && strstr(why, "can't be read any more: Bad file descriptor"));
 	work.sensor_fd = -1;
 	work_close(&work);
 }
@@ -133,8 +133,8 @@ static void busy_passes_come_every_so_often(void)
 	for (int i = 1; i <= 7; i++) {
 		int64_t before_ns = clock_now_ns();
 
-		CHECK(work_do(&work, false) == 0 && work.spun == i - 1);
-		CHECK(work_do(&work, true) == 0 && work.spun == i);
+		CHECK(work_do(&work, false, why, sizeof(why)) == 0 && work.spun == i - 1);
+		CHECK(work_do(&work, true, why, sizeof(why)) == 0 && work.spun == i);
 		CHECK(i % 3 || clock_now_ns() - before_ns >= 20000000);
 	}
 	work_close(&work);
