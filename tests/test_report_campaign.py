@@ -15,7 +15,7 @@ from rtproof.errors import UserError
 from rtproof.profiles import Claim, Profile, choose
 from rtproof.report import campaign
 from rtproof.report.blocks import Link, Section, Table
-from rtproof.report.campaign import Given, More, Outcome, conditions
+from rtproof.report.campaign import Given, More, Outcome, conditions, metrics
 
 S = 1_000_000_000
 NOTHING = More()
@@ -120,9 +120,11 @@ def test_failed_and_invalid_cells_have_their_sentences() -> None:
 
 
 def test_what_differs_from_the_article_is_said() -> None:
-    found = drawn("akamina", more=More(command="rtproof run --profile akamina"))["conditions"]
-    assert "Shortened: 20.0 s instead of 4 h 10 min." in texts(found)
-    assert "Measured by way of timerlat (kernel can't be had: the module rtproof.ko is not loaded)" in texts(found)
+    made = drawn("akamina", more=More(command="rtproof run --profile akamina"))
+    found, first = made["conditions"], texts(made["result"])
+    assert "Shortened: 20.0 s instead of 4 h 10 min." in first
+    assert "All cells: measured by way of timerlat." in first
+    assert "can't be had: the module rtproof.ko is not loaded" in texts(found)
     assert "rtproof run --profile akamina" in texts(found)
     (table,) = tables(found)
     assert "500 us exceeded at most once per 17 min" in table.caption
@@ -131,18 +133,18 @@ def test_what_differs_from_the_article_is_said() -> None:
 
 def test_changes_and_chosen_cells_are_said() -> None:
     profile = choose.with_options(campaign_cases.shortened("bootlin-timer"), {"priority": 50})
-    words = texts(drawn("bootlin-timer", choose.with_settings(profile, {"method": "nanosleep"}))["conditions"])
+    words = texts(drawn("bootlin-timer", choose.with_settings(profile, {"method": "nanosleep"}))["result"])
     assert "Changed: priority 50 instead of 99." in words
     assert "Only method nanosleep, of clock_nanosleep, nanosleep, setitimer, posix_timer." in words
 
 
 def test_of_a_short_run_fewer_cycles_are_left_out_and_that_is_told() -> None:
-    assert "Not counted are the first 299 cycles instead of 1,000." in texts(drawn("ten-ms", short=True)["conditions"])
-    assert "Not counted" not in texts(drawn("akamina", short=True)["conditions"])
+    assert "Not counted are the first 299 cycles instead of 1,000." in texts(drawn("ten-ms", short=True)["result"])
+    assert "Not counted" not in texts(drawn("akamina", short=True)["result"])
 
 
 def test_a_run_as_long_as_the_article_s_is_not_called_shortened() -> None:
-    assert "hortened" not in texts(drawn("bootlin-timer", profiles.load("bootlin-timer"))["conditions"])
+    assert "hortened" not in texts(drawn("bootlin-timer", profiles.load("bootlin-timer"))["result"])
 
 
 def test_virtual_time_is_labelled_where_it_is() -> None:
@@ -202,7 +204,7 @@ def test_all_limits_are_drawn_and_told_of_and_none_on_a_stage() -> None:
     markers = [[marker.name for marker in plot.markers] for plot in report_cases.plots(list(sections["curves"].blocks))]
     assert ["limit 100 us", "limit 90 us"] in markers
     assert [] in markers
-    told = texts(sections["conditions"])
+    told = texts(sections["result"])
     assert (
         "Changed: limit 100us at most once per 1h and 100us at most once per 1d and 90us at most once per 1h instead "
         "of 500us at most once per 17min."
@@ -292,7 +294,7 @@ def test_the_short_form_leaves_out_what_tells_nothing() -> None:
 
 
 def test_the_short_form_has_no_further_sections() -> None:
-    assert list(drawn("akamina", short=True)) == ["result", "objections", "conditions"]
+    assert list(drawn("akamina", short=True)) == ["result", "faults", "objections", "conditions"]
 
 
 @pytest.mark.parametrize(
@@ -328,3 +330,15 @@ def test_columns_sections_and_rows_of_every_profile_are_there(name: str) -> None
     assert campaign.sections(profile, told, article)
     for cell in profile.cells:
         assert [key for key in cell.article_rows if article.row(key) is None] == []
+
+
+def test_no_count_of_cycles_out_of_the_band_stands_without_what_it_leaves_possible() -> None:
+    (table,) = tables(drawn("ten-ms")["result"])
+    known = [row for row in rows(table) if row["below band"].replace(",", "").isdigit()]
+    assert {row["measured on"] for row in known} == {"a board (INVALID)", "article: other policy, idle"}
+    assert all(row["out of band, at most (95 %)"].endswith(" %") for row in known)
+    row = articles.load("ten-ms").row("fifo-stress")
+    assert row
+    (column,) = metrics.metrics(("out-share",))
+    assert column.article(row) == "0.027 %"
+    assert column.article(replace(row, figures={})) == ""

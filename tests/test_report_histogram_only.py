@@ -9,6 +9,7 @@ from rtproof.analysis.histogram_json import to_dict
 from rtproof.analysis.histogram_only import HistogramOnly, say
 from rtproof.analysis.imported import Part
 from rtproof.analysis.model import Requirement
+from rtproof.report.blocks import Text
 from rtproof.report.histogram_only import sections, title
 
 
@@ -75,3 +76,21 @@ def test_a_file_that_was_cut_off_has_no_bound_where_it_has_no_value() -> None:
     assert "no bound of their share" in shown
     assert "at least 0" not in shown
     assert "What it rests on" not in text(say(cut))
+
+
+def test_what_the_file_lacks_stands_before_its_figures() -> None:
+    def first(told: HistogramOnly) -> str:
+        (verdict, *_) = sections(told)
+        return " ".join(word for block in verdict.blocks if isinstance(block, Text) for word in block.paragraphs)
+
+    saturated = first(say(replace(SATURATED, notes=("it skips what is late",))))
+    assert "10 of 1,000 samples lie beyond its scale" in saturated
+    assert "it skips what is late" in saturated
+    assert "is not told" in first(say(replace(SATURATED, overflow=None)))
+    assert "scale" not in first(say(replace(FILE, overflow=0, notes=())))
+
+
+def test_nothing_follows_from_the_maximum_of_a_file_that_contradicts_itself() -> None:
+    shown = text(say(replace(FILE, faults=("its figures differ",)), [Requirement(100 * US)]))
+    assert "so that nothing follows from it" in shown
+    assert "probability" not in shown

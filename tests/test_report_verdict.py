@@ -5,6 +5,7 @@ import pytest
 from report_cases import CASES, tables
 from verdict_cases import FIRST, lost_values, proven, several, undecided
 
+from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, State
 from rtproof.report import answers
 from rtproof.report.answers import EXACTLY, LONGER, SURE, VALID
@@ -140,3 +141,11 @@ def test_many_doubts_are_counted() -> None:
     told = answers.doubts(replace(proven(), doubts=(doubt,) * 5))
     assert told is not None
     assert (told.headline[:8], len(told.paragraphs), told.paragraphs[-1]) == ("5 doubts", 4, "and 2 more doubts, below")
+
+
+def test_no_loss_is_among_those_below() -> None:
+    doubt = FIRST["simulated"]().doubts[0]
+    losses = tuple(replace(doubt, code=code, what=code) for code in LOSSES)
+    told = answers.doubts(replace(proven(), doubts=(*losses, doubt, doubt)))
+    assert told is not None
+    assert told.paragraphs == (*LOSSES, "and 2 more doubts, below")

@@ -4,7 +4,8 @@ from dataclasses import replace
 from analysis_records import BEGIN
 from trace_cases import FILES, traced
 
-from rtproof.analysis.tracing import summary
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.tracing import gone, summary
 from rtproof.record import WHOLE_RUN, Event, Record
 
 ORIGIN_NS = 23553_413_000_000
@@ -44,3 +45,12 @@ def test_times_of_another_clock_are_not_those_of_the_record() -> None:
 def test_a_trace_of_which_nothing_is_left_has_numbers_too() -> None:
     found = summary(replace(made(text="", trace_clock=""), events=()))
     assert (found.kinds, found.oldest_ns, found.on_ns, found.clock) == ({}, None, None, "")
+
+
+def test_what_is_gone_is_known_without_the_text() -> None:
+    assert gone(made()) == gone(made(text="")) == (4, 1)
+    whole = {"cpu1/stats": FILES["cpu0/stats"]}
+    assert gone(made(**whole)) == (0, 0)
+    assert [doubt.code for doubt in analyse(made(**whole)).doubts if doubt.code == "trace-lost"] == []
+    (told,) = (doubt for doubt in analyse(made()).doubts if doubt.code == "trace-lost")
+    assert "4 events were overwritten by later ones and 1 event was dropped" in told.what

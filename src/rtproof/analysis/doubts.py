@@ -10,6 +10,11 @@ from rtproof.analysis.fields import judged, of_field
 from rtproof.analysis.model import Doubt, Requirement, Severity, Summary, Switch
 from rtproof.record import Record
 
+LOSSES = (
+    *("lost", "damage", "truncated", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
+    *("events-dropped", "trace-lost"),
+)
+"""Codes of what is gone from a run. Nobody can see that from its figures, so it is told before any other warning."""
 CHECKS: tuple[Check, ...] = (*scheduling.CHECKS, *counting.CHECKS, *stages.CHECKS, *system.CHECKS)
 
 
@@ -19,7 +24,10 @@ def doubts(
     requirement: Requirement | None,
     switches: tuple[Switch, ...] = (),
 ) -> tuple[Doubt, ...]:
-    """Every doubt about a run, those that make it INVALID first. every: the summaries of all series of the record."""
+    """Every doubt about a run: those that make it INVALID first, then what is gone from it, then all others.
+
+    every: the summaries of all series of the record.
+    """
     case = Case(record, of_field(every, judged(record)), requirement, every, switches)
     found = [doubt for check in CHECKS for doubt in check(case)]
-    return tuple(sorted(found, key=lambda doubt: doubt.severity is not Severity.INVALID))
+    return tuple(sorted(found, key=lambda doubt: (doubt.severity is not Severity.INVALID, doubt.code not in LOSSES)))

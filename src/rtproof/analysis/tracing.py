@@ -32,10 +32,17 @@ class TraceSummary:
     whole_from_ns: int | None
 
 
+def gone(record: Record) -> tuple[int, int]:
+    """How many events were overwritten by later ones, and how many were not written at all; cheap to ask for."""
+    stats = {cpu: tracefile.stats(record, cpu) for cpu in tracefile.cpus(record)}
+    return _total(stats, "overrun"), _total(stats, "dropped events") + _total(stats, "commit overrun")
+
+
 def summary(record: Record) -> TraceSummary:
     """The numbers of a record that has a trace."""
     lines = tracefile.lines(record)
     stats = {cpu: tracefile.stats(record, cpu) for cpu in tracefile.cpus(record)}
+    overrun, dropped = gone(record)
     clock = tracefile.clock(record)
     in_record = [line for line in lines if clock == RECORDS_CLOCK]
     times_ns = [line.time_ns - record.begin.origin_monotonic_ns for line in in_record]
@@ -44,8 +51,8 @@ def summary(record: Record) -> TraceSummary:
         kinds=tracefile.kinds(lines),
         missing=tuple(tracefile.about(record).get("missing", "").split()),
         entries=_total(stats, "entries"),
-        overrun=_total(stats, "overrun"),
-        dropped=_total(stats, "dropped events") + _total(stats, "commit overrun"),
+        overrun=overrun,
+        dropped=dropped,
         on_ns=_switched(record, "loop=begins"),
         off_ns=_switched(record, "loop=ends"),
         oldest_ns=min(times_ns, default=None),

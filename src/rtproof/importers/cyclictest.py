@@ -138,8 +138,8 @@ def _of_lines(live: dict[int, "re.Match[str]"]) -> Imported:
 
 
 def _comments(text: str) -> list[str]:
-    """What rtproof's own export says of a clock that shows no time."""
-    return [line[2:].strip() for line in text.splitlines() if line.startswith("# virtual time")]
+    """What rtproof's own export says of figures that are no time on any machine."""
+    return [line[2:].strip() for line in text.splitlines() if line.startswith(("# virtual time", "# simulated"))]
 
 
 def _ns(microseconds: int | None) -> int | None:

@@ -2,6 +2,7 @@
 """What a reader wants to know first: is it proven, what exactly, how sure is that, and how much longer does it take?"""
 
 from rtproof.analysis import phrases, wording
+from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdict
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.sequential import needed_ns
@@ -131,12 +132,17 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
 
 
 def doubts(analysis: Analysis) -> Text | None:
-    """The first few, and how many more there are; None if there are none. What makes a run invalid has been said."""
-    found = [doubt.what for doubt in analysis.doubts if doubt.severity is Severity.WARNING]
-    rest = len(found) - SHOWN_DOUBTS
+    """All that tell of a loss, else the first few, and how many more there are; None if there are none.
+
+    What makes a run invalid has been said.
+    """
+    warnings = [doubt for doubt in analysis.doubts if doubt.severity is Severity.WARNING]
+    found = [doubt.what for doubt in warnings]
+    shown = max(SHOWN_DOUBTS, sum(doubt.code in LOSSES for doubt in warnings))
+    rest = len(found) - shown
     more = (f"and {quantity(rest, 'more doubt')}, below",) if rest > 0 else ()
     head = f"{quantity(len(found), 'doubt')}: read all figures with this in mind"
-    return Text((*found[:SHOWN_DOUBTS], *more), "doubt", head) if found else None
+    return Text((*found[:shown], *more), "doubt", head) if found else None
 
 
 def said(verdict: Verdict, label: str) -> tuple[str, ...]:

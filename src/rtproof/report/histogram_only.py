@@ -36,10 +36,26 @@ def sections(said: HistogramOnly) -> list[Section]:
 def _verdict(said: HistogramOnly) -> Iterator[Block]:
     reasons = said.imported.faults or tuple(one.reason for one in said.judged) or ("no limit was given",)
     yield Text(tuple(dict.fromkeys(reasons)), KINDS[said.state], MEANINGS[said.state])
+    gone = tuple(_gone(said.imported))
+    if gone:
+        yield Text(gone, "doubt", "What the file lacks: read all figures with this in mind")
     rows = tuple(line for one in said.judged for line in limit_lines(one, said.imported.duration_ns))
     rows += tuple(largest(said.imported))
     if rows:
         yield Table("What it rests on", ("line", "what it says"), rows)
+
+
+def _gone(imported: Imported) -> Iterator[str]:
+    """What no bin has, and what the format cannot tell."""
+    if imported.overflow:
+        end = value(scale_end_ns(imported))
+        yield (
+            f"{imported.overflow:,} of {quantity(imported.count or 0, 'sample')} lie beyond its scale, which ends at "
+            f"{end}: of these only the largest is known"
+        )
+    elif imported.overflow is None and imported.histogram is not None:
+        yield f"how many samples lie beyond its scale, which ends at {value(scale_end_ns(imported))}, is not told"
+    yield from imported.notes
 
 
 def limit_lines(one: Judged, measured_ns: int | None = None) -> list[tuple[str, str]]:
@@ -91,7 +107,11 @@ def largest(imported: Imported) -> Iterator[tuple[str, str]]:
         return
     width = imported.resolution_ns or 1
     resolution = f" (rounded down to {value(width)})" if width > 1 else ""
-    yield "MAX", f"{value(most)}{resolution}, the largest of {quantity(n, 'sample')}"
+    first = f"{value(most)}{resolution}, the largest of {quantity(n, 'sample')}"
+    if imported.faults:
+        yield "MAX", f"{first}; the file contradicts itself, so that nothing follows from it"
+        return
+    yield "MAX", first
     yield (
         "",
         f"a second run of n samples exceeds it with a probability of at most 50 %, one of m samples with m / (n + m): "
@@ -118,8 +138,6 @@ def _remains(said: HistogramOnly) -> Iterator[Block]:
         yield _threads(imported, unit)
     rows = tuple((name, words) for name, words in _told(imported) if words)
     yield Table("What the tool tells", ("what", "value"), (*rows, *imported.facts))
-    if imported.notes:
-        yield Text(imported.notes, "doubt")
 
 
 def _told(imported: Imported) -> Iterator[tuple[str, str]]:

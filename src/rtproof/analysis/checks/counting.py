@@ -13,6 +13,7 @@ from rtproof.analysis.model import Doubt, Summary
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.quantiles import quantile
+from rtproof.analysis.tracing import gone
 from rtproof.record import Damage, EndReason
 
 _LATE = 0.5
@@ -187,6 +188,16 @@ def events_dropped(case: Case) -> Iterator[Doubt]:
         )
 
 
+def trace_lost(case: Case) -> Iterator[Doubt]:
+    """Of the kernel's own trace, which has room for so many events and keeps the latest."""
+    overrun, dropped = gone(case.record)
+    ways = ((overrun, "overwritten by later ones"), (dropped, "dropped"))
+    told = [f"{quantity(n, 'event')} {'was' if n == 1 else 'were'} {how}" for n, how in ways if n]
+    if told:
+        what = f"the kernel's trace is not whole: {' and '.join(told)}; the latencies are"
+        yield Doubt("trace-lost", WARNING, what, "trace fewer events, or give them more room (--trace buffer_kib=N)")
+
+
 def _due(case: Case, summary: Summary) -> tuple[int, int]:
     """How many activations were due, and how few are no cause for doubt; zeros where that is not known.
 
@@ -255,4 +266,5 @@ CHECKS: tuple[Check, ...] = (
     coarse_timer,
     drift,
     events_dropped,
+    trace_lost,
 )

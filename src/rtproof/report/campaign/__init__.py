@@ -10,7 +10,7 @@ from rtproof.articles import Article
 from rtproof.errors import UserError
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Section
-from rtproof.report.campaign import conditions, curves, extras, honest, metrics, objected, result, tails
+from rtproof.report.campaign import conditions, curves, extras, first, honest, metrics, objected, result, tails
 from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code
 
 __all__ = ["Given", "More", "Outcome", "check", "exit_code", "sections", "title"]
@@ -37,10 +37,10 @@ def sections(
     short: bool = False,
 ) -> list[Section]:
     """outcomes: of every cell on every system, cells in the profile's order. short: for a terminal."""
-    first = result.section(profile, outcomes, article, more.given, short=short)
-    label = conditions.virtual_time(outcomes)
+    table = result.section(profile, outcomes, article, more.given, short=short)
+    before = (*conditions.virtual_time(outcomes), *first.blocks(profile, outcomes))
     parts = [
-        Section(first.name, first.title, (*label, *first.blocks)),
+        Section(table.name, table.title, (*before, *table.blocks)),
         *conditions.faults(outcomes),
         objected.section(profile, outcomes, article),
         *([] if short else [honest.section(profile, article)]),

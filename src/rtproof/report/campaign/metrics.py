@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from rtproof.analysis import systemfiles
+from rtproof.analysis.bounds import share_upper
+from rtproof.analysis.cycles import CONFIDENCE, most_out_of_band
 from rtproof.analysis.model import Cycles, Moments, Summary
-from rtproof.analysis.phrases import duration
+from rtproof.analysis.phrases import duration, percent
 from rtproof.analysis.quantiles import quantile
 from rtproof.articles import Figure, Row
 from rtproof.errors import UserError
@@ -103,6 +105,19 @@ def _of_loops(part: str, name: str) -> Metric:
     return Metric(f"{part} {words} [us]", here, _figure(f"{part}.{name}", US))
 
 
+def _most_out(share: float | None) -> str:
+    """None seen is not none to come, so a count of cycles out of the band does not stand alone."""
+    return figures.UNKNOWN if share is None else percent(float(f"{share:.2g}"))
+
+
+def _most_out_there(row: Row) -> str:
+    told = [row.figures.get(name) for name in ("below", "above", "count")]
+    below, above, count = (figure.value if figure else None for figure in told)
+    if below is None or above is None or not count:
+        return ""
+    return _most_out(share_upper(int(below + above), int(count), CONFIDENCE))
+
+
 def _stalled(cycles: Cycles) -> str:
     stalled_ns = sum(stall.duration_ns for stall in cycles.stalls)
     return f"STALLED {duration(stalled_ns)}" if stalled_ns else "no"
@@ -137,6 +152,11 @@ METRICS: Mapping[str, Metric] = {
     "cycles": Metric("cycles", _of_cycles(lambda c: figures.count(c.counted)), _figure("count")),
     "below": Metric("below band", _of_cycles(lambda c: figures.count(c.short)), _figure("below")),
     "above": Metric("above band", _of_cycles(lambda c: figures.count(c.long)), _figure("above")),
+    "out-share": Metric(
+        f"out of band, at most ({percent(CONFIDENCE)})",
+        _of_cycles(lambda c: _most_out(most_out_of_band(c))),
+        _most_out_there,
+    ),
     "cycle-max": Metric("max [ms]", _of_cycles(lambda c: MS.show(c.max_ns)), _figure("max", MS)),
     "cycle-min": Metric("min [ms]", _of_cycles(lambda c: MS.show(c.min_ns)), _figure("min", MS)),
     "catch-up": Metric("catch-up pairs", _of_cycles(lambda c: figures.count(c.catch_up_pairs)), _nothing),

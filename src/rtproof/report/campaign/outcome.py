@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from rtproof.analysis.app import App, has_samples, is_app, of_threads, together
+from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, Severity, State, Summary
 from rtproof.analysis.virtual_time import virtual_time
 from rtproof.profiles import CellPlan, Way
-
-LOSSES = ("lost", "truncated", "damage")
-"""Codes of the doubts that tell of values which are gone."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class Outcome:
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What was measured and is in no figure, where that does not make the run INVALID."""
+        """What is gone from the run, where that does not make it INVALID."""
         doubts = self.analysis.doubts if self.analysis else ()
         return tuple(d.what for d in doubts if d.code in LOSSES and d.severity is not Severity.INVALID)
 

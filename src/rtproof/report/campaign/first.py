@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader has to know before the table: what is missing from it, and how it was not measured as in the article.
+
+In a line or two each; the sections below have all of it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from rtproof.analysis.cycles import IGNORE
+from rtproof.analysis.phrases import duration, quantity
+from rtproof.profiles import CellPlan, Change, Profile
+from rtproof.report.blocks import Block, Text
+from rtproof.report.campaign.outcome import Outcome
+
+MISSING = "Missing from the table"
+CHANGED = "Not as in the article, this time"
+
+
+def blocks(profile: Profile, outcomes: Sequence[Outcome]) -> list[Block]:
+    failed = any(each.failure for each in outcomes)
+    missing = tuple(_missing(outcomes))
+    changed = (*_ways(outcomes), *_lengths(profile.cells), *_uncounted(outcomes), *map(_change, profile.changes))
+    found = ((missing, "bad" if failed else "doubt", MISSING), (changed, "doubt", CHANGED))
+    return [Text(lines, kind, headline) for lines, kind, headline in found if lines]
+
+
+def name(outcome: Outcome) -> str:
+    return f"{outcome.cell.label}, {outcome.system}"
+
+
+def _missing(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """One line for each kind, with the first of each."""
+    kinds = (
+        ("failed", [(each, each.failure) for each in outcomes if each.failure]),
+        ("INVALID", [(each, each.invalid[0]) for each in outcomes if each.invalid]),
+        ("not whole", [(each, each.losses[0]) for each in outcomes if each.losses]),
+    )
+    for kind, found in kinds:
+        if found:
+            (first, why), others = found[0], len(found) - 1
+            more = f" (and {others} more, below)" if others else ""
+            yield f"{len(found)} of {quantity(len(outcomes), 'cell')} {kind}: {name(first)}: {why}{more}"
+
+
+def _ways(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """What the way that was taken lacks, where the first could not be had."""
+    told: dict[str, list[Outcome]] = {}
+    for each in outcomes:
+        if each.passed and each.way:
+            told.setdefault(f"measured by way of {each.way.name}. {each.way.says}".strip(), []).append(each)
+    for story, some in told.items():
+        who = "All cells" if len(some) == len(outcomes) else "; ".join(map(name, some))
+        yield f"{who}: {story}"
+
+
+def _lengths(cells: Sequence[CellPlan]) -> list[str]:
+    """One sentence for all cells with the same length now."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        if cell.length_ns != cell.article_ns:
+            how = "Shortened" if cell.length_ns < cell.article_ns else "Longer"
+            told.setdefault((how, duration(cell.length_ns)), []).append(duration(cell.article_ns))
+    return [f"{how}: {here} instead of {', '.join(dict.fromkeys(lengths))}." for (how, here), lengths in told.items()]
+
+
+def _uncounted(outcomes: Sequence[Outcome]) -> list[str]:
+    """Of a short run fewer cycles are left out at the start."""
+    found = [each.analysis.cycles for each in outcomes if each.analysis and each.analysis.cycles]
+    few = sorted({each.ignored // max(each.loops, 1) for each in found} - {IGNORE})
+    return [f"Not counted are the first {n:,} cycles instead of {IGNORE:,}." for n in few]
+
+
+def _change(change: Change) -> str:
+    if change.chosen:
+        return f"Only {change.option} {change.now}, of {', '.join(change.before)}."
+    return f"Changed: {change.option} {change.now} instead of {' or '.join(change.before)}."
