@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exporters trace-txt and trace-dat; that trace-cmd reads the latter is shown in test_agent_trace.py."""
+"""The exporters trace-txt and trace-dat; that trace-cmd reads traces of today is shown in test_agent_trace.py."""
 
+import gzip
 import struct
 from pathlib import Path
 
 import pytest
 from analysis_records import block, record
-from trace_cases import FILES, TEXT, traced
+from trace_cases import FILES, TEXT, events_of_text, report_of_trace_cmd, trace_cmd, traced
 
+from rtproof.analysis import tracefile
 from rtproof.analysis.analyse import analyse
+from rtproof.analysis.tracepages import layout, print_addresses
 from rtproof.errors import UserError
 from rtproof.exporters import trace_dat, trace_txt
+from rtproof.record import Record
+from rtproof.record.rtrec import open_record
 
 
 def test_the_text_is_that_of_the_kernel(tmp_path: Path) -> None:
@@ -78,6 +83,30 @@ def test_the_file_is_laid_out_as_its_manual_says(tmp_path: Path, endian: str, or
     assert [size for _, size in places] == [8192, 0]
     assert places[0][0] % 4096 == 0
     assert file.content[places[0][0] :] == b"a" * 8192
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> Record:
+    """Of a 32-bit ARM under Linux 6.1 PREEMPT_RT: 40 loops of the application with marks, in a buffer of 8 KiB."""
+    whole = Path(__file__).parent / "data" / "trace" / "armhf.rtrec.gz"
+    (tmp_path / "record").write_bytes(gzip.decompress(whole.read_bytes()))
+    return open_record(tmp_path / "record")
+
+
+def test_a_trace_of_a_32_bit_kernel_is_read_event_by_event(arm: Record, tmp_path: Path) -> None:
+    said = trace_dat.export(analyse(arm), tmp_path / "trace.dat", {})
+    text = tracefile.text(arm, "text")
+    events = events_of_text(text)
+    assert said.endswith(f": {len(events)} events on 3 pages of 4096 bytes from 1 CPU")
+    assert layout(arm).commit_size == 4
+    assert print_addresses(arm) == {0xC0473AD4: "tracing_mark_write"}
+    assert sum(int(tracefile.stats(arm, cpu)["entries"]) for cpu in tracefile.cpus(arm)) == len(events)
+
+
+def test_trace_cmd_finds_the_same_in_it(arm: Record, tmp_path: Path) -> None:
+    trace_dat.export(analyse(arm), tmp_path / "trace.dat", {})
+    assert report_of_trace_cmd(tmp_path / "trace.dat") == events_of_text(tracefile.text(arm, "text"))
+    assert "print:                tracing_mark_write: work 1" in trace_cmd("report", str(tmp_path / "trace.dat"))
 
 
 def test_pages_that_are_not_whole_are_refused(tmp_path: Path) -> None:

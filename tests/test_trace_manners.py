@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trace leaves alone, clears up and refuses; in guests, because a kernel has but one tracefs and one lockdown."""
+
+from pathlib import Path
+
+import lab_kernels
+import probe_guest
+import pytest
+from agent_process import agent
+from probe_guest import Guest
+
+from rtproof.analysis import tracefile
+from rtproof.errors import TargetError
+from rtproof.vm.guest import Job, started, wait_until_over
+from rtproof.vm.machine import Machine
+
+SCRIPT = """\
+T=/sys/kernel/tracing
+mkdir $T/instances/mine
+echo 64 > $T/buffer_size_kb
+echo global > $T/trace_clock
+echo 'prev_prio < 100' > $T/events/sched/sched_switch/filter
+for place in $T $T/instances/mine; do
+    echo 1 > $place/events/sched/sched_wakeup/enable
+    echo 1 > $place/tracing_on
+    echo "a mark of mine" > $place/trace_marker
+done
+settings() {
+    for place in $T $T/instances/mine; do
+        grep . $place/tracing_on $place/set_event $place/current_tracer $place/trace_clock $place/buffer_size_kb \\
+            $place/trace_options $place/events/sched/sched_switch/filter
+        grep -c "a mark of mine" $place/trace
+    done
+    ls $T/instances
+}
+settings > /out/before
+run traced --trace on
+settings > /out/after
+cat $T/trace > /out/own-trace
+
+/agent run --trace on --duration 1h -o /out/killed & agent=$!
+until [ -d $T/instances/rtproof-$agent-trace ]; do usleep 10000; done
+keeper=$(ps | sed -n 's/^ *\\([0-9]*\\) .*rtproof-agent undo$/\\1/p')
+kill -9 $keeper $agent
+wait
+ls $T/instances > /out/left
+run next --trace on
+ls $T/instances > /out/cleared
+
+mkdir /small
+mount -t tmpfs -o size=600k none /small
+/agent run --trace on --samples 500 -o /small/record 2> /out/small.said || echo "exit $?" >> /out/small.said
+ls /small $T/instances > /out/small
+
+umount $T
+run debugfs-only --trace on
+"""
+LOCKED = """\
+mount -t securityfs none /sys/kernel/security
+echo confidentiality > /sys/kernel/security/lockdown
+run plain
+run traced --trace on
+run marked --probe app:work=outputs,marks=yes
+umount /sys/kernel/tracing
+run unmounted --trace on
+cat /out/plain.said /out/traced.said /out/marked.said /out/unmounted.said
+ls /out
+"""
+LOCKED_OUT = "tracefs can't be used, maybe because the kernel is locked down: Operation not permitted"
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run("debian-6.1-rt", SCRIPT, tmp_path_factory)
+
+
+def test_a_trace_of_the_users_own_goes_on_untouched(guest: Guest) -> None:
+    assert guest.text("before") == guest.text("after")
+    kinds = tracefile.kinds(tracefile.lines(guest.record("traced")))
+    assert kinds["sys_exit_clock_nanosleep"] >= 500
+    own = [line for line in map(tracefile.parse_line, guest.text("own-trace").splitlines()) if line]
+    assert {line.event for line in own} == {"print", "sched_wakeup"}, "events of ours are not in it"
+
+
+def test_what_nobody_is_left_to_put_back_the_next_trace_removes(guest: Guest) -> None:
+    left = guest.text("left").split()
+    assert [name.split("-")[0] for name in left if name != "mine"] == ["rtproof"]
+    assert guest.text("cleared").split() == ["mine"]
+    assert tracefile.has_trace(guest.record("next"))
+
+
+def test_a_disk_that_has_no_room_for_the_trace_is_told_before_anything_is_switched(guest: Guest) -> None:
+    said = guest.said("small")
+    assert said.startswith("rtproof-agent: the record may grow to ")
+    assert said.endswith("\nexit 2\n")
+    assert "mine" in guest.text("small")
+    assert "rtproof" not in guest.text("small")
+    assert "record" not in guest.text("small")
+
+
+def test_a_tracefs_within_debugfs_will_do(guest: Guest) -> None:
+    assert len(tracefile.lines(guest.record("debugfs-only"))) > 500
+
+
+def test_a_kernel_that_is_locked_down_has_no_trace_and_is_measured_all_the_same(tmp_path: Path) -> None:
+    """Lockdown shuts the way on which guests send their files, too: all that comes out is what the job has said."""
+    machine = Machine(lab_kernels.kernel("debian-6.1-rt"))
+    job = Job(probe_guest.RUN + LOCKED, (("/agent", Path(agent())),))
+    with pytest.raises(TargetError), started(machine, job, tmp_path / "log", 100) as inside:
+        wait_until_over(inside, 100)
+    said = inside.mailbox.letters.said.decode().splitlines()
+    refused = [line for line in said if line.startswith("rtproof-agent:")]
+    assert [line.partition(": ")[2] for line in refused] == [
+        LOCKED_OUT,
+        "marks can't be written to the kernel's trace, which needs root and tracefs: Operation not permitted",
+        LOCKED_OUT,
+    ]
+    assert said.count("exit 2") == len(refused)
+    assert "plain" in said
+    assert not {"traced", "marked", "unmounted"} & set(said)
