@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.cli.guests import with_kernel_of_lab
+from rtproof import profiles
+from rtproof.cli import profiled
+from rtproof.cli.guests import for_profile, with_kernel_of_lab
 from rtproof.cli.main import main
+from rtproof.errors import UserError
 from rtproof.lab import kernels
+from rtproof.profiles import run_options
 from rtproof.vm.kernel import Kernel
 
 FETCHED = Kernel("x86_64", Path("/cache/vmlinuz"), Path("/cache/lib/modules/6.1"), "6.1", "abc")
@@ -37,6 +41,35 @@ def test_a_name_becomes_the_files_of_the_kernel() -> None:
 )
 def test_our_module_is_built_where_it_is_wanted(options: dict[str, str], probe: str, inserted: str) -> None:
     assert with_kernel_of_lab("qemu", {"kernel": "debian-6.1", **options}, probe)["insert"] == inserted
+
+
+@pytest.mark.usefixtures("catalogue")
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("akamina", {"insert": "/cache/debian-6.1/rtproof.ko,veth"}),
+        ("ten-ms", {"insert": "/cache/debian-6.1/rtproof.ko,veth"}),
+        ("bootlin-xenomai", {"insert": "/cache/debian-6.1/rtproof.ko"}),
+        ("bootlin-gpio", {"edges": "yes"}),
+        ("toradex", {}),
+    ],
+)
+def test_a_guest_gets_what_a_profile_needs(name: str, found: dict[str, str]) -> None:
+    options = for_profile("qemu", {"kernel": "debian-6.1"}, profiles.load(name))
+    assert {key: value for key, value in options.items() if key in ("insert", "edges")} == found
+    own = {"kernel": "debian-6.1", "insert": "loop", "edges": "no"}
+    told = for_profile("qemu", own, profiles.load(name))
+    assert (told["insert"], told["edges"]) == ("loop", "no")
+    assert for_profile("local", own, profiles.load(name)) == own
+
+
+def test_in_a_guest_something_stands_for_what_only_the_user_could_name() -> None:
+    asked = profiled.Asked("bootlin-gpio", (("in", "5"),), (), {"duration": "5s"})
+    (cell,) = profiled.profile_of(asked, in_guest=True).cells
+    assert run_options(cell)["probe"] == "gpio:chip=0,in=5,out=1,edge=both"
+    assert cell.loads == ("doload", "mmap")
+    with pytest.raises(UserError, match=r"can't know chip, .*; 'rtproof lab profile bootlin-gpio' measures in a guest"):
+        profiled.profile_of(asked)
 
 
 def test_files_and_other_targets_are_left_alone(tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ import pytest
 
 from rtproof import profiles
 from rtproof.errors import UserError
-from rtproof.lab import experiment, outside
+from rtproof.lab import experiment
 from rtproof.lab.cells import REFUSAL, Cell, Cost
 from rtproof.lab.experiment import Bench, Trial
 from rtproof.lab.matrix import Ran, Result
 from rtproof.lab.systems import Named
 from rtproof.profiles import CellPlan, Profile, Way, choose
+from rtproof.vm import outside
 
 
 def resolve(loads: Sequence[str]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from rtproof import articles, profiles, report
 from rtproof.analysis.model import Analysis, Doubt, Severity
 from rtproof.errors import UserError
 from rtproof.profiles import Claim, Profile, choose
+from rtproof.profiles.model import Guest
 from rtproof.report import campaign
 from rtproof.report.blocks import Link, Section, Table
 from rtproof.report.campaign import Given, More, Outcome, conditions, metrics
@@ -141,6 +142,13 @@ def test_changes_and_chosen_cells_are_said() -> None:
 def test_of_a_short_run_fewer_cycles_are_left_out_and_that_is_told() -> None:
     assert "Not counted are the first 299 cycles instead of 1,000." in texts(drawn("ten-ms", short=True)["result"])
     assert "Not counted" not in texts(drawn("akamina", short=True)["result"])
+
+
+def test_what_stands_for_something_in_a_guest_is_told_there_only() -> None:
+    profile = replace(campaign_cases.shortened("akamina"), guest=Guest(says="Something stands for it."))
+    assert "Something stands for it." in texts(drawn("akamina", profile, short=True)["result"])
+    other = replace(campaign_cases.shortened("ten-ms"), guest=Guest(says="Something stands for it."))
+    assert "stands for it." not in texts(drawn("ten-ms", other, short=True)["result"])
 
 
 def test_a_run_as_long_as_the_article_s_is_not_called_shortened() -> None:

@@ -44,6 +44,7 @@ def test_options_describe_the_machine(tmp_path: Path) -> None:
         ({"kernel": "/absent"}, "the kernel /absent cannot be read"),
         ({"mode": "fast"}, "mode 'fast' is neither virtual-time nor wall-clock"),
         ({"cpus": "0"}, "cpus=0 is no number of at least 1"),
+        ({"edges": "some"}, "edges=some is neither yes nor no"),
         ({"memory": "lots"}, "memory=lots is no number of at least 1"),
         ({"files": "somewhere"}, "'somewhere' is not PLACE=FILE"),
         ({"files": "relative=/x"}, "'relative=/x' is not PLACE=FILE"),

@@ -54,6 +54,7 @@ def run(desk: Desk, profile: "Profile", asked: profiled.Asked, folder: Path, as_
 
     UserError or TargetError, and no folder left, if nothing was measured at all.
     """
+    from rtproof.profiles import choose
     from rtproof.record import rundir
     from rtproof.report import campaign as page
 
@@ -64,7 +65,7 @@ def run(desk: Desk, profile: "Profile", asked: profiled.Asked, folder: Path, as_
         outcomes, interrupted = _measure(desk, profile, folder)
         measured = sum(each.analysis is not None for each in outcomes)
         if not measured:
-            raise _nothing_measured(profile, outcomes)
+            raise _nothing_measured(profile, outcomes, choose.elsewhere(profile) if desk.asked.target == LOCAL else "")
     if not interrupted and desk.asked.target == LOCAL:
         interrupted = _run_programs(desk, profile, folder, given)
     publish(Found(profile, outcomes, article, page.More(given, shlex.join(desk.asked.command))), folder, as_json)
@@ -86,12 +87,12 @@ def _measure(desk: Desk, profile: "Profile", folder: Path) -> "tuple[list[Outcom
     return outcomes, interrupted
 
 
-def _nothing_measured(profile: "Profile", outcomes: "Sequence[Outcome]") -> RtproofError:
-    """The reason; of several the first, since each has been told when its cell failed."""
+def _nothing_measured(profile: "Profile", outcomes: "Sequence[Outcome]", instead: str) -> RtproofError:
+    """The reason; of several the first, since each has been told when its cell failed. instead: what could be done."""
     reasons = {each.failure for each in outcomes}
     several = f"no cell could be measured; {outcomes[0].cell.label}: " if len(reasons) > 1 else ""
     settings = f" ('rtproof profiles {profile.name}' lists what --set takes)" if profile.parameters else ""
-    return UserError(f"{several}{outcomes[0].failure}{settings}")
+    return UserError(f"{several}{outcomes[0].failure}{settings}{instead}")
 
 
 def _values(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,16 +64,18 @@ def take(values: dict[str, Any]) -> Asked | None:
     return Asked(name, settings, given, {key: value for key, value in values.items() if value not in (None, False, ())})
 
 
-def profile_of(asked: Asked) -> "Profile":
-    """The profile as the user wants it; UserError where that makes no sense."""
+def profile_of(asked: Asked, in_guest: bool = False) -> "Profile":
+    """The profile as the user wants it; UserError where that makes no sense. in_guest: with what stands in there."""
     from rtproof import profiles
     from rtproof.profiles import choose
 
     found = profiles.load(asked.profile)
-    chosen = choose.with_settings(found, once(f"the profile {found.name}", asked.settings))
+    given = once(f"the profile {found.name}", asked.settings)
+    chosen = choose.with_settings(found, {**found.guest.settings, **given} if in_guest else given)
     if asked.given and not found.given:
         raise UserError(f"the profile {found.name} has no place for results of other tools: leave --given out")
-    return choose.with_options(choose.ready(chosen), asked.options)
+    options = {"load": found.guest.load, **asked.options} if in_guest and found.guest.load else asked.options
+    return choose.with_options(choose.ready(chosen), options)
 
 
 def article_of(profile: "Profile") -> "Article":

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from rtproof import loads, units
 from rtproof.errors import RtproofError, TargetError, UserError
-from rtproof.lab import outside
 from rtproof.record import rundir
+from rtproof.vm import outside
 from rtproof.vm.guest import Job, Outcome, run_job
 from rtproof.vm.machine import Machine
 from rtproof.vm.places import lab_cache

@@ -73,10 +73,15 @@ def needs_our_module(profile: Profile) -> bool:
     return any(needs_own_module(_probe(plan, way)) for plan in profile.cells for way in plan.ways)
 
 
+def wants_network(profile: Profile, resolve: Resolve) -> bool:
+    """Whether a load is one between two network namespaces."""
+    names = {_name(load) for plan in profile.cells for load in _loads(plan, plan.ways[-1], resolve)}
+    return bool(names & set(NETWORKING))
+
+
 def with_network(kernels: Sequence[Named], profile: Profile, resolve: Resolve) -> list[Named]:
     """The kernels with the device between network namespaces, where a load wants one and they come with modules."""
-    names = {_name(load) for plan in profile.cells for load in _loads(plan, plan.ways[-1], resolve)}
-    if not names & set(NETWORKING):
+    if not wants_network(profile, resolve):
         return list(kernels)
     return [replace(each, modules=(*each.modules, PAIR)) if each.kernel.modules else each for each in kernels]
 

@@ -52,7 +52,7 @@ def ready(profile: Profile) -> Profile:
     """The same with its parameters in its cells; UserError with what only the user can say and has not."""
     missing = [parameter for parameter in profile.parameters if parameter.default is None]
     if missing:
-        raise UserError(f"the profile {profile.name} can't know {_asked_for(missing)}")
+        raise UserError(f"the profile {profile.name} can't know {_asked_for(missing)}{elsewhere(profile)}")
     own = {parameter.name: parameter.default for parameter in profile.parameters if parameter.default}
     if not own:
         return profile
@@ -61,6 +61,13 @@ def ready(profile: Profile) -> Profile:
         for cell in profile.cells
     )
     return replace(profile, cells=cells)
+
+
+def elsewhere(profile: Profile) -> str:
+    """Where it can run if this machine does not have what it needs; "" if a guest has no more."""
+    if not profile.guest.settings:
+        return ""
+    return f"; 'rtproof lab profile {profile.name}' measures in a guest instead"
 
 
 def _asked_for(missing: list[Parameter]) -> str:

@@ -82,15 +82,16 @@ class Program:
 
 @dataclass(frozen=True)
 class Guest:
-    """What stands in the lab for what a guest does not have.
+    """What stands in a guest for what it does not have.
 
     settings: values of axes and parameters; load: what disturbs in place of the cells' loads, () for these; preempt:
-    models of the plain kernel.
+    models of the plain kernel; says: how that is not what the article did.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
     load: tuple[str, ...] = ()
     preempt: tuple[str, ...] = ("none",)
+    says: str = ""
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ class GuestFile(_Strict, frozen=True):
     settings: dict[str, str] = {}
     load: tuple[str, ...] = ()
     preempt: tuple[Literal["none", "voluntary", "full", "lazy"], ...] = ("none",)
+    says: str = ""
 
 
 class ProfileFile(_Strict, frozen=True):

@@ -17,6 +17,7 @@ from rtproof.vm.job import members
 from rtproof.vm.kernel import open_kernel
 from rtproof.vm.machine import Machine, Mode
 from rtproof.vm.mailbox import State
+from rtproof.vm.outside import edges_beside
 from rtproof.vm.process import Guest
 
 OPTIONS: dict[str, str] = {
@@ -28,6 +29,7 @@ OPTIONS: dict[str, str] = {
     "cpus": "number of processors (1)",
     "memory": "MiB of memory (512)",
     "files": "files for the guest, PLACE=FILE with commas between",
+    "edges": "yes: edges come on line 0 of the board's GPIO chip, each when line 1 has answered the last (no)",
 }
 BOOT_TIMEOUT_S = 300
 _POLL_S = 0.05
@@ -83,9 +85,10 @@ class QemuProcess:
 class QemuTarget:
     """A machine that boots anew for each program; the log of its console stays beside the files that come back."""
 
-    def __init__(self, machine: Machine, stack: ExitStack) -> None:
+    def __init__(self, machine: Machine, stack: ExitStack, edges: bool = False) -> None:
         self._machine = machine
         self._stack = stack
+        self._edges = edges
         self._pushed: dict[str, Path] = {}
         self._log = Path(CONSOLE_LOG)
         self._process: QemuProcess | None = None
@@ -120,16 +123,26 @@ class QemuTarget:
         job = Job(f"exec {shlex.join(arguments)}", tuple(self._pushed.items()))
         stack = self._stack.enter_context(ExitStack())
         guest = stack.enter_context(started(self._machine, job, self._log, BOOT_TIMEOUT_S))
+        if self._edges:
+            self._give_edges(guest, stack)
         self._process = QemuProcess(guest, stack)
         return self._process
+
+    def _give_edges(self, guest: Guest, stack: ExitStack) -> None:
+        try:
+            stack.enter_context(edges_beside(guest))
+        except TargetError:
+            stack.close()
+            self._log.unlink(missing_ok=True)
+            raise
 
 
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[QemuTarget]:
     """A guest with the kernel of the options; it is booted when a program is started."""
-    machine = _machine(options)
+    machine, edges = _machine(options), _flag(options, "edges")
     with ExitStack() as stack:
-        yield QemuTarget(machine, stack)
+        yield QemuTarget(machine, stack, edges)
 
 
 def _machine(options: dict[str, str]) -> Machine:
@@ -162,6 +175,13 @@ def _number(options: dict[str, str], name: str, default: int) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise UserError(f"{name}={text} is no number of at least 1")
     return int(text)
+
+
+def _flag(options: dict[str, str], name: str) -> bool:
+    text = options.get(name, "no")
+    if text not in ("yes", "no"):
+        raise UserError(f"{name}={text} is neither yes nor no")
+    return text == "yes"
 
 
 def _listed(options: dict[str, str], name: str) -> list[str]:

@@ -133,4 +133,4 @@ def _find_chip(guest: Guest) -> str:
     for device in guest.monitor.command("qom-list", path=_DEVICES):
         if _CHIP in device["type"]:
             return f"{_DEVICES}/{device['name']}"
-    raise TargetError("this guest's board has no PL061, so it has no GPIO lines")
+    raise TargetError("this guest's board has no PL061, so it has no GPIO lines: QEMU's boards for ARM have one")

@@ -3,6 +3,7 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -102,7 +103,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     if several:
         ctx.exit(_run_several(own, several, about.Asked(_typed(ctx), own.target, requirements, own.note)))
     arguments, probe = measuring.agent_arguments(values), values["probe"] or ""
-    with _open_target(own, probe) as target:
+    with _open_target(own, lambda options: guests.with_kernel_of_lab(own.target, options, probe)) as target:
         asked = about.Asked(_typed(ctx), own.target, requirements, own.note, until_decided=watch is not None)
         plan = _plan(own, target, arguments, asked)
         report = results.report_path(plan.folder, HTML) if own.report else None
@@ -120,17 +121,17 @@ def _typed(ctx: click.Context) -> tuple[str, ...]:
 
 def _run_profile(own: Own, wanted: profiled.Asked, asked: about.Asked) -> int:
     """Every cell of a profile, one after another."""
-    profile = profiled.with_requirements(profiled.profile_of(wanted), asked.requirements)
+    profile = profiled.with_requirements(profiled.profile_of(wanted, own.target == guests.QEMU), asked.requirements)
     asked = replace(asked, requirements=profiled.requirements_of(profile, asked.requirements))
     folder = laboratory.new_folder(own.output, profile.name)
-    with _open_target(own, str(profile.cells[0].ways[0].options.get("probe", ""))) as target:
+    with _open_target(own, lambda options: guests.for_profile(own.target, options, profile)) as target:
         return campaign.run(_desk(own, target, asked), profile, wanted, folder, own.as_json)
 
 
 def _run_several(own: Own, several: repeated.Asked, asked: about.Asked) -> int:
     """Every run of a series, one after another."""
     folder = laboratory.new_folder(own.output, several.kind)
-    with _open_target(own, several.probe) as target:
+    with _open_target(own, lambda options: guests.with_kernel_of_lab(own.target, options, several.probe)) as target:
         desk = _desk(own, target, asked)
         measured = repeated.measure(desk, several, folder)
     return repeated.tell(desk, several, measured, folder, own.as_json)
@@ -140,10 +141,12 @@ def _desk(own: Own, target: targets.Target, asked: about.Asked) -> campaign.Desk
     return campaign.Desk(target, own.agent or about.agent_of(target), asked, own.percentiles, own.report)
 
 
-def _open_target(own: Own, probe: str) -> AbstractContextManager[targets.Target]:
+def _open_target(
+    own: Own, completed: Callable[[dict[str, str]], dict[str, str]]
+) -> AbstractContextManager[targets.Target]:
+    """completed: the options with what goes without saying for what is measured."""
     module = plugins.load(targets, own.target)
-    options = checked_options(f"the target {own.target}", module.OPTIONS, own.target_option)
-    options = guests.with_kernel_of_lab(own.target, options, probe)
+    options = completed(checked_options(f"the target {own.target}", module.OPTIONS, own.target_option))
     opened: AbstractContextManager[targets.Target] = module.open_target(options)
     return opened
 

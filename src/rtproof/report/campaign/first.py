@@ -19,7 +19,9 @@ CHANGED = "Not as in the article, this time"
 def blocks(profile: Profile, outcomes: Sequence[Outcome]) -> list[Block]:
     failed = any(each.failure for each in outcomes)
     missing = tuple(_missing(outcomes))
-    changed = (*_ways(outcomes), *_lengths(profile.cells), *_uncounted(outcomes), *map(_change, profile.changes))
+    in_guest = (profile.guest.says,) if profile.guest.says and any(each.virtual for each in outcomes) else ()
+    others = (*_uncounted(outcomes), *map(_change, profile.changes), *in_guest)
+    changed = (*_ways(outcomes), *_lengths(profile.cells), *others)
     found = ((missing, "bad" if failed else "doubt", MISSING), (changed, "doubt", CHANGED))
     return [Text(lines, kind, headline) for lines, kind, headline in found if lines]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edges for a guest's input, at this host's pace."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -8,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from rtproof.errors import TargetError
-from rtproof.lab import outside
+from rtproof.vm import outside
 from rtproof.vm.process import Guest
 
 
@@ -57,6 +58,17 @@ def board(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Bo
 def test_the_input_goes_up_and_down_until_the_guest_is_over(board: Board) -> None:
     outside.edges(cast(Guest, board))
     assert board.driven == [(outside.IN, level) for level in (True, False, True, False, True)]
+    assert board.closed
+
+
+@pytest.mark.parametrize("board", [(5,)], indirect=True)
+def test_edges_come_while_the_caller_does_something_else(board: Board) -> None:
+    with outside.edges_beside(cast(Guest, board)):
+        end = time.monotonic() + 10
+        while board.alive() and time.monotonic() < end:
+            time.sleep(0.001)
+        assert not board.closed
+    assert len(board.driven) == 5
     assert board.closed
 
 

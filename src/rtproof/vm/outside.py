@@ -8,8 +8,10 @@ instructions of the guest, as everything does in virtual time. An edge waits unt
 guest in virtual time can be many times slower than this host, and would be buried under them.
 """
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
+from threading import Thread
 
 from rtproof.errors import TargetError
 from rtproof.vm.edges import Lines, lines_of
@@ -26,7 +28,24 @@ PATIENCE_S = 0.5
 
 def edges(guest: Guest) -> None:
     """Give edges until the guest is over; how it ended is asked of itself."""
-    with lines_of(guest) as lines, suppress(TargetError):
+    with lines_of(guest) as lines:
+        _give(guest, lines)
+
+
+@contextmanager
+def edges_beside(guest: Guest) -> Iterator[None]:
+    """Edges while the caller attends to the guest and ends it."""
+    with lines_of(guest) as lines:
+        giver = Thread(target=_give, args=(guest, lines), daemon=True)
+        giver.start()
+        try:
+            yield
+        finally:
+            giver.join(2 * PATIENCE_S)
+
+
+def _give(guest: Guest, lines: Lines) -> None:
+    with suppress(TargetError, OSError):
         for number in count(1):
             if not guest.alive():
                 return
