@@ -83,6 +83,13 @@ def test_a_comment_is_one_harmless_cell(tmp_path: Path, comment: str, first: str
     assert lines(tmp_path / "a.csv", comment)[0] == first
 
 
+def test_a_comment_may_be_given_afterwards_and_have_commas(tmp_path: Path) -> None:
+    made = analyse(app_record(TABLE, comment="words"))
+    for at, comment in enumerate(("one, two", "")):
+        app_csv.export(made, tmp_path / str(at), {"comment": comment})
+    assert [(tmp_path / str(at)).read_text().splitlines()[0] for at in (0, 1)] == ['"one, two"', '"words"']
+
+
 def test_what_is_no_time_is_said(tmp_path: Path) -> None:
     made = app_record(TABLE)
     virtual = replace(made, facts=(*made.facts, VIRTUAL))

@@ -2,8 +2,10 @@
 from dataclasses import replace
 from itertools import cycle, islice
 
-from app_cases import APP, TABLE, US, app_record
+from app_cases import APP, TABLE, US, app_record, whole
 from export_cases import slice_of_values
+from hypothesis import given
+from hypothesis import strategies as st
 from report_cases import normal, nothing, only_plot, row, several_fields, tables, words
 from stage_records import fields_of
 
@@ -46,7 +48,30 @@ def test_sleep_and_slack_are_told_and_what_a_limit_judges() -> None:
     said = words(app.render(analyse(app_record(overrun))))
     assert "2 of 6 loops with another behind did not sleep; the smallest slack was -11.2 ms." in said
     assert "A limit judges the field end" in said
-    assert "late by 2,847.143 us on average" in said
+
+
+def test_what_all_tops_share_is_apart_from_what_varies() -> None:
+    """Article 3's relation: no loop is off the period by more than the timing error varies."""
+    blocks = app.render(analyse(app_record(TABLE)))
+    parts = tables(blocks)["How late the top was"]
+    assert parts.header == ("", "top of loop timing error [us]")
+    assert parts.rows == (
+        ("constant: every loop, at least", "38.000"),
+        ("varying: beyond that, average", "308.000"),
+        ("varying: beyond that, maximum", "1,273.000"),
+        ("varying: standard deviation", "551.105"),
+    )
+    assert "no loop differ from the period by more than 1,273 us." in words(blocks)
+    moving = replace(app_record(TABLE), series=tuple(replace(each, external=True) for each in app_record(TABLE).series))
+    assert "differ from the period" not in words(app.render(analyse(moving)))
+    assert "differ from the period" not in words(app.render(analyse(app_record(TABLE[:1]))))
+
+
+@given(st.lists(st.integers(0, 20_000), min_size=2, max_size=40))
+def test_no_loop_is_off_the_period_by_more_than_tops_vary(late: list[int]) -> None:
+    loops = whole(app_record([(top, top, top + 1) for top in late]))
+    off = abs(loops.loop_ns[:-1] - APP.period_ns)
+    assert off.max() <= loops.error_ns.max() - loops.error_ns.min()
 
 
 def test_targets_that_move_are_said() -> None:

@@ -16,7 +16,7 @@ from rtproof.profiles import Claim, Profile, choose
 from rtproof.profiles.model import Guest
 from rtproof.report import campaign
 from rtproof.report.blocks import Link, Section, Table
-from rtproof.report.campaign import Given, More, Outcome, conditions, metrics
+from rtproof.report.campaign import Given, More, Outcome, conditions, loops, metrics
 
 S = 1_000_000_000
 NOTHING = More()
@@ -252,11 +252,18 @@ def test_cycles_tell_of_those_that_nobody_saw() -> None:
 
 def test_article_3_s_table() -> None:
     found = drawn("simple-rt-app")
-    work, loop, top = tables(found["app"])
+    work, loop, top, parts = tables(found["app"])
     assert work.header == ("[us]", "a board", "article: plain kernel", "article: RT kernel")
     assert work.rows[0] == ("minimum", "700.000", "604", "858")
     assert loop.rows[:2] == (("minimum", "4,000.000", "3,727", "4,754"), ("maximum", "6,000.000", "6,271", "5,390"))
     assert top.rows[1] == ("maximum", "1,300.000", "1,642", "546")
+    assert (parts.caption, parts.header) == (loops.SHARED, work.header)
+    assert parts.rows == (
+        ("constant: every loop, at least", "300.000", "351", "294"),
+        ("varying: beyond that, average", "250.000", "49", "66"),
+        ("varying: beyond that, maximum", "1,000.000", "1,291", "252"),
+        ("varying: standard deviation", "500.000", "61.7", "41.9"),
+    )
     first, published = rows(tables(found["result"])[0])[:2]
     assert (first["work max [us]"], first["loop max [us]"]) == ("900.000", "6,000.000")
     assert published["top avg [us]"] == "400"

@@ -118,6 +118,19 @@ def together(parts: Iterable[App]) -> App:
     )
 
 
+def lateness(
+    least_ns: float | None, mean_ns: float | None, most_ns: float | None, deviation_ns: float | None
+) -> tuple[tuple[str, float | None], ...]:
+    """The two parts of a timing error: what a coarse timer adds to all loops is in no loop time, the rest is."""
+    beyond = [None if least_ns is None or ns is None else ns - least_ns for ns in (mean_ns, most_ns)]
+    return (
+        ("constant: every loop, at least", least_ns),
+        ("varying: beyond that, average", beyond[0]),
+        ("varying: beyond that, maximum", beyond[1]),
+        ("varying: standard deviation", deviation_ns),
+    )
+
+
 def relation_holds(loop_times: int, loop_sum_ns: int, elapsed_ns: int) -> bool:
     """Whether loop times add up to the time from the first top to the last, within RELATION_NS per loop.
 

@@ -16,7 +16,7 @@ from rtproof.exporters import _common
 from rtproof.record import Record
 
 SUFFIX = ".app.csv"
-OPTIONS: dict[str, str] = {}
+OPTIONS = {"comment": "the first line, in place of the comment that the run was given"}
 NEEDS = "a run of the probe app"
 HEADER = (
     "thread,loop,target_us,top_us,top_error_us,work_start_us,work_end_us,work_duration_us,loop_time_us,slept,slack_us\n"
@@ -32,7 +32,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     _common.require_samples(record, "app-csv")
     written = 0
     with _common.new_file(path) as file:
-        file.write(_comment(record) + HEADER)
+        file.write(_comment(record, options.get("comment")) + HEADER)
         for piece in app.loops(record):
             file.write(_lines(piece))
             written += piece.index.size
@@ -40,9 +40,10 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     return f"{path}: {_common.sample_note(analysis, 3 * written)}, three for each loop{_common.mark_note(analysis)}"
 
 
-def _comment(record: Record) -> str:
+def _comment(record: Record, given: str | None) -> str:
     """One cell, which no spreadsheet may take for a formula."""
-    said = probe_options(record).get("comment") or f"rtproof on {record.begin.machine} {record.begin.kernel_release}"
+    untold = f"rtproof on {record.begin.machine} {record.begin.kernel_release}"
+    said = given or probe_options(record).get("comment") or untold
     text = said.encode("ascii", "backslashreplace").decode().replace('"', '""')
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
     safe = "; ".join((plain, *_common.marks(record).values()))

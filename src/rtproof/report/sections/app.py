@@ -37,6 +37,7 @@ def render(analysis: Analysis) -> list[Block]:
     if not app.has_samples(record):
         return [
             _table(NO_MOMENTS, NO_MOMENTS, analysis.stages[0].observed, _mean_work(analysis)),
+            _lateness(analysis.stages[0].observed),
             Text((SUMMARY, JUDGED)),
         ]
     threads = app.of_threads(record)
@@ -44,7 +45,8 @@ def render(analysis: Analysis) -> list[Block]:
     whole = app.together(threads.values())
     return [
         _table(whole.work, whole.loop, whole.error),
-        Text(tuple(filter(None, (_slept(whole), moved, _lateness(whole), JUDGED)))),
+        _lateness(whole.error),
+        Text(tuple(filter(None, (_parts(whole) if not moved else "", _slept(whole), moved, JUDGED)))),
         _each(threads),
         *_broken(threads),
         *_plot(record, threads),
@@ -74,12 +76,22 @@ def _slept(whole: App) -> str:
     return f"{awake} of {loops} with another behind did not sleep; the smallest slack was {value(whole.slack.min)}."
 
 
-def _lateness(whole: App) -> str:
+def _lateness(error: Moments) -> Table:
+    least, most = (error.min, error.max) if error.count else (None, None)
+    parts = app.lateness(least, error.mean, most, error.deviation)
+    rows = tuple((name, figures.US.show(ns)) for name, ns in parts)
+    return Table("How late the top was: what all loops share, and what varies", ("", COLUMNS[2]), rows, (1,))
+
+
+def _parts(whole: App) -> str:
     """What is the same for all loops does less harm than what varies."""
-    if whole.error.deviation is None:
+    if whole.error.count < 2:
         return ""
-    mean, spread = value(round(whole.error.mean or 0)), value(round(whole.error.deviation))
-    return f"The top of a loop was late by {mean} on average, around which it varied by {spread} (standard deviation)."
+    varies = value(whole.error.max - whole.error.min)
+    return (
+        "What all tops share is in no loop time. What varies is, but with targets one period apart it makes no loop "
+        f"differ from the period by more than {varies}."
+    )
 
 
 def _each(threads: dict[int, App]) -> Table:
