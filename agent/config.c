@@ -40,6 +40,7 @@ static const struct option long_options[] = {
 	{ "limit", required_argument, NULL, 'L' },
 	{ "progress", required_argument, NULL, 'g' },
 	{ "stop-on-eof", no_argument, NULL, 'e' },
+	{ "until-decided", no_argument, NULL, 'U' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -214,6 +215,9 @@ static int parse_option(struct parser *parser, int option, const char *text)
 		return duration(parser, "progress", text, SECOND / 10, &config->progress_ns);
 	case 'e':
 		config->stop_on_eof = true;
+		return 0;
+	case 'U':
+		config->until_decided = true;
 		return 0;
 	default:
 		return -EINVAL;

@@ -30,6 +30,7 @@ struct config {
 	int64_t phase_ns;       /* between the due times of neighbours; -1: spread evenly over a period */
 	int64_t dma_latency_us; /* -1: leave /dev/cpu_dma_latency alone */
 	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;
+	bool until_decided; /* by who watches; for the record only */
 	int64_t checkpoint_ns, progress_ns;
 	int64_t limits_ns[ABOVE_LIMITS]; /* what the reaction is to stay below, in the order given */
 	int n_limits;

@@ -19,8 +19,8 @@ enum {
 
 static int64_t phase_ns(const struct config *config, int thread)
 {
-	if (config->phase_ns >= 0)
-		return config->phase_ns * thread;
+	if (config->phase_ns >= 0) /* a thread that began periods later would not be done with the others */
+		return config->phase_ns % config->period_ns * thread % config->period_ns;
 	return config->period_ns / config->threads * thread;
 }
 

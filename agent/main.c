@@ -43,7 +43,8 @@ static const char usage[] =
 	"      --allow-unprivileged  measure without the real-time policy if it is refused\n"
 	"      --limit TIME        what the reaction is to stay below; what is above is kept; may be given again\n"
 	"      --progress TIME     a line for each thread on standard error, this often\n"
-	"      --stop-on-eof       end when standard input ends\n";
+	"      --stop-on-eof       end when standard input ends\n"
+	"      --until-decided     note that who watches ends the run (SIGINT) when its limits are decided\n";
 
 static void list_options(const struct load *load, const struct load_option *option)
 {

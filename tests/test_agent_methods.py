@@ -65,6 +65,17 @@ def test_methods_off_the_grid_count_from_each_wake_up(tmp_path: Path, method: st
     recompute.check(record)
 
 
+@pytest.mark.parametrize(("phase", "between_us"), [("250us", 250), ("5250us", 250), ("3600s", 0), ("700us", 700)])
+def test_neighbours_are_a_phase_apart_but_never_a_period(tmp_path: Path, phase: str, between_us: int) -> None:
+    record = measured(
+        tmp_path / "record", *agent_process.policy(), "--phase", phase, "--threads", "3", "--samples", "100",
+        "--until-decided",
+    )  # fmt: skip
+    assert [series.first_due_ns for series in record.series] == [n * between_us * 1000 % 1_000_000 for n in range(3)]
+    assert all_due(record) == [100] * 3
+    assert record.fact("until_decided") == "yes"
+
+
 def test_off_the_grid_the_number_of_samples_can_end_it_too(tmp_path: Path) -> None:
     record = measured(tmp_path / "record", *agent_process.policy(), "--method", "nanosleep", "--samples", "100")
     assert set(all_due(record)) == {100}

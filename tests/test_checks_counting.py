@@ -104,6 +104,18 @@ def test_a_run_that_ended_early(reason: EndReason, words: str, severity: Severit
     assert words in found["ended-early"].what
 
 
+def test_only_an_interrupted_run_was_ended_by_who_watched_it() -> None:
+    watched = (*clean().facts, fact("until_decided", "yes"))
+    stopped, failed = (
+        said_of(clean(end=end(BLOCKS, reason), facts=watched))["ended-early"]
+        for reason in (EndReason.INTERRUPTED, EndReason.ERROR)
+    )
+    assert stopped.what.endswith("because it was interrupted; it was to end as soon as its limits were decided")
+    assert stopped.remedy.startswith("judge it by those limits")
+    assert failed.what.endswith("because something failed")
+    assert failed.remedy == "measure again to the end"
+
+
 @pytest.mark.parametrize(("gone", "severity"), [(0, Severity.WARNING), (3, Severity.WARNING), (500, Severity.INVALID)])
 def test_parts_of_the_file_that_are_no_record(gone: int, severity: Severity) -> None:
     blocks = (block([9000] * 1000), block([9000] * (2000 - gone), first_index=1000 + gone))

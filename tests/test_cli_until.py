@@ -38,6 +38,7 @@ def test_it_ends_when_the_limit_is_proven(capsys: pytest.CaptureFixture[str]) ->
     assert 0 <= run.record.end.time_ns - said["verdict"]["decided_at_ns"] <= 5 * 10**9  # type: ignore[index]
     assert run.info is not None
     assert run.info.until_decided
+    assert run.record.fact("until_decided") == "yes"
     assert "measures until the limit is decided: PROVEN after 3 h 29 min without an episode" in err
     assert "for 19 h 52 min at most" in err
     assert [doubt["code"] for doubt in said["doubts"]] == ["simulated"]  # type: ignore[attr-defined]
@@ -103,6 +104,21 @@ def test_ctrl_c_ends_it_earlier_and_keeps_it() -> None:
     end = open_run("r").record.end
     assert end is not None
     assert end.reason is EndReason.INTERRUPTED
+
+
+def test_the_record_alone_says_why_it_was_stopped(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without run.json nobody knows the limits; who states them has the run judged as the folder is."""
+    asked = ["--limit", "100us", "--at-most", "1/h"]
+    assert main([*UNTIL, *NEVER, "--at-most", "1/h"]) == State.PROVEN.exit_code
+    bare = Path("r/run.rtrec").rename("bare.rtrec")
+    capsys.readouterr()
+    assert main(["show", str(bare), "--json"]) == State.NOT_ASKED.exit_code
+    (early,) = (doubt for doubt in json.loads(capsys.readouterr().out)["doubts"] if doubt["code"] == "ended-early")
+    assert early["what"].endswith("; it was to end as soon as its limits were decided")
+    assert "run.json" in early["remedy"]
+    assert main(["judge", str(bare), *asked, "--fixed-beforehand"]) == State.PROVEN.exit_code
+    assert main([*BASE[:1], "--output", "short", *BASE[3:], "--duration", "1min"]) == State.UNDECIDED.exit_code
+    assert open_run("short").record.fact("until_decided") is None
 
 
 @pytest.mark.serial

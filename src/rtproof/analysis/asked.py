@@ -39,3 +39,8 @@ def probe_options(record: Record) -> dict[str, str]:
 def asked_duration_ns(record: Record) -> int | None:
     """How long the run was to be; None if it was to end after a number of samples, or at nothing."""
     return number(record, "duration_ns") or None
+
+
+def until_decided(record: Record) -> bool:
+    """Whether who watched the run was to end it as soon as its limits were decided."""
+    return record.fact("until_decided") == "yes"

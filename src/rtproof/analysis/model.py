@@ -130,6 +130,10 @@ class Doubt:
     remedy: str
 
 
+LEAST_GAP_NS = 1_000_000_000
+"""Episodes are known to the second."""
+
+
 @dataclass(frozen=True)
 class Requirement:
     """Latency exceeds limit_ns at most once per at_most_ns, at a confidence; exceedances within gap_ns are one."""
@@ -138,6 +142,11 @@ class Requirement:
     at_most_ns: int = 3_600_000_000_000
     confidence: float = 0.95
     gap_ns: int = 60_000_000_000
+
+    @classmethod
+    def usual(cls, limit_ns: int, at_most_ns: int) -> "Requirement":
+        """With the usual confidence, and a gap no longer than at_most_ns: with a longer one nothing could break it."""
+        return cls(limit_ns, at_most_ns, gap_ns=max(LEAST_GAP_NS, min(cls.gap_ns, at_most_ns)))
 
 
 class State(Enum):

@@ -40,7 +40,9 @@ OPTIONS = (
         "--priority", type=types.count(99), metavar="N", help="Real-time priority of fifo and rr (default 80)."
     ),
     click.option(
-        "--phase", type=types.PHASE, help="Time between the due times of neighbouring threads (default even)."
+        "--phase",
+        type=types.PHASE,
+        help="Between the due times of neighbouring threads; of longer than a period, the rest (default even).",
     ),
     click.option(
         "--dma-latency", type=types.DMA_LATENCY, help="Microseconds for /dev/cpu_dma_latency (default 0), or off."

@@ -101,4 +101,4 @@ def requirements_of(profile: "Profile", asked: "tuple[Requirement, ...]") -> "tu
     """The user's own, else the article's."""
     from rtproof.analysis.model import Requirement
 
-    return asked or tuple(Requirement(claim.limit_ns, claim.at_most_ns) for claim in profile.claims)
+    return asked or tuple(Requirement.usual(claim.limit_ns, claim.at_most_ns) for claim in profile.claims)

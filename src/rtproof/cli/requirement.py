@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rtproof import units
 from rtproof.cli import types
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ OPTIONS = (
     ),
     click.option("--confidence", type=types.CONFIDENCE, help="Confidence of all verdicts together (default 0.95)."),
     click.option(
-        "--gap", type=types.GAP_NS, help="Exceedances no further apart are one episode (default 60s, 1s to 600s)."
+        "--gap",
+        type=types.GAP_NS,
+        help="Exceedances no further apart are one episode (1s to 600s; default 60s, or the time of --at-most).",
     ),
 )
 
@@ -74,9 +77,21 @@ def _paired(limits: tuple[int, ...], at_most: tuple[int, ...], given: dict[str, 
         given_times = f"--at-most is given {len(at_most)} times for {len(limits)} limits"
         raise click.UsageError(f"{given_times}: give it once, or once for each limit")
     times = at_most * len(limits) if len(at_most) == 1 else at_most
-    found = tuple(Requirement(limit_ns, **given) for limit_ns in limits)
-    if times:
-        found = tuple(replace(each, at_most_ns=ns) for each, ns in zip(found, times, strict=True))
+    times = times or (Requirement.at_most_ns,) * len(limits)
+    usual = (Requirement.usual(*each) for each in zip(limits, times, strict=True))
+    found = tuple(replace(each, **given) for each in usual)
+    for each in found:
+        _refuse_what_nothing_breaks(each)
     if len(set(found)) < len(found):
         raise click.UsageError("a --limit is given twice: each needs evidence of its own")
     return found
+
+
+def _refuse_what_nothing_breaks(asked: "Requirement") -> None:
+    """Episodes are further apart than the gap, so a claim that allows more of them is true of every system."""
+    if asked.gap_ns > asked.at_most_ns:
+        gap, time = map(units.format_duration, (asked.gap_ns, asked.at_most_ns))
+        raise click.UsageError(
+            f"with --gap {gap} no two episodes begin within {gap}, so nothing could break --at-most 1/{time}: "
+            f"give a gap of {time} or less, or leave it out"
+        )

@@ -102,9 +102,12 @@ def read_stated(run: Path, stated: "tuple[Requirement, ...]", workers: int | Non
 
 
 def _as_it_ended(analysis: "Analysis", info: "RunInfo | None") -> "Analysis":
+    """Runs of older agents say it in run.json only."""
+    from rtproof.analysis.asked import until_decided
     from rtproof.analysis.stopped import ended_when_decided
 
-    return ended_when_decided(analysis) if info and info.until_decided else analysis
+    wanted = until_decided(analysis.record) or (info is not None and info.until_decided)
+    return ended_when_decided(analysis) if wanted else analysis
 
 
 def _fixed(info: "RunInfo | None") -> "tuple[Requirement, ...]":

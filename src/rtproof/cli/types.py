@@ -72,6 +72,13 @@ def _confidence(text: str) -> float:
     return confidence
 
 
+def _at_most(text: str) -> int:
+    at_most_ns = units.parse_at_most(text)
+    if at_most_ns < LEAST_GAP_NS:
+        raise UserError(f"{text!r} is too often: episodes are known to the second, so ask for once per 1s or longer")
+    return at_most_ns
+
+
 def _gap(text: str) -> int:
     """Episodes are known to the second; a longer gap makes one of events that have different causes."""
     gap_ns = units.parse_duration(text)
@@ -101,7 +108,7 @@ PHASE = Parsed("even|duration", _phase)
 DMA_LATENCY = Parsed("us|off", _dma_latency)
 LIMIT_NS = Parsed("duration", units.parse_length)
 LENGTH_NS = Parsed("duration", units.parse_length)
-AT_MOST_NS = Parsed("1/time", units.parse_at_most)
+AT_MOST_NS = Parsed("1/time", _at_most)
 GAP_NS = Parsed("duration", _gap)
 CONFIDENCE = Parsed("share", _confidence)
 SHARE = Parsed("percent", lambda text: float(units.parse_percentage(text)))

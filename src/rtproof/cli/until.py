@@ -42,10 +42,13 @@ def until_options(command: Command) -> Command:
 
 
 def take(values: dict[str, Any], requirements: "Sequence[Requirement]") -> "Watch | None":
-    """Take the options out of a command's values, and give the run its longest length; None if it isn't asked for."""
+    """Look at the options in a command's values, and give the run its longest length; None if it isn't asked for.
+
+    What is left of them is the agent's own option.
+    """
     from rtproof.analysis.watch import Watch
 
-    wanted, longest = values.pop("until_decided"), values.pop("max_duration")
+    wanted, longest = values["until_decided"], values.pop("max_duration")
     if longest and not wanted:
         raise click.UsageError("--max-duration needs --until-decided to speak of")
     if not wanted:

@@ -79,6 +79,7 @@ def facts_of(asked: Asked, process: Process, words: Sequence[str]) -> Mapping[st
         "threads": len(asked.cpus),
         "limits_ns": ",".join(map(str, asked.limits_ns)),
         "record": "samples" if asked.keep_samples else "summary",
+        **({"until_decided": "yes"} if asked.until_decided else {}),
     }
 
 

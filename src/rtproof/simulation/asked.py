@@ -57,6 +57,7 @@ class Asked:
     samples: int = 0
     tells_progress: bool = False
     stops_with_input: bool = False
+    until_decided: bool = False
 
 
 def process_of(options: Mapping[str, str]) -> Process:
@@ -91,8 +92,8 @@ def asked_of(words: Sequence[str]) -> Asked:
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        if word == "--stop-on-eof":
-            asked = replace(asked, stops_with_input=True)
+        if word in _FLAGS:
+            asked = _FLAGS[word](asked)
             continue
         if word not in (*_TAKEN, "--cpus", "--threads"):
             raise UserError(f"a simulated target has no use for {word}: leave it out")
@@ -163,6 +164,12 @@ def _number(name: str, text: str, low: float, high: float) -> float:
         raise UserError(f"{name}={text!r} is not a number from {low:g} to {high:g}")
     return number
 
+
+_FLAGS: dict[str, Callable[[Asked], Asked]] = {
+    "--stop-on-eof": lambda asked: replace(asked, stops_with_input=True),
+    "--until-decided": lambda asked: replace(asked, until_decided=True),
+}
+"""Words without a value."""
 
 _TAKEN: dict[str, Callable[[Asked, str], Asked]] = {
     "-o": lambda asked, value: replace(asked, output=value),

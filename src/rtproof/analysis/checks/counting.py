@@ -7,6 +7,7 @@ Published runs of 11 h with 20 % of their periods gone, and of "10 h" with more 
 from collections.abc import Iterator
 
 from rtproof.analysis.app import FIELDS, is_app
+from rtproof.analysis.asked import until_decided
 from rtproof.analysis.checks.case import INVALID, TOLERANCE, WARNING, Case, Check, series_name, severity_of
 from rtproof.analysis.episodes import stalled_since_ns
 from rtproof.analysis.model import Doubt, Summary
@@ -119,7 +120,11 @@ def ended_early(case: Case) -> Iterator[Doubt]:
     text = f" ({end.text})" if end.text else ""
     severity = INVALID if end.reason is EndReason.ERROR else WARNING
     what = f"the run ended after {duration(max(end.time_ns, 0))} because {why}{text}"
-    yield Doubt("ended-early", severity, what, "measure again to the end")
+    remedy = "measure again to the end"
+    if end.reason is EndReason.INTERRUPTED and until_decided(case.record):
+        what += "; it was to end as soon as its limits were decided"
+        remedy = "judge it by those limits, which stand in the run.json beside the record"
+    yield Doubt("ended-early", severity, what, remedy)
 
 
 def damage(case: Case) -> Iterator[Doubt]:
