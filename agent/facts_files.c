@@ -24,13 +24,14 @@ static const char *const files_at_start[] = {
 	"/proc/ipipe/version",
 	"/proc/rtai",
 	"/sys/class/evl",
+	"/proc/fb",
+	"/sys/class/drm/version",
 	"/proc/device-tree/model",
 	"/sys/class/dmi/id/sys_vendor",
 	"/sys/class/dmi/id/product_name",
 	"/sys/hypervisor/type",
 	"/sys/kernel/security/lockdown",
 	"/sys/kernel/realtime",
-	"/sys/kernel/debug/sched/preempt",
 	"/sys/devices/system/cpu/isolated",
 	"/sys/devices/system/cpu/nohz_full",
 	"/sys/devices/system/cpu/online",
@@ -51,6 +52,7 @@ static const char *const files_at_both_ends[] = {
 	"/proc/xenomai/stat", /* mode switches, version 2 and 3 */
 	"/proc/xenomai/sched/stat",
 	"/proc/sys/kernel/sched_rt_runtime_us",
+	"/sys/kernel/debug/sched/preempt",
 	"/sys/devices/system/clocksource/clocksource0/current_clocksource",
 	NULL,
 };

@@ -66,6 +66,9 @@ TOLD = target(
         "<6>[0.1] Linux\n<3>[9.1] BUG: scheduling while atomic: swapper/0/0\n<4>[9.2] sched: RT throttling activated\n",
     ),
     missing("/proc/cpuinfo", 13),
+    system_file("/proc/fb", "0 mxs-lcdifdrmfb\n"),
+    system_file("/proc/modules", "galcore 400000 0 - Live 0xbf000000 (O)\nmali_dp 16384 0 - Live 0xbf100000\n"),
+    missing("/sys/class/drm/version"),
     facts=(fact("clock_resolution_ns", 1, Moment.START),),
 )
 """A board with its root on the network."""

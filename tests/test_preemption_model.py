@@ -4,9 +4,10 @@ from report_cases import system_file
 from system_records import DEBUGFS, NO_COKERNEL, THREADS, XENOMAI_2, config, missing, target
 
 from rtproof.analysis.preemption_model import Confidence, model_of_version, preemption_model
-from rtproof.record import Record
+from rtproof.record import Moment, Record
 
 LOCKED = missing(DEBUGFS, 1)
+NO_HANDLERS = "".join(line for line in THREADS.splitlines(keepends=True) if "[irq/" not in line)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +109,15 @@ def test_the_patch_sets_own_file_is_believed_and_others_are_not() -> None:
         (target("#1 SMP PREEMPT x", system_file("/sys/kernel/realtime", "1")), "/sys/kernel/realtime says 1"),
         (target("#1 SMP PREEMPT x", release="6.6.1-rt3"), "the release is called 6.6.1-rt3"),
         (target("#1 SMP PREEMPT x", system_file("threads", THREADS)), "threads that only PREEMPT_RT has"),
+        (target("#1 SMP PREEMPT_RT x", system_file("threads", NO_HANDLERS)), "no interrupt has a thread of its own"),
+        (
+            target(
+                "#1 SMP PREEMPT_DYNAMIC x",
+                system_file(DEBUGFS, "(none) voluntary full \n"),
+                system_file(DEBUGFS, "none voluntary (full) \n", Moment.END),
+            ),
+            f"{DEBUGFS} said none at the start of the run, and full at its end",
+        ),
         (
             target("#1 PREEMPT x", system_file("/boot/config-6.1.0", "# Linux/arm 5.4.1 Kernel Configuration\n")),
             "/boot/config-6.1.0 is for 5.4.1, and 6.1.0 runs",
@@ -116,6 +126,11 @@ def test_the_patch_sets_own_file_is_believed_and_others_are_not() -> None:
 )
 def test_sources_that_contradict_each_other_are_named(record: Record, sentence: str) -> None:
     assert any(sentence in line for line in preemption_model(record).disagreements)
+
+
+def test_threads_that_nobody_listed_contradict_nothing() -> None:
+    for listed in ("", THREADS, "PID TID CLS RTPRIO NICE PSR COMM\n1 1 TS - 0 0 init\n"):
+        assert preemption_model(target("#1 SMP PREEMPT_RT x", system_file("threads", listed))).disagreements == ()
 
 
 def test_threads_of_rt_may_have_come_by_the_command_line() -> None:

@@ -3,6 +3,7 @@ from dataclasses import replace
 from errno import ENOENT
 
 from report_cases import normal, nothing, system_file, tables
+from system_records import config
 
 from rtproof import report
 from rtproof.record import Moment
@@ -31,6 +32,28 @@ def test_files_of_one_line_are_shown_and_a_change_is_named() -> None:
         ("/proc/loadavg", "1.00; at the end: 2.00"),
         ("/sys/x/clocksource", "tsc"),
         ("/sys/x/isolated", "(empty)"),
+    )
+
+
+def test_files_of_the_trace_are_no_settings() -> None:
+    analysis = normal()
+    files = (system_file("trace/trace_clock", "[mono]\n", Moment.END), system_file("threads", "one line\n"))
+    found = tables(system.render(replace(analysis, record=replace(analysis.record, files=files))))
+    assert "Settings of the kernel" not in found
+
+
+def test_options_of_the_configuration_are_told_as_far_as_it_names_them() -> None:
+    """What article 1 tells to switch on for its board."""
+    text = "CONFIG_HIGH_RES_TIMERS=y\nCONFIG_HZ=128\n# CONFIG_ATMEL_TCLIB is not set\nCONFIG_DRM=m\nCONFIG_OTHER=y\n"
+    analysis = replace(normal(), record=replace(normal().record, files=(config(text),)))
+    found = tables(system.render(analysis))
+    (table,) = (table for caption, table in found.items() if "configuration" in caption)
+    assert table.caption == "The kernel's configuration, by /proc/config.gz: what articles tell to look at"
+    assert table.rows == (
+        ("CONFIG_HIGH_RES_TIMERS", "built in"),
+        ("CONFIG_HZ", "128"),
+        ("CONFIG_ATMEL_TCLIB", "left out"),
+        ("CONFIG_DRM", "a module"),
     )
 
 

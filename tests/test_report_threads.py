@@ -34,7 +34,7 @@ def test_the_system_section_has_model_facts_and_the_log() -> None:
     built, effective, core = found["Preemption model"].rows
     assert (built[1], effective[1], core[1]) == ("rt", "rt", "none")
     assert "threads that only PREEMPT_RT has: ktimers/0" in built[3]
-    assert len(found["What the target says of itself"].rows) == 10
+    assert len(found["What the target says of itself"].rows) == 11
     assert len(found["The kernel's log before the run"].rows) == 2
 
 

@@ -21,9 +21,18 @@ def test_a_board_tells_of_itself() -> None:
         "memory": "61,000 kB in all, 20,000 kB available, 0 kB of swap",
         "overcommit": "2: memory is promised never",
         "console": "messages below level 1 go to the console",
+        "display drivers": "framebuffer 0 mxs-lcdifdrmfb, module galcore",
         "file systems": "root is nfs (10.0.0.1:/srv); / is nfs; /mnt is cifs",
         "kernel's log before the run": '"scheduling while atomic": 1 line; of late tasks in all: 2 lines',
     }
+
+
+def test_a_system_without_a_display_says_so_only_if_somebody_looked() -> None:
+    nothing = (missing("/proc/fb"), missing("/sys/class/drm/version"))
+    assert says(target("x", *nothing))["display drivers"] == "none: no framebuffer and no DRM"
+    assert says(target("x", nothing[0]))["display drivers"] == "not known: not in the record"
+    drm = system_file("/sys/class/drm/version", "drm 1.1.0 20060810\n")
+    assert says(target("x", nothing[0], drm))["display drivers"] == "DRM"
 
 
 def test_lines_of_trouble_are_kept_as_they_are() -> None:

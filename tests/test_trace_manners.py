@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace leaves alone, clears up and refuses; in guests, because a kernel has but one tracefs and one lockdown."""
+"""What a trace leaves alone, clears up and refuses; in guests, because a kernel has one tracefs and one lockdown."""
 
 from pathlib import Path
 

@@ -12,6 +12,13 @@ from rtproof.record import Record
 COMPRESSED = "/proc/config.gz"
 LARGEST = 8 * 1024 * 1024
 """Bytes that are taken out of a compressed configuration; real ones have 0.3 MB at most."""
+NAMED = (
+    *("PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_DYNAMIC", "PREEMPT_RT"),
+    *("PREEMPT_RT_FULL", "HIGH_RES_TIMERS", "HZ", "NO_HZ_FULL", "CPU_FREQ", "CPU_IDLE", "SMP", "IRQ_FORCED_THREADING"),
+    *("RT_GROUP_SCHED", "XENOMAI", "XENO_DRIVERS_TIMERBENCH", "XENO_HW_UNLOCKED_SWITCH", "IPIPE", "DOVETAIL", "EVL"),
+    *("ARM_FCSE_GUARANTEED", "ATMEL_TCLIB", "ATMEL_TCB_CLKSRC", "FB", "DRM", "DEBUG_PREEMPT", "LOCKDEP"),
+)
+"""Options that articles on real-time Linux tell to look at, in the order in which they are shown."""
 _GZIP = 16 + zlib.MAX_WBITS
 _PLACES = re.compile(r"/boot/config-.*|/lib/modules/.*config")
 _SET = re.compile(r"CONFIG_(\w+)=(.*)")
@@ -29,6 +36,10 @@ class KernelConfig:
     path: str
     release: str
     options: Mapping[str, str]
+
+    def named(self) -> dict[str, str]:
+        """Those of NAMED that this configuration names, with what they are set to."""
+        return {option: self.options[option] for option in NAMED if option in self.options}
 
     def has(self, option: str) -> bool:
         """Whether it is built in or a module."""

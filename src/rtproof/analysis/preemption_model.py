@@ -15,7 +15,7 @@ from rtproof.analysis import systemfiles
 from rtproof.analysis.cokernels import Cokernel, cokernel, pipeline
 from rtproof.analysis.kernel_config import COMPRESSED, KernelConfig, kernel_config
 from rtproof.analysis.threadtable import Thread, threads
-from rtproof.record import Record
+from rtproof.record import Moment, Record
 
 DEBUGFS = "/sys/kernel/debug/sched/preempt"
 REALTIME = "/sys/kernel/realtime"
@@ -72,6 +72,7 @@ class Sources:
     release: str = ""
     realtime: str | None = None
     dynamic: str | None = None
+    dynamic_at_end: str | None = None
     why_not_dynamic: str = ""
     command_line: str = ""
     config: KernelConfig | None = None
@@ -98,6 +99,7 @@ def sources_of(record: Record) -> Sources:
         record.begin.kernel_release,
         systemfiles.line(record, REALTIME),
         systemfiles.line(record, DEBUGFS),
+        systemfiles.line(record, DEBUGFS, Moment.END),
         systemfiles.why_not(record, DEBUGFS),
         systemfiles.line(record, "/proc/cmdline") or "",
         kernel_config(record),
@@ -132,7 +134,7 @@ def built_model(sources: Sources) -> Statement:
 
 def effective_model(sources: Sources, built: Statement) -> Statement:
     """What it does now."""
-    word, says = _chosen(sources)
+    word, says = _chosen(sources.dynamic)
     if word:
         value = f"{RT} ({word})" if built.value == RT else word
         return Statement(value, Confidence.CERTAIN, (says,))
@@ -179,6 +181,11 @@ def disagreements(sources: Sources, built: Statement) -> Iterator[str]:
         yield f"{REALTIME} says 1, and uname -v says {named}"
     if built.value != RT and _threads_of_rt(sources):
         yield "there are threads that only PREEMPT_RT has, and the kernel does not say that it is one"
+    before, after = (_chosen(said)[0] for said in (sources.dynamic, sources.dynamic_at_end))
+    if before and after and before != after:
+        yield f"{DEBUGFS} said {before} at the start of the run, and {after} at its end"
+    if built.value == RT and _has_kernel_threads(sources) and not any(t.interrupt for t in sources.threads):
+        yield "the kernel is PREEMPT_RT, and no interrupt has a thread of its own"
     if re.search(r"(^|-)rt\d*$", sources.release) and named != RT:
         yield f"the release is called {sources.release}, and uname -v does not say PREEMPT_RT"
 
@@ -189,11 +196,11 @@ def _static(config: KernelConfig) -> str | None:
     return next((model for option, model in _STATIC if config.has(option)), None)
 
 
-def _chosen(sources: Sources) -> tuple[str | None, str]:
+def _chosen(dynamic: str | None) -> tuple[str | None, str]:
     """The word in brackets among those that could be chosen."""
-    found = _CHOSEN.search(sources.dynamic or "")
+    found = _CHOSEN.search(dynamic or "")
     word = _WORDS.get(found[1]) if found else None
-    return word, f"{DEBUGFS}: {sources.dynamic}"
+    return word, f"{DEBUGFS}: {dynamic}"
 
 
 def _at_boot(sources: Sources) -> Statement:
@@ -228,6 +235,10 @@ def _threads_of_rt(sources: Sources) -> list[str]:
     if "threadirqs" in sources.command_line.split():
         return []
     return sorted({t.name for t in sources.threads if t.of_kernel and _RT_THREADS.fullmatch(t.name)})
+
+
+def _has_kernel_threads(sources: Sources) -> bool:
+    return any(thread.of_kernel for thread in sources.threads)
 
 
 def _branch(release: str) -> str:

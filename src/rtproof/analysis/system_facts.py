@@ -93,6 +93,20 @@ def _frequencies(record: Record) -> SystemFact:
     return SystemFact("CPU frequency", says or _unknown(record, path), path)
 
 
+def _display(record: Record) -> SystemFact:
+    """Drivers of displays that are at work, and modules of graphics processors that stand outside of these."""
+    buffers, drm = "/proc/fb", "/sys/class/drm/version"
+    there = [f"framebuffer {line}" for line in (systemfiles.text(record, buffers) or "").splitlines() if line.strip()]
+    there += ["DRM"] if systemfiles.is_there(record, drm) else []
+    modules = (systemfiles.text(record, "/proc/modules") or "").splitlines()
+    there += [f"module {name}" for name in _GRAPHICS if any(row.startswith(f"{name} ") for row in modules)]
+    if there:
+        return SystemFact("display drivers", ", ".join(there), f"{buffers}, {drm}, /proc/modules")
+    unseen = [path for path in (buffers, drm) if systemfiles.is_there(record, path) is None]
+    says = _unknown(record, unseen[0]) if unseen else "none: no framebuffer and no DRM"
+    return SystemFact("display drivers", says, f"{buffers}, {drm}")
+
+
 def _root(record: Record) -> SystemFact:
     """The last one that is mounted there covers those before."""
     path = "/proc/mounts"
@@ -143,7 +157,8 @@ def _unknown(record: Record, path: str) -> str:
 
 
 _MEMORY = {"MemTotal": "in all", "MemAvailable": "available", "SwapTotal": "of swap"}
+_GRAPHICS = ("galcore", "mali", "mali_kbase", "pvrsrvkm", "nvidia")
 _FACTS: tuple[Callable[[Record], SystemFact], ...] = (
     *(_hardware, _guest, _timers, _clock, _frequencies),
-    *(_memory, _overcommit, _printk, _root, _trouble),
+    *(_memory, _overcommit, _printk, _display, _root, _trouble),
 )

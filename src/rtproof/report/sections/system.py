@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rtproof.analysis import systemfiles
 from rtproof.analysis.cokernels import LINUX, mode_switches
+from rtproof.analysis.kernel_config import kernel_config
 from rtproof.analysis.model import Analysis
 from rtproof.analysis.preemption_model import PreemptionModel, Statement, preemption_model
 from rtproof.analysis.system_facts import system_facts, troubles
@@ -20,6 +21,7 @@ LONGEST = 600
 FROM_FILES = {
     "/proc/cpuinfo": {"model name": "processor", "Hardware": "hardware", "machine": "machine"},
 }
+_SET = {"y": "built in", "m": "a module", "n": "left out"}
 MOMENTS = {Moment.ASKED: "asked", Moment.START: "start", Moment.DURING: "during", Moment.END: "end"}
 
 
@@ -28,6 +30,7 @@ def render(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = [Table("Machine and kernel", ("what", "as it says"), tuple(_machine(record)))]
     blocks += _preemption(preemption_model(record))
     blocks += _told(record)
+    blocks += _configured(record)
     settings = tuple(_settings(record))
     if settings:
         blocks.append(Table("Settings of the kernel", ("file", "content"), settings))
@@ -84,6 +87,15 @@ def _told(record: Record) -> list[Block]:
     return [table for table in found if table.rows]
 
 
+def _configured(record: Record) -> list[Block]:
+    config = kernel_config(record)
+    if config is None:
+        return []
+    rows = tuple((f"CONFIG_{option}", _SET.get(value, value)) for option, value in config.named().items())
+    told = Table(f"The kernel's configuration, by {config.path}: what articles tell to look at", ("option", "is"), rows)
+    return [replace(told, folded=True)] if rows else []
+
+
 def _number(number: int | None) -> str:
     return figures.UNKNOWN if number is None else figures.count(number)
 
@@ -106,7 +118,7 @@ def _settings(record: Record) -> list[tuple[str, str]]:
 
 def _is_setting(file: SystemFile) -> bool:
     text = file.content.strip()
-    return file.errno == 0 and b"\n" not in text and len(text) <= LONGEST
+    return file.errno == 0 and file.path.startswith("/") and b"\n" not in text and len(text) <= LONGEST
 
 
 def _content(record: Record, path: str) -> str:
