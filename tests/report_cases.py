@@ -229,9 +229,9 @@ def heat_maps(blocks: list[Block]) -> list[HeatMap]:
 
 
 def words(blocks: list[Block]) -> str:
-    return "\n".join(
-        line for block in blocks if isinstance(block, Text) for line in (block.headline, *block.paragraphs)
-    )
+    texts = [block for block in blocks if isinstance(block, Text)]
+    terms = [" ".join(term) for block in texts for term in block.terms]
+    return "\n".join([*(line for block in texts for line in (block.headline, *block.paragraphs)), *terms])
 
 
 def row(table: Table, name: str) -> dict[str, str]:

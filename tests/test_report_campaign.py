@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a profile's cells: what stands in it, and beside what."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -121,15 +120,24 @@ def test_failed_and_invalid_cells_have_their_sentences() -> None:
 
 
 def test_what_differs_from_the_article_is_said() -> None:
-    made = drawn("akamina", more=More(command="rtproof run --profile akamina"))
-    found, first = made["conditions"], texts(made["result"])
+    found = drawn("akamina", more=More(command="rtproof run --profile akamina"))
+    first, run = texts(found["result"]), texts(found["conditions"])
     assert "Shortened: 20.0 s instead of 4 h 10 min." in first
-    assert "All cells: measured by way of timerlat." in first
-    assert "can't be had: the module rtproof.ko is not loaded" in texts(found)
-    assert "rtproof run --profile akamina" in texts(found)
-    (table,) = tables(found)
-    assert "500 us exceeded at most once per 17 min" in table.caption
-    assert "--probe timerlat" in rows(table)[0]["options of rtproof run"]
+    assert "All cells: measured by way of timerlat. The kernel's tracer timerlat gives" in first
+    assert "All cells: kernel can't be had: the module rtproof.ko is not loaded." in run
+    assert "rtproof run --profile akamina" in run
+    (table,) = tables(found["conditions"])
+    assert "--probe timerlat" in rows(table)[0]["options of rtproof run, or the article's command"]
+    assert [(row["where"], row["length"]) for row in rows(table)[:2]] == [("here", "20.0 s"), ("article", "4 h 10 min")]
+
+
+def test_the_article_s_command_stands_below_the_options_of_a_cell() -> None:
+    (table,) = tables(drawn("bootlin-timer")["conditions"])
+    told = rows(table)[:2]
+    assert [row["cell"] for row in told] == ["clock_nanosleep", ""]
+    assert [row["where"] for row in told] == ["here", "article: clock_nanosleep, SAM9G20, RT"]
+    assert told[1]["options of rtproof run, or the article's command"] == "cyclictest -m -a -t -n -p99"
+    assert told[1]["length"] == "44 h 30 min"
 
 
 def test_changes_and_chosen_cells_are_said() -> None:
@@ -176,12 +184,12 @@ def test_article_5_s_tables() -> None:
     found = drawn("akamina")
     interrupt, preemption = tables(found["thresholds"])
     assert interrupt.caption == "Interrupt latency; the article's bins were 2,000 of 500 ns"
-    assert preemption.rows[0][:3] == ("unloaded, a board", "6,000", "96.576")
+    assert preemption.rows[0][:3] == ("unloaded", "6,000", "96.576")
     assert "unknown" in preemption.rows[0][3]
     assert "not to be had" in texts(found["thresholds"])
     (switches,) = tables(found["switch"])
     first = rows(switches)[0]
-    assert first["interrupt, fullest bin [us]"] == "1.5 to 2"
+    assert (first["n"], first["interrupt, fullest bin [us]"]) == ("6,000", "1.5 to 2")
     assert first["task, fullest bin [us]"] == "6 to 8"
     assert first["context switch [us]"] == "4 to 6.5"
     assert [row["task, fullest bin [us]"] for row in rows(switches)][2:] == [
@@ -201,7 +209,7 @@ def test_article_5_s_curves_with_its_zooms() -> None:
         "Cumulative percentage, the top 20 %: preemption latency",
         "Cumulative percentage, the top 3 %: preemption latency",
     ]
-    assert [curve.name for curve in plots[0].curves] == ["unloaded, a board", "loaded (comms), a board"]
+    assert [curve.name for curve in plots[0].curves] == ["unloaded", "loaded (comms)"]
     assert "curves" not in drawn("ten-ms")
 
 
@@ -217,19 +225,22 @@ def test_all_limits_are_drawn_and_told_of_and_none_on_a_stage() -> None:
         "Changed: limit 100us at most once per 1h and 100us at most once per 1d and 90us at most once per 1h instead "
         "of 500us at most once per 17min."
     ) in told
-    caption = next(table.caption for table in tables(sections["conditions"]) if "asked" in table.caption)
-    assert caption.endswith(
-        "; asked: 100 us exceeded at most once per 1 h, 100 us exceeded at most once per 24 h, "
-        "90 us exceeded at most once per 1 h"
-    )
+    assert (
+        "Asked: 100 us exceeded at most once per 1 h, 100 us exceeded at most once per 24 h, "
+        "90 us exceeded at most once per 1 h."
+    ) in told
 
 
-def test_a_plot_holds_no_more_curves_than_can_be_told_apart() -> None:
+@pytest.mark.parametrize(("systems", "curves"), [(4, 8), (6, 6), (10, 8)])
+def test_a_plot_holds_no_more_curves_than_can_be_told_apart(systems: int, curves: int) -> None:
+    """With more than 8 each cell has plots of its own; of those a plot holds 8 again, and the page says so."""
     profile = campaign_cases.shortened("akamina")
-    told = [replace(each, system=f"board {at}") for at in range(6) for each in campaign_cases.akamina()]
+    told = [replace(each, system=f"board {at}") for at in range(systems) for each in campaign_cases.akamina()]
     found = {section.name: section for section in campaign.sections(profile, told, articles.load("akamina"))}
-    assert "Of 12 curves of the interrupt latency the first 8 are drawn." in texts(found["curves"])
-    assert {len(plot.curves) for plot in report_cases.plots(list(found["curves"].blocks))} == {8}
+    plots = report_cases.plots(list(found["curves"].blocks))
+    assert {len(plot.curves) for plot in plots} == {curves}
+    assert ("Cumulative percentage: interrupt latency, unloaded" in [plot.title for plot in plots]) is (systems > 4)
+    assert ("Of 10 curves the first 8 are drawn." in texts(found["curves"])) is (systems > 8)
 
 
 def test_without_an_interrupt_there_is_no_context_switch() -> None:
@@ -244,20 +255,36 @@ def test_without_an_interrupt_there_is_no_context_switch() -> None:
 
 
 def test_cycles_tell_of_those_that_nobody_saw() -> None:
-    words = texts(drawn("ten-ms")["cycles"])
-    assert "were out of the band" in words
-    assert re.search(r"The first [\d,]+ are not counted\.", words)
-    assert "448 long cycles had a short one directly behind. Neighbouring cycles correlate by -0.50" in words
+    found = drawn("ten-ms")["cycles"]
+    (table,) = tables(found)
+    here, idle = rows(table)
+    assert (here["catch-up pairs"], here["correlation"]) == ("448", "-0.50")
+    assert (idle["measured on"], idle["cycles"], idle["out of the band"]) == (
+        "article: other policy, idle",
+        "11,229",
+        "0",
+    )
+    assert (idle["possible share"], idle["that is one every"]) == ("0.00027", "37.4 s")
+    assert table.caption == "Cycles out of the band of 8 ms to 12 ms"
+    assert "the rule of three" in texts(found)
 
 
-def test_article_3_s_table() -> None:
+def test_article_3_s_table_and_figure() -> None:
     found = drawn("simple-rt-app")
-    work, loop, top, parts = tables(found["app"])
-    assert work.header == ("[us]", "a board", "article: plain kernel", "article: RT kernel")
-    assert work.rows[0] == ("minimum", "700.000", "604", "858")
-    assert loop.rows[:2] == (("minimum", "4,000.000", "3,727", "4,754"), ("maximum", "6,000.000", "6,271", "5,390"))
-    assert top.rows[1] == ("maximum", "1,300.000", "1,642", "546")
-    assert (parts.caption, parts.header) == (loops.SHARED, work.header)
+    table, parts = tables(found["app"])
+    assert table.header == ("", "[us]", "a board (n = 4)", "article: plain kernel", "article: RT kernel")
+    told = {row[:2]: row[2:] for row in table.rows}
+    assert told["work duration", "minimum"] == ("700.000", "604", "858")
+    assert told["overall loop time", "minimum"] == ("4,000.000", "3,727", "4,754")
+    assert told["", "maximum"] == ("1,300.000", "1,642", "546")
+    assert [row[0] for row in table.rows if row[0]] == [
+        "work duration",
+        "overall loop time",
+        "top of loop timing error",
+    ]
+    (plot,) = report_cases.plots(list(found["app"].blocks))
+    assert [(curve.name, curve.x, curve.y) for curve in plot.curves] == [("a board", (0, 1, 2), (5000, 6000, 4000))]
+    assert (parts.caption, parts.header) == (loops.SHARED, table.header[1:])
     assert parts.rows == (
         ("constant: every loop, at least", "300.000", "351", "294"),
         ("varying: beyond that, average", "250.000", "49", "66"),
@@ -269,15 +296,28 @@ def test_article_3_s_table() -> None:
     assert published["top avg [us]"] == "400"
 
 
+def test_loop_times_of_all_systems_are_in_one_plot() -> None:
+    told = [replace(each, system=name) for name in ("rt", "plain") for each in campaign_cases.simple_rt_app()]
+    profile = campaign_cases.shortened("simple-rt-app")
+    found = {each.name: each for each in campaign.sections(profile, told, articles.load("simple-rt-app"))}
+    (plot,) = report_cases.plots(list(found["app"].blocks))
+    assert [curve.name for curve in plot.curves] == ["rt", "plain"]
+    table, _ = tables(found["app"])
+    assert table.header[2:4] == ("rt (n = 4)", "plain (n = 4)")
+
+
 @pytest.mark.parametrize(
     ("case", "longest"), [(report_cases.response, "> 30,000.000"), (report_cases.missed, "400,000.000")]
 )
 def test_an_edge_without_an_answer_is_later_than_a_period(case: Callable[[], Analysis], longest: str) -> None:
     profile = campaign_cases.shortened("bootlin-gpio")
     told = [campaign_cases.outcome(profile, "loaded", case())]
-    (result, *_) = campaign.sections(profile, told, articles.load("bootlin"))
+    result, *more = campaign.sections(profile, told, articles.load("bootlin"))
     here, *published = rows(tables(result)[0])
     assert here["max [us]"] == longest
+    (matrix,) = [table for section in more if section.name == "matrix" for table in tables(section)]
+    assert rows(matrix)[0]["answer to an edge"] == longest
+    assert f"Largest latency answer to an edge: {longest} us (n = " in texts(result)
     assert [row["max [us]"] for row in published] == ["618", "> 30,000", "608", "> 30,000"]
     assert [row["length"] for row in published] == ["12 h", "4 h", "11 h", "11 h"]
 

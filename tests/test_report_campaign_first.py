@@ -61,7 +61,7 @@ def test_what_a_way_lacks_is_told_and_for_which_cells() -> None:
     said = told(made)[first.CHANGED].paragraphs[0]
     assert said.startswith("All cells: measured by way of timerlat. ")
     other = told([replace(made[0], passed=()), *made[1:]])[first.CHANGED].paragraphs[0]
-    assert other.startswith("loaded (comms), a board: measured by way of timerlat.")
+    assert other.startswith("loaded (comms): measured by way of timerlat.")
 
 
 @pytest.mark.parametrize("short", [True, False])

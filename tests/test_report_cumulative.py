@@ -11,8 +11,8 @@ from rtproof.analysis.analyse import analyse
 from rtproof.analysis.counts import from_values
 from rtproof.record import Int64Array
 from rtproof.report import plotdata
-from rtproof.report.blocks import Marker, Plot, Table
-from rtproof.report.cumulative import POINTS, Named, plots
+from rtproof.report.blocks import Marker, Plot, Table, Text
+from rtproof.report.cumulative import POINTS, Named, left_out, plots
 from rtproof.report.figures import US
 from rtproof.report.sections import cumulative
 
@@ -80,16 +80,23 @@ def test_nothing_makes_no_plot() -> None:
 
 
 def test_the_section_has_a_curve_and_a_row_for_each_stage() -> None:
-    table, *drawn = cumulative.render(several_fields())
+    table, meaning, *drawn = cumulative.render(several_fields())
     assert isinstance(table, Table)
+    assert isinstance(meaning, Text)
+    assert "at 100 values a second is one every 17 min" in meaning.paragraphs[0]
     assert [row[0] for row in table.rows] == ["irq", "task"]
     assert len(drawn) == 4
     assert all(isinstance(plot, Plot) and [curve.name for curve in plot.curves] == ["irq", "task"] for plot in drawn)
 
 
 def test_of_equal_values_only_the_table_is_left() -> None:
-    (table,) = cumulative.render(all_equal())
-    assert isinstance(table, Table)
+    assert not any(isinstance(block, Plot) for block in cumulative.render(all_equal()))
+
+
+def test_curves_that_are_not_drawn_are_named() -> None:
+    named = [Named("few", from_values(gamma(400))), Named("many", from_values(gamma(4_000)))]
+    assert left_out(named) == "Fewer than 10 values are in the top 2 % of few (n = 400): not drawn."
+    assert left_out(named[1:]) == ""
 
 
 def test_the_page_is_told_what_the_axis_shows() -> None:

@@ -11,7 +11,10 @@ def test_only_rows_that_the_profile_repeats() -> None:
     table = found.blocks[0]
     assert isinstance(table, Table)
     labels = {row.label for row in articles.load("toradex").rows}
-    assert {row[0] for row in table.rows} <= labels
+    named = [row[0] for row in table.rows if row[0]]
+    assert table.folded
+    assert set(named) <= labels
+    assert len(named) == len(set(named)) == 7
     texts = [row[1] for row in table.rows]
     assert "thread 0: > 166 us: less often than once per 10 min (95 %, fixed-time)" in texts
     assert any(text.startswith("each maximum: a second, equally long run") for text in texts)

@@ -52,6 +52,16 @@ def plots(
     return [plot for plot in found if plot is not None]
 
 
+def left_out(named: Sequence[Named], zooms: Sequence[float] = ZOOMS) -> str:
+    """Which curves are in no plot of which part, for want of values; "" where all are."""
+    told = [
+        f"the top {percent(zoom)} of {', '.join(short)}"
+        for zoom in sorted(zooms, reverse=True)
+        if (short := [f"{each.name} (n = {each.counts.total:,})" for each in named if not _has(each.counts, zoom)])
+    ]
+    return f"Fewer than {FEWEST} values are in {'; in '.join(told)}: not drawn." if told else ""
+
+
 def _has(counts: Counts, part: float) -> bool:
     return counts.total > 0 and (part == 1 or counts.total * part >= FEWEST)
 

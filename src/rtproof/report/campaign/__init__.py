@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from rtproof.articles import Article
 from rtproof.errors import UserError
 from rtproof.profiles import Profile
-from rtproof.report.blocks import Section
+from rtproof.report.blocks import Section, Text
 from rtproof.report.campaign import conditions, curves, extras, first, honest, metrics, objected, result, tails
+from rtproof.report.campaign.answer import answer
 from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code
 
 __all__ = ["Given", "More", "Outcome", "check", "exit_code", "sections", "title"]
@@ -38,14 +39,14 @@ def sections(
 ) -> list[Section]:
     """outcomes: of every cell on every system, cells in the profile's order. short: for a terminal."""
     table = result.section(profile, outcomes, article, more.given, short=short)
-    before = (*conditions.virtual_time(outcomes), *first.blocks(profile, outcomes))
+    about = (*conditions.virtual_time(outcomes), Text((profile.about,)))
+    before = (*about, *([answer(profile, outcomes)] if outcomes else []), *first.blocks(profile, outcomes))
     parts = [
         Section(table.name, table.title, (*before, *table.blocks)),
         *conditions.faults(outcomes),
         objected.section(profile, outcomes, article),
-        *([] if short else [honest.section(profile, article)]),
         *([] if short else _curves_and_more(profile, outcomes, article)),
-        conditions.section(profile, outcomes, more.command, short=short),
+        conditions.section(profile, outcomes, article, more.command, short=short),
     ]
     return [part for part in parts if part.blocks]
 
@@ -53,7 +54,7 @@ def sections(
 def _curves_and_more(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> list[Section]:
     """What a terminal has no room for."""
     drawn = [curves.section(profile, outcomes), tails.section(profile, outcomes, article)]
-    return [*extras.sections(profile, outcomes, article), *drawn]
+    return [*extras.sections(profile, outcomes, article), *drawn, honest.section(profile, article)]
 
 
 def title(profile: Profile, outcomes: Sequence[Outcome]) -> str:

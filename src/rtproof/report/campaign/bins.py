@@ -7,9 +7,10 @@ from rtproof.analysis.dominant import Dominant, dominant
 from rtproof.analysis.phrases import duration, percent
 from rtproof.articles import Article, Row
 from rtproof.profiles import Bins, Profile
-from rtproof.report import thresholds
+from rtproof.report import figures, thresholds
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.campaign.metrics import printed
+from rtproof.report.campaign.naming import named
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.campaign.result import article_rows, by_cell
 from rtproof.report.figures import US
@@ -20,11 +21,11 @@ LOST = "The article's own tables of these are not to be had any more, so nothing
 def render(profile: Profile, outcomes: Sequence[Outcome], _article: Article | None) -> list[Block]:
     """Of each kind of latency that the profile has bins for."""
     tables = [table for each in profile.bins for table in _thresholds(each, outcomes)]
-    return [*tables, Text((LOST,))] if tables else []
+    return [*tables, Text((thresholds.DEFINITION, LOST))] if tables else []
 
 
 def _thresholds(bins: Bins, outcomes: Sequence[Outcome]) -> Iterator[Block]:
-    found = [(f"{each.cell.label}, {each.system}", each.stage(bins.stage)) for each in outcomes]
+    found = [(name, each.stage(bins.stage)) for name, each in named(outcomes)]
     known = [(name, summary) for name, summary in found if summary is not None]
     caption = f"{bins.name.capitalize()}; the article's bins were {bins.count:,} of {duration(bins.width_ns)}"
     if known:
@@ -41,8 +42,8 @@ def switches(profile: Profile, outcomes: Sequence[Outcome], article: Article | N
     cells = [cell for cell, _ in by_cell(outcomes)]
     rows += [row for cell in cells for each in article_rows(cell, article) for row in _published(cell.label, each)]
     header = (
-        *("cell", "measured on", "interrupt, fullest bin [us]", "in it", "task, fullest bin [us]", "in it"),
-        "context switch [us]",
+        *("cell", "measured on", "n", "interrupt, fullest bin [us]", "share in it"),
+        *("task, fullest bin [us]", "share in it", "context switch [us]"),
     )
     caption = "Context switch: from the fullest bin of the interrupt to the fullest bin of the task"
     table = [Table(caption, header, tuple(rows), tuple(range(2, len(header))))] if rows else []
@@ -64,7 +65,8 @@ def _switch(outcome: Outcome, interrupt: Bins, task: Bins) -> Iterator[tuple[str
     late = dominant(stages[1].observed_counts, task.width_ns)
     if early and late:
         least, most = max(late.start - early.end, 0), late.end - early.start
-        yield (outcome.cell.label, outcome.system, *_bin(early), *_bin(late), f"{_us(least)} to {_us(most)}")
+        n = figures.count(min(early.total, late.total))
+        yield (outcome.cell.label, outcome.system, n, *_bin(early), *_bin(late), f"{_us(least)} to {_us(most)}")
 
 
 def _bin(found: Dominant) -> tuple[str, str]:
@@ -79,4 +81,4 @@ def _published(cell: str, row: Row) -> Iterator[tuple[str, ...]]:
     start, end, share = (row.figures.get(f"preemption.bin_{part}") for part in ("from", "to", "share"))
     if start and end and share:
         edges = f"{printed(start, US)} to {printed(end, US)}"
-        yield (cell, f"article: {row.label}", "", "", edges, f"over {share.text}", "")
+        yield (cell, f"article: {row.label}", "", "", "", edges, f"over {share.text}", "")

@@ -8,33 +8,45 @@ from rtproof.analysis.phrases import value
 from rtproof.profiles import Bins, Profile
 from rtproof.report import cumulative
 from rtproof.report.blocks import Block, Marker, Section, Text
+from rtproof.report.campaign.naming import named
 from rtproof.report.campaign.outcome import Outcome
+from rtproof.report.campaign.result import by_cell
 from rtproof.report.cumulative import Named
 from rtproof.report.figures import US
 
 MOST = 8
-"""Curves that a plot can hold."""
+"""Curves that a plot can hold; where there are more, each cell has plots of its own."""
 
 
 def section(profile: Profile, outcomes: Sequence[Outcome]) -> Section:
     """Of each kind of latency that the profile has bins for, else of the one that the rows show."""
     parts = profile.bins or (Bins("latency", "", 0, 0, profile.zooms),)
-    drawn = [block for each in parts if each.zooms for block in _plots(profile, each, outcomes)]
+    drawn = [block for each in parts if each.zooms for block in _blocks(profile, each, outcomes)]
     return Section("curves", "Cumulative percentages", tuple(drawn))
 
 
-def _plots(profile: Profile, bins: Bins, outcomes: Sequence[Outcome]) -> Iterator[Block]:
-    named = [
-        Named(f"{each.cell.label}, {each.system}", stage.observed_counts)
-        for each in outcomes
-        if (stage := each.stage(bins.stage)) is not None and stage.observed.count
-    ]
+def _blocks(profile: Profile, bins: Bins, outcomes: Sequence[Outcome]) -> Iterator[Block]:
+    measured = [each for each in outcomes if (stage := each.stage(bins.stage)) and stage.observed.count]
+    if len(measured) <= MOST:
+        yield from _plots(profile, bins, _curves(bins, measured), bins.name)
+        return
+    for cell, group in by_cell(measured):
+        yield from _plots(profile, bins, _curves(bins, group), f"{bins.name}, {cell.label}")
+
+
+def _curves(bins: Bins, outcomes: Sequence[Outcome]) -> list[Named]:
+    found = [(name, each.stage(bins.stage)) for name, each in named(outcomes)]
+    return [Named(name, stage.observed_counts) for name, stage in found if stage]
+
+
+def _plots(profile: Profile, bins: Bins, curves: list[Named], title: str) -> Iterator[Block]:
     zooms = [zoom / 100 for zoom in bins.zooms]
-    plots = cumulative.plots(named[:MOST], zooms, US, bins.name, _limits(profile, bins))
-    if plots and len(named) > MOST:
-        yield Text((f"Of {len(named)} curves of the {bins.name} the first {MOST} are drawn.",))
-    for plot in plots:
-        yield replace(plot, title=f"{plot.title}: {bins.name}")
+    for plot in cumulative.plots(curves[:MOST], zooms, US, bins.name, _limits(profile, bins)):
+        yield replace(plot, title=f"{plot.title}: {title}")
+    more = [f"Of {len(curves)} curves the first {MOST} are drawn."] if len(curves) > MOST else []
+    notes = tuple(filter(None, (*more, cumulative.left_out(curves[:MOST], zooms))))
+    if notes:
+        yield Text(notes)
 
 
 def _limits(profile: Profile, bins: Bins) -> tuple[Marker, ...]:

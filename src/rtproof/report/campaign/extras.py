@@ -7,7 +7,7 @@ from rtproof.articles import Article
 from rtproof.errors import UserError
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Block, Section
-from rtproof.report.campaign import bins, loops, matrix, stages
+from rtproof.report.campaign import bins, counted, loops, matrix, stages
 from rtproof.report.campaign.outcome import Outcome
 
 Extra = Callable[[Profile, Sequence[Outcome], Article | None], list[Block]]
@@ -15,8 +15,8 @@ EXTRAS: Mapping[str, tuple[str, Extra]] = {
     "matrix": ("Boards and kernels", matrix.render),
     "thresholds": ("Maximum and 99.999 % threshold", bins.render),
     "switch": ("Context switch from the fullest bins", bins.switches),
-    "app": ("Work, loop time and top of loop", loops.app),
-    "cycles": ("What the cycles tell", loops.cycles),
+    "app": ("Work, loop time and top of loop", loops.render),
+    "cycles": ("What the cycles tell", counted.render),
     "stages": ("Stages", stages.render),
     "threads": ("Threads", stages.threads),
 }

@@ -10,6 +10,7 @@ from rtproof.analysis.cycles import IGNORE
 from rtproof.analysis.phrases import duration, quantity
 from rtproof.profiles import CellPlan, Change, Profile
 from rtproof.report.blocks import Block, Text
+from rtproof.report.campaign.naming import some_of
 from rtproof.report.campaign.outcome import Outcome
 
 MISSING = "Missing from the table"
@@ -26,10 +27,6 @@ def blocks(profile: Profile, outcomes: Sequence[Outcome]) -> list[Block]:
     return [Text(lines, kind, headline) for lines, kind, headline in found if lines]
 
 
-def name(outcome: Outcome) -> str:
-    return f"{outcome.cell.label}, {outcome.system}"
-
-
 def _missing(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """One line for each kind, with the first of each."""
     kinds = (
@@ -41,7 +38,7 @@ def _missing(outcomes: Sequence[Outcome]) -> Iterator[str]:
         if found:
             (first, why), others = found[0], len(found) - 1
             more = f" (and {others} more, below)" if others else ""
-            yield f"{len(found)} of {quantity(len(outcomes), 'cell')} {kind}: {name(first)}: {why}{more}"
+            yield f"{len(found)} of {quantity(len(outcomes), 'cell')} {kind}: {some_of([first], outcomes)}: {why}{more}"
 
 
 def _ways(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -51,8 +48,7 @@ def _ways(outcomes: Sequence[Outcome]) -> Iterator[str]:
         if each.passed and each.way:
             told.setdefault(f"measured by way of {each.way.name}. {each.way.says}".strip(), []).append(each)
     for story, some in told.items():
-        who = "All cells" if len(some) == len(outcomes) else "; ".join(map(name, some))
-        yield f"{who}: {story}"
+        yield f"{some_of(some, outcomes)}: {story}"
 
 
 def _lengths(cells: Sequence[CellPlan]) -> list[str]:

@@ -13,6 +13,7 @@ EXPLAINED = (
     "like another. The article's length is taken as fixed before the run."
 )
 TOGETHER = "rows of this article"
+CAPTION = "By their length, largest value and number of values"
 TITLE = "What the article's rows are worth"
 
 
@@ -20,8 +21,12 @@ def section(profile: Profile, article: Article | None) -> Section:
     """Of those rows that the profile repeats."""
     wanted = {key for cell in profile.cells for key in cell.article_rows}
     told = lines(article, wanted) if article else []
-    rows = tuple((label, f"{name}: {text}" if name else text) for label, name, text in told)
-    table = Table("By their length, largest value and number of values", ("row", "what it is worth"), rows)
+    before = [label for label, _, _ in told[:-1]]
+    rows = tuple(
+        ("" if label == above else label, f"{name}: {text}" if name else text)
+        for above, (label, name, text) in zip(["", *before], told, strict=False)
+    )
+    table = Table(CAPTION, ("row", "what it is worth"), rows, folded=True)
     return Section("honest", TITLE, (table, Text((EXPLAINED,))) if rows else ())
 
 

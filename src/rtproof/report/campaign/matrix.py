@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rtproof.articles import Article, Row
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Block, Table
-from rtproof.report.campaign.metrics import printed
+from rtproof.report.campaign.metrics import longest, printed
 from rtproof.report.campaign.outcome import Outcome
 from rtproof.report.campaign.result import article_rows, by_cell
 from rtproof.report.figures import US
@@ -35,8 +35,8 @@ def _kernel(system: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def _largest(system: str, group: Sequence[Outcome]) -> str:
-    shown = [each.shown for each in group if each.system == system]
-    return US.show(shown[0].observed.max) if shown and shown[0] and shown[0].observed.count else "not measured"
+    shown = next((each.shown for each in group if each.system == system), None)
+    return longest(shown) if shown and (shown.observed.count or shown.missed) else "not measured"
 
 
 def _published(row: Row) -> str:

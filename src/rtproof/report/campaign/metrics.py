@@ -69,15 +69,17 @@ def _rare(summary: Summary) -> str:
     return US.show(quantile(summary.observed_counts, 0.99999, ends=summary.observed).value)
 
 
-def _longest(summary: Summary) -> str:
-    """An event without an answer by the next one was later than a period, however much."""
+def longest(summary: Summary) -> str:
+    """The largest latency in microseconds. An event without an answer by the next one was later than a period, however
+    much."""
     seen = summary.observed
     if summary.missed and seen.max < summary.series.period_ns:
         return f"> {US.show(summary.series.period_ns)}"
     return US.show(seen.max if seen.count else None)
 
 
-def _length(row: Row) -> str:
+def length(row: Row) -> str:
+    """As the article tells it; "" if it does not."""
     told = row.duration or row.asked
     return told.text if told else ""
 
@@ -118,7 +120,8 @@ def _most_out_there(row: Row) -> str:
     return _most_out(share_upper(int(below + above), int(count), CONFIDENCE))
 
 
-def _stalled(cycles: Cycles) -> str:
+def stalled(cycles: Cycles) -> str:
+    """How long loops stood still in all."""
     stalled_ns = sum(stall.duration_ns for stall in cycles.stalls)
     return f"STALLED {duration(stalled_ns)}" if stalled_ns else "no"
 
@@ -142,8 +145,8 @@ METRICS: Mapping[str, Metric] = {
     "min": Metric("min [us]", _us(lambda s: s.observed.min), _figure("min", US)),
     "mean": Metric("avg [us]", _us(lambda s: s.observed.mean), _figure("mean", US)),
     "max": Metric("max [us]", _us(lambda s: s.observed.max), _figure("max", US)),
-    "longest": Metric("max [us]", _of_summary(_longest), _figure("max", US)),
-    "length": Metric("length", _of_summary(lambda s: duration(s.span_ns)), _length),
+    "longest": Metric("max [us]", _of_summary(longest), _figure("max", US)),
+    "length": Metric("length", _of_summary(lambda s: duration(s.span_ns)), length),
     "deviation": Metric("deviation [us]", _us(lambda s: s.observed.deviation), _figure("deviation", US)),
     "missed": Metric("missed", _of_summary(lambda s: figures.count(s.missed)), _nothing),
     "p99.999": Metric("99.999 % [us]", _of_summary(_rare), _nothing),
@@ -160,7 +163,7 @@ METRICS: Mapping[str, Metric] = {
     "cycle-max": Metric("max [ms]", _of_cycles(lambda c: MS.show(c.max_ns)), _figure("max", MS)),
     "cycle-min": Metric("min [ms]", _of_cycles(lambda c: MS.show(c.min_ns)), _figure("min", MS)),
     "catch-up": Metric("catch-up pairs", _of_cycles(lambda c: figures.count(c.catch_up_pairs)), _nothing),
-    "stalled": Metric("stalled", _of_cycles(_stalled), _stopped),
+    "stalled": Metric("stalled", _of_cycles(stalled), _stopped),
     **{
         f"{part}-{name}": _of_loops(part, name)
         for part in ("work", "loop", "top")

@@ -35,7 +35,7 @@ def section(
     rows += [_given_row(each, names) for each in given]
     header = ("cell", MEASURED_BY, *(column.heading for column in columns))
     table = Table(f"{profile.title}: the cells", header, tuple(rows), tuple(range(2, len(header))))
-    blocks: list[Block] = [Text((profile.about,)), table]
+    blocks: list[Block] = [table]
     blocks += [Text(tuple(f"{each.label}: {note}." for each in given for note in each.notes))] if given else []
     if article:
         beside = any(row[1].startswith(PUBLISHED) for row in rows)

@@ -11,6 +11,7 @@ from rtproof.analysis.phrases import percent, value
 from rtproof.articles import Article, Statement
 from rtproof.profiles import Bins, Profile
 from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.campaign.naming import named
 from rtproof.report.campaign.outcome import Outcome
 
 EXPLAINED = (
@@ -41,9 +42,7 @@ def section(profile: Profile, outcomes: Sequence[Outcome], article: Article | No
 
 
 def _drawn(outcomes: Sequence[Outcome], stage: str) -> list[Drawn]:
-    several = len({each.system for each in outcomes}) > 1
-    names = [f"{each.cell.label}, {each.system}" if several else each.cell.label for each in outcomes]
-    found = [(name, each, each.stage(stage)) for name, each in zip(names, outcomes, strict=True)]
+    found = [(name, each, each.stage(stage)) for name, each in named(outcomes)]
     return [Drawn(name, each, part) for name, each, part in found if part is not None and part.observed.count]
 
 
@@ -51,7 +50,7 @@ def _tables(name: str, drawn: list[Drawn], article: Article | None) -> list[Bloc
     rows = tuple(_pairs(drawn))
     if not rows:
         return []
-    header = ("first", "second", "n (worth)", "better", "largest distance")
+    header = ("first", "second", "n (independent)", "better", "largest distance")
     return [Table(f"The {name} of cells two by two", header, (*rows, *_published(name, article)))]
 
 

@@ -18,6 +18,8 @@ SUFFIX = ".html"
 STYLES = ("vendor/uplot/uPlot.min.css", "report.css")
 SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "report.js")
 FAVICON = "data:,"
+LONG = 32
+"""A cell of a table with more characters may be broken into lines, and is not squeezed between short ones."""
 HEAT_STEPS = 8
 """Shades of a cell of a table, besides none; report.css has them."""
 NO_SCRIPT = (
@@ -131,7 +133,7 @@ def _row(table: Table, at: int) -> Markup:
     row = table.rows[at]
     heat = table.heat[at] if table.heat else (None,) * len(row)
     cells = [
-        _cell("td", _words(words), column in table.numeric, shade=share)
+        _cell("td", words, column in table.numeric, shade=share)
         for column, (words, share) in enumerate(zip(row, heat, strict=True))
     ]
     if table.row_headers:
@@ -142,7 +144,9 @@ def _row(table: Table, at: int) -> Markup:
 def _row_header(table: Table, at: int) -> Markup:
     """It spans the rows below that name nothing of their own."""
     following = next((n for n, row in enumerate(table.rows[at + 1 :], 1) if row[0]), len(table.rows) - at)
-    return element("th", _words(table.rows[at][0]), scope="row", rowspan=str(following) if following > 1 else None)
+    name = table.rows[at][0]
+    rowspan = str(following) if following > 1 else None
+    return element("th", _words(name), scope="row", rowspan=rowspan, class_="long" if len(name) > LONG else None)
 
 
 def _words(cell: str) -> str:
@@ -152,10 +156,10 @@ def _words(cell: str) -> str:
 
 def _cell(kind: str, words: str, numeric: bool, scope: str | None = None, shade: float | None = None) -> Markup:
     """A shade is a class, because the page allows no style but its own sheet."""
-    classes = ["n"] if numeric else []
+    classes = ["n"] if numeric else ["long"] if len(words) > LONG else []
     if shade is not None:
         classes.append(f"heat-{round(shade * HEAT_STEPS)}")
-    return element(kind, words, scope=scope, class_=" ".join(classes) or None)
+    return element(kind, _words(words), scope=scope, class_=" ".join(classes) or None)
 
 
 @block_html.register(Plot)

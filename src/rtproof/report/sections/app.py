@@ -3,12 +3,11 @@
 
 from rtproof.analysis import app
 from rtproof.analysis.app import App
-from rtproof.analysis.envelope import MOST, Drawn, Envelope
 from rtproof.analysis.model import NO_MOMENTS, Analysis, Moments
 from rtproof.analysis.phrases import duration, quantity, value
 from rtproof.record import Record
-from rtproof.report import figures
-from rtproof.report.blocks import Block, Curve, Plot, Table, Text
+from rtproof.report import figures, looptimes
+from rtproof.report.blocks import Block, Table, Text
 
 ORDER = 80
 SHORT = True
@@ -120,42 +119,8 @@ def _broken(threads: dict[int, App]) -> list[Block]:
 
 
 def _plot(record: Record, threads: dict[int, App]) -> list[Block]:
-    drawn = {thread: each for thread, each in _drawn(record, threads).items() if each.at.size}
-    if not drawn:
-        return []
-    width = max(each.width for each in drawn.values())
-    least, most = (
-        min(int(each.low.min()) for each in drawn.values()),
-        max(int(each.high.max()) for each in drawn.values()),
-    )
-    says = [
-        "The time from the top of each loop to the next."
-        if width == 1
-        else f"The shortest and the longest of each {width:,} loops.",
-        f"They take from {value(least)} to {value(most)}.",
-    ]
-    if len(threads) > THREADS:
-        says.append(f"Of {len(threads)} threads the first {THREADS} are drawn.")
-    curves = tuple(curve for thread, each in drawn.items() for curve in _curves(thread, each))
-    label = f"loop time [{figures.US.name}]"
-    return [Plot("Overall loop time", " ".join(says), "loop", label, curves, y_ends=_ends(least, most))]
-
-
-def _ends(least: int, most: int) -> tuple[float, float]:
-    """Loops differ by far less than they take, so the axis shows where they are and not where zero is."""
-    room = max((most - least) / 20, 1)
-    return figures.US.scale(least - room), figures.US.scale(most + room)
-
-
-def _drawn(record: Record, threads: dict[int, App]) -> dict[int, Drawn]:
-    envelopes = {thread: Envelope(threads[thread].length, MOST) for thread in list(threads)[:THREADS]}
-    for piece in app.loops(record):
-        if piece.thread in envelopes:
-            envelopes[piece.thread].add(piece.index[piece.followed], piece.loop_ns[piece.followed])
-    return {thread: envelope.result() for thread, envelope in envelopes.items()}
-
-
-def _curves(thread: int, each: Drawn) -> list[Curve]:
-    x = tuple(map(float, each.at))
-    ends = (("", each.high),) if each.width == 1 else ((" longest", each.high), (" shortest", each.low))
-    return [Curve(f"thread {thread}{name}", x, tuple(figures.US.scale(y) for y in ys.tolist())) for name, ys in ends]
+    lengths = {thread: each.length for thread, each in list(threads.items())[:THREADS]}
+    named = [(f"thread {thread}", each) for thread, each in looptimes.drawn(record, lengths).items()]
+    more = f"Of {len(threads)} threads the first {THREADS} are drawn." if len(threads) > THREADS else ""
+    found = looptimes.plot(named, more=more)
+    return [found] if found else []

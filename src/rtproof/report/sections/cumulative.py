@@ -4,7 +4,7 @@
 from rtproof.analysis.fields import several_stages
 from rtproof.analysis.model import Analysis, Summary
 from rtproof.report import cumulative, thresholds
-from rtproof.report.blocks import Block
+from rtproof.report.blocks import Block, Text
 from rtproof.report.cumulative import Named
 from rtproof.report.streams import latency_unit, limit_marker, streams
 
@@ -22,7 +22,9 @@ def render(analysis: Analysis) -> list[Block]:
     unit = latency_unit(analysis)
     curves = [Named(name, summary.observed_counts) for name, summary in named]
     drawn = cumulative.plots(curves, unit=unit, markers=limit_marker(analysis, "x", unit))
-    return [thresholds.table(CAPTION, named), *drawn]
+    left_out = cumulative.left_out(curves)
+    more = [Text((left_out,))] if left_out else []
+    return [thresholds.table(CAPTION, named), Text((thresholds.DEFINITION,)), *drawn, *more]
 
 
 def _whole(analysis: Analysis) -> tuple[str, Summary]:
