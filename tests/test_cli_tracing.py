@@ -28,12 +28,19 @@ def test_the_observer_traces_by_turns_in_as_many_blocks_as_the_length_allows(
     given: dict[str, object], blocks: str
 ) -> None:
     found = tracing.observed({**NOTHING, **given}, of_profile=False)
-    assert (found["trace"], found["trace_blocks"]) == ("on", blocks)
+    assert found["trace_blocks"] == blocks
+
+
+def test_chance_orders_the_turns_anew_in_each_run_unless_a_seed_is_given() -> None:
+    drawn = {tracing.observed(NOTHING, of_profile=False)["trace"] for _ in range(20)}
+    assert len(drawn) == 20
+    assert all(0 <= int(trace.removeprefix("seed=")) < 1 << 32 for trace in drawn)
+    assert tracing.observed({**NOTHING, "trace": "seed=5"}, of_profile=False)["trace"] == "seed=5"
 
 
 def test_the_observer_keeps_what_shall_be_traced() -> None:
     found = tracing.observed({**NOTHING, "trace": "events=sched_switch"}, of_profile=False)
-    assert found["trace"] == "events=sched_switch"
+    assert found["trace"].startswith("events=sched_switch,seed=")
 
 
 def test_the_observer_is_not_for_profiles() -> None:

@@ -9,7 +9,7 @@ import pytest
 from analysis_records import MS, SERIES, block, fact, record
 
 from rtproof.analysis.observer import CONFIDENCE, LEAST_SETS, Observer, observer
-from rtproof.record import WHOLE_RUN, Block, ChunkRef, Event, Record
+from rtproof.record import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Record
 
 BLOCK_NS = 100 * MS
 EACH = BLOCK_NS // MS
@@ -21,8 +21,13 @@ def is_on(number: int) -> bool:
     return (number % 4 in (1, 2)) == (number // 4 % 3 == 0)
 
 
-def turn(number: int, late_ns: int = SWITCH_NS) -> Event:
-    kind = "trace_on" if is_on(number) else "trace_off"
+def drawn(seed: int, number: int) -> bool:
+    """An order in which chance says for every four blocks which way round they are."""
+    return (number % 4 in (1, 2)) == bool(np.random.default_rng((seed, number // 4)).integers(2))
+
+
+def turn(number: int, late_ns: int = SWITCH_NS, on: bool | None = None) -> Event:
+    kind = "trace_on" if (is_on(number) if on is None else on) else "trace_off"
     return Event(number * BLOCK_NS + late_ns, WHOLE_RUN, kind, f"block={number}; took_ns={late_ns}")
 
 
@@ -38,6 +43,11 @@ def run(seed: int, shift_ns: int, blocks: int = 40) -> Record:
     samples = block(values.astype(np.int64))
     facts = (fact("trace_blocks_ns", BLOCK_NS),)
     return record([samples], facts=facts, events=tuple(turn(number) for number in range(blocks)))
+
+
+def least(runs: int) -> float:
+    """Of so many runs, intervals that must hold: 95 % less three standard deviations."""
+    return runs * CONFIDENCE - 3 * (runs * CONFIDENCE * (1 - CONFIDENCE)) ** 0.5
 
 
 def compared(made: Record) -> Observer:
@@ -91,8 +101,37 @@ def test_the_interval_has_its_coverage(shift_ns: int) -> None:
         effects = compared(run(seed, shift_ns)).fields[0].effects
         assert len(effects) == 3
         covered += all(effect.low <= shift_ns <= effect.high for effect in effects)
-    least = runs * CONFIDENCE - 3 * (runs * CONFIDENCE * (1 - CONFIDENCE)) ** 0.5
-    assert least <= covered < runs, "an interval that is never wrong would say nothing"
+    assert least(runs) <= covered < runs, "an interval that is never wrong would say nothing"
+
+
+def disturbed(seed: int, blocks_ns: Int64Array) -> Record:
+    """A run in which tracing does nothing, and something else has turns of its own."""
+    blocks = blocks_ns.size
+    values = np.random.default_rng(seed).gamma(2, 1_000, blocks * EACH) + np.repeat(blocks_ns, EACH)
+    turns = tuple(turn(number, on=drawn(seed, number)) for number in range(blocks))
+    return record([block(values.astype(np.int64))], facts=(fact("trace_blocks_ns", BLOCK_NS),), events=turns)
+
+
+@pytest.mark.parametrize("every", [2, 4, 8])
+def test_what_comes_in_every_nth_block_is_not_taken_for_the_effect_of_tracing(every: int) -> None:
+    """As the rounds of a load that begin with the run do; it is the order by chance that keeps them apart."""
+    runs = 200
+    load_ns = 3_000 * (np.arange(40) % every == 0)
+    effects = [compared(disturbed(seed, load_ns)).fields[0].effects for seed in range(runs)]
+    covered = sum(all(effect.low <= 0 <= effect.high for effect in found) for found in effects)
+    assert covered >= least(runs)
+
+
+def test_what_wanders_widens_the_interval_and_is_covered() -> None:
+    runs = 200
+    wandering = [
+        np.cumsum(np.random.default_rng((seed, 1)).normal(0, 500, 40)).astype(np.int64) for seed in range(runs)
+    ]
+    found = [compared(disturbed(seed, blocks)).fields[0].effects for seed, blocks in enumerate(wandering)]
+    still = compared(disturbed(0, np.zeros(40, np.int64))).fields[0].effects[1]
+    covered = sum(all(effect.low <= 0 <= effect.high for effect in effects) for effects in found)
+    assert covered >= least(runs)
+    assert np.median([effects[1].high - effects[1].low for effects in found]) > still.high - still.low
 
 
 def test_threads_and_fields_are_told_apart_as_they_must() -> None:

@@ -8,6 +8,7 @@ from test_observer import run
 from test_tracing import made
 from trace_cases import FILES, TEXT
 
+from rtproof import report
 from rtproof.analysis.analyse import analyse
 from rtproof.record import Record
 from rtproof.report.blocks import Table, Text
@@ -53,6 +54,11 @@ def test_an_effect_is_told_with_its_interval() -> None:
     assert [row[0] for row in table.rows] == ["mean", "median", "maximum"]
     assert texts[0].startswith("n = 10 sets of four blocks of 100 ms, of whose beginning 13 ms are left out")
     assert any(text.startswith("With tracing the median was higher by ") for text in texts)
+
+
+def test_the_effect_is_in_the_short_form_that_a_run_prints() -> None:
+    short = [section.name for section in report.compose(analyse(run(1, 2_000)), short=True)]
+    assert "observer" in short
 
 
 def test_no_effect_is_told_with_what_it_could_be_at_most() -> None:

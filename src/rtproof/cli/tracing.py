@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``rtproof run --trace`` and ``--observer`` add to a run: its options, and the files beside the record."""
 
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ LONGEST_BLOCK_NS = 2_000_000_000
 MOST_LINES = 5_000_000
 """Samples beyond which a text of them is no use to anybody and fills the disk."""
 
+SEED = "seed="
+"""What ``--trace`` calls the number from which the agent makes the order of the turns."""
+
 FILES = {"trace-txt": "trace.txt", "trace-dat": "trace.dat"}
 
 observer_option = click.option(
@@ -29,12 +33,18 @@ observer_option = click.option(
 
 
 def observed(values: dict[str, Any], of_profile: bool) -> dict[str, Any]:
-    """The options of a run in which tracing is on and off by turns."""
+    """The options of a run in which tracing is on and off by turns, in an order that chance draws here.
+
+    A load that has turns of its own, and begins with the run, would meet the same order in the same way each time.
+    """
     if of_profile:
         raise click.UsageError("--observer is for one run and not for a --profile: say --probe and its options")
     block_ns = max(SHORTEST_BLOCK_NS, min(LONGEST_BLOCK_NS, measuring.length_ns(values) // BLOCKS))
+    given = [option for option in (values["trace"] or "on").split(",") if option != "on"]
+    if not any(option.startswith(SEED) for option in given):
+        given.append(f"{SEED}{secrets.randbelow(1 << 32)}")
     whole_ms = units.format_duration(block_ns // 1_000_000 * 1_000_000)
-    return {**values, "trace": values["trace"] or "on", "trace_blocks": values["trace_blocks"] or whole_ms}
+    return {**values, "trace": ",".join(given), "trace_blocks": values["trace_blocks"] or whole_ms}
 
 
 def keep_beside(folder: Path, analysis: "Analysis") -> list[str]:

@@ -9,6 +9,7 @@ from rtproof.report.blocks import Block, Table, Text
 
 ORDER = 210
 TITLE = "Observer effect: what tracing itself changes"
+SHORT = True
 
 
 def render(analysis: Analysis) -> list[Block]:
