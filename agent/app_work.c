@@ -168,7 +168,8 @@ int work_open(struct work *work, const struct work_order *order, char *why, size
 	return err;
 }
 
-uint32_t sieve(uint8_t *composite, uint32_t to)
+/* Aligned, so that the inner loop lies in the cache's lines alike in every program: else it is up to 5 % slower in one of them. */
+__attribute__((aligned(64))) uint32_t sieve(uint8_t *composite, uint32_t to)
 {
 	uint32_t primes = 0;
 

@@ -8,6 +8,7 @@ from analysis_records import MS, SECOND, SERIES, block, end, fact, record
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtproof.analysis import stretch
 from rtproof.analysis.cycles import Terms, Wakes, cycles, most_out_of_band, says
 from rtproof.analysis.model import Cycles, Stall
 from rtproof.record import End, EndReason, Event, SeriesTotals
@@ -70,10 +71,13 @@ def test_no_cycle_leads_over_a_hole_in_the_record() -> None:
     assert (found.counted, found.out_of_band, found.stalls) == (4, 0, ())
 
 
-@given(st.lists(st.integers(-3_000_000, 40_000_000), min_size=2, max_size=60), st.integers(1, 7))
-def test_the_pieces_of_a_record_make_no_difference(late: list[int], size: int) -> None:
+@given(st.lists(st.integers(-3_000_000, 40_000_000), min_size=2, max_size=60), st.integers(1, 7), st.integers(1, 20))
+def test_the_pieces_of_a_record_make_no_difference(late: list[int], size: int, longest: int) -> None:
+    """Neither blocks nor the stretches to which they are joined."""
     pieces = [block(late[at : at + size], first_index=at, series=LOOP) for at in range(0, len(late), size)]
-    found = cycles(record(pieces, [LOOP]), Terms(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stretch, "LONGEST", longest)
+        found = cycles(record(pieces, [LOOP]), Terms(3))
     times = [at * PERIOD + value for at, value in enumerate(late)]
     lengths = [b - a for a, b in pairwise(times)]
     kept = lengths[3:]

@@ -119,6 +119,18 @@ def test_the_outputs_say_whether_it_slept(guest: Guest) -> None:
     assert len(marked(guest, "work 0")) == int(said["pulses_work"]) == int(said["loops"])
 
 
+def test_driving_an_output_is_in_no_timing_error(guest: Guest) -> None:
+    """It comes behind the reading that gives the top, so it shows before the work."""
+    without, marks = (whole(guest.record(name)) for name in ("late", "marks"))
+    woke = [np.flatnonzero(loops.slack_ns[loops.followed] > 0) + 1 for loops in (without, marks)]
+    of_top, of_mark = (np.median(loops.error_ns[at]) for loops, at in zip((without, marks), woke, strict=True))
+    lag, marked_lag = (
+        np.median((loops.start_ns - loops.top_ns)[at]) for loops, at in zip((without, marks), woke, strict=True)
+    )
+    assert marked_lag > lag
+    assert abs(of_mark - of_top) < (marked_lag - lag) / 2
+
+
 def test_a_late_loop_catches_up_without_sleep(guest: Guest) -> None:
     """Three due times pass in the overrun: the loop behind it and the next two begin at once, the third is in time."""
     loops = whole(guest.record("late"))
