@@ -36,6 +36,34 @@ def figures_of(name: str, kind: Kind, values: Sequence[int], period_ns: int, ste
 
 
 @st.composite
+def _latencies(draw: st.DrawFn, name: str, length: int) -> Figures:
+    """Of a thread: low latencies near each other, and sometimes one that is so late that others come due behind it, of
+    which some never run and the rest one after the other, each late by a period less."""
+    period = draw(st.sampled_from([500, 1_000, 1_500, 10_000])) * US
+    least = draw(st.integers(-5_000, 200_000))
+    low = least + draw(st.floats(0, 50_000))
+    late = draw(st.one_of(st.just(60_000), st.integers(60_000, 200_000_000)))
+    due = length // period
+    first, *behind = [least + late - at * period for at in range(late // period + 1)]
+    gone = min(draw(st.integers(0, 20)), due // 2_000, len(behind))
+    ran = [first, *(behind[gone:] if draw(st.booleans()) else behind[: len(behind) - gone])]
+    count = due - gone
+    mean = (least + sum(ran) + (count - 1 - len(ran)) * low) / count
+    return Figures(name, Kind.LATENCY, period, count, least, mean, least + late, in_bins=count)
+
+
+def with_count(each: Figures, count: int) -> Figures:
+    """The same with fewer values, whose mean is that of the rest, or with more, all at the minimum."""
+    assert each.count
+    assert each.mean_ns is not None
+    assert each.min_ns is not None
+    assert each.max_ns is not None
+    excess = (each.mean_ns - each.min_ns) * min(each.count / count, 1)
+    mean = each.min_ns + max(excess, (each.max_ns - each.min_ns) / count)
+    return replace(each, count=count, in_bins=count, mean_ns=mean)
+
+
+@st.composite
 def runs(draw: st.DrawFn, name: str = "row") -> Claim:
     """A run of some minutes whose length is printed in whole ones, cut off or rounded, of one to four threads."""
     length = draw(st.integers(4, 60 * 60)) * MINUTE + draw(st.integers(0, MINUTE - 1))
@@ -43,14 +71,7 @@ def runs(draw: st.DrawFn, name: str = "row") -> Claim:
     told = length // MINUTE * MINUTE if cut else (length + MINUTE // 2) // MINUTE * MINUTE
     threads = []
     for number in range(draw(st.integers(1, 4))):
-        period = draw(st.sampled_from([500, 1_000, 1_500, 10_000])) * US
-        least = draw(st.integers(-5_000, 200_000))
-        most = least + draw(st.integers(0, 200_000_000))
-        # The tail of a disturbed system: its mean lies in the lowest fifth.
-        mean = least + (most - least) * draw(st.floats(0, 0.2))
-        due = length // period
-        count = due - draw(st.integers(0, min(20, due // 2_000)))
-        threads.append(Figures(f"thread {number}", Kind.LATENCY, period, count, least, mean, most, in_bins=count))
+        threads.append(draw(_latencies(f"thread {number}", length)))
     return Claim(
         name,
         tuple(threads),

@@ -61,6 +61,32 @@ def test_figures_are_those_of_the_articles() -> None:
     assert sum(int(row.figures["count"].value) for row in bootlin.rows if row.key.startswith("timer")) == 738_890_581
 
 
+@pytest.mark.parametrize(
+    ("name", "sums"),
+    [
+        ("bootlin", {"count": 954_912_912, "min": 378.568, "mean": 4_167.934, "max": 192_943.585 + 61_419}),
+        ("ten-ms", {"count": 44_370, "below": 2_948, "above": 1_396, "min": 29_730, "max": 63_740}),
+        ("simple-rt-app", {"min": 10_588, "mean": 12_648, "max": 17_399, "deviation": 661.7}),
+        ("toradex", {"count": 24_014_686, "min": 194, "actual": 533, "mean": 581, "max": 82_027, "period": 26_500}),
+        ("akamina", {"count": 16 * 1_500_000, "bins": 8 * 4_500, "bin_from": 42, "bin_to": 50}),
+    ],
+)
+def test_figures_add_up_to_those_of_the_articles(name: str, sums: dict[str, float]) -> None:
+    """Sums over the pages themselves, times in microseconds: no figure can be changed or lost unseen."""
+    parts = [numbers.figures for row in articles.load(name).rows for numbers in row.numbers]
+    for key, total in sums.items():
+        found = [figures[key] for figures in parts if key in figures]
+        assert sum(each.value / (1_000 if each.unit == "ns" else 1) for each in found) == pytest.approx(total), key
+
+
+def test_lengths_and_load_averages_add_up_to_those_of_the_articles() -> None:
+    bootlin, toradex = articles.load("bootlin").rows, articles.load("toradex").rows
+    minutes = [round(row.duration.value / 60e9) for row in bootlin if row.duration]
+    assert sum(minutes) == 16_200 + (12 + 4 + 11 + 11 + 3 * 3) * 60
+    assert sum(row.asked.value for row in toradex if row.asked) == 240 * 60e9
+    assert sum(sum(row.loadavg) for row in toradex) == pytest.approx(83.72)
+
+
 def test_a_scope_that_could_not_show_more_gives_a_lower_bound() -> None:
     claims = {claim.name: claim for claim in articles.claims(articles.load("bootlin"))}
     (censored,), (seen,) = claims["gpio-g20-plain"].figures, claims["gpio-g20-rt"].figures
@@ -124,7 +150,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
         (NUMBERS.replace("3 us", "3"), "max: '3' is not a time"),
         (NUMBERS.replace("1 us", "-1 1 us"), "min: '-1 1 us' is not a time"),
         (NUMBERS.replace("1 us", ">1 us"), "min: only a maximum can be a lower bound"),
-        (NUMBERS.replace("count = 5", "count = 5, below = 4, above = 2"), "count: more values lie outside"),
+        (NUMBERS.replace("count = 5", "count = 5, below = 4, above = 2"), "below and above: together more than count"),
         (NUMBERS.replace("count = 5", f"count = {10**30}"), "row 'a'"),
         (NUMBERS.replace("count = 5", 'kind = "x"'), "kind: 'x' is none of latency"),
         ('loadavg = "1 2"\n', "loadavg: '1 2' is not three numbers"),

@@ -25,7 +25,8 @@ def _claim(row: Row) -> Claim:
 
 
 def _figures(numbers: Numbers) -> Figures:
-    largest, outside = numbers.figures.get("max"), [numbers.value(key) for key in ("below", "above")]
+    largest = numbers.figures.get("max")
+    below, above = (_whole(numbers.value(key)) for key in ("below", "above"))
     return Figures(
         numbers.name,
         Kind(numbers.kind),
@@ -35,10 +36,21 @@ def _figures(numbers: Numbers) -> Figures:
         mean_ns=numbers.value("mean"),
         max_ns=numbers.value("max"),
         deviation_ns=numbers.value("deviation"),
-        step_ns=int(max((numbers.figures[key].step for key in VALUES if key in numbers.figures), default=0)),
+        step_ns=_step(numbers),
         at_least=largest is not None and largest.at_least,
-        out_of_band=None if None in outside else _whole(sum(value for value in outside if value is not None)),
+        low_ns=numbers.value("low"),
+        high_ns=numbers.value("high"),
+        below=below,
+        above=above,
+        out_of_band=None if below is None or above is None else below + above,
     )
+
+
+def _step(numbers: Numbers) -> int:
+    """Of the mean where there is one, because it is held against the others."""
+    steps = [numbers.figures[key].step for key in VALUES if key in numbers.figures]
+    mean = numbers.figures.get("mean")
+    return int(mean.step if mean else max(steps, default=0))
 
 
 def _span(row: Row) -> Span | None:

@@ -23,6 +23,9 @@ def duration(text: str) -> Figure:
     if not parts:
         raise UserError(f"{text!r} is not a time: write a number and its unit ({units.UNIT_NAMES}), such as 177 us")
     value = sign * sum(units.parse_duration(number + unit) for number, unit in parts)
+    sizes = [units.parse_duration(f"1{unit}") for _, unit in parts]
+    if sizes != sorted(set(sizes), reverse=True):
+        raise UserError(f"{text!r} is not a time: its units have to become smaller, as in 9 h 47 min")
     return Figure(text.strip(), value, "ns", _step_ns(*parts[-1]), at_least=text.strip().startswith(">"))
 
 
@@ -35,7 +38,9 @@ def time(text: str) -> Figure:
 
 
 def share(text: str) -> Figure:
-    """A percentage, as a share of 1."""
+    """A percentage, as a share of 1; UserError without its sign, which tells it from a share."""
+    if not text.strip().endswith("%"):
+        raise UserError(f"{text!r} is not a percentage: write it with its sign, such as 99.999 %")
     value = units.parse_percentage(text)
     return Figure(text.strip(), float(value), "%")
 

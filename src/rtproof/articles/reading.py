@@ -25,11 +25,15 @@ ORDER = (
     ("min", "max"),
     ("actual", "max"),
     ("mean", "max"),
+    ("low", "high"),
     ("bin_from", "bin_to"),
+    ("bin_width", "period"),
 )
 """Of each pair the first is never the larger one."""
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]+)?")
 MOST = 2**63 - 1
+MOST_BINS = 10_000_000
+REAL_TIME = ("fifo", "rr")
 
 
 def names() -> list[str]:
@@ -74,7 +78,8 @@ def _article(path: Path, found: ArticleFile) -> Article:
 
 def _row(file: RowFile) -> Row:
     _require(bool(file.key) and file.key.replace("-", "").isalnum(), "key: letters, digits and - are allowed")
-    _require(file.priority is None or 0 <= file.priority <= 99, "priority: it lies between 0 and 99")
+    least = int(file.policy in REAL_TIME)
+    _require(file.priority is None or least <= file.priority <= 99, f"priority: it lies between {least} and 99")
     several = tuple(_numbers(each) for each in file.numbers)
     _require(len({each.name for each in several}) == len(several), "numbers: two have the same name")
     told = msgspec.structs.asdict(file) | {
@@ -83,8 +88,7 @@ def _row(file: RowFile) -> Row:
         "loadavg": _loadavg(file.loadavg),
         "numbers": several,
     }
-    for key in ("duration", "asked"):
-        _require(told[key] is None or told[key].value > 0, f"{key}: it has to be longer than 0")
+    _check_lengths(told["duration"], told["asked"], several)
     return Row(**told, figures=row_figures(several))
 
 
@@ -92,7 +96,7 @@ def _numbers(file: NumbersFile) -> Numbers:
     with _where(f"numbers {file.name!r}"):
         _require(file.kind in KINDS, f"kind: {file.kind!r} is none of {', '.join(KINDS)}")
         figures = dict(_figures(file))
-        _check_order(figures)
+        _check_figures(file.kind, figures)
         return Numbers(file.name, file.kind, figures)
 
 
@@ -105,21 +109,56 @@ def _figures(file: NumbersFile) -> Iterator[tuple[str, Figure]]:
             figure = printed.count(told) if isinstance(told, int) else readers.get(key, printed.time)(told)
             _require(figure.value <= MOST, "it is larger than anything measured")
             _require(key == "max" or not figure.at_least, "only a maximum can be a lower bound")
+            _require(figure.value > 0 or not figure.at_least, "at least nothing says nothing")
             yield key, figure
 
 
-def _check_order(figures: dict[str, Figure]) -> None:
+def _check_figures(kind: str, figures: dict[str, Figure]) -> None:
     """What cannot be, whoever measured it."""
     for low, high in ORDER:
         if low in figures and high in figures:
             _require(figures[low].value <= figures[high].value, f"{low}: it is larger than {high}")
-    for key in ("period", "bin_width", "bins"):
-        _require(key not in figures or figures[key].value > 0, f"{key}: it has to be more than 0")
-    _require("deviation" not in figures or figures["deviation"].value >= 0, "deviation: it is negative")
-    outside = sum(figures[key].value for key in ("below", "above") if key in figures)
+    value = {key: figure.value for key, figure in figures.items()}
+    for key in ("period", "low", "high", "max", "bin_width", "bins", "bin_to"):
+        _require(value.get(key, 1) > 0, f"{key}: it has to be more than 0")
+    for key in ("deviation", "bin_from", *(("min",) if kind in (LENGTH, LOOP) else ())):
+        _require(value.get(key, 0) >= 0, f"{key}: it is negative")
+    _require(value.get("bins", 0) <= MOST_BINS, f"bins: more than {MOST_BINS:,} are none")
+    _check_counts(value)
+    if {"bin_width", "bin_from", "bin_to"} <= value.keys():
+        one = value["bin_to"] - value["bin_from"] == value["bin_width"]
+        _require(one, "bin_from and bin_to: they are not the ends of a bin of bin_width")
+
+
+def _check_counts(value: dict[str, float]) -> None:
+    """count, below, above and what is told of so many values."""
+    count = value.get("count")
+    if count is None:
+        return
+    _require(value.get("below", 0) + value.get("above", 0) <= count, "below and above: together more than count")
     _require(
-        "count" not in figures or outside <= figures["count"].value, "count: more values lie outside of the limits"
+        count > 0 or not value.keys() & {"min", "actual", "mean", "max", "deviation"},
+        "count: there are figures of none",
     )
+    _require(count * value.get("period", 0) <= MOST, "count: so many periods take longer than anything measured")
+
+
+def _check_lengths(duration: Figure | None, asked: Figure | None, several: tuple[Numbers, ...]) -> None:
+    """Both are the length of the run, the one as printed and the other exact; no value is longer than that."""
+    for key, length in (("duration", duration), ("asked", asked)):
+        if length is not None:
+            _require(length.value > 0, f"{key}: it has to be longer than 0")
+            _require(key == "duration" or not length.at_least, f"{key}: it is an exact length")
+            for numbers in several if not length.at_least else ():
+                _check_length(key, length.value, numbers)
+    if duration is not None and asked is not None and not duration.at_least:
+        same = abs(asked.value - duration.value) <= duration.step
+        _require(same, "asked: it is not the duration that was printed; leave out what the run did not keep to")
+
+
+def _check_length(key: str, length_ns: float, numbers: Numbers) -> None:
+    longest = max(((numbers.value(name) or 0, name) for name in ("period", "max")), default=(0, ""))
+    _require(longest[0] <= length_ns, f"numbers {numbers.name!r}: {longest[1]}: it is longer than the run ({key})")
 
 
 def _statement(file: StatementFile, rows: dict[str, Row]) -> Statement:
@@ -129,14 +168,24 @@ def _statement(file: StatementFile, rows: dict[str, Row]) -> Statement:
     for key in file.rows:
         _require(file.field in {each.name for each in rows[key].numbers}, f"field: row {key!r} has no {file.field!r}")
     above, top = _optional("above", file.above, printed.time), _optional("top_share", file.top_share, printed.share)
+    for key in file.rows if above else ():
+        _check_above(above.value if above else 0, next(each for each in rows[key].numbers if each.name == file.field))
     return Statement(file.key, file.rows, file.field, file.says, above, top)
 
 
+def _check_above(above: float, numbers: Numbers) -> None:
+    """A value from which on one row is better has to lie on the scale of both."""
+    width, bins, most = (numbers.value(key) for key in ("bin_width", "bins", "max"))
+    ends = (width or 0, min(width * bins if width and bins else MOST, MOST if most is None else most))
+    _require(above > 0 and ends[0] <= above <= ends[1], "above: no value of these rows lies there")
+
+
 def _loadavg(text: str | None) -> tuple[float, ...]:
-    words = (text or "").split()
+    if text is None:
+        return ()
+    words = text.split()
     with _where("loadavg"):
-        _require(len(words) in (0, 3), f"{text!r} is not three numbers")
-        _require(all(_NUMBER.fullmatch(word) for word in words), f"{text!r} is not three numbers")
+        _require(len(words) == 3 and all(_NUMBER.fullmatch(word) for word in words), f"{text!r} is not three numbers")
     return tuple(map(float, words))
 
 

@@ -5,12 +5,17 @@ import msgspec
 
 
 class NumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Of a thread or field: times with their unit, shares with %. bin_*: the fullest bin, and what it holds."""
+    """Of a thread or field: times with their unit, shares with %.
+
+    low, high: ends of the band that below and above count the values outside of. bin_*: the fullest bin, and its share.
+    """
 
     name: str
     kind: str = "latency"
     period: str | None = None
     count: int | None = None
+    low: str | None = None
+    high: str | None = None
     below: int | None = None
     above: int | None = None
     min: str | None = None

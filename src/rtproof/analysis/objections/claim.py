@@ -22,9 +22,9 @@ class Kind(Enum):
 class Figures:
     """What a row tells of one stream of values: of a thread, or of one of several fields.
 
-    step_ns: unit of the last printed digit, 0 where the figures are exact. out_of_band: values outside of the limits
-    that were to be kept. in_bins: sum over the histogram. lattice_ns: what all values are multiples of, from an origin.
-    at_least: the largest value was cut off, so that max_ns only bounds it from below.
+    step_ns: unit of the last printed digit, 0 where the figures are exact. low_ns, high_ns: the band that was to be
+    kept; below, above, out_of_band: values outside of it. in_bins: sum over the histogram. lattice_ns: what all values
+    are multiples of, from an origin. at_least: the largest value was cut off, so that max_ns only bounds it from below.
     """
 
     name: str
@@ -37,6 +37,10 @@ class Figures:
     deviation_ns: float | None = None
     step_ns: int = 0
     at_least: bool = False
+    low_ns: float | None = None
+    high_ns: float | None = None
+    below: int | None = None
+    above: int | None = None
     out_of_band: int | None = None
     in_bins: int | None = None
     lattice_ns: int | None = None

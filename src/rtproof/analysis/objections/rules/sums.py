@@ -9,14 +9,19 @@ from rtproof.analysis.phrases import value
 
 ORDER = 60
 CODE = "sums"
+ROUNDING_NS = 1
+"""Means and deviations of exact values are rounded too, and may lie on their bounds."""
+CYCLES = 50
+"""An overloaded loop runs several times slower than it was to; by this much a unit is wrong."""
 DOUBTS = ("totals",)
 
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:
     for claim in claims:
-        alone = ((each, says) for each in claim.figures for says in _of_one(each))
+        alone = ((each, says) for each in claim.figures for says in (*_of_one(each), *_of_cycles(each)))
         yield from of_parts(CODE, claim, alone)
-        yield from (Objection(CODE, (claim.name,), f"{claim.name}: {says}") for says in _loops(claim.figures))
+        together = (*_fields(claim.figures), *_loops(claim.figures))
+        yield from (Objection(CODE, (claim.name,), f"{claim.name}: {says}") for says in together)
 
 
 def _of_one(each: Figures) -> Iterator[str]:
@@ -26,10 +31,42 @@ def _of_one(each: Figures) -> Iterator[str]:
         yield f"{each.out_of_band:,} of {each.count:,} values are out of band"
     if each.min_ns is None or each.mean_ns is None or each.max_ns is None or each.at_least:
         return
-    if not each.min_ns - each.step_ns <= each.mean_ns <= each.max_ns + each.step_ns:
-        yield f"its mean {_shown(each.mean_ns)} is not between {_shown(each.min_ns)} and {_shown(each.max_ns)}"
+    least, most = _means(each, each.min_ns, each.max_ns)
+    step = max(each.step_ns, ROUNDING_NS)
+    if not least - step <= each.mean_ns <= most + step:
+        of = f" of {each.count:,} values" if each.count else ""
+        yield f"its mean {_shown(each.mean_ns)} is not between {_shown(least)} and {_shown(most)}, as it has to be{of}"
     else:
         yield from _deviation(each, each.min_ns, each.mean_ns, each.max_ns)
+
+
+def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
+    """Between which values the mean lies: one value is the smallest, one the largest, and no other is beyond these.
+
+    Each end is known to a step, which counts as little here as the value at the end does.
+    """
+    if not each.count:
+        return least, most
+    part = max(most - least - 2 * each.step_ns, 0) / each.count
+    return least + part, most - part
+
+
+def _of_cycles(each: Figures) -> Iterator[str]:
+    """The ends against the counts outside of the band, and against the period."""
+    sides = (
+        (each.below, each.low_ns, each.min_ns, "shorter", -1, "shortest"),
+        (each.above, each.high_ns, each.max_ns, "longer", 1, "longest"),
+    )
+    for count, limit, end, than, sign, which in sides:
+        if count is not None and limit is not None and end is not None and not each.at_least:
+            beyond = sign * (end - limit)
+            if (count and beyond < -each.step_ns) or (not count and beyond > each.step_ns):
+                yield f"{count:,} are said to be {than} than {_shown(limit)}, and the {which} is {_shown(end)}"
+    period = each.period_ns if each.kind is Kind.LENGTH else None
+    if period and each.min_ns is not None and each.min_ns > CYCLES * period:
+        yield f"its shortest cycle is {_shown(each.min_ns)}, where the period is {_shown(period)}: a unit is wrong"
+    if period and each.max_ns is not None and each.max_ns < period / CYCLES:
+        yield f"its longest cycle is {_shown(each.max_ns)}, where the period is {_shown(period)}: a unit is wrong"
 
 
 def _deviation(each: Figures, least: float, mean: float, most: float) -> Iterator[str]:
@@ -37,7 +74,7 @@ def _deviation(each: Figures, least: float, mean: float, most: float) -> Iterato
     only one were at each end."""
     if each.deviation_ns is None or each.count is None or each.count < 2:
         return
-    n, step = each.count, each.step_ns
+    n, step = each.count, max(each.step_ns, ROUNDING_NS)
     largest = math.sqrt((mean - least + 2 * step) * (most - mean + 2 * step) * n / (n - 1))
     ends = [max(abs(end - mean) - 2 * step, 0) for end in (least, most)]
     smallest = math.hypot(*ends) / math.sqrt(n - 1) if least < most else 0
@@ -46,6 +83,19 @@ def _deviation(each: Figures, least: float, mean: float, most: float) -> Iterato
             f"a standard deviation of {_shown(each.deviation_ns)} cannot be: with this minimum, mean, maximum and "
             f"count it lies between {_shown(smallest)} and {_shown(largest)}"
         )
+
+
+def _fields(several: Sequence[Figures]) -> Iterator[str]:
+    """Fields of an application are of the same activations; the first or the last loop may lack one of them."""
+    if not any(each.kind is Kind.LOOP for each in several):
+        return
+    counts = {each.name: each.count for each in several if each.count is not None}
+    periods = {each.name: each.period_ns for each in several if each.period_ns is not None}
+    if counts and max(counts.values()) - min(counts.values()) > 1:
+        told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        yield f"its fields are of the same activations and do not have as many values ({told})"
+    if len(set(periods.values())) > 1:
+        yield f"its fields have different periods ({', '.join(f'{name} {_shown(ns)}' for name, ns in periods.items())})"
 
 
 def _loops(several: Sequence[Figures]) -> Iterator[str]:
