@@ -20,6 +20,7 @@ static const struct option long_options[] = {
 	{ "probe", required_argument, NULL, 'P' },
 	{ "method", required_argument, NULL, 'M' },
 	{ "period", required_argument, NULL, 'i' },
+	{ "period-step", required_argument, NULL, 'I' },
 	{ "duration", required_argument, NULL, 'D' },
 	{ "samples", required_argument, NULL, 'n' },
 	{ "warmup", required_argument, NULL, 'w' },
@@ -166,6 +167,8 @@ static int parse_option(struct parser *parser, int option, const char *text)
 		return 0;
 	case 'i':
 		return duration(parser, "period", text, PERIOD_LEAST_NS, &config->period_ns);
+	case 'I':
+		return duration(parser, "period-step", text, 0, &config->period_step_ns);
 	case 'D':
 		return duration(parser, "duration", text, 1000, &config->duration_ns);
 	case 'n':
@@ -249,7 +252,9 @@ static int choose_method(struct parser *parser)
 		return refuse(parser, "method %s can serve one thread only; say --threads 1", config->method->name);
 	if (config->method->no_deadline && config->policy == POLICY_DEADLINE)
 		return refuse(parser, "method %s can't have policy deadline; take fifo, rr or other", config->method->name);
-	if (config->method->in_us && config->period_ns % 1000)
+	if (config->period_step_ns && (config->method->external || config->method->loop))
+		return refuse(parser, "method %s has one period for all threads; leave --period-step out", config->method->name);
+	if (config->method->in_us && (config->period_ns % 1000 || config->period_step_ns % 1000))
 		return refuse(parser, "method %s counts in microseconds; give such a period", config->method->name);
 	return 0;
 }
@@ -282,6 +287,10 @@ static int choose_cpus(struct parser *parser)
 	}
 	if (!config->threads)
 		config->threads = cpus_count(&config->cpus);
+	double longest_ns = (double)config->period_step_ns * (config->threads - 1) + (double)config->period_ns;
+
+	if (config->period_step_ns && (longest_ns > config_length_ns(config) || longest_ns > 9e18))
+		return refuse(parser, "the last thread's period is longer than the measurement");
 	if (config->policy == POLICY_DEADLINE && config->cpus_given)
 		return refuse(parser, "policy deadline can't be bound to CPUs; leave --cpus out");
 	for (int i = 0; i < config->n_loads; i++)
@@ -319,12 +328,21 @@ static void keep_arguments(struct config *config, int argc, char **argv)
 					 argv[i]);
 }
 
-uint64_t config_count(const struct config *config)
+int64_t config_period_ns(const struct config *config, int thread)
 {
+	return config->period_ns + config->period_step_ns * thread;
+}
+
+uint64_t config_count(const struct config *config, int thread)
+{
+	int64_t period_ns = config_period_ns(config, thread);
+
+	if (config->samples && config->period_step_ns)
+		return (uint64_t)(config_length_ns(config) / (double)period_ns);
 	if (config->samples)
 		return (uint64_t)config->samples;
 	/* Off the grid the number is not known before; the time ends it. */
-	return config->method->on_grid ? (uint64_t)(config->duration_ns / config->period_ns) : UINT64_MAX;
+	return config->method->on_grid ? (uint64_t)(config->duration_ns / period_ns) : UINT64_MAX;
 }
 
 double config_length_ns(const struct config *config)

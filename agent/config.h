@@ -18,9 +18,9 @@ struct config {
 	const char *probe_values[PROBE_OPTIONS]; /* in the order of the probe's options; NULL: not given */
 	char probe_text[512], probe_given[512];  /* what they point into, and the same as it was given */
 	int fields;                              /* values of an activation */
-	int64_t period_ns;
+	int64_t period_ns, period_step_ns; /* of the first thread, and how much longer each other's is than the last */
 	int64_t duration_ns; /* 0: by samples */
-	int64_t samples;     /* due times of each thread; 0: by duration */
+	int64_t samples;     /* due times of the first thread; 0: by duration */
 	int64_t warmup_ns;
 	struct cpus cpus; /* the CPUs to measure */
 	bool cpus_given;
@@ -47,8 +47,10 @@ int parse_config(int argc, char **argv, struct config *config, char *why, size_t
 /* The same of "rtproof-agent load": loads, how long, and whether to end with standard input. */
 int parse_loads(int argc, char **argv, struct config *config, char *why, size_t room);
 
-/* Due times that one thread shall measure, whichever way it was asked. */
-uint64_t config_count(const struct config *config);
+int64_t config_period_ns(const struct config *config, int thread);
+
+/* Due times that a thread shall measure, whichever way it was asked: as many as come until the first thread has its own. */
+uint64_t config_count(const struct config *config, int thread);
 
 /* From the first due time to the last, off the grid as if every wake-up were on time. A double: no product overflows. */
 double config_length_ns(const struct config *config);

@@ -61,16 +61,16 @@ static int prepare_worker(struct run *run, int number)
 	worker->method = config->method;
 	worker->options = config->probe_values;
 	worker->fields = (uint32_t)config->fields;
-	worker->period_ns = config->period_ns;
+	worker->period_ns = config_period_ns(config, number);
 	worker->phase_ns = phase_ns(config, number);
 	worker->warmup_ns = config->warmup_ns;
-	worker->count = config_count(config);
+	worker->count = config_count(config, number);
 	worker->cpus = &config->cpus;
 	worker->duration_ns = config->duration_ns && !config->method->on_grid ? config->duration_ns : INT64_MAX;
 	worker->gate = &run->gate;
 	for (int i = 0; i < config->fields; i++)
 		capture_open(run_captures(run, number) + i, (uint16_t)(number * config->fields + i),
-			     config->method->on_grid || config->method->external, config->keep_samples, config->period_ns, worker->phase_ns);
+			     config->method->on_grid || config->method->external, config->keep_samples, worker->period_ns, worker->phase_ns);
 	return judge_last_field(run, worker) ? -ENOMEM : ring_open(&worker->ring, ring_capacity(config));
 }
 

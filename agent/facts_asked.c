@@ -39,6 +39,8 @@ void facts_asked(struct run *run)
 	fact(run, MOMENT_ASKED, "cpus", text);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		fact_number(run, WHOLE_RUN, MOMENT_ASKED, numbers[i].key, numbers[i].value);
+	if (config->period_step_ns)
+		fact_number(run, WHOLE_RUN, MOMENT_ASKED, "period_step_ns", config->period_step_ns);
 	text[0] = '\0';
 	for (int i = 0; i < config->n_loads && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",

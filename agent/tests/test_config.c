@@ -62,7 +62,7 @@ static void what_is_not_said_has_a_default(void)
 	CHECK(config.threads == cpus_count(&allowed) && !memcmp(&config.cpus, &allowed, sizeof(allowed)));
 	CHECK(config.policy == POLICY_FIFO && config.priority == 80 && config.phase_ns == -1 && config.dma_latency_us == 0);
 	CHECK(config.lock_memory && config.keep_samples && !config.allow_unprivileged && !config.stop_on_eof && !config.until_decided);
-	CHECK(config.n_loads == 0 && config_count(&config) == 1000);
+	CHECK(config.n_loads == 0 && config_count(&config, 0) == 1000);
 	CHECK(!strcmp(config.arguments, "run -o x --duration 1s"));
 }
 
@@ -71,7 +71,7 @@ static void what_is_said_holds(void)
 	accept("--output - --samples 5 --period 2ms --warmup 0s --threads 3 --policy rr --priority 7 --phase 10us "
 	       "--dma-latency off --no-lock-memory --record summary --checkpoint 1s --load cpu --load sched:groups=2,bytes=9 "
 	       "--allow-unprivileged --progress 500ms --stop-on-eof --method timerfd");
-	CHECK(!strcmp(config.output, "-") && config.samples == 5 && config_count(&config) == 5);
+	CHECK(!strcmp(config.output, "-") && config.samples == 5 && config_count(&config, 0) == 5);
 	CHECK(config.period_ns == 2000000 && config.warmup_ns == 0 && config.threads == 3);
 	CHECK(config.policy == POLICY_RR && config.priority == 7 && config.phase_ns == 10000 && config.dma_latency_us == -1);
 	CHECK(!config.lock_memory && !config.keep_samples && config.allow_unprivileged && config.stop_on_eof);
@@ -84,9 +84,27 @@ static void what_is_said_holds(void)
 	accept(ENOUGH "--policy other --phase even --method setitimer");
 	CHECK(config.policy == POLICY_OTHER && config.priority == 0 && config.phase_ns == -1 && config.threads == 1);
 	accept(ENOUGH "--method nanosleep");
-	CHECK(config_count(&config) == UINT64_MAX);
+	CHECK(config_count(&config, 0) == UINT64_MAX);
 	accept(ENOUGH "--policy deadline --period 100us");
 	CHECK(config.policy == POLICY_DEADLINE && config.priority == 0);
+}
+
+static void each_thread_may_have_a_period_of_its_own(void)
+{
+	accept(ENOUGH "--threads 4 --period-step 500us");
+	CHECK(config_period_ns(&config, 0) == 1000000 && config_period_ns(&config, 3) == 2500000);
+	CHECK(config_count(&config, 0) == 1000 && config_count(&config, 1) == 666 && config_count(&config, 3) == 400);
+	accept("-o x --samples 60 --threads 4 --period-step 500us");
+	CHECK(config_count(&config, 0) == 60 && config_count(&config, 1) == 40 && config_count(&config, 2) == 30);
+	CHECK(config_count(&config, 3) == 24 && config_length_ns(&config) == 60e6);
+	accept(ENOUGH "--threads 4 --period-step 333ms");
+	accept("-o x --samples 4611686018427387903");
+	CHECK(config_count(&config, 0) == 4611686018427387903U);
+	refuse(ENOUGH "--threads 4 --period-step 334ms", "the last thread's period is longer than the measurement");
+	refuse("-o x --samples 9000000000000000 --threads 4096 --period-step 9999d", "the last thread's period is longer than the measurement");
+	refuse(ENOUGH "--probe cycle --period-step 1ms", "method loop has one period for all threads; leave --period-step out");
+	refuse(ENOUGH "--method setitimer --period-step 1500ns", "method setitimer counts in microseconds; give such a period");
+	refuse("--period-step 1", "--period-step " UNITS "0 us, such as 1ms; not '1'");
 }
 
 static void a_limit_given_twice_is_one(void)
@@ -184,6 +202,7 @@ int main(void)
 	sys_init();
 	what_is_not_said_has_a_default();
 	what_is_said_holds();
+	each_thread_may_have_a_period_of_its_own();
 	a_limit_given_twice_is_one();
 	options_must_be_known_and_have_their_values();
 	values_must_make_sense();
