@@ -10,6 +10,7 @@ import pytest
 import recompute
 from agent_process import measured, needs_fifo
 
+from rtproof.analysis.analyse import analyse
 from rtproof.record import Moment, Record, View
 
 pytestmark = pytest.mark.serial
@@ -46,6 +47,21 @@ def test_methods_on_the_grid_serve_every_due_time(tmp_path: Path, method: str) -
     assert min(obtained(record)) >= LEAST * 500
     assert {series.method for series in record.series} == {method}
     recompute.check(record)
+
+
+@pytest.mark.parametrize("length", [("--samples", "300"), ("--duration", "300ms")])
+def test_each_thread_may_have_a_period_of_its_own(tmp_path: Path, length: tuple[str, str]) -> None:
+    """As cyclictest's distance: all end with the first thread."""
+    record = measured(
+        tmp_path / "record", *agent_process.policy(), *length, "--period-step", "500us", "--threads", "4",
+    )  # fmt: skip
+    assert [series.period_ns for series in record.series] == [1_000_000, 1_500_000, 2_000_000, 2_500_000]
+    assert all_due(record) == [300, 200, 150, 120]
+    assert record.fact("period_step_ns") == "500000"
+    recompute.check(record)
+    analysis = analyse(record)
+    assert not {"activations-missing", "activations-surplus"} & {doubt.code for doubt in analysis.doubts}
+    assert (analysis.pooled.expected, analysis.pooled.series.period_ns) == (770, round(4 / (77 / 30) * 1_000_000))
 
 
 @pytest.mark.parametrize("method", OFF_GRID)

@@ -41,6 +41,12 @@ def test_the_number_of_samples_asked_for() -> None:
     assert "3,000 of 6,000" in found["activations-missing"].what
 
 
+def test_of_threads_with_longer_periods_as_many_are_due_as_come_meanwhile() -> None:
+    asked = {("duration_ns", ASKED): None, ("samples", ASKED): str(2 * N), ("period_ns", ASKED): str(MS // 2)}
+    assert "activations-missing" in said_of(replace(clean(), facts=facts(asked)))
+    assert said_of(replace(clean(), facts=facts({**asked, ("period_step_ns", ASKED): str(MS // 2)}))) == {}
+
+
 def test_a_thread_that_ended_before_the_others() -> None:
     other = replace(SERIES, id=1, thread=1)
     blocks = [block([9000] * 5000), block([9000] * 2000, series=other)]

@@ -31,6 +31,14 @@ def test_all_threads_together_are_all_their_values(a: list[int], b: list[int]) -
     assert whole.seconds.max.tolist() == [max(a + b)]
 
 
+def test_threads_with_periods_of_their_own_have_a_common_rate() -> None:
+    faster, slower = summaries([1], [2])
+    slower = replace(slower, series=replace(slower.series, period_ns=3 * MS))
+    assert pooled((faster, faster)).series.period_ns == MS
+    assert pooled((faster, slower)).series.period_ns == 1_500_000
+    assert pooled((faster, replace(slower, series=replace(slower.series, period_ns=0)))).series.period_ns == MS
+
+
 def test_the_largest_values_say_whose_they_are() -> None:
     whole = pooled(summaries([10, 30, 30], [20, 40, 30]))
     assert whole.top.value.tolist() == [40, 30, 30, 30, 20, 10]

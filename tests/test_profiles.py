@@ -65,6 +65,10 @@ def test_the_arguments_of_a_cell_are_the_article_s_conditions() -> None:
     assert cell.article_ns == 15_000 * S
 
 
+def test_threads_have_the_distance_that_they_had_in_the_article() -> None:
+    assert "--period 1ms --period-step 500us" in " ".join(agent_arguments(profiles.load("toradex").cells[0]))
+
+
 def test_each_way_has_arguments_of_its_own() -> None:
     cell = profiles.load("ten-ms").cell("fifo--stress")
     ways = {way.name: " ".join(agent_arguments(cell, way)) for way in cell.ways}

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All threads together: any thread's exceedance is the system's."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from statistics import harmonic_mean
 
 from rtproof.analysis import lag, moments, persecond, tops
 from rtproof.analysis.counts import EMPTY, merge
@@ -16,7 +18,13 @@ def pooled(summaries: tuple[Summary, ...]) -> Summary:
     if not summaries:
         return _nothing()
     return Summary(
-        series=replace(summaries[0].series, thread=0, cpu=-1, has_samples=all(s.series.has_samples for s in summaries)),
+        series=replace(
+            summaries[0].series,
+            thread=0,
+            cpu=-1,
+            has_samples=all(s.series.has_samples for s in summaries),
+            period_ns=_period_ns([s.series.period_ns for s in summaries]),
+        ),
         threads=tuple(sorted({thread for s in summaries for thread in s.threads})),
         expected=sum(s.expected for s in summaries),
         missed=sum(s.missed for s in summaries),
@@ -33,6 +41,13 @@ def pooled(summaries: tuple[Summary, ...]) -> Summary:
         first_due_ns=min((s.first_due_ns for s in summaries if s.first_due_ns is not None), default=None),
         unbinned=sum(s.unbinned for s in summaries),
     )
+
+
+def _period_ns(of_threads: Sequence[int]) -> int:
+    """That of each thread, or the one with which as many threads would have as many activations together."""
+    if len(set(of_threads)) == 1 or not all(of_threads):
+        return of_threads[0]
+    return round(harmonic_mean(of_threads))
 
 
 def _nothing() -> Summary:

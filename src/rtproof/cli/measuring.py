@@ -24,9 +24,17 @@ OPTIONS = (
         "--method", metavar="NAME", shell_complete=complete.methods, help="How the thread waits for its due time."
     ),
     click.option("--period", type=types.LENGTH, help="Time between activations (default 1ms)."),
+    click.option(
+        "--period-step",
+        type=types.LENGTH,
+        help="How much longer each thread's period is than the last one's (default 0).",
+    ),
     click.option("--duration", type=types.LENGTH, help=f"How long to measure (default {DURATION_DEFAULT})."),
     click.option(
-        "--samples", type=types.count(2**62), metavar="N", help="Measure so many activations per thread instead."
+        "--samples",
+        type=types.count(2**62),
+        metavar="N",
+        help="Measure so many activations of the first thread instead.",
     ),
     click.option("--warmup", type=types.SPAN, help="Run so long before measuring begins (default 1s)."),
     click.option("--cpus", type=types.CPUS, help="Measure on these CPUs, such as 0,2-3 (default: all allowed)."),

@@ -27,7 +27,7 @@ from rtproof.profiles.schema import (
 Parsed = TypeVar("Parsed")
 WARMUP = "warmup"
 """The only length that may be 0."""
-LENGTHS = ("period", "duration", WARMUP, "checkpoint")
+LENGTHS = ("period", "period_step", "duration", WARMUP, "checkpoint")
 MOST_CELLS = 64
 TOML = ".toml"
 FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")

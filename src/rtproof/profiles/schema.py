@@ -21,6 +21,7 @@ class OptionsFile(_Strict, frozen=True, omit_defaults=True):
     probe: str | None = None
     method: str | None = None
     period: str | None = None
+    period_step: str | None = None
     duration: str | None = None
     samples: Count | None = None
     warmup: str | None = None

@@ -216,8 +216,14 @@ def _due(case: Case, summary: Summary) -> tuple[int, int]:
         longest = max(s.span_ns for s in case.summaries) // period if on_grid else 0
         return longest, longest - SECOND_NS // period
     asked = case.number("duration_ns") or 0
-    due = case.number("samples") or (asked // period if on_grid else 0)
+    due = _samples(case, period) or (asked // period if on_grid else 0)
     return due, due - max(1, int(TOLERANCE * due))
+
+
+def _samples(case: Case, period_ns: int) -> int:
+    """Asked of the first thread; others with a longer period have as many as come meanwhile."""
+    asked, first_ns = case.number("samples") or 0, case.number("period_ns") or period_ns
+    return asked * first_ns // period_ns if case.number("period_step_ns") else asked
 
 
 def _room(case: Case, summary: Summary) -> int | None:

@@ -44,6 +44,7 @@ _NAMED = {
 }
 _ASKED = {
     "phase_ns": "phase (ns)",
+    "period_step_ns": "period, from thread to thread (ns)",
     "lock_memory": "memory to be locked",
     "allow_unprivileged": "unprivileged allowed",
     "proxy_of": "stands for",
