@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def run(seed: int, shift_ns: int, blocks: int = 40) -> Record:
 
 def least(runs: int) -> float:
     """Of so many runs, intervals that must hold: 95 % less three standard deviations."""
-    return runs * CONFIDENCE - 3 * (runs * CONFIDENCE * (1 - CONFIDENCE)) ** 0.5
+    return runs * CONFIDENCE - 3 * sqrt(runs * CONFIDENCE * (1 - CONFIDENCE))
 
 
 def compared(made: Record) -> Observer:
