@@ -89,9 +89,10 @@ static int check_space(const struct run *run, char *why, size_t room)
 		 "the record may grow to %.1f MB and there are %.1f MB free where '%s' shall be; measure for less time, "
 		 "with a longer period, or with %s",
 		 needed / 1e6, there / 1e6, config->output,
-		 config->keep_samples ? "--record summary" :
-		 config->n_limits     ? "fewer limits" :
-					"fewer threads");
+		 trace_space(run) > needed / 2 ? "a smaller buffer_kib of --trace" :
+		 config->keep_samples	       ? "--record summary" :
+		 config->n_limits	       ? "fewer limits" :
+						 "fewer threads");
 	return -ENOSPC;
 }
 
