@@ -65,6 +65,13 @@ def test_every_file_is_listed_with_its_size_or_why_it_was_not_read() -> None:
     assert len(table.rows) == len(normal().record.files)
 
 
+def test_a_file_in_parts_is_one_row() -> None:
+    parts = (system_file("trace/text", "abc", Moment.END), system_file("trace/text", "de", Moment.END))
+    analysis = replace(normal(), record=replace(normal().record, files=(*parts, system_file("trace/text", "f"))))
+    table = tables(system.render(analysis))["Files kept in the record"]
+    assert table.rows == (("trace/text", "end", "5 bytes in 2 parts"), ("trace/text", "start", "1 bytes"))
+
+
 def test_what_the_host_told_is_listed_but_not_the_command() -> None:
     sections = report.compose(normal(), {"target": "ssh board7"}, "rtproof run")
     (section,) = (section for section in sections if section.name == "system")

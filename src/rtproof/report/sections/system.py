@@ -36,7 +36,7 @@ def render(analysis: Analysis) -> list[Block]:
         blocks.append(Table("Settings of the kernel", ("file", "content"), settings))
     if record.files:
         header = ("file", "read at", "content")
-        rows = tuple((file.path, MOMENTS[file.moment], _size(file)) for file in record.files)
+        rows = tuple((path, MOMENTS[moment], _size(parts)) for (path, moment), parts in _kept(record).items())
         blocks.append(Table("Files kept in the record", header, rows, folded=True))
     return blocks
 
@@ -132,7 +132,16 @@ def _line(text: str | None) -> str:
     return (text or "").strip() or "(empty)"
 
 
-def _size(file: SystemFile) -> str:
-    if file.errno:
-        return f"not read: {os.strerror(file.errno)}"
-    return f"{figures.count(len(file.content))} bytes{', cut' if file.cut else ''}"
+def _kept(record: Record) -> dict[tuple[str, Moment], list[SystemFile]]:
+    """Files of the record; what came in parts is one."""
+    found: dict[tuple[str, Moment], list[SystemFile]] = {}
+    for file in record.files:
+        found.setdefault((file.path, file.moment), []).append(file)
+    return found
+
+
+def _size(parts: list[SystemFile]) -> str:
+    if parts[0].errno:
+        return f"not read: {os.strerror(parts[0].errno)}"
+    size = f"{figures.count(sum(len(part.content) for part in parts))} bytes"
+    return f"{size}{f' in {len(parts)} parts' if len(parts) > 1 else ''}{', cut' if parts[-1].cut else ''}"
