@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of the articles' tables and curves, computed once more from the exported samples, by numpy alone."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import campaign_cases
+import numpy as np
+import pytest
+from analysis_records import MS, SERIES
+from report_cases import summarised
+from stage_records import LOOP, staged
+
+from rtproof import articles
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Analysis
+from rtproof.exporters import csv
+from rtproof.record import Record
+from rtproof.report import campaign
+from rtproof.report.blocks import Plot, Section, Table
+from rtproof.report.campaign import Outcome
+
+N = 200_000
+BIN = 1 / 512
+"""Values of a record that kept a summary are known to this share of them."""
+
+Columns = dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]
+
+
+def drawn(seed: int, scale: float = 1.0) -> dict[str, list[int]]:
+    """Interrupt and task, each with a tail of its own."""
+    random = np.random.default_rng(seed)
+    irq = (scale * (1_500 + random.gamma(2, 300, N) + random.pareto(2.5, N) * 200)).astype(np.int64)
+    task = irq + (scale * (4_500 + random.gamma(2, 200, N) + random.pareto(2, N) * 300)).astype(np.int64)
+    return {"irq": irq.tolist(), "task": task.tolist()}
+
+
+def exported(analysis: Analysis, folder: Path) -> Columns:
+    """The latencies of each field as the file of ``rtproof export`` has them."""
+    csv.export(analysis, folder / "a.csv", {})
+    header, *lines = (line.split(",") for line in (folder / "a.csv").read_text().splitlines())
+    values = np.array([int(line[header.index("latency_ns")]) for line in lines], np.int64)
+    fields = np.array([line[header.index("field")] if "field" in header else "" for line in lines])
+    return {str(name): values[fields == name] for name in np.unique(fields)}
+
+
+def only_summary(made: Record) -> Record:
+    """The same run, had it kept no sample."""
+    series = tuple(replace(each, has_samples=False) for each in made.series)
+    slices = [part for old, new in zip(made.series, series, strict=True) for part in summarised(made, old)]
+    return replace(made, series=series, chunk_refs=(), slices=tuple(slices))
+
+
+def page(name: str, article: str, told: list[Outcome]) -> dict[str, Section]:
+    profile = campaign_cases.shortened(name)
+    return {section.name: section for section in campaign.sections(profile, told, articles.load(article))}
+
+
+def cell(name: str, key: str, analysis: Analysis, stage: str = "") -> Outcome:
+    told = campaign_cases.outcome(campaign_cases.shortened(name), key, analysis, way=1)
+    return replace(told, way=replace(told.way, stage=stage)) if told.way else told
+
+
+def tables(section: Section) -> list[Table]:
+    return [block for block in section.blocks if isinstance(block, Table)]
+
+
+def us(text: str) -> float:
+    return float(text.replace(",", "")) * 1_000
+
+
+def near(shown: float, exact: float, summary: bool) -> bool:
+    """A bin stands for its upper end."""
+    return exact - 0.5 <= shown <= exact * (1 + BIN) + 0.5 if summary else abs(shown - exact) <= 0.5
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory) -> tuple[Record, Columns]:
+    made = staged(drawn(1))
+    return made, exported(analyse(made, None, 1), tmp_path_factory.mktemp("exported"))
+
+
+@pytest.mark.parametrize("summary", [False, True])
+def test_maximum_threshold_and_context_switch(exact: tuple[Record, Columns], summary: bool) -> None:
+    made, columns = exact
+    analysis = analyse(only_summary(made) if summary else made, None, 1)
+    found = page("akamina", "akamina", [cell("akamina", "unloaded", analysis, "task")])
+    for table, name in zip(tables(found["thresholds"]), ("irq", "task"), strict=True):
+        values = np.sort(columns[name])
+        shown = table.rows[0]
+        assert shown[1] == f"{N:,}"
+        assert us(shown[2]) == values[-1]
+        assert near(us(shown[3]), values[int(np.ceil(N * 0.99999)) - 1], summary)
+    (switch,) = tables(found["switch"])
+    told = switch.rows[0]
+    bins = [np.bincount(columns[name] // width) for name, width in (("irq", 500), ("task", 2_000))]
+    early, late = (int(each.argmax()) for each in bins)
+    assert told[3] == f"{early * 0.5:g} to {early * 0.5 + 0.5:g}"
+    assert told[5] == f"{late * 2} to {late * 2 + 2}"
+    shares = [100 * each.max() / N for each in bins]
+    assert [float(told[at].rstrip(" %")) for at in (4, 6)] == pytest.approx(shares, abs=0.5 if summary else 0.006)
+    assert told[7] == f"{late * 2 - early * 0.5 - 0.5:g} to {late * 2 + 2 - early * 0.5:g}"
+
+
+@pytest.mark.parametrize("summary", [False, True])
+def test_every_point_of_the_curves_and_zooms(exact: tuple[Record, Columns], summary: bool) -> None:
+    made, columns = exact
+    analysis = analyse(only_summary(made) if summary else made, None, 1)
+    found = page("akamina", "akamina", [cell("akamina", "unloaded", analysis, "task")])
+    plots = [block for block in found["curves"].blocks if isinstance(block, Plot)]
+    assert len(plots) == 5
+    for plot in plots:
+        values = np.sort(columns["irq" if "interrupt" in plot.title else "task"])
+        (curve,) = plot.curves
+        ns = np.array(curve.x) * 1_000
+        shares = 100 * np.searchsorted(values, np.rint(ns), side="right") / N
+        assert np.abs(shares - np.array(curve.y)).max() < 1e-9
+        assert curve.y[-1] == 100
+        if plot.y_ends and "top" in plot.title:
+            assert curve.y[0] >= plot.y_ends[0] > 0
+
+
+def test_bins_wider_than_the_values_hold_all_of_them() -> None:
+    analysis = analyse(staged(drawn(2, scale=0.01)), None, 1)
+    (switch,) = tables(page("akamina", "akamina", [cell("akamina", "unloaded", analysis, "task")])["switch"])
+    assert switch.rows[0][3:] == ("0 to 0.5", "100 %", "0 to 2", "100 %", "0 to 2")
+
+
+def test_article_3_s_table_and_loop_times(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    top = 300_000 + random.gamma(2, 20_000, 1_000).astype(np.int64)
+    start, work = top + 5_000, 600_000 + random.gamma(2, 90_000, 1_000).astype(np.int64)
+    fields = {"top": top.tolist(), "start": start.tolist(), "end": (start + work).tolist()}
+    series = replace(SERIES, period_ns=5 * MS, probe="app", method="absolute")
+    analysis = analyse(staged(fields, series=series), None, 1)
+    columns = exported(analysis, tmp_path)
+    tops = np.arange(1_000) * 5 * MS + columns["top"]
+    parts = [columns["end"] - columns["start"], np.diff(tops), columns["top"]]
+    found = page("simple-rt-app", "simple-rt-app", [cell("simple-rt-app", "loaded", analysis)])
+    table = tables(found["app"])[0]
+    for at, values in enumerate(parts):
+        shown = [us(row[2]) for row in table.rows[4 * at : 4 * at + 4]]
+        exact = [values.min(), values.max(), values.mean(), values.std(ddof=1)]
+        assert shown == pytest.approx(exact, abs=0.51)
+    (plot,) = (block for block in found["app"].blocks if isinstance(block, Plot))
+    (curve,) = plot.curves
+    assert np.abs(np.array(curve.y) * 1_000 - parts[1]).max() < 1e-6
+    assert curve.x == tuple(range(999))
+
+
+def test_article_2_s_counts(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    late = np.where(random.random(5_000) < 0.05, random.integers(2 * MS, 8 * MS, 5_000), 30_000)
+    analysis = analyse(staged({"task": late.tolist()}, series=LOOP), None, 1)
+    (latencies,) = exported(analysis, tmp_path).values()
+    lengths = np.diff(np.arange(5_000) * 10 * MS + latencies)
+    counted = lengths[(len(lengths)) // 10 :]
+    short, long = counted < 8 * MS, counted > 12 * MS
+    found = page("ten-ms", "ten-ms", [cell("ten-ms", "other--stress", analysis)])
+    result = tables(found["result"])[0]
+    told = dict(zip(result.header, result.rows[0], strict=True))
+    assert told["cycles"] == f"{counted.size:,}"
+    assert (told["below band"], told["above band"]) == (f"{short.sum():,}", f"{long.sum():,}")
+    assert us(told["max [ms]"]) * 1_000 == pytest.approx(counted.max(), abs=501)
+    assert us(told["min [ms]"]) * 1_000 == pytest.approx(counted.min(), abs=501)
+    (table,) = tables(found["cycles"])
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    assert row["catch-up pairs"] == f"{int((long[:-1] & short[1:]).sum()):,}"
+    assert float(row["correlation"]) == pytest.approx(np.corrcoef(counted[:-1], counted[1:])[0, 1], abs=0.01)
+    assert row["not counted"] == f"{len(lengths) // 10:,}"
+
+
+def test_the_rule_of_three() -> None:
+    """None of n out of the band: 3 in n, to the error of that rule."""
+    quiet = [30_000] * 12_001
+    analysis = analyse(staged({"task": quiet}, series=LOOP), None, 1)
+    (table,) = tables(page("ten-ms", "ten-ms", [cell("ten-ms", "other--stress", analysis)])["cycles"])
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    n = int(row["cycles"].replace(",", ""))
+    assert n == 11_000
+    assert float(row["possible share"]) == pytest.approx(3 / n, rel=0.02)
+    assert row["that is one every"] == "36.7 s"
