@@ -7,9 +7,10 @@ from pathlib import PurePath
 from typing import Any
 
 from rtproof.analysis.as_json import to_dict
-from rtproof.articles import Article, Row
+from rtproof.articles import Article, Figure, Row
 from rtproof.profiles import CellPlan, Profile, agent_arguments
 from rtproof.report.campaign import objected
+from rtproof.report.campaign.metrics import length
 from rtproof.report.campaign.outcome import Given, More, Outcome, exit_code
 from rtproof.report.campaign.result import article_rows, by_cell
 
@@ -78,10 +79,19 @@ def _row(row: Row) -> dict[str, Any]:
         "label": row.label,
         "board": row.board,
         "kernel": row.kernel,
-        "figures": {
-            name: {"printed": figure.text, "value": figure.value, "unit": figure.unit, "at_least": figure.at_least}
-            for name, figure in row.figures.items()
-        },
+        "command": row.command or None,
+        "length": length(row) or None,
+        "figures": {name: _figure(figure) for name, figure in row.figures.items()},
+    }
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {
+        "printed": figure.text,
+        "value": figure.value,
+        "unit": figure.unit,
+        "step": figure.step,
+        "at_least": figure.at_least,
     }
 
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof matrix``: the results of several profiles as one table of boards and kernels."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rtproof.cli import complete, results
+from rtproof.errors import UserError
+from rtproof.files import refuse_existing
+
+if TYPE_CHECKING:
+    from rtproof.report.together import Run
+
+PATH = click.Path(path_type=Path)
+RESULT = "result.json"
+TITLE = "rtproof: boards and kernels"
+
+
+@click.command("matrix")
+@click.argument("folders", metavar="FOLDER...", type=PATH, nargs=-1, required=True)
+@click.option(
+    "--format",
+    "form",
+    default="text",
+    metavar="NAME",
+    shell_complete=complete.report_formats,
+    help="html, markdown, text (default) or json.",
+)
+@click.option("--output", type=PATH, metavar="FILE", help="New file for it (default: standard output).")
+def command(folders: tuple[Path, ...], form: str, output: Path | None) -> None:
+    """Lay the results of several profiles side by side: the largest latency of each board with each kernel.
+
+    FOLDER is what 'rtproof run --profile' or 'rtproof lab profile' left, or its result.json. Boards are told apart by
+    name and kernel; what the articles published stands below, and the command of each run under the matrix.
+
+    \b
+    rtproof matrix runs/*bootlin-gpio runs/*bootlin-timer runs/*bootlin-xenomai
+    """
+    from rtproof import report
+    from rtproof.report import together
+
+    if output:
+        refuse_existing(output)
+    runs = [run for folder in folders for run in _read(folder)]
+    drawn = report.render(form, TITLE, together.sections(runs))
+    if output:
+        results.write_new(output, drawn)
+        click.echo(output)
+    else:
+        click.echo(drawn, nl=False)
+
+
+def _read(folder: Path) -> "list[Run]":
+    """UserError with the file's name for one that is missing or something else."""
+    from rtproof.report import together
+
+    path = folder / RESULT if folder.is_dir() else folder
+    try:
+        told = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise UserError(f"{path} is no JSON") from None
+    try:
+        return together.read(told)
+    except UserError as problem:
+        raise UserError(f"{path} {problem}") from None
