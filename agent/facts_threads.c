@@ -43,6 +43,15 @@ static void facts_of_thread(struct run *run, int thread, enum moment moment, con
 	record_fact(&run->record, run_time_ns(run), thread, moment, "affinity", "%s", text);
 }
 
+/* after: -1 if the kernel does not tell. */
+static void fact_if_told(struct run *run, int thread, const char *key, int64_t before, int64_t after)
+{
+	if (after < 0)
+		record_fact(&run->record, run_time_ns(run), thread, MOMENT_END, key, "unavailable: the kernel does not tell");
+	else
+		fact_number(run, thread, MOMENT_END, key, after - before);
+}
+
 static void facts_of_loop(struct run *run, int thread, const struct evidence *before, const struct evidence *after)
 {
 	const enum moment end = MOMENT_END;
@@ -52,11 +61,8 @@ static void facts_of_loop(struct run *run, int thread, const struct evidence *be
 	fact_number(run, thread, end, "voluntary_switches", after->voluntary_switches - before->voluntary_switches);
 	fact_number(run, thread, end, "involuntary_switches", after->involuntary_switches - before->involuntary_switches);
 	fact_number(run, thread, end, "cpu_time_ns", after->cpu_time_ns - before->cpu_time_ns);
-	if (after->migrations < 0)
-		record_fact(&run->record, run_time_ns(run), thread, end, "migrations",
-			    "unavailable: the kernel does not tell");
-	else
-		fact_number(run, thread, end, "migrations", after->migrations - before->migrations);
+	fact_if_told(run, thread, "migrations", before->migrations, after->migrations);
+	fact_if_told(run, thread, "io_calls", before->io_calls, after->io_calls);
 }
 
 void facts_of_worker(struct run *run, const struct worker *worker)

@@ -44,13 +44,12 @@ static int64_t timeval_ns(struct timeval t)
 	return ((int64_t)t.tv_sec * 1000000 + t.tv_usec) * 1000;
 }
 
-/* How often the scheduler moved this thread to another CPU; only kernels with CONFIG_SCHED_DEBUG tell. */
-static int64_t read_migrations(void)
+/* A number that a file about this thread has behind a word and a colon. -1: the kernel does not tell. */
+static int64_t told_by(const char *file, const char *key)
 {
-	static const char key[] = "se.nr_migrations";
 	char content[4096], path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/sched", sys_gettid());
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", sys_gettid(), file);
 	int length = text_read_file(path, content, sizeof(content) - 1);
 
 	content[length < 0 ? 0 : length] = '\0';
@@ -58,6 +57,14 @@ static int64_t read_migrations(void)
 	char *value = line ? strchr(line, ':') : NULL;
 
 	return value ? strtoll(value + 1, NULL, 10) : -1;
+}
+
+/* Calls of the families of read() and write(); with CONFIG_TASK_IO_ACCOUNTING. */
+static int64_t count_io_calls(void)
+{
+	int64_t reads = told_by("io", "syscr");
+
+	return reads < 0 ? -1 : reads + told_by("io", "syscw");
 }
 
 static void read_usage(struct evidence *evidence)
@@ -116,7 +123,7 @@ static void read_state(const struct worker *worker, struct evidence *evidence)
 	else
 		evidence->cpu = syscall(SYS_getcpu, &cpu, (void *)0, (void *)0) == 0 ? (int)cpu : -1;
 	evidence->timer_slack_ns = worker->method->no_timer ? -1 : prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-	evidence->migrations = read_migrations();
+	evidence->migrations = told_by("sched", "se.nr_migrations"); /* with CONFIG_SCHED_DEBUG */
 	cpus_get_affinity(task, &evidence->affinity);
 }
 
@@ -304,6 +311,8 @@ static int run_probe(struct worker *worker, int64_t origin_ns)
 	if (!err) {
 		worker->failed_at = "measure";
 		read_state(worker, &worker->start);
+		worker->before.io_calls = count_io_calls();
+		worker->before.io_calls = 2 * count_io_calls() - worker->before.io_calls; /* without those that counting takes */
 		err = warm_up(worker, first_due_ns, &late);
 	}
 	worker->before.migrations = worker->start.migrations;
@@ -311,6 +320,7 @@ static int run_probe(struct worker *worker, int64_t origin_ns)
 	if (!err)
 		err = measure(worker, &late, origin_ns);
 	read_usage(&worker->end); /* first: reading the rest faults and switches */
+	worker->end.io_calls = count_io_calls();
 	read_state(worker, &worker->end);
 	worker->probe->close(worker);
 	return err;

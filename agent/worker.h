@@ -21,7 +21,7 @@ enum policy { POLICY_OTHER = 0, POLICY_FIFO = 1, POLICY_RR = 2, POLICY_IDLE = 5,
 struct evidence {
 	int policy, priority, cpu;
 	int64_t timer_slack_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches, cpu_time_ns;
-	int64_t migrations; /* -1: the kernel does not tell */
+	int64_t migrations, io_calls; /* -1: the kernel does not tell */
 	struct cpus affinity;
 };
 

@@ -13,7 +13,10 @@ ORDER = 170
 TITLE = "Evidence: asked and effective"
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
-INSIDE = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "migrations", "cpu_time_ns")
+INSIDE = (
+    *("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "migrations", "io_calls"),
+    "cpu_time_ns",
+)
 MOMENTS = (Moment.START, Moment.DURING, Moment.END)
 WORDS = {("phase_ns", "-1"): "even: spread over a period", ("samples", "0"): "no limit"}
 NOT_HERE = ("args",)
@@ -89,7 +92,7 @@ def _thread(thread: int) -> str:
 
 
 def _name(key: str) -> str:
-    return key.removesuffix("_ns").replace("_", " ").replace("cpu", "CPU")
+    return key.removesuffix("_ns").replace("_", " ").replace("cpu", "CPU").replace("io calls", "reads and writes")
 
 
 def _shown(key: str, reading: str | None) -> str:
