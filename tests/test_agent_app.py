@@ -22,6 +22,7 @@ from rtproof.exporters import app_csv
 
 MS = 1_000_000
 SIEVE_TO, PASSES, ROUNDS = 100_000, 40, 8
+PAUSE_US = "2000"
 CPU = str(max(os.sched_getaffinity(0)))
 
 
@@ -116,7 +117,7 @@ def test_policy_deadline_is_refused_because_it_leaves_no_time_for_work(tmp_path:
 
 def passes_of_agent(path: Path) -> list[int]:
     record = measured(
-        path, *agent_process.policy(), "--cpus", CPU, "--period", "5ms", "--samples", str(PASSES),
+        path, *agent_process.policy(), "--cpus", CPU, "--period", f"{PAUSE_US}us", "--samples", str(PASSES),
         "--probe", f"app:work=sieve,sieve_to={SIEVE_TO}",
     )  # fmt: skip
     assert account(record)["primes"] == "9592"
@@ -125,7 +126,8 @@ def passes_of_agent(path: Path) -> list[int]:
 
 def passes_alone(program: Path) -> list[int]:
     policy = ("-f", "80") if agent_process.policy()[1] == "fifo" else ("-o", "0")
-    command = ["chrt", *policy, "taskset", "-c", CPU, str(program), str(SIEVE_TO), str(PASSES), "5000"]
+    timed = ("taskset", "-c", CPU, str(program), str(SIEVE_TO), str(PASSES), PAUSE_US)
+    command = ["chrt", *policy, *timed]
     return [int(ns) for ns in subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()]
 
 
