@@ -10,8 +10,6 @@ import platform
 import struct
 import sys
 
-import pytest
-
 NUMBERS = {
     "x86_64": {"mq_unlink": 241, "mq_timedsend": 242, "semget": 64, "eventfd2": 290, "rt_sigtimedwait": 128},
     "aarch64": {"mq_unlink": 181, "mq_timedsend": 182, "semget": 190, "eventfd2": 19, "rt_sigtimedwait": 137},
@@ -25,6 +23,8 @@ NO_NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2
 def prefix(error: int, *names: str) -> tuple[str, ...]:
     """What stands before a command, so that these system calls give it this errno."""
     if platform.machine() not in NUMBERS:
+        import pytest  # here, so that the program below starts without it
+
         pytest.skip(f"the numbers of a {platform.machine()}'s system calls are not known")
     return (sys.executable, __file__, str(error), ",".join(names))
 
