@@ -43,33 +43,44 @@ def test_our_module_is_built_where_it_is_wanted(options: dict[str, str], probe: 
     assert with_kernel_of_lab("qemu", {"kernel": "debian-6.1", **options}, probe)["insert"] == inserted
 
 
+HAS = ("veth", "i2c-piix4", "lm75")
+OURS = "/cache/debian-6.1/rtproof.ko"
+
+
 @pytest.mark.usefixtures("catalogue")
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "inserted"),
     [
-        ("akamina", {"insert": "/cache/debian-6.1/rtproof.ko,veth"}),
-        ("ten-ms", {"insert": "/cache/debian-6.1/rtproof.ko,veth"}),
-        ("bootlin-xenomai", {"insert": "/cache/debian-6.1/rtproof.ko"}),
-        ("bootlin-gpio", {"edges": "yes"}),
-        ("toradex", {}),
+        ("akamina", f"{OURS},veth"),
+        ("bootlin-gpio", f"{OURS},veth"),
+        ("simple-rt-app", "veth,i2c-piix4,lm75"),
+        ("toradex", "veth"),
     ],
 )
-def test_a_guest_gets_what_a_profile_needs(name: str, found: dict[str, str]) -> None:
-    options = for_profile("qemu", {"kernel": "debian-6.1"}, profiles.load(name))
-    assert {key: value for key, value in options.items() if key in ("insert", "edges")} == found
-    own = {"kernel": "debian-6.1", "insert": "loop", "edges": "no"}
-    told = for_profile("qemu", own, profiles.load(name))
-    assert (told["insert"], told["edges"]) == ("loop", "no")
-    assert for_profile("local", own, profiles.load(name)) == own
+def test_a_guest_gets_what_a_profile_needs(name: str, inserted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtproof.lab.experiment.has", lambda kernel, name: name in HAS)
+    profile = profiles.load(name)
+    options = for_profile("qemu", {"kernel": "debian-6.1"}, profile)
+    assert options["insert"] == inserted
+    assert options.get("setup", "").splitlines() == list(profile.guest.setup)
+    own = {"kernel": "debian-6.1", "insert": "loop", "setup": "true"}
+    told = for_profile("qemu", own, profile)
+    assert (told["insert"], told["setup"]) == ("loop", "true")
+    assert for_profile("local", own, profile) == own
 
 
 def test_in_a_guest_something_stands_for_what_only_the_user_could_name() -> None:
     asked = profiled.Asked("bootlin-gpio", (("in", "5"),), (), {"duration": "5s"})
     (cell,) = profiled.profile_of(asked, in_guest=True).cells
-    assert run_options(cell)["probe"] == "gpio:chip=0,in=5,out=1,edge=both"
+    assert run_options(cell)["probe"] == "gpio:chip=rtproof-loop,in=5,out=6,edge=both"
     assert cell.loads == ("doload", "mmap")
     with pytest.raises(UserError, match=r"can't know chip, .*; 'rtproof lab profile bootlin-gpio' measures in a guest"):
         profiled.profile_of(asked)
+
+
+def test_the_users_load_comes_before_that_of_a_guest() -> None:
+    asked = profiled.Asked("bootlin-gpio", (), (), {"duration": "5s", "load": ("dd",)})
+    assert [cell.loads for cell in profiled.profile_of(asked, in_guest=True).cells] == [("dd",)]
 
 
 def test_files_and_other_targets_are_left_alone(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_damaged_cell_is_made_again(cache: Cache, damage: str) -> None:
     assert cache.find("a") is None
     assert cache.make("a", fill).fresh
     assert not cache.make("a", never).fresh
-    assert [path.name for path in cache.root.iterdir()] == ["a"]
+    assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
 
 
 def test_a_failure_is_no_cell_but_leaves_its_logs_until_the_next_attempt(cache: Cache) -> None:
@@ -76,7 +76,7 @@ def test_a_failure_is_no_cell_but_leaves_its_logs_until_the_next_attempt(cache: 
     dead.wait()
     left.rename(cache.root / f"a.{dead.pid}")
     assert cache.make("a", fill).fresh
-    assert [path.name for path in cache.root.iterdir()] == ["a"]
+    assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
 
 
 def test_ctrl_c_leaves_nothing(cache: Cache) -> None:
@@ -101,7 +101,7 @@ def test_of_two_labs_at_once_the_first_result_stays(cache: Cache) -> None:
     found = cache.find("a")
     assert found is not None
     assert found.cost == COST
-    assert [path.name for path in cache.root.iterdir()] == ["a"]
+    assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
 
 
 def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_job_runs_the_agent_with_the_setting_and_the_loads(tmp_path: Path) -
 def test_a_shift_starts_later_and_warms_up_longer(tmp_path: Path) -> None:
     first, second, third = matrix(tmp_path, "mmap", systems=(PLAIN,), shifts=3).cells()
     waits = [int(cell.job().script.split("usleep ")[1].split()[0]) for cell in (first, second, third)]
-    assert waits == [3_000_000, 3_137_137, 3_274_274]
+    assert waits == [0, 137_137, 274_274]
     assert [words(cell)[words(cell).index("--warmup") + 1] for cell in (first, second)] == ["1s", "1037037us"]
     assert len({cell.key() for cell in (first, second, third)}) == 3
 

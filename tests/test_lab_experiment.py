@@ -16,7 +16,6 @@ from rtproof.lab.experiment import Bench, Trial
 from rtproof.lab.matrix import Ran, Result
 from rtproof.lab.systems import Named
 from rtproof.profiles import CellPlan, Profile, Way, choose
-from rtproof.vm import outside
 
 
 def resolve(loads: Sequence[str]) -> tuple[str, ...]:
@@ -57,7 +56,7 @@ def test_every_profile_is_ready_for_guests_without_a_word_of_the_user() -> None:
 def test_what_the_user_names_comes_before_what_a_guest_has() -> None:
     own = experiment.for_guests(profiles.load("bootlin-gpio"), {"in": "5"})
     values = {parameter.name: parameter.default for parameter in own.parameters}
-    assert (values["in"], values["out"], values["chip"]) == ("5", str(outside.OUT), "0")
+    assert (values["in"], values["out"], values["chip"]) == ("5", "6", "rtproof-loop")
 
 
 def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> None:
@@ -100,31 +99,54 @@ def test_a_failed_cell_is_not_tried_in_another_way() -> None:
     }
 
 
-def test_only_gpio_gets_edges_from_outside_and_the_key_knows() -> None:
+def test_the_guest_is_set_up_before_the_agent_as_the_profile_wishes() -> None:
     runner = Runner()
-    conduct(shortened("bootlin-gpio"), runner)
-    cell = runner.rounds[0][0]
-    assert cell.setting.edges
-    assert cell.setting.probe.startswith(outside.PROBE)
-    without = replace(cell, setting=replace(cell.setting, edges=False))
-    assert cell.job().script != without.job().script
+    for name in ("bootlin-gpio", "simple-rt-app", "bootlin-timer"):
+        conduct(shortened(name), runner)
+    for name, (cell, *_) in zip(("bootlin-gpio", "simple-rt-app"), runner.rounds, strict=False):
+        setup = profiles.load(name).guest.setup
+        assert setup
+        assert cell.job().script.splitlines()[: len(setup)] == list(setup)
+    assert not profiles.load("bootlin-timer").guest.setup
+    assert runner.rounds[2][0].job().script.startswith("usleep 0\n")
+
+
+def test_what_stands_in_a_guest_for_the_articles_hardware_is_said() -> None:
+    for name in profiles.names():
+        guest = profiles.load(name).guest
+        assert bool(guest.says) == bool(guest.setup or guest.load or guest.settings)
+
+
+def test_the_agent_is_told_the_profiles_limit_so_that_records_keep_what_exceeds_it() -> None:
+    runner = Runner()
+    conduct(shortened("akamina"), runner)
     conduct(shortened("bootlin-timer"), runner)
-    assert not any(cell.setting.edges for cell in runner.rounds[1])
+    asked = [cell.setting.arguments(cell.load, 0) for (cell, *_) in runner.rounds]
+    assert asked[0][asked[0].index("--limit") + 1] == "500us"
+    assert "--limit" not in asked[1]
 
 
-def test_boards_of_arm_are_for_gpio_only_and_our_module_for_stages_of_the_kernel() -> None:
-    arm = {name for name in profiles.names() if experiment.on_boards_of_arm(profiles.load(name))}
+def test_our_module_is_for_stages_of_the_kernel_and_for_its_chip() -> None:
     ours = {name for name in profiles.names() if experiment.needs_our_module(profiles.load(name))}
-    assert arm == {"bootlin-gpio"}
-    assert ours == {"akamina", "bootlin-xenomai", "ten-ms"}
+    assert ours == {"akamina", "bootlin-gpio", "bootlin-xenomai", "ten-ms"}
 
 
-def test_the_pair_of_network_devices_is_loaded_where_a_load_wants_it() -> None:
-    kernel = replace(lab_cases.kernel(), modules=Path("lib/modules"))
+def test_kernels_get_the_modules_for_the_profiles_hardware_as_far_as_they_have_them(tmp_path: Path) -> None:
+    for name in ("veth.ko", "lm75.ko", "i2c-piix4.ko.xz"):
+        (tmp_path / name).touch()
+    kernel = replace(lab_cases.kernel(), modules=tmp_path)
     named = [Named("debian-6.1", kernel, True, (Path("rtproof.ko"),)), Named("own", lab_cases.kernel())]
-    with_pair = experiment.with_network(named, profiles.load("akamina"), resolve)
-    assert [each.modules for each in with_pair] == [(Path("rtproof.ko"), "veth"), ()]
-    assert experiment.with_network(named, profiles.load("bootlin-timer"), resolve) == named
+
+    def modules(profile: str) -> list[tuple[str | Path, ...]]:
+        return [each.modules for each in experiment.with_hardware(named, profiles.load(profile))]
+
+    assert modules("akamina") == modules("bootlin-gpio") == [(Path("rtproof.ko"), "veth"), ()]
+    assert modules("simple-rt-app") == [(Path("rtproof.ko"), "veth", "i2c-piix4", "lm75"), ()]
+    (tmp_path / "lm75.ko").unlink()
+    (tmp_path / "modules.builtin").write_text("kernel/drivers/net/veth.ko\n")
+    kernel = replace(kernel, modules=tmp_path.rename(tmp_path.with_name("other")))
+    (own,) = experiment.with_hardware([Named("own", kernel)], profiles.load("simple-rt-app"))
+    assert own.modules == ("veth", "i2c-piix4")
 
 
 def test_programs_are_refused_because_a_guest_has_none() -> None:

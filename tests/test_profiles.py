@@ -238,3 +238,29 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     file.write_bytes(b"#" * (2 << 20))
     with pytest.raises(UserError, match="larger than 1 MiB"):
         profiles.load(str(file))
+
+
+def test_other_loads_go_to_the_cells_that_have_any_and_are_told(tmp_path: Path) -> None:
+    own = profiles.load(written(tmp_path, SMALL + AXIS))
+    changed = choose.with_loads(own, ("mmap", "dd"))
+    assert [cell.loads for cell in changed.cells] == [(), ("mmap", "dd")]
+    assert [(change.before, change.now) for change in changed.changes] == [(("cpu",), "mmap dd")]
+    assert choose.with_loads(own, ()) == own
+
+
+def test_what_stands_in_a_guest_is_data(tmp_path: Path) -> None:
+    text = """
+[guest]
+modules = ["lm75"]
+setup = ["echo lm75 0x50 > /sys/bus/i2c/devices/i2c-0/new_device"]
+settings = { load = "idle" }
+load = ["mmap"]
+preempt = ["full"]
+says = "It is no thermometer."
+"""
+    guest = profiles.load(written(tmp_path, SMALL + AXIS + text)).guest
+    assert (guest.modules, guest.load, guest.preempt) == (("lm75",), ("mmap",), ("full",))
+    assert (guest.settings, guest.says) == ({"load": "idle"}, "It is no thermometer.")
+    assert guest.setup == ("echo lm75 0x50 > /sys/bus/i2c/devices/i2c-0/new_device",)
+    with pytest.raises(UserError, match="there is no key 'sensor' in guest"):
+        profiles.load(written(tmp_path, SMALL + AXIS + text + 'sensor = "yes"\n'))

@@ -59,7 +59,7 @@ def test_an_option_that_makes_no_sense_is_a_sentence(option: dict[str, str], sen
 @pytest.fixture
 def target() -> Iterator[qemu.QemuTarget]:
     kernel = lab_kernels.kernel("debian-6.1")
-    with qemu.open_target({"kernel": str(kernel.image)}) as opened:
+    with qemu.open_target({"kernel": str(kernel.image), "setup": "echo set up >/ready; false"}) as opened:
         yield opened
 
 
@@ -80,14 +80,14 @@ def program(tmp_path: Path) -> Path:
 
 def test_lines_files_and_the_code_come_back(target: qemu.QemuTarget, tmp_path: Path) -> None:
     speaker = tmp_path / "speaker"
-    speaker.write_text('#!/bin/sh\necho content >"$1"; echo one >&2; printf "two\\n\\nend" >&2; exit 3\n')
+    speaker.write_text('#!/bin/sh\ncat /ready >"$1"; echo one >&2; printf "two\\n\\nend" >&2; exit 3\n')
     speaker.chmod(0o755)
     file = tmp_path / "run.rtrec"
     process = target.start((target.push(speaker), target.place(file)))
     assert list(process.lines()) == ["one", "two", "", "end"]
     assert process.wait() == 3
     target.pull(target.place(file), file)
-    assert file.read_text() == "content\n"
+    assert file.read_text() == "set up\n"
     assert (tmp_path / "console.log").exists()
 
 

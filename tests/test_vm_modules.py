@@ -63,3 +63,10 @@ def test_a_file_that_is_no_module_is_refused(content: bytes, tmp_path: Path) -> 
     file.write_bytes(content)
     with pytest.raises(UserError, match=r"some\.ko is no kernel module"):
         names(tmp_path, file)
+
+
+def test_whether_a_kernel_has_a_module_is_asked_by_either_name(tmp_path: Path) -> None:
+    kernel = vm_cases.kernel(tmp_path, TREE)
+    found = {name: modules.has(kernel, name) for name in ("left-side", "left_side", "always", "absent")}
+    assert found == {"left-side": True, "left_side": True, "always": True, "absent": False}
+    assert not modules.has(vm_cases.kernel(tmp_path), "base")

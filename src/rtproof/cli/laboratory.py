@@ -122,22 +122,16 @@ def refuse_unknown_loads(names: "Sequence[str]") -> None:
 
 def run(cells: "list[Cell]", at_once: int | None, command: tuple[str, ...]) -> "Ran":
     """Run what is not in the cache, with a line for each cell that ends. Ctrl-C ends the program."""
+    from rtproof.lab import cache, matrix
     from rtproof.lab import cells as real
-    from rtproof.lab import matrix
-    from rtproof.lab.cache import Cache
-    from rtproof.vm.places import lab_cache
 
     infos = {cell.system.machine.kernel.arch: _info(cell, command) for cell in cells}
     runner = matrix.Runner(real.boot, partial(real.measure, infos))
     numbers = count(1)
+    jobs = at_once or len(os.sched_getaffinity(0))
     try:
-        return matrix.run(
-            cells,
-            Cache(lab_cache() / "cells"),
-            runner,
-            at_once or len(os.sched_getaffinity(0)),
-            lambda result: _tell(next(numbers), len(cells), result),
-        )
+        with cache.opened() as kept:
+            return matrix.run(cells, kept, runner, jobs, lambda result: _tell(next(numbers), len(cells), result))
     except matrix.Interrupted as interrupted:
         say(f"rtproof: {interrupted.sentence}")
         raise click.exceptions.Exit(INTERRUPTED_CODE) from None

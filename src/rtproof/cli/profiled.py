@@ -74,8 +74,9 @@ def profile_of(asked: Asked, in_guest: bool = False) -> "Profile":
     chosen = choose.with_settings(found, {**found.guest.settings, **given} if in_guest else given)
     if asked.given and not found.given:
         raise UserError(f"the profile {found.name} has no place for results of other tools: leave --given out")
-    options = {"load": found.guest.load, **asked.options} if in_guest and found.guest.load else asked.options
-    return choose.with_options(choose.ready(chosen), options)
+    if in_guest and "load" not in asked.options:
+        chosen = choose.with_loads(chosen, found.guest.load)
+    return choose.with_options(choose.ready(chosen), asked.options)
 
 
 def article_of(profile: "Profile") -> "Article":

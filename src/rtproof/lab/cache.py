@@ -4,7 +4,8 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import msgspec
 
 from rtproof.errors import UserError
 from rtproof.lab.cells import Cost
+from rtproof.lab.upkeep import bound, enrol, use
+from rtproof.vm.places import lab_cache
 
 MANIFEST = "cell.json"
 
@@ -42,6 +45,8 @@ class Cache:
     def find(self, key: str) -> Kept | None:
         """The cell of that key, if it is there and none of its bytes has changed."""
         folder = self.root / key
+        if not use(folder):
+            return None
         try:
             manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Manifest)
             whole = manifest.files == _digests(folder)
@@ -86,6 +91,22 @@ class Cache:
         for part in self.root.glob(f"{key}.*"):
             if not _alive(part.suffix[1:]):
                 shutil.rmtree(part, ignore_errors=True)
+
+
+def kept_cells() -> Path:
+    """The folder of the lab's finished cells."""
+    return lab_cache() / "cells"
+
+
+@contextmanager
+def opened() -> Iterator[Cache]:
+    """The lab's finished cells, held to their size afterwards; what this process uses stays there until it ends."""
+    root = kept_cells()
+    enrol(root)
+    try:
+        yield Cache(root)
+    finally:
+        bound(root)
 
 
 def _alive(pid: str) -> bool:

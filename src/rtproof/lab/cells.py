@@ -17,7 +17,6 @@ from pathlib import Path
 from rtproof import loads, units
 from rtproof.errors import RtproofError, TargetError, UserError
 from rtproof.record import rundir
-from rtproof.vm import outside
 from rtproof.vm.guest import Job, Outcome, run_job
 from rtproof.vm.machine import Machine
 from rtproof.vm.places import lab_cache
@@ -28,8 +27,6 @@ CONSOLE_LOG = "console.log"
 PREEMPTION = "preempt"
 """What the guest's kernel says of its preemption model, where it says so."""
 GUEST_AGENT = "/lab/rtproof-agent"
-SETTLE_NS = 3_000_000_000
-"""Kernels still work on their boot for so long after user space has begun (6.12: latencies up to 150 us idle)."""
 SHIFT_NS = 137_137_000
 """How much later than the one before a shift starts the agent; no multiple of a tick or of a usual period."""
 WARMUP_SHIFT_NS = 37_037_000
@@ -92,8 +89,8 @@ def _of_agent(name: str) -> tuple[str, ...]:
 class Setting:
     """What the agent does in every cell of a comparison.
 
-    more: further arguments of the agent; edges: the guest's input gets edges from this host (``outside``), at moments
-    that differ from run to run.
+    more: further arguments of the agent; limits_ns: above which the record tells of each activation; setup: lines for
+    the guest's shell, beforehand.
     """
 
     probe: str = "timer"
@@ -101,7 +98,8 @@ class Setting:
     duration_ns: int = 2_000_000_000
     warmup_ns: int = 1_000_000_000
     more: tuple[str, ...] = ()
-    edges: bool = False
+    limits_ns: tuple[int, ...] = ()
+    setup: tuple[str, ...] = ()
 
     def arguments(self, load: Load, shift: int) -> tuple[str, ...]:
         """The agent's, without where it writes."""
@@ -111,12 +109,13 @@ class Setting:
             "--warmup": self.warmup_ns + shift * WARMUP_SHIFT_NS,
         }
         words = [word for name, ns in lengths.items() for word in (name, units.format_duration(ns))]
+        limits = [word for each in self.limits_ns for word in ("--limit", units.format_duration(each))]
         disturbing = [word for each in load.loads for word in ("--load", each)]
-        return ("--probe", self.probe, *words, *self.more, *disturbing)
+        return ("--probe", self.probe, *words, *self.more, *limits, *disturbing)
 
     def virtual_ns(self, shift: int) -> int:
         """How long a cell takes in its guest, but for starting and ending."""
-        return SETTLE_NS + shift * (SHIFT_NS + WARMUP_SHIFT_NS) + self.warmup_ns + self.duration_ns
+        return shift * (SHIFT_NS + WARMUP_SHIFT_NS) + self.warmup_ns + self.duration_ns
 
 
 @dataclass(frozen=True)
@@ -154,10 +153,10 @@ class Cell:
 def _script(cell: Cell) -> str:
     """For the guest's shell. The preemption model is asked for afterwards, so that nothing is disturbed."""
     arguments = shlex.join(cell.setting.arguments(cell.load, cell.shift))
-    wait_us = (SETTLE_NS + cell.shift * SHIFT_NS) // 1_000
+    wait_us = cell.shift * SHIFT_NS // 1_000
     return "\n".join(
         [
-            *(["# edges come from outside"] if cell.setting.edges else []),
+            *cell.setting.setup,
             f"usleep {wait_us}",
             f"{GUEST_AGENT} run -o /out/{rundir.RECORD_NAME} {arguments} 2>/out/{AGENT_LOG}",
             "code=$?",
@@ -208,8 +207,7 @@ def measure(infos: Mapping[str, rundir.RunInfo], cell: Cell, folder: Path) -> Co
     """
     rundir.write_info(folder, infos[cell.system.machine.kernel.arch])
     timeout_s = BOOT_TIMEOUT_S + SLOWEST * cell.setting.virtual_ns(cell.shift) / 1e9
-    beside = (outside.edges,) if cell.setting.edges else ()
-    outcome = run_job(cell.system.machine, cell.job(), folder, timeout_s, *beside)
+    outcome = run_job(cell.system.machine, cell.job(), folder, timeout_s)
     if outcome.exit_code or not (folder / rundir.RECORD_NAME).exists():
         raise _not_measured(outcome)
     return Cost(outcome.host_seconds, outcome.virtual_seconds)

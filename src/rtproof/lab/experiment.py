@@ -12,6 +12,7 @@ from rtproof.analysis.model import Requirement
 from rtproof.errors import UserError
 from rtproof.lab.cells import REFUSAL, Cell, Load, Setting, System
 from rtproof.lab.matrix import Ran, Result
+from rtproof.lab.modules import OURS
 from rtproof.lab.systems import Named, needs_own_module
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.choose import with_settings
@@ -19,14 +20,13 @@ from rtproof.profiles.model import LOAD
 from rtproof.profiles.plan import option_words
 from rtproof.record import rundir
 from rtproof.report.campaign import Outcome
+from rtproof.vm.kernel import Kernel
+from rtproof.vm.modules import has
 
 Resolve = Callable[[Sequence[str]], Iterable[str]]
 """What names of loads become on the agent's command line."""
-NETWORKING = ("comms", "pingflood")
-"""Loads between two network namespaces."""
 PAIR = "veth"
-"""The kernel's module of the device that joins these."""
-GPIO = "gpio"
+"""The kernel's module of the device that joins two network namespaces; which loads want it is known to these only."""
 
 
 @dataclass(frozen=True)
@@ -64,26 +64,20 @@ def for_guests(profile: Profile, given: Mapping[str, str]) -> Profile:
     return with_settings(profile, {**profile.guest.settings, **given})
 
 
-def on_boards_of_arm(profile: Profile) -> bool:
-    """Whether it needs the GPIO chip that only QEMU's boards for ARM have."""
-    return any(_probe(plan, way) == GPIO for plan in profile.cells for way in plan.ways)
-
-
 def needs_our_module(profile: Profile) -> bool:
-    return any(needs_own_module(_probe(plan, way)) for plan in profile.cells for way in plan.ways)
+    """For a probe, or for the hardware that stands in for the article's."""
+    ways = [_probe(plan, way) for plan in profile.cells for way in plan.ways]
+    return OURS in profile.guest.modules or any(map(needs_own_module, ways))
 
 
-def wants_network(profile: Profile, resolve: Resolve) -> bool:
-    """Whether a load is one between two network namespaces."""
-    names = {_name(load) for plan in profile.cells for load in _loads(plan, plan.ways[-1], resolve)}
-    return bool(names & set(NETWORKING))
+def with_hardware(kernels: Sequence[Named], profile: Profile) -> list[Named]:
+    """The kernels with the modules of their own that the profile wishes for guests."""
+    return [replace(each, modules=(*each.modules, *modules_of(each.kernel, profile))) for each in kernels]
 
 
-def with_network(kernels: Sequence[Named], profile: Profile, resolve: Resolve) -> list[Named]:
-    """The kernels with the device between network namespaces, where a load wants one and they come with modules."""
-    if not wants_network(profile, resolve):
-        return list(kernels)
-    return [replace(each, modules=(*each.modules, PAIR)) if each.kernel.modules else each for each in kernels]
+def modules_of(kernel: Kernel, profile: Profile) -> list[str]:
+    """What the profile wishes of a kernel, as far as that comes with it."""
+    return [name for name in (PAIR, *profile.guest.modules) if name != OURS and has(kernel, name)]
 
 
 def conduct(profile: Profile, systems: Sequence[System], bench: Bench) -> list[Trial]:
@@ -91,7 +85,7 @@ def conduct(profile: Profile, systems: Sequence[System], bench: Bench) -> list[T
     trials = [Trial(system, plan) for plan in profile.cells for system in systems]
     trials = [_without_programs(trial, bench.resolve) for trial in trials]
     while to_run := [at for at, trial in enumerate(trials) if trial.result is None]:
-        ran = bench.run([_cell(trials[at], bench) for at in to_run])
+        ran = bench.run([_cell(trials[at], bench, profile) for at in to_run])
         for at, result in zip(to_run, ran.results, strict=True):
             trials[at] = _without_programs(_after(trials[at], result), bench.resolve)
     return trials
@@ -138,21 +132,22 @@ def _passed(trial: Trial, why: str) -> Trial:
     return replace(trial, way=trial.way + 1, passed=(*trial.passed, (trial.plan.ways[trial.way], why)))
 
 
-def _cell(trial: Trial, bench: Bench) -> Cell:
+def _cell(trial: Trial, bench: Bench, profile: Profile) -> Cell:
     way = trial.plan.ways[trial.way]
     agent = bench.agents[trial.system.machine.kernel.arch]
     load = Load(trial.plan.key, tuple(_loads(trial.plan, way, bench.resolve)))
-    return Cell(trial.system, load, _setting(trial.plan, way), agent)
+    return Cell(trial.system, load, _setting(trial.plan, way, profile), agent)
 
 
-def _setting(plan: CellPlan, way: Way) -> Setting:
+def _setting(plan: CellPlan, way: Way, profile: Profile) -> Setting:
     options: dict[str, Any] = run_options(plan, way)
     warmup_ns = units.parse_duration(options.pop("warmup", "1s"))
     for name in ("period", "duration", "samples", LOAD):
         options.pop(name, None)
     probe = options.pop("probe", "timer")
     more = tuple(word for name, value in options.items() for word in option_words(f"--{name.replace('_', '-')}", value))
-    return Setting(probe, plan.period_ns, plan.length_ns, warmup_ns, more, edges=_name(probe) == GPIO)
+    limits_ns = tuple(dict.fromkeys(claim.limit_ns for claim in profile.claims))
+    return Setting(probe, plan.period_ns, plan.length_ns, warmup_ns, more, limits_ns, profile.guest.setup)
 
 
 def _loads(plan: CellPlan, way: Way, resolve: Resolve) -> list[str]:
@@ -167,8 +162,4 @@ def _loads(plan: CellPlan, way: Way, resolve: Resolve) -> list[str]:
 
 
 def _probe(plan: CellPlan, way: Way) -> str:
-    return _name(str(run_options(plan, way).get("probe", "timer")))
-
-
-def _name(text: str) -> str:
-    return text.partition(":")[0]
+    return str(run_options(plan, way).get("probe", "timer"))

@@ -67,7 +67,7 @@ def _profile(path: Path, file: ProfileFile) -> Profile:
         parameters=tuple(Parameter(each.name, each.help, each.default) for each in file.parameter),
         given=file.given,
         programs=tuple(_program(at, each) for at, each in enumerate(file.program)),
-        guest=Guest(file.guest.settings, file.guest.load, file.guest.preempt, file.guest.says),
+        guest=Guest(**msgspec.structs.asdict(file.guest)),
     )
 
 

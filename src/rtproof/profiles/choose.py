@@ -65,7 +65,7 @@ def ready(profile: Profile) -> Profile:
 
 def elsewhere(profile: Profile) -> str:
     """Where it can run if this machine does not have what it needs; "" if a guest has no more."""
-    if not profile.guest.settings:
+    if not (profile.guest.settings or profile.guest.setup):
         return ""
     return f"; 'rtproof lab profile {profile.name}' measures in a guest instead"
 
@@ -98,6 +98,15 @@ def with_options(profile: Profile, given: Mapping[str, Any]) -> Profile:
     changed = replace(profile, cells=cells, changes=(*profile.changes, *_changes(profile, cells, given)))
     _refuse_equal(changed, given)
     return changed
+
+
+def with_loads(profile: Profile, loads: tuple[str, ...]) -> Profile:
+    """The same with other loads in the cells that have any."""
+    before = tuple(cell for cell in profile.cells if cell.loads and loads)
+    after = {cell.key: _with_options(cell, {LOAD: loads}) for cell in before}
+    changes = _changes(replace(profile, cells=before), tuple(after.values()), {LOAD: loads})
+    cells = tuple(after.get(cell.key, cell) for cell in profile.cells)
+    return replace(profile, cells=cells, changes=(*profile.changes, *changes))
 
 
 def _with_options(cell: CellPlan, given: Mapping[str, Any]) -> CellPlan:

@@ -84,12 +84,15 @@ class Program:
 class Guest:
     """What stands in a guest for what it does not have.
 
-    settings: values of axes and parameters; load: what disturbs in place of the cells' loads, () for these; preempt:
-    models of the plain kernel; says: how that is not what the article did.
+    settings: values of axes and parameters; load: what disturbs in place of the loads of those cells that have any, ()
+    for these; modules: of the kernel, "rtproof" for ours, loaded where there are such; setup: lines for the guest's
+    shell, before a cell; preempt: models of the plain kernel; says: how that is not what the article did.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
     load: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
     preempt: tuple[str, ...] = ("none",)
     says: str = ""
 

@@ -99,6 +99,8 @@ class ProgramFile(_Strict, frozen=True):
 class GuestFile(_Strict, frozen=True):
     settings: dict[str, str] = {}
     load: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
     preempt: tuple[Literal["none", "voluntary", "full", "lazy"], ...] = ("none",)
     says: str = ""
 

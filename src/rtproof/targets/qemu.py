@@ -29,6 +29,7 @@ OPTIONS: dict[str, str] = {
     "cpus": "number of processors (1)",
     "memory": "MiB of memory (512)",
     "files": "files for the guest, PLACE=FILE with commas between",
+    "setup": "commands for the guest's shell before the program",
     "edges": "yes: edges come on line 0 of the board's GPIO chip, each when line 1 has answered the last (no)",
 }
 BOOT_TIMEOUT_S = 300
@@ -85,9 +86,10 @@ class QemuProcess:
 class QemuTarget:
     """A machine that boots anew for each program; the log of its console stays beside the files that come back."""
 
-    def __init__(self, machine: Machine, stack: ExitStack, edges: bool = False) -> None:
+    def __init__(self, machine: Machine, stack: ExitStack, setup: str = "", edges: bool = False) -> None:
         self._machine = machine
         self._stack = stack
+        self._setup = setup
         self._edges = edges
         self._pushed: dict[str, Path] = {}
         self._log = Path(CONSOLE_LOG)
@@ -120,7 +122,7 @@ class QemuTarget:
 
     def start(self, arguments: Sequence[str]) -> QemuProcess:
         """Boot, or go on from the snapshot of the last boot."""
-        job = Job(f"exec {shlex.join(arguments)}", tuple(self._pushed.items()))
+        job = Job(f"{self._setup}\nexec {shlex.join(arguments)}", tuple(self._pushed.items()))
         stack = self._stack.enter_context(ExitStack())
         guest = stack.enter_context(started(self._machine, job, self._log, BOOT_TIMEOUT_S))
         if self._edges:
@@ -142,7 +144,7 @@ def open_target(options: dict[str, str]) -> Iterator[QemuTarget]:
     """A guest with the kernel of the options; it is booted when a program is started."""
     machine, edges = _machine(options), _flag(options, "edges")
     with ExitStack() as stack:
-        yield QemuTarget(machine, stack, edges)
+        yield QemuTarget(machine, stack, options.get("setup", ""), edges)
 
 
 def _machine(options: dict[str, str]) -> Machine:

@@ -2,7 +2,7 @@
 """Run a job in a guest and bring home what it leaves."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,9 @@ from rtproof.vm.places import scratch
 from rtproof.vm.process import Guest, running
 from rtproof.vm.snapshot import go_on, open_snapshot
 
-__all__ = ["CONSOLE_LOG", "Beside", "Job", "Outcome", "run_job", "started"]
+__all__ = ["CONSOLE_LOG", "Job", "Outcome", "run_job", "started"]
 
 CONSOLE_LOG = "console.log"
-Beside = Callable[[Guest], None]
 _LAST_SECONDS = 10
 """How long QEMU may take to end once it has said that it does."""
 
@@ -40,18 +39,15 @@ class Outcome:
     virtual_seconds: float
 
 
-def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600, beside: Beside | None = None) -> Outcome:
+def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> Outcome:
     """Run the job in a fresh guest; what it leaves in /out, and console.log, are in the folder ``out`` then.
 
     In virtual time the same machine and job leave the same bytes. TargetError, which names the console's log, if the
     guest does not come so far: time-out, panic, a module that does not load, no memory, no room on the disk.
-    ``timeout_s``: for the boot, and again for the job. ``beside``: what is done from outside while it runs, which
-    returns when the guest is over; then the bytes depend on when it does what.
+    ``timeout_s``: for the boot, and again for the job.
     """
     out.mkdir(parents=True, exist_ok=True)
     with started(machine, job, out / CONSOLE_LOG, timeout_s) as guest:
-        if beside:
-            beside(guest)
         wait_until_over(guest, timeout_s)
         host_seconds = time.monotonic() - guest.begun
         letters = guest.mailbox.letters

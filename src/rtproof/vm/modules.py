@@ -77,6 +77,12 @@ def _add(kernel: Kernel, wanted: str | Path, found: dict[str, Module]) -> None:
     found[module.name] = module
 
 
+def has(kernel: Kernel, name: str) -> bool:
+    """Whether a kernel has a module of that name, or what it does built in."""
+    plain = plain_name(name)
+    return kernel.modules is not None and (plain in _index(kernel.modules) or plain in _built_in(kernel.modules))
+
+
 def _place(kernel: Kernel, name: str) -> Path:
     if kernel.modules is None:
         raise UserError(f"the module {name} is wanted, and the kernel came without a folder of modules")

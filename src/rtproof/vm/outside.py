@@ -26,12 +26,6 @@ PATIENCE_S = 0.5
 """Before the probe has taken the lines, and after, nobody answers."""
 
 
-def edges(guest: Guest) -> None:
-    """Give edges until the guest is over; how it ended is asked of itself."""
-    with lines_of(guest) as lines:
-        _give(guest, lines)
-
-
 @contextmanager
 def edges_beside(guest: Guest) -> Iterator[None]:
     """Edges while the caller attends to the guest and ends it."""

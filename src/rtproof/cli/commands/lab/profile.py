@@ -32,7 +32,8 @@ DURATION = "5s"
         "kernels",
         multiple=True,
         metavar="NAME|IMAGE",
-        help=f"{laboratory.KERNEL_HELP} Repeatable (default {', '.join(KERNELS)}, for edges of GPIO those for arm64).",
+        default=KERNELS,
+        help=f"{laboratory.KERNEL_HELP} Repeatable (default {', '.join(KERNELS)}).",
     ),
     click.option(
         "--preempt",
@@ -61,8 +62,7 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
 
     Every cell of the profile on every kernel, beside what the article published. The figures count instructions: what
     can be compared with the article is who is late and who is not, never by how much. Finished cells are kept and not
-    run again. Where a guest has no such hardware, something else stands for it and the page says so: edges on a GPIO
-    input come from this host, at moments that differ from run to run.
+    run again. Where a guest has no such hardware, something else stands for it and the page says so.
 
     Exit codes: 0; 1, 3 or 4 as of the worst verdict, where the profile has a limit; 2 if a cell failed.
 
@@ -111,20 +111,19 @@ def _profile(values: dict[str, Any]) -> "Profile":
     own = profiles.load(values["name"])
     found = experiment.for_guests(own, once(f"the profile {own.name}", values["settings"]))
     given = {name: values[name] for name in ("samples", "duration", "load") if values[name]}
-    given.setdefault("load", found.guest.load)
+    if not values["load"]:
+        found = choose.with_loads(found, found.guest.load)
     if not values["samples"]:
         given.setdefault("duration", DURATION)
-    return choose.ready(choose.with_options(found, {name: value for name, value in given.items() if value}))
+    return choose.ready(choose.with_options(found, given))
 
 
 def _systems(profile: "Profile", values: dict[str, Any]) -> "tuple[System, ...]":
-    from rtproof import loads
     from rtproof.lab import experiment, systems
 
-    ending = "-arm64" if experiment.on_boards_of_arm(profile) else ""
-    names = list(dict.fromkeys(values["kernels"])) or [f"{name}{ending}" for name in KERNELS]
+    names = list(dict.fromkeys(values["kernels"]))
     probe = systems.PROBE_OF_MODULE if experiment.needs_our_module(profile) else ""
-    kernels = experiment.with_network(laboratory.named(names, values["module"], probe), profile, loads.resolve)
+    kernels = experiment.with_hardware(laboratory.named(names, values["module"], probe), profile)
     preempts = list(dict.fromkeys(values["preempts"])) or profile.guest.preempt
     return systems.systems(kernels, preempts)
 
