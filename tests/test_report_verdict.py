@@ -2,11 +2,14 @@
 from dataclasses import replace
 
 import pytest
+from doubt_cases import clean
 from report_cases import CASES, tables
 from verdict_cases import FIRST, lost_values, proven, several, undecided
 
+from rtproof.analysis.analyse import analyse
 from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, State
+from rtproof.record import WHOLE_RUN, Event
 from rtproof.report import answers
 from rtproof.report.answers import EXACTLY, LONGER, SURE, VALID
 from rtproof.report.blocks import Text
@@ -138,7 +141,7 @@ def test_doubts_are_on_the_first_screen() -> None:
 
 def test_many_doubts_are_counted() -> None:
     doubt = FIRST["simulated"]().doubts[0]
-    told = answers.doubts(replace(proven(), doubts=(doubt,) * 5))
+    told = answers.doubts(replace(proven(), doubts=tuple(replace(doubt, code=f"d{at}") for at in range(5))))
     assert told is not None
     assert (told.headline[:8], len(told.paragraphs), told.paragraphs[-1]) == ("5 doubts", 4, "and 2 more doubts, below")
 
@@ -149,3 +152,22 @@ def test_no_loss_is_among_those_below() -> None:
     told = answers.doubts(replace(proven(), doubts=(*losses, doubt, doubt)))
     assert told is not None
     assert told.paragraphs == (*LOSSES, "and 2 more doubts, below")
+
+
+def test_a_doubt_about_each_thread_hides_no_other() -> None:
+    """Only the first of each kind is told; of the others, how many there are."""
+    doubt = FIRST["simulated"]().doubts[0]
+    each = tuple(replace(doubt, code="drift", what=f"thread {at}") for at in range(8))
+    told = answers.doubts(replace(proven(), doubts=(*each, doubt)))
+    assert told is not None
+    assert told.headline == "9 doubts: read all figures with this in mind"
+    assert told.paragraphs == ("thread 0", doubt.what, "and 7 more doubts, below")
+
+
+def test_objections_are_announced_on_the_first_screen() -> None:
+    log = Event(5, WHOLE_RUN, "kernel", "BUG: scheduling while atomic: swapper/0/0/0x00010000")
+    told = answers.doubts(analyse(clean(events=(log,)), workers=1))
+    assert told is not None
+    assert told.headline == "1 objection: read all figures with this in mind"
+    assert told.paragraphs == ("what speaks against its own figures is below: kernel-log",)
+    assert answers.doubts(analyse(clean(), workers=1)) is None

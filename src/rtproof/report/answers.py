@@ -7,6 +7,7 @@ from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdi
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.sequential import needed_ns
 from rtproof.report.blocks import Table, Text
+from rtproof.report.objections import of_run
 
 EXACTLY, SURE, LONGER, VALID = "What exactly", "How sure", "How much longer", "Valid for"
 SHOWN_DOUBTS = 3
@@ -132,17 +133,22 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
 
 
 def doubts(analysis: Analysis) -> Text | None:
-    """All that tell of a loss, else the first few, and how many more there are; None if there are none.
+    """What to keep in mind: doubts of each kind and the kinds of objections; None if there are none.
 
-    What makes a run invalid has been said.
+    All that tell of a loss are among them, else the first few. What makes a run invalid has been said.
     """
     warnings = [doubt for doubt in analysis.doubts if doubt.severity is Severity.WARNING]
-    found = [doubt.what for doubt in warnings]
-    shown = max(SHOWN_DOUBTS, sum(doubt.code in LOSSES for doubt in warnings))
-    rest = len(found) - shown
+    kinds = {doubt.code: doubt.what for doubt in reversed(warnings)}
+    each = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in warnings)]
+    shown = each[: max(SHOWN_DOUBTS, sum(code in LOSSES for code in kinds))]
+    rest = len(warnings) - len(shown)
     more = (f"and {quantity(rest, 'more doubt')}, below",) if rest > 0 else ()
-    head = f"{quantity(len(found), 'doubt')}: read all figures with this in mind"
-    return Text((*found[:shown], *more), "doubt", head) if found else None
+    objected = dict.fromkeys(objection.code for objection in of_run(analysis))
+    against = (f"what speaks against its own figures is below: {', '.join(objected)}",) if objected else ()
+    counts = ((len(warnings), "doubt"), (len(objected), "objection"))
+    head = " and ".join(quantity(n, noun) for n, noun in counts if n)
+    told = (*shown, *more, *against)
+    return Text(told, "doubt", f"{head}: read all figures with this in mind") if told else None
 
 
 def said(verdict: Verdict, label: str) -> tuple[str, ...]:

@@ -3,8 +3,16 @@
 
 from collections.abc import Sequence
 
-from rtproof.analysis.objections import Objection
+from rtproof.analysis.model import Analysis
+from rtproof.analysis.objections import Objection, claim_of, objections
 from rtproof.report.blocks import Block, Text
+
+NAME = "this run"
+
+
+def of_run(analysis: Analysis) -> tuple[Objection, ...]:
+    """Those to a single run that no doubt about it says already."""
+    return unsaid(objections([claim_of(analysis, NAME)]))
 
 
 def blocks(found: Sequence[Objection]) -> list[Block]:

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured runs: a defect put into a sound record is objected to by its own name, and sound records never are."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from analysis_records import MS, SECOND, SERIES, block, fact, file, record
+from doubt_cases import FACTS, FILES, OF_A_THREAD
+
+from rtproof import plugins
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.objections import Claim, claim_of, objections, rules
+from rtproof.analysis.objections.claim import exactly
+from rtproof.record import WHOLE_RUN, Counter, Event, Fact, Int64Array, Moment, Record
+
+SOUND = 120
+"""Random sound records, whose false alarms are counted."""
+ONLINE = "/sys/devices/system/cpu/online"
+LOADAVG = "/proc/loadavg"
+
+
+def drawn(random: np.random.Generator, n: int) -> Int64Array:
+    """Latencies as of a disturbed system: most near each other, and a tail that ends below a period."""
+    low = random.integers(500, 50_000)
+    tail = (random.pareto(random.uniform(1.2, 4), n) * random.integers(1, 20_000)).astype(np.int64)
+    early = -int(random.integers(0, 3_000))
+    latencies: Int64Array = np.clip(low + random.normal(0, low / 20, n).astype(np.int64) + tail, early, 900_000)
+    return latencies
+
+
+def facts(cpus: tuple[int, ...], length_ns: int, changes: Mapping[str, str]) -> Iterator[Fact]:
+    """Of a run with threads on these CPUs, thread 0 with some changed at its end."""
+    asked = {"duration_ns": str(length_ns), "loads": "cpu"}
+    for (key, moment), text in FACTS.items():
+        if key not in OF_A_THREAD or moment is Moment.ASKED:
+            yield fact(key, asked.get(key, text), moment)
+            continue
+        for thread, cpu in enumerate(cpus):
+            told = str(cpu) if key == "cpu" else text
+            yield fact(key, changes.get(key, told) if (thread, moment) == (0, Moment.END) else told, moment, thread)
+
+
+Shaped = Callable[[Int64Array], tuple[list[int], dict[int, int]]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is told of a sound run of one to four threads on four CPUs with a load, or what is wrong with it.
+
+    values: of thread 0, with the gaps behind them. of_a_thread: facts of thread 0 at the end. rounds: of the load each
+    second. cpus: where threads ran; several on one are as many threads. events: what happened.
+    """
+
+    values: Shaped | None = None
+    of_a_thread: Mapping[str, str] = field(default_factory=dict)
+    loadavg: str = "1.00 0.90 0.80 1/99 1"
+    rounds: int = 1_000
+    cpus: tuple[int, ...] = (0, 1, 2, 3)
+    events: tuple[Event, ...] = ()
+
+
+def run(seed: int, said: Run = Run()) -> Record:
+    """Some seconds of it, with random latencies."""
+    random = np.random.default_rng(seed)
+    n, shared = int(random.integers(1_000, 2_500)), len(set(said.cpus)) < len(said.cpus)
+    threads = len(said.cpus) if shared else int(random.integers(1, 5))
+    series = [replace(SERIES, id=at, thread=at, cpu=said.cpus[at]) for at in range(threads)]
+    latencies = [drawn(random, n) for _ in series]
+    plain: list[tuple[list[int], dict[int, int]]] = [(each.tolist(), {}) for each in latencies]
+    if said.values:
+        plain[0] = said.values(latencies[0])
+    work = np.arange(3) * SECOND
+    told = [file(path, content, moment) for (path, moment), content in FILES.items()]
+    return record(
+        [block(*each, series=one) for each, one in zip(plain, series, strict=True)],
+        series,
+        facts=tuple(facts(said.cpus[:threads], n * MS, said.of_a_thread)),
+        files=(*told, file(ONLINE, "0-3"), file(LOADAVG, said.loadavg, Moment.END)),
+        counters=(Counter(0, True, "load.cpu", "rounds", work, work // SECOND * said.rounds),),
+        events=said.events,
+        size=1000,
+    )
+
+
+def claim(made: Record, name: str = "run", group: str = "") -> Claim:
+    return claim_of(analyse(made, workers=1), name, group)
+
+
+def codes(*claims: Claim) -> set[str]:
+    return {each.code for each in objections(claims)}
+
+
+def test_no_sound_record_is_objected_to() -> None:
+    """Alone or beside one that was loaded alike."""
+    claims = [claim(run(seed), str(seed), "g") for seed in range(SOUND)]
+    alarms = [found.what for each in claims for found in objections([each])]
+    assert (len(alarms), SOUND) == (0, SOUND), alarms[:3]
+    assert objections(claims) == ()
+
+
+def gaps(values: Int64Array) -> tuple[list[int], dict[int, int]]:
+    """Every fourth period never ran."""
+    some = values[: values.size * 3 // 4]
+    return some.tolist(), dict.fromkeys(range(2, some.size, 3), 1)
+
+
+def crowd(values: Int64Array) -> tuple[list[int], dict[int, int]]:
+    """Two clocks: more activations than the time has room for."""
+    return [*values.tolist(), *values[: values.size // 10].tolist()], {}
+
+
+def ticks(values: Int64Array) -> tuple[list[int], dict[int, int]]:
+    """A timer of 250 Hz: late by anything up to a tick of four periods."""
+    return [(3 - at % 4) * MS + 2_000 for at in range(values.size)], {}
+
+
+def lattice(values: Int64Array) -> tuple[list[int], dict[int, int]]:
+    """A clock of 32,768 Hz."""
+    return (np.arange(values.size) % 25 * 30_518 + 5).tolist(), {}
+
+
+def log(line: str) -> Run:
+    return Run(events=(Event(SECOND, WHOLE_RUN, "kernel", line),))
+
+
+DEFECTS: dict[str, list[Run]] = {
+    "samples-missing": [Run(gaps)],
+    "samples-surplus": [Run(crowd)],
+    "granularity": [Run(ticks), Run(lattice)],
+    "placement": [Run(cpus=(1, 1)), Run(cpus=(0, 2, 2, 3))],
+    "priority": [Run(of_a_thread={"policy": "other"}), Run(of_a_thread={"priority": "1"})],
+    "page-faults": [Run(of_a_thread={"minor_faults": "3"}), Run(of_a_thread={"major_faults": "1"})],
+    "throttling": [log("sched: RT throttling activated"), log("CPU0: Core temperature above threshold")],
+    "kernel-log": [
+        log("BUG: scheduling while atomic: swapper/0/0/0x00010000"),
+        log("INFO: task kworker/0:1:12 blocked for more than 120 seconds."),
+        log("watchdog: BUG: soft lockup - CPU#0 stuck for 22s!"),
+    ],
+    "load-unproven": [
+        Run(rounds=0),
+        Run(events=(Event(SECOND, WHOLE_RUN, "load_died", "cpu: killed by signal 9"),)),
+    ],
+}
+
+
+@pytest.mark.parametrize(("code", "said"), [(code, each) for code, some in DEFECTS.items() for each in some])
+def test_a_defect_is_objected_to_by_its_name_and_by_no_other(code: str, said: Run) -> None:
+    for seed in range(8):
+        assert codes(claim(run(seed, said))) == {code}, seed
+
+
+@pytest.mark.parametrize(("rounds", "found"), [(1_900, set()), (2_100, {"unequal-load"}), (400, {"unequal-load"})])
+def test_loads_that_worked_unequally_are_objected_to(rounds: int, found: set[str]) -> None:
+    for one, other in pairwise(range(6)):
+        pair = claim(run(one), "a", "g"), claim(run(other, Run(rounds=rounds)), "b", "g")
+        assert codes(*pair) == found
+        assert codes(pair[0], replace(pair[1], group="h")) == set(), "nobody compares them"
+
+
+@pytest.mark.parametrize(
+    ("loadavg", "found"),
+    [("1.90 0.90 0.80 1/99 1", set()), ("4.07 0.90 0.80 4/103 3", {"unequal-load"}), ("1.00 9.00 9.00 1/9 1", set())],
+)
+def test_unequal_load_averages_are_objected_to(loadavg: str, found: set[str]) -> None:
+    """Of runs of four minutes by the average of one: the others are of what was before."""
+    for one, other in pairwise(range(6)):
+        pair = claim(run(one), "a", "g"), claim(run(other, Run(loadavg=loadavg)), "b", "g")
+        assert codes(*pair) == set(), "a few seconds tell of no minute"
+        assert codes(*(replace(each, span=exactly(240 * SECOND), figures=()) for each in pair)) == found
+
+
+def test_a_histogram_against_its_count_is_objected_to() -> None:
+    """What the agent counted by itself differs from what the record holds."""
+    made = run(3)
+    assert made.end
+    totals = tuple(replace(each, obtained=each.obtained + 40) for each in made.end.totals)
+    assert codes(claim(replace(made, end=replace(made.end, totals=totals)))) == {"sums"}
+
+
+def test_a_run_judged_by_none_seen_is_objected_to() -> None:
+    made = claim(run(4))
+    (each, *_) = made.figures
+    zero = replace(made, figures=(replace(each, out_of_band=0),), judged=True)
+    (found,) = objections([zero])
+    assert found.code == "zero-is-no-bound"
+    assert f"0 of {each.count:,}" in found.what
+    assert "95 %" in found.what
+    assert objections([replace(zero, judged=False)]) == ()
+
+
+def test_every_rule_is_tried() -> None:
+    alone = {"unequal-load", "sums", "zero-is-no-bound", "backlog"}
+    assert {rule.CODE for rule in plugins.load_all(rules)} == {*DEFECTS, *alone}
