@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several runs one after another, with agents that behave as they are told."""
 
+import errno
 import io
 from pathlib import Path
 
@@ -72,6 +73,15 @@ def test_an_agent_that_fails_in_the_end_is_kept_with_its_sentence(tmp_path: Path
     assert ended.outcome is not None
     assert ended.failure == "no space left for the record"
     assert killed.failure.startswith("the agent was killed by SIGKILL; what it measured")
+
+
+def test_a_cell_whose_files_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> session.Outcome:
+        raise OSError(errno.ENOSPC, "No space left on device", "agent.log")
+
+    monkeypatch.setattr(session, "run", full)
+    ended, _ = run(cell(tmp_path, "a", "good"), cell(tmp_path, "b", "good"))
+    assert [(each.outcome, each.failure) for each in ended] == [(None, "agent.log: No space left on device")] * 2
 
 
 def test_ctrl_c_in_a_cell_skips_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof run --profile`` from the command line to the files it leaves, with an agent that behaves as it is told."""
 
+import errno
 import json
 import re
 import signal
@@ -11,7 +12,7 @@ import fake_agent
 import pytest
 from test_cli_run import HOURLY, started
 
-from rtproof.cli import foreign
+from rtproof.cli import foreign, results
 from rtproof.cli.main import main
 from rtproof.record import rundir
 
@@ -318,6 +319,21 @@ def test_the_example_of_the_manual_runs(capsys: pytest.CaptureFixture[str]) -> N
     assert "899,998 12 31 148" in out
     assert "Source: Control loop of the winch, our report 7, page 12." in out
     assert len(Path("a/cells/busy.bins.csv").read_text().splitlines()) == 503
+
+
+def test_a_disk_that_is_full_costs_no_figure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(results, "write_new", full)
+    assert run(profile("good", "late"), "--duration", "1s") == 2
+    out, err = capsys.readouterr()
+    assert "rtproof: no a/cells/good.html: No space left on device\n" in err
+    assert err.endswith("rtproof: no space left on the disk while writing a/report.html\n")
+    assert "700.000" in out
+    assert {path.name for path in Path("a/cells").iterdir()} == {"good", "late"}
 
 
 BINS = """

@@ -90,6 +90,8 @@ def test_refusals_are_one_sentence(words: list[str], sentence: str, capsys: pyte
 def test_without_a_limit_there_is_nothing_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--until-decided"]) == 2
     assert "--until-decided needs a --limit to decide on" in capsys.readouterr().err
+    assert main(["run", "--until-decided", "--profile", "akamina"]) == 2
+    assert "--profile measures one cell after the other for lengths of its own" in capsys.readouterr().err
 
 
 def test_ctrl_c_ends_it_earlier_and_keeps_it() -> None:

@@ -110,6 +110,8 @@ def test_a_loop_that_never_ran_again_stalled_until_the_end() -> None:
     assert untold.stalls == (Stall(0, 990 * MS, 60 * SECOND - 990 * MS, over=False),)
     asked = cycles(record(ran, [LOOP], end=stop, facts=(fact("duration_ns", SECOND),)))
     assert asked.stalls == ()
+    for samples, stalls in (("100", ()), ("6000", untold.stalls)):
+        assert cycles(record(ran, [LOOP], end=stop, facts=(fact("samples", samples),))).stalls == stalls
     lost = End(60 * SECOND, EndReason.AS_ASKED, "", (SeriesTotals(0, 100, 0, 5_900),))
     assert cycles(record(ran, [LOOP], end=lost)).stalls == ()
 

@@ -149,6 +149,11 @@ def test_unknown_settings_are_refused(settings: dict[str, str], words: str) -> N
         choose.with_settings(profiles.load("akamina"), settings)
 
 
+def test_where_nothing_can_be_set_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="the profile own has nothing to set named 'x', nor anything else"):
+        choose.with_settings(profiles.load(written(tmp_path, SMALL)), {"x": "1"})
+
+
 def test_nothing_left_to_run_is_refused() -> None:
     with pytest.raises(UserError, match="no cell with all"):
         choose.with_settings(profiles.load("ten-ms"), {"policy": "fifo", "load": "idle"})

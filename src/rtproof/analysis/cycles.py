@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rtproof.analysis import lag, moments, tops
-from rtproof.analysis.asked import asked_duration_ns, probe_options, time_ns, whole
+from rtproof.analysis.asked import asked_duration_ns, number, probe_options, time_ns, whole
 from rtproof.analysis.bounds import share_upper
 from rtproof.analysis.episodes import stalled_since_ns
 from rtproof.analysis.fields import judged
@@ -210,7 +210,9 @@ def _at_the_end(record: Record, series: Series, last_wake_ns: int | None) -> tup
         return (Stall(series.thread, at, until_ns - at, over=False),)
     if last_wake_ns is None or record.end is None or _lost(record.end, series):
         return ()
-    silent_ns = min(record.end.time_ns, asked_duration_ns(record) or record.end.time_ns) - last_wake_ns
+    samples_ns = (number(record, "samples") or 0) * series.period_ns
+    asked_ns = asked_duration_ns(record) or samples_ns or record.end.time_ns
+    silent_ns = min(record.end.time_ns, asked_ns) - last_wake_ns
     long = silent_ns >= _stall_ns(series.period_ns)
     return (Stall(series.thread, last_wake_ns, silent_ns, over=False),) if long else ()
 

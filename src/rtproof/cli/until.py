@@ -53,8 +53,6 @@ def take(values: dict[str, Any], requirements: "Sequence[Requirement]") -> "Watc
         raise click.UsageError("--max-duration needs --until-decided to speak of")
     if not wanted:
         return None
-    if not requirements:
-        raise click.UsageError("--until-decided needs a --limit to decide on")
     if values["duration"] or values["samples"]:
         raise click.UsageError(
             "--until-decided ends by itself: leave --duration and --samples out, or give --max-duration"
@@ -62,6 +60,8 @@ def take(values: dict[str, Any], requirements: "Sequence[Requirement]") -> "Watc
     for name, reason in ELSEWHERE.items():
         if values.get(name):
             raise click.UsageError(f"{reason}, so that --until-decided does not go with it")
+    if not requirements:
+        raise click.UsageError("--until-decided needs a --limit to decide on")
     values["duration"] = longest or usual_length(requirements)
     click.echo(plan(requirements, values["duration"]), err=True)
     return Watch(requirements)

@@ -27,7 +27,8 @@ def _with_setting(profile: Profile, name: str, value: str) -> Profile:
     if name not in {parameter.name for parameter in profile.parameters}:
         known = [f"{axis} ({', '.join(values)})" for axis, values in profile.axes.items()]
         known += [f"{parameter.name} ({parameter.help})" for parameter in profile.parameters]
-        raise UserError(f"the profile {profile.name} has nothing to set named {name!r}; there are: {'; '.join(known)}")
+        there = f"; there are: {'; '.join(known)}" if known else ", nor anything else"
+        raise UserError(f"the profile {profile.name} has nothing to set named {name!r}{there}")
     parameters = tuple(replace(each, default=value) if each.name == name else each for each in profile.parameters)
     before = next(each.default for each in profile.parameters if each.name == name)
     changes = (Change(name, (before,), value),) if before and before != value else ()

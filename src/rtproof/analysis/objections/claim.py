@@ -122,7 +122,7 @@ def counted(claim: Claim) -> Iterator[tuple[Figures, int, Due]]:
     for each in claim.figures:
         if claim.span and each.period_ns and each.count is not None and each.kind is Kind.LATENCY:
             span, period = claim.span, each.period_ns
-            room = Due(-(-span.told_ns // period), span.shortest_ns // period, -(-span.longest_ns // period))
+            room = Due(span.told_ns // period, span.shortest_ns // period, -(-span.longest_ns // period))
             yield each, each.count, room
 
 
