@@ -325,7 +325,7 @@ def test_a_disk_that_is_full_costs_no_figure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, content: bytes) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(results, "write_new", full)
     assert run(profile("good", "late"), "--duration", "1s") == 2
