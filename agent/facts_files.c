@@ -5,6 +5,11 @@
 
 #include "run.h"
 
+#include <dirent.h>
+#include <stdio.h>
+
+enum { EVL_MOST = 64 };
+
 static const char *const files_at_start[] = {
 	"/proc/version",
 	"/proc/cmdline",
@@ -63,6 +68,23 @@ static void write_files(struct run *run, enum moment moment, const char *const *
 		record_file(&run->record, run_time_ns(run), moment, *paths);
 }
 
+/* Each has how often it left the co-kernel EVL for Linux. */
+static void write_evl_threads(struct run *run, enum moment moment)
+{
+	static const char place[] = "/sys/devices/virtual/thread";
+	DIR *folder = opendir(place);
+	struct dirent *entry;
+	char path[320];
+
+	for (int i = 0; folder && i < EVL_MOST && (entry = readdir(folder)); i++) {
+		snprintf(path, sizeof(path), "%s/%s/stats", place, entry->d_name);
+		if (entry->d_name[0] != '.')
+			record_file(&run->record, run_time_ns(run), moment, path);
+	}
+	if (folder)
+		closedir(folder);
+}
+
 static void write_system(struct run *run)
 {
 	for (int i = 0; i < SYSTEM_PARTS; i++) {
@@ -78,9 +100,11 @@ void facts_files_at_start(struct run *run)
 	write_system(run);
 	write_files(run, MOMENT_START, files_at_start);
 	write_files(run, MOMENT_START, files_at_both_ends);
+	write_evl_threads(run, MOMENT_START);
 }
 
 void facts_files_at_end(struct run *run)
 {
 	write_files(run, MOMENT_END, files_at_both_ends);
+	write_evl_threads(run, MOMENT_END);
 }

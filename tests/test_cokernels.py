@@ -42,6 +42,21 @@ def test_mode_switches_are_those_of_both_ends() -> None:
     assert mode_switches(target("x")) == ()
 
 
+def test_in_band_switches_are_those_that_evl_counts() -> None:
+    place = "/sys/devices/virtual/thread/{}/stats"
+    files = (
+        system_file(place.format("lat-sampler:2136"), "1 200 310 0 5000 1\n"),
+        system_file(place.format("lat-sampler:2136"), "41 900 999 0 9000 1\n", Moment.END),
+        system_file(place.format("late:7"), "2 1 1 0 1 0\n", Moment.END),
+        missing(place.format("gone:9")),
+    )
+    assert mode_switches(target("x", *files)) == (
+        ModeSwitches("lat-sampler:2136", 1, 41),
+        ModeSwitches("late:7", None, 2),
+        ModeSwitches("gone:9", None, None),
+    )
+
+
 def test_a_name_may_have_blanks() -> None:
     assert counts(XENOMAI_3.format(7))["0 [IRQ4355: [timer]]"] == 0
 

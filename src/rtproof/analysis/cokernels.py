@@ -16,6 +16,7 @@ STATISTICS = ("/proc/xenomai/sched/stat", "/proc/xenomai/stat")
 XENOMAI, EVL, RTAI = "/proc/xenomai", "/sys/class/evl", "/proc/rtai"
 LINUX = "linux"
 """The name of no co-kernel."""
+_EVL_THREAD = re.compile(r"/sys/devices/virtual/thread/(.+)/stats")
 _COBALT = re.compile(r"Cobalt v?(\S+)")
 
 
@@ -59,13 +60,21 @@ def pipeline(record: Record, config: KernelConfig | None) -> str | None:
 
 
 def mode_switches(record: Record) -> tuple[ModeSwitches, ...]:
-    """Of each thread that Xenomai counts; empty without it."""
+    """Of each thread that Xenomai counts, or EVL, where they are called in-band switches; empty without either."""
     for path in STATISTICS:
         texts = [systemfiles.text(record, path, moment) for moment in (Moment.START, Moment.END)]
         if any(texts):
             start, end = (counts(text or "") for text in texts)
             return tuple(ModeSwitches(name, start.get(name), end.get(name)) for name in {**start, **end})
-    return ()
+    paths = dict.fromkeys(file.path for file in record.files if _EVL_THREAD.fullmatch(file.path))
+    return tuple(_in_band(record, path) for path in paths)
+
+
+def _in_band(record: Record, path: str) -> ModeSwitches:
+    """The first number of a thread's statistics; the ones behind it differ between versions."""
+    words = [(systemfiles.line(record, path, moment) or "").split() for moment in (Moment.START, Moment.END)]
+    start, end = (int(first[0]) if first and first[0].isdecimal() else None for first in words)
+    return ModeSwitches(_EVL_THREAD.sub(r"\1", path), start, end)
 
 
 def counts(text: str) -> dict[str, int]:

@@ -81,7 +81,12 @@ def _told(record: Record) -> list[Block]:
     log = tuple((line,) for line in troubles(record))
     found = (
         Table("What the target says of itself", ("what", "as it says", "where"), facts),
-        Table("Mode switches that Xenomai counted", ("process", "at the start", "at the end"), switches, (1, 2)),
+        Table(
+            "Mode switches that Xenomai counted (EVL: in-band switches)",
+            ("process", "at the start", "at the end"),
+            switches,
+            (1, 2),
+        ),
         Table("The kernel's log before the run", ("line",), log, row_headers=False, folded=True),
     )
     return [table for table in found if table.rows]
