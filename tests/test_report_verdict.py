@@ -9,9 +9,10 @@ from verdict_cases import FIRST, lost_values, proven, several, undecided
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, State
+from rtproof.analysis.phrases import value
 from rtproof.record import WHOLE_RUN, Event
 from rtproof.report import answers
-from rtproof.report.answers import EXACTLY, LONGER, SURE, VALID
+from rtproof.report.answers import EXACTLY, LONGER, LOOP, SURE, VALID
 from rtproof.report.blocks import Text
 from rtproof.report.sections import verdict
 
@@ -117,9 +118,9 @@ def test_the_other_sentences_follow() -> None:
     assert [row[0] for row in table.rows if row[0]] == ["LIMIT", "RATE", "EXCEEDED", "MAX", "UNSEEN", "FORECAST"]
 
 
-def test_of_several_limits_each_has_a_row_and_all_are_counted() -> None:
+def test_of_several_limits_each_has_a_row_and_a_word_above() -> None:
     analysis = several()
-    assert first(analysis).paragraphs[1] == "2 limits: 1 PROVEN, 1 UNDECIDED. This is of the one that decides:"
+    assert first(analysis).paragraphs[1].startswith("2 limits: ")
     rows = tables(verdict.render(analysis))["Every limit"].rows
     assert [row[:4] for row in rows] == [("500 us", "1.0 s", "PROVEN", "0"), ("500 us", "10.0 s", "UNDECIDED", "0")]
     assert rows[0][4].startswith("none, decided after 4.3 s")
@@ -171,3 +172,25 @@ def test_objections_are_announced_on_the_first_screen() -> None:
     assert told.headline == "1 objection: read all figures with this in mind"
     assert told.paragraphs == ("what speaks against its own figures is below: kernel-log",)
     assert answers.doubts(analyse(clean(), workers=1)) is None
+
+
+def test_of_a_few_limits_each_has_its_verdict_on_the_first_screen() -> None:
+    said = first(several()).paragraphs[1]
+    assert said == (
+        "2 limits: 500 us once per 1.0 s PROVEN, 500 us once per 10.0 s UNDECIDED. This is of the one that decides:"
+    )
+    many = replace(several(), verdicts=several().verdicts * 3)
+    assert first(many).paragraphs[1].startswith("6 limits: 3 PROVEN, 3 UNDECIDED.")
+
+
+def test_a_loop_is_answered_by_its_cycles_and_an_application_by_its_loops() -> None:
+    cycles = dict(first(CASES["loop"]()).terms)[LOOP]
+    assert "cycles were out of the band. That leaves a share of up to" in cycles
+    assert cycles.endswith("STALLED for 30.0 s.")
+    analysis = CASES["application"]()
+    told = dict(first(analysis).terms)[LOOP]
+    top, _, end = analysis.stages
+    assert told.startswith(f"Of {top.observed.count:,} loops the top was late by ")
+    assert f"on average and {value(top.observed.max)} at most;" in told
+    assert told.endswith(f"the work was done {value(end.observed.max)} after its target at the latest.")
+    assert LOOP not in dict(first(undecided()).terms)

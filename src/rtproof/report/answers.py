@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reader wants to know first: is it proven, what exactly, how sure is that, and how much longer does it take?"""
 
-from rtproof.analysis import phrases, wording
+from rtproof.analysis import app, cycles, phrases, wording
 from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdict
 from rtproof.analysis.phrases import duration, percent, quantity, value
@@ -9,8 +9,10 @@ from rtproof.analysis.sequential import needed_ns
 from rtproof.report.blocks import Table, Text
 from rtproof.report.objections import of_run
 
-EXACTLY, SURE, LONGER, VALID = "What exactly", "How sure", "How much longer", "Valid for"
+LOOP, EXACTLY, SURE, LONGER, VALID = "The loop", "What exactly", "How sure", "How much longer", "Valid for"
 SHOWN_DOUBTS = 3
+LISTED = 4
+"""So many limits have room on the first screen of a telephone."""
 USUAL = Requirement(0)
 RANK, VALID_FOR, MAX = "RANK", "VALID FOR", "MAX"
 """Labels of sentences of a verdict."""
@@ -38,7 +40,23 @@ def terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
     verdict = analysis.verdict
     valid = " ".join(said(verdict, VALID_FOR))
     answers = ((EXACTLY, exactly(verdict)), (SURE, sure(verdict)), (LONGER, longer(verdict)), (VALID, valid))
-    return tuple((question, answer) for question, answer in answers if answer)
+    asked = ((LOOP, loop(analysis)), *answers)
+    return tuple((question, answer) for question, answer in asked if answer)
+
+
+def loop(analysis: Analysis) -> str:
+    """What a run is about that measured cycles, or the loops of an application, and not latencies alone."""
+    found = analysis.cycles
+    if found:
+        stood = "".join(f" STALLED for {duration(stall.duration_ns)}." for stall in found.stalls)
+        return f"{cycles.says(found)}{stood}"
+    if not app.is_app(analysis.record) or not analysis.pooled.observed.count:
+        return ""
+    top, end = analysis.stages[0].observed, analysis.stages[-1].observed
+    return (
+        f"Of {quantity(top.count, 'loop')} the top was late by {value(round(top.mean or 0))} on average and "
+        f"{value(top.max)} at most; the work was done {value(end.max)} after its target at the latest."
+    )
 
 
 def exactly(verdict: Verdict) -> str:
@@ -106,12 +124,19 @@ def limits(analysis: Analysis) -> Table | None:
 
 
 def tally(analysis: Analysis) -> str:
-    """How many limits came out how, where there are several."""
+    """How each limit came out where there are several, and of many how many came out how; a table has more of them."""
     states = [verdict.state for verdict in analysis.verdicts]
     if len(states) < 2:
         return ""
-    counted = ", ".join(f"{states.count(state)} {state.value}" for state in State if state in states)
-    return f"{len(states)} limits: {counted}. This is of the one that decides:"
+    counted = [f"{states.count(state)} {state.value}" for state in State if state in states]
+    told = [f"{_asked(verdict)} {verdict.state.value}" for verdict in analysis.verdicts]
+    shown = ", ".join(told if len(states) <= LISTED else counted)
+    return f"{len(states)} limits: {shown}. This is of the one that decides:"
+
+
+def _asked(verdict: Verdict) -> str:
+    asked = verdict.requirement or USUAL
+    return f"{value(asked.limit_ns)} once per {duration(asked.at_most_ns)}"
 
 
 def _row(verdict: Verdict) -> tuple[str, ...]:

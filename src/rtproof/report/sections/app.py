@@ -59,7 +59,8 @@ def _table(work: Moments, loop: Moments, error: Moments, mean_work: float | None
         if name == "average" and mean_work is not None:
             numbers[0] = mean_work
         rows.append((name, *map(figures.US.show, numbers)))
-    return Table("What loops took: from top to top, and how late the top was", ("", *COLUMNS), tuple(rows), (1, 2, 3))
+    caption = f"What loops took: from top to top, and how late the top was (n = {error.count:,} loops)"
+    return Table(caption, ("", *COLUMNS), tuple(rows), (1, 2, 3))
 
 
 def _mean_work(analysis: Analysis) -> float | None:
