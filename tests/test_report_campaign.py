@@ -15,7 +15,7 @@ from rtproof.profiles import Claim, Profile, choose
 from rtproof.profiles.model import Guest
 from rtproof.report import campaign
 from rtproof.report.blocks import Link, Section, Table
-from rtproof.report.campaign import Given, More, Outcome, conditions, loops, metrics
+from rtproof.report.campaign import Given, More, Outcome, conditions, first, loops, metrics
 
 S = 1_000_000_000
 NOTHING = More()
@@ -149,6 +149,14 @@ def test_changes_and_chosen_cells_are_said() -> None:
 
 def test_of_a_short_run_fewer_cycles_are_left_out_and_that_is_told() -> None:
     assert "Not counted are the first 299 cycles instead of 1,000." in texts(drawn("ten-ms", short=True)["result"])
+    made = campaign_cases.ten_ms()
+    assert made[0].analysis
+    assert made[0].analysis.cycles
+    other = replace(made[0].analysis, cycles=replace(made[0].analysis.cycles, ignored=7))
+    told = first.blocks(campaign_cases.shortened("ten-ms"), [*made, replace(made[0], analysis=other)])
+    assert "Not counted are the first 7 to 299 cycles instead of 1,000." in texts(
+        Section("first", "First", tuple(told))
+    )
     assert "Not counted" not in texts(drawn("akamina", short=True)["result"])
 
 

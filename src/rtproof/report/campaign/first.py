@@ -64,8 +64,9 @@ def _lengths(cells: Sequence[CellPlan]) -> list[str]:
 def _uncounted(outcomes: Sequence[Outcome]) -> list[str]:
     """Of a short run fewer cycles are left out at the start."""
     found = [each.analysis.cycles for each in outcomes if each.analysis and each.analysis.cycles]
-    few = sorted({each.ignored // max(each.loops, 1) for each in found} - {IGNORE})
-    return [f"Not counted are the first {n:,} cycles instead of {IGNORE:,}." for n in few]
+    few = {each.ignored // max(each.loops, 1) for each in found} - {IGNORE}
+    ends = " to ".join(f"{n:,}" for n in sorted({min(few), max(few)})) if few else ""
+    return [f"Not counted are the first {ends} cycles instead of {IGNORE:,}."] if few else []
 
 
 def _change(change: Change) -> str:
