@@ -30,7 +30,8 @@ def test_a_run_that_was_not_traced_has_neither() -> None:
 def test_what_was_lost_is_told() -> None:
     texts, (table,) = rendered(trace, made())
     assert table.rows[0] == ("sched_waking", "2")
-    assert texts[0].startswith("5 events by the clock mono; 4 were overwritten by later ones and 1 was dropped")
+    assert texts[0].startswith("5 events by the clock mono; 4 were overwritten by later ones and 1 was dropped.")
+    assert texts[0].endswith("About buffer_kib=192 would have held all.")
     assert texts[1].endswith("from 0.000 s to 0.001 s of the run's time; what is left is without gaps from 0.000 s on.")
     assert texts[2] == "This kernel has no events spi_*, sys_enter_nanosleep*."
 

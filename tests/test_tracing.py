@@ -35,6 +35,14 @@ def test_it_is_whole_from_the_oldest_event_of_the_cpu_that_forgot() -> None:
     assert summary(made(**{"cpu1/stats": FILES["cpu0/stats"]})).whole_from_ns is None
 
 
+def test_what_would_have_been_enough_is_that_of_the_busiest_cpu() -> None:
+    """CPU 1 has two events left of six in 64 KiB."""
+    assert summary(made()).enough_kib == 192
+    assert summary(made(**{"cpu1/stats": FILES["cpu0/stats"]})).enough_kib is None
+    assert summary(made(about="endian little\n")).enough_kib is None
+    assert summary(made(**{"cpu0/stats": "entries: 0\noverrun: 9\n"})).enough_kib == 192
+
+
 def test_times_of_another_clock_are_not_those_of_the_record() -> None:
     found = summary(made(trace_clock="[local] global mono\n"))
     assert found.clock == "local"

@@ -2,6 +2,7 @@
 """What the kernel's trace of a run holds: events by name, what was lost, and the time for which it has everything."""
 
 from dataclasses import dataclass
+from math import ceil
 
 from rtproof.analysis import tracefile
 from rtproof.record import Record
@@ -16,7 +17,8 @@ class TraceSummary:
 
     missing: patterns of events that the kernel does not have. entries: left in the buffers; overrun: overwritten by
     later ones; dropped: not written at all. on_ns, off_ns: when recording began and ended. oldest_ns, newest_ns: of the
-    events that are left. whole_from_ns: from here on no CPU's buffer lacks anything that was overwritten.
+    events that are left. whole_from_ns: from here on no CPU's buffer lacks anything that was overwritten. enough_kib:
+    of a CPU, about what would have held all that the busiest one wrote; None if nothing was overwritten.
     """
 
     clock: str
@@ -30,6 +32,7 @@ class TraceSummary:
     oldest_ns: int | None
     newest_ns: int | None
     whole_from_ns: int | None
+    enough_kib: int | None
 
 
 def gone(record: Record) -> tuple[int, int]:
@@ -58,7 +61,16 @@ def summary(record: Record) -> TraceSummary:
         oldest_ns=min(times_ns, default=None),
         newest_ns=max(times_ns, default=None),
         whole_from_ns=_whole_from(record, in_record, stats),
+        enough_kib=_enough(record, stats),
     )
+
+
+def _enough(record: Record, stats: dict[int, dict[str, str]]) -> int | None:
+    """As many events as there were take as many times more room than those that are left."""
+    told = tracefile.about(record).get("buffer_kib", "")
+    counted = [(_total({cpu: of}, "entries"), _total({cpu: of}, "overrun")) for cpu, of in stats.items()]
+    parts = [(left + gone) / left for left, gone in counted if left and gone]
+    return ceil(int(told) * max(parts)) if parts and told.isdecimal() else None
 
 
 def _total(stats: dict[int, dict[str, str]], key: str) -> int:

@@ -35,8 +35,9 @@ def _recorded(found: TraceSummary) -> str:
         for n, how in ((found.overrun, "overwritten by later ones"), (found.dropped, "dropped"))
         if n
     ]
-    lost = f"; {' and '.join(gone)}, for which buffer_kib would have to be larger" if gone else ", and none was lost"
-    return f"{quantity(found.entries, 'event')} by the clock {found.clock or 'of an unknown name'}{lost}."
+    lost = f"; {' and '.join(gone)}" if gone else ", and none was lost"
+    enough = f" About buffer_kib={found.enough_kib} would have held all." if found.enough_kib else ""
+    return f"{quantity(found.entries, 'event')} by the clock {found.clock or 'of an unknown name'}{lost}.{enough}"
 
 
 def _cut(found: TraceSummary) -> tuple[str, ...]:
