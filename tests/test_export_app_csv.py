@@ -27,6 +27,7 @@ minimum,0.500,3727.000,38.000
 maximum,4960.001,6271.000,1311.000
 average,2338.500,5000.000,293.600
 standard_deviation,2418.129,1038.584,568.745
+count,5,4,5
 loops_that_could_sleep,4
 loops_without_sleep,2
 smallest_slack_us,-0.001
@@ -60,8 +61,8 @@ def test_statistics_are_those_of_the_rows_of_all_threads(tmp_path: Path) -> None
     assert [row["thread"] for row in rows] == ["0"] * 5 + ["1"] * 3
     for at, column in enumerate(("work_duration_us", "loop_time_us", "top_error_us")):
         values = [float(row[column]) for row in rows if row[column]]
-        numbers = [min(values), max(values), statistics.mean(values), statistics.stdev(values)]
-        names = ("minimum", "maximum", "average", "standard_deviation")
+        numbers = [min(values), max(values), statistics.mean(values), statistics.stdev(values), len(values)]
+        names = ("minimum", "maximum", "average", "standard_deviation", "count")
         assert [float(told[name][at]) for name in names] == pytest.approx(numbers, abs=0.0006)
     total = sum(float(row["loop_time_us"]) for row in rows if row["loop_time_us"])
     assert float(told["sum_of_loop_times_us"][0]) == pytest.approx(total)

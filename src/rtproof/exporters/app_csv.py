@@ -79,6 +79,7 @@ def _statistics(record: Record) -> str:
     rows = [
         [name, *(_cell(number(of)) for of in (whole.work, whole.loop, whole.error))] for name, number in app.STATISTICS
     ]
+    rows.append(["count", *(str(of.count) for of in (whole.work, whole.loop, whole.error))])
     told = (whole.slack.count, whole.no_sleep, whole.slack.min if whole.slack.count else None)
     slept = f"loops_that_could_sleep,{told[0]}\nloops_without_sleep,{told[1]}\nsmallest_slack_us,{_cell(told[2])}\n"
     sums = f"sum_of_loop_times_us,{us(whole.loop.sum)}\nfirst_to_last_top_us,{us(whole.elapsed_ns)}\n"
