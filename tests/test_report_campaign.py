@@ -405,3 +405,16 @@ def test_no_count_of_cycles_out_of_the_band_stands_without_what_it_leaves_possib
     (column,) = metrics.metrics(("out-share",))
     assert column.article(row) == "0.027 %"
     assert column.article(replace(row, figures={})) == ""
+
+
+def test_what_the_article_says_of_its_own_figures_stands_beside_them() -> None:
+    profile = choose.ready(profiles.load("toradex"))
+    found = campaign.sections(profile, campaign_cases.bootlin(), articles.load("toradex"))
+    section = next(section for section in found if section.name == "objections")
+    *_, itself = tables(section)
+    assert itself.caption == "What the article itself says against its rows"
+    assert [row for row in itself.rows if row[0] == "iMX6, RT" and "scheduling while atomic" in row[1]]
+    assert "Longer runs (24 h) are recommended there." in texts(section)
+    akamina = drawn("akamina")["objections"]
+    assert "Its tables 4 to 6" in texts(akamina)
+    assert tables(akamina) == []

@@ -40,8 +40,9 @@ def test_how_long_a_proof_takes_is_told_where_it_is_open() -> None:
 
 def test_cycles_and_loops_are_answered_by_what_their_articles_count() -> None:
     ((words, cycles),) = answer(campaign_cases.shortened("ten-ms"), campaign_cases.ten_ms()).terms
-    assert words == "Cycles out of the band"
+    assert words == "Cycles out of the band (95 % confidence)"
     assert "STALLED" in cycles
+    assert " % possible)" in cycles
     assert cycles.endswith("other, stress+flood: not measured")
     ((words, loops),) = answer(campaign_cases.shortened("simple-rt-app"), campaign_cases.simple_rt_app()).terms
     assert (words, loops) == (

@@ -3,12 +3,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from rtproof.analysis.cycles import CONFIDENCE, most_out_of_band
 from rtproof.analysis.model import State
-from rtproof.analysis.phrases import duration, quantity, value
+from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.profiles import Claim, Profile
 from rtproof.report import figures
 from rtproof.report.blocks import Text
-from rtproof.report.campaign.metrics import longest, stalled
+from rtproof.report.campaign.metrics import longest, most_out, stalled
 from rtproof.report.campaign.outcome import SEVERITY, Outcome
 from rtproof.report.figures import US
 from rtproof.report.sections.verdict import KINDS
@@ -59,7 +60,8 @@ def _cycles(outcome: Outcome) -> str:
     if found is None:
         return figures.UNKNOWN
     stood = f", {stalled(found)}" if found.stalls else ""
-    return f"{found.out_of_band:,} of {found.counted:,}{stood}"
+    possible = f" (up to {most_out(most_out_of_band(found))} possible)" if found.counted else ""
+    return f"{found.out_of_band:,} of {found.counted:,}{possible}{stood}"
 
 
 def _loops(outcome: Outcome) -> str:
@@ -83,7 +85,7 @@ def _longest(outcome: Outcome) -> str:
 
 
 ANSWERS: Mapping[str, tuple[str, Callable[[Outcome], str]]] = {
-    "cycles": ("Cycles out of the band", _cycles),
+    "cycles": (f"Cycles out of the band ({percent(CONFIDENCE)} confidence)", _cycles),
     "loop-max": ("Loop time", _loops),
     "longest": ("Largest latency", _longest),
     "": ("Largest latency", _largest),

@@ -107,7 +107,7 @@ def _of_loops(part: str, name: str) -> Metric:
     return Metric(f"{part} {words} [us]", here, _figure(f"{part}.{name}", US))
 
 
-def _most_out(share: float | None) -> str:
+def most_out(share: float | None) -> str:
     """None seen is not none to come, so a count of cycles out of the band does not stand alone."""
     return figures.UNKNOWN if share is None else percent(float(f"{share:.2g}"))
 
@@ -117,7 +117,7 @@ def _most_out_there(row: Row) -> str:
     below, above, count = (figure.value if figure else None for figure in told)
     if below is None or above is None or not count:
         return ""
-    return _most_out(share_upper(int(below + above), int(count), CONFIDENCE))
+    return most_out(share_upper(int(below + above), int(count), CONFIDENCE))
 
 
 def stalled(cycles: Cycles) -> str:
@@ -157,7 +157,7 @@ METRICS: Mapping[str, Metric] = {
     "above": Metric("above band", _of_cycles(lambda c: figures.count(c.long)), _figure("above")),
     "out-share": Metric(
         f"out of band, at most ({percent(CONFIDENCE)})",
-        _of_cycles(lambda c: _most_out(most_out_of_band(c))),
+        _of_cycles(lambda c: most_out(most_out_of_band(c))),
         _most_out_there,
     ),
     "cycle-max": Metric("max [ms]", _of_cycles(lambda c: MS.show(c.max_ns)), _figure("max", MS)),

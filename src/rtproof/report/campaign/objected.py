@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rtproof import articles
 from rtproof.analysis.objections import Claim, Objection, claim_of, objections
-from rtproof.articles import Article
+from rtproof.articles import Article, Row
 from rtproof.profiles import Profile
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.campaign.outcome import Outcome
@@ -21,6 +21,7 @@ def section(profile: Profile, outcomes: Sequence[Outcome], article: Article | No
     blocks = [_block("Objections to the rows measured here", own, NONE_HERE)]
     if article:
         blocks.append(_block("Objections to the article's rows", published, NONE_THERE))
+        blocks += _of_the_article(profile, article)
     return Section("objections", "Objections", tuple(blocks) if outcomes else ())
 
 
@@ -39,9 +40,21 @@ def _own(outcomes: Sequence[Outcome]) -> list[Claim]:
 
 def _published(profile: Profile, article: Article) -> list[Claim]:
     """Those rows only that the profile repeats, by their labels."""
-    wanted = {key for cell in profile.cells for key in cell.article_rows}
-    labels = {row.key: row.label for row in article.rows if row.key in wanted}
+    labels = {row.key: row.label for row in _repeated(profile, article)}
     return [replace(claim, name=labels[claim.name]) for claim in articles.claims(article) if claim.name in labels]
+
+
+def _of_the_article(profile: Profile, article: Article) -> list[Block]:
+    """What there is to know of its figures, and what it says against them itself; what nobody said is no block."""
+    rows = tuple((row.label, each) for row in _repeated(profile, article) for each in row.caveats)
+    table = [Table("What the article itself says against its rows", HEADER, rows)] if rows else []
+    return [*table, Text((" ".join(article.about.split()),), headline="The article's figures")]
+
+
+def _repeated(profile: Profile, article: Article) -> list[Row]:
+    """Those rows of the article that the profile repeats."""
+    wanted = {key for cell in profile.cells for key in cell.article_rows}
+    return [row for row in article.rows if row.key in wanted]
 
 
 def _block(caption: str, some: Sequence[Objection], none: str) -> Block:
