@@ -157,7 +157,7 @@ static int refuse_tracefs(int err, char *why, size_t room)
 		return trace_refuse(why, room, err, "there is no trace to be had: this kernel has no tracefs (CONFIG_TRACING)");
 	if (geteuid())
 		return trace_refuse(why, room, err, "a trace needs root (%s)", strerror(-err));
-	return trace_refuse(why, room, err, "tracefs can't be used, maybe because the kernel is locked down: %s", strerror(-err));
+	return trace_refuse(why, room, err, "tracefs can't be used, maybe because the kernel is locked down or this is a container: %s", strerror(-err));
 }
 
 int trace_open(struct run *run, char *why, size_t room)

@@ -211,8 +211,23 @@ def test_a_tracefs_that_is_shut_to_root_too_is_said_to_be(tmp_path: Path) -> Non
     done = subprocess.run([*OWN_MOUNTS, script], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (
         2,
-        "rtproof-agent: tracefs can't be used, maybe because the kernel is locked down: Permission denied\n",
+        "rtproof-agent: tracefs can't be used, maybe because the kernel is locked down or this is a container: "
+        "Permission denied\n",
     )
+
+
+def test_root_that_may_not_mount_is_told_what_stands_in_its_way(tmp_path: Path) -> None:
+    """As in most containers: nobody has mounted tracefs there, and root may not do it either."""
+    script = f"""
+    umount /sys/kernel/tracing 2> /dev/null
+    mountpoint -q /sys/kernel/debug && umount -l /sys/kernel/debug
+    exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin \
+        {agent_process.agent()} run -o {tmp_path}/r --trace on --samples 10 {" ".join(SHORT)}
+    """
+    done = subprocess.run([*OWN_MOUNTS, script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "or this is a container: Operation not permitted" in done.stderr
+    assert not (tmp_path / "r").exists()
 
 
 def test_where_there_are_no_instances_the_top_is_used_and_put_back(tmp_path: Path) -> None:
