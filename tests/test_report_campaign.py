@@ -153,7 +153,7 @@ def test_of_a_short_run_fewer_cycles_are_left_out_and_that_is_told() -> None:
     assert made[0].analysis
     assert made[0].analysis.cycles
     other = replace(made[0].analysis, cycles=replace(made[0].analysis.cycles, ignored=7))
-    told = first.blocks(campaign_cases.shortened("ten-ms"), [*made, replace(made[0], analysis=other)])
+    told = first.different(campaign_cases.shortened("ten-ms"), [*made, replace(made[0], analysis=other)])
     assert "Not counted are the first 7 to 299 cycles instead of 1,000." in texts(
         Section("first", "First", tuple(told))
     )

@@ -25,7 +25,7 @@ def outcomes(*parts: tuple[str, tuple[Doubt, ...]]) -> list[Outcome]:
 
 
 def told(some: list[Outcome]) -> dict[str, Text]:
-    blocks = first.blocks(campaign_cases.shortened("bootlin-timer"), some)
+    blocks = [*first.missing(some), *first.different(campaign_cases.shortened("bootlin-timer"), some)]
     assert all(isinstance(block, Text) for block in blocks)
     return {block.headline: block for block in blocks if isinstance(block, Text)}
 

@@ -39,8 +39,9 @@ def sections(
 ) -> list[Section]:
     """outcomes: of every cell on every system, cells in the profile's order. short: for a terminal."""
     table = result.section(profile, outcomes, article, more.given, short=short)
-    about = (*conditions.virtual_time(outcomes), Text((profile.about,)))
-    before = (*about, *([answer(profile, outcomes)] if outcomes else []), *first.blocks(profile, outcomes))
+    losses = (*conditions.virtual_time(outcomes), *first.missing(outcomes))
+    answered = [answer(profile, outcomes)] if outcomes else []
+    before = (*losses, *answered, *first.different(profile, outcomes), Text((profile.about,)))
     parts = [
         Section(table.name, table.title, (*before, *table.blocks)),
         *conditions.faults(outcomes),

@@ -28,14 +28,15 @@ def section(profile: Profile, outcomes: Sequence[Outcome]) -> Section:
 def _blocks(profile: Profile, bins: Bins, outcomes: Sequence[Outcome]) -> Iterator[Block]:
     measured = [each for each in outcomes if (stage := each.stage(bins.stage)) and stage.observed.count]
     if len(measured) <= MOST:
-        yield from _plots(profile, bins, _curves(bins, measured), bins.name)
+        yield from _plots(profile, bins, _curves(bins, named(measured)), bins.name)
         return
     for cell, group in by_cell(measured):
-        yield from _plots(profile, bins, _curves(bins, group), f"{bins.name}, {cell.label}")
+        curves = _curves(bins, [(each.system, each) for each in group])
+        yield from _plots(profile, bins, curves, f"{bins.name}, {cell.label}")
 
 
-def _curves(bins: Bins, outcomes: Sequence[Outcome]) -> list[Named]:
-    found = [(name, each.stage(bins.stage)) for name, each in named(outcomes)]
+def _curves(bins: Bins, outcomes: Sequence[tuple[str, Outcome]]) -> list[Named]:
+    found = [(name, each.stage(bins.stage)) for name, each in outcomes]
     return [Named(name, stage.observed_counts) for name, stage in found if stage]
 
 

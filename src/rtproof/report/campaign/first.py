@@ -17,14 +17,19 @@ MISSING = "Missing from the table"
 CHANGED = "Not as in the article, this time"
 
 
-def blocks(profile: Profile, outcomes: Sequence[Outcome]) -> list[Block]:
+def missing(outcomes: Sequence[Outcome]) -> list[Block]:
+    """Cells without a result, cells that are INVALID, and those of which something is gone."""
+    told = tuple(_missing(outcomes))
     failed = any(each.failure for each in outcomes)
-    missing = tuple(_missing(outcomes))
+    return [Text(told, "bad" if failed else "doubt", MISSING)] if told else []
+
+
+def different(profile: Profile, outcomes: Sequence[Outcome]) -> list[Block]:
+    """How it was not measured as in the article."""
     in_guest = (profile.guest.says,) if profile.guest.says and any(each.virtual for each in outcomes) else ()
     others = (*_uncounted(outcomes), *map(_change, profile.changes), *in_guest)
-    changed = (*_ways(outcomes), *_lengths(profile.cells), *others)
-    found = ((missing, "bad" if failed else "doubt", MISSING), (changed, "doubt", CHANGED))
-    return [Text(lines, kind, headline) for lines, kind, headline in found if lines]
+    told = (*_ways(outcomes), *_lengths(profile.cells), *others)
+    return [Text(told, "doubt", CHANGED)] if told else []
 
 
 def _missing(outcomes: Sequence[Outcome]) -> Iterator[str]:
