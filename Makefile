@@ -4,6 +4,7 @@
 # make test    every test; installs what they need (Debian packages as root, Python packages into .venv)
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
+# make profile-table  measure the README's table of profiles anew, in virtual time
 # make bench-stats  whether the statements hold as often as they say, by simulation
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= auto
@@ -11,7 +12,7 @@ export PYTHON
 LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
 LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
 
-.PHONY: demo lab-demo test test-agent lint bench bench-stats clean
+.PHONY: demo lab-demo test test-agent lint bench profile-table bench-stats clean
 
 demo:
 	@sh tools/demo.sh
@@ -46,6 +47,11 @@ bench:
 	@sh tools/venv.sh dev
 	.venv/bin/python bench/run.py
 	.venv/bin/python bench/lab.py
+
+profile-table:
+	@sh tools/apt.sh $(LAB_PACKAGES)
+	@sh tools/venv.sh dev
+	.venv/bin/python tools/profile_table.py
 
 bench-stats:
 	@sh tools/apt.sh gcc libc6-dev make

@@ -2,44 +2,54 @@
 """``rtproof lab ten-ms`` from the command line to the files it leaves."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from analysis_records import SERIES, block, record
 from lab_desk import assert_refused, desk
 
+from rtproof.analysis.cycles import cycles
+from rtproof.cli.commands.lab.ten_ms import in_all
 from rtproof.cli.main import main
-from rtproof.record import rundir
 
 __all__ = ["desk"]
 
 pytestmark = pytest.mark.usefixtures("desk")
-STRESS = "cpu+dd+timers"
 
 
 def ten_ms(*arguments: str) -> int:
     return main(["lab", "ten-ms", "--cycles", "500", *arguments])
 
 
-def test_four_scenarios_in_one_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_four_scenarios_in_one_command_each_on_its_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     assert ten_ms("--output", "a") == 0
     out, err = capsys.readouterr()
-    assert out.count(" here  ") == out.count(" article  ") == 4
-    assert out.endswith("\npage: a/page.html\n")
+    assert out.endswith("\nreport: a/report.html\n")
     names = [line.partition("] ")[2].partition(": ")[0] for line in err.splitlines() if line.startswith("[")]
     plain, rt = "debian-6.1 preempt=none", "debian-6.1-rt"
-    assert sorted(names) == sorted([f"{plain}, idle", f"{plain}, {STRESS}", f"{rt}, {STRESS}", f"{rt}, {STRESS}+net"])
-    assert len(list(Path("a/cells").iterdir())) == 4
+    cells = [(plain, "other--idle"), (plain, "other--stress"), (rt, "fifo--stress"), (rt, "fifo--stress-flood")]
+    assert sorted(names) == sorted(f"{system}, {cell}" for system, cell in cells)
+    assert len([place for place in Path("a/cells").iterdir() if place.is_dir()]) == 4
     told = json.loads(Path("a/result.json").read_bytes())
-    assert [each["failure"] for each in told["scenarios"]] == [None] * 4
-    record = rundir.open_run(next(Path("a/cells").iterdir())).record
-    assert record.series[0].unit == "ns"
+    found = [(each["results"], each["article"]) for each in told["cells"]]
+    assert [[result["system"] for result in results] for results, _ in found] == [[system] for system, _ in cells]
+    articles = [rows[0]["figures"]["count"]["value"] for _, rows in found]
+    assert articles == [11_229, 11_011, 11_019, 11_111]
 
 
 def test_json_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert ten_ms("--json") == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "rtproof.lab.ten-ms"
+    assert json.loads(capsys.readouterr().out)["schema"] == "rtproof.campaign"
     (folder,) = Path("runs").iterdir()
     assert folder.name.endswith("Z-ten-ms")
+
+
+@pytest.mark.parametrize(("counted", "whole"), [(11_000, 12_000), (9_000, 10_000), (900, 1_000), (1, 2)])
+def test_as_many_cycles_are_counted_as_asked_for(counted: int, whole: int) -> None:
+    assert in_all(counted) == whole
+    loop = replace(SERIES, period_ns=10_000_000, probe="kernel", method="loop", field="task")
+    assert cycles(record([block([0] * (whole + 1), series=loop)], (loop,))).counted >= counted
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,13 @@ def table(result: Mapping[str, Any]) -> str:
     return f"    {command}\n\n" + "\n".join(lines) + f"\n\nMade with {made}.\n"
 
 
-def put(text: str, content: str) -> str:
+def put(text: str, content: str, begin: str = BEGIN, end: str = END) -> str:
     """The text with what stands between the marks replaced."""
-    before, _, rest = text.partition(BEGIN)
-    _, mark, after = rest.partition(END)
+    before, _, rest = text.partition(begin)
+    _, mark, after = rest.partition(end)
     if not mark:
         raise SystemExit("README.md does not have the marks any more")
-    return before + BEGIN + "\n" + content + "\n" + END + after
+    return before + begin + "\n" + content + "\n" + end + after
 
 
 if __name__ == "__main__":

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rtproof lab ten-ms``: article 2's loop of 10 ms, its four scenarios in one command."""
+"""``rtproof lab ten-ms``: article 2's four scenarios, each on its kernel, as cells of the profile ten-ms."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli import laboratory, types
+from rtproof.cli import experiments, laboratory, types
 from rtproof.cli.laboratory import JOBS, OUTPUT
 from rtproof.errors import UserError
 
 if TYPE_CHECKING:
-    from rtproof.lab.cells import Cell
     from rtproof.lab.systems import Named
+    from rtproof.profiles import Profile
 
 PLAIN = "debian-6.1"
 RT = "debian-6.1-rt"
 CYCLES = 11_000
+SCENARIOS = {"plain": ("other--idle", "other--stress"), "rt": ("fifo--stress", "fifo--stress-flood")}
+"""Cells of the profile that the article measured, by the kernel that it had: without PREEMPT_RT, and with."""
 
 
 @click.command("ten-ms")
@@ -45,52 +48,43 @@ CYCLES = 11_000
 )
 @click.pass_context
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
-    """Repeat article 2's measurement: a loop of 10 ms in a kernel task.
+    """Repeat article 2's table: four scenarios of a loop of 10 ms in a kernel task, each on its kernel.
 
-    Four scenarios in virtual time: the plain kernel idle and under stress, PREEMPT_RT under stress, and under stress
-    and a flood of packets; the lengths of the cycles beside the article's. A loop that stands still is STALLED. As long
-    as in the article a scenario under stress takes some minutes of a core; --cycles 1000 gives a first impression.
+    In virtual time: the plain kernel idle and under stress without a real-time policy, PREEMPT_RT under stress, and
+    under stress and a flood of pings with one; as many cycles as in the article, beside its figures. 'rtproof lab
+    profile ten-ms' has every policy and load on every kernel instead, and is shorter. A scenario under stress takes
+    some minutes of a core; --cycles 1000 gives a first impression.
 
     Exit codes: 0; 2 if a scenario failed; 3 if one did not measure what was asked.
     """
-    from rtproof.lab import ten_ms, ten_ms_page
+    from rtproof import profiles
+    from rtproof.lab import systems
 
-    folder = laboratory.new_folder(output, "ten-ms")
-    typed = ctx.obj or ("rtproof", "lab", "ten-ms")
-    kernels = laboratory.named([values["plain"], values["rt"]], values["module"], "kernel")
-    cells = _cells(kernels, values["preempt"], values["counted"])
-    laboratory.say(
-        f"{len(cells)} scenarios of {_length(cells[0])} in virtual time; one under load takes 2 to 5 times that"
-    )
-    ran = laboratory.run(cells, jobs, typed)
-    found = ten_ms.found(ran)
-    making = laboratory.making(cells, typed)
-    page = ten_ms_page.page_sections(found, ran, making)
-    document = laboratory.Document(
-        ten_ms_page.TITLE, page, page, ten_ms_page.sections(found), ten_ms_page.encode(found, making)
-    )
-    laboratory.publish(document, ran, folder, as_json)
-    ctx.exit(ten_ms.exit_code(found))
+    whole = profiles.load("ten-ms").shortened(samples=in_all(values["counted"]))
+    plain, rt = (experiments.kernels([values[name]], values["module"], whole)[0] for name in ("plain", "rt"))
+    _refuse_other_kernels(plain, rt)
+    asked = experiments.Asked(ctx.obj or ("rtproof", "lab", "ten-ms"), "ten-ms", output, as_json, jobs)
+    parts = [
+        experiments.Part(_with_cells(whole, *SCENARIOS["plain"]), systems.systems([plain], [values["preempt"]])),
+        experiments.Part(_with_cells(whole, *SCENARIOS["rt"]), systems.systems([rt], [])),
+    ]
+    ctx.exit(experiments.run(_with_cells(whole, *SCENARIOS["plain"], *SCENARIOS["rt"]), parts, asked))
 
 
-def _cells(kernels: "list[Named]", preempt: str, counted: int) -> "list[Cell]":
-    from rtproof.lab import systems, ten_ms
+def in_all(counted: int) -> int:
+    """How many cycles a run has to have so that so many are counted: the first ones are not, of a short run a tenth."""
+    from rtproof.analysis import cycles
 
-    plain, rt = kernels
+    return counted + min(cycles.IGNORE, -(-counted // (cycles.SHORT_RUN - 1)))
+
+
+def _with_cells(profile: "Profile", *keys: str) -> "Profile":
+    return replace(profile, cells=tuple(map(profile.cell, keys)))
+
+
+def _refuse_other_kernels(plain: "Named", rt: "Named") -> None:
+    from rtproof.lab import systems
+
     if systems.is_rt(plain.kernel) or not systems.is_rt(rt.kernel):
         wrong = plain if systems.is_rt(plain.kernel) else rt
         raise UserError(f"{wrong.name} is {'' if wrong is plain else 'not '}built with PREEMPT_RT: give another kernel")
-    (without,) = systems.systems([plain], [preempt])
-    (realtime,) = systems.systems([rt], [])
-    agents = laboratory.agents([without, realtime])
-    chosen = [realtime if scenario.rt else without for scenario in ten_ms.SCENARIOS]
-    return [
-        ten_ms.cell(scenario, system, agents[system.machine.kernel.arch], counted)
-        for scenario, system in zip(ten_ms.SCENARIOS, chosen, strict=True)
-    ]
-
-
-def _length(cell: "Cell") -> str:
-    from rtproof.analysis.phrases import duration
-
-    return duration(cell.setting.virtual_ns(0))
