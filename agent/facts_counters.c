@@ -51,6 +51,9 @@ static void fact_of_load(struct run *run, const char *name, const struct load_or
 	snprintf(key, sizeof(key), "%s.note", name);
 	if (order->note)
 		fact(run, MOMENT_START, key, order->note);
+	snprintf(key, sizeof(key), "%s.lack", name);
+	if (order->lack)
+		fact(run, MOMENT_START, key, order->lack);
 	snprintf(key, sizeof(key), "%s.rest_ns", name);
 	if (order->rest_ns)
 		fact_number(run, WHOLE_RUN, MOMENT_START, key, order->rest_ns);

@@ -88,10 +88,25 @@ static void await_end_of_line(int line)
 		;
 }
 
-/* No signal but SIGKILL reaches it, and none that goes to the agent's group or to that of the load. */
-static int clean(int line)
+static int make_folder(char *path, const void *what)
 {
 	const char *place = getenv("TMPDIR");
+
+	(void)what;
+	if (snprintf(path, FOLDER_PATH, "%s/rtproof-load-XXXXXX", place && *place ? place : "/tmp") >= FOLDER_PATH)
+		return -ENAMETOOLONG;
+	return mkdtemp(path) ? 0 : -errno;
+}
+
+static void remove_folder(const char *path)
+{
+	while (rmdir(path) < 0 && remove_files(path) > 0)
+		;
+}
+
+/* No signal but SIGKILL reaches it, and none that goes to the agent's group or to that of the load. */
+static int clean(int line, const struct folder_kind *kind, const void *what)
+{
 	char path[FOLDER_PATH] = "";
 	sigset_t all;
 
@@ -99,18 +114,17 @@ static int clean(int line)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	streams_close();
-	if (snprintf(path, sizeof(path), "%s/rtproof-load-XXXXXX", place && *place ? place : "/tmp") >= FOLDER_PATH)
-		return ENAMETOOLONG;
-	if (!mkdtemp(path))
-		return errno;
+	int err = kind->make(path, what);
+
+	if (err)
+		return -err;
 	if (write(line, path, sizeof(path)) == sizeof(path))
 		await_end_of_line(line);
-	while (rmdir(path) < 0 && remove_files(path) > 0)
-		;
+	kind->remove(path);
 	return 0;
 }
 
-int folder_open(struct folder *folder)
+int folder_open_as(struct folder *folder, const struct folder_kind *kind, const void *what)
 {
 	int ends[2], status;
 
@@ -119,7 +133,7 @@ int folder_open(struct folder *folder)
 	folder->cleaner = fork();
 	if (folder->cleaner == 0) {
 		close(ends[0]);
-		_exit(clean(ends[1]));
+		_exit(clean(ends[1], kind, what));
 	}
 	int err = folder->cleaner < 0 ? -errno : 0;
 
@@ -132,6 +146,13 @@ int folder_open(struct folder *folder)
 		err = waitpid(folder->cleaner, &status, 0) > 0 && WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 	folder->cleaner = 0;
 	return err;
+}
+
+int folder_open(struct folder *folder)
+{
+	static const struct folder_kind files = { make_folder, remove_folder };
+
+	return folder_open_as(folder, &files, NULL);
 }
 
 int64_t folder_room(const struct folder *folder)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A folder for the files of a load, that does not outlive it. Whatever uses it may be killed at any instant, so a process apart
+ * A folder for the files of a load, or one that stands for something of the kernel's, that does not outlive it. Whatever uses it may be killed at any instant, so a process apart
  * makes it and removes it: when the last process ends that holds the line to it, in whatever way.
  */
 #ifndef RTPROOF_FOLDER_H
@@ -17,6 +17,15 @@ struct folder {
 	int line;
 	char path[FOLDER_PATH];
 };
+
+/* How one is made, for what it is given: 0 or -errno, and a path of fewer than FOLDER_PATH characters. And how it is removed. */
+struct folder_kind {
+	int (*make)(char *path, const void *what);
+	void (*remove)(const char *path);
+};
+
+/* Both in the process apart. 0 or -errno. */
+int folder_open_as(struct folder *folder, const struct folder_kind *kind, const void *what);
 
 /* Makes a folder in $TMPDIR or /tmp. 0 or -errno. */
 int folder_open(struct folder *folder);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 enum { QUEUE = 64, PATIENCE_MS = 5000 };
 
@@ -86,6 +87,14 @@ int inet_pair(int listener, const struct sockaddr_in *address, int *ends)
 	if (ends[0] < 0 || getsockname(ends[1], (struct sockaddr *)&self, &self_size) < 0)
 		return -errno;
 	return peer.sin_port == self.sin_port ? 0 : -ECONNABORTED;
+}
+
+void inet_limit(int fd, int timeout_ms)
+{
+	const struct timeval limit = { timeout_ms / 1000, timeout_ms % 1000 * 1000 };
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
 int inet_read(int fd, void *block, size_t bytes)

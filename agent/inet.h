@@ -31,6 +31,9 @@ int inet_connect(const struct sockaddr_in *address, int timeout_ms);
 /* Both ends of a stream to a listening socket of this process; ends[0] was accepted. Nobody else may come between. */
 int inet_pair(int listener, const struct sockaddr_in *address, int *ends);
 
+/* Reading and writing shall give up after a time in which nothing goes: -EAGAIN. */
+void inet_limit(int fd, int timeout_ms);
+
 /* All bytes of a block: 0 or -errno, -EPIPE when the other side has ended. */
 int inet_read(int fd, void *block, size_t bytes);
 int inet_write(int fd, const void *block, size_t bytes);

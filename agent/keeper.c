@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "folder.h"
+#include "group.h"
 #include "processes.h"
 #include "program.h"
 
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -55,6 +57,21 @@ static int fail(struct keeper *keeper, const char *format, ...)
 	return -ECHILD;
 }
 
+/*
+ * In a PID namespace it gets a /proc where it finds itself, and a /dev/shm that goes with it; not where that would hide its
+ * working directory. What is refused it does without.
+ */
+static void furnish(const struct running_load *running)
+{
+	static const char shared[] = "/dev/shm";
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return;
+	mount("proc", "/proc", "proc", 0, NULL);
+	if (strncmp(running->folder.path, shared, strlen(shared)))
+		mount("tmpfs", shared, "tmpfs", 0, NULL);
+}
+
 static int start(struct keeper *keeper)
 {
 	struct running_load *running = keeper->running;
@@ -65,6 +82,8 @@ static int start(struct keeper *keeper)
 	if (keeper->pid == 0) {
 		setpgid(0, 0);
 		load_default_signals();
+		if (keeper->apart)
+			furnish(running);
 		for (int i = OUTPUT; i < SOURCES; i++)
 			if (keeper->write_ends[i] >= 0)
 				dup2(keeper->write_ends[i], i == OUTPUT ? STDOUT_FILENO : STDERR_FILENO);
@@ -181,6 +200,26 @@ static int64_t waited_ms(void)
 	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000LL + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 }
 
+static int fail_for_processes(struct keeper *keeper)
+{
+	return fail(keeper, "it wanted more than %d processes", (int)keeper->running->order.values[PROGRAM_PROCESSES]);
+}
+
+static int fail_for_memory(struct keeper *keeper)
+{
+	return fail(keeper, "it took more than %d MiB of memory", (int)keeper->running->order.values[PROGRAM_MEMORY]);
+}
+
+/* What the kernel kept it from, if a group holds it. */
+static int look_at_group(struct keeper *keeper)
+{
+	const struct folder *group = keeper->running->order.group;
+
+	if (group && group_lacked_processes(group))
+		return fail_for_processes(keeper);
+	return group && group_lacked_memory(group) ? fail_for_memory(keeper) : 0;
+}
+
 /* Counts CPU time and holds the program to its limits. */
 static int look(struct keeper *keeper)
 {
@@ -201,11 +240,11 @@ static int look(struct keeper *keeper)
 
 	if (limits[PROGRAM_COUNT] == COUNT_CPU_MS && (int32_t)(ms - order->slots->work) > 0) /* who ends meanwhile is missing */
 		order->slots->work = ms;
+	if (order->group)
+		return look_at_group(keeper);
 	if (found.count > limits[PROGRAM_PROCESSES])
-		return fail(keeper, "it had %d processes, and %d is the most", found.count, (int)limits[PROGRAM_PROCESSES]);
-	if (pages * sysconf(_SC_PAGESIZE) > limits[PROGRAM_MEMORY] * LOAD_MIB)
-		return fail(keeper, "it took more than %d MiB of memory", (int)limits[PROGRAM_MEMORY]);
-	return 0;
+		return fail_for_processes(keeper);
+	return pages * sysconf(_SC_PAGESIZE) > limits[PROGRAM_MEMORY] * LOAD_MIB ? fail_for_memory(keeper) : 0;
 }
 
 static int start_again(struct keeper *keeper)
@@ -222,6 +261,8 @@ static int take_end(struct keeper *keeper, int status)
 	keeper->pid = 0;
 	if (!order->words)
 		return load_exit_error(status);
+	if (look_at_group(keeper))
+		return -ECHILD;
 	if (status == 0 && order->values[PROGRAM_AGAIN]) {
 		order->slots->work += order->values[PROGRAM_COUNT] == COUNT_RUNS;
 		return start_again(keeper);
@@ -290,7 +331,8 @@ static int be_the_keeper(struct running_load *running, bool apart)
 	setsid();
 	streams_close();
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+	if (!keeper.apart) /* else the agent's death kills it, and that all others, also while it is stopped */
+		prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
 	processes_self(&self);
 	keeper.self = self.pid;
 	sigemptyset(&blocked);
@@ -305,12 +347,13 @@ static int be_the_keeper(struct running_load *running, bool apart)
 }
 
 /*
- * fork() into a new PID namespace, whose first process takes all others with it. It does not see its parent but through
- * /proc, and without that it could not know of one that died before it asked to be told.
+ * fork() into a new PID namespace, whose first process takes all others with it, and one for System V's objects and message
+ * queues, which go with it. It does not see its parent but through /proc, and without that it could not know of one that died
+ * before it asked to be told.
  */
 static pid_t spawn_apart(void)
 {
-	pid_t parent = getpid(), pid = access("/proc/self/stat", R_OK) < 0 ? -1 : sys_clone(CLONE_NEWPID | SIGCHLD);
+	pid_t parent = getpid(), pid = access("/proc/self/stat", R_OK) < 0 ? -1 : sys_clone(CLONE_NEWPID | CLONE_NEWIPC | SIGCHLD);
 	struct process self;
 
 	if (pid == 0) {

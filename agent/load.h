@@ -41,6 +41,9 @@ struct load_order {
 	int cpus;                     /* CPUs that the load may use */
 	struct load_slot *slots;
 	const char *note;  /* how it goes here, for the record; prepare() may say it */
+	const char *lack;  /* what it does less than it should, for the record; prepare() may say it */
+	const struct folder *group; /* holds a program to its limits; NULL: there is none */
+	bool patient;      /* nothing is measured meanwhile, so it goes on when another host does not answer for a while */
 	int64_t rest_ns;   /* it may do no work for so long, on purpose; prepare() may say it */
 	char *const *words; /* the command of a program of the system's, ends with NULL; NULL: the load is one of ours */
 	char *why; /* of LOAD_WHY characters: what a load that fails writes here is told instead of its errno */
@@ -123,7 +126,7 @@ struct running_load {
 	char *words[LOAD_WORDS];
 	int64_t restart_ns; /* it is killed and started again this often; 0: never */
 	pid_t pid; /* also its process group */
-	struct folder folder;
+	struct folder folder, group;
 	uint32_t slots;
 	uint32_t *seen; /* last reading of each slot */
 	int64_t work;   /* units since the start */

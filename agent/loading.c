@@ -81,6 +81,8 @@ int loading_main(int argc, char **argv, char *why, size_t room)
 
 	if (err)
 		return err;
+	for (int i = 0; i < config.n_loads; i++)
+		config.loads[i].order.patient = true;
 	loading.sources[0] = (struct pollfd){ .fd = signals_open(why, room), .events = POLLIN };
 	if (loading.sources[0].fd < 0)
 		return loading.sources[0].fd;

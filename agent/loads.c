@@ -4,6 +4,7 @@
 #include "load.h"
 
 #include "clock.h"
+#include "group.h"
 #include "keeper.h"
 #include "program.h"
 #include "text.h"
@@ -276,6 +277,21 @@ static int open_folder(struct running_load *running)
 	return -ENOSPC;
 }
 
+/* Of a program. Where there can be no group, its keeper counts. */
+static void open_group(struct running_load *running)
+{
+	const struct load_order *order = &running->order;
+
+	if (!order->words)
+		return;
+	const struct group_limits limits = { order->values[PROGRAM_MEMORY] * LOAD_MIB, order->values[PROGRAM_PROCESSES] };
+
+	if (group_open(&running->group, &limits) == 0)
+		running->order.group = &running->group;
+	running->order.note = order->group ? "a control group holds it to its limits of memory and processes" :
+					     "its memory and processes are counted four times a second; there is no control group";
+}
+
 static int work_on_all(const struct running_load *running)
 {
 	for (uint32_t i = 0; i < running->slots; i++) {
@@ -331,10 +347,12 @@ int load_start(struct running_load *running, char *why, size_t room)
 
 	if (err)
 		return err;
+	open_group(running);
 	err = open_folder(running);
 	if (!err)
 		err = start_processes(running);
 	folder_leave(&running->folder);
+	folder_leave(&running->group);
 	return err ? say(running, err, why, room) : 0;
 }
 
@@ -349,12 +367,9 @@ static void bury(struct running_load *running, char *why, size_t room)
 		keeper_bury(running->pid);
 	waitpid(running->pid, &status, 0);
 	running->pid = 0;
-	if (*reason)
-		snprintf(why, room, "load %s died: %.*s", name, LOAD_WHY, reason);
-	else if (WIFEXITED(status) && WEXITSTATUS(status)) /* a load ends with the error that ended it */
-		snprintf(why, room, "load %s died: %s", name, strerror(WEXITSTATUS(status)));
-	else
-		snprintf(why, room, "load %s died", name);
+	if (!*reason) /* a load ends with the error that ended it */
+		reason = load_exit_error(status) == -ECHILD ? "a process of it was killed" : strerror(-load_exit_error(status));
+	snprintf(why, room, "load %s died: %.*s", name, LOAD_WHY, reason);
 }
 
 bool load_died(struct running_load *running, char *why, size_t room)
@@ -415,14 +430,13 @@ int64_t load_work(struct running_load *running)
 void load_stop(struct running_load *running)
 {
 	if (running->pid > 0) {
-		if (keeper_needed(running))
-			kill(running->pid, SIGTERM);
-		else
-			kill(-running->pid, SIGKILL);
+		kill(keeper_needed(running) ? running->pid : -running->pid, keeper_needed(running) ? SIGTERM : SIGKILL);
+		kill(running->pid, SIGCONT); /* should someone have stopped the keeper */
 		while (waitpid(running->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
 	folder_await_end(&running->folder);
+	folder_await_end(&running->group);
 	if (running->order.slots && running->order.slots != MAP_FAILED)
 		munmap(running->order.slots, running->slots * sizeof(struct load_slot) + LOAD_WHY);
 	free(running->seen);

@@ -183,6 +183,9 @@ bool netns_choose(struct load_order *order)
 	int err = netns_trial();
 
 	snprintf(note, sizeof(note), "over 127.0.0.1 instead of two network namespaces: %s", reason(err));
-	order->note = err ? note : "between two network namespaces of its own";
+	if (err)
+		order->lack = note;
+	else
+		order->note = "between two network namespaces of its own";
 	return !err;
 }

@@ -21,7 +21,8 @@ int netns_cable(int type);
 /* Tries it in a process of its own: 0 or a negative errno, such as -EPERM, or -EOPNOTSUPP where there is no veth. */
 int netns_trial(void);
 
-/* For a load that is alone: whether it shall use a cable, or 127.0.0.1 because there can be none. Notes which, and why. */
+/* For a load that is alone: whether it shall use a cable, or 127.0.0.1 because there can be none. Notes the one, or why
+ * it lacks it. */
 bool netns_choose(struct load_order *order);
 
 #endif

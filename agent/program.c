@@ -3,6 +3,8 @@
 
 #include "program.h"
 
+#include "group.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +94,10 @@ static int run(struct load_order *order)
 	if (order->values[PROGRAM_SPACE] && getcwd(folder, sizeof(folder)))
 		setenv("TMPDIR", folder, 1);
 	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_AS, (rlim_t)order->values[PROGRAM_MEMORY] * LOAD_MIB);
+	if (!order->group)
+		limit(RLIMIT_AS, (rlim_t)order->values[PROGRAM_MEMORY] * LOAD_MIB);
+	else if (group_join(order->group) < 0)
+		return -errno;
 	execvp(order->words[0], order->words);
 	snprintf(order->why, LOAD_WHY, "'%.80s' can't be started: %s", order->words[0], strerror(errno));
 	return -errno;

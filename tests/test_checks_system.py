@@ -13,11 +13,14 @@ def kernel_says(text: str) -> dict[str, Doubt]:
     return said_of(clean(events=(Event(5, WHOLE_RUN, "kernel", text),)))
 
 
-def with_load(*values: int, asked: str = "sched", name: str = "load.sched", rest: str = "") -> dict[str, Doubt]:
-    """Readings once a second. ``rest``: how many ns the load says that it may rest."""
+def with_load(
+    *values: int, asked: str = "sched", name: str = "load.sched", rest: str = "", lack: str = ""
+) -> dict[str, Doubt]:
+    """Readings once a second. ``rest``: how many ns the load says that it may rest; ``lack``: what it lacks."""
     times = array(*(i * SECOND for i in range(len(values))))
     counter = Counter(0, True, name, "messages", times, array(*values))
     known = {("loads", ASKED): asked} | ({(f"{name}.rest_ns", START): rest} if rest else {})
+    known |= {(f"{name}.lack", START): lack} if lack else {}
     return said_of(clean(facts=facts(known), counters=(counter,)))
 
 
@@ -133,6 +136,12 @@ def test_a_load_that_nobody_counted() -> None:
     assert "no work is to be seen of 1 of the loads asked for (cpu, sched)" in found["load-unproven"].what
     assert set(with_load(10, 20, name="temperature.0")) == {"load-unproven"}
     assert with_load(asked="") == {}
+
+
+def test_a_load_that_went_another_way_than_it_is_meant_to() -> None:
+    found = with_load(10, 20, 30, asked="comms", name="load.comms", lack="over 127.0.0.1: no cable")
+    assert (set(found), found["load-lessened"].severity) == ({"load-lessened"}, Severity.WARNING)
+    assert found["load-lessened"].what == "the load comms did less than it is meant to: over 127.0.0.1: no cable"
 
 
 def test_a_simulated_run_is_of_no_machine() -> None:

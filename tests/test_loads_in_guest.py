@@ -38,4 +38,4 @@ def test_the_clock_interrupts_as_often_as_asked(guest: Guest) -> None:
 @pytest.mark.parametrize("load", ["comms", "pingflood"])
 def test_without_virtual_cables_it_is_said_that_loopback_is_used(guest: Guest, load: str) -> None:
     said = "over 127.0.0.1 instead of two network namespaces: the kernel has no veth devices"
-    assert guest.record(load).fact(f"load.{load}.note", Moment.START) == said
+    assert guest.record(load).fact(f"load.{load}.lack", Moment.START) == said

@@ -34,7 +34,7 @@ def test_a_last_reading_that_comes_at_once_is_no_second() -> None:
 
 def test_a_load_says_how_it_runs_here() -> None:
     analysis = with_counters(work(0, 1))
-    note = Fact(0, WHOLE_RUN, Moment.START, "load.sched.note", "over 127.0.0.1: the kernel has no veth devices")
+    note = Fact(0, WHOLE_RUN, Moment.START, "load.sched.lack", "over 127.0.0.1: the kernel has no veth devices")
     noted = replace(analysis, record=replace(analysis.record, facts=(note,)))
     assert "load.sched: over 127.0.0.1: the kernel has no veth devices." in words(loads.render(noted))
     assert "load.sched:" not in words(loads.render(analysis))

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 
 enum { WORKERS, TO, BYTES, BY_CABLE };
-enum { BYTES_MOST = 1400, IP_HEADER_MOST = 60, WINDOW = 8, PATIENCE_MS = 10, TRIAL_MS = 3000 };
+enum { BYTES_MOST = 1400, IP_HEADER_MOST = 60, WINDOW = 8, PATIENCE_MS = 10, TRIAL_MS = 3000, SILENCES = 1800 / PATIENCE_MS };
 enum { ECHO_REPLY = 0, ECHO_REQUEST = 8, FILTER_LEVEL = 255, FILTER = 1 };
 
 static const struct load_option options[] = {
@@ -151,23 +151,26 @@ static bool is_passing(int err)
 	return err == -ENOBUFS || err == -EAGAIN || err == -EHOSTUNREACH || err == -EHOSTDOWN || err == -ENETUNREACH;
 }
 
-/* What is not answered in time is lost. */
-static int run_flood(struct flood *flood, struct load_slot *slot)
+/* What is not answered in time is lost. Silence is counted, not timed: who did not run meanwhile has missed nothing. */
+static int run_flood(struct flood *flood, const struct load_order *order, struct load_slot *slot)
 {
-	int err = 0, under_way = 0;
+	int err = 0, under_way = 0, silences = 0;
 
-	while (err >= 0) {
+	while (err >= 0 && (silences < SILENCES || order->patient)) {
 		for (; under_way < WINDOW && !err; under_way++)
 			err = send_one(flood);
 		if (err && !is_passing(err))
-			return err;
+			break;
 		err = receive_one(flood, PATIENCE_MS);
 		slot->work += err > 0;
+		silences = err > 0 ? 0 : silences + 1;
 		under_way = err > 0 ? under_way - 1 : 0;
 		if (is_passing(err) || err > 0)
 			err = 0;
 	}
-	return err;
+	snprintf(order->why, LOAD_WHY, "%s does not answer echo requests any more: %s",
+		 order->texts[TO] ? order->texts[TO] : "the other network namespace", strerror(err ? -err : ETIMEDOUT));
+	return err ? err : -ETIMEDOUT;
 }
 
 static int flood_to(const struct load_order *order, uint32_t host, struct load_slot *slot)
@@ -175,7 +178,7 @@ static int flood_to(const struct load_order *order, uint32_t host, struct load_s
 	static struct flood flood;
 	int err = open_flood(&flood, host, order);
 
-	return err ? err : run_flood(&flood, slot);
+	return err ? err : run_flood(&flood, order, slot);
 }
 
 static int run(struct load_order *order)

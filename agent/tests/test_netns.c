@@ -70,7 +70,7 @@ static void a_load_notes_that_it_has_a_cable(void)
 	struct load_order order = { .note = NULL };
 
 	CHECK(netns_choose(&order));
-	CHECK(!strcmp(order.note, "between two network namespaces of its own"));
+	CHECK(!strcmp(order.note, "between two network namespaces of its own") && !order.lack);
 }
 
 /* No more files may be opened, so there can be no socket: the trial says why, and the load that it goes another way. */
@@ -85,8 +85,8 @@ static void without_a_cable_it_says_why(void)
 	CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
 	CHECK(netns_trial() == -EMFILE);
 	CHECK(!netns_choose(&order));
-	CHECK(!strncmp(order.note, "over 127.0.0.1 instead of two network namespaces: ", 50));
-	CHECK(!strcmp(order.note + 50, strerror(EMFILE)));
+	CHECK(!order.note && !strncmp(order.lack, "over 127.0.0.1 instead of two network namespaces: ", 50));
+	CHECK(!strcmp(order.lack + 50, strerror(EMFILE)));
 	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 

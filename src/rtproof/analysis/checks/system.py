@@ -158,6 +158,15 @@ def load_unproven(case: Case) -> Iterator[Doubt]:
         )
 
 
+def load_lessened(case: Case) -> Iterator[Doubt]:
+    """It ran, but by another way than it is meant to, because this machine has not what it wants."""
+    for counter in _loads(case):
+        lack = case.fact(f"{counter.name}.lack", Moment.START)
+        if lack:
+            what = f"the load {counter.name.removeprefix('load.')} did less than it is meant to: {lack}"
+            yield Doubt("load-lessened", WARNING, what, "give the target what the load wants, or load it otherwise")
+
+
 def _loads(case: Case) -> list[Counter]:
     return [counter for counter in case.record.counters if counter.name.startswith("load.")]
 
@@ -193,4 +202,5 @@ CHECKS: tuple[Check, ...] = (
     load_died,
     load_idle,
     load_unproven,
+    load_lessened,
 )

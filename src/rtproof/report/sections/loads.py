@@ -34,9 +34,10 @@ def render(analysis: Analysis) -> list[Block]:
 
 
 def _notes(analysis: Analysis, counters: list[Counter]) -> list[str]:
-    """What loads said of how they run on this machine."""
-    said = [(counter.name, analysis.record.fact(f"{counter.name}.note", Moment.START)) for counter in counters]
-    return [f"{name}: {note}." for name, note in said if note]
+    """What loads said of how they run on this machine, and of what they lack there."""
+    keys = [(counter.name, f"{counter.name}.{what}") for counter in counters for what in ("note", "lack")]
+    said = [(name, analysis.record.fact(key, Moment.START)) for name, key in keys]
+    return [f"{name}: {text}." for name, text in said if text]
 
 
 def _work(counter: Counter) -> tuple[str, ...]:

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that take more than they may: a control group of the kernel's holds them, where one can be had."""
+
+import probe_guest
+import pytest
+from probe_guest import Guest
+
+from rtproof.record import EndReason, Moment
+
+pytestmark = pytest.mark.serial
+
+MOST = 30
+HOG = "dd if=/dev/zero of=/dev/null bs=64M"
+BOMB = "bomb() { bomb & bomb & wait; }; bomb"
+CALM = "--period 10ms --policy other"
+GROUPS = "/sys/fs/cgroup/rtproof-load-*"
+SCRIPT = f"""\
+mount -t cgroup2 none /sys/fs/cgroup
+left() {{ ls -d {GROUPS} /tmp/rtproof-load-* 2> /dev/null > /out/$1.left; ps | grep 'sleep 9[789]' >> /out/$1.left; }}
+echo '+memory +pids' > /sys/fs/cgroup/cgroup.subtree_control
+while [ ! -e /stop ]; do cat {GROUPS}/pids.current >> /out/processes; usleep 2000; done 2> /dev/null &
+run bomb {CALM} --program "bomb:processes={MOST} sh -c '{BOMB}'"; left bomb
+run hog {CALM} --program 'hog:memory_mib=20 {HOG}'; left hog
+touch /stop
+run calm {CALM} --samples 30 --program 'calm:processes=4 sh -c "sleep 98 & while :; do :; done"'; left calm
+/agent run -o /out/killed {CALM} --samples 6000 --program 'killed sh -c "sleep 97 & while :; do :; done"' 2> /dev/null &
+agent=$!
+until cat {GROUPS}/cgroup.procs 2> /dev/null | grep -q .; do usleep 10000; done
+usleep 100000
+cat {GROUPS}/cgroup.procs > /out/killed.joined
+kill -9 $agent
+for i in $(seq 500); do ls -d {GROUPS} 2> /dev/null || break; usleep 10000; done
+left killed
+true
+"""
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run("debian-6.1-rt", SCRIPT, tmp_path_factory)
+
+
+def note(guest: Guest, run: str, load: str) -> str | None:
+    return guest.record(run).fact(f"load.{load}.note", Moment.START)
+
+
+@pytest.mark.parametrize(
+    ("run", "sentence"),
+    [
+        ("bomb", f"load bomb died: it wanted more than {MOST} processes"),
+        ("hog", "load hog died: it took more than 20 MiB of memory"),
+    ],
+)
+def test_who_takes_too_much_dies_with_a_sentence(guest: Guest, run: str, sentence: str) -> None:
+    said = guest.said(run)
+    if said.startswith("rtproof-agent: "):  # so soon that nothing was measured
+        assert said == f"rtproof-agent: {sentence}\nexit 2\n"
+    else:
+        end = guest.record(run).end
+        assert end
+        assert (end.reason, end.text) == (EndReason.LOAD_DIED, sentence)
+
+
+def test_the_kernel_lets_no_process_too_many_start(guest: Guest) -> None:
+    counted = [int(line) for line in guest.text("processes").splitlines()]
+    assert counted
+    assert max(counted) <= MOST
+
+
+def test_the_record_tells_what_holds_a_program(guest: Guest) -> None:
+    assert note(guest, "calm", "calm") == "a control group holds it to its limits of memory and processes"
+
+
+@pytest.mark.parametrize("run", ["bomb", "hog", "calm", "killed"])
+def test_no_group_and_no_process_is_left(guest: Guest, run: str) -> None:
+    assert guest.text(f"{run}.left") == ""
+
+
+def test_all_that_a_program_starts_is_in_its_group(guest: Guest) -> None:
+    assert len(guest.text("killed.joined").split()) == 2
