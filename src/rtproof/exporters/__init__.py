@@ -6,5 +6,6 @@ and its help; values arrive as text) and ``export(analysis: Analysis, path: Path
 which writes the file, never over an existing one, and returns one sentence: what was written and what the format cannot
 hold.
 UserError for an option value that makes no sense or a record that cannot be exported this way. Its docstring says what
-it is for. One for a certain kind of record only says in ``NEEDS: str`` which, and may refuse all others.
+it is for. One for a certain kind of record only says in ``NEEDS: str`` which, and may refuse all others. ``FREE:
+tuple[str, ...]`` names options, if there are any, that take every text.
 """

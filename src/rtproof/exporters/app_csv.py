@@ -17,6 +17,7 @@ from rtproof.record import Record
 
 SUFFIX = ".app.csv"
 OPTIONS = {"comment": "the first line, in place of the comment that the run was given"}
+FREE = ("comment",)
 NEEDS = "a run of the probe app"
 HEADER = (
     "thread,loop,target_us,top_us,top_error_us,work_start_us,work_end_us,work_duration_us,loop_time_us,slept,slack_us\n"
