@@ -4,6 +4,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,19 @@ CASES = {
     "simple-rt-app": campaign_cases.simple_rt_app,
     "bootlin-timer": campaign_cases.bootlin,
 }
+
+
+@dataclass(frozen=True)
+class Optional:
+    """This schema, or null."""
+
+    schema: Any
+
+
 TEXT, NUMBER, WHOLE, NOTHING, FLAG = str, (int, float), int, type(None), bool
 FIGURE = {"printed": TEXT, "value": NUMBER, "unit": TEXT, "step": NUMBER, "at_least": FLAG}
+BIN = {"from_ns": WHOLE, "to_ns": WHOLE, "share_ratio": NUMBER}
+RATIOS = ("top_share_ratio", "distance_ratio", "distance_low_ratio", "distance_high_ratio")
 OBJECTION = {"code": TEXT, "rows": [TEXT], "what": TEXT}
 SCHEMA = {
     "schema": TEXT,
@@ -56,6 +68,12 @@ SCHEMA = {
                     "failure": (TEXT, NOTHING),
                     "report": (TEXT, NOTHING),
                     "files": [TEXT],
+                    "context_switch": Optional(
+                        {
+                            **dict.fromkeys(("values_count", "least_ns", "most_ns"), WHOLE),
+                            **dict.fromkeys(("interrupt", "task"), BIN),
+                        }
+                    ),
                     "analysis": (dict, NOTHING),
                 }
             ],
@@ -67,6 +85,15 @@ SCHEMA = {
                     "figures": {...: FIGURE},
                 }
             ],
+        }
+    ],
+    "pairs": [
+        {
+            **dict.fromkeys(("latency", "first", "second"), TEXT),
+            **{name: [WHOLE] for name in ("values_count", "independent_count")},
+            **dict.fromkeys(("better", "likeness"), (TEXT, NOTHING)),
+            **dict.fromkeys(("above_ns", "until_ns", "distance_at_ns"), (WHOLE, NOTHING)),
+            **dict.fromkeys(RATIOS, (*NUMBER, NOTHING)),
         }
     ],
     "objections": {"here": [OBJECTION], "article": [OBJECTION]},
@@ -83,7 +110,10 @@ SCHEMA = {
 
 
 def faults(told: Any, schema: Any, place: str = "") -> Iterator[str]:
-    if isinstance(schema, dict):
+    if isinstance(schema, Optional):
+        if told is not None:
+            yield from faults(told, schema.schema, place)
+    elif isinstance(schema, dict):
         if not isinstance(told, dict):
             yield f"{place}: no object"
             return
@@ -102,7 +132,9 @@ def faults(told: Any, schema: Any, place: str = "") -> Iterator[str]:
 
 
 def names(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
+    if isinstance(schema, Optional):
+        yield from names(schema.schema)
+    elif isinstance(schema, dict):
         yield from (key for key in schema if key is not ...)
         yield from (name for each in schema.values() for name in names(each))
     elif isinstance(schema, list):
@@ -149,6 +181,21 @@ def test_the_largest_latencies_are_those_of_the_table() -> None:
     (table,) = (block for block in page[0].blocks if isinstance(block, Table))
     at = table.header.index("max [us]")
     assert [row[at] for row in table.rows if not row[1].startswith("article")] == largest
+
+
+def test_what_article_5_reads_from_its_curves_is_there() -> None:
+    told = encoded("akamina", campaign_cases.akamina())
+    assert told["cells"][0]["results"][0]["context_switch"] == {
+        "values_count": 6_000,
+        "least_ns": 4_000,
+        "most_ns": 6_500,
+        "interrupt": {"from_ns": 1_500, "to_ns": 2_000, "share_ratio": pytest.approx(0.4992, abs=1e-4)},
+        "task": {"from_ns": 6_000, "to_ns": 8_000, "share_ratio": pytest.approx(0.9548, abs=1e-4)},
+    }
+    interrupt, preemption = told["pairs"]
+    assert (interrupt["latency"], preemption["latency"]) == ("interrupt latency", "preemption latency")
+    assert (interrupt["first"], interrupt["second"]) == ("unloaded", "loaded (comms)")
+    assert (interrupt["better"], interrupt["distance_ratio"], interrupt["values_count"]) == (None, 0, [6_000, 6_000])
 
 
 @pytest.mark.parametrize("name", CASES)

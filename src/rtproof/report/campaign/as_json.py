@@ -7,9 +7,10 @@ from pathlib import PurePath
 from typing import Any
 
 from rtproof.analysis.as_json import to_dict
+from rtproof.analysis.dominant import Dominant
 from rtproof.articles import Article, Figure, Row
-from rtproof.profiles import CellPlan, Profile, agent_arguments
-from rtproof.report.campaign import objected
+from rtproof.profiles import Bins, CellPlan, Profile, agent_arguments
+from rtproof.report.campaign import bins, objected, tails
 from rtproof.report.campaign.metrics import length
 from rtproof.report.campaign.outcome import Given, More, Outcome, exit_code
 from rtproof.report.campaign.result import article_rows, by_cell
@@ -26,7 +27,8 @@ def encode(profile: Profile, outcomes: Sequence[Outcome], article: Article | Non
         "command": more.command or None,
         "exit_code": exit_code(outcomes),
         "profile": _profile(profile),
-        "cells": [_cell(cell, group, article) for cell, group in by_cell(outcomes)],
+        "cells": [_cell(cell, group, article, profile.bins) for cell, group in by_cell(outcomes)],
+        "pairs": [_pair(name, pair) for name, some in tails.pairs(profile, outcomes) for pair in some],
         "objections": _objections(profile, outcomes, article),
         "given": [_given(each) for each in more.given],
     }
@@ -47,19 +49,50 @@ def _profile(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _cell(cell: CellPlan, group: Sequence[Outcome], article: Article | None) -> dict[str, Any]:
+def _cell(cell: CellPlan, group: Sequence[Outcome], article: Article | None, widths: Sequence[Bins]) -> dict[str, Any]:
     return {
         "key": cell.key,
         "label": cell.label,
         "axes": dict(cell.axes),
         "length_ns": cell.length_ns,
         "article_length_ns": cell.article_ns,
-        "results": [_result(each) for each in group],
+        "results": [_result(each, widths) for each in group],
         "article": [_row(row) for row in article_rows(cell, article)],
     }
 
 
-def _result(each: Outcome) -> dict[str, Any]:
+def _pair(name: str, pair: tails.Pair) -> dict[str, Any]:
+    better, apart = pair.better, pair.apart
+    return {
+        "latency": name,
+        "first": pair.first.name,
+        "second": pair.second.name,
+        "values_count": [each.counts.total for each in pair.samples],
+        "independent_count": [round(each.effective) for each in pair.samples],
+        "better": None if better is None else "first" if better.first_is_better else "second",
+        "above_ns": better.above if better else None,
+        "until_ns": better.until if better else None,
+        "top_share_ratio": better.top_share if better else None,
+        "likeness": apart.likeness.value if apart else None,
+        "distance_ratio": apart.seen if apart else None,
+        "distance_at_ns": apart.at if apart else None,
+        "distance_low_ratio": apart.least if apart else None,
+        "distance_high_ratio": apart.most if apart else None,
+    }
+
+
+def _context_switch(found: bins.Context | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    told = {"values_count": found.n, "least_ns": found.least, "most_ns": found.most}
+    return told | {"interrupt": _fullest(found.interrupt), "task": _fullest(found.task)}
+
+
+def _fullest(found: Dominant) -> dict[str, Any]:
+    return {"from_ns": found.start, "to_ns": found.end, "share_ratio": found.n / found.total}
+
+
+def _result(each: Outcome, widths: Sequence[Bins]) -> dict[str, Any]:
     return {
         "system": each.system,
         "way": each.way.name if each.way else None,
@@ -69,6 +102,7 @@ def _result(each: Outcome) -> dict[str, Any]:
         "failure": each.failure or None,
         "report": each.link or None,
         "files": list(each.kept),
+        "context_switch": _context_switch(bins.context_switch(each, widths)),
         "analysis": to_dict(each.analysis) if each.analysis else None,
     }
 

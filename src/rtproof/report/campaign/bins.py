@@ -2,6 +2,7 @@
 """Article 5's tables: the largest latency and the 99.999 % threshold, and context switches from the fullest bins."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rtproof.analysis.dominant import Dominant, dominant
 from rtproof.analysis.phrases import duration, percent
@@ -37,7 +38,7 @@ def switches(profile: Profile, outcomes: Sequence[Outcome], article: Article | N
     interrupt's, its second ones the task's."""
     if len(profile.bins) != 2:
         return []
-    rows = [row for each in outcomes for row in _switch(each, *profile.bins)]
+    rows = [_switch(each, found) for each in outcomes if (found := context_switch(each, profile.bins))]
     note = RANGE if rows else UNTOLD
     cells = [cell for cell, _ in by_cell(outcomes)]
     rows += [row for cell in cells for each in article_rows(cell, article) for row in _published(cell.label, each)]
@@ -57,16 +58,38 @@ RANGE = (
 )
 
 
-def _switch(outcome: Outcome, interrupt: Bins, task: Bins) -> Iterator[tuple[str, ...]]:
-    stages = outcome.stage(interrupt.stage), outcome.stage(task.stage)
+@dataclass(frozen=True)
+class Context:
+    """The fullest bins of interrupt and task, and between what the context switch lies, in nanoseconds."""
+
+    interrupt: Dominant
+    task: Dominant
+    least: int
+    most: int
+
+    @property
+    def n(self) -> int:
+        return min(self.interrupt.total, self.task.total)
+
+
+def context_switch(outcome: Outcome, bins: Sequence[Bins]) -> Context | None:
+    """None where the interrupt was not told apart. bins: the interrupt's and the task's."""
+    if len(bins) != 2:
+        return None
+    stages = [outcome.stage(each.stage) for each in bins]
     if stages[0] is None or stages[1] is None or stages[0] is stages[1]:
-        return
-    early = dominant(stages[0].observed_counts, interrupt.width_ns)
-    late = dominant(stages[1].observed_counts, task.width_ns)
-    if early and late:
-        least, most = max(late.start - early.end, 0), late.end - early.start
-        n = figures.count(min(early.total, late.total))
-        yield (outcome.cell.label, outcome.system, n, *_bin(early), *_bin(late), f"{_us(least)} to {_us(most)}")
+        return None
+    early = dominant(stages[0].observed_counts, bins[0].width_ns)
+    late = dominant(stages[1].observed_counts, bins[1].width_ns)
+    if early is None or late is None:
+        return None
+    return Context(early, late, max(late.start - early.end, 0), late.end - early.start)
+
+
+def _switch(outcome: Outcome, found: Context) -> tuple[str, ...]:
+    between = f"{_us(found.least)} to {_us(found.most)}"
+    bins = (*_bin(found.interrupt), *_bin(found.task))
+    return (outcome.cell.label, outcome.system, figures.count(found.n), *bins, between)
 
 
 def _bin(found: Dominant) -> tuple[str, str]:

@@ -32,12 +32,26 @@ class Drawn:
     summary: Summary
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two curves of a kind of latency. better, apart: None where nothing surely differs, or nothing was measured."""
+
+    first: Drawn
+    second: Drawn
+    samples: tuple[Sample, Sample]
+    better: Crossing | None
+    apart: Distance | None
+
+
+def pairs(profile: Profile, outcomes: Sequence[Outcome]) -> list[tuple[str, list[Pair]]]:
+    """By the name of the kind of latency that the profile draws curves of, at most PAIRS of each."""
+    parts = profile.bins or (Bins("latency", "", 0, 0, profile.zooms),)
+    return [(each.name, list(_pairs(_drawn(outcomes, each.stage)))) for each in parts if each.zooms]
+
+
 def section(profile: Profile, outcomes: Sequence[Outcome], article: Article | None) -> Section:
     """Of each kind of latency that the profile draws curves of."""
-    parts = profile.bins or (Bins("latency", "", 0, 0, profile.zooms),)
-    tables = [
-        table for each in parts if each.zooms for table in _tables(each.name, _drawn(outcomes, each.stage), article)
-    ]
+    tables = [table for name, some in pairs(profile, outcomes) for table in _tables(name, some, article)]
     return Section("tails", "What the curves tell", (*tables, Text((EXPLAINED,))) if tables else ())
 
 
@@ -46,28 +60,30 @@ def _drawn(outcomes: Sequence[Outcome], stage: str) -> list[Drawn]:
     return [Drawn(name, each, part) for name, each, part in found if part is not None and part.observed.count]
 
 
-def _tables(name: str, drawn: list[Drawn], article: Article | None) -> list[Block]:
-    rows = tuple(_pairs(drawn))
+def _tables(name: str, some: list[Pair], article: Article | None) -> list[Block]:
+    rows = tuple(_told(pair) for pair in some)
     if not rows:
         return []
     header = ("first", "second", "n (independent)", "better", "largest distance")
     return [Table(f"The {name} of cells two by two", header, (*rows, *_published(name, article)))]
 
 
-def _pairs(drawn: list[Drawn]) -> Iterator[tuple[str, ...]]:
+def _pairs(drawn: list[Drawn]) -> Iterator[Pair]:
     samples = {id(each): sample(each.summary) for each in drawn}
-    pairs = sorted(combinations(drawn, 2), key=lambda pair: not _alike(*pair))
-    for first, second in pairs[:PAIRS]:
-        yield (first.name, second.name, *_told(first.name, second.name, samples[id(first)], samples[id(second)]))
+    found = sorted(combinations(drawn, 2), key=lambda pair: not _alike(*pair))
+    for first, second in found[:PAIRS]:
+        a, b = samples[id(first)], samples[id(second)]
+        yield Pair(first, second, (a, b), crossing(a, b), distance(a, b))
 
 
 def _alike(first: Drawn, second: Drawn) -> bool:
     return first.outcome.system == second.outcome.system or first.outcome.cell.key == second.outcome.cell.key
 
 
-def _told(first: str, second: str, a: Sample, b: Sample) -> tuple[str, str, str]:
-    crossed, apart = crossing(a, b), distance(a, b)
-    return f"{_worth(a)}; {_worth(b)}", _better(first, second, crossed), _likeness(apart) if apart else ""
+def _told(pair: Pair) -> tuple[str, ...]:
+    first, second = pair.first.name, pair.second.name
+    worth = "; ".join(map(_worth, pair.samples))
+    return first, second, worth, _better(first, second, pair.better), _likeness(pair.apart) if pair.apart else ""
 
 
 def _worth(of: Sample) -> str:
