@@ -152,6 +152,15 @@ def test_a_defect_is_objected_to_by_its_name_and_by_no_other(code: str, said: Ru
         assert codes(claim(run(seed, said))) == {code}, seed
 
 
+def test_a_clock_of_whole_microseconds_hides_nothing_of_a_latency() -> None:
+    def whole(values: Int64Array) -> tuple[list[int], dict[int, int]]:
+        return (np.arange(values.size) % 40 * 1_000 + 3_000).tolist(), {}
+
+    made = claim(run(2, Run(whole)))
+    assert made.figures[0].lattice_ns == 1_000
+    assert objections([made]) == ()
+
+
 @pytest.mark.parametrize(("rounds", "found"), [(1_900, set()), (2_100, {"unequal-load"}), (400, {"unequal-load"})])
 def test_loads_that_worked_unequally_are_objected_to(rounds: int, found: set[str]) -> None:
     for one, other in pairwise(range(6)):
