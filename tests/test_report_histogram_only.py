@@ -7,9 +7,9 @@ from test_histogram_only import FILE, HOUR, SATURATED, US
 from rtproof import report
 from rtproof.analysis.histogram_json import to_dict
 from rtproof.analysis.histogram_only import HistogramOnly, say
-from rtproof.analysis.imported import Part
+from rtproof.analysis.imported import Imported, Part
 from rtproof.analysis.model import Requirement
-from rtproof.report.blocks import Text
+from rtproof.report.blocks import Table, Text
 from rtproof.report.histogram_only import sections, title
 
 
@@ -94,3 +94,24 @@ def test_nothing_follows_from_the_maximum_of_a_file_that_contradicts_itself() ->
     shown = text(say(replace(FILE, faults=("its figures differ",)), [Requirement(100 * US)]))
     assert "so that nothing follows from it" in shown
     assert "probability" not in shown
+
+
+def test_the_state_is_the_headline_and_the_tool_s_own_figures_are_all_told() -> None:
+    given = replace(FILE, min_ns=8_720, mean_ns=32_946, max_ns=106_589, overruns=1, mode_switches=2)
+    verdict, remains, *_ = sections(say(given))
+    first = verdict.blocks[0]
+    assert isinstance(first, Text)
+    assert (first.headline, first.paragraphs) == (
+        "NOT ASKED",
+        ("The run was measured; no limit was given to judge it by.",),
+    )
+    (told,) = [block for block in remains.blocks if isinstance(block, Table) and block.caption == "What the tool tells"]
+    rows = {row[0]: row[1] for row in told.rows}
+    assert [rows[name] for name in ("smallest", "mean", "largest")] == ["8.720 us", "32.946 us", "106.589 us"]
+    assert (rows["overruns"], rows["mode switches (msw)"]) == ("1", "2")
+    assert "smallest" not in [row[0] for row in _told_of(replace(given, min_ns=None))]
+
+
+def _told_of(given: Imported) -> list[tuple[str, ...]]:
+    _, remains, *_ = sections(say(given))
+    return [row for block in remains.blocks if isinstance(block, Table) for row in block.rows if len(row) == 2]

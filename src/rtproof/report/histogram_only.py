@@ -34,8 +34,10 @@ def sections(said: HistogramOnly) -> list[Section]:
 
 
 def _verdict(said: HistogramOnly) -> Iterator[Block]:
-    reasons = said.imported.faults or tuple(one.reason for one in said.judged) or ("no limit was given",)
-    yield Text(tuple(dict.fromkeys(reasons)), KINDS[said.state], MEANINGS[said.state])
+    meaning = MEANINGS[said.state].removeprefix(f"{said.state.value}: ")
+    reasons = said.imported.faults or tuple(one.reason for one in said.judged)
+    told = (f"{meaning[:1].upper()}{meaning[1:]}", *dict.fromkeys(reasons))
+    yield Text(told, KINDS[said.state], said.state.value)
     gone = tuple(_gone(said.imported))
     if gone:
         yield Text(gone, "doubt", "What the file lacks: read all figures with this in mind")
@@ -143,11 +145,15 @@ def _remains(said: HistogramOnly) -> Iterator[Block]:
 def _told(imported: Imported) -> Iterator[tuple[str, str]]:
     yield "samples", figures.count(imported.count)
     yield "beyond the scale", figures.count(imported.overflow)
+    ends = (("smallest", imported.min_ns), ("mean", imported.mean_ns), ("largest", imported.max_ns))
+    yield from ((name, "" if ns is None else figures.US(ns)) for name, ns in ends)
     yield "period", duration(imported.period_ns) if imported.period_ns else ""
     yield "priority", "" if imported.priority is None else str(imported.priority)
     yield "measured, by its own account", duration(imported.duration_ns) if imported.duration_ns else ""
     yield "asked for", duration(imported.asked_duration_ns) if imported.asked_duration_ns else ""
     yield "overruns", "" if imported.overruns is None else figures.count(imported.overruns)
+    switches = imported.mode_switches
+    yield "mode switches (msw)", "" if switches is None else figures.count(switches)
 
 
 def _quantiles(said: HistogramOnly, unit: figures.Unit) -> Table:

@@ -80,9 +80,7 @@ def _navigation(sections: list[Section]) -> Markup:
 
 
 def _footer() -> Markup:
-    return element(
-        "footer", element("noscript", element("p", NO_SCRIPT)), element("p", "Made by rtproof from its own record.")
-    )
+    return element("footer", element("noscript", element("p", NO_SCRIPT)), element("p", "Made by rtproof."))
 
 
 def _section(section: Section) -> Markup:
