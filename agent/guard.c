@@ -157,7 +157,6 @@ void guard_stop(struct run *run)
 {
 	if (!run->guard_runs)
 		return;
-	word_store(&run->guard_stop, 1);
-	pthread_join(run->guard, NULL);
+	thread_end(run->guard, &run->guard_stop);
 	guarded = NULL;
 }

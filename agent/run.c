@@ -78,11 +78,6 @@ void run_note(struct run *run, int thread, const char *kind, const char *format,
 	pthread_mutex_unlock(&run->mutex);
 }
 
-static void ignore(int signal)
-{
-	(void)signal;
-}
-
 /* Held open for the length of the run; the kernel takes the request back when it is closed, however that comes. */
 static int hold_dma_latency(int64_t latency_us)
 {
@@ -187,11 +182,9 @@ static int allocate(struct run *run)
 /* With loads and the request for short idle states, which both end with the run. */
 static int measure_under_load(struct run *run, char *why, size_t room)
 {
-	struct sigaction wake = { .sa_handler = ignore };
 	struct config *config = run->config;
 	int signal_fd = signals_open(why, room);
 
-	sigaction(WORKER_STOP_SIGNAL, &wake, NULL); /* without SA_RESTART: it ends a sleep */
 	if (signal_fd < 0)
 		return signal_fd;
 	run->dma_latency_fd = config->dma_latency_us >= 0 ? hold_dma_latency(config->dma_latency_us) : -1;

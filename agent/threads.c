@@ -3,21 +3,38 @@
 
 #include "threads.h"
 
+#include "word.h"
+#include "worker.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 
 enum { STACK_BYTES = 128 * 1024, TRIAL_BYTES = 1024 * 1024 };
 
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
 int thread_start(pthread_t *thread, void *(*entry)(void *), void *argument)
 {
+	struct sigaction wake = { .sa_handler = ignore }; /* without SA_RESTART: it ends a sleep */
 	pthread_attr_t attributes;
 
+	sigaction(WORKER_STOP_SIGNAL, &wake, NULL);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	int err = -pthread_create(thread, &attributes, entry, argument);
 
 	pthread_attr_destroy(&attributes);
 	return err;
+}
+
+void thread_end(pthread_t thread, uint32_t *stop)
+{
+	word_store(stop, 1);
+	pthread_kill(thread, WORKER_STOP_SIGNAL);
+	pthread_join(thread, NULL);
 }
 
 /*

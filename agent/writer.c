@@ -194,6 +194,5 @@ int writer_start(struct run *run)
 
 void writer_finish(struct run *run)
 {
-	word_store(&run->writer_stop, 1);
-	pthread_join(run->writer, NULL);
+	thread_end(run->writer, &run->writer_stop);
 }
