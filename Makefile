@@ -10,9 +10,12 @@
 JOBS ?= auto
 export PYTHON
 LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
+AGENT_PACKAGES := gcc libc6-dev qemu-user-static chromium trace-cmd
 LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
+TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
-.PHONY: demo lab-demo test test-agent lint bench profile-table bench-stats clean
+.PHONY: demo lab-demo test test-agent environment agent-checks check-plain check-memory check-threads lint bench \
+	profile-table bench-stats clean
 
 demo:
 	@sh tools/demo.sh
@@ -20,17 +23,29 @@ demo:
 lab-demo:
 	@sh tools/lab-demo.sh
 
-test: test-agent
-	@sh tools/apt.sh $(LAB_PACKAGES) $(LOAD_PACKAGES)
-	@sh tools/venv.sh dev
-	@sh tools/kernels.sh debian-6.1-rt debian-6.1
+test:
+	@sh tools/apt.sh $(AGENT_PACKAGES) $(LAB_PACKAGES) $(LOAD_PACKAGES)
+	@$(TOGETHER) agent-checks environment
 	.venv/bin/python -m pytest -q -n $(JOBS)
 
-# The third run is without address randomisation, which ThreadSanitizer of gcc 12 does not get along with on newer kernels.
+environment:
+	@sh tools/venv.sh dev
+	@sh tools/kernels.sh debian-6.1-rt debian-6.1
+
 test-agent:
-	@sh tools/apt.sh gcc libc6-dev qemu-user-static chromium trace-cmd
+	@sh tools/apt.sh $(AGENT_PACKAGES)
+	@$(TOGETHER) agent-checks
+
+agent-checks: check-plain check-memory check-threads
+
+check-plain:
 	$(MAKE) --silent -C agent check
+
+check-memory:
 	$(MAKE) --silent -C agent check SANITIZE=address,undefined
+
+# Without address randomisation, which ThreadSanitizer of gcc 12 does not get along with on newer kernels.
+check-threads:
 	$(MAKE) --silent -C agent check SANITIZE=thread RUN="setarch -R"
 
 lint:

@@ -22,7 +22,7 @@ OPTIONS = ("--policy", "other", "--no-lock-memory", "--threads", "1", "--warmup"
 SAMPLES = 25
 
 pytestmark = [
-    pytest.mark.serial,
+    pytest.mark.real,
     pytest.mark.skipif(not importlib.util.find_spec("ziglang"), reason="ziglang is not installed (extra cross)"),
 ]
 

@@ -226,6 +226,7 @@ def test_the_packaged_agent_comes_first(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @needs_zig
+@pytest.mark.slow
 @each_architecture
 def test_zig_builds_for_every_architecture_what_runs_on_it(arch: Architecture) -> None:
     path = build.build_agent(arch.name, "zig")
@@ -237,6 +238,7 @@ def test_zig_builds_for_every_architecture_what_runs_on_it(arch: Architecture) -
 
 @needs_zig
 @needs_make
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arm920t", "ppc"])
 def test_the_c_tests_pass_on_the_oldest_and_on_a_big_endian_processor(name: str) -> None:
     arch = architecture(name)

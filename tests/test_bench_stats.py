@@ -7,6 +7,7 @@ from acceptance import Benchmark, benchmarks
 SHORT = [one for one in benchmarks() if one.in_tests]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", SHORT, ids=lambda one: one.key)
 def test_the_goal_holds(one: Benchmark) -> None:
     result = one.measure(True)

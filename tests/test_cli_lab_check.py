@@ -12,7 +12,7 @@ from rtproof.lab.comparison import VIRTUAL_TIME
 
 __all__ = ["desk"]
 
-pytestmark = pytest.mark.usefixtures("desk")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("desk")]
 
 
 def check(*arguments: str, load: str = "mmap", limit: str = "20us") -> int:

@@ -14,7 +14,7 @@ from rtproof.record import rundir
 
 __all__ = ["desk"]
 
-pytestmark = pytest.mark.usefixtures("desk")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("desk")]
 USUAL = ("--preempt", "none", "--load", "idle", "--load", "mmap", "--jobs", "2")
 
 

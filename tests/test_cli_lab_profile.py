@@ -12,7 +12,7 @@ from rtproof.cli.main import main
 
 __all__ = ["desk"]
 
-pytestmark = pytest.mark.usefixtures("desk")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("desk")]
 
 
 def profile(*arguments: str) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests marked ``serial`` are alone and last, also among several processes."""
+"""Who runs when and beside whom, also among several processes."""
 
 import shutil
 import subprocess
@@ -8,38 +8,58 @@ from pathlib import Path
 
 import pytest
 
-# Each test leaves a file while it runs; those that should be alone look for others.
-INNER = """
+# Each test leaves a file while it runs, and looks for those of others.
+COMMON = """
 import time
 from pathlib import Path
 import pytest
 
-RUNNING = Path(__file__).parent / "running"
+HERE = Path(__file__).parent
+RUNNING = HERE / "running"
 
-def others_beside(name):
+def kinds_beside(name):
     mine = RUNNING / name
     mine.touch()
-    time.sleep(0.02)
-    found = sorted(path.name for path in RUNNING.iterdir() if path != mine)
+    time.sleep(0.03)
+    found = {path.name.rstrip("0123456789") for path in RUNNING.iterdir() if path != mine}
     mine.unlink()
     return found
+"""
+MARKED = """
+from common import HERE, kinds_beside, pytest
 
 @pytest.mark.serial
 @pytest.mark.parametrize("n", range(4))
 def test_alone(n):
-    assert others_beside(f"alone{n}") == []
+    assert kinds_beside(f"alone{n}") == set()
+
+@pytest.mark.real
+@pytest.mark.parametrize("n", range(12))
+def test_real(n):
+    if "real" in kinds_beside(f"real{n}"):
+        (HERE / "together").touch()
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", range(6))
+def test_slow(n):
+    assert "alone" not in kinds_beside(f"slow{n}")
+"""
+ORDINARY = """
+from common import kinds_beside, pytest
 
 @pytest.mark.parametrize("n", range(12))
 def test_ordinary(n):
-    assert [name for name in others_beside(f"ordinary{n}") if name.startswith("alone")] == []
+    assert not kinds_beside(f"ordinary{n}") & {"alone", "ordinary"}  # those of a file share a process
 """
+ORDER = ["slow"] * 6 + ["ordinary"] * 12 + ["real"] * 12 + ["alone"] * 4
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
     shutil.copy(Path(__file__).parent / "conftest.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = serial: alone\n")
-    (tmp_path / "test_inner.py").write_text(INNER)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n slow\n real\n serial\n")
+    for name, text in (("common", COMMON), ("test_ordinary", ORDINARY), ("test_marked", MARKED)):
+        (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "running").mkdir()
     return tmp_path
 
@@ -49,13 +69,13 @@ def pytest_says(session: Path, *arguments: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, cwd=session, capture_output=True, text=True, check=False)
 
 
-def test_nothing_runs_beside_a_serial_test(session: Path) -> None:
+def test_nothing_runs_beside_a_serial_test_and_real_ones_do_together(session: Path) -> None:
     result = pytest_says(session, "-n", "3")
-    assert "16 passed" in result.stdout, result.stdout
+    assert "34 passed" in result.stdout, result.stdout
+    assert (session / "together").exists()
 
 
-def test_serial_tests_come_last(session: Path) -> None:
-    names = [
-        line.partition("::")[2] for line in pytest_says(session, "--collect-only").stdout.splitlines() if "::" in line
-    ]
-    assert [name.startswith("test_alone") for name in names] == [False] * 12 + [True] * 4
+def test_the_kinds_come_in_their_order(session: Path) -> None:
+    said = pytest_says(session, "--collect-only").stdout.splitlines()
+    names = [line.partition("::test_")[2].partition("[")[0] for line in said if "::" in line]
+    assert names == ORDER

@@ -12,6 +12,8 @@ from rtproof.vm.guest import Job, run_job
 from rtproof.vm.kernel import Kernel
 from rtproof.vm.machine import Machine
 
+pytestmark = pytest.mark.slow
+
 SOURCES = Path(__file__).parent.parent / "kmod" / "tests"
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-static")
 

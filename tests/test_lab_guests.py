@@ -15,6 +15,8 @@ from rtproof.lab.matrix import Matrix, Ran, Runner, run
 from rtproof.lab.systems import Named, systems
 from rtproof.record import rundir
 
+pytestmark = pytest.mark.slow
+
 INFO = rundir.RunInfo(
     command=["rtproof"], started="", host="", user="", rtproof_version="", agent_sha256="", agent_arch="", target="qemu"
 )

@@ -13,6 +13,8 @@ from rtproof.lab.cache import Cache
 from rtproof.lab.comparison import Comparison
 from rtproof.lab.matrix import Interrupted, Matrix, Result, comparison, run
 
+pytestmark = pytest.mark.slow
+
 
 def run_here(folder: Path, wanted: Matrix, jobs: int = 2) -> tuple[Comparison, tuple[Result, ...]]:
     ran = run(wanted.cells(), Cache(folder / "cells"), RUNNER, jobs, lambda _: None)

@@ -14,7 +14,7 @@ from agent_process import PATIENCE_S, Running, eventually, needs_root, run, runn
 from rtproof.analysis.analyse import analyse
 from rtproof.record import Counter, EndReason, Moment, Record
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.real
 
 SECOND = 1_000_000_000
 KB = 1_000

@@ -14,6 +14,8 @@ import rtproof
 from rtproof.agents import build
 from rtproof.agents.architectures import host
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 

@@ -12,6 +12,8 @@ from probe_guest import Guest
 from rtproof.analysis.episodes import stalled_since_ns
 from rtproof.lab import kernels
 
+pytestmark = pytest.mark.slow
+
 NAME = "debian-6.12-rt"
 HOG = Path(__file__).parent / "hog.c"
 

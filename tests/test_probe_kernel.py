@@ -11,6 +11,8 @@ from probe_guest import Guest, facts, invalid, values
 from rtproof.analysis.analyse import analyse
 from rtproof.record import Record, bins
 
+pytestmark = pytest.mark.slow
+
 RT, PLAIN = "debian-6.1-rt", "debian-6.1"
 LOADS = ("idle", "mmap")
 SCRIPT = f"""\

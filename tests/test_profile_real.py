@@ -10,7 +10,7 @@ from agent_process import needs_root
 
 from rtproof.cli.main import main
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.real
 
 
 @needs_root

@@ -57,6 +57,7 @@ def stage_ns(found: dict[str, Any], system: str) -> dict[str, int]:
     return {stage["field"]: stage["observed"]["max_ns"] for stage in stages}
 
 
+@pytest.mark.slow
 def test_akamina_communication_delays_the_plain_kernel_only(tmp_path: Path) -> None:
     found = told(tmp_path / "out", "akamina", "--duration", "2s")
     assert largest_ns(found, "loaded", PLAIN) > 2 * largest_ns(found, "loaded", RT)
@@ -69,6 +70,7 @@ def test_akamina_communication_delays_the_plain_kernel_only(tmp_path: Path) -> N
         assert record.fact("limits_ns", Moment.ASKED) == "500000"
 
 
+@pytest.mark.slow
 def test_simple_rt_app_reads_its_sensor_and_is_late_on_the_plain_kernel_only(tmp_path: Path) -> None:
     found = told(tmp_path / "out", "simple-rt-app", "--samples", "300")
     rt, plain = stage_ns(found, RT), stage_ns(found, PLAIN)
@@ -80,6 +82,7 @@ def test_simple_rt_app_reads_its_sensor_and_is_late_on_the_plain_kernel_only(tmp
         assert (end - start > TRANSFER_NS).all()
 
 
+@pytest.mark.slow
 def test_bootlin_gpio_answers_late_on_the_plain_kernel_only_and_the_same_when_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +97,7 @@ def test_bootlin_gpio_answers_late_on_the_plain_kernel_only_and_the_same_when_ru
     assert records[0] == records[1]
 
 
+@pytest.mark.slow
 def test_ten_ms_stress_takes_cycles_out_of_the_band_on_the_plain_kernel_only(tmp_path: Path) -> None:
     found = told(tmp_path / "out", "ten-ms", "--duration", "8s", "--set", "load=stress")
     out = {

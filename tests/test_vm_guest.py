@@ -22,6 +22,8 @@ from rtproof.vm.machine import Machine, Mode
 from rtproof.vm.places import lab_cache
 from rtproof.vm.snapshot import snapshot_folder
 
+pytestmark = pytest.mark.slow
+
 # What differs from boot to boot on every other machine.
 REVEALING = """
 cat /proc/interrupts /proc/uptime /proc/stat >/out/counted
