@@ -91,7 +91,7 @@ int inet_pair(int listener, const struct sockaddr_in *address, int *ends)
 
 void inet_limit(int fd, int timeout_ms)
 {
-	const struct timeval limit = { timeout_ms / 1000, timeout_ms % 1000 * 1000 };
+	const struct timeval limit = { timeout_ms / 1000, timeout_ms % 1000 * 1000L };
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
