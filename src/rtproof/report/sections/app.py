@@ -9,7 +9,7 @@ from rtproof.record import Record
 from rtproof.report import figures, looptimes
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 80
+ORDER = 90
 SHORT = True
 TITLE = "Loops of the application"
 

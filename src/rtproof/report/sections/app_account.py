@@ -5,7 +5,7 @@ from rtproof.analysis.accounts import accounts
 from rtproof.analysis.model import Analysis
 from rtproof.report.blocks import Block, Table
 
-ORDER = 81
+ORDER = 100
 TITLE = "What the application did"
 
 WORDS = {

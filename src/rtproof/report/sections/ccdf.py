@@ -12,7 +12,7 @@ from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, Plot, Text
 from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker
 
-ORDER = 120
+ORDER = 140
 TITLE = "Tail"
 
 THREADS = 8

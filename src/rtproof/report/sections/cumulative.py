@@ -8,7 +8,7 @@ from rtproof.report.blocks import Block, Text
 from rtproof.report.cumulative import Named
 from rtproof.report.streams import latency_unit, limit_marker, streams
 
-ORDER = 240
+ORDER = 260
 TITLE = "Cumulative percentage"
 
 CAPTION = "Largest latency, and the one that few exceed"

@@ -9,7 +9,7 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table
 from rtproof.report.words import whole_number
 
-ORDER = 170
+ORDER = 190
 TITLE = "Evidence: asked and effective"
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")

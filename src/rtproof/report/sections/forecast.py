@@ -13,7 +13,7 @@ from rtproof.report.blocks import Block, Curve, Marker, Plot, Table, Text
 from rtproof.report.figures import Unit, axis_unit
 from rtproof.report.streams import latency_unit, limit_marker
 
-ORDER = 160
+ORDER = 180
 TITLE = "Forecast"
 
 SURE = percent(CONFIDENCE)

@@ -10,7 +10,7 @@ from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, Plot
 from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker
 
-ORDER = 110
+ORDER = 130
 TITLE = "Histogram"
 
 THREADS = 8

@@ -5,7 +5,7 @@ from rtproof.analysis.model import Analysis
 from rtproof.report import figures, procfs
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 190
+ORDER = 210
 TITLE = "Evidence: interrupts"
 
 SHOWN = 15

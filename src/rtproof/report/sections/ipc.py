@@ -6,7 +6,7 @@ from rtproof.analysis.model import Analysis
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 66
+ORDER = 70
 TITLE = "Who woke the threads"
 
 COUNTS = ("posts", "answered", "skipped")

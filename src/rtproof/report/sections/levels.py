@@ -7,7 +7,7 @@ from rtproof.analysis.phrases import percent
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 150
+ORDER = 170
 SHORT = False
 TITLE = "Above limits and levels"
 HEADER = (

@@ -8,7 +8,7 @@ from rtproof.record import Counter, Moment
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 180
+ORDER = 200
 TITLE = "Evidence: loads, temperature, frequency"
 
 SHORTEST_S = 0.5

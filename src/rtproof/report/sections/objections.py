@@ -5,7 +5,7 @@ from rtproof.analysis.model import Analysis
 from rtproof.report.blocks import Block
 from rtproof.report.objections import blocks, of_run
 
-ORDER = 90
+ORDER = 110
 SHORT = True
 TITLE = "Objections"
 

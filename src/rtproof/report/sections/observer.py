@@ -7,7 +7,7 @@ from rtproof.analysis.phrases import duration
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 210
+ORDER = 230
 TITLE = "Observer effect: what tracing itself changes"
 SHORT = True
 

@@ -9,7 +9,7 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.streams import latency_unit, streams
 
-ORDER = 140
+ORDER = 160
 TITLE = "Largest latencies"
 
 SHOWN = 20

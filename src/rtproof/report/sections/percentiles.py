@@ -9,7 +9,7 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.streams import Stream, latency_unit, streams
 
-ORDER = 100
+ORDER = 120
 TITLE = "Percentiles"
 
 Shares = tuple[float, ...]

@@ -10,7 +10,7 @@ from rtproof.record import EndReason, Record
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 250
+ORDER = 270
 TITLE = "The record, and how to repeat the run"
 
 REASONS = {

@@ -9,7 +9,7 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table
 from rtproof.report.stagetable import ENDS, ends, is_response
 
-ORDER = 70
+ORDER = 80
 SHORT = True
 TITLE = "Response"
 

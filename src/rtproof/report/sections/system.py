@@ -14,7 +14,7 @@ from rtproof.record import Moment, Record, SystemFile
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 220
+ORDER = 240
 TITLE = "Evidence: the system"
 
 LONGEST = 600

@@ -6,7 +6,7 @@ from rtproof.analysis.threadtable import Thread, threads
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 230
+ORDER = 250
 TITLE = "Evidence: threads of the system"
 
 HEADER = ("PID", "TID", "class", "priority", "nice", "CPU", "name")

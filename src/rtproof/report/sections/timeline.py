@@ -13,7 +13,7 @@ from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, HeatMap, Plot
 from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker
 
-ORDER = 130
+ORDER = 150
 TITLE = "Over time"
 
 THREADS = 8

@@ -8,7 +8,7 @@ from rtproof.analysis.tracing import TraceSummary, summary
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 200
+ORDER = 220
 TITLE = "The kernel's trace"
 
 LOOK = (
