@@ -3,11 +3,12 @@
 
 from dataclasses import replace
 
-from analysis_records import SERIES, block, record
+import numpy as np
+from analysis_records import SERIES, array, block, record
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Analysis
-from rtproof.record import Record, Series, Slice, View, bins
+from rtproof.record import Level, Record, Series, Slice, View, bins
 
 FIRST = replace(SERIES, id=0, thread=0, cpu=0)
 SECOND = replace(SERIES, id=1, thread=1, cpu=3, on_grid=False, first_due_ns=500)
@@ -42,3 +43,24 @@ def slice_of_values(series: Series, values: list[int]) -> Slice:
     last = (len(values) - 1) * series.period_ns
     sums = (len(values), 0, values[0], values[-1], sum(values), squares)
     return Slice(series.id, View.OBSERVED, 0, last, *sums, 0, 0, 0, places, ones)
+
+
+def level_above(number: int, limit_ns: int, rows: list[tuple[int, int, int]], ran: int, missed: int = 0) -> Level:
+    index, due_ns, above = (array(*column) for column in zip(*rows, strict=True))
+    counts = (np.arange(1), array(ran), array(missed))
+    return Level(number, limit_ns, False, 0, 0.0, 0, *counts, index, due_ns, above, len(rows) < ran)
+
+
+LEVELS = {
+    FIRST.id: (
+        level_above(0, 1_000_000, [(1, 1_000_000, 3_002_500), (6, 6_000_000, 1_900_000)], ran=5, missed=2),
+        level_above(1, 50_000, [(9, 9_000_000, 70_000)], ran=1),
+        replace(level_above(2, 60_000, [(9, 9_000_000, 70_000)], ran=1), learned=True),
+    ),
+    SECOND.id: (level_above(0, 1_000_000, [(4, 500, 1_000_001)], ran=1),),
+}
+
+
+def limited_record() -> Record:
+    """The small run with lists of what was above its two limits, one of them not whole, and a learned level."""
+    return replace(small_record(), levels=LEVELS)

@@ -194,6 +194,7 @@ def test_a_limit_on_priorities_is_privilege_enough(open_folder: Path) -> None:
     assert record.fact("guard", Moment.START) == "fifo 30, twice a second"
 
 
+@pytest.mark.serial  # others of the same user would take the threads that it may have
 @needs_root
 @needs_fifo
 @pytest.mark.parametrize(

@@ -1,34 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from analysis_records import array
-from export_cases import FIRST, SECOND, small_analysis, small_record
+from export_cases import limited_record, small_analysis
 
 from rtproof.analysis.analyse import analyse
 from rtproof.cli.main import main
 from rtproof.errors import UserError
 from rtproof.exporters import exceedances
-from rtproof.record import Level
 from rtproof.record.rundir import open_run
 
-
-def level(number: int, limit_ns: int, rows: list[tuple[int, int, int]], ran: int, missed: int = 0) -> Level:
-    index, due_ns, above = (array(*column) for column in zip(*rows, strict=True))
-    counts = (np.arange(1), array(ran), array(missed))
-    return Level(number, limit_ns, False, 0, 0.0, 0, *counts, index, due_ns, above, len(rows) < ran)
-
-
-LEVELS = {
-    FIRST.id: (
-        level(0, 1_000_000, [(1, 1_000_000, 3_002_500), (6, 6_000_000, 1_900_000)], ran=5, missed=2),
-        level(1, 50_000, [(9, 9_000_000, 70_000)], ran=1),
-        replace(level(2, 60_000, [(9, 9_000_000, 70_000)], ran=1), learned=True),
-    ),
-    SECOND.id: (level(0, 1_000_000, [(4, 500, 1_000_001)], ran=1),),
-}
 EXPECTED = """limit_ns,thread,cpu,activation,due_ns,latency_ns
 1000000,0,0,1,1000000,3002500
 1000000,0,0,6,6000000,1900000
@@ -39,7 +20,7 @@ EXPECTED = """limit_ns,thread,cpu,activation,due_ns,latency_ns
 
 def test_every_exceedance_of_a_limit_is_a_line_and_what_is_not_listed_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.exceedances.csv"
-    said = exceedances.export(analyse(replace(small_record(), levels=LEVELS)), path, {})
+    said = exceedances.export(analyse(limited_record()), path, {})
     assert path.read_text() == EXPECTED
     assert said == (
         f"{path}: 4 activations above 1ms, 50us; 3 more were above, which full lists do not hold; "

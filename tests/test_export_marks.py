@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from analysis_records import fact
 from app_cases import TABLE, app_record
-from export_cases import small_record
+from export_cases import limited_record
 from stage_records import VIRTUAL
 
 from rtproof import exporters, plugins
@@ -21,7 +21,7 @@ FORMATS = [module for module in plugins.load_all(exporters) if "trace" not in mo
 
 
 def record_for(suffix: str) -> Record:
-    return app_record(TABLE, comment="words") if "app" in suffix else small_record()
+    return app_record(TABLE, comment="words") if "app" in suffix else limited_record()
 
 
 @pytest.mark.parametrize("marked", [(), (VIRTUAL,), (PLAYED,), (VIRTUAL, PLAYED)])
@@ -41,4 +41,6 @@ def test_what_is_no_time_is_said_in_the_file_and_beside_it(
 
 
 def test_all_formats_of_figures_are_looked_at() -> None:
-    assert {".csv", ".app.csv", ".bins.csv", ".hist.txt", ".hlog", ".parquet"} <= {each.SUFFIX for each in FORMATS}
+    assert {".csv", ".app.csv", ".bins.csv", ".exceedances.csv", ".hist.txt", ".hlog", ".parquet"} <= {
+        each.SUFFIX for each in FORMATS
+    }

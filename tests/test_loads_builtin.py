@@ -246,6 +246,7 @@ def test_a_listing_without_an_entry_is_no_load(tmp_path: Path) -> None:
     assert (record.end.reason, record.end.text) == (EndReason.LOAD_DIED, "load lsr died: No such file or directory")
 
 
+@pytest.mark.serial  # beside others that write, one may wait for the disk for seconds
 @pytest.mark.parametrize(
     "load", ["mem:workers=1,way=scan", "irqmix:workers=1,seed=7", "churn:jobs=2,mib=1", "zero", "lsr"]
 )
