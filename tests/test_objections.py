@@ -58,6 +58,43 @@ def test_samples_too_many_are_found(run: Claim, more: float) -> None:
     assert found <= {"samples-surplus", "backlog"}, "no sample is missing any more, so none behind a late one is"
 
 
+@pytest.mark.parametrize(
+    ("averages", "found"),
+    [((1.0, 2.0), False), ((9.0, 10.5), False), ((0.2, 0.9), False), ((1.0, 2.5), True), ((2.0, 3.9), True)],
+)
+def test_load_averages_differ_by_a_task_and_by_a_factor(averages: tuple[float, float], found: bool) -> None:
+    runs = [Claim(str(load), (), loadavg=(load, load, load), group="g", span=exactly(3 * MINUTE)) for load in averages]
+    told = objections(runs)
+    assert bool(told) is found
+    assert all("the load average of 1 min differs (" in each.what for each in told)
+
+
+def test_unequal_work_names_those_that_did_it() -> None:
+    rates = {"a": 100.0, "b": 900.0, "c": None}
+    runs = [Claim(name, (), loads={"cpu": rate}, group="g") for name, rate in rates.items()]
+    (found,) = objections(runs)
+    assert (found.claims, found.what.count("/s")) == (("a", "b"), 2)
+
+
+@pytest.mark.parametrize(
+    ("due", "fewest", "most"),
+    [(100_000, 99_900, 100_051), (500, 499, 501), (1_999, 1_998, 2_000), (3_999, 3_996, 4_001)],
+)
+def test_a_thousandth_may_be_missing_and_two_clocks_may_differ(due: int, fewest: int, most: int) -> None:
+    """One sample at the least either way; 500 parts in a million too many, so one more of 2,000."""
+    span = exactly(due * MS)
+
+    def found(count: int) -> set[str]:
+        return codes(Claim("row", (Figures("thread", Kind.LATENCY, MS, count, 0, 0, 0),), span=span))
+
+    assert [found(count) for count in (fewest - 1, fewest, most, most + 1)] == [
+        {"samples-missing"},
+        set(),
+        set(),
+        {"samples-surplus"},
+    ]
+
+
 @given(runs(), st.integers(1_100, 50_000), st.floats(0.35, 0.65), st.integers(-100, 300))
 def test_a_tick_longer_than_the_period_is_found(run: Claim, tick_us: int, mean: float, least_us: int) -> None:
     (each, *others) = run.figures
