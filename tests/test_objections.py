@@ -216,6 +216,7 @@ def test_threads_that_were_not_what_was_asked_for_are_found(thread: Thread, foun
     ("line", "found"),
     [
         ("BUG: scheduling while atomic: kworker/0:1/23/0x00000002", True),
+        ("scheduling while atomic: swapper/0x00000002/0", True),
         ("sched: RT throttling activated", False),
         ("rcu: INFO: rcu_preempt self-detected stall on CPU", True),
         ("BUG: sleeping function called from invalid context at kernel/locking/rtmutex.c:968", True),
@@ -252,3 +253,62 @@ def test_many_threads_with_the_same_fault_are_one_objection() -> None:
     (found,) = objections([Claim("a", gone, span=exactly(1_000 * MS))])
     assert "thread 0: 10 samples where 1,000 were due" in found.what
     assert "and 124 more; the others are in no minimum" in found.what
+
+
+def test_loops_are_held_to_their_periods_by_their_number() -> None:
+    """Each lies within the lateness of a top, and all together are a tenth of it too long on average."""
+    top = Figures("top", Kind.TOP, 5 * MS, 1_000, 0, 10 * US, 100 * US)
+    loop = Figures("loop", Kind.LOOP, 5 * MS, 1_000, 5 * MS - 90 * US, 5 * MS, 5 * MS + 90 * US)
+    assert codes(Claim("a", (loop, top))) == set()
+    assert codes(Claim("a", (replace(loop, mean_ns=5 * MS + 10 * US), top))) == {"sums"}
+
+
+def test_fields_of_the_same_activations_have_as_many_values_and_one_period() -> None:
+    top = Figures("top", Kind.TOP, 5 * MS, 1_000, 0, 10 * US, 100 * US)
+    loop = Figures("loop", Kind.LOOP, 5 * MS, 999, 5 * MS - 90 * US, 5 * MS, 5 * MS + 90 * US)
+    work = Figures("work", Kind.LENGTH, None, 1_000, US, 2 * US, 3 * US)
+    assert codes(Claim("a", (work, loop, top))) == set()
+    assert codes(Claim("a", (replace(work, count=100), loop, top))) == {"sums"}
+    assert codes(Claim("a", (work, loop, replace(top, period_ns=5 * US)))) == {"sums"}
+    threads = (Figures("thread 0", Kind.LATENCY, MS, 1_000), Figures("thread 1", Kind.LATENCY, 2 * MS, 500))
+    assert codes(Claim("a", threads)) == set(), "threads need not be alike"
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "found"), [(3, 9, set()), (0.1, 0.3, set()), (60, 90, {"sums"}), (0, 0.01, {"sums"})]
+)
+def test_cycles_of_an_overloaded_loop_are_long_but_not_of_another_unit(
+    least: float, most: float, found: set[str]
+) -> None:
+    cycles = Figures("cycle", Kind.LENGTH, 10 * MS, 1_000, least * 10 * MS, None, most * 10 * MS)
+    assert codes(Claim("a", (cycles,))) == found
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "least", "most", "found"),
+    [
+        (0, 0, 9, 11, set()),
+        (2, 3, 1, 30, set()),
+        (0, 3, 1, 30, {"sums"}),
+        (2, 0, 1, 30, {"sums"}),
+        (2, 3, 9, 30, {"sums"}),
+        (2, 3, 1, 11, {"sums"}),
+    ],
+)
+def test_counts_out_of_the_band_agree_with_the_ends(
+    below: int, above: int, least: int, most: int, found: set[str]
+) -> None:
+    told = Figures("cycle", Kind.LENGTH, 10 * MS, 1_000, least * MS, None, most * MS, below=below, above=above)
+    assert codes(Claim("a", (replace(told, low_ns=8 * MS, high_ns=12 * MS),))) == found
+    assert codes(Claim("a", (told,))) == set(), "no band is told"
+
+
+@pytest.mark.parametrize(("share", "found"), [(1.0, set()), (0.5, {"backlog"})])
+def test_the_mean_knows_of_what_came_due_behind_a_late_one(share: float, found: set[str]) -> None:
+    """200 periods late, and all behind it ran, one after the other: together they were late by 200 * 201 / 2."""
+    mean = share * MS * 200 * 201 / 2 / 60_000
+    late = Figures("latency", Kind.LATENCY, MS, 60_000, 0, mean, 200 * MS)
+    assert codes(Claim("a", (late,), span=exactly(MINUTE))) == found
+    gone = replace(late, count=59_800)
+    told = Span(MINUTE, MINUTE, MINUTE)
+    assert "backlog" not in codes(Claim("a", (gone,), span=told)), "they are missing, which has its own rule"

@@ -130,10 +130,14 @@ DEFECTS: dict[str, list[Run]] = {
     "samples-missing": [Run(gaps)],
     "samples-surplus": [Run(crowd)],
     "granularity": [Run(ticks), Run(lattice)],
-    "placement": [Run(cpus=(1, 1)), Run(cpus=(0, 2, 2, 3))],
+    "placement": [Run(cpus=(1, 1)), Run(cpus=(0, 2, 2, 3)), Run(of_a_thread={"cpu": "3"})],
     "priority": [Run(of_a_thread={"policy": "other"}), Run(of_a_thread={"priority": "1"})],
     "page-faults": [Run(of_a_thread={"minor_faults": "3"}), Run(of_a_thread={"major_faults": "1"})],
-    "throttling": [log("sched: RT throttling activated"), log("CPU0: Core temperature above threshold")],
+    "throttling": [
+        log("sched: RT throttling activated"),
+        log("CPU0: Core temperature above threshold"),
+        log("clocksource: Switched to clocksource hpet"),
+    ],
     "kernel-log": [
         log("BUG: scheduling while atomic: swapper/0/0/0x00010000"),
         log("INFO: task kworker/0:1:12 blocked for more than 120 seconds."),
@@ -179,6 +183,16 @@ def test_unequal_load_averages_are_objected_to(loadavg: str, found: set[str]) ->
         pair = claim(run(one), "a", "g"), claim(run(other, Run(loadavg=loadavg)), "b", "g")
         assert codes(*pair) == set(), "a few seconds tell of no minute"
         assert codes(*(replace(each, span=exactly(240 * SECOND), figures=()) for each in pair)) == found
+
+
+@pytest.mark.parametrize(("times", "done"), [((), ()), ((0, 1, 4), (0, 1_000, 1_000))])
+def test_a_load_that_was_never_seen_to_work_or_stopped_is_objected_to(
+    times: tuple[int, ...], done: tuple[int, ...]
+) -> None:
+    made = run(5)
+    (load,) = made.counters
+    counters = (replace(load, time_ns=np.array(times) * SECOND, value=np.array(done)),) if times else ()
+    assert codes(claim(replace(made, counters=counters))) == {"load-unproven"}
 
 
 def test_a_histogram_against_its_count_is_objected_to() -> None:
