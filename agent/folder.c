@@ -178,6 +178,8 @@ void folder_leave(struct folder *folder)
 void folder_await_end(struct folder *folder)
 {
 	if (folder->cleaner > 0)
+		kill(folder->cleaner, SIGCONT); /* should someone have stopped it */
+	if (folder->cleaner > 0)
 		while (waitpid(folder->cleaner, NULL, 0) < 0 && errno == EINTR)
 			;
 	folder->cleaner = 0;

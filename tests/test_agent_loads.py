@@ -31,7 +31,6 @@ from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Severity
 from rtproof.cli.commands.loads import rows
 from rtproof.record import EndReason, Record
-from rtproof.record.rtrec import open_record
 
 pytestmark = pytest.mark.real
 
@@ -76,30 +75,21 @@ def _network() -> set[str]:
     return {str(entry) for place in ("/sys/class/net", "/run/netns") for entry in Path(place).glob("*")}
 
 
-def words(name: str) -> tuple[str, ...]:
-    """Of the agent; the test is skipped where the load cannot run."""
-    agent()
-    missing = {row.name: row.missing for row in rows()}
-    if missing[name]:
-        pytest.skip(missing[name])
-    return loads.resolve([SMALLER.get(name, name)])
-
-
 def main_process(one: Running) -> int:
     """A child of the agent that has children: what keeps files has none. A program may be between two runs."""
     found: list[int] = []
 
     def look() -> bool:
         living = one.processes()
-        parents = [_parent(pid) for pid in living]
-        found.extend(pid for pid in living if _parent(pid) == one.process.pid and pid in parents)
+        parents = [parent(pid) for pid in living]
+        found.extend(pid for pid in living if parent(pid) == one.process.pid and pid in parents)
         return bool(found)
 
     assert eventually(look)
     return found[0]
 
 
-def _parent(pid: int) -> int:
+def parent(pid: int) -> int:
     with suppress(OSError):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     return 0
@@ -119,23 +109,6 @@ def idle(record: Record) -> list[str]:
     """Loads that have done nothing yet, as far as the record has got."""
     counters = [counter for counter in record.counters if counter.name.startswith("load.")]
     return [counter.name for counter in counters if counter.value[-1] <= 0] if counters else ["all"]
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_load_works_and_its_death_ends_the_run(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "record"
-    arguments = ("--policy", "other", "--threads", "1", "--duration", "60s", "--record", "summary")
-    with running("-o", path, *arguments, "--checkpoint", "100ms", *words(name)) as one:
-        one.await_ns(0)
-        assert eventually(lambda: idle(open_record(path)) == [])
-        victim = main_process(one)
-        killed_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-        os.kill(victim, signal.SIGKILL)
-        assert one.end() == 0
-        assert eventually(lambda: not one.processes())
-    record = whole(path)
-    refuted_by_death(record, killed_ns)
-    assert idle(record) == []
 
 
 @pytest.mark.parametrize("load", [("--load", "sched:groups=1"), ("--load", "cpu:restart=30s"), PROGRAM], ids=str)

@@ -74,15 +74,15 @@ static int work(const struct load_order *order, struct load_slot *slot)
 	int create = O_WRONLY | O_CREAT | O_TRUNC | (order->values[SYNC] ? O_SYNC : 0), err = 0;
 
 	while (!err) {
-		for (int64_t i = 0; i < count && !err; i++)
+		for (int64_t i = 0; i < count && !err; i++, slot->work++)
 			err = transfer(name_of(first, 'a', slot, i), create, size);
-		for (int64_t i = 0; i < count && !err; i++)
+		for (int64_t i = 0; i < count && !err; i++, slot->work++)
 			err = rename(name_of(first, 'a', slot, i), name_of(second, 'b', slot, i)) < 0 ? -errno : 0;
 		if (!err)
 			err = list();
 		for (int64_t i = 0; i < count && !err; i++, slot->work++)
 			err = transfer(name_of(second, 'b', slot, i), O_RDONLY, size);
-		for (int64_t i = 0; i < count && !err; i++)
+		for (int64_t i = 0; i < count && !err; i++, slot->work++)
 			err = unlink(name_of(second, 'b', slot, i)) < 0 ? -errno : 0;
 	}
 	return err;
@@ -91,7 +91,7 @@ static int work(const struct load_order *order, struct load_slot *slot)
 const struct load load_files = {
 	.name = "files",
 	.help = "small files created, written, renamed, listed, read and removed",
-	.unit = "files",
+	.unit = "operations",
 	.options = options,
 	.space = space,
 	.work = work,

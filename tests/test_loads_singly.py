@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each load alone: nothing of it is left however the run ends, and one that stands still or loses a part is noticed.
+
+Some at a time, each under an agent of its own, because there are many of them.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from agent_process import TOKEN, Running, eventually, marked, needs_root, running, whole
+from test_agent_loads import EVERY, SMALLER, idle, main_process, parent, refuted_by_death
+from test_loads_builtin import free_port
+
+from rtproof import loads
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.model import Severity
+from rtproof.cli.commands.loads import rows
+from rtproof.record import Moment
+from rtproof.record.rtrec import open_record
+
+MS = 1_000_000
+CALM = (
+    "--policy",
+    "other",
+    "--threads",
+    "1",
+    "--period",
+    "10ms",
+    "--record",
+    "summary",
+    "--checkpoint",
+    "100ms",
+    "--duration",
+)
+AT_A_TIME = 14
+STOPPED_S = 5.5
+"""A program may rest for two seconds, and two more are doubted; readings come once a second."""
+NO_REST = {**SMALLER, "serve": "serve:pause=0"}
+GOES_ON_WITHOUT = ("hackbench",)
+"""Loads that no part's death ends: the others do their work, and the next run has all again."""
+TABLES = ("tcp", "tcp6", "udp", "udp6", "raw", "icmp", "unix")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where loads keep files; nothing may be left there, nor of what processes share."""
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    yield place
+    assert eventually(lambda: not list(place.iterdir())), sorted(place.rglob("*"))[:9]
+    assert not list(Path("/sys/class/net").glob("rtproof*"))
+
+
+def able(names: Mapping[str, str] = SMALLER) -> dict[str, tuple[str, ...]]:
+    """The agent's words for each load that can run here."""
+    here = {row.name for row in rows() if not row.missing}
+    own = {"iperf3": f"iperf3:port={free_port()}", **names}
+    return {name: loads.resolve([own.get(name, name)]) for name in EVERY if name in here}
+
+
+def leaf(one: Running) -> int:
+    """The youngest process that is no child of the agent and has none."""
+    found = of(one)
+    parents = {parent(pid) for pid in found}
+    return [pid for pid in found if pid not in parents and parent(pid) not in (0, one.process.pid)][-1]
+
+
+def some(words: Mapping[str, tuple[str, ...]]) -> Iterator[dict[str, tuple[str, ...]]]:
+    """All of them, as many at a time as a small machine can start in a moment."""
+    names = list(words)
+    for at in range(0, len(names), AT_A_TIME):
+        yield {name: words[name] for name in names[at : at + AT_A_TIME]}
+
+
+def of(one: Running) -> list[int]:
+    """Its loads' processes."""
+    return [pid for pid in one.processes() if pid != one.process.pid]
+
+
+@contextmanager
+def all_running(
+    tmp_path: Path, duration: str, words: Mapping[str, tuple[str, ...]], at_ns: int
+) -> Iterator[dict[str, Running]]:
+    """An agent for each, which has got to this time of its record."""
+    with ExitStack() as stack:
+        agents = {
+            name: stack.enter_context(running("-o", tmp_path / name, *CALM, duration, *each))
+            for name, each in words.items()
+        }
+        for one in agents.values():
+            one.await_ns(at_ns)
+        yield agents
+
+
+def groups(pids: list[int]) -> set[Path]:
+    """The control groups that hold them."""
+    found = set()
+    for pid in pids:
+        with suppress(OSError):
+            found |= set(
+                re.findall(r"^0::/(.*rtproof-load-\w+)$", Path(f"/proc/{pid}/cgroup").read_text(), re.MULTILINE)
+            )
+    return {Path("/sys/fs/cgroup") / path for path in found}
+
+
+def sockets(pids: list[int]) -> set[str]:
+    """The inodes of their sockets."""
+    links = set()
+    for pid in pids:
+        with suppress(OSError):
+            for entry in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):
+                    links.add(str(entry.readlink()))
+    return {link[8:-1] for link in links if link.startswith("socket:[")}
+
+
+def in_use() -> set[str]:
+    """The inodes of all sockets of this network namespace."""
+    lines = [line for table in TABLES for line in Path(f"/proc/net/{table}").read_text().splitlines()]
+    return {word for line in lines for word in line.split()}
+
+
+def spaces(pids: list[int]) -> set[str]:
+    """The namespaces that they are in."""
+    found = set()
+    for pid in pids:
+        for kind in ("net", "pid", "ipc", "mnt", "user"):
+            with suppress(OSError):
+                found.add(str(Path(f"/proc/{pid}/ns/{kind}").readlink()))
+    return found
+
+
+def everybody() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def nothing_left(pids_of: Callable[[], list[int]], before: set[str], inodes: set[str]) -> bool:
+    """No process, no namespace of theirs that others are not in too, and none of their sockets."""
+    return (
+        eventually(lambda: not pids_of())
+        and eventually(lambda: not before & spaces(everybody()))
+        and eventually(lambda: not inodes & in_use())
+    )
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("end", [None, signal.SIGINT, signal.SIGKILL], ids=str)
+def test_nothing_is_left_of_any(tmp_path: Path, end: signal.Signals | None) -> None:
+    for words in some(able()):
+        with all_running(tmp_path, "60s" if end else "2s", words, 100 * MS) as agents:
+            theirs = [of(one) for one in agents.values()]
+            assert all(theirs) or not end  # on a slow machine some have ended by now
+            pids = [pid for each in theirs for pid in each]
+            own, inodes, held_in = spaces(pids) - spaces([os.getpid()]), sockets(pids), groups(pids)
+            for one in agents.values():
+                if end:
+                    one.process.send_signal(end)
+            assert {one.end() for one in agents.values()} == {-signal.SIGKILL if end == signal.SIGKILL else 0}
+            assert nothing_left(lambda agents=agents: living(agents), own, inodes)  # type: ignore[misc]
+            assert eventually(lambda held_in=held_in: not any(map(Path.exists, held_in)))  # type: ignore[misc]
+
+
+def living(agents: Mapping[str, Running]) -> list[int]:
+    return [pid for one in agents.values() for pid in one.processes()]
+
+
+@needs_root
+@pytest.mark.real
+def test_nothing_is_left_of_any_when_the_host_program_is_killed(tmp_path: Path) -> None:
+    for names in some(able()):
+        small = {"iperf3": f"iperf3:port={free_port()}", **SMALLER}
+        hosts = [host_program(tmp_path / name, small.get(name, name)) for name in names]
+        for token, host in hosts:
+            assert eventually(lambda token=token, host=host: of_the_agent(token) > 1 or host.poll() is not None)  # type: ignore[misc]
+            assert host.poll() is None
+            host.kill()
+        for token, host in hosts:
+            host.wait()
+            assert eventually(lambda token=token: not marked(token))  # type: ignore[misc]
+
+
+def of_the_agent(token: str) -> int:
+    """How many processes run the agent's program: one measures, one at least is a load or keeps one."""
+    found = 0
+    for pid in marked(token):
+        with suppress(OSError):
+            found += Path(f"/proc/{pid}/comm").read_text().strip() == "rtproof-agent"
+    return found
+
+
+def host_program(folder: Path, load: str) -> tuple[str, subprocess.Popen[bytes]]:
+    """``rtproof run`` with a load, and the token that all its processes have."""
+    token = uuid.uuid4().hex
+    command = [sys.executable, "-m", "rtproof", "run", "--no-report", *CALM, "60s", "--output", str(folder)]
+    environment = {**os.environ, TOKEN: token}
+    return token, subprocess.Popen([*command, "--load", load], env=environment, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.serial
+def test_one_that_is_stopped_makes_the_run_invalid(tmp_path: Path) -> None:
+    for words in some(able(NO_REST)):
+        with all_running(tmp_path, "60s", words, 1100 * MS) as agents:
+            for one in agents.values():
+                for pid in of(one):
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGSTOP)
+            until = time.monotonic() + STOPPED_S
+            for one in agents.values():
+                while time.monotonic() < until:
+                    one.await_ns(0)
+                one.process.send_signal(signal.SIGINT)
+            assert {one.end() for one in agents.values()} == {0}
+            assert eventually(lambda agents=agents: not living(agents))  # type: ignore[misc]
+    unseen = [name for name in able() if "load-idle" not in grave(tmp_path / name)]
+    assert [name for name in unseen if rest_ns(tmp_path / name, name) <= 2000 * MS] == []
+
+
+def rest_ns(path: Path, load: str) -> int:
+    """For how long the load may do nothing."""
+    return int(whole(path).fact(f"load.{load}.rest_ns", Moment.START) or 0)
+
+
+def grave(path: Path) -> set[str]:
+    return {doubt.code for doubt in analyse(whole(path)).doubts if doubt.severity is Severity.INVALID}
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize("which", [main_process, leaf])
+def test_the_death_of_a_process_ends_the_run(tmp_path: Path, which: Callable[[Running], int]) -> None:
+    known = {name: each for name, each in able().items() if which is main_process or name not in GOES_ON_WITHOUT}
+    for words in some(known):
+        killed_ns = {}
+        with all_running(tmp_path, "60s", words, 0) as agents:
+            for name, one in agents.items():
+                assert eventually(lambda name=name: idle(open_record(tmp_path / name)) == [])  # type: ignore[misc]
+                assert eventually(lambda one=one: kill(which, one))  # type: ignore[misc]
+                killed_ns[name] = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            assert {one.end() for one in agents.values()} == {0}
+            assert eventually(lambda agents=agents: not living(agents))  # type: ignore[misc]
+        for name, at_ns in killed_ns.items():
+            record = whole(tmp_path / name)
+            refuted_by_death(record, at_ns)
+            assert idle(record) == []
+
+
+def kill(which: Callable[[Running], int], one: Running) -> bool:
+    """SIGKILL; False if it was gone already, as what comes and goes may be."""
+    try:
+        os.kill(which(one), signal.SIGKILL)
+    except (IndexError, ProcessLookupError):
+        return False
+    return True
+
+
+@needs_root
+@pytest.mark.serial
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=str)
+def test_what_programs_share_goes_with_them(tmp_path: Path, end: signal.Signals) -> None:
+    name = f"rtproof-test-{uuid.uuid4().hex}"
+    made = f"ipcmk -M 4096 -p 0642 > /dev/null; ipcmk -Q > /dev/null; echo > /dev/shm/{name}; echo; exec sleep 60"
+    before = {kind: Path(f"/proc/sysvipc/{kind}").read_text().count(" 642 ") for kind in ("shm", "msg")}
+    with running("-o", tmp_path / "r", *CALM, "60s", "--program", f"shares:count=2 sh -c '{made}'") as one:
+        one.await_ns(300 * MS)
+        if len(spaces(of(one)) - spaces([os.getpid()])) < len(("pid", "ipc", "mnt")):
+            pytest.skip("namespaces can't be had here")
+        one.process.send_signal(end)
+        one.end()
+        assert eventually(lambda: not one.processes())
+    assert not Path("/dev/shm", name).exists()
+    assert {kind: Path(f"/proc/sysvipc/{kind}").read_text().count(" 642 ") for kind in before} == before
