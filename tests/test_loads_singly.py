@@ -47,6 +47,7 @@ STOPPED_S = 5.5
 NO_REST = {**SMALLER, "serve": "serve:pause=0"}
 GOES_ON_WITHOUT = ("hackbench",)
 """Loads that no part's death ends: the others do their work, and the next run has all again."""
+GROUP = re.compile(r"^0::/(.*rtproof-load-\w+)$", re.MULTILINE)
 TABLES = ("tcp", "tcp6", "udp", "udp6", "raw", "icmp", "unix")
 
 
