@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import errno
+import os
+import socket
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -55,3 +58,24 @@ def test_only_folders_that_are_new_and_empty_are_taken_back(tmp_path: Path) -> N
     with files.no_empty_folders(wanted):
         wanted.mkdir(parents=True)
     assert wanted.exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+def test_what_may_keep_its_reader_waiting_is_refused(tmp_path: Path, kind: str) -> None:
+    place = {"device": Path("/dev/null")}.get(kind, tmp_path / "a")
+    with socket.socket(socket.AF_UNIX) as end, chdir(tmp_path):
+        if kind == "pipe":
+            os.mkfifo(place)
+        elif kind == "socket":
+            end.bind("a")
+        with pytest.raises(UserError, match=f"^cannot read {place}: it is a pipe or a device and not a file$"):
+            files.refuse_what_waits(place)
+
+
+def test_a_file_and_a_link_to_one_do_not_wait(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "b").symlink_to("a")
+    for name in ("a", "b", "."):
+        files.refuse_what_waits(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        files.refuse_what_waits(tmp_path / "c")

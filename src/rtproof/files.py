@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New files for the user: never over an existing one, and whole or not at all."""
+"""Files of the user's: those that are read do not wait; new ones are never over another, and whole or not at all."""
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rtproof.errors import UserError
+
+
+def refuse_what_waits(path: Path) -> None:
+    """UserError for a pipe, a socket or a device, whose reader may wait for ever. OSError if there is nothing."""
+    # Asked before it is opened: opening a pipe waits for a writer.
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise UserError(f"cannot read {path}: it is a pipe or a device and not a file")
 
 
 def refuse_existing(path: Path) -> None:

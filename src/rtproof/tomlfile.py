@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from rtproof import files
 from rtproof.errors import UserError
 
 Kind = TypeVar("Kind")
@@ -17,6 +18,7 @@ LARGEST_BYTES = 1 << 20
 def read(path: Path, kind: type[Kind]) -> Kind:
     """A file as an object of a msgspec class, which forbids unknown fields; UserError if it is none."""
     try:
+        files.refuse_what_waits(path)
         with path.open("rb") as file:
             content = file.read(LARGEST_BYTES + 1)
     except OSError as problem:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from rtproof import plugins
+from rtproof import files, plugins
 from rtproof.analysis.imported import Imported
 from rtproof.errors import UserError
 
@@ -47,6 +47,7 @@ def _read_with(module: ModuleType, text: str, path: Path) -> Imported:
 
 def _text(path: Path) -> str:
     try:
+        files.refuse_what_waits(path)
         if path.stat().st_size > LARGEST_BYTES:
             raise UserError(f"{path} is larger than {LARGEST_BYTES // 1024 // 1024} MiB, more than any such output")
         return path.read_text(errors="replace")

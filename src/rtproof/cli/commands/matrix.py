@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rtproof import files
 from rtproof.cli import complete, results
 from rtproof.errors import UserError
-from rtproof.files import refuse_existing
 
 if TYPE_CHECKING:
     from rtproof.report.together import Run
@@ -43,7 +43,7 @@ def command(folders: tuple[Path, ...], form: str, output: Path | None) -> None:
     from rtproof.report import together
 
     if output:
-        refuse_existing(output)
+        files.refuse_existing(output)
     runs = [run for folder in folders for run in _read(folder)]
     drawn = report.render(form, TITLE, together.sections(runs))
     if output:
@@ -58,6 +58,7 @@ def _read(folder: Path) -> "list[Run]":
     from rtproof.report import together
 
     path = folder / RESULT if folder.is_dir() else folder
+    files.refuse_what_waits(path)
     try:
         told = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
