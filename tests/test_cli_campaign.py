@@ -3,6 +3,7 @@
 
 import errno
 import json
+import os
 import re
 import signal
 from collections.abc import Iterator
@@ -74,7 +75,8 @@ def test_every_cell_is_a_run_folder_and_the_page_leads_to_it(capsys: pytest.Capt
     assert "cell 1 of 2 (good)" in err
     assert out.endswith("\nreport: a/report.html\n")
     assert "Shortened: 1.0 s instead of 10.0 s." in out
-    assert sorted(path.name for path in Path("a").iterdir()) == ["cells", "report.html", "result.json", "table.md"]
+    left = ["campaign.json", "cells", "report.html", "result.json", "table.md"]
+    assert sorted(path.name for path in Path("a").iterdir()) == left
     assert sorted(path.name for path in Path("a/cells").iterdir()) == ["good", "good.html", "late", "late.html"]
     assert '<a href="./cells/late.html">' in Path("a/report.html").read_text()
     assert "700.000" in Path("a/table.md").read_text()
@@ -452,3 +454,18 @@ def test_what_exists_is_refused_before_anything_runs(capsys: pytest.CaptureFixtu
     Path("a").mkdir()
     assert run(profile("good")) == 2
     assert "a exists already" in capsys.readouterr().err
+
+
+def test_a_pipe_in_place_of_a_file_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    """Reading it would wait for a writer."""
+    os.mkfifo("pipe.toml")
+    whole = ["run", "--profile", "pipe.toml"], ["profiles", "pipe.toml"], ["lab", "profile", "pipe.toml"]
+    given = ["run", "--profile", "bootlin-xenomai", "--given", "pipe.toml"]
+    for words in (*whole, given, ["matrix", "pipe.toml"]):
+        assert main(words) == 2
+        assert capsys.readouterr().err == "rtproof: cannot read pipe.toml: it is a pipe or a device and not a file\n"
+    of_ours("good")
+    Path("mine/figures.toml").unlink()
+    os.mkfifo("mine/figures.toml")
+    assert main(["run", "--profile", "mine/own.toml"]) == 2
+    assert "cannot read mine/figures.toml: it is a pipe" in capsys.readouterr().err

@@ -15,9 +15,9 @@ class Figure:
     """
 
     text: str
-    value: float
+    value: int | float
     unit: str
-    step: float = 0
+    step: int | float = 0
     at_least: bool = False
 
 

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof import files
-from rtproof.cli import about, foreign, kept, laboratory, measuring, profiled, results, tracing
+from rtproof.cli import about, campaignpage, foreign, kept, laboratory, measuring, profiled, results, tracing
 from rtproof.errors import RtproofError, UserError
 from rtproof.run.live import clock
 
 if TYPE_CHECKING:
-    from rtproof.articles import Article
+    from rtproof.cli.campaignfile import Campaign
     from rtproof.profiles import CellPlan, Profile
-    from rtproof.report.blocks import Section
-    from rtproof.report.campaign import Given, More, Outcome
+    from rtproof.report.campaign import Given, Outcome
     from rtproof.run.campaign import Cell, Ended
     from rtproof.run.live import LiveView
     from rtproof.targets import Target
@@ -39,52 +38,63 @@ class Desk:
     report: bool
 
 
-@dataclass(frozen=True)
-class Found:
-    """Everything that a page tells of."""
-
-    profile: "Profile"
-    outcomes: "Sequence[Outcome]"
-    article: "Article"
-    more: "More"
-
-
 def run(desk: Desk, profile: "Profile", asked: profiled.Asked, folder: Path, as_json: bool) -> int:
     """Measure every cell into the folder, write the page, print the table; the exit code.
 
     UserError or TargetError, and no folder left, if nothing was measured at all.
     """
+    from rtproof.cli import campaignfile
     from rtproof.profiles import choose
     from rtproof.record import rundir
     from rtproof.report import campaign as page
 
     article = profiled.article_of(profile)
-    given = [_given(path) for path in asked.given]
+    given = tuple(_given(path) for path in asked.given)
+    typed = shlex.join(desk.asked.command)
+    begun = campaignfile.Campaign(typed, profile, article, desk.target.host_name(), desk.percentiles, given=given)
     with files.no_empty_folders(folder / CELLS):
         rundir.create(folder)
-        outcomes, interrupted = _measure(desk, profile, folder)
+        outcomes, ended, interrupted = _measure(desk, begun, folder)
         measured = sum(each.analysis is not None for each in outcomes)
         if not measured:
             raise _nothing_measured(profile, outcomes, choose.elsewhere(profile) if desk.asked.target == LOCAL else "")
     if not interrupted and desk.asked.target == LOCAL:
-        interrupted = _run_programs(desk, profile, folder, given)
-    publish(Found(profile, outcomes, article, page.More(given, shlex.join(desk.asked.command))), folder, as_json)
+        more, interrupted = _run_programs(desk, profile, folder)
+        given = (*given, *more)
+        _keep(folder, replace(ended, given=given))
+    campaignpage.publish(campaignpage.Found(profile, outcomes, article, page.More(given, typed)), folder, as_json)
     if interrupted:
         click.echo(f"rtproof: interrupted: {measured} of {len(outcomes)} cells are measured and kept", err=True)
         return laboratory.INTERRUPTED_CODE
     return page.exit_code(outcomes)
 
 
-def _measure(desk: Desk, profile: "Profile", folder: Path) -> "tuple[list[Outcome], bool]":
-    """Every cell, and whether the user interrupted them."""
+def _measure(desk: Desk, begun: "Campaign", folder: Path) -> "tuple[list[Outcome], Campaign, bool]":
+    """Every cell, what is kept of them, and whether the user interrupted them. It is kept after each, lest all stop."""
+    from rtproof.cli import campaignfile
+
     outcomes: list[Outcome] = []
-    interrupted = False
-    for plan, ended in zip(profile.cells, _runs(desk, profile, folder), strict=True):
-        outcomes.append(_outcome(desk, profile, plan, ended, folder))
+    interrupted, plans = False, begun.profile.cells
+    for plan, ended in zip(plans, _runs(desk, begun.profile, folder), strict=True):
+        outcomes.append(_outcome(desk, begun, plan, ended, folder))
         interrupted = interrupted or ended.interrupted
-        if ended.failure and not ended.interrupted and len(profile.cells) > 1:
+        if ended.failure and not ended.interrupted and len(plans) > 1:
             click.echo(f"rtproof: {plan.label}: {ended.failure}", err=True)
-    return outcomes, interrupted
+        cell = campaignfile.cell_of(outcomes[-1], folder / CELLS / plan.key)
+        begun = replace(begun, cells=(*begun.cells, cell))
+        if any(each.analysis for each in outcomes):
+            _keep(folder, begun)
+    return outcomes, begun, interrupted
+
+
+def _keep(folder: Path, campaign: "Campaign") -> None:
+    """Write down how the cells ended; a disk that is full costs no figure."""
+    from rtproof.cli import campaignfile
+
+    try:
+        campaignfile.write(folder, campaign)
+    except OSError as problem:
+        click.echo(f"rtproof: no {folder / campaignfile.NAME}: {problem.strerror}", err=True)
 
 
 def _nothing_measured(profile: "Profile", outcomes: "Sequence[Outcome]", instead: str) -> RtproofError:
@@ -132,11 +142,11 @@ def _length(plan: "CellPlan") -> str:
     return f"{plan.samples} activations" if plan.samples else clock(plan.length_ns)
 
 
-def _outcome(desk: Desk, profile: "Profile", plan: "CellPlan", ended: "Ended", folder: Path) -> "Outcome":
+def _outcome(desk: Desk, begun: "Campaign", plan: "CellPlan", ended: "Ended", folder: Path) -> "Outcome":
     """The cell read and reported, or its sentence."""
     from rtproof.report.campaign import Outcome
 
-    system = desk.target.host_name()
+    system, profile = begun.system, begun.profile
     way = None if ended.way is None else plan.ways[ended.way]
     passed = tuple(zip(plan.ways, ended.refused, strict=False)) if way else ()
     if ended.outcome is None:
@@ -173,17 +183,18 @@ def _kept(profile: "Profile", found: "Outcome", run_folder: Path) -> tuple[str, 
     return tuple(f"{CELLS}/{path.name}" for path in said if path.exists())
 
 
-def _run_programs(desk: Desk, profile: "Profile", folder: Path, given: "list[Given]") -> bool:
-    """Add what the profile's own programs measure; whether the user interrupted them. The cells are worth more."""
+def _run_programs(desk: Desk, profile: "Profile", folder: Path) -> "tuple[list[Given], bool]":
+    """What the profile's own programs measure, and whether the user interrupted them. The cells are worth more."""
+    found: list[Given] = []
     try:
         for label, path in foreign.results(profile, desk.agent, folder):
             try:
-                given.append(_given(path, label))
+                found.append(_given(path, label))
             except UserError as problem:
                 click.echo(f"rtproof: {label}: {problem}", err=True)
     except KeyboardInterrupt:
-        return True
-    return False
+        return found, True
+    return found, False
 
 
 def _given(path: Path, label: str = "") -> "Given":
@@ -193,20 +204,3 @@ def _given(path: Path, label: str = "") -> "Given":
     found = importers.read(path)
     named = label or (f"{path.name}: {found.title}" if found.title else path.name)
     return Given(named, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, found.notes)
-
-
-def publish(found: Found, folder: Path, as_json: bool, made: "Sequence[Section]" = ()) -> None:
-    """Print the result, then write the page, the table and the JSON. made: what page and table end with."""
-    from rtproof import report
-    from rtproof.report import campaign as page
-    from rtproof.report.campaign.as_json import encode
-
-    told = (found.profile, found.outcomes, found.article, found.more)
-    title, whole, encoded = page.title(*told[:2]), [*page.sections(*told), *made], encode(*told)
-    short = page.sections(*told, short=True)
-    click.echo(encoded if as_json else report.render("text", title, short), nl=False)
-    folder.mkdir(parents=True, exist_ok=True)
-    results.write_new(folder / "report.html", report.render("html", title, whole))
-    results.write_new(folder / "table.md", report.render("markdown", title, whole))
-    results.write_new(folder / "result.json", encoded)
-    click.echo(f"\nreport: {folder / 'report.html'}", err=as_json)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtproof.cli import campaign, laboratory, profiled, results
+from rtproof.cli import campaignpage, laboratory, profiled, results
 
 if TYPE_CHECKING:
     from rtproof.lab.cells import Cell, System
@@ -74,7 +74,8 @@ def run(profile: "Profile", parts: Sequence[Part], asked: Asked) -> int:
     outcomes = experiment.outcomes(profile, trials)
     _keep_cells(folder, trials)
     more = page.More(command=shlex.join(asked.typed))
-    campaign.publish(campaign.Found(profile, outcomes, article, more), folder, asked.as_json, [_made(rounds, trials)])
+    found = campaignpage.Found(profile, outcomes, article, more, [_made(rounds, trials)])
+    campaignpage.publish(found, folder, asked.as_json)
     return page.exit_code(outcomes)
 
 

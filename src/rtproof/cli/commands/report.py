@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli import complete, histograms, results
+from rtproof.cli import complete, histograms, remade, results
 from rtproof.cli.horizon import horizon_options, take_horizon
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
 
@@ -30,10 +30,15 @@ from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requi
 def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path | None, **values: Any) -> None:
     """Write the report of a run: one HTML file that needs no network, or Markdown, text or JSON.
 
-    RUN is a run folder, a record that was copied from a target, or a histogram of another tool.
+    RUN is a run folder, a record that was copied from a target, or a histogram of another tool; of the folder that
+    'rtproof run --profile' left, the page, the table and the JSON are written again where they are missing.
     """
-    path = output or results.report_path(run, name)
     later, horizon = take_requirements(values), take_horizon(values)
+    if remade.is_campaign(run):
+        remade.refuse_options(later=later, horizon=horizon)
+        remade.report(remade.read(run, percentiles), run, name, output)
+        return
+    path = output or results.report_path(run, name)
     foreign = histograms.recognised(run)
     if foreign:
         drawn = histograms.say(foreign, later, percentiles).report(name)

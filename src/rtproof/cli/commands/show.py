@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli import histograms, results
+from rtproof.cli import campaignpage, histograms, remade, results
 from rtproof.cli.horizon import horizon_options, take_horizon
 from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
 
@@ -21,11 +21,17 @@ from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requi
 def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as_json: bool, **values: Any) -> None:
     """Print the verdict and the numbers of a run.
 
-    RUN is a run folder, a record that was copied from a target, or a histogram that another tool printed (cyclictest),
-    of which is said what it carries without time order. The exit code is that of the verdict. A --limit that
-    was not given to rtproof run was chosen after the data, so it decides nothing.
+    RUN is a run folder, a record that was copied from a target, a histogram that another tool printed (cyclictest), of
+    which is said what it carries without time order, or the folder that 'rtproof run --profile' left, whose page is
+    printed. The exit code is that of the verdict. A --limit that was not given to rtproof run was chosen after the
+    data, so it decides nothing.
     """
     later, horizon = take_requirements(values), take_horizon(values)
+    if remade.is_campaign(run):
+        remade.refuse_options(later=later, horizon=horizon)
+        found = remade.read(run, percentiles)
+        campaignpage.show(found, as_json)
+        ctx.exit(found.exit_code)
     given = histograms.recognised(run)
     if given:
         told = histograms.say(given, later, percentiles)

@@ -77,9 +77,9 @@ class Given:
     label: str
     tool: str
     count: int | None
-    min_ns: float | None
-    mean_ns: float | None
-    max_ns: float | None
+    min_ns: int | float | None
+    mean_ns: int | float | None
+    max_ns: int | float | None
     notes: tuple[str, ...] = ()
 
 

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign's page made again from its folder: the same bytes, or one sentence."""
+
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import fake_agent
+import pytest
+from test_cli_campaign import BINS, LATENCY, LIMIT, of_ours, profile, run
+from test_cli_run import started
+
+from rtproof.cli import campaignfile
+from rtproof.cli.main import main
+
+MADE = ("report.html", "result.json", "table.md")
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def taken_away(folder: Path) -> dict[str, bytes]:
+    """What the run wrote of itself, which is gone then."""
+    found = {name: (folder / name).read_bytes() for name in MADE}
+    for name in MADE:
+        (folder / name).unlink()
+    return found
+
+
+def assert_remade(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In its place, and with nothing but the folder elsewhere, which is all that the JSON may tell besides."""
+    wrote = taken_away(folder)
+    other = Path("copied/elsewhere")
+    shutil.copytree(folder, other)
+    capsys.readouterr()
+    assert main(["report", str(other)]) == 0
+    assert sorted(capsys.readouterr().out.split()) == [str(other / name) for name in MADE]
+    for name, content in wrote.items():
+        assert (other / name).read_bytes().replace(b'"copied/elsewhere/', b'"a/') == content, name
+    assert main(["report", str(folder)]) == 0
+    assert taken_away(folder) == wrote
+
+
+def test_everything_is_as_the_run_wrote_it(capsys: pytest.CaptureFixture[str]) -> None:
+    file = profile("good", "refuses", "late", "dies", "writes_nonsense", requirement=LIMIT)
+    file.write_text(file.read_text() + BINS)
+    Path("latency.txt").write_text(LATENCY)
+    more = ("--set", "colour=red", "--given", "latency.txt", "--percentile", "12.5", "--priority", "50")
+    assert run(file, "--duration", "1s", *more) == 2
+    for gone in (file, Path("latency.txt")):
+        gone.unlink()
+    assert_remade(Path("a"), capsys)
+
+
+def test_an_article_of_the_user_s_own_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(of_ours("good", "late"), "--duration", "1s", "--no-report") == 0
+    shutil.rmtree("mine")
+    assert_remade(Path("a"), capsys)
+
+
+def test_a_way_that_was_refused_is_still_told(capsys: pytest.CaptureFixture[str]) -> None:
+    file = profile("good")
+    other = '[[way]]\nname = "second"\nsays = "Another clock."\n'
+    unknown = '[[way]]\nname = "none"\nreplace = { good = "refuses" }\n'
+    file.write_text(file.read_text().replace('[[way]]\nname = "first"\n', unknown + other))
+    assert run(file, "--duration", "1s") in (0, 2)
+    passed = json.loads(Path("a/result.json").read_text())["cells"][0]["results"][0]["passed"]
+    assert [each["way"] for each in passed] == ["none"]
+    assert_remade(Path("a"), capsys)
+
+
+def test_a_campaign_that_was_interrupted_is_remade(capsys: pytest.CaptureFixture[str]) -> None:
+    file = profile("good", "until_interrupted", "late").absolute()
+    agent = fake_agent.install(Path(), "does_its_load").absolute()
+    arguments = ("--profile", str(file), "--agent", str(agent), "--output", "a", "--duration", "1h")
+    with started(*arguments, wait_for="rtproof-agent: ready\n") as process:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode == 130
+    assert_remade(Path("a"), capsys)
+
+
+def test_what_a_host_that_stopped_left_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It never came to its page, but had written down each cell that had ended."""
+    whole = campaignfile.write
+
+    def until_it_stops(folder: Path, campaign: campaignfile.Campaign) -> None:
+        if len(campaign.cells) == 1:
+            whole(folder, campaign)
+
+    monkeypatch.setattr(campaignfile, "write", until_it_stops)
+    assert run(profile("good", "late", "good-too"), "--duration", "1s") in (0, 2)
+    taken_away(Path("a"))
+    shutil.rmtree("a/cells/good-too", ignore_errors=True)
+    capsys.readouterr()
+    assert main(["show", "a"]) == 2
+    out = " ".join(capsys.readouterr().out.split())
+    assert "good-too: not measured: the campaign ended before" in out
+    assert "late: the campaign ended while it was measured" in out
+    assert main(["report", "a"]) == 0
+    assert Path("a/report.html").exists()
+
+
+def test_show_prints_what_the_run_printed_and_ends_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(profile("good", "late", requirement=LIMIT), "--duration", "1s") == 1
+    printed = capsys.readouterr().out.removesuffix("\nreport: a/report.html\n")
+    assert main(["show", "a"]) == 1
+    assert capsys.readouterr().out == printed
+    assert main(["show", "a", "--json"]) == 1
+    assert capsys.readouterr().out.encode() == Path("a/result.json").read_bytes()
+
+
+def test_only_what_is_missing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    run(profile("good"), "--duration", "1s")
+    Path("a/table.md").unlink()
+    Path("a/report.html").write_text("mine")
+    capsys.readouterr()
+    assert main(["report", "a"]) == 0
+    assert capsys.readouterr().out == "a/table.md\n"
+    assert Path("a/report.html").read_text() == "mine"
+    assert main(["report", "a"]) == 2
+    assert "a has its report.html, table.md, result.json already" in capsys.readouterr().err
+
+
+def test_one_form_goes_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    run(profile("good"), "--duration", "1s")
+    capsys.readouterr()
+    assert main(["report", "a", "--format", "json", "--output", "-"]) == 0
+    assert capsys.readouterr().out.encode() == Path("a/result.json").read_bytes()
+    assert main(["report", "a", "--output", "other.html"]) == 0
+    assert './cells/good.html"' not in Path("other.html").read_text()
+    assert main(["report", "a", "--output", "a/other.html"]) == 0
+    assert Path("a/other.html").read_bytes() == Path("a/report.html").read_bytes()
+    capsys.readouterr()
+    assert main(["report", "a", "--format", "text"]) == 2
+    assert "say where with --output" in capsys.readouterr().err
+
+
+def flip(place: Path) -> None:
+    """One bit of the last byte."""
+    content = bytearray(place.read_bytes())
+    content[-1] ^= 1
+    place.write_bytes(content)
+
+
+def edit(before: str, after: str) -> None:
+    place = Path("a/campaign.json")
+    text = place.read_text()
+    assert before in text
+    place.write_text(text.replace(before, after, 1))
+
+
+def newer() -> None:
+    edit('"version": 1', '"version": 2')
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda: Path("a/campaign.json").unlink(), "a has no campaign.json, so its page can't be made again"),
+        (lambda: edit("posix", "xisop"), "a/campaign.json is no longer what the run wrote"),
+        (lambda: edit('"campaign": {', '"campaign": ['), "a/campaign.json is not what a campaign leaves"),
+        (lambda: Path("a/campaign.json").write_bytes(b"\xff"), "a/campaign.json is not what a campaign leaves"),
+        (lambda: Path("a/campaign.json").write_text("[" * 100_000), "a/campaign.json is not what a campaign leaves"),
+        (newer, "a/campaign.json has version 2, newer than 1"),
+        (lambda: shutil.rmtree("a/cells"), "cannot read a/cells/good/run.rtrec: No such file"),
+        (lambda: flip(Path("a/cells/late/run.rtrec")), "a/cells/late is no longer what the campaign measured"),
+        (lambda: Path("a/cells/late/run.json").write_text("{}"), "a/cells/late is no longer what the campaign"),
+    ],
+)
+def test_a_folder_that_is_not_as_it_was_left_is_one_sentence(
+    spoil: object, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(profile("good", "late"), "--duration", "1s")
+    assert callable(spoil)
+    spoil()
+    for name in MADE:
+        Path("a", name).unlink()
+    capsys.readouterr()
+    for words in (["report", "a"], ["show", "a"], ["show", "a", "--json"]):
+        assert main(words) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert err.startswith("rtproof: ")
+        assert sentence in err
+    assert not any(Path("a", name).exists() for name in MADE)
+
+
+def test_options_of_one_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    run(profile("good"), "--duration", "1s")
+    capsys.readouterr()
+    for words in (["report", "a", "--limit", "1ms"], ["show", "a", "--limit", "1ms"], ["show", "a", "--horizon", "9d"]):
+        assert main(words) == 2
+        assert "--limit and --horizon are for one run" in capsys.readouterr().err
