@@ -18,8 +18,8 @@
 enum { PAIRS, PEER, PORT, LISTEN, BY_CABLE };
 enum { BLOCK = 60000, BOTH = 2 * BLOCK, BLOCK_KB = BLOCK / 1000 };
 enum { PORT_PRESET = 5567, PORT_MOST = 65535, PEER_LENGTH = 15, PATIENCE_MS = 3000 };
-/* What nobody notices for two seconds spoils a run. A client that is gone without a word makes room for another. */
-enum { SILENCE_MS = 1800, SILENCE_OF_CLIENT_MS = 10000 };
+/* So that it is told within two seconds. A client that is gone without a word makes room for another. */
+enum { SILENCE_MS = 1500, SILENCE_OF_CLIENT_MS = 10000 };
 
 static const struct load_option options[] = {
 	{ "pairs", "clients, each with a server (default: 1); with listen: clients served at a time", 1, 256, 1 },

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 
 enum { WORKERS, TO, BYTES, BY_CABLE };
-enum { BYTES_MOST = 1400, IP_HEADER_MOST = 60, WINDOW = 8, PATIENCE_MS = 10, TRIAL_MS = 3000, SILENCES = 1800 / PATIENCE_MS };
+enum { BYTES_MOST = 1400, IP_HEADER_MOST = 60, WINDOW = 8, PATIENCE_MS = 10, TRIAL_MS = 3000, SILENCES = 1500 / PATIENCE_MS };
 enum { ECHO_REPLY = 0, ECHO_REQUEST = 8, FILTER_LEVEL = 255, FILTER = 1 };
 
 static const struct load_option options[] = {
