@@ -40,8 +40,9 @@ class Row:
 
     section: heading in the article. method_claimed: what the article says that its options choose; method: what they
     choose. duration: as printed; asked: as the command asked for it, to the second. load: what the article says it
-    was. load_line: the shell line for it. group: rows with the same one are compared with each other. judged: it was
-    taken for good. stopped: the loop ran no more. caveats: what the article says itself against the row.
+    was. cpus: how many the board has. load_line: the shell line for it. group: rows with the same one are compared with
+    each other. judged: it was taken for good. stopped: the loop ran no more. caveats: what the article says itself
+    against the row.
     """
 
     key: str
@@ -58,6 +59,7 @@ class Row:
     duration: Figure | None = None
     asked: Figure | None = None
     loadavg: tuple[float, ...] = ()
+    cpus: int | None = None
     load_line: str = ""
     group: str = ""
     judged: bool = False

@@ -5,6 +5,7 @@ from rtproof.analysis.objections.claim import Claim, Figures, Kind, Span, exactl
 from rtproof.articles.article import Article, Numbers, Row
 
 VALUES = ("min", "mean", "max")
+IDLE = ("none", "idle", "unloaded")
 
 
 def claims(article: Article) -> tuple[Claim, ...]:
@@ -19,6 +20,8 @@ def _claim(row: Row) -> Claim:
         group=row.group,
         span=_span(row),
         loadavg=row.loadavg,
+        said_idle=row.load.lower() in IDLE,
+        online_count=row.cpus,
         load_line=row.load_line,
         judged=row.judged,
     )

@@ -33,6 +33,7 @@ ORDER = (
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]+)?")
 MOST = 2**63 - 1
 MOST_BINS = 10_000_000
+MOST_CPUS = 1 << 16
 REAL_TIME = ("fifo", "rr")
 
 
@@ -80,6 +81,7 @@ def _row(file: RowFile) -> Row:
     _require(bool(file.key) and file.key.replace("-", "").isalnum(), "key: letters, digits and - are allowed")
     least = int(file.policy in REAL_TIME)
     _require(file.priority is None or least <= file.priority <= 99, f"priority: it lies between {least} and 99")
+    _require(file.cpus is None or 1 <= file.cpus <= MOST_CPUS, f"cpus: a board has between 1 and {MOST_CPUS:,}")
     several = tuple(_numbers(each) for each in file.numbers)
     _require(len({each.name for each in several}) == len(several), "numbers: two have the same name")
     told = msgspec.structs.asdict(file) | {

@@ -31,7 +31,7 @@ class NumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class RowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A row. loadavg: the three numbers as the kernel gives them."""
+    """A row. loadavg: the three numbers as the kernel gives them. cpus: how many the board has."""
 
     key: str
     label: str
@@ -47,6 +47,7 @@ class RowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     duration: str | None = None
     asked: str | None = None
     loadavg: str | None = None
+    cpus: int | None = None
     load_line: str = ""
     group: str = ""
     judged: bool = False

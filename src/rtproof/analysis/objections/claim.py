@@ -79,8 +79,9 @@ class Claim:
 
     group: rows of the same group are compared with each other, "" with none. loads: work per second of each load by
     its name; None where nobody counted. load_line: the shell line that was to make the load. judged: the row was
-    taken for good beyond its own samples. cpu_count: how many CPUs the threads could choose from. kernel_lines: what
-    the kernel logged during the run. doubts: of a measured run.
+    taken for good beyond its own samples. said_idle: it is said that nothing disturbed it. loadavg_before: the averages
+    when it began; loadavg: when it ended. cpu_count: how many CPUs the threads could choose from; online_count: how
+    many there were. kernel_lines: what the kernel logged during the run. doubts: of a measured run.
     """
 
     name: str
@@ -89,11 +90,14 @@ class Claim:
     group: str = ""
     span: Span | None = None
     loadavg: tuple[float, ...] = ()
+    loadavg_before: tuple[float, ...] = ()
+    said_idle: bool = False
     loads: Mapping[str, float | None] = field(default_factory=dict)
     load_line: str = ""
     judged: bool = False
     threads: tuple[Thread, ...] = ()
     cpu_count: int | None = None
+    online_count: int | None = None
     kernel_lines: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
 

@@ -20,19 +20,26 @@ FEWEST = 20
 """Different values that make a lattice: by chance as few have no common step."""
 
 
-def claim_of(analysis: Analysis, name: str, group: str = "") -> Claim:
-    """The run as a row with this name. group: rows with the same one are compared with each other."""
+def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool = False) -> Claim:
+    """The run as a row with this name. group: rows with the same one are compared with each other.
+
+    said_idle: whoever wanted the run says that nothing shall disturb it.
+    """
     record = analysis.record
+    online = systemfiles.line(record, ONLINE)
     return Claim(
         name,
         (*(_figures(summary) for summary in analysis.summaries), *_cycles(analysis)),
         measured=True,
         group=group,
         span=_span(analysis),
-        loadavg=_loadavg(record),
+        loadavg=_loadavg(record, Moment.END),
+        loadavg_before=_loadavg(record, Moment.START),
+        said_idle=said_idle and not any(counter.name.startswith(LOAD) for counter in record.counters),
         loads=dict(_loads(record)),
         threads=tuple(_thread(record, summary) for summary in analysis.summaries),
-        cpu_count=_cpu_count(record),
+        cpu_count=_cpu_count(record.fact("cpus") or online),
+        online_count=_cpu_count(online),
         kernel_lines=tuple(event.text for event in record.events if event.kind == "kernel"),
         doubts=analysis.doubts,
     )
@@ -91,9 +98,9 @@ def _span(analysis: Analysis) -> Span | None:
     return exactly(length)
 
 
-def _loadavg(record: Record) -> tuple[float, ...]:
-    """The three averages at the end."""
-    words = (systemfiles.text(record, LOADAVG, Moment.END) or "").split()[:3]
+def _loadavg(record: Record, moment: Moment) -> tuple[float, ...]:
+    """The three averages."""
+    words = (systemfiles.text(record, LOADAVG, moment) or "").split()[:3]
     try:
         return tuple(map(float, words))
     except ValueError:
@@ -128,9 +135,9 @@ def _known(fact: str | None) -> str | None:
     return None if fact is None or fact.startswith(UNAVAILABLE) else fact
 
 
-def _cpu_count(record: Record) -> int | None:
-    """How many CPUs the run was given, else how many were online, of a list such as 0-3,5."""
-    words = (record.fact("cpus") or systemfiles.line(record, ONLINE) or "").split(",")
+def _cpu_count(told: str | None) -> int | None:
+    """Of a list such as 0-3,5."""
+    words = (told or "").split(",")
     try:
         ends = [list(map(int, word.split("-"))) for word in words]
     except ValueError:

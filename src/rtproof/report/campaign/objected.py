@@ -7,7 +7,8 @@ from dataclasses import replace
 from rtproof import articles
 from rtproof.analysis.objections import Claim, Objection, claim_of, objections
 from rtproof.articles import Article, Row
-from rtproof.profiles import Profile
+from rtproof.profiles import CellPlan, Profile
+from rtproof.profiles.model import LOAD
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.campaign.outcome import Outcome
 
@@ -35,7 +36,15 @@ def found(
 def _own(outcomes: Sequence[Outcome]) -> list[Claim]:
     """The same cell on several systems is compared."""
     measured = [(each, each.analysis) for each in outcomes if each.analysis]
-    return [claim_of(found, f"{each.cell.label}, {each.system}", group=each.cell.key) for each, found in measured]
+    return [
+        claim_of(found, f"{each.cell.label}, {each.system}", each.cell.key, said_idle=_said_idle(each.cell))
+        for each, found in measured
+    ]
+
+
+def _said_idle(cell: CellPlan) -> bool:
+    """Whether it is the one without a load of a profile whose cells differ by it."""
+    return LOAD in cell.axes and not cell.loads
 
 
 def _published(profile: Profile, article: Article) -> list[Claim]:
