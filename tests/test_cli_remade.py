@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A campaign's page made again from its folder: the same bytes, or one sentence."""
 
+import errno
 import json
 import shutil
 import signal
+from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import fake_agent
@@ -20,6 +23,20 @@ MADE = ("report.html", "result.json", "table.md")
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of two cells, made once; the tests below spoil copies."""
+    place = tmp_path_factory.mktemp("campaign")
+    with chdir(place):
+        assert run(profile("good", "late", requirement=LIMIT), "--duration", "1s") == 1
+    return place / "a"
+
+
+@pytest.fixture
+def copied(campaign: Path) -> None:
+    shutil.copytree(campaign, "a")
 
 
 def taken_away(folder: Path) -> dict[str, bytes]:
@@ -115,8 +132,8 @@ def test_show_prints_what_the_run_printed_and_ends_with_its_code(capsys: pytest.
     assert capsys.readouterr().out.encode() == Path("a/result.json").read_bytes()
 
 
+@pytest.mark.usefixtures("copied")
 def test_only_what_is_missing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    run(profile("good"), "--duration", "1s")
     Path("a/table.md").unlink()
     Path("a/report.html").write_text("mine")
     capsys.readouterr()
@@ -127,9 +144,8 @@ def test_only_what_is_missing_is_written(capsys: pytest.CaptureFixture[str]) -> 
     assert "a has its report.html, table.md, result.json already" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("copied")
 def test_one_form_goes_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    run(profile("good"), "--duration", "1s")
-    capsys.readouterr()
     assert main(["report", "a", "--format", "json", "--output", "-"]) == 0
     assert capsys.readouterr().out.encode() == Path("a/result.json").read_bytes()
     assert main(["report", "a", "--output", "other.html"]) == 0
@@ -173,16 +189,15 @@ def newer() -> None:
         (lambda: Path("a/cells/late/run.json").write_text("{}"), "a/cells/late is no longer what the campaign"),
     ],
 )
+@pytest.mark.usefixtures("copied")
 def test_a_folder_that_is_not_as_it_was_left_is_one_sentence(
-    spoil: object, sentence: str, capsys: pytest.CaptureFixture[str]
+    spoil: Callable[[], None], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(profile("good", "late"), "--duration", "1s")
-    assert callable(spoil)
     spoil()
     for name in MADE:
         Path("a", name).unlink()
     capsys.readouterr()
-    for words in (["report", "a"], ["show", "a"], ["show", "a", "--json"]):
+    for words in (["report", "a"], ["show", "a"]):
         assert main(words) == 2
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
@@ -191,9 +206,30 @@ def test_a_folder_that_is_not_as_it_was_left_is_one_sentence(
     assert not any(Path("a", name).exists() for name in MADE)
 
 
+@pytest.mark.usefixtures("copied")
 def test_options_of_one_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    run(profile("good"), "--duration", "1s")
-    capsys.readouterr()
     for words in (["report", "a", "--limit", "1ms"], ["show", "a", "--limit", "1ms"], ["show", "a", "--horizon", "9d"]):
         assert main(words) == 2
         assert "--limit and --horizon are for one run" in capsys.readouterr().err
+
+
+def test_a_disk_that_is_full_costs_the_page_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_folder: Path, _campaign: campaignfile.Campaign) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(campaignfile, "write", full)
+    assert run(profile("good"), "--duration", "1s") == 0
+    assert "rtproof: no a/campaign.json: No space left on device\n" in capsys.readouterr().err
+    assert Path("a/report.html").exists()
+
+
+@pytest.mark.usefixtures("copied")
+def test_the_runs_of_a_campaign_are_judged_each_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither what the campaign keeps of itself nor its page is taken for another run."""
+    assert main(["judge", "a"]) == 1
+    assert "REFUTED - 2 runs" in capsys.readouterr().out
+    assert main(["history", "a", "--json", "--no-report"]) == 0
+    out = capsys.readouterr().out
+    assert [name in out for name in ("a/cells/good", "a/cells/late", "campaign.json")] == [True, True, False]
