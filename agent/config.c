@@ -268,6 +268,15 @@ static bool cpu_exists(int cpu)
 	return cpu < sysconf(_SC_NPROCESSORS_CONF) || access(path, F_OK) == 0;
 }
 
+/* Some threads of a measurement have one priority less than it. */
+static void tell_loads(struct config *config, int cpus)
+{
+	for (int i = 0; i < config->n_loads; i++) {
+		config->loads[i].order.cpus = cpus;
+		config->loads[i].order.last = config->priority && config->priority <= 2;
+	}
+}
+
 static int choose_cpus(struct parser *parser)
 {
 	struct config *config = parser->config;
@@ -293,8 +302,7 @@ static int choose_cpus(struct parser *parser)
 		return refuse(parser, "the last thread's period is longer than the measurement");
 	if (config->policy == POLICY_DEADLINE && config->cpus_given)
 		return refuse(parser, "policy deadline can't be bound to CPUs; leave --cpus out");
-	for (int i = 0; i < config->n_loads; i++)
-		config->loads[i].order.cpus = cpus_count(&allowed);
+	tell_loads(config, cpus_count(&allowed));
 	return 0;
 }
 

@@ -36,15 +36,23 @@ int processes_self(struct process *self)
 	return read_process("self", self);
 }
 
-static int read_all(struct processes *all)
+/* Of the root's own, but not the root; who went to a session of its own is found by its parents, later. */
+static bool is_near(const struct process *one, pid_t root)
+{
+	return one->pid != root && (one->parent == root || one->session == root);
+}
+
+/* All there are, or so many that more than `most` are of the root's. */
+static int read_all(struct processes *all, pid_t root, int64_t most)
 {
 	DIR *folder = opendir("/proc");
 	int room = 0, err = 0;
+	int64_t near = 0;
 	struct dirent *entry;
 
 	if (!folder)
 		return -errno;
-	while (!err && (entry = readdir(folder))) {
+	while (near <= most && (entry = readdir(folder))) {
 		if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
 			continue;
 		if (all->count == room) {
@@ -56,7 +64,8 @@ static int read_all(struct processes *all)
 			}
 			all->each = more;
 		}
-		all->count += read_process(entry->d_name, &all->each[all->count]) == 0; /* it may be gone by now */
+		if (read_process(entry->d_name, &all->each[all->count]) == 0) /* it may be gone by now */
+			near += is_near(&all->each[all->count++], root);
 	}
 	closedir(folder);
 	return err;
@@ -66,7 +75,7 @@ static bool belongs(const struct processes *found, pid_t root, const struct proc
 {
 	if (one->pid == root)
 		return false;
-	if (one->parent == root || one->session == root)
+	if (is_near(one, root))
 		return true;
 	for (int i = 0; i < found->count; i++)
 		if (found->each[i].pid == one->parent)
@@ -94,10 +103,10 @@ static void sift(struct processes *all, pid_t root)
 	all->count = found.count;
 }
 
-int processes_below(pid_t root, struct processes *found)
+int processes_below(pid_t root, int64_t most, struct processes *found)
 {
 	memset(found, 0, sizeof(*found));
-	int err = read_all(found);
+	int err = read_all(found, root, most);
 
 	if (!err) {
 		sift(found, root);
@@ -111,7 +120,7 @@ int processes_below(pid_t root, struct processes *found)
 int processes_kill(pid_t root)
 {
 	struct processes found;
-	int err = processes_below(root, &found), count = found.count;
+	int err = processes_below(root, INT_MAX, &found), count = found.count;
 
 	for (int i = 0; i < count; i++)
 		kill(found.each[i].pid, SIGKILL);

@@ -17,8 +17,11 @@ struct processes {
 	int count;
 };
 
-/* All that descend from the root, or are in its session; not the root itself. 0, or a negative errno, and then there are none. */
-int processes_below(pid_t root, struct processes *found);
+/*
+ * All that descend from the root, or are in its session; not the root itself. Once there are more than `most` it looks no
+ * further. 0, or a negative errno, and then there are none.
+ */
+int processes_below(pid_t root, int64_t most, struct processes *found);
 
 /* SIGKILL to each. How many there were, or a negative errno. */
 int processes_kill(pid_t root);

@@ -47,10 +47,10 @@ static void all_that_descend_are_found_and_killed(void)
 	pid_t first = pause_in_child(false), second = pause_in_child(true);
 	struct processes found;
 
-	CHECK(processes_below(getpid(), &found) == 0);
+	CHECK(processes_below(getpid(), INT_MAX, &found) == 0);
 	CHECK(found.count == 4 && is_among(&found, first) && is_among(&found, second) && !is_among(&found, getpid()));
 	free(found.each);
-	CHECK(processes_below(second, &found) == 0);
+	CHECK(processes_below(second, INT_MAX, &found) == 0);
 	CHECK(found.count == 1 && found.each[0].parent == second && found.each[0].session == second);
 	free(found.each);
 	CHECK(processes_kill(getpid()) == 4);
@@ -65,7 +65,7 @@ static void a_session_outlives_its_leader(void)
 	pid_t leader = pause_in_child(true);
 
 	CHECK(kill(leader, SIGKILL) == 0 && waitpid(leader, &status, 0) == leader);
-	CHECK(processes_below(leader, &found) == 0);
+	CHECK(processes_below(leader, INT_MAX, &found) == 0);
 	CHECK(found.count == 1 && found.each[0].session == leader);
 	free(found.each);
 	CHECK(processes_kill(leader) == 1);

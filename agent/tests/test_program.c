@@ -11,9 +11,10 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { PATIENCE_S = 120, NOBODY = 65534 };
+enum { PATIENCE_S = 120, NOBODY = 65534, NICENESS = 5 };
 
 static char why[512];
 
@@ -94,7 +95,7 @@ static void nothing_is_left(void)
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		;
 	CHECK(errno == ECHILD);
-	CHECK(processes_below(getpid(), &found) == 0 && found.count == 0);
+	CHECK(processes_below(getpid(), INT_MAX, &found) == 0 && found.count == 0);
 	free(found.each);
 }
 
@@ -159,6 +160,50 @@ static void a_death_is_told_with_its_reason(void)
 	}
 }
 
+/* By then the keeper has set itself up. */
+static void await_first_process(const struct running_load *running)
+{
+	struct processes found = { NULL, 0 };
+
+	while (!found.count) {
+		free(found.each);
+		sys_sleep(CLOCK_MONOTONIC, 0, 1000000);
+		CHECK(processes_below(running->pid, INT_MAX, &found) == 0);
+	}
+	free(found.each);
+}
+
+static void check_priority_of_keeper(bool last, int expected)
+{
+	struct running_load running;
+
+	CHECK(parse("n sleep 99", &running) == 0);
+	running.order.last = last;
+	CHECK(load_start(&running, why, sizeof(why)) == 0);
+	await_first_process(&running);
+	CHECK(sys_get_priority(running.pid) == (running.order.group ? 0 : expected));
+	load_stop(&running);
+}
+
+/* Its keeper goes before it, and the load itself is as nice as who started it; nothing that measures may have to wait for either. */
+static void only_the_keeper_is_urgent(void)
+{
+	static const char text[] = "n sh -c 'echo $(cut -d\" \" -f19,40,41 /proc/self/stat) $(cat /proc/self/timerslack_ns) >&2; exit 3'";
+	struct running_load running;
+	const bool may = sys_set_policy(0, SCHED_FIFO, 1) == 0;
+	char expected[100];
+
+	CHECK(sys_set_policy(0, 0, 0) == 0 && setpriority(PRIO_PROCESS, 0, NICENESS) == 0);
+	check_priority_of_keeper(false, may);
+	check_priority_of_keeper(true, 0);
+	if (access("/proc/self/timerslack_ns", R_OK) < 0) /* Linux 4.6 */
+		return;
+	snprintf(expected, sizeof(expected), "load n died: it ended with exit code 3: %d 0 0 %d", NICENESS,
+		 prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0));
+	start(&running, text);
+	await_death(&running, expected);
+}
+
 #define RUNAWAYS "n:count=2 sh -c 'for i in 1 2 3; do setsid sh -c \"sleep 98 & sleep 99\" & done; sleep 0.1; echo; exec sleep 97'"
 
 /* Other sessions, and children whose parents have gone. */
@@ -169,7 +214,7 @@ static void runaways_end_with_it(void)
 
 	start(&running, RUNAWAYS);
 	await_work(&running, 1);
-	CHECK(processes_below(running.pid, &found) == 0 && found.count >= 7);
+	CHECK(processes_below(running.pid, INT_MAX, &found) == 0 && found.count >= 7);
 	free(found.each);
 	load_stop(&running);
 	nothing_is_left();
@@ -182,7 +227,7 @@ static void runaways_end_when_the_program_is_killed(void)
 
 	start(&running, RUNAWAYS);
 	await_work(&running, 1);
-	CHECK(processes_below(running.pid, &found) == 0);
+	CHECK(processes_below(running.pid, INT_MAX, &found) == 0);
 	for (int i = 0; i < found.count; i++)
 		if (found.each[i].parent == running.pid)
 			kill(found.each[i].pid, SIGKILL);
@@ -242,6 +287,7 @@ static void programs_are_kept(bool may_be_apart)
 	runaways_end_with_the_agent();
 	if (may_be_apart)
 		runaways_end_with_the_keeper();
+	only_the_keeper_is_urgent();
 }
 
 int main(void)
