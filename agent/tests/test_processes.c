@@ -50,6 +50,8 @@ static void all_that_descend_are_found_and_killed(void)
 	CHECK(processes_below(getpid(), INT_MAX, &found) == 0);
 	CHECK(found.count == 4 && is_among(&found, first) && is_among(&found, second) && !is_among(&found, getpid()));
 	free(found.each);
+	CHECK(processes_below(getpid(), 0, &found) == 0 && found.count > 0 && found.count < 4); /* it looks no further */
+	free(found.each);
 	CHECK(processes_below(second, INT_MAX, &found) == 0);
 	CHECK(found.count == 1 && found.each[0].parent == second && found.each[0].session == second);
 	free(found.each);
