@@ -23,7 +23,7 @@ settings.load_profile("any machine")
 
 
 class Kind(IntEnum):
-    """In their order."""
+    """In their order; of several marks the last one decides."""
 
     SLOW, ORDINARY, REAL, SERIAL = range(4)
 
@@ -64,5 +64,5 @@ def _is_spread(path: Path) -> bool:
 
 
 def _kind(item: pytest.Item) -> Kind:
-    marked = (kind for kind in Kind if item.get_closest_marker(kind.name.lower()))
+    marked = (kind for kind in reversed(Kind) if item.get_closest_marker(kind.name.lower()))
     return next(marked, Kind.ORDINARY)
