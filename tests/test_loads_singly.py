@@ -45,8 +45,8 @@ AT_A_TIME = 14
 STOPPED_S = 5.5
 """A program may rest for two seconds, and two more are doubted; readings come once a second."""
 NO_REST = {**SMALLER, "serve": "serve:pause=0"}
-GOES_ON_WITHOUT = ("hackbench",)
-"""Loads that no part's death ends: the others do their work, and the next run has all again."""
+GOES_ON_WITHOUT = ("hackbench", "doload")
+"""Loads that no part's death ends: the others do their work, and the next run has all again. doload has hackbench in it."""
 GROUP = re.compile(r"^0::/(.*rtproof-load-\w+)$", re.MULTILINE)
 TABLES = ("tcp", "tcp6", "udp", "udp6", "raw", "icmp", "unix")
 
@@ -154,7 +154,7 @@ def nothing_left(pids_of: Callable[[], list[int]], before: set[str], inodes: set
     )
 
 
-@pytest.mark.real
+@pytest.mark.serial
 @pytest.mark.parametrize("end", [None, signal.SIGINT, signal.SIGKILL], ids=str)
 def test_nothing_is_left_of_any(tmp_path: Path, end: signal.Signals | None) -> None:
     for words in some(able()):
@@ -176,7 +176,7 @@ def living(agents: Mapping[str, Running]) -> list[int]:
 
 
 @needs_root
-@pytest.mark.real
+@pytest.mark.serial
 def test_nothing_is_left_of_any_when_the_host_program_is_killed(tmp_path: Path) -> None:
     for names in some(able()):
         small = {"iperf3": f"iperf3:port={free_port()}", **SMALLER}
