@@ -142,7 +142,15 @@ def spaces(pids: list[int]) -> set[str]:
 
 
 def everybody() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    """All but those that have ended: an init that does not wait for orphans, as in containers, keeps their names."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and not ended(entry)]
+
+
+def ended(process: Path) -> bool:
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
 
 
 def nothing_left(pids_of: Callable[[], list[int]], before: set[str], inodes: set[str]) -> bool:
