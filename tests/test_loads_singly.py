@@ -108,9 +108,7 @@ def groups(pids: list[int]) -> set[Path]:
     found = set()
     for pid in pids:
         with suppress(OSError):
-            found |= set(
-                re.findall(r"^0::/(.*rtproof-load-\w+)$", Path(f"/proc/{pid}/cgroup").read_text(), re.MULTILINE)
-            )
+            found |= set(GROUP.findall(Path(f"/proc/{pid}/cgroup").read_text()))
     return {Path("/sys/fs/cgroup") / path for path in found}
 
 
