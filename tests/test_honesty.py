@@ -24,8 +24,14 @@ def test_what_a_run_shows_at_least_once() -> None:
 def test_the_sentences_of_a_published_run() -> None:
     """196,190,335 samples in 54 h 29 min, 1106 us at most."""
     again, later, bound = honesty.largest(1_106_000, LONG)
-    assert again == "a second, equally long run will exceed this with probability 50 %"
-    assert later.startswith("within the next 2 h 52 min it is exceeded with probability 5 %")
+    assert again == (
+        "a second, equally long run will exceed this with a probability of at most 50 %, if it is alike "
+        "(an equal maximum does not exceed it)"
+    )
+    assert later == (
+        "within the next 2 h 52 min it is exceeded with a probability of at most 5 %, if conditions stay alike; "
+        "at most m/(n+m) for m more after n"
+    )
     assert bound == "> 1,106 us: less often than once per 18 h 11 min (95 %, fixed-time)"
     assert honesty.unseen(LONG) == (
         "anything rarer than once per 18 h 11 min may be missing from this run "

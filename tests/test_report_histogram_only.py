@@ -25,6 +25,8 @@ def test_it_says_what_remains_with_n_and_what_does_not() -> None:
         "if samples were independent",
         "the largest of 1,000 samples",
         "at most 50 %",
+        "if it is alike (an equal maximum does not exceed it)",
+        "95 % each, not both together",
         "5 % for m = 52",
         "at least 50.000",
         "a histogram has no time order",

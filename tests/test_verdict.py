@@ -198,6 +198,12 @@ def test_without_a_moment_free_of_episodes_nothing_is_bounded_from_above() -> No
     assert "chance to finish" not in text
 
 
+def test_two_limits_of_the_rate_hold_each_by_itself() -> None:
+    told = dict(judge(LIMIT, replace(CLEAN, episodes=episodes(2))).sentences)["RATE"]
+    assert "the upper and the lower limit hold so each by itself, not both together" in told
+    assert "RATE" not in dict(judge(LIMIT, CLEAN).sentences), "without an episode there is one limit only"
+
+
 def test_an_invalid_run_has_no_limits_of_the_rate() -> None:
     broken = replace(CLEAN, episodes=episodes(2), doubts=(Doubt("load-died", Severity.INVALID, "it died", "mend it"),))
     verdict = judge(LIMIT, broken)
@@ -214,9 +220,9 @@ def test_what_an_episode_is_stands_below_the_limit() -> None:
 def test_the_largest_value_and_what_it_is_worth() -> None:
     text = text_of(judge(LIMIT, CLEAN))
     assert "150 us on thread 2 (cpu 3) at 2026-11-20 11:02:31.4 UTC, the largest of 1,000,000 activations" in text
-    assert "a second, equally long run will exceed this with probability 50 %" in text
+    assert "a second, equally long run will exceed this with a probability of at most 50 %, if it is alike" in text
     assert "> 150 us: less often than once per 24 h 22 min (95 %, fixed-time)" in text
-    assert "within the next 3 h 50 min it is exceeded with probability 5 %" in text
+    assert "within the next 3 h 50 min it is exceeded with a probability of at most 5 %" in text
     assert "anything rarer than once per 24 h 22 min may be missing from this run" in text
     assert "this kernel (6.1.0-rt), boot, load (sched) and temperature only; 1 boot measured" in text
 

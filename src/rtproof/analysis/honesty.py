@@ -16,6 +16,7 @@ CONFIDENCE = 0.95
 DAY_NS = 24 * 3_600_000_000_000
 PREDICTION = 0.05
 FIXED = "fixed-time"
+EACH = "the upper and the lower limit hold so each by itself, not both together"
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,10 @@ class Threshold:
 
 
 def chance_exceeded(past: float, coming: float) -> float:
-    """That the largest of the coming units exceeds that of the past ones, all in the same unit: m / (n + m)."""
+    """At most how likely the largest of the coming units exceeds that of the past ones, all in the same unit.
+
+    m / (n + m), if no two values are equal. Equal maxima (coarse clocks, few values) make it less.
+    """
     return coming / (past + coming)
 
 
@@ -76,9 +80,10 @@ def largest(
     again, later = chance_exceeded(1, 1), duration(predicted_until(duration_ns))
     unless = "" if length_was_fixed else ", had the length been fixed beforehand, which it was not"
     return (
-        f"a second, equally long run will exceed this with probability {percent(again)}",
-        f"within the next {later} it is exceeded with probability {percent(PREDICTION)}, "
-        "later with a higher one: m/(n+m) for m more after n",
+        f"a second, equally long run will exceed this with a probability of at most {percent(again)}, if it is alike "
+        "(an equal maximum does not exceed it)",
+        f"within the next {later} it is exceeded with a probability of at most {percent(PREDICTION)}, if conditions "
+        "stay alike; at most m/(n+m) for m more after n",
         f"> {value(max_ns)}: less often than once per {duration(rarest_ns(duration_ns, confidence))} "
         f"({percent(confidence)}, {FIXED}{unless})",
     )

@@ -187,7 +187,8 @@ def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: T
     more = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
     said_already = {State.PROVEN: less, State.REFUTED: more, State.UNDECIDED: less}
     joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
-    return (f"{joined} ({_sure(tested)})",) if joined else ()
+    each = f"; {honesty.EACH}" if less and more else ""
+    return (f"{joined} ({_sure(tested)}{each})",) if joined else ()
 
 
 def _needed(state: State, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:

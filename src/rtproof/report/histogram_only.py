@@ -99,7 +99,8 @@ def _share(above: Above, sure: str) -> str:
             f"a share of at least {above.share_low:.3g} ({sure}, {SAMPLES}); how many lay beyond the scale is unknown"
         )
     low = f"at least {above.share_low:.3g} and " if above.least else ""
-    return f"a share of {low}at most {above.share_high:.3g} ({sure} each, {SAMPLES}, n fixed before the run)"
+    each = f"{sure} each, not both together" if low else sure
+    return f"a share of {low}at most {above.share_high:.3g} ({each}, {SAMPLES}, n fixed before the run)"
 
 
 def largest(imported: Imported) -> Iterator[tuple[str, str]]:
@@ -117,7 +118,7 @@ def largest(imported: Imported) -> Iterator[tuple[str, str]]:
     yield (
         "",
         f"a second run of n samples exceeds it with a probability of at most 50 %, one of m samples with m / (n + m): "
-        f"5 % for m = {n // 19:,}, if their order does not matter",
+        f"5 % for m = {n // 19:,}, if it is alike (an equal maximum does not exceed it)",
     )
     bound = share_upper(0, n, CONFIDENCE)
     yield "", f"> {value(imported.largest_ns or most)}: less than {bound:.3g} of the samples (95 %, n fixed beforehand)"
