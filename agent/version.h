@@ -5,6 +5,6 @@
 
 #define AGENT_VERSION "0.1.0"
 
-enum { RECORD_MAJOR = 1, RECORD_MINOR = 2 };
+enum { RECORD_MAJOR = 1, RECORD_MINOR = 3 };
 
 #endif

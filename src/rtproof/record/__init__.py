@@ -193,6 +193,47 @@ class Level:
     list_ended: bool
 
 
+class Condition(Enum):
+    """What a measuring thread looks at."""
+
+    CPU = 0
+    POLICY = 1
+    PRIORITY = 2
+    AFFINITY = 3
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Something that a thread saw and that was not asked for; ``count``: how often it was seen."""
+
+    kind: Condition
+    count: int
+    seen: str
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What one measuring thread noted about itself: a CONDITIONS chunk, or all of a thread's together.
+
+    Arrays of equal length, one entry for each row; each counts what came since the row before. ``noted`` activations at
+    which the CPU was read, ``elsewhere`` of them on another CPU than the thread's own. ``checks`` of policy and
+    priority; ``other_policy`` and ``other_priority`` of them differed. ``other_affinity`` looks found another affinity.
+    deviations: what was seen instead, in the order in which it was first seen.
+    """
+
+    thread: int
+    time_ns: Int64Array
+    noted: Int64Array
+    elsewhere: Int64Array
+    checks: Int64Array
+    other_policy: Int64Array
+    other_priority: Int64Array
+    other_affinity: Int64Array
+    run_delay_ns: Int64Array
+    involuntary_switches: Int64Array
+    deviations: tuple[Deviation, ...] = ()
+
+
 @dataclass(frozen=True)
 class Counter:
     id: int
@@ -251,7 +292,7 @@ class ChunkRef:
 class Record:
     """Everything a record holds except the samples, which are read on demand with ``blocks``.
 
-    levels: of each series that has any, limits first.
+    levels: of each series that has any, limits first. conditions: of each thread that noted any, by its number.
     """
 
     path: str
@@ -270,6 +311,7 @@ class Record:
     chunk_refs: tuple[ChunkRef, ...]
     read_blocks: Callable[[tuple[ChunkRef, ...]], Iterator[Block]] = field(repr=False, compare=False)
     levels: dict[int, tuple[Level, ...]] = field(default_factory=dict)
+    conditions: dict[int, Conditions] = field(default_factory=dict)
 
     def blocks(self, series: int) -> Iterator[Block]:
         """The samples of one series in the order of the file."""

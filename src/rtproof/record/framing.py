@@ -38,6 +38,7 @@ class ChunkType(IntEnum):
     LEVEL = 13
     ABOVE = 14
     EXCEEDED = 15
+    CONDITIONS = 16
 
 
 class Frame(NamedTuple):

@@ -3,7 +3,7 @@
 
 from typing import NamedTuple
 
-from rtproof.record import Begin, End, Event, Fact, Series, SystemFile
+from rtproof.record import Begin, Conditions, End, Event, Fact, Series, SystemFile
 from rtproof.record.stored import StoredSlice
 
 
@@ -74,5 +74,5 @@ class Newer(NamedTuple):
 
 Item = (
     Begin | Newer | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesSeconds | SeriesTop
-    | SeriesLevel | SeriesAbove | SeriesExceeding | CounterName | Tick | Event | End
+    | SeriesLevel | SeriesAbove | SeriesExceeding | CounterName | Tick | Event | End | Conditions
 )  # fmt: skip

@@ -4,7 +4,7 @@
 import struct
 
 MAJOR = 1
-MINOR = 2
+MINOR = 3
 
 BEGIN = struct.Struct("<HH16sqq")
 FACT = struct.Struct("<qHB")
@@ -23,6 +23,8 @@ TOTALS = struct.Struct("<HQQQ")
 LEVEL = struct.Struct("<HBBqqIQ")
 ABOVE = struct.Struct("<HHI")
 EXCEEDED = struct.Struct("<HH")
+CONDITIONS = struct.Struct("<HHI")
+DEVIATION = struct.Struct("<BI")
 SHORT_COUNT = struct.Struct("<H")
 LONG_COUNT = struct.Struct("<I")
 

@@ -3,12 +3,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.record import Counter, Int64Array, Level, Seconds, Top, many
+from rtproof.record import Condition, Conditions, Counter, Deviation, Int64Array, Level, Seconds, Top, many
 from rtproof.record.items import (
     CounterName,
     SeriesAbove,
@@ -116,6 +117,26 @@ def _level(head: SeriesLevel, counts: Above, listed: Exceeding) -> Level:
         above=listed.value[own],
         list_ended=bool(listed.ended >> head.number & 1),
     )
+
+
+COLUMNS = tuple(one.name for one in fields(Conditions) if one.name not in ("thread", "deviations"))
+
+
+def merge_conditions(parts: Iterable[Conditions]) -> dict[int, Conditions]:
+    """One Conditions per thread: rows in the order of the file, deviations of the same kind and text added up."""
+    of_thread: dict[int, list[Conditions]] = defaultdict(list)
+    for part in parts:
+        of_thread[part.thread].append(part)
+    return {thread: _joined(thread, some) for thread, some in of_thread.items()}
+
+
+def _joined(thread: int, parts: list[Conditions]) -> Conditions:
+    counts: dict[tuple[Condition, str], int] = defaultdict(int)
+    for deviation in (one for part in parts for one in part.deviations):
+        counts[deviation.kind, deviation.seen] += deviation.count
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+    deviations = tuple(Deviation(kind, n, seen) for (kind, seen), n in counts.items())
+    return Conditions(thread=thread, deviations=deviations, **columns)
 
 
 def merge_counters(names: list[CounterName], ticks: list[Tick]) -> tuple[Counter, ...]:

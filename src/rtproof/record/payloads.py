@@ -9,6 +9,9 @@ import numpy as np
 
 from rtproof.record import (
     Begin,
+    Condition,
+    Conditions,
+    Deviation,
     End,
     EndReason,
     Event,
@@ -38,9 +41,14 @@ from rtproof.record.items import (
 )
 from rtproof.record.levels import MOST as MOST_LEVELS
 from rtproof.record.stored import StoredSlice
-from rtproof.record.wire import Cursor, MalformedError, leb128_check
+from rtproof.record.wire import Cursor, MalformedError, leb128_check, leb128_decode
 
 LIMIT_64 = 1 << 63
+ROW_NUMBERS = 9
+"""Numbers in a row of CONDITIONS."""
+ROW_LARGEST = 1 << 40
+"""No number of such a row comes near it: 34 years in ms, 12 days of delay in us."""
+MS_NS, US_NS = 1_000_000, 1_000
 MILLION = 1_000_000
 NO_GAPS = 2 * packed.encode(())
 """What nearly every block of samples ends with, recognised as it stands: a record has tens of thousands of them."""
@@ -198,6 +206,26 @@ def _level(cursor: Cursor) -> SeriesLevel:
     return SeriesLevel(series, number, kind == 1, value, since_ns, share, taught)
 
 
+def _conditions(cursor: Cursor) -> Conditions:
+    thread, deviations, rows = cursor.take(layouts.CONDITIONS)
+    seen = tuple(_deviation(cursor) for _ in range(deviations))
+    numbers = leb128_decode(cursor.raw(len(cursor.data) - cursor.at), ROW_NUMBERS * rows)
+    if numbers.size and int(numbers.max()) >= ROW_LARGEST:
+        raise MalformedError("a number of a row is larger than any run")
+    columns = list(numbers.astype(np.int64).reshape(rows, ROW_NUMBERS).T)
+    time_ms, noted, elsewhere, checks, policy, priority, affinity, run_delay_us, switches = columns
+    if (elsewhere > noted).any() or (np.maximum(policy, priority) > checks).any():
+        raise MalformedError("more activations differ than there were")
+    time_ns, run_delay_ns = np.cumsum(time_ms) * MS_NS, run_delay_us * US_NS
+    counts = (noted, elsewhere, checks, policy, priority, affinity)
+    return Conditions(thread, time_ns, *counts, run_delay_ns, switches, seen)
+
+
+def _deviation(cursor: Cursor) -> Deviation:
+    kind, count = cursor.take(layouts.DEVIATION)
+    return Deviation(_member(Condition, kind), count, cursor.text())
+
+
 def _counter(cursor: Cursor) -> CounterName:
     number, kind, _ = cursor.take(layouts.COUNTER)
     if kind > 1:
@@ -239,4 +267,5 @@ DECODERS: dict[int, Callable[[Cursor], Item]] = {
     ChunkType.LEVEL: _level,
     ChunkType.ABOVE: _above,
     ChunkType.EXCEEDED: _exceeded,
+    ChunkType.CONDITIONS: _conditions,
 }

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from rtproof.errors import RecordError
-from rtproof.record import Begin, ChunkRef, Damage, End, Event, Fact, Record, Series, SystemFile
+from rtproof.record import Begin, ChunkRef, Conditions, Damage, End, Event, Fact, Record, Series, SystemFile
 from rtproof.record.blocks import BlockReader, open_regular
 from rtproof.record.framing import HEADER, ChunkType, Frame, Hole, Window, no_search_for_garbage, walk
 from rtproof.record.items import (
@@ -29,6 +29,7 @@ from rtproof.record.items import (
 from rtproof.record.layouts import MAJOR, MINOR, SHORT_COUNT, TICK, TICK_ENTRY
 from rtproof.record.merge import (
     merge_above,
+    merge_conditions,
     merge_counters,
     merge_exceeding,
     merge_levels,
@@ -183,6 +184,7 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[Found], damage: lis
         damage=tuple(sorted(damage, key=lambda one: one.offset)),
         chunk_refs=refs,
         read_blocks=BlockReader(name),
+        conditions=merge_conditions(items[Conditions]),
         levels=merge_levels(
             of_known(SeriesLevel), together(merge_above, SeriesAbove), together(merge_exceeding, SeriesExceeding)
         ),

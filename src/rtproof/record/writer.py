@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from rtproof.record import (
     Begin,
     Block,
+    Conditions,
     Counter,
     End,
     Event,
@@ -135,6 +136,19 @@ class RecordWriter:
         )
         count = layouts.LONG_COUNT.pack(some.index.size)
         self.chunk(ChunkType.EXCEEDED, head + count, leb128_encode(numbers.reshape(-1).view(np.uint64)))
+
+    def conditions(self, some: Conditions) -> None:
+        """One chunk with all rows; times are kept in whole ms, run delays in whole us."""
+        deviations = [
+            layouts.DEVIATION.pack(one.kind.value, one.count) + text_bytes(one.seen) for one in some.deviations
+        ]
+        numbers = (
+            np.diff(some.time_ns // 1_000_000, prepend=0), some.noted, some.elsewhere, some.checks, some.other_policy,
+            some.other_priority, some.other_affinity, some.run_delay_ns // 1_000, some.involuntary_switches,
+        )  # fmt: skip
+        rows = leb128_encode(np.stack(numbers, axis=1).reshape(-1).astype(np.uint64))
+        head = layouts.CONDITIONS.pack(some.thread, len(deviations), some.time_ns.size)
+        self.chunk(ChunkType.CONDITIONS, head, *deviations, rows)
 
     def counter(self, counter: Counter) -> None:
         """The counter's name; its readings go through ``tick``."""
