@@ -13,10 +13,9 @@ SECOND = 10**9
 HOUR = 3600 * SECOND
 
 
-def taken(
-    limits: tuple[int, ...], at_most: tuple[int, ...] = (), gap: int | None = None, confidence: float | None = None
-) -> tuple[Requirement, ...]:
-    values = {"limits": limits, "at_most": at_most, "gap": gap, "confidence": confidence, "other": 1}
+def taken(limits: tuple[int, ...], at_most: tuple[int, ...] = (), **given: float) -> tuple[Requirement, ...]:
+    rest = dict.fromkeys(("gap", "confidence", "longest", "bunches"))
+    values = {"limits": limits, "at_most": at_most, **rest, **given, "other": 1}
     found = take_requirements(values)
     assert values == {"other": 1}
     return found
@@ -25,28 +24,38 @@ def taken(
 def test_one_time_for_all_or_one_for_each() -> None:
     assert taken(()) == ()
     assert taken((1, 2)) == (Requirement(1), Requirement(2))
-    assert taken((1, 2), (9,), 7, 0.9) == (Requirement(1, 9, 0.9, 7), Requirement(2, 9, 0.9, 7))
+    assert taken((1, 2), (90,), gap=7, confidence=0.9) == (Requirement(1, 90, 0.9, 7), Requirement(2, 90, 0.9, 7))
     assert taken((1, 2), (HOUR, 2 * HOUR)) == (Requirement(1), Requirement(2, 2 * HOUR))
     assert taken((1, 1), (HOUR, 2 * HOUR)) == (Requirement(1), Requirement(1, 2 * HOUR))
 
 
-def test_the_usual_gap_is_never_longer_than_the_time_asked_for() -> None:
-    times = (SECOND, 10 * SECOND, 60 * SECOND, 61 * SECOND)
-    assert [each.gap_ns // SECOND for each in taken((1, 2, 3, 4), times)] == [1, 10, 60, 60]
-    assert taken((1,), (60 * SECOND,), 60 * SECOND) == (Requirement(1, 60 * SECOND),)
-    assert Requirement.usual(1, 5) == Requirement(1, 5, gap_ns=SECOND)
+def test_gap_and_longest_length_follow_the_time_that_is_asked_for() -> None:
+    times = (10 * SECOND, 60 * SECOND, 20 * 60 * SECOND, 24 * HOUR)
+    found = taken((1, 2, 3, 4), times)
+    assert [each.gap_ns / SECOND for each in found] == [0.5, 3, 60, 60]
+    assert [each.longest_ns / SECOND for each in found] == [2.5, 15, 300, 600]
+    assert taken((1,), (HOUR,), longest=20 * 60 * SECOND, bunches=3.0) == (
+        Requirement(1, HOUR, gap_ns=60 * SECOND, longest_ns=20 * 60 * SECOND, bunches=3.0),
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--gap 10s", "--at-most, --confidence and --gap need a --limit to speak of"),
-        ("--at-most 1/h", "--at-most, --confidence and --gap need a --limit to speak of"),
-        ("--limit 1us --gap 601s", "'601s' is not a gap between episodes from 1s to 600s"),
-        ("--limit 1us --gap 10ms", "'10ms' is not a gap between episodes from 1s to 600s"),
-        ("--limit 1us --at-most 1/10s --gap 11s", "nothing could break --at-most 1/10s: give a gap of 10s or less"),
-        ("--limit 1us --limit 2us --at-most 1/h --at-most 1/59s --gap 1min", "no two episodes begin within 1min"),
-        ("--limit 1us --at-most 1/999ms", "'1/999ms' is too often: episodes are known to the second"),
+        ("--gap 10s", "--gap, --longest and --bunches need a --limit to speak of"),
+        ("--at-most 1/h", "--gap, --longest and --bunches need a --limit to speak of"),
+        ("--limit 1us --gap 601s", "'601s' is not a gap between episodes from 1ms to 600s"),
+        ("--limit 1us --gap 10us", "'10us' is not a gap between episodes from 1ms to 600s"),
+        ("--longest 10s", "--gap, --longest and --bunches need a --limit to speak of"),
+        ("--limit 1us --at-most 1/10s --gap 2s", "give a gap of 1s or less, or leave it out"),
+        ("--limit 1us --at-most 1/min --gap 1min", "give a gap of 6s or less, or leave it out"),
+        ("--limit 1us --limit 2us --at-most 1/h --at-most 1/59s --gap 6s", "with --gap 6s twice as many episodes"),
+        ("--limit 1us --at-most 1/h --longest 30min", "give --longest 29min or less, or a shorter --gap"),
+        ("--limit 1us --at-most 1/h --longest 59s", "--longest 59s is shorter than the gap of 1min"),
+        ("--limit 1us --longest 100us", "'100us' is too short for the longest episode"),
+        ("--limit 1us --bunches 0.5", "'0.5' is not a number of episodes that a bunch may bring"),
+        ("--limit 1us --bunches nan", "'nan' is not a number of episodes that a bunch may bring"),
+        ("--limit 1us --at-most 1/999ms", "'1/999ms' is too often: ask for once per 1s or longer"),
         ("--limit 1us --limit 2us --limit 3us --at-most 1/h --at-most 1/d", "--at-most is given 2 times for 3 limits"),
         ("--limit 1us --limit 1us", "a --limit is given twice"),
         (" ".join(f"--limit {n}us" for n in range(1, 10)), "9 limits are given, and at most 8 can be judged"),

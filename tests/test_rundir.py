@@ -45,7 +45,7 @@ def test_round_trip(folder: Path) -> None:
 def test_run_json_can_be_read_by_anybody(folder: Path) -> None:
     rundir.write_info(folder, msgspec.structs.replace(INFO, requirements=[]))
     content = json.loads((folder / rundir.INFO_NAME).read_text())
-    assert content["schema_version"] == 2
+    assert content["schema_version"] == 3
     assert content["requirements"] == []
     assert content["command"] == INFO.command
 
@@ -144,7 +144,7 @@ def with_requirement(folder: Path, **changes: float) -> None:
         (b"[]", "is not what a run leaves"),
         (b'{"schema_version": 1}', "is not what a run leaves"),
         (b'{"schema_version": 1, "command": "\xff"}', "is not what a run leaves"),
-        (b'{"schema_version": 3, "everything": "else"}', "has schema 3, newer than 2"),
+        (b'{"schema_version": 4, "everything": "else"}', "has schema 4, newer than 3"),
     ],
     ids=["empty", "list", "too little", "bytes", "newer"],
 )

@@ -130,23 +130,47 @@ class Doubt:
     remedy: str
 
 
-LEAST_GAP_NS = 1_000_000_000
-"""Episodes are known to the second."""
+LONGEST_GAP_NS = 60_000_000_000
+NO_LONGEST = 2**63 - 1
+"""Longest length of an episode where none was fixed, as in records of rtproof before its schema 3 of run.json."""
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """Latency exceeds limit_ns at most once per at_most_ns, at a confidence; exceedances within gap_ns are one."""
+    """Episodes above limit_ns come at most once per at_most_ns, at a confidence, and none lasts longer than longest_ns.
+
+    Exceedances within gap_ns are one episode. gap_ns, longest_ns: 0 stands for the usual one of at_most_ns, which is
+    filled in. bunches: how many episodes a bunch may bring on average.
+    """
 
     limit_ns: int
     at_most_ns: int = 3_600_000_000_000
     confidence: float = 0.95
-    gap_ns: int = 60_000_000_000
+    gap_ns: int = 0
+    longest_ns: int = 0
+    bunches: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Fill in the usual gap and longest length."""
+        if not self.gap_ns:
+            object.__setattr__(self, "gap_ns", usual_gap_ns(self.at_most_ns))
+        if not self.longest_ns:
+            object.__setattr__(self, "longest_ns", usual_longest_ns(self.at_most_ns, self.gap_ns))
 
     @classmethod
     def usual(cls, limit_ns: int, at_most_ns: int) -> "Requirement":
-        """With the usual confidence, and a gap no longer than at_most_ns: with a longer one nothing could break it."""
-        return cls(limit_ns, at_most_ns, gap_ns=max(LEAST_GAP_NS, min(cls.gap_ns, at_most_ns)))
+        """With the usual confidence, gap and longest length."""
+        return cls(limit_ns, at_most_ns)
+
+
+def usual_gap_ns(at_most_ns: int) -> int:
+    """A twentieth of at_most_ns, and a minute at most: 3 s for once per minute, a minute from 20 minutes on."""
+    return max(min(LONGEST_GAP_NS, at_most_ns // 20), 1)
+
+
+def usual_longest_ns(at_most_ns: int, gap_ns: int) -> int:
+    """Ten gaps, and a quarter of at_most_ns at most: 15 s for once per minute, 10 minutes from 40 minutes on."""
+    return max(min(10 * gap_ns, at_most_ns // 4), gap_ns)
 
 
 class State(Enum):

@@ -93,4 +93,6 @@ def _requirement_info(requirement: "Requirement") -> "RequirementInfo":
         at_most_ns=requirement.at_most_ns,
         confidence=requirement.confidence,
         gap_ns=requirement.gap_ns,
+        longest_ns=requirement.longest_ns,
+        bunches=requirement.bunches,
     )

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements on the command line: latency exceeds LIMIT at most once per T, at a confidence."""
+"""Requirements on the command line: episodes above LIMIT come at most once per T, and none is longer than D."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -36,7 +35,18 @@ OPTIONS = (
     click.option(
         "--gap",
         type=types.GAP_NS,
-        help="Exceedances no further apart are one episode (1s to 600s; default 60s, or the time of --at-most).",
+        help="Exceedances no further apart are one episode (default: a twentieth of the time of --at-most, at most "
+        "60s; up to a tenth of it).",
+    ),
+    click.option(
+        "--longest",
+        type=types.LONGEST_NS,
+        help="No episode may last longer (default: ten gaps, and at most a quarter of the time of --at-most).",
+    ),
+    click.option(
+        "--bunches",
+        type=types.BUNCHES,
+        help="Episodes may come in bunches of so many on average (default 1); a proof takes so many times as long.",
     ),
 )
 
@@ -61,10 +71,15 @@ def requirement_options(command: Command) -> Command:
 def take_requirements(values: dict[str, Any]) -> "tuple[Requirement, ...]":
     """Take the options of requirements out of a command's values; none if no limit is asked."""
     limits, at_most = values.pop("limits"), values.pop("at_most")
-    rest = {"confidence": values.pop("confidence"), "gap_ns": values.pop("gap")}
+    rest = {
+        "confidence": values.pop("confidence"),
+        "gap_ns": values.pop("gap"),
+        "longest_ns": values.pop("longest"),
+        "bunches": values.pop("bunches"),
+    }
     given = {name: value for name, value in rest.items() if value is not None}
     if not limits and (given or at_most):
-        raise click.UsageError("--at-most, --confidence and --gap need a --limit to speak of")
+        raise click.UsageError("--at-most, --confidence, --gap, --longest and --bunches need a --limit to speak of")
     return _paired(limits, at_most, given)
 
 
@@ -78,20 +93,30 @@ def _paired(limits: tuple[int, ...], at_most: tuple[int, ...], given: dict[str, 
         raise click.UsageError(f"{given_times}: give it once, or once for each limit")
     times = at_most * len(limits) if len(at_most) == 1 else at_most
     times = times or (Requirement.at_most_ns,) * len(limits)
-    usual = (Requirement.usual(*each) for each in zip(limits, times, strict=True))
-    found = tuple(replace(each, **given) for each in usual)
+    found = tuple(Requirement(*each, **given) for each in zip(limits, times, strict=True))
     for each in found:
-        _refuse_what_nothing_breaks(each)
+        if reason := refusal(each):
+            raise click.UsageError(reason)
     if len(set(found)) < len(found):
         raise click.UsageError("a --limit is given twice: each needs evidence of its own")
     return found
 
 
-def _refuse_what_nothing_breaks(asked: "Requirement") -> None:
-    """Episodes are further apart than the gap, so a claim that allows more of them is true of every system."""
-    if asked.gap_ns > asked.at_most_ns:
-        gap, time = map(units.format_duration, (asked.gap_ns, asked.at_most_ns))
-        raise click.UsageError(
-            f"with --gap {gap} no two episodes begin within {gap}, so nothing could break --at-most 1/{time}: "
-            f"give a gap of {time} or less, or leave it out"
+def refusal(asked: "Requirement") -> str | None:
+    """Why such a claim can't be judged in a useful time, or never be broken; None if it can."""
+    gap, longest, time = asked.gap_ns, asked.longest_ns, asked.at_most_ns
+    told = {name: units.format_duration(ns) for name, ns in (("gap", gap), ("longest", longest), ("time", time))}
+    if gap > time // 10:
+        return (
+            f"with --gap {told['gap']} twice as many episodes as --at-most 1/{told['time']} take too long to show: "
+            f"give a gap of {units.format_duration(time // 10)} or less, or leave it out"
         )
+    if longest < gap:
+        return f"--longest {told['longest']} is shorter than the gap of {told['gap']}: give a longer one"
+    if gap + longest > time // 2:
+        return (
+            f"with a gap of {told['gap']} and --longest {told['longest']}, episodes may go on nearly all the time and "
+            f"still come only once per {told['time']}: give --longest {units.format_duration(time // 2 - gap)} or "
+            "less, or a shorter --gap"
+        )
+    return None

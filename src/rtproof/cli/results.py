@@ -111,10 +111,15 @@ def _as_it_ended(analysis: "Analysis", info: "RunInfo | None") -> "Analysis":
 
 
 def _fixed(info: "RunInfo | None") -> "tuple[Requirement, ...]":
-    from rtproof.analysis.model import Requirement
+    from rtproof.analysis.model import NO_LONGEST, Requirement
 
     found = info.requirements if info else []
-    return tuple(Requirement(each.limit_ns, each.at_most_ns, each.confidence, each.gap_ns) for each in found)
+    return tuple(
+        Requirement(
+            each.limit_ns, each.at_most_ns, each.confidence, each.gap_ns, each.longest_ns or NO_LONGEST, each.bunches
+        )
+        for each in found
+    )
 
 
 def show(result: Result, as_json: bool, *, short: bool = False) -> None:

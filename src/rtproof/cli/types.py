@@ -16,7 +16,9 @@ else:
 
 LARGEST_DMA_LATENCY_US = 1_000_000
 LEAST_CONFIDENCE = 0.5
-LEAST_GAP_NS, MOST_GAP_NS = 10**9, 600 * 10**9
+LEAST_AT_MOST_NS = 10**9
+LEAST_GAP_NS, MOST_GAP_NS = 10**6, 600 * 10**9
+MOST_BUNCHES = 100.0
 MOST_CONFIDENCE = 0.999999
 
 
@@ -74,17 +76,34 @@ def _confidence(text: str) -> float:
 
 def _at_most(text: str) -> int:
     at_most_ns = units.parse_at_most(text)
-    if at_most_ns < LEAST_GAP_NS:
-        raise UserError(f"{text!r} is too often: episodes are known to the second, so ask for once per 1s or longer")
+    if at_most_ns < LEAST_AT_MOST_NS:
+        raise UserError(f"{text!r} is too often: ask for once per 1s or longer")
     return at_most_ns
 
 
 def _gap(text: str) -> int:
-    """Episodes are known to the second; a longer gap makes one of events that have different causes."""
+    """A longer gap makes one episode of events that have different causes."""
     gap_ns = units.parse_duration(text)
     if not LEAST_GAP_NS <= gap_ns <= MOST_GAP_NS:
-        raise UserError(f"{text!r} is not a gap between episodes from 1s to 600s")
+        raise UserError(f"{text!r} is not a gap between episodes from 1ms to 600s")
     return gap_ns
+
+
+def _longest(text: str) -> int:
+    longest_ns = units.parse_duration(text)
+    if longest_ns < LEAST_GAP_NS:
+        raise UserError(f"{text!r} is too short for the longest episode: give 1ms or more")
+    return longest_ns
+
+
+def _bunches(text: str) -> float:
+    try:
+        bunches = float(text)
+    except ValueError:
+        bunches = 0.0
+    if not 1 <= bunches <= MOST_BUNCHES:
+        raise UserError(f"{text!r} is not a number of episodes that a bunch may bring on average, from 1 to 100")
+    return bunches
 
 
 def _option_pair(text: str) -> tuple[str, str]:
@@ -110,6 +129,8 @@ LIMIT_NS = Parsed("duration", units.parse_length)
 LENGTH_NS = Parsed("duration", units.parse_length)
 AT_MOST_NS = Parsed("1/time", _at_most)
 GAP_NS = Parsed("duration", _gap)
+LONGEST_NS = Parsed("duration", _longest)
+BUNCHES = Parsed("number", _bunches)
 CONFIDENCE = Parsed("share", _confidence)
 SHARE = Parsed("percent", lambda text: float(units.parse_percentage(text)))
 """A percentage as a share from 0 to 1."""

@@ -14,7 +14,7 @@ from rtproof.record.rtrec import open_record
 
 RECORD_NAME = "run.rtrec"
 INFO_NAME = "run.json"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 Kind = TypeVar("Kind")
 Length = Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]
@@ -22,13 +22,22 @@ Confidence = Annotated[float, msgspec.Meta(ge=0.5, lt=1)]
 """Of what is outside nothing can be tested."""
 
 
+Bunches = Annotated[float, msgspec.Meta(ge=1, le=100)]
+
+
 class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Latency exceeds limit_ns at most once per at_most_ns, at a confidence; exceedances within gap_ns are one."""
+    """Episodes above limit_ns come at most once per at_most_ns, at a confidence; exceedances within gap_ns are one.
+
+    longest_ns: no episode lasts longer; None of a run before schema 3, which fixed none. bunches: how many episodes a
+    bunch may bring on average.
+    """
 
     limit_ns: Length
     at_most_ns: Length
     confidence: Confidence
     gap_ns: Length = 60_000_000_000
+    longest_ns: Length | None = None
+    bunches: Bunches = 1.0
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
