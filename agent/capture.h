@@ -14,7 +14,8 @@
 
 #include <stdbool.h>
 
-enum { CAPTURE_BLOCK = 4096, CAPTURE_SECONDS = 256, CAPTURE_GAPS = 1024 };
+/* CAPTURE_RESERVE: bytes kept for what a series still writes once the run shall end. */
+enum { CAPTURE_BLOCK = 4096, CAPTURE_SECONDS = 256, CAPTURE_GAPS = 1024, CAPTURE_RESERVE = 16 * 1024 };
 
 struct second {
 	int64_t obtained, missed, max;

@@ -77,18 +77,21 @@ static int check_space(const struct run *run, char *why, size_t room)
 	if (!strcmp(config->output, "-") || statvfs(dirname(copy), &status) < 0)
 		return 0; /* opening it will tell */
 	double length_ns = config_length_ns(config), samples = length_ns / (double)config->period_ns;
-	double of_thread = (config->keep_samples ? sample_bytes * samples : 0) +
+	double of_thread = CAPTURE_RESERVE + (config->keep_samples ? sample_bytes * samples : 0) +
 			   checkpoint_bytes * (1 + length_ns / (double)config->checkpoint_ns);
 	double of_last = above_space(config, samples, length_ns); /* of a thread's fields */
 	double needed = fixed_bytes + (of_thread * config->fields + of_last) * config->threads + trace_space(run);
-	double there = (double)status.f_bavail * (double)status.f_frsize;
+	double there = (double)status.f_bavail * (double)status.f_frsize, limit = (double)record_size_limit();
+	char place[300];
 
-	if (needed <= there)
+	if (needed <= there && needed <= limit)
 		return 0;
-	snprintf(why, room,
-		 "the record may grow to %.1f MB and there are %.1f MB free where '%s' shall be; measure for less time, "
-		 "with a longer period, or with %s",
-		 needed / 1e6, there / 1e6, config->output,
+	if (limit < there)
+		snprintf(place, sizeof(place), "the limit on the size of files (ulimit -f) is %.1f MB", limit / 1e6);
+	else
+		snprintf(place, sizeof(place), "there are %.1f MB free where '%.200s' shall be", there / 1e6, config->output);
+	snprintf(why, room, "the record may grow to %.1f MB and %s; measure for less time, with a longer period, or with %s",
+		 needed / 1e6, place,
 		 trace_space(run) > needed / 2 ? "a smaller buffer_kib of --trace" :
 		 config->keep_samples	       ? "--record summary" :
 		 config->n_limits	       ? "fewer limits" :

@@ -7,36 +7,56 @@
 #include "text.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum {
 	CHUNK_MAGIC = 0x1a505452, /* "RTP", SUB */
 	CHUNK_HEADER = 20,
 	CHUNK_CRC_AT = 16,
-	RESERVE = 256 * 1024,
 	FILE_MOST = 64 * 1024,
 	CONTENT_MOST = 1024 * 1024,
 };
 
 int record_open(struct record *record, const char *path)
 {
+	bool file = strcmp(path, "-") != 0;
+
 	memset(record, 0, sizeof(*record));
-	if (!strcmp(path, "-"))
-		record->fd = dup(STDOUT_FILENO);
-	else
+	record->reserve = RECORD_RESERVE;
+	if (file)
 		record->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	else
+		record->fd = dup(STDOUT_FILENO);
 	if (record->fd < 0)
 		return -errno;
 
 	struct stat status;
+	bool regular = fstat(record->fd, &status) == 0 && S_ISREG(status.st_mode);
 
-	record->seekable = fstat(record->fd, &status) == 0 && S_ISREG(status.st_mode) && strcmp(path, "-") != 0;
-	record->reserving = record->seekable;
+	record->seekable = record->reserving = regular && file;
+	record->before = regular ? status.st_size : -1;
+	record->unsynced_path = record->seekable ? path : NULL;
 	return 0;
+}
+
+int64_t record_size_limit(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur > INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
+}
+
+/* The file system may promise room that the limit on the size of files denies, so what the run keeps is measured against it too. */
+static void check_size_limit(struct record *record, size_t n)
+{
+	if (record->before >= 0 && record->before + record->end + (int64_t)n + record->reserve > record_size_limit())
+		record->no_space = record->limited = true;
 }
 
 struct bytes *chunk_begin(struct record *record, enum chunk_type type)
@@ -65,10 +85,10 @@ static bool means_full(int err)
  */
 static void renew_reserve(struct record *record, size_t n)
 {
-	if (!record->reserving || record->end + (int64_t)n + RESERVE / 2 <= record->reserved_to)
+	if (!record->reserving || record->end + (int64_t)n + record->reserve / 2 <= record->reserved_to)
 		return;
-	if (fallocate(record->fd, FALLOC_FL_KEEP_SIZE, record->end, (off_t)n + RESERVE) == 0) {
-		record->reserved_to = record->end + (int64_t)n + RESERVE;
+	if (fallocate(record->fd, FALLOC_FL_KEEP_SIZE, record->end, (off_t)n + (off_t)record->reserve) == 0) {
+		record->reserved_to = record->end + (int64_t)n + record->reserve;
 	} else {
 		record->no_space = means_full(-errno);
 		record->reserving = false;
@@ -119,6 +139,7 @@ int chunk_end(struct record *record)
 	crc = crc32_update(crc, chunk->data + CHUNK_HEADER, payload);
 	set_number(chunk->data + CHUNK_CRC_AT, crc, 4);
 	renew_reserve(record, chunk->length);
+	check_size_limit(record, chunk->length);
 
 	int err = write_all(record);
 
@@ -127,12 +148,29 @@ int chunk_end(struct record *record)
 	return err;
 }
 
+/* A new file's name is on the medium only after its folder is. File systems that can't do that refuse, and lose nothing. */
+static void sync_folder_of(const char *path)
+{
+	char copy[4096];
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (folder < 0)
+		return;
+	fsync(folder);
+	close(folder);
+}
+
 int record_flush(struct record *record)
 {
 	if (record->error)
 		return record->error;
 	if (fdatasync(record->fd) < 0 && errno != EINVAL && errno != EROFS) /* pipes can't */
 		return give_up(record, -errno);
+	if (record->unsynced_path)
+		sync_folder_of(record->unsynced_path);
+	record->unsynced_path = NULL;
 	return 0;
 }
 

@@ -33,26 +33,33 @@ enum moment { MOMENT_ASKED, MOMENT_START, MOMENT_DURING, MOMENT_END };
 
 enum end_reason { END_AS_ASKED, END_INTERRUPTED, END_NO_SPACE, END_HOST_GONE, END_LOAD_DIED, END_GUARD, END_ERROR };
 
-enum { WHOLE_RUN = 0xFFFF };
+enum { WHOLE_RUN = 0xFFFF, RECORD_RESERVE = 256 * 1024 };
 
 struct record {
 	int fd;
 	bool seekable, reserving;
 	uint32_t sequence;
 	int64_t end, reserved_to; /* bytes; reserved_to: the file system has promised room up to there */
+	int64_t reserve;          /* bytes kept for the last checkpoint and END; may be raised before the first chunk */
+	int64_t before;           /* bytes in the file before the record; -1: no regular file */
+	const char *unsynced_path; /* the file whose name is not on the medium yet; NULL: there is none */
 	bool no_space;            /* the reserve can't be renewed: end the run, the rest fits into the reserve */
+	bool limited;             /* no_space comes from the limit on the size of files */
 	int error;                /* first error of a write, negative errno */
 	struct bytes chunk;
 };
 
-/* "-" is standard output. A file must not exist. 0 or -errno. */
+/* "-" is standard output. A file must not exist; its path must stay as long as the record is open. 0 or -errno. */
 int record_open(struct record *record, const char *path);
+
+/* Bytes that a file may have at most (RLIMIT_FSIZE); INT64_MAX: there is no limit. */
+int64_t record_size_limit(void);
 
 /* The payload goes into the returned buffer until chunk_end(). */
 struct bytes *chunk_begin(struct record *record, enum chunk_type type);
 int chunk_end(struct record *record);
 
-/* Flushes the file to the medium. 0 or -errno. */
+/* Flushes the file to the medium, and the first time also its name. 0 or -errno. */
 int record_flush(struct record *record);
 int record_close(struct record *record);
 

@@ -137,7 +137,9 @@ static int measure(struct run *run, int signal_fd, char *why, size_t room)
 static int report_record_error(struct run *run, int err, char *why, size_t room)
 {
 	if (run->record.no_space) {
-		snprintf(why, room, "no space was left for the record; the run ended early, what was written is whole");
+		snprintf(why, room, "%s; the run ended early, what was written is whole",
+			 run->record.limited ? "the limit on the size of files left no room for the record" :
+					       "no space was left for the record");
 		return -ENOSPC;
 	}
 	if (err && err != -EPIPE)
@@ -153,6 +155,7 @@ static int open_and_measure(struct run *run, int signal_fd, char *why, size_t ro
 		err = record_open(&run->record, run->config->output);
 		if (err)
 			snprintf(why, room, "'%s' can't be written: %s", run->config->output, strerror(-err));
+		run->record.reserve += (int64_t)run->config->threads * run->config->fields * CAPTURE_RESERVE;
 	}
 	if (err) {
 		crew_dismiss(run);

@@ -108,7 +108,9 @@ static void checkpoint(struct run *run, bool last)
 static void check_record(struct run *run)
 {
 	if (run->record.no_space)
-		run_ask_to_stop(run, END_NO_SPACE, "no space is left for the record");
+		run_ask_to_stop(run, END_NO_SPACE,
+				run->record.limited ? "the limit on the size of files leaves no room for the record" :
+						      "no space is left for the record");
 	else if (run->record.error == -EPIPE)
 		run_ask_to_stop(run, END_HOST_GONE, "nobody reads the record any more");
 	else if (run->record.error)
@@ -141,6 +143,8 @@ static void *writer_main(void *argument)
 	int64_t tick_ns = run->origin_ns, checkpoint_ns = run->origin_ns + config->checkpoint_ns;
 	int64_t progress_ns = run->origin_ns + config->progress_ns;
 
+	/* A power cut before the first checkpoint leaves what was asked, and where. */
+	record_flush(&run->record);
 	while (!word_load(&run->writer_stop)) {
 		sys_sleep(CLOCK_MONOTONIC, 0, pause_ns(run));
 		int64_t now_ns = clock_now_ns();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real agent on a file system of 1 MB: refused when it cannot do, stopped cleanly when the space goes."""
+"""The real agent where a record finds little room: refused when it cannot fit, stopped cleanly when the room goes."""
 
+import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,5 +89,38 @@ def test_when_the_space_goes_it_stops_and_the_record_is_whole(disk: Path) -> Non
     assert record.end is not None
     assert record.end.reason is EndReason.NO_SPACE
     assert [event.kind for event in record.events if event.kind == "no_space"] == ["no_space"]
+    assert min(total.obtained for total in record.end.totals) > 0
+    recompute.check(record)
+
+
+def test_a_record_that_the_limit_on_file_sizes_cannot_hold_is_refused(tmp_path: Path) -> None:
+    limited = ("prlimit", "--fsize=300000")
+    done = agent_process.run("run", "-o", tmp_path / "record", *policy(), "--duration", "1s", prefix=limited)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert " and the limit on the size of files (ulimit -f) is 0.3 MB; measure for less time" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("threads", [1, 16])
+def test_under_the_limit_on_file_sizes_the_record_gets_its_end(tmp_path: Path, threads: int) -> None:
+    place = tmp_path / "record"
+    kept = 2**18 + threads * 2**14
+    with running("-o", place, "--policy", "other", "--threads", str(threads), "--duration", "2min") as one:
+        one.await_ns(100 * MS)
+        most = place.stat().st_size + kept + 10_000
+        resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (most, most))
+        assert one.end() == 2
+    assert one.messages == [
+        "rtproof-agent: the limit on the size of files left no room for the record; the run ended early, "
+        "what was written is whole"
+    ]
+    assert place.stat().st_size <= most
+    record = whole(place)
+    assert record.end is not None
+    assert record.end.reason is EndReason.NO_SPACE
+    assert [event.text for event in record.events if event.kind == "no_space"] == [
+        "the limit on the size of files leaves no room for the record"
+    ]
     assert min(total.obtained for total in record.end.totals) > 0
     recompute.check(record)

@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "tomlfile": "errors files",
     "profiles": "errors units tomlfile",
     "loads": "errors units tomlfile",
-    "record": "errors",
+    "record": "errors files",
     "agents": "errors",
     "simulation": "errors units record",
     "vm": "errors files agents",
@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "importers": "errors plugins files analysis",
     "exporters": "errors plugins units files record analysis",
     "report": "errors plugins units record analysis profiles articles",
-    "run": "errors plugins units record targets agents",
+    "run": "errors plugins units files record targets agents",
     "lab": "errors plugins units files record agents vm analysis report profiles articles loads",
     "cli": "everything",
 }

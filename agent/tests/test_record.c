@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "decode.h"
+#include "flushed.h"
 #include "scratch.h"
 
 #include <fcntl.h>
@@ -77,6 +78,18 @@ static void room_kept_for_the_end_is_given_back(void)
 	CHECK(record_close(&record) == 0);
 	CHECK(stat(scratch_path, &status) == 0);
 	CHECK(status.st_size == record.end && status.st_blocks * 512 < 64 * 1024);
+}
+
+/* A power cut after a flush must leave the file under its name, not only its content. */
+static void the_first_flush_is_also_of_the_name(void)
+{
+	CHECK(record_open(&record, scratch_file()) == 0);
+	n_flushed = 0;
+	CHECK(record_event(&record, 0, 0, "some", "thing") == 0 && n_flushed == 0);
+	CHECK(record_flush(&record) == 0 && n_flushed == 2);
+	CHECK(!strcmp(flushed[0], scratch_path) && !strcmp(flushed[1], scratch_folder));
+	CHECK(record_flush(&record) == 0 && n_flushed == 3 && !strcmp(flushed[2], scratch_path));
+	CHECK(record_close(&record) == 0 && n_flushed == 4 && !strcmp(flushed[3], scratch_path));
 }
 
 /* Reads the one FILE chunk of the record; the content may not be asked for. */
@@ -158,6 +171,31 @@ static void a_full_disk_leaves_whole_chunks(void)
 	CHECK(count_chunks() == n);
 }
 
+/* The reserve of the file system is of no use against such a limit, so the room for the end is kept below it. */
+static void a_limit_on_the_size_of_files_leaves_room_for_the_end(int64_t more)
+{
+	static char text[10000];
+	const rlim_t most = 600000;
+	struct rlimit limit, small;
+
+	memset(text, 'x', sizeof(text) - 1);
+	CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0 && record_open(&record, scratch_file()) == 0);
+	record.reserve += more;
+	small = limit;
+	small.rlim_cur = most;
+	CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0 && record_size_limit() == (int64_t)most);
+	for (int i = 0; i < 100 && !record.no_space; i++)
+		CHECK(record_event(&record, i, 0, "filler", text) == 0);
+	CHECK(record.no_space && record.limited && !record.error);
+	int64_t left = (int64_t)most - record.end, kept = RECORD_RESERVE + more;
+
+	CHECK(left < kept && left > kept - 11000);
+	for (int64_t written = 0; written < kept - 22000; written += 10100)
+		CHECK(record_event(&record, 0, 0, "end", text) == 0);
+	CHECK(record_close(&record) == 0);
+	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
 /* Opens a record on standard output while that is fd. */
 static void open_on(int fd)
 {
@@ -208,9 +246,12 @@ int main(void)
 	chunks_are_these_bytes_exactly();
 	a_file_that_is_there_is_not_touched();
 	room_kept_for_the_end_is_given_back();
+	the_first_flush_is_also_of_the_name();
 	files_are_kept_as_they_are_up_to_64_kib();
 	standard_output_may_be_full();
 	standard_output_may_be_a_pipe();
+	a_limit_on_the_size_of_files_leaves_room_for_the_end(0);
+	a_limit_on_the_size_of_files_leaves_room_for_the_end(100000);
 	a_full_disk_leaves_whole_chunks();
 	return EXIT_SUCCESS;
 }

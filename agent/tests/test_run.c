@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "decode.h"
+#include "flushed.h"
 #include "scratch.h"
 
 #include <getopt.h>
@@ -108,9 +109,45 @@ static void a_signal_ends_it(void)
 	CHECK(read_end(&obtained, &missed) == END_INTERRUPTED);
 }
 
+static bool has_begun, was_asked, has_samples;
+
+/* What a power cut at this moment would leave. */
+static void look_at_what_is_flushed(void)
+{
+	struct reader reader = read_whole(scratch_path);
+	uint8_t *start = (uint8_t *)(uintptr_t)reader.at;
+	struct chunk chunk;
+
+	while (get_chunk(&reader, &chunk)) {
+		has_begun = has_begun || chunk.type == CHUNK_BEGIN;
+		has_samples = has_samples || chunk.type == CHUNK_SAMPLES || chunk.type == CHUNK_END;
+		if (chunk.type != CHUNK_FACT)
+			continue;
+		get_i64(&chunk.payload);
+		get_number(&chunk.payload, 2);
+		was_asked = was_asked || get_number(&chunk.payload, 1) == MOMENT_ASKED;
+	}
+	free(start);
+}
+
+/* Long before the first checkpoint. */
+static void what_was_asked_is_flushed_at_once(void)
+{
+	uint64_t obtained = 0, missed = 0;
+
+	n_flushed = 0;
+	on_first_flush = look_at_what_is_flushed;
+	CHECK(run_with("--duration 100ms --period 1ms --checkpoint 1h") == 0);
+	CHECK(read_end(&obtained, &missed) == END_AS_ASKED && obtained > 0);
+	CHECK(has_begun && was_asked && !has_samples);
+	CHECK(n_flushed >= 3 && !strcmp(flushed[0], scratch_path) && !strcmp(flushed[1], scratch_folder));
+	on_first_flush = NULL;
+}
+
 int main(void)
 {
 	sys_init();
+	what_was_asked_is_flushed_at_once();
 	every_method_runs();
 	threads_loads_and_checkpoints_go_together();
 	a_signal_ends_it();

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of the user's: those that are read do not wait; new ones are never over another, and whole or not at all."""
+"""Files of the user's: those that are read do not wait; new ones are never over another, and whole or not at all.
 
+A new file is on the medium, with its name, before anybody is told that it is there: a power cut does not take it.
+"""
+
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -43,8 +47,47 @@ def new_path(path: Path) -> Iterator[Path]:
     refuse_existing(path)
     try:
         yield path
+        flush(path)
     except BaseException as error:
         path.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None:
             error.filename = str(path)
         raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file under another name and rename it: whole or not there, also after a power cut. OSError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with part.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
+
+
+def flush(path: Path) -> None:
+    """Bring a file that was written, and its name, to the medium. OSError if the content does not get there."""
+    _fsync(path)
+    flush_folder(path.parent)
+
+
+def flush_folder(path: Path) -> None:
+    """Bring the names in a folder to the medium, where its file system can do that."""
+    with suppress(OSError):
+        _fsync(path)
+
+
+def _fsync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that have no medium to flush to
+            raise
+    finally:
+        os.close(opened)

@@ -6,7 +6,6 @@ docs/json-schema.md describes it.
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,13 +104,7 @@ def write(folder: Path, campaign: Campaign) -> None:
         sha256=hashlib.sha256(content).hexdigest(),
         campaign=msgspec.Raw(content),
     )
-    new = folder / f".{NAME}.{os.getpid()}"
-    try:
-        new.write_bytes(msgspec.json.format(msgspec.json.encode(file)) + b"\n")
-        new.replace(folder / NAME)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
+    files.write_whole(folder / NAME, msgspec.json.format(msgspec.json.encode(file)) + b"\n")
 
 
 def read(folder: Path) -> Campaign:

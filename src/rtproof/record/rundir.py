@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
+from rtproof import files
 from rtproof.errors import RecordError, UserError
 from rtproof.record import Record
 from rtproof.record.rtrec import open_record
@@ -83,11 +84,14 @@ def create(path: str | os.PathLike[str]) -> Path:
     """Make a new run folder; UserError if there is anything at the path, since a run never replaces another."""
     folder = Path(path)
     try:
+        new = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
         folder.mkdir(parents=True)
     except FileExistsError:
         raise UserError(f"{folder} exists already; a run never writes over another") from None
     except OSError as problem:
         raise UserError(f"cannot make the folder {folder}: {problem.strerror}") from None
+    for each in new:
+        files.flush_folder(each.parent)
     return folder
 
 
@@ -96,20 +100,10 @@ def write_info(folder: Path, info: RunInfo) -> None:
     place = folder / INFO_NAME
     if place.exists():
         raise UserError(f"{place} exists already and is never written over")
-    new = place.with_name(f".{INFO_NAME}.{os.getpid()}")
     try:
-        _write_durably(new, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
-        new.rename(place)
+        files.write_whole(place, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
     except OSError as problem:
-        new.unlink(missing_ok=True)
         raise UserError(f"cannot write {place}: {problem.strerror}") from None
-
-
-def _write_durably(place: Path, content: bytes) -> None:
-    with place.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def open_run(path: str | os.PathLike[str]) -> Run:

@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtproof import files
 from rtproof.errors import RtproofError, TargetError, UserError
 from rtproof.record import rundir
 from rtproof.run.live import LiveView
@@ -92,7 +93,16 @@ def _measure(target: Target, plan: Plan, view: LiveView, watcher: Watcher | None
         outcome = Outcome(process.wait(), listener.last, forwarder.received > 0, listener.stopped)
         listener.finish(outcome.failed)
         target.pull(remote, record)
+    if _has_content(record):
+        _flush(record)
     return outcome
+
+
+def _flush(record: Path) -> None:
+    try:
+        files.flush(record)
+    except OSError as error:
+        raise TargetError(f"cannot bring {record} to its medium: {error.strerror}") from error
 
 
 def _nothing_measured(outcome: Outcome) -> RtproofError:
