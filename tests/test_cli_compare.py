@@ -138,7 +138,9 @@ def test_an_invalid_run_is_left_out_with_its_reason(
     broken = Path("rt/10")
     broken.mkdir()
     (broken / "run.rtrec").write_bytes(b"nonsense")
-    said = found(capsys, "rt", "--against", "stock")
+    capsys.readouterr()
+    assert main(["compare", "rt", "--against", "stock", "--json", "--no-report"]) == 2
+    said = json.loads(capsys.readouterr().out)
     told = json.dumps([said["left_out"], said["not_read"]])
     assert "rt/10" in told
     assert "it has no valid BEGIN chunk" in told
@@ -250,3 +252,14 @@ def test_nothing_heavy_is_loaded_that_a_comparison_does_not_need(sides: tuple[Pa
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_a_run_that_cannot_be_read_is_named_and_the_exit_code_tells(
+    sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (sides[1] / "bad.rtrec").write_bytes(b"no record")
+    for form in ((), ("--json",)):
+        assert main(["compare", "rt", "--against", "stock", "--no-report", *form]) == 2
+        out, err = capsys.readouterr()
+        assert "stock/bad.rtrec" in out
+        assert err == ""

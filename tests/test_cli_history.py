@@ -66,7 +66,7 @@ def test_few_runs_and_a_torn_one(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (tmp_path / "runs" / "torn").mkdir()
     (tmp_path / "runs" / "torn" / "run.rtrec").write_bytes(b"nothing")
     (tmp_path / "runs" / "hist.txt").write_text((DATA / "histogram.txt").read_text())
-    assert main(["history", str(tmp_path / "runs"), "--no-report"]) == 0
+    assert main(["history", str(tmp_path / "runs"), "--no-report"]) == 2
     out = " ".join(capsys.readouterr().out.split())
     assert "3 runs: too few to tell a change" in out
     assert "torn" in out
@@ -89,3 +89,18 @@ def test_the_page_lies_beside_the_folder_in_its_form(tmp_path: Path, capsys: pyt
     capsys.readouterr()
     assert main(["history", str(tmp_path / "runs"), "--output", "-", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["format"] == "rtproof-report"
+
+
+def test_a_run_that_cannot_be_read_is_named_and_the_exit_code_tells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(3):
+        write(tmp_path / f"{number}", number)
+    (tmp_path / "bad.rtrec").write_bytes(b"no record")
+    assert main(["history", str(tmp_path), "--no-report"]) == 2
+    out, err = capsys.readouterr()
+    assert "history of 3 runs" in out
+    assert "bad.rtrec" in out
+    assert err == ""
+    assert main(["history", str(tmp_path), "--no-report", "--json"]) == 2
+    assert "bad.rtrec" in capsys.readouterr().out

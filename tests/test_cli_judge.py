@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
+import xml.etree.ElementTree as ET  # of files that are written here
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -171,6 +174,80 @@ def test_what_cannot_be_judged_is_refused_in_a_sentence(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert says in err
+
+
+BAD = {
+    "no record": ("bad.rtrec", b"no record"),
+    "begins as a record": ("bad.rtrec", b"RTP\x1a\x00\x00\x00\x00" * 100),
+    "cut off": ("bad.txt", b"# Histogram\n000001 000002\n000002 000003 000004\n"),
+    "cut off JSON": ("bad.json", (DATA / "result.json").read_bytes()[:900]),
+    "too large": ("bad.txt", b"# Histogram\n" + b"000001 000002\n" * 100),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_one_bad_file_among_ten_is_an_error_and_the_others_are_judged(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if kind == "too large":
+        monkeypatch.setattr("rtproof.importers.LARGEST_BYTES", 1_000)
+    for number in range(9):
+        proven(tmp_path / "runs" / f"{number}")
+    name, content = BAD[kind]
+    bad = tmp_path / "runs" / name
+    bad.write_bytes(content)
+    xml, page = tmp_path / "out.xml", tmp_path / "out.md"
+    assert judge(tmp_path / "runs", "--junit", xml, "--markdown", page) == 2
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("rtproof: ERROR, 1 of 10 runs could not be read")
+    assert out.count(" PROVEN ") == 9
+    assert page.read_text().count(" | PROVEN | ") == 9
+    (row,) = (line for line in page.read_text().splitlines() if line.startswith("|") and "ERROR" in line)
+    assert name in row
+    suite = ET.parse(xml).getroot()[0]
+    assert (suite.get("tests"), suite.get("errors"), suite.get("failures")) == ("10", "1", "0")
+    (case,) = (case for case in suite if case.find("error") is not None)
+    assert case.get("classname") == str(bad)
+
+
+def test_a_defect_in_one_run_costs_the_others_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rtproof.analysis import analyse
+
+    real = analyse.analyse
+
+    def fails_on_the_third(record: Any, *more: Any, **named: Any) -> Any:
+        if "2" in Path(record.path).parent.name:
+            raise MemoryError
+        return real(record, *more, **named)
+
+    for number in range(4):
+        proven(tmp_path / f"{number}")
+    monkeypatch.setattr("rtproof.analysis.analyse.analyse", fails_on_the_third)
+    assert judge(tmp_path) == 2
+    out = capsys.readouterr().out
+    assert out.count(" PROVEN ") == 3
+    assert f"ERROR: {tmp_path / '2'}: there is too little memory" in out
+
+
+def test_a_folder_that_cannot_be_looked_into_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proven(tmp_path / "a")
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    look = os.scandir
+
+    def refuse(path: str) -> Any:
+        if str(path) == str(closed):
+            raise PermissionError(13, "Permission denied", str(path))
+        return look(path)
+
+    monkeypatch.setattr("os.scandir", refuse)
+    assert judge(tmp_path) == 2
+    assert f"ERROR: {closed}" in capsys.readouterr().out
 
 
 def test_all_values_of_the_helper_lie_where_the_tests_take_them() -> None:

@@ -90,12 +90,6 @@ def test_every_error_is_one_sentence(
     assert capsys.readouterr().err == said
 
 
-def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_command(monkeypatch, ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
-        main(["fail"])
-
-
 def test_a_reader_that_has_gone_is_not_refuted() -> None:
     """Click would exit with 1, which means REFUTED."""
     read_end, write_end = os.pipe()

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from rtproof.analysis.forked import in_processes
+from rtproof.analysis.forked import each_by_itself, in_processes
 from rtproof.errors import RtproofError
 
 
@@ -27,3 +27,22 @@ def test_an_error_of_the_work_comes_through() -> None:
 def test_a_killed_process_is_one_sentence() -> None:
     with pytest.raises(RtproofError, match="too little memory"):
         list(in_processes(lambda _: os.kill(os.getpid(), signal.SIGKILL), [1, 2], 2))
+
+
+def kill_odd(number: int) -> int:
+    if number % 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_a_killed_process_costs_no_other_item_its_result(workers: int) -> None:
+    found = each_by_itself(kill_odd, range(6), workers, str)
+    assert found[::2] == [0, 2, 4]
+    assert all("was killed" in str(each) for each in found[1::2])
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_an_error_costs_no_other_item_its_result(workers: int) -> None:
+    found = each_by_itself(lambda n: 1 // n, [1, 0, 1], workers, lambda problem: type(problem).__name__)
+    assert found == [1, "ZeroDivisionError", 1]

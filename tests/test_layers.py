@@ -10,6 +10,8 @@ SOURCE = ROOT / "src" / "rtproof"
 
 MAY_IMPORT = {
     "errors": "",
+    "printable": "",
+    "defects": "errors printable",
     "plugins": "errors",
     "units": "errors",
     "files": "errors",
@@ -25,9 +27,9 @@ MAY_IMPORT = {
     "articles": "errors units tomlfile analysis",
     "importers": "errors plugins files analysis",
     "exporters": "errors plugins units files record analysis",
-    "report": "errors plugins units record analysis profiles articles",
+    "report": "errors printable plugins units record analysis profiles articles",
     "run": "errors plugins units files record targets agents",
-    "lab": "errors plugins units files record agents vm analysis report profiles articles loads",
+    "lab": "errors defects plugins units files record agents vm analysis report profiles articles loads",
     "cli": "everything",
 }
 

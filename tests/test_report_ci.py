@@ -28,7 +28,7 @@ ROWS = [
 
 
 def test_the_worst_decides() -> None:
-    assert (exit_code(ROWS), worst(ROWS)) == (2, "ERROR")
+    assert (exit_code(ROWS), worst(ROWS)) == (2, "ERROR, 1 of 6 runs could not be read")
     assert (exit_code(ROWS[:5]), worst(ROWS[:5])) == (3, "INVALID")
     assert (exit_code([]), exit_code(ROWS[:1])) == (0, 0)
     assert (worst([]), worst(ROWS[:1]), worst([ROWS[4]])) == ("NOT ASKED", "PROVEN", "NOT ASKED")
@@ -88,7 +88,7 @@ def test_nothing_from_a_run_breaks_out_of_the_document() -> None:
 
 def test_markdown_is_a_table_with_folded_details() -> None:
     shown = markdown(ROWS, "the user says so").decode()
-    assert shown.startswith("## rtproof: ERROR - 6 runs\n")
+    assert shown.startswith("## rtproof: ERROR, 1 of 6 runs could not be read - 6 runs\n")
     assert shown.count("<details>") == shown.count("</details>") == 6
     assert "> the user says so" in shown
     assert "| run | verdict | claim | seen | how much longer | doubts |" in shown
@@ -98,7 +98,12 @@ def test_markdown_is_a_table_with_folded_details() -> None:
 
 def test_text_has_the_reasons() -> None:
     shown = text(ROWS).decode()
-    for words in ("rtproof: ERROR - 6 runs", "REFUTED: because REFUTED", "doubt: a doubt", "torn is not a record"):
+    for words in (
+        "rtproof: ERROR, 1 of 6 runs could not be read - 6 runs",
+        "REFUTED: because REFUTED",
+        "doubt: a doubt",
+        "torn is not a record",
+    ):
         assert words in shown
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same work on many things in several processes, forked so that nothing but the results is sent between them."""
 
+import contextlib
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,8 @@ from rtproof.errors import RtproofError
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+KILLED = "a process that read samples was killed: there may be too little memory"
+
 _adopted: list[tuple[Callable[[Any], Any], Sequence[Any]]] = []
 
 
@@ -24,12 +27,54 @@ def in_processes(work: Callable[[Item], Result], items: Sequence[Item], workers:
     if min(workers, len(items)) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
         yield from map(work, items)
         return
-    fork = multiprocessing.get_context("fork")
     try:
-        with ProcessPoolExecutor(min(workers, len(items)), fork, _adopt, (work, items)) as pool:
+        with _pool(work, items, workers) as pool:
             yield from pool.map(_work_on, range(len(items)))
     except BrokenProcessPool:
-        raise RtproofError("a process that read samples was killed: there may be too little memory") from None
+        raise RtproofError(KILLED) from None
+
+
+def each_by_itself(
+    work: Callable[[Item], Result], items: Sequence[Item], workers: int, failed: Callable[[Exception], Result]
+) -> list[Result]:
+    """The same, but what keeps one item from a result costs no other its own. failed: makes a result of an error.
+
+    If a process is killed, nobody knows on whose account: what had no result by then is worked on again, one at a time.
+    """
+
+    def tried(item: Item) -> Result:
+        try:
+            return work(item)
+        except Exception as problem:
+            return failed(problem)
+
+    if min(workers, len(items)) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+        return [tried(item) for item in items]
+    found = _together(tried, items, workers)
+    for number in set(range(len(items))) - set(found):
+        again = _together(tried, [items[number]], 1)
+        found[number] = again[0] if again else failed(RtproofError(KILLED))
+    return [found[number] for number in range(len(items))]
+
+
+def _together(work: Callable[[Any], Result], items: Sequence[Any], workers: int) -> dict[int, Result]:
+    """Results by the numbers of their items, without those that were not done when a process was killed."""
+    found: dict[int, Result] = {}
+    with _pool(work, items, workers) as pool:
+        ordered = [pool.submit(_work_on, number) for number in range(len(items))]
+        try:
+            for number, each in enumerate(ordered):
+                with contextlib.suppress(BrokenProcessPool):
+                    found[number] = each.result()
+        finally:
+            for each in ordered:
+                each.cancel()
+    return found
+
+
+def _pool(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> ProcessPoolExecutor:
+    fork = multiprocessing.get_context("fork")
+    return ProcessPoolExecutor(min(workers, len(items)), fork, _adopt, (work, items))
 
 
 def _adopt(work: Callable[[Any], Any], items: Sequence[Any]) -> None:

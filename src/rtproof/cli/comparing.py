@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rtproof.report.blocks import Section
 
 PAGE = "report.html"
+UNREAD_CODE = 2
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ class Side:
     what: str
     runs: "tuple[RunFigures, ...]"
     failed: tuple[str, ...] = ()
+
+
+def exit_code(sides: Sequence[Side]) -> int:
+    """2 if a run could not be read: the result stands on fewer runs than were named."""
+    return UNREAD_CODE if any(side.failed for side in sides) else 0
 
 
 @dataclass(frozen=True)

@@ -61,11 +61,18 @@ def recognised(path: Path) -> "Imported | None":
 
 
 def is_one(path: Path) -> bool:
-    """Whether a file of a folder is a histogram of a tool that is known."""
-    try:
-        return path.suffix in SUFFIXES and recognised(path) is not None
-    except (UserError, OSError):
+    """Whether a file of a folder is a histogram of a tool that is known, also if it makes no sense or cannot be read.
+
+    So whoever reads it says what is wrong with it; a file that was left out would be dropped in silence.
+    """
+    from rtproof import importers
+
+    if path.suffix not in SUFFIXES or not path.is_file():
         return False
+    try:
+        return importers.tool_of(path) is not None
+    except OSError:
+        return True
 
 
 def say(

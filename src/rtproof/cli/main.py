@@ -2,18 +2,17 @@
 """The command ``rtproof``: finds the commands in its folder and turns every error into one line and an exit code."""
 
 import contextlib
-import errno
 import os
 import sys
 from collections.abc import Sequence
 
 import click
 
-from rtproof import __version__
+from rtproof import __version__, defects
 from rtproof.cli import commands, folder
-from rtproof.errors import RtproofError
+from rtproof.printable import one_line
 
-ERROR_CODE = 2
+ERROR_CODE = defects.CODE
 INTERRUPTED_CODE = 130
 COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
 
@@ -32,7 +31,7 @@ def cli() -> None:
 def _say(sentence: str) -> None:
     """One line on standard error, whatever the sentence holds; nothing is left to do if nobody can read it."""
     with contextlib.suppress(OSError):
-        click.echo("rtproof: " + " ".join(sentence.split()), err=True)
+        click.echo(f"rtproof: {one_line(sentence)}", err=True)
 
 
 def _usage_sentence(error: click.ClickException) -> str:
@@ -41,39 +40,36 @@ def _usage_sentence(error: click.ClickException) -> str:
     return f"{message} (see '{context.command_path} --help')" if context else message
 
 
-def _system_sentence(error: OSError) -> str:
-    if error.errno == errno.ENOSPC:
-        return f"no space left on the disk while writing {error.filename or 'the output'}"
-    reason = (error.strerror or str(error)).lower()
-    return f"{error.filename}: {reason}" if error.filename else reason
-
-
 def _abandon_output() -> int:
     """Standard output takes no more: give the interpreter a place to flush to, so that it does not complain at exit."""
-    if sys.stdout is not None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ERROR_CODE
 
 
 def _call(arguments: Sequence[str]) -> int:
-    """Run click and write out what it printed.
-
-    Click ends the process by itself when it answers a shell's completion, and when the reader of a pipe has gone, then
-    with 1, our REFUTED.
-    """
-    try:
+    """Run click and write out what it printed."""
+    with defects.of_threads():
         result = cli.main(args=arguments, prog_name="rtproof", standalone_mode=False, obj=("rtproof", *arguments))
         if sys.stdout is not None:
             sys.stdout.flush()
-    except SystemExit:
-        if COMPLETION_VARIABLE in os.environ:
-            raise
-        return _abandon_output()
     return result if isinstance(result, int) else 0
 
 
+def _ended(ending: SystemExit) -> int:
+    """Click ends the process by itself when it answers a shell's completion, and when the reader of a pipe has gone.
+
+    Then with 1, our REFUTED. Whatever else asks for the end of the process says why.
+    """
+    if COMPLETION_VARIABLE in os.environ:
+        raise ending
+    if isinstance(ending.code, str):
+        _say(ending.code)
+    return _abandon_output()
+
+
 def _failed_by_system(error: OSError) -> int:
-    _say(_system_sentence(error))
+    _say(defects.sentence(error))
     return ERROR_CODE if error.filename else _abandon_output()
 
 
@@ -85,8 +81,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
     except click.ClickException as error:
         _say(_usage_sentence(error))
-    except RtproofError as error:
-        _say(str(error))
     except (click.Abort, KeyboardInterrupt):
         _say("interrupted")
         return INTERRUPTED_CODE
@@ -94,4 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _abandon_output()
     except OSError as error:
         return _failed_by_system(error)
+    except SystemExit as error:
+        return _ended(error)
+    except Exception as error:
+        _say(defects.sentence(error))
     return ERROR_CODE

@@ -6,14 +6,17 @@ take neither a hundred times as long nor as much memory.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from rtproof import defects
 from rtproof.cli.results import Result, read_run
-from rtproof.errors import RtproofError, UserError
+from rtproof.errors import UserError
+from rtproof.printable import one_line
 
 RECORD_NAME = "run.rtrec"
 RECORDS = ".rtrec"
@@ -33,6 +36,11 @@ class Read(Generic[Wanted]):
 @dataclass(frozen=True)
 class _Failed:
     sentence: str
+
+    def of(self, run: Path) -> str:
+        """The sentence with the name of the run before it, unless it begins with that."""
+        named = re.match(rf"(cannot read )?{re.escape(one_line(str(run)))}[ :/]", self.sentence)
+        return self.sentence if named else f"{run}: {self.sentence}"
 
 
 def find_runs(paths: Iterable[Path], also: Callable[[Path], bool] = lambda _: False) -> list[Path]:
@@ -60,12 +68,15 @@ def _at(path: Path, also: Callable[[Path], bool]) -> list[Path]:
 
 def _inside(folder: Path, also: Callable[[Path], bool]) -> Iterable[Path]:
     """Symbolic links to folders are not followed, since they may lead in circles."""
-    for here, folders, files in os.walk(folder):
+    closed: list[OSError] = []
+    for here, folders, files in os.walk(folder, onerror=closed.append):
         if RECORD_NAME in files:
             folders.clear()
             yield Path(here)
             continue
         yield from (place for name in files if (place := Path(here) / name).suffix == RECORDS or also(place))
+    # A folder that cannot be looked into may hold runs: it becomes one that cannot be read.
+    yield from (Path(problem.filename) for problem in closed)
 
 
 def read_runs(
@@ -78,23 +89,23 @@ def read_runs(
     """
     # Imported once for all processes, not once in each of them.
     from rtproof.analysis.analyse import analyse  # noqa: F401
-    from rtproof.analysis.forked import in_processes
+    from rtproof.analysis.forked import each_by_itself
     from rtproof.record import rundir  # noqa: F401
 
     cpus = len(os.sched_getaffinity(0))
     work = partial(_want, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))
-    answers = list(in_processes(work, runs, cpus))
+    answers = each_by_itself(work, runs, cpus, _failed)
     told = [(run, each) for run, each in zip(runs, answers, strict=True) if not isinstance(each, _Failed)]
-    failed = tuple((run, e.sentence) for run, e in zip(runs, answers, strict=True) if isinstance(e, _Failed))
+    failed = tuple((run, e.of(run)) for run, e in zip(runs, answers, strict=True) if isinstance(e, _Failed))
     return Read(tuple(run for run, _ in told), tuple(each for _, each in told), failed)
 
 
 def _want(wanted: Callable[[Path, Any], Any], read: Callable[[Path], Any], run: Path) -> Any:
-    try:
-        return wanted(run, read(run))
-    except (RtproofError, OSError) as problem:
-        said = str(problem)
-        return _Failed(said if str(run) in said else f"{run}: {said}")
+    return wanted(run, read(run))
+
+
+def _failed(problem: Exception) -> "_Failed":
+    return _Failed(defects.sentence(problem))
 
 
 def whole(_run: Path, result: Result) -> Result:

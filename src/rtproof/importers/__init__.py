@@ -37,6 +37,13 @@ def recognised(path: Path) -> Imported | None:
     return _read_with(module, text, path) if module else None
 
 
+def tool_of(path: Path) -> str | None:
+    """Whose output a file looks like; None for a file of no tool that is known. OSError as of open."""
+    with path.open("rb") as file:
+        text = file.read(LARGEST_BYTES).decode(errors="replace")
+    return next((module.TOOL for module in plugins.load_all(_here()) if module.looks_like(text)), None)
+
+
 def _read_with(module: ModuleType, text: str, path: Path) -> Imported:
     try:
         found: Imported = module.read(text)

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from rtproof.errors import RtproofError
+from rtproof import defects
 
 PATIENCE_S = 20
 """How long a task may take to clean up before it is killed."""
@@ -140,7 +140,7 @@ def _death(exit_code: int) -> str:
 
 
 def _work(answers: Connection, work: Callable[[], Any]) -> None:
-    """What the process does. Only ours are sentences; anything else is a fault of this program and is named as one."""
+    """What the process does. Every error is a sentence."""
     try:
         os.setsid()
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
@@ -148,8 +148,9 @@ def _work(answers: Connection, work: Callable[[], Any]) -> None:
         ended = Ended(work())
     except KeyboardInterrupt:
         return
-    except RtproofError as error:
-        ended = Ended(failure=str(error))
     except Exception as error:
-        ended = Ended(failure=f"an error that should not happen ({type(error).__name__}: {error})")
-    answers.send(ended)
+        ended = Ended(failure=defects.sentence(error))
+    try:
+        answers.send(ended)
+    except Exception as error:
+        answers.send(Ended(failure=defects.sentence(error)))

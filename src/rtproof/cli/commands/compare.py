@@ -65,7 +65,7 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
 
     Each A and B is a run folder, a record, a folder that holds such, or another tool's histogram. The run is the unit:
     a difference is shown only by at least 5 runs on each side, best taken by turns (rtproof run --abba). Exit code 0 if
-    a comparison was made, whatever it found; 2 if it was refused.
+    a comparison was made, whatever it found; 2 if it was refused or a run could not be read.
 
     \b
     rtproof compare runs/rt --against runs/stock
@@ -76,6 +76,7 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     sides = comparing.read([("A", _words(a), a), ("B", _words(b), b)], schedule=values["view"] == "schedule")
     typed = shlex.join(ctx.obj or ("rtproof", "compare"))
     comparing.compare(sides[0], sides[1], comparing.Wanted(page, values["form"], values["as_json"], although, typed))
+    ctx.exit(comparing.exit_code(sides))
 
 
 def _words(paths: tuple[Path, ...]) -> str:

@@ -29,7 +29,7 @@ def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **valu
 
     FOLDER holds run folders, records or histograms of other tools; several may be named, and runs too. They are put in
     the order of their start. Changes are looked for in 20 runs and more that measured alike; of fewer the figures are
-    shown. Exit code 0 whatever was found, 2 if there is no run.
+    shown. Exit code 0 whatever was found, 2 if there is no run or one could not be read.
 
     \b
     rtproof history runs/nightly
@@ -39,6 +39,7 @@ def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **valu
     typed = shlex.join(ctx.obj or ("rtproof", "history"))
     wanted = comparing.Wanted(page, values["form"], values["as_json"], command=typed)
     _publish(_ordered(side.runs, order), side.failed, wanted, by_name=order == "name")
+    ctx.exit(comparing.exit_code([side]))
 
 
 def _ordered(runs: "tuple[RunFigures, ...]", order: str) -> "list[RunFigures]":

@@ -57,6 +57,8 @@ def exit_code(rows: Iterable[Row]) -> int:
 def worst(rows: Sequence[Row]) -> str:
     """The verdict on all runs together; those without a limit are none of the proven ones."""
     found = [row.verdict for row in rows if row.exit_code == exit_code(rows)]
+    if exit_code(rows) == ERROR_CODE:
+        return f"ERROR, {len(found)} of {quantity(len(rows), 'run')} could not be read"
     unasked = found.count(State.NOT_ASKED.value)
     if 0 < unasked < len(found):
         return f"{State.PROVEN.value}, but for {quantity(unasked, 'run')} without a limit"

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtproof import defects
 from rtproof.cli import complete, laboratory, types
 from rtproof.cli.laboratory import MEASURING, RUNNING
-from rtproof.errors import RtproofError, TargetError
+from rtproof.errors import TargetError
 
 if TYPE_CHECKING:
     from rtproof.lab.comparison import Comparison, Spot
@@ -52,10 +53,12 @@ def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> N
     """
     try:
         code = _judge(_measured(ctx, values), limit)
-    except RtproofError as error:
+    except (click.Abort, click.exceptions.Exit):
+        raise
+    except Exception as error:  # also a defect of this program is nothing that speaks against the commit
         if not bisect:
             raise
-        laboratory.say(f"rtproof: {error}")
+        laboratory.say(f"rtproof: {defects.sentence(error)}")
         code = CANNOT_TEST
     ctx.exit(CANNOT_TEST if bisect and code == INVALID else code)
 

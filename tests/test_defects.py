@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A defect is no verdict: whatever is raised, wherever, one sentence says it and the exit code is 2, never 1."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import click
+import duckdb
+import fake_agent
+import msgspec
+import pytest
+from run_folders import INFO, latencies, write_run
+
+from rtproof import __version__, defects, exporters, importers, plugins
+from rtproof.agents.architectures import host
+from rtproof.cli.main import COMPLETION_VARIABLE, cli, main
+from rtproof.errors import UserError
+from rtproof.report import formats
+
+DATA = Path(__file__).parent / "data"
+ABSENT = "no module of this name"
+PLANT = ZeroDivisionError("planted\nhere")
+
+COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "agent build": ((), "rtproof.cli.commands.agent.build_agent"),
+    "agent list": ((), "rtproof.cli.commands.agent.find_agent"),
+    "agent path": ((), "rtproof.cli.commands.agent.find_agent"),
+    "agent version": ((), "rtproof.cli.commands.agent.find_agent"),
+    "compare": (("a", "--against", "b", "--no-report"), "rtproof.report.comparison.sections"),
+    "completion": (("bash",), "rtproof.cli.commands.completion.get_completion_class"),
+    "export": (("a", "--format", "csv"), "rtproof.analysis.analyse.analyse"),
+    "history": (("a", "b", "--no-report"), "rtproof.analysis.history.history.history"),
+    "judge": (("a", "b", "--limit", "1ms"), "rtproof.report.ci.tables.text"),
+    "lab check": (("--kernel", "k", "--max", "20us"), "rtproof.cli.laboratory.named"),
+    "lab compare": (("--kernel", "k", "--load", "mmap"), "rtproof.cli.laboratory.named"),
+    "lab kernels": ((), "rtproof.lab.inventory.inventory"),
+    "lab kernels fetch": (("debian-6.12",), "rtproof.lab.kernels.fetch"),
+    "lab module": (("--kernel", "debian-6.12"), "rtproof.lab.kernels.module"),
+    "lab profile": (("akamina",), "rtproof.cli.experiments.kernels"),
+    "lab ten-ms": ((), "rtproof.cli.experiments.kernels"),
+    "loads": ((), "rtproof.agents.find.find_agent"),
+    "matrix": (("a",), "rtproof.cli.commands.matrix._read"),
+    "plan": (("--limit", "1ms", "--at-most", "1/h"), "rtproof.analysis.planning.plan"),
+    "profiles": ((), "rtproof.profiles.names"),
+    "report": (("a",), "rtproof.analysis.analyse.analyse"),
+    "run": (("--agent", "agent-late", "--duration", "1s"), "rtproof.run.session.run"),
+    "show": (("a",), "rtproof.analysis.analyse.analyse"),
+}
+"""Arguments that each command takes, and what it calls on its way, where the exception is planted."""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two runs and an agent; tracebacks are kept in its ``kept``."""
+    (tmp_path / "kept").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "kept"))
+    monkeypatch.delenv(defects.DEBUG, raising=False)
+    monkeypatch.chdir(tmp_path)
+    for name, seed in (("a", 1), ("b", 2)):
+        write_run(Path(name), latencies(seed, 1_000))
+    fake_agent.install(Path(), "late")
+    return tmp_path
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, place: str, error: BaseException = PLANT) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(place, fail)
+
+
+def the_sentence(capsys: pytest.CaptureFixture[str]) -> str:
+    """All that was printed, which is one line on standard error but for what says that something begins."""
+    out, err = capsys.readouterr()
+    err = err.removeprefix(f"building the agent for {host().name}\n")
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("rtproof: ")
+    assert "Traceback" not in err
+    return err
+
+
+def leaves(command: click.Command, context: click.Context, words: tuple[str, ...]) -> Iterator[str]:
+    """Every command that does something of its own, also a group that may be called alone."""
+    if not isinstance(command, click.Group):
+        yield " ".join(words)
+        return
+    if command.invoke_without_command:
+        yield " ".join(words)
+    for name in command.list_commands(context):
+        found = command.get_command(context, name)
+        assert found is not None
+        yield from leaves(found, click.Context(found, parent=context), (*words, name))
+
+
+def test_every_command_has_a_plant() -> None:
+    assert sorted(leaves(cli, click.Context(cli), ())) == sorted(COMMANDS)
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_exception_in_a_command_is_a_sentence_and_2(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words, place = COMMANDS[command]
+    plant(monkeypatch, place)
+    assert main([*command.split(), *words]) == 2
+    said = the_sentence(capsys)
+    assert "this is a defect of rtproof" in said
+    assert "ZeroDivisionError: planted here" in said
+    assert "please report it" in said
+    assert "Traceback" in kept(said).read_text()
+
+
+def kept(said: str) -> Path:
+    """The file that a sentence names."""
+    return Path(said.split("with the file ")[1].strip())
+
+
+TEXTS = {
+    "cyclictest": DATA / "cyclictest" / "histogram.txt",
+    "cyclictest-json": DATA / "cyclictest" / "result.json",
+    "jitterdebugger": DATA / "jitterdebugger.json",
+    "xenomai": Path("latency.txt"),
+}
+LATENCY = "RTS|      8.720|     32.945|    106.589|       1|     2|    00:00:02/00:00:03\n"
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize("name", plugins.names(importers))
+@pytest.mark.parametrize("function", ["looks_like", "read"])
+@pytest.mark.parametrize("command", ["show", "report", "judge", "history"])
+def test_an_exception_in_an_importer_is_a_sentence_and_2(
+    name: str, function: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("latency.txt").write_text(LATENCY)
+    module = plugins.load(importers, name)
+    plant(monkeypatch, f"{module.__name__}.{function}")
+    code = main([command, str(TEXTS[name]), *(["--limit", "1ms"] if command == "judge" else [])])
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert "Traceback" not in out + err
+    assert "ZeroDivisionError: planted here" in " ".join((out + err).split())
+    if command != "judge":
+        assert (out, err.count("\n")) == ("", 1)
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize("name", plugins.names(exporters))
+def test_an_exception_in_an_exporter_is_a_sentence_and_2(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(monkeypatch, f"{plugins.load(exporters, name).__name__}.export")
+    assert main(["export", "a", "--format", name]) == 2
+    assert "ZeroDivisionError" in the_sentence(capsys)
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize("name", plugins.names(formats))
+def test_an_exception_in_a_report_format_is_a_sentence_and_2_and_leaves_no_file(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = set(Path().iterdir())
+    plant(monkeypatch, f"{plugins.load(formats, name).__name__}.draw")
+    for output in ((), ("--output", "-")):
+        assert main(["report", "a", "--format", name, *output]) == 2
+        assert "ZeroDivisionError" in the_sentence(capsys)
+    assert set(Path().iterdir()) == before
+
+
+class SpeechlessError(Exception):
+    """Fails even to say what it is."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
+
+def recursion() -> Exception:
+    return RecursionError("maximum recursion depth exceeded")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (MemoryError(), "there is too little memory"),
+        (recursion(), "RecursionError: maximum recursion"),
+        (AssertionError(), "defect of rtproof"),
+        (SpeechlessError(), "SpeechlessError"),
+        (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates"), "UnicodeEncodeError"),
+        (msgspec.ValidationError("Expected `int`"), "ValidationError: Expected `int`"),
+        (duckdb.IOException("IO Error: x"), "IO Error: x"),
+        (pickle.PicklingError("cannot"), "PicklingError"),
+        (subprocess.CalledProcessError(3, ["gcc"]), "CalledProcessError"),
+        (ModuleNotFoundError("No module named 'duckdb'", name="duckdb"), "the Python package 'duckdb' cannot be"),
+        (ImportError("libfoo.so: no", name="numpy._core"), "the Python package 'numpy._core' cannot be loaded"),
+        (ModuleNotFoundError("No module named 'rtproof.x'", name="rtproof.x"), "defect of rtproof"),
+        (TimeoutError(), "rtproof: timeouterror"),
+        (OSError(24, "Too many open files"), "too many open files"),
+        (OSError(28, "No space left on device"), "no space left on the disk while writing the output"),
+        (UserError("a\x1b[31mb\x07\u202e"), "rtproof: a\N{REPLACEMENT CHARACTER}[31mb"),
+        (SystemExit("it says why"), "it says why"),
+        (click.ClickException("bad\x1b[2J"), "bad\N{REPLACEMENT CHARACTER}[2J"),
+        (ValueError("x" * 100_000), "x ... x"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+@pytest.mark.usefixtures("desk")
+def test_every_kind_of_exception_is_a_sentence_and_2(
+    error: BaseException, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(monkeypatch, "rtproof.analysis.analyse.analyse", error)
+    assert main(["show", "a"]) == 2
+    said = the_sentence(capsys)
+    assert says in said
+    assert len(said) < 2_500
+    assert all(c.isprintable() for c in said.rstrip("\n"))
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_variable_shows_the_traceback_in_place_of_the_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(defects.DEBUG, "1")
+    plant(monkeypatch, "rtproof.analysis.analyse.analyse")
+    assert main(["show", "a"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("Traceback")
+    assert err.splitlines()[-1].startswith("rtproof: this is a defect")
+    assert list(Path("kept").iterdir()) == []
+
+
+def test_where_no_file_can_be_kept_the_variable_is_named(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(desk / "nowhere"))
+    plant(monkeypatch, "rtproof.analysis.analyse.analyse")
+    assert main(["show", "a"]) == 2
+    assert f"set {defects.DEBUG}=1" in the_sentence(capsys)
+
+
+@pytest.mark.usefixtures("desk")
+def test_an_exception_that_ends_a_thread_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> None:
+        raise PLANT
+
+    def with_thread(*_: object) -> object:
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+        return lambda *_: SimpleNamespace(source=lambda: "")
+
+    hook = threading.excepthook
+    monkeypatch.setattr("rtproof.cli.commands.completion.get_completion_class", with_thread)
+    assert main(["completion", "bash"]) == 2
+    assert f"defect of rtproof {__version__} and no verdict: ZeroDivisionError" in capsys.readouterr().err
+    assert threading.excepthook is hook
+
+
+def test_an_exception_in_each_worker_process_is_a_sentence_for_each_run(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(monkeypatch, "rtproof.analysis.analyse.analyse")
+    assert main(["history", "a", "b", "--no-report"]) == 2
+    assert "no run can be read: a: this is a defect" in the_sentence(capsys)
+    assert len(list((desk / "kept").iterdir())) == 2
+
+
+def process(code: str, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """A process that runs the code and then the command line as ``python -m rtproof`` does."""
+    run = "; import sys, runpy; sys.argv[0] = 'rtproof'; runpy.run_module('rtproof', run_name='__main__')"
+    path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
+    return subprocess.run(
+        [sys.executable, "-c", code + run, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | path | environment,
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("import sys; sys.modules['click'] = None", "the Python package 'click' cannot be loaded"),
+        ("import sys; sys.modules['rtproof.cli.folder'] = None", "this is a defect of rtproof"),
+        (f"import sys; sys.modules['numpy'] = None; sys.{ABSENT.replace(' ', '_')} = 1", "the Python package 'numpy'"),
+        ("import rtproof.record.rundir as r; r.open_run = None", "this is a defect of rtproof"),
+    ],
+)
+def test_what_cannot_even_start_is_a_sentence_and_2(code: str, says: str, desk: Path) -> None:
+    done = process(code, "show", "a", TMPDIR=str(desk / "kept"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert says in done.stderr
+
+
+def test_a_completion_that_fails_is_a_sentence_and_2(desk: Path) -> None:
+    code = "import rtproof.plugins as p; p.names = lambda _: 1 // 0"
+    words = {"COMP_WORDS": "rtproof sh", "COMP_CWORD": "1", COMPLETION_VARIABLE: "bash_complete"}
+    done = process(code, TMPDIR=str(desk / "kept"), **words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "ZeroDivisionError" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_installed_command_is_the_guarded_one() -> None:
+    """As python -m rtproof: a wheel's script would otherwise end with 1 where click is missing."""
+    import tomllib
+
+    told = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())
+    assert told["project"]["scripts"] == {"rtproof": "rtproof.__main__:run"}
+
+
+def test_a_check_for_bisect_cannot_test_a_commit_by_a_defect(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Git takes 2 for a bad commit, and 125 for one that cannot be tested."""
+    plant(monkeypatch, "rtproof.cli.laboratory.named")
+    assert main(["lab", "check", "--kernel", "k", "--max", "20us", "--bisect"]) == 125
+    assert "ZeroDivisionError" in the_sentence(capsys)
+    assert len(list((desk / "kept").iterdir())) == 1
+
+
+def test_the_sentence_names_the_deepest_line_of_ours(desk: Path) -> None:
+    with pytest.raises(TypeError) as theirs:
+        msgspec.structs.replace(INFO, nonsense=1)
+    assert "line" not in defects.sentence(theirs.value).partition(";")[0]
+    with pytest.raises(AttributeError) as ours:
+        plugins.load(None, "x")  # type: ignore[arg-type]
+    assert "(plugins.py, line " in defects.sentence(ours.value)
+    assert len(list((desk / "kept").iterdir())) == 2
