@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of two things as figures, without a file, for the tests of the page of a comparison."""
 
+from dataclasses import replace
+
 import numpy as np
 from run_folders import latencies
 
@@ -11,6 +13,7 @@ from rtproof.analysis.counts import from_values
 from rtproof.record import Seconds
 
 N = 20_000
+DAY_NS = 86_400 * 10**9
 
 
 def figures(seed: int, factor: float = 1.0, name: str = "", **facts: str) -> RunFigures:
@@ -30,7 +33,9 @@ def figures(seed: int, factor: float = 1.0, name: str = "", **facts: str) -> Run
 
 
 def side(first: int, n: int, factor: float = 1.0, **facts: str) -> list[RunFigures]:
-    return [figures(first + at, factor, **facts) for at in range(n)]
+    """A day apart, so that sides with another first run take turns."""
+    runs = [figures(first + at, factor, **facts) for at in range(n)]
+    return [replace(run, started_ns=(20_000 + at) * DAY_NS + first * 10**9) for at, run in enumerate(runs)]
 
 
 def compared(n: int = 5, factor: float = 2.0, **facts: str) -> Comparison:

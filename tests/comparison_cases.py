@@ -27,6 +27,7 @@ FACTS = {
 VALUES = 20_000
 """Of a run."""
 DAY_NS = 86_400 * 10**9
+FIRST_DAY = 20_000
 
 
 def counted(values: Int64Array) -> Counts:
@@ -63,15 +64,16 @@ def latencies(
 def side(
     seed: int, runs: int, factor: float = 1.0, scatter: float = 0.1, tail: float = 0.0, **facts: str
 ) -> list[RunFigures]:
-    """Runs whose own factors scatter log-normally around one."""
+    """Runs whose own factors scatter log-normally around one, a day apart; sides with other seeds take turns."""
     random = np.random.default_rng(seed)
     factors = factor * np.exp(random.normal(0, scatter, runs))
-    return [run_of(latencies(random, VALUES, each, tail), f"run {seed}.{i}", **facts) for i, each in enumerate(factors)]
+    runs = [run_of(latencies(random, VALUES, each, tail), f"run {seed}.{i}", **facts) for i, each in enumerate(factors)]
+    return [replace(run, started_ns=(FIRST_DAY + i) * DAY_NS + seed * 10**9) for i, run in enumerate(runs)]
 
 
 def in_time(runs: Sequence[RunFigures], first: int, step: int, boot_ns: int = 1) -> list[RunFigures]:
     """The runs started so many days apart."""
     return [
-        replace(run, started_ns=(first + step * i) * DAY_NS, booted_ns=boot_ns, run_id=f"{first}.{i}")
+        replace(run, started_ns=(FIRST_DAY + first + step * i) * DAY_NS, booted_ns=boot_ns, run_id=f"{first}.{i}")
         for i, run in enumerate(runs)
     ]

@@ -23,10 +23,13 @@ MODES = np.exp(np.random.default_rng(5).normal(0, 0.02, 20))
 
 
 def runs(folder: Path, n: int, factor: float = 1.0, first: int = 0, **more: object) -> Path:
-    """A folder with n runs of one thing, each with its own number and factor."""
+    """A folder with n runs of one thing, each with its own number and factor; sides with another first take turns."""
     for at in range(first, first + n):
         values = latencies(at, N, factor * float(MODES[at]))
-        begin = replace(BEGIN, run_id=(at + 1).to_bytes(16, "big"), origin_realtime_ns=BEGIN.origin_realtime_ns + at)
+        start_ns = (60 * (at - first) + first) * 10**9
+        begin = replace(
+            BEGIN, run_id=(at + 1).to_bytes(16, "big"), origin_realtime_ns=BEGIN.origin_realtime_ns + start_ns
+        )
         write_run(folder / f"{at:02}", values, begin=begin, **more)
     return folder
 
@@ -83,7 +86,7 @@ def test_runs_may_be_named_one_by_one_as_in_the_help(
 
 def test_json_has_ratios_and_runs(sides: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     said = found(capsys, "rt", "--against", "stock")
-    assert (said["schema"], said["version"], said["finding"]) == ("rtproof.comparison", 1, "A is better")
+    assert (said["schema"], said["version"], said["finding"]) == ("rtproof.comparison", 2, "A is better")
     metrics = said["metrics"]
     assert isinstance(metrics, list)
     median = next(one for one in metrics if one["metric"] == "p50")

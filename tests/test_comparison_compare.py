@@ -177,7 +177,7 @@ def test_beyond_a_saturated_scale_nothing_is_compared() -> None:
     assert {effect.metric for effect in said.effects} == {"p50"}
     why = {one.metric: one.why for one in said.impossible}
     assert all("beyond the scale" in why[metric] for metric in ("p99", "p99.9", "above_p99.9"))
-    assert said.effects[0].finding is Finding.A_BETTER
+    assert said.effects[0].finding is Finding.UNKNOWN_ORDER
 
 
 def test_where_no_metric_is_possible_that_is_said() -> None:
@@ -218,7 +218,7 @@ def test_a_side_with_nothing_above_a_level_leaves_the_ratio_open() -> None:
 def test_the_json_is_json_and_complete() -> None:
     for sides in ((side(1, 1), side(2, 1)), (side(1, 5), side(2, 5, factor=2, governor="powersave"))):
         found = json.loads(json.dumps(to_dict(compare(*sides)), allow_nan=False))
-        assert (found["schema"], found["version"]) == ("rtproof.comparison", 1)
+        assert (found["schema"], found["version"]) == ("rtproof.comparison", 2)
         assert {"finding", "sentences", "sides", "metrics", "shift", "order", "differences"} <= set(found)
     assert found["finding"] == "A is better"
     assert found["differences"][0]["key"] == "governor"

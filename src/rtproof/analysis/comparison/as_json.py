@@ -11,7 +11,7 @@ from rtproof.analysis.comparison.metrics import SHARE
 from rtproof.analysis.comparison.model import Comparison, Crossing, Effect, Order, Shift, Side
 
 SCHEMA = "rtproof.comparison"
-VERSION = 1
+VERSION = 2
 MANY = ("config ", "module ")
 
 Json = dict[str, Any]
@@ -23,6 +23,11 @@ def to_dict(said: Comparison) -> Json:
         "schema": SCHEMA,
         "version": VERSION,
         "finding": said.finding.value,
+        "turns": {
+            "interleaved": said.turns.interleaved,
+            "order": said.turns.order or None,
+            "why_not": said.turns.why or None,
+        },
         "sentences": [{"label": label, "text": text} for label, text in said.sentences],
         "sides": [_side(side) for side in (said.a, said.b)],
         "metrics": [_effect(effect) for effect in said.effects],

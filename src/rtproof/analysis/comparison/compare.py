@@ -6,12 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from rtproof.analysis.comparison.alike import differences, refusal, variations
-from rtproof.analysis.comparison.effects import effects, overall
+from rtproof.analysis.comparison.effects import effects, in_turns, overall
 from rtproof.analysis.comparison.figures import RunFigures
 from rtproof.analysis.comparison.metrics import metrics, pooled, reference_levels
 from rtproof.analysis.comparison.model import Comparison, LeftOut, Side
 from rtproof.analysis.comparison.order import order
 from rtproof.analysis.comparison.shift import shift
+from rtproof.analysis.comparison.turns import turns
 from rtproof.analysis.comparison.wording import sentences
 from rtproof.errors import UserError
 
@@ -37,12 +38,13 @@ def compare(
         raise UserError(refused)
     reference, no_level = reference_levels(*sides, levels)
     asked, impossible = metrics(*sides, reference)
-    found = effects(asked) if asked else ()
+    taken = turns(*sides)
+    found = in_turns(effects(asked), taken.interleaved) if asked else ()
     made = Comparison(
         a=_side(names[0], sides[0]),
         b=_side(names[1], sides[1]),
         unit=sides[0][0].unit,
-        finding=overall(found),
+        finding=overall(found, taken.interleaved),
         sentences=(),
         effects=found,
         impossible=(*impossible, *no_level),
@@ -51,6 +53,7 @@ def compare(
         order=order(*sides),
         differences=differences(*sides, although),
         left_out=(*_left_out(a, names[0]), *_left_out(b, names[1])),
+        turns=taken,
     )
     return replace(made, sentences=sentences(made))
 

@@ -25,6 +25,7 @@ SIZES = (1.5, 2.0)
 WELCH = "Welch's t test of logarithms"
 PERMUTATION = f"{WELCH}, p from all splits of the runs"
 NONE = "none, as one side has one run"
+UNTURNED = {False: Finding.NOT_INTERLEAVED, None: Finding.UNKNOWN_ORDER}
 
 
 def effects(metrics: Sequence[Metric]) -> tuple[Effect, ...]:
@@ -36,11 +37,21 @@ def effects(metrics: Sequence[Metric]) -> tuple[Effect, ...]:
     return tuple(_judged(replace(one, p_holm=p)) for one, p in zip(found, adjusted, strict=True))
 
 
-def overall(found: Sequence[Effect]) -> Finding:
-    """Of all metrics together."""
+def in_turns(found: Sequence[Effect], interleaved: bool | None) -> tuple[Effect, ...]:
+    """The same, with nothing called better where the runs were not taken by turns (None: not known)."""
+    if interleaved is True:
+        return tuple(found)
+    better = (Finding.A_BETTER, Finding.B_BETTER)
+    return tuple(replace(one, finding=UNTURNED[interleaved]) if one.finding in better else one for one in found)
+
+
+def overall(found: Sequence[Effect], interleaved: bool | None = True) -> Finding:
+    """Of all metrics together. interleaved: whether the runs were taken by turns, None if that is not known."""
     findings = {effect.finding for effect in found} - {Finding.NO_DIFFERENCE}
     if not found or Finding.NOT_JUDGED in findings:
         return Finding.NOT_JUDGED
+    if interleaved is not True:
+        return UNTURNED[interleaved]
     if len(findings) > 1:
         return Finding.MIXED
     return next(iter(findings), Finding.NO_DIFFERENCE)

@@ -10,13 +10,19 @@ from rtproof.analysis.counts import Counts
 
 
 class Finding(Enum):
-    """Of one metric, or of all together. NOT_JUDGED: too few runs. MIXED: A is better in some, B in others."""
+    """Of one metric, or of all together. NOT_JUDGED: too few runs. MIXED: A is better in some, B in others.
+
+    NOT_INTERLEAVED, UNKNOWN_ORDER: enough runs, but not taken by turns, or nobody knows whether they were. Then nothing
+    is called better: what changed with time cannot be told from what is compared.
+    """
 
     A_BETTER = "A is better"
     B_BETTER = "B is better"
     MIXED = "each is better in something"
     NO_DIFFERENCE = "no difference shown"
     NOT_JUDGED = "not judged"
+    NOT_INTERLEAVED = "not interleaved"
+    UNKNOWN_ORDER = "not known to be interleaved"
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,18 @@ class Side:
     counts: Counts
     overflow: int
     varying: tuple[Variation, ...]
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Whether the sides were measured by turns; None: not known. order: A and B in order of time, "" if not known.
+
+    why: a clause on what is in the way, "" if nothing is.
+    """
+
+    interleaved: bool | None
+    order: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -149,3 +167,4 @@ class Comparison:
     order: Order
     differences: tuple[Difference, ...]
     left_out: tuple[LeftOut, ...]
+    turns: Turns

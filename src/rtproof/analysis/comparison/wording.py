@@ -88,6 +88,8 @@ def _verdict(said: Comparison) -> Iterator[str]:
             f"not judged: whether a difference is more than chance takes {MIN_RUNS} runs a side, and there are {n} and "
             f"{m}; what follows describes them"
         )
+    elif said.finding in (Finding.NOT_INTERLEAVED, Finding.UNKNOWN_ORDER):
+        yield from _unturned(said)
     elif said.finding is Finding.NO_DIFFERENCE:
         yield (
             f"no difference shown with {n} and {m} runs, which is not the same as none: "
@@ -104,9 +106,28 @@ def _verdict(said: Comparison) -> Iterator[str]:
             yield f"{effect.label}: more than chance, but {TOO_SMALL.format(ratio(effect.margin))}; {_effect(effect)}"
 
 
+def _unturned(said: Comparison) -> Iterator[str]:
+    """No side is called better; what was measured stays."""
+    yield (
+        f"{said.finding.value}, so neither side is called better: {said.turns.why} "
+        f"({len(said.a.runs)} and {len(said.b.runs)} runs)"
+    )
+    yield (
+        "a slow change of the machine would look like a difference of the sides, or hide one: take turns "
+        "(rtproof run --abba A B --repeat 5)"
+    )
+    apart = [effect for effect in said.effects if effect.finding is said.finding]
+    for effect in apart:
+        yield f"{effect.label}: {_effect(effect)}, if nothing else changed from run to run"
+    if not apart:
+        yield f"no difference shown either: differences below {_least(said.effects)} cannot be seen with so few runs"
+
+
 def _least(effects: Sequence[Effect]) -> str:
     """The metrics in which the smallest and the largest difference could be seen."""
     known = sorted((effect.detectable, effect.label) for effect in effects if effect.detectable)
+    if not known:
+        return "any ratio"
     (low, best), (high, last) = known[0], known[-1]
     return f"a ratio of {ratio(low)} ({best})" + (f" to {ratio(high)} ({last})" if best != last else "")
 
@@ -146,15 +167,18 @@ def _needs(effects: Sequence[Effect], size: float) -> str:
 def _order(said: Comparison) -> Iterator[str]:
     order, names = said.order, (said.a.name, said.b.name)
     sure = "surely differ" if order.method == BY_RUNS else "differ by more than chance within them"
+    method = order.method
+    if order.method == BY_RUNS and said.turns.interleaved is not True:
+        sure, method = "differ by more than the runs of a side", f"{method}, if nothing else changed from run to run"
     if order.crossings:
-        yield f"the distributions cross, so neither lies below the other throughout ({order.method})"
+        yield f"the distributions cross, so neither lies below the other throughout ({method})"
         for crossing in order.crossings:
             yield _crossing(crossing, names, said.unit)
     elif order.lower:
         lower, higher = names if order.lower == "A" else names[::-1]
-        yield f"wherever they {sure}, fewer values of {lower} than of {higher} lie above ({order.method})"
+        yield f"wherever they {sure}, fewer values of {lower} than of {higher} lie above ({method})"
     else:
-        yield f"nowhere do the distributions {sure} ({order.method})"
+        yield f"nowhere do the distributions {sure} ({method})"
 
 
 def _crossing(crossing: Crossing, names: tuple[str, str], unit: str) -> str:

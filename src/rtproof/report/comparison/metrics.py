@@ -11,6 +11,9 @@ from rtproof.report.blocks import Block, Section, Table, Text
 
 NONE = "none"
 NO_P = "not tested"
+IF_ALIKE = (
+    "The runs are not known to be taken by turns: interval and p hold only if nothing else changed from run to run."
+)
 
 
 def section(found: Comparison, *, short: bool) -> Section:
@@ -37,10 +40,11 @@ def _table(found: Comparison, *, short: bool) -> Table:
 def _caption(found: Comparison) -> str:
     a, b = found.a, found.b
     methods = ", ".join(dict.fromkeys(one.method for one in found.effects))
+    unturned = f" {IF_ALIKE}" if found.turns.interleaved is not True and len(a.runs) > 1 < len(b.runs) else ""
     return (
         f"{a.name}, {b.name}: geometric means over {quantity(len(a.runs), 'run')} and {quantity(len(b.runs), 'run')}. "
         f"Ratio: {a.name} over {b.name}. Interval: {methods}. Detectable: the ratio that so many runs show with a "
-        "probability of 80 %; smaller ones stay unseen."
+        f"probability of 80 %; smaller ones stay unseen.{unturned}"
     )
 
 

@@ -14,6 +14,8 @@ KINDS = {
     Finding.MIXED: "doubt",
     Finding.NO_DIFFERENCE: "doubt",
     Finding.NOT_JUDGED: "doubt",
+    Finding.NOT_INTERLEAVED: "doubt",
+    Finding.UNKNOWN_ORDER: "doubt",
 }
 ELSEWHERE = ("VERDICT", "NOT COMPARED", "DIFFER", "VARIES", "LEFT OUT")
 """Labels of sentences that have a place of their own on the page."""
