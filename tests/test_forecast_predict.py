@@ -80,10 +80,14 @@ def test_the_limit_is_never_below_the_largest_measured() -> None:
 
 def test_what_is_said_has_the_model_free_line_beside_it() -> None:
     analysis = analysed(smooth())
-    first, second = sentences(analysis, "FORECAST")
+    first, second, third = sentences(analysis, "FORECAST")
     assert first.startswith("once-per-80-h level <= ")
     assert first.endswith("us (95 %); model-based, not a proof: it assumes that no new mechanism appears")
     assert second.startswith("tail fit holds for the highest 200, 400, 1,600 and 2,880 of 28,800 one-second maxima (")
+    assert third == (
+        "it holds only if the 80 h are like the 8 h measured: a rhythm longer than 2 h 40 min (a third of the run), "
+        "such as that of a day, cannot be seen in it"
+    )
     assert any(text.startswith("> ") for text in sentences(analysis, "MAX"))
     labels = [label for label, _ in analysis.verdict.sentences if label]
     assert labels.index("UNSEEN") + 1 == labels.index("FORECAST")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each of the ten reasons to refuse, by a cause that is put into an otherwise smooth run."""
+"""Each of the reasons to refuse, by a cause that is put into an otherwise smooth run."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -138,4 +140,5 @@ def test_seconds_between_long_pauses_are_too_few_to_compare() -> None:
     second = np.arange(6 * HOUR)
     kept = second % BLOCK_S < BLOCK_S // 3
     assert of(even_run(6 * HOUR)).blocks == 36
-    assert stationarity(second[kept], even_run(6 * HOUR)[kept]) == Stationarity()
+    found = stationarity(second[kept], even_run(6 * HOUR)[kept])
+    assert replace(found, slow=None) == Stationarity()

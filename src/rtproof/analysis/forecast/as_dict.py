@@ -24,6 +24,7 @@ def forecast_dict(found: Forecast, limits_ns: Sequence[int] = ()) -> Json:
         "warnings": list(found.warnings),
         "sentences": list(wording.lines(found)),
         "measured_ns": found.measured_ns,
+        "longest_rhythm_ns": found.longest_rhythm_ns,
         "units_count": found.units,
         "unit_ns": round(found.unit_ns),
         "resolution_ns": found.step_ns,
@@ -43,6 +44,7 @@ def _stationarity(found: Stationarity) -> Json:
         "level_ns": found.level_ns,
         "lowest_count": found.lowest,
         "highest_count": found.highest,
+        "slow_change_p_ratio": found.slow.p if found.slow else None,
     }
 
 

@@ -69,9 +69,15 @@ def even(found: Stationarity) -> Iterator[Refusal]:
         yield wording.drift(found)
 
 
+def steady(found: Stationarity) -> Iterator[Refusal]:
+    """SLOW: does anything vary of which the run shows too little?"""
+    if found.slow and found.slow.p < UNEVEN_P:
+        yield wording.slow(found.slow)
+
+
 def told(found: Stationarity) -> Iterator[Refusal]:
     """DRIFT: is it known whether the run is of one piece? Of one refused for its shape that need not be told."""
-    if not found.blocks:
+    if not found.blocks or not found.slow:
         yield wording.untold(found)
 
 

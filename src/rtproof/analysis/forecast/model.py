@@ -3,13 +3,16 @@
 
 from dataclasses import dataclass
 
+from rtproof.analysis.forecast.slow_change import SLOW
 from rtproof.analysis.forecast.stationarity import Stationarity
 from rtproof.analysis.tail.ladder import Ladder
 from rtproof.analysis.tail.top import Top
 
-CODES = ("DATA", "FEW", "COARSE", "FIT", "TOP", "HEAVY", "WIDE", "DRIFT", "FAR", "EXTERNAL")
-"""The ten reasons to refuse, in the order in which they are told."""
+CODES = ("DATA", "FEW", "COARSE", "FIT", "TOP", "HEAVY", "WIDE", "DRIFT", "SLOW", "FAR", "EXTERNAL")
+"""The reasons to refuse, in the order in which they are told."""
 CONFIDENCE = 0.95
+PERIODS_SEEN = SLOW // 2
+"""As often must a rhythm return in a run before the run shows it; a whole period is two half waves."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Forecast:
     ladder: Ladder | None = None
     top: Top | None = None
     envelope_ns: float | None = None
+
+    @property
+    def longest_rhythm_ns(self) -> int:
+        """The longest period of which the run has three; slower rhythms cannot be told from no rhythm at all."""
+        return self.measured_ns // PERIODS_SEEN
 
     def rate_above(self, level_ns: int) -> float | None:
         """Upper limit, at 95 %, of the rate per second of seconds above a level; not below one in horizon or run.

@@ -38,7 +38,7 @@ def fitted(begun: Forecast, units: Units, largest: shape.Largest) -> Forecast:
     """The same with what the tail and the order of the seconds say; also of a run that is too short, for a look."""
     even = stationarity(units.second, units.largest_ns)
     tail = with_top(limit_of(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns))
-    told = (*begun.refusals, *shape.refusals(tail, units, largest), *gates.even(even))
+    told = (*begun.refusals, *shape.refusals(tail, units, largest), *gates.even(even), *gates.steady(even))
     refused = _in_order(told or tuple(gates.told(even)))
     limit = None if refused or tail.envelope is None else math.ceil(tail.envelope)
     return replace(

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the rate of large latencies change during a run? Two tests on the largest latency of each second.
+"""Does the rate of large latencies change during a run? Tests on the largest latency of each second.
 
-Both count, in each stretch of 10 min, the slots of 5 s in which a level is exceeded. A slot counts once however long it
-is exceeded, so that neighbouring seconds are one event, while an hour under another load still counts as an hour. Where
-activations are further apart than 5 s, slots are as long as that, and stretches have as many of them.
+Two of them count, in each stretch of 10 min, the slots of 5 s in which a level is exceeded. A slot counts once however
+long it is exceeded, so that neighbouring seconds are one event, while an hour under another load still counts as an
+hour. Where activations are further apart than 5 s, slots are as long as that, and stretches have as many of them.
 Dispersion: chi-squared of the counts about a constant rate, with the variance of a binomial count (R. A. Fisher's index
 of dispersion). It sees storms and conditions that come and go. Trend: Kendall's rank correlation of counts and time
 (M. Kendall, "Rank Correlation Methods", 1948; with ties, and corrected for continuity). It sees a slow drift.
-Each is taken at three levels, of which the smallest p-value counts, times three (Bonferroni).
+Each is taken at three levels, of which the smallest p-value counts, times three (Bonferroni). A third
+test, of the whole distribution, asks for changes slower than the run can show: ``slow_change``.
 """
 
 import math
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.analysis.forecast.slow_change import SlowChange, slow_change
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.special import gamma_tails
 from rtproof.record import Int64Array
@@ -50,6 +52,7 @@ class Stationarity:
     highest: int = 0
     level_ns: int | None = None
     slot_s: int = SLOT_S
+    slow: SlowChange | None = None
 
     @property
     def block_ns(self) -> int:
@@ -68,13 +71,14 @@ class Blocks:
 def stationarity(second: Int64Array, largest_ns: Int64Array) -> Stationarity:
     """Of the largest latency of each second; seconds increasing, those in which nothing ran left out."""
     slot_s = _slot_s(second)
+    slow = slow_change(second, largest_ns, slot_s)
     found = [blocks for level in _levels(largest_ns) if (blocks := _blocks(second, largest_ns, level, slot_s))]
     if not found:
-        return Stationarity(slot_s=slot_s)
+        return Stationarity(slot_s=slot_s, slow=slow)
     even, trend = (_smallest(found, test) for test in (dispersion_p, _trend_of))
     decides = found[even[1] if even[0] <= trend[0] else trend[1]]
     ends = int(decides.hits.min()), int(decides.hits.max())
-    return Stationarity(even[0], trend[0], decides.hits.size, *ends, decides.level_ns, slot_s)
+    return Stationarity(even[0], trend[0], decides.hits.size, *ends, decides.level_ns, slot_s, slow)
 
 
 def dispersion_p(blocks: Blocks) -> float:

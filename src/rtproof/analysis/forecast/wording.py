@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forecast says and why there is none, in sentences with their figures: a function for each of ten reasons."""
+"""What a forecast says and why there is none, in sentences with their figures: a function for each reason."""
 
 import math
 from collections.abc import Sequence
 
 from rtproof.analysis.forecast.model import CONFIDENCE, Forecast, Refusal
-from rtproof.analysis.forecast.stationarity import FEWEST_BLOCKS, Stationarity
+from rtproof.analysis.forecast.slow_change import FEWEST_BLOCKS as FEWEST_MINUTES
+from rtproof.analysis.forecast.slow_change import SLOTS as MINUTE_SLOTS
+from rtproof.analysis.forecast.slow_change import SlowChange
+from rtproof.analysis.forecast.stationarity import FEWEST_BLOCKS, SLOTS, Stationarity
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.tail.ladder import Ladder
 
 DIGITS = 3
+_HOUR_NS = 3_600_000_000_000
+_RHYTHMS = ((24 * _HOUR_NS, "that of a day"), (7 * 24 * _HOUR_NS, "that of a week"))
 OPEN_LENGTH = f"the {percent(CONFIDENCE)} are those of a run whose length is fixed beforehand, which this one's was not"
 
 
@@ -112,12 +117,30 @@ def drift(found: Stationarity) -> Refusal:
     )
 
 
+def slow(found: SlowChange) -> Refusal:
+    """Something varies so slowly that the run does not show it whole."""
+    which = "half" if found.share == 0.5 else percent(found.share)
+    return Refusal(
+        "SLOW",
+        "the latencies change slowly over the whole run, and the run does not show three whole periods of what varies: "
+        f"{which} of the one-second maxima lie above {value(found.lowest_ns)} in one quarter of the run and above "
+        f"{value(found.highest_ns)} in another (p {probability(found.p)})",
+    )
+
+
 def untold(found: Stationarity) -> Refusal:
     """Whether the run is of one piece could not be tested."""
+    if found.blocks:
+        lacks = (
+            f"fewer than {FEWEST_MINUTES} stretches of {duration(found.block_ns * MINUTE_SLOTS // SLOTS)} with values"
+        )
+    else:
+        lacks = (
+            f"fewer than {FEWEST_BLOCKS} stretches of {duration(found.block_ns)} with values in at least half of each"
+        )
     return Refusal(
         "DRIFT",
-        "whether the rate of large latencies changes during the run cannot be told: there are fewer than "
-        f"{FEWEST_BLOCKS} stretches of {duration(found.block_ns)} with values in at least half of each",
+        f"whether the rate of large latencies changes during the run cannot be told: there are {lacks}",
     )
 
 
@@ -161,7 +184,7 @@ def lines(found: Forecast | None) -> tuple[str, ...]:
     if found is None:
         return ()
     if found.limit_ns is not None:
-        return (given(found, found.limit_ns), *rests_on(found), *found.warnings)
+        return (given(found, found.limit_ns), *rests_on(found), unseen_rhythms(found), *found.warnings)
     first, *others = found.refusals or (Refusal("FIT", "no fit of the tail holds"),)
     return (f"refused ({first.code}): {first.message}", *(f"also {each.code}: {each.message}" for each in others))
 
@@ -183,6 +206,16 @@ def rests_on(found: Forecast) -> tuple[str, ...]:
     return (
         f"tail fit holds for the highest {_holding(found.ladder)} of {found.units:,} one-second maxima "
         f"(Anderson-Darling p {probability(best.p)}, shape {best.fit.xi:.2f})",
+    )
+
+
+def unseen_rhythms(found: Forecast) -> str:
+    """The condition of every forecast, which no test of the run itself can replace."""
+    longest = found.longest_rhythm_ns
+    example = next((f", such as {name}," for ns, name in _RHYTHMS if ns > longest), "")
+    return (
+        f"it holds only if the {duration(found.horizon_ns)} are like the {duration(found.measured_ns)} measured: "
+        f"a rhythm longer than {duration(longest)} (a third of the run){example} cannot be seen in it"
     )
 
 

@@ -49,7 +49,8 @@ def _said(analysis: Analysis, found: Forecast) -> Text:
     rates = ((level, found.rate_above(level)) for level in _limits(analysis))
     above = tuple(wording.above(level, rate) for level, rate in rates if rate is not None)
     return Text(
-        (*wording.rests_on(found), *above, *found.warnings, MODEL), headline=wording.given(found, found.limit_ns)
+        (*wording.rests_on(found), *above, wording.unseen_rhythms(found), *found.warnings, MODEL),
+        headline=wording.given(found, found.limit_ns),
     )
 
 

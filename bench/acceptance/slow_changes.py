@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmark 10b: is a forecast refused where something varies more slowly than the run can show?
+
+Of each process is measured: in how many runs a forecast is given, in how many of these it holds, and both for the same
+runs without the test of slow changes. A forecast holds if its limit is not below the level that the ten times as long
+time after the run exceeds once on average. ``meeting`` and the turns of ``daily-tail`` leave no trace in most runs:
+that these forecasts are wrong is what docs/forecast.md says of them, and is no goal.
+"""
+
+from functools import partial
+
+import numpy as np
+from slow_runs import slow_run
+from tail_truths import repeated
+
+from acceptance import Benchmark, Result, Value
+from rtproof.analysis.forecast.gates import CAP
+from rtproof.analysis.forecast.model import Forecast
+from rtproof.analysis.forecast.predict import fitted
+from rtproof.analysis.forecast.shape import Largest
+from rtproof.analysis.forecast.units import Units
+from rtproof.analysis.persecond import SECOND_NS
+
+SEED = 20_261_122
+HOUR_S = 3_600
+CASES = (
+    *(("even", 1), ("even", 2), ("even", 8), ("beat", 8), ("meeting", 8), ("daily", 1), ("daily", 4)),
+    *(("daily-tail", 1), ("daily-tail", 4), ("regimes", 2), ("warming", 1)),
+)
+SHORT = (("even", 2), ("beat", 8), ("daily", 4), ("warming", 1))
+RUNS, SHORT_RUNS = 200, 10
+MOST_EVEN = 0.03
+"""Of even runs that the test of slow changes alone may refuse: it has an error of 1 %."""
+LEAST = {"beat 8 h": 0.95, "daily 1 h": 0.6, "daily 4 h": 0.95, "warming 1 h": 0.95}
+"""Of these runs are refused."""
+
+
+def _run(kind: str, hours: int, seed: int) -> list[float]:
+    """Whether a forecast is given, whether its limit holds, and whether it would be given without this test."""
+    run = slow_run(kind, hours * HOUR_S, np.random.default_rng([SEED, hours, sum(kind.encode()), seed]))
+    span_ns = run.largest_ns.size * SECOND_NS
+    units = Units(np.arange(run.largest_ns.size), run.largest_ns, span_ns)
+    begun = Forecast(None, CAP * span_ns, (), span_ns, units.count, units.unit_ns)
+    found = fitted(begun, units, Largest(int(run.largest_ns.max()), "a time that is not told"))
+    before = all(each.code == "SLOW" for each in found.refusals)
+    return [float(found.limit_ns is not None), float((found.envelope_ns or 0) >= run.level_ns), float(before)]
+
+
+def slow_changes(short: bool) -> Result:
+    """Short: 10 runs of four processes; of even ones at most two, and of the others at least eight, are refused."""
+    value: dict[str, Value] = {}
+    holds = True
+    for kind, hours in SHORT if short else CASES:
+        rows = repeated(partial(_run, kind, hours), SHORT_RUNS if short else RUNS, short)
+        given, right, before = rows.T > 0
+        name = f"{kind} {hours} h"
+        value[name] = {
+            "given": round(float(given.mean()), 3),
+            "of these right": f"{int((given & right).sum())} of {int(given.sum())}",
+            "given without the test": round(float(before.mean()), 3),
+            "of those right": f"{int((before & right).sum())} of {int(before.sum())}",
+        }
+        if kind == "even":
+            holds &= bool((before & ~given).mean() <= (0.2 if short else MOST_EVEN))
+        holds &= bool((~given).mean() >= LEAST.get(name, 0) - (0.15 if short else 0))
+    refused = ", ".join(f"{name} {share:g}" for name, share in LEAST.items())
+    goal = f"even runs refused by this test at most {MOST_EVEN}; refused at least: {refused}"
+    return Result(value, goal, holds)
+
+
+BENCHMARKS = (Benchmark("10b_slow_changes", "what varies more slowly than the run shows", slow_changes),)
