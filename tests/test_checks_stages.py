@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
 from analysis_records import MS, SECOND, block, fact
 from doubt_cases import N, clean, facts, files, said_of
 from stage_records import GPIO, KERNEL, VIRTUAL, fields_of, source_file, stimuli
@@ -118,3 +119,28 @@ def test_a_clock_that_counts_instructions_is_said_in_place_of_the_guest() -> Non
     assert set(found) == {"virtual-time"}
     assert found["virtual-time"].severity is Severity.WARNING
     assert "qemu icount shift=0" in found["virtual-time"].what
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "count"),
+    [
+        ("/sys/devices/system/cpu/online", "0-1\n", 2),
+        ("/sys/devices/system/cpu/online", "0,2-3\n", 3),
+        ("/proc/cpuinfo", "processor\t: 0\n\nprocessor\t: 1\n", 2),
+    ],
+)
+@pytest.mark.parametrize("moment", [Moment.START, Moment.END])
+def test_processors_that_take_turns_make_virtual_time_invalid(
+    file: str, content: str, count: int, moment: Moment
+) -> None:
+    guest = files({(file, moment): content})
+    found = said_of(clean(files=guest, facts=(*facts({}), VIRTUAL)))
+    assert found["virtual-smp"].severity is Severity.INVALID
+    assert f"in virtual time {count} processors share one stream of instructions" in found["virtual-smp"].what
+    assert "virtual-smp" not in said_of(clean(files=guest))
+
+
+@pytest.mark.parametrize("online", ["0", "3", "", "nonsense"])
+def test_one_processor_in_virtual_time_takes_no_turns(online: str) -> None:
+    guest = files({("/sys/devices/system/cpu/online", Moment.START): online})
+    assert "virtual-smp" not in said_of(clean(files=guest, facts=(*facts({}), VIRTUAL)))

@@ -64,6 +64,12 @@ def test_a_thread_of_ours_has_three_stages_on_each_cpu(guest: Guest) -> None:
         assert all(a <= b <= c for a, b, c in zip(irq, woken, back, strict=True))
 
 
+def test_two_processors_in_virtual_time_are_invalid(guest: Guest) -> None:
+    assert any(
+        what.startswith("in virtual time 2 processors share") for what in probe_guest.invalid(guest.record("user"))
+    )
+
+
 def test_the_option_for_threads_of_ours_is_taken_back(guest: Guest) -> None:
     assert "OSNOISE_WORKLOAD" in guest.text("options").split()
 

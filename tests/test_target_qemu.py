@@ -56,6 +56,20 @@ def test_an_option_that_makes_no_sense_is_a_sentence(option: dict[str, str], sen
         pass
 
 
+def test_several_processors_in_virtual_time_are_refused_before_anything_is_booted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"kernel": str(vm_cases.kernel(tmp_path).image), "cpus": "2"}
+    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, "7.2.22", "echo started > started; sleep 600")
+    with pytest.raises(UserError, match=r"^cpus=2 cannot be had in virtual time with QEMU 7\.2, "):
+        qemu.open_target(options).__enter__()
+    with qemu.open_target({**options, "mode": "wall-clock"}) as target:
+        assert target._machine.cpus == 2
+    vm_cases.fake_qemu(tmp_path / "newer", monkeypatch, "10.0.2")
+    with qemu.open_target(options) as target:
+        assert target._machine.cpus == 2
+
+
 @pytest.fixture
 def target() -> Iterator[qemu.QemuTarget]:
     kernel = lab_kernels.kernel("debian-6.1")

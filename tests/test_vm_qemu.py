@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import vm_cases
 
-from rtproof.errors import TargetError
+from rtproof.errors import TargetError, UserError
 from rtproof.vm import qemu
 from rtproof.vm.machine import Mode
 
@@ -66,3 +66,24 @@ def test_arm_has_boards_of_its_own(arch: str, words: str, tmp_path: Path) -> Non
     said = " ".join(qemu.arguments(replace(machine, kernel=replace(machine.kernel, arch=arch)), Path("k"), "tcg"))
     assert words in said
     assert "console=ttyAMA0" in said
+
+
+@pytest.mark.parametrize("version", ["6.2.0", "7.2.22", "8.0.5"])
+def test_several_processors_in_virtual_time_are_refused_where_only_one_would_run(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, version)
+    machine = replace(vm_cases.machine(tmp_path), cpus=2)
+    sentence = rf"cpus=2 cannot be had in virtual time with QEMU {version[:3]}, .*: take cpus=1, or QEMU 8.1 or newer"
+    with pytest.raises(UserError, match=sentence):
+        qemu.refuse_starving(machine)
+    qemu.refuse_starving(replace(machine, mode=Mode.WALL_CLOCK))
+    qemu.refuse_starving(replace(machine, cpus=1))
+
+
+@pytest.mark.parametrize("version", ["8.1.0", "10.0.2", "11.1.3"])
+def test_several_processors_are_let_run_where_they_take_turns(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, version)
+    qemu.refuse_starving(replace(vm_cases.machine(tmp_path), cpus=4))

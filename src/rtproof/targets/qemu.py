@@ -19,6 +19,7 @@ from rtproof.vm.machine import Machine, Mode
 from rtproof.vm.mailbox import State
 from rtproof.vm.outside import edges_beside
 from rtproof.vm.process import Guest
+from rtproof.vm.qemu import refuse_starving
 
 OPTIONS: dict[str, str] = {
     "kernel": "file of a kernel image",
@@ -26,7 +27,7 @@ OPTIONS: dict[str, str] = {
     "insert": "modules to load, names or .ko files, with commas between",
     "boot": "more arguments for the kernel, with spaces between",
     "mode": "virtual-time (instructions counted, the default) or wall-clock",
-    "cpus": "number of processors (1)",
+    "cpus": "number of processors (1); more than one makes a run in virtual time INVALID",
     "memory": "MiB of memory (512)",
     "files": "files for the guest, PLACE=FILE with commas between",
     "setup": "commands for the guest's shell before the program",
@@ -143,6 +144,7 @@ class QemuTarget:
 def open_target(options: dict[str, str]) -> Iterator[QemuTarget]:
     """A guest with the kernel of the options; it is booted when a program is started."""
     machine, edges = _machine(options), _flag(options, "edges")
+    refuse_starving(machine)
     with ExitStack() as stack:
         yield QemuTarget(machine, stack, options.get("setup", ""), edges)
 

@@ -15,8 +15,8 @@ class Mode(enum.Enum):
 
     VIRTUAL_TIME: each instruction takes 1 ns, and nothing else takes time, so the same guest does the same at the same
     instants whatever the host does. With more than one processor that is still so, but they take turns of many
-    microseconds, in which one waits for the other's: latencies are then an artefact, and such a guest is for tests of
-    function only. WALL_CLOCK: the host's time; latencies are mostly the host's.
+    microseconds, in which one waits for the other's: latencies are then an artefact, such a guest is for tests of
+    function only, and what it records is INVALID. WALL_CLOCK: the host's time; latencies are mostly the host's.
     """
 
     VIRTUAL_TIME = "virtual-time"

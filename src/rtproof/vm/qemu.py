@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtproof.errors import TargetError
+from rtproof.errors import TargetError, UserError
 from rtproof.vm.arch import arch_of
 from rtproof.vm.mailbox import SIZE
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rtproof.vm.machine import Machine
 
 OLDEST = (6, 2)
+TURNS = (8, 1)
+"""The first that shares virtual time between the processors of a guest; older ones give all of it to the first."""
 MAIL_FILE = "mail"
 INITRD_FILE = "initrd"
 CONSOLE = "console"
@@ -41,11 +43,33 @@ def program(machine: "Machine") -> str:
     if not found:
         raise TargetError(f"the lab needs {arch.qemu}, which is not installed (Debian: apt-get install {arch.package})")
     version = _version(found)
-    numbers = re.search(r"version (\d+)\.(\d+)", version)
-    if not numbers or (int(numbers[1]), int(numbers[2])) < OLDEST:
-        said = numbers[0] if numbers else repr(version)
-        raise TargetError(f"{found} is {said}; the lab needs QEMU {OLDEST[0]}.{OLDEST[1]} or newer")
+    numbers = _numbers(version)
+    if not numbers or numbers < OLDEST:
+        said = f"version {_dotted(numbers)}" if numbers else repr(version)
+        raise TargetError(f"{found} is {said}; the lab needs QEMU {_dotted(OLDEST)} or newer")
     return found
+
+
+def refuse_starving(machine: "Machine") -> None:
+    """UserError where this emulator would let only the first processor of the guest run: many kernels then hang."""
+    if not machine.in_virtual_time or machine.cpus == 1:
+        return
+    numbers = _numbers(version_of(machine))
+    if numbers and numbers < TURNS:
+        raise UserError(
+            f"cpus={machine.cpus} cannot be had in virtual time with QEMU {_dotted(numbers)}, in which only the first "
+            f"processor of a busy guest runs, so that many kernels hang as they boot: take cpus=1, or QEMU "
+            f"{_dotted(TURNS)} or newer (Debian 12: bookworm-backports), or mode=wall-clock"
+        )
+
+
+def _numbers(version: str) -> tuple[int, int] | None:
+    found = re.search(r"version (\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _dotted(numbers: tuple[int, int]) -> str:
+    return f"{numbers[0]}.{numbers[1]}"
 
 
 def version_of(machine: "Machine") -> str:

@@ -11,7 +11,7 @@ from rtproof.analysis.model import Doubt
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent
 from rtproof.analysis.simulated import WORDS, simulated
-from rtproof.analysis.virtual_time import virtual_time
+from rtproof.analysis.virtual_time import processors, virtual_time
 from rtproof.record import Counter, EndReason, Moment
 
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -101,6 +101,16 @@ def counts_instructions(case: Case) -> Iterator[Doubt]:
     if made_by:
         what = f"the figures are of virtual time, which counts instructions ({made_by})"
         yield Doubt("virtual-time", WARNING, what, "measure on the hardware that will be used")
+
+
+def takes_turns(case: Case) -> Iterator[Doubt]:
+    """Virtual time passes for all processors while one of them runs, so that a latency is mostly the others' turns."""
+    if virtual_time(case.record) and (count := processors(case.record)) > 1:
+        what = (
+            f"in virtual time {count} processors share one stream of instructions and take turns: each stands still "
+            "while another runs, and that is in the latencies"
+        )
+        yield Doubt("virtual-smp", INVALID, what, "measure in virtual time with one processor (cpus=1)")
 
 
 def no_machine(case: Case) -> Iterator[Doubt]:
@@ -197,6 +207,7 @@ CHECKS: tuple[Check, ...] = (
     guard,
     steal,
     counts_instructions,
+    takes_turns,
     guest,
     kernel_log,
     load_died,
