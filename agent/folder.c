@@ -3,18 +3,22 @@
 
 #include "folder.h"
 
+#include "processes.h"
 #include "text.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
 enum { MAGIC_TMPFS = 0x01021994, MAGIC_RAMFS = (int32_t)0x858458f6 };
-enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+enum { FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, FOLDER_NAME = 64 };
 
 void streams_close(void)
 {
@@ -88,14 +92,85 @@ static void await_end_of_line(int line)
 		;
 }
 
-static int make_folder(char *path, const void *what)
+/* Everything of the name but the six letters of mkdtemp(). */
+static int put_name(char *name, size_t room, pid_t owner, int64_t started)
+{
+	return snprintf(name, room, "rtproof-load-%d-%lld-", (int)owner, (long long)started);
+}
+
+int folder_make(char *path, const char *place)
+{
+	struct process owner = { .pid = getppid() };
+	char name[FOLDER_NAME];
+
+	processes_look(owner.pid, &owner);
+	put_name(name, sizeof(name), owner.pid, owner.started);
+	if (snprintf(path, FOLDER_PATH, "%s/%sXXXXXX", place, name) >= FOLDER_PATH)
+		return -ENAMETOOLONG;
+	if (!mkdtemp(path))
+		return -errno;
+	int held = open(path, FOLDER_FLAGS); /* until this process ends */
+
+	if (held >= 0)
+		flock(held, LOCK_EX | LOCK_NB);
+	return 0;
+}
+
+/* Six letters or digits behind a number and a start time, written as we write them. */
+static bool is_name(const char *name, int *owner, long long *started)
+{
+	char expected[FOLDER_NAME];
+
+	if (sscanf(name, "rtproof-load-%d-%lld-", owner, started) != 2 || *owner <= 0)
+		return false;
+	size_t length = (size_t)put_name(expected, sizeof(expected), *owner, *started);
+
+	if (strncmp(name, expected, length) || strlen(name) != length + 6)
+		return false;
+	while (isalnum((unsigned char)name[length]))
+		length++;
+	return !name[length];
+}
+
+static bool is_left_behind(int place, const char *name)
+{
+	struct stat status;
+	long long started;
+	int owner;
+
+	if (!is_name(name, &owner, &started) || processes_live(owner, started))
+		return false;
+	int fd = openat(place, name, FOLDER_FLAGS);
+	bool ours = fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return ours;
+}
+
+void folder_sweep(const char *place, void (*remove)(const char *path))
+{
+	DIR *all = opendir(place);
+	struct dirent *entry;
+	char path[FOLDER_PATH];
+
+	while (all && (entry = folder_next(all)))
+		if (is_left_behind(dirfd(all), entry->d_name) &&
+		    snprintf(path, sizeof(path), "%s/%s", place, entry->d_name) < FOLDER_PATH)
+			remove(path);
+}
+
+static const char *files_place(void)
 {
 	const char *place = getenv("TMPDIR");
 
+	return place && *place ? place : "/tmp";
+}
+
+static int make_folder(char *path, const void *what)
+{
 	(void)what;
-	if (snprintf(path, FOLDER_PATH, "%s/rtproof-load-XXXXXX", place && *place ? place : "/tmp") >= FOLDER_PATH)
-		return -ENAMETOOLONG;
-	return mkdtemp(path) ? 0 : -errno;
+	return folder_make(path, files_place());
 }
 
 static void remove_folder(const char *path)
@@ -146,6 +221,11 @@ int folder_open_as(struct folder *folder, const struct folder_kind *kind, const 
 		err = waitpid(folder->cleaner, &status, 0) > 0 && WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 	folder->cleaner = 0;
 	return err;
+}
+
+void folder_sweep_files(void)
+{
+	folder_sweep(files_place(), remove_folder);
 }
 
 int folder_open(struct folder *folder)

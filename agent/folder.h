@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A folder for the files of a load, or one that stands for something of the kernel's, that does not outlive it. Whatever uses it may be killed at any instant, so a process apart
- * makes it and removes it: when the last process ends that holds the line to it, in whatever way.
+ * A folder for the files of a load, or one that stands for something of the kernel's, that does not outlive it. Whatever uses it
+ * may be killed at any instant, so a process apart makes it and removes it: when the last process ends that holds the line to it,
+ * in whatever way. When that process is killed too, the folder stays. Its name says who owned it, so the next start removes it.
  */
 #ifndef RTPROOF_FOLDER_H
 #define RTPROOF_FOLDER_H
@@ -26,6 +27,18 @@ struct folder_kind {
 
 /* Both in the process apart. 0 or -errno. */
 int folder_open_as(struct folder *folder, const struct folder_kind *kind, const void *what);
+
+/* Makes one at a place, locked and named after the agent, its parent. For the process apart. 0 or -errno. */
+int folder_make(char *path, const char *place);
+
+/*
+ * Removes the folders at a place that agents of this user left behind there: the agent that the name tells no longer lives, and
+ * nobody holds the lock, as somebody does in a container with process numbers of its own.
+ */
+void folder_sweep(const char *place, void (*remove)(const char *path));
+
+/* The same for the place of folder_open(). */
+void folder_sweep_files(void);
 
 /* Makes a folder in $TMPDIR or /tmp. 0 or -errno. */
 int folder_open(struct folder *folder);

@@ -57,7 +57,7 @@ static int find_place(char *path)
 	if (!own)
 		return -ENOENT;
 	own[strcspn(own, "\n")] = '\0';
-	if (snprintf(path, FOLDER_PATH, "%s%s", root, own + 3) >= FOLDER_PATH - 32)
+	if (snprintf(path, FOLDER_PATH, "%s%s", root, own + 3) >= FOLDER_PATH - 64)
 		return -ENAMETOOLONG;
 	while (!hands_on(path)) {
 		slash = strrchr(path, '/');
@@ -85,11 +85,26 @@ static int try_to_join(const char *group)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ECHILD;
 }
 
+/* Each that is in the group, for kernels before 5.14. */
+static void kill_each(const char *group)
+{
+	char name[FOLDER_PATH + 32], pids[TEXT], *rest = NULL;
+	int n = text_read_file(name_of(name, group, "cgroup.procs"), pids, TEXT - 1);
+
+	while (n > 0 && pids[n - 1] != '\n') /* a number that was cut is another's */
+		n--;
+	pids[n > 0 ? n : 0] = '\0';
+	for (char *pid = strtok_r(pids, "\n", &rest); pid; pid = strtok_r(NULL, "\n", &rest))
+		if (atoi(pid) > 1) /* 0 is of another PID namespace */
+			kill(atoi(pid), SIGKILL);
+}
+
 /* Not every kernel has cgroup.kill (5.14), swap, or the choice to kill all instead of one. */
 static void remove_group(const char *path)
 {
 	for (int i = 0; i < REMOVAL_TRIES && rmdir(path) < 0 && errno == EBUSY; i++) {
-		set(path, "cgroup.kill", "1");
+		if (set(path, "cgroup.kill", "1") < 0)
+			kill_each(path);
 		sys_sleep(CLOCK_MONOTONIC, 0, PAUSE_NS);
 	}
 }
@@ -97,13 +112,15 @@ static void remove_group(const char *path)
 static int make_group(char *path, const void *what)
 {
 	const struct group_limits *limits = what;
+	char place[FOLDER_PATH];
 	int err = find_place(path);
 
 	if (err)
 		return err;
-	snprintf(path + strlen(path), 32, "/rtproof-load-XXXXXX");
-	if (!mkdtemp(path))
-		return -errno;
+	snprintf(place, sizeof(place), "%s", path);
+	err = folder_make(path, place);
+	if (err)
+		return err;
 	err = set_number(path, "memory.max", limits->bytes);
 	if (!err)
 		err = set_number(path, "pids.max", limits->processes);
@@ -114,6 +131,14 @@ static int make_group(char *path, const void *what)
 	if (err)
 		remove_group(path);
 	return err;
+}
+
+void group_sweep(void)
+{
+	char place[FOLDER_PATH];
+
+	if (find_place(place) == 0)
+		folder_sweep(place, remove_group);
 }
 
 int group_open(struct folder *group, const struct group_limits *limits)

@@ -20,6 +20,9 @@ struct group_limits {
  */
 int group_open(struct folder *group, const struct group_limits *limits);
 
+/* Removes the groups that agents left behind there, with the processes in them, as folder_sweep() does with folders. */
+void group_sweep(void);
+
 /* The calling process, with all that it starts from now on. 0 or a negative errno. */
 int group_join(const struct folder *group);
 

@@ -170,7 +170,10 @@ int64_t load_work(struct running_load *running);
 /* Kills the whole group and waits for it. */
 void load_stop(struct running_load *running);
 
-/* All of them; and a moment for programs that die at once. 0, or a negative errno and why: then they have to be stopped too. */
+/*
+ * Removes what agents left behind that were killed with all their processes, then starts all loads; and a moment for programs that
+ * die at once. 0, or a negative errno and why: then they have to be stopped too.
+ */
 int loads_start(struct running_load *running, int count, char *why, size_t room);
 void loads_stop(struct running_load *running, int count);
 

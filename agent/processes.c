@@ -14,7 +14,7 @@
 static int read_process(const char *name, struct process *process)
 {
 	char path[64], text[1024];
-	long long user, system, waited_user, waited_system, pages;
+	long long user, system, waited_user, waited_system, started, pages;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
 	int err = text_read_line(path, text, sizeof(text));
@@ -22,18 +22,37 @@ static int read_process(const char *name, struct process *process)
 
 	if (err)
 		return err;
-	if (!rest || sscanf(rest, ") %*c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld %*d %*d %*d %*d %*u %*u %lld",
-			    &process->parent, &process->session, &user, &system, &waited_user, &waited_system, &pages) != 7)
+	if (!rest || sscanf(rest, ") %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld %*d %*d %*d %*d %lld %*u %lld",
+			    &process->state, &process->parent, &process->session, &user, &system, &waited_user, &waited_system,
+			    &started, &pages) != 9)
 		return -EINVAL;
 	process->pid = (pid_t)atoi(text);
 	process->cpu_ticks = user + system + waited_user + waited_system;
 	process->pages = pages;
+	process->started = started;
 	return 0;
 }
 
 int processes_self(struct process *self)
 {
 	return read_process("self", self);
+}
+
+int processes_look(pid_t pid, struct process *process)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	return read_process(name, process);
+}
+
+bool processes_live(pid_t pid, int64_t started)
+{
+	struct process found;
+
+	if (processes_look(pid, &found) == 0)
+		return found.started == started && found.state != 'Z' && found.state != 'X';
+	return kill(pid, 0) == 0 || errno != ESRCH;
 }
 
 /* Of the root's own, but not the root; who went to a session of its own is found by its parents, later. */

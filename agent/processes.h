@@ -3,6 +3,7 @@
 #ifndef RTPROOF_PROCESSES_H
 #define RTPROOF_PROCESSES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -10,6 +11,8 @@ struct process {
 	pid_t pid, parent, session;
 	int64_t cpu_ticks; /* its own, and of its children that it has waited for */
 	int64_t pages;     /* of memory, shared ones included */
+	int64_t started;   /* clock ticks from boot to its start: no two processes of one number have the same */
+	char state;        /* as proc(5) has it: Z and X have ended */
 };
 
 struct processes {
@@ -28,5 +31,11 @@ int processes_kill(pid_t root);
 
 /* The calling process as /proc has it, also when it sees itself otherwise from a PID namespace. 0 or a negative errno. */
 int processes_self(struct process *self);
+
+/* Any process, as /proc has it. 0 or a negative errno. */
+int processes_look(pid_t pid, struct process *process);
+
+/* Whether the process of that number still lives that started then. What cannot be seen is taken to live. */
+bool processes_live(pid_t pid, int64_t started);
 
 #endif

@@ -35,6 +35,7 @@ from rtproof.record import EndReason, Record
 pytestmark = pytest.mark.real
 
 MS = 1_000_000
+OTHER = ("--policy", "other")
 SECOND = 1_000 * MS
 SMALLER = {
     "dd": "dd:mib=4",
@@ -233,3 +234,26 @@ def test_loads_alone_end_when_asked(end: str) -> None:
             alone.send_signal(signal.Signals[end])
         assert alone.wait(PATIENCE_S) == 0
         assert eventually(lambda: not marked(token))
+
+
+def test_what_was_killed_all_at_once_leaves_goes_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    with running("-o", tmp_path / "killed", *OTHER, "--duration", "1h", "--load", "dd:mib=4") as one:
+        one.await_ns(100 * MS)
+        (left,) = place.iterdir()
+        assert left.name.startswith(f"rtproof-load-{one.process.pid}-")
+        with running("-o", tmp_path / "beside", *OTHER, "--duration", "1h") as other:
+            other.await_ns(0)
+            assert left.exists()  # its owner lives
+        everything = one.processes()
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # so that none can react to the end of another
+            for pid in everything:
+                os.kill(pid, number)
+    assert eventually(lambda: not one.processes())
+    assert list(place.iterdir()) == [left]
+    assert run("run", "-o", tmp_path / "next", *OTHER, "--duration", "20ms").returncode == 0
+    assert list(place.iterdir()) == []

@@ -31,6 +31,16 @@ cat {GROUPS}/cgroup.procs > /out/killed.joined
 kill -9 $agent
 for i in $(seq 500); do ls -d {GROUPS} 2> /dev/null || break; usleep 10000; done
 left killed
+mkdir /sys/fs/cgroup/all
+sh -c 'echo 0 > /sys/fs/cgroup/all/cgroup.procs; exec "$@"' - /agent run -o /out/together {CALM} --samples 6000 \\
+    --load dd:mib=4 --program "together:space_mib=1 sleep 97" 2> /out/together.log &
+for i in $(seq 500); do cat {GROUPS}/cgroup.procs 2> /dev/null | grep -q . && break; usleep 10000; done
+echo 1 > /sys/fs/cgroup/all/cgroup.kill
+wait
+ls -d {GROUPS} /tmp/rtproof-load-* > /out/together.before
+sleep 98 &
+echo $! > $(echo {GROUPS})/cgroup.procs
+run next {CALM} --samples 30; left next
 true
 """
 
@@ -71,10 +81,16 @@ def test_the_record_tells_what_holds_a_program(guest: Guest) -> None:
     assert note(guest, "calm", "calm") == "a control group holds it to its limits of memory and processes"
 
 
-@pytest.mark.parametrize("run", ["bomb", "hog", "calm", "killed"])
+@pytest.mark.parametrize("run", ["bomb", "hog", "calm", "killed", "next"])
 def test_no_group_and_no_process_is_left(guest: Guest, run: str) -> None:
     assert guest.text(f"{run}.left") == ""
 
 
 def test_all_that_a_program_starts_is_in_its_group(guest: Guest) -> None:
     assert len(guest.text("killed.joined").split()) == 2
+
+
+def test_where_all_was_killed_together_there_was_something_left(guest: Guest) -> None:
+    left = [line.rpartition("/")[0] for line in guest.text("together.before").splitlines()]
+    assert left.count("/sys/fs/cgroup") == 1
+    assert left.count("/tmp") >= 1

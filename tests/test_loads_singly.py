@@ -47,7 +47,7 @@ STOPPED_S = 5.5
 NO_REST = {**SMALLER, "serve": "serve:pause=0"}
 GOES_ON_WITHOUT = ("hackbench", "doload")
 """Loads that no part's death ends: the others do their work, and the next run has all again. doload has it in it."""
-GROUP = re.compile(r"^0::/(.*rtproof-load-\w+)$", re.MULTILINE)
+GROUP = re.compile(r"^0::/(.*rtproof-load-[\w-]+)$", re.MULTILINE)
 TABLES = ("tcp", "tcp6", "udp", "udp6", "raw", "icmp", "unix")
 
 

@@ -3,10 +3,15 @@
 
 #include "folder.h"
 
+#include "processes.h"
+
 #include "check.h"
 #include "scratch.h"
 
+#include <fcntl.h>
+#include <stdarg.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -95,6 +100,121 @@ static void it_stays_for_a_user_and_goes_when_that_is_killed(void)
 	CHECK(!exists(folder.path));
 }
 
+/* In the place of an agent: it opens a folder, tells where, and is killed with all that it has started. */
+static void leave_behind(struct folder *folder)
+{
+	int ends[2];
+
+	CHECK(pipe(ends) == 0);
+	pid_t agent = fork();
+
+	CHECK(agent >= 0);
+	if (agent == 0) {
+		CHECK(folder_open(folder) == 0 && write(ends[1], folder, sizeof(*folder)) == sizeof(*folder));
+		for (;;)
+			pause();
+	}
+	CHECK(read(ends[0], folder, sizeof(*folder)) == sizeof(*folder));
+	CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+	fill(folder);
+	folder_sweep_files();
+	CHECK(exists(folder->path)); /* its owner lives */
+	CHECK(kill(folder->cleaner, SIGKILL) == 0);
+	folder_sweep_files();
+	CHECK(exists(folder->path));
+	CHECK(kill(agent, SIGKILL) == 0);
+	siginfo_t end;
+
+	CHECK(waitid(P_PID, (id_t)agent, &end, WEXITED | WNOWAIT) == 0);
+	while (exists(folder->path)) /* the kernel may still be letting go of the lock */
+		folder_sweep_files();
+	CHECK(waitpid(agent, NULL, 0) == agent); /* not before: one that has ended does not live */
+}
+
+static void what_was_left_behind_goes_at_the_next_start(void)
+{
+	struct folder folder = { .cleaner = 0 };
+
+	leave_behind(&folder);
+	CHECK(!exists(folder.path));
+}
+
+static int make(char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A folder with a file in it: an open descriptor of the folder. */
+static int make(char *path, const char *format, ...)
+{
+	va_list arguments;
+	int length = snprintf(path, FOLDER_PATH, "%s/", scratch_folder);
+
+	va_start(arguments, format);
+	vsnprintf(path + length, FOLDER_PATH, format, arguments);
+	va_end(arguments);
+	CHECK(mkdir(path, 0700) == 0);
+	int fd = open(path, O_RDONLY | O_DIRECTORY), file = openat(fd, "file", O_CREAT | O_WRONLY, 0600);
+
+	CHECK(fd >= 0 && file >= 0 && close(file) == 0);
+	return fd;
+}
+
+static void empty(const char *path)
+{
+	char file[2 * FOLDER_PATH + 32];
+
+	snprintf(file, sizeof(file), "%s/file", path);
+	CHECK(unlink(file) == 0 && rmdir(path) == 0);
+}
+
+enum { NOBODY = 999999999 }; /* more than Linux ever gives out */
+
+static void what_is_not_left_behind_stays(void)
+{
+	static const char *const names[] = {
+		"rtproof-load-abcdef",		"rtproof-load-999999999-1-abcde", "rtproof-load-999999999-1-abcdefg",
+		"rtproof-load-0999999999-1-abcdef", "rtproof-load--999999999-1-abcdef", "rtproof-load-999999999-01-abcdef",
+		"rtproof-load-999999999-1-abc_ef", "a-rtproof-load-999999999-1-abcdef", "rtproof-load-999999999--abcdef",
+	};
+	enum { NAMES = sizeof(names) / sizeof(*names) };
+	char path[2 * FOLDER_PATH], link[2 * FOLDER_PATH], locked[2 * FOLDER_PATH], foreign[2 * FOLDER_PATH];
+	struct process self;
+
+	for (int i = 0; i < NAMES; i++)
+		CHECK(close(make(path, "%s", names[i])) == 0);
+	CHECK(processes_self(&self) == 0 && processes_live(self.pid, self.started));
+	int ours = make(path, "rtproof-load-%d-%lld-abcdef", (int)getpid(), (long long)self.started);
+	int lock = make(locked, "rtproof-load-%d-2-abcdef", NOBODY), other = make(foreign, "rtproof-load-%d-3-abcdef", NOBODY);
+
+	CHECK(flock(lock, LOCK_EX | LOCK_NB) == 0 && close(ours) == 0 && close(other) == 0);
+	bool may_give = chown(foreign, 1, 1) == 0;
+
+	snprintf(link, sizeof(link), "%s/rtproof-load-%d-4-abcdef", scratch_folder, NOBODY);
+	CHECK(symlink(path, link) == 0);
+	folder_sweep_files();
+	CHECK(unlink(link) == 0);
+	empty(path);
+	empty(locked);
+	CHECK(close(lock) == 0);
+	if (may_give)
+		empty(foreign);
+	CHECK(!exists(foreign));
+	for (int i = 0; i < NAMES; i++) {
+		snprintf(path, sizeof(path), "%s/%s", scratch_folder, names[i]);
+		empty(path);
+	}
+}
+
+/* Somebody else has the number now. */
+static void what_an_earlier_owner_of_our_number_left_goes(void)
+{
+	char path[2 * FOLDER_PATH];
+	struct process self;
+
+	CHECK(processes_self(&self) == 0 && !processes_live(self.pid, self.started - 1) && !processes_live(NOBODY, 1));
+	CHECK(close(make(path, "rtproof-load-%d-%lld-Abc123", (int)getpid(), (long long)self.started - 1)) == 0);
+	folder_sweep_files();
+	CHECK(!exists(path));
+}
+
 static void a_place_that_is_not_there_is_an_error(void)
 {
 	struct folder folder = { .cleaner = 0 };
@@ -128,6 +248,9 @@ int main(void)
 	it_goes_with_its_files_when_all_have_left();
 	it_goes_with_its_folders();
 	it_stays_for_a_user_and_goes_when_that_is_killed();
+	what_was_left_behind_goes_at_the_next_start();
+	what_is_not_left_behind_stays();
+	what_an_earlier_owner_of_our_number_left_goes();
 	a_place_that_is_not_there_is_an_error();
 	room_is_that_of_the_place();
 	CHECK(rmdir(scratch_folder) == 0);
