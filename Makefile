@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # make demo    measure this machine for 20 s and judge it
 # make lab-demo  compare two kernels in virtual time
-# make test    every test; installs what they need (Debian packages as root, Python packages into .venv)
+# make test    every test; installs what they need (Debian packages as root, Python packages into .venv), and names the parts that failed
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
 # make profile-table  measure the README's table of profiles anew, in virtual time
@@ -25,8 +25,9 @@ lab-demo:
 
 test:
 	@sh tools/apt.sh $(AGENT_PACKAGES) $(LAB_PACKAGES) $(LOAD_PACKAGES)
-	@$(TOGETHER) agent-checks environment
-	.venv/bin/python -m pytest -q -n $(JOBS)
+	@sh tools/parts.sh \
+		'$(TOGETHER) --keep-going agent-checks environment' \
+		'.venv/bin/python -m pytest -q -n $(JOBS)'
 
 environment:
 	@sh tools/venv.sh dev
