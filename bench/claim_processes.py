@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 DAY_S = 86_400.0
 GOLDEN = 0.618034
 """Phases that grow by this share of a turn fill it evenly."""
-STEPS = 8
+STEPS = 6
 """Of the search for the scale; each step leaves about a tenth of the error."""
 
 

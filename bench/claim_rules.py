@@ -67,7 +67,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Rounded:
-    """Late stretches that begin between a_low and a_high and end between b_low and b_high, by their beginning."""
+    """Late stretches that begin between a_low and a_high and end between b_low and b_high, in any order."""
 
     a_low: Floats
     a_high: Floats
@@ -113,28 +113,42 @@ def bunched(starts: Floats, now: float) -> bool:
 
 def _proven(late: Rounded, length_s: float, claim: Claim) -> tuple[float | None, int | None, bool]:
     """When, with how many episodes, and whether it was withheld before. Episodes join only if they surely do."""
-    fresh = _fresh(late.a_high, late.b_low, claim.gap_s)
-    first = late.a_low[fresh]
-    until = np.maximum.accumulate(late.b_high)[_ends(fresh)] + claim.gap_s
-    since = np.minimum(np.r_[0.0, until], length_s)
-    to = np.minimum(np.r_[first, length_s], length_s)
-    live = np.cumsum(np.maximum(to - since, 0.0))
+    order = np.argsort(late.a_high, kind="stable")
+    fresh = _fresh(late.a_high[order], late.b_low[order], claim.gap_s)
+    first = np.sort(np.minimum.reduceat(late.a_low[order], np.flatnonzero(fresh))) if fresh.size else late.a_low
+    since, to = _quiet(late, length_s, claim.gap_s)
+    live = np.cumsum(to - since)
+    starts = np.array([np.sum(np.clip(each - since, 0.0, to - since)) for each in first])
     withheld = False
-    for before in range(first.size + 1):
-        had, has = (live[before - 1] if before else 0.0), live[before]
-        needed = needed_tau(before) * claim.bunches * claim.at_most_s
+    for at, before in enumerate(np.searchsorted(first, since, side="right") if first.size else np.zeros(1, np.int64)):
+        had, has = (live[at - 1] if at else 0.0), live[at]
+        needed = needed_tau(int(before)) * claim.bunches * claim.at_most_s
         if has <= had or has < needed:
             continue
         for at_live in (needed, has) if needed > had else (has,):
-            if not claim.tested or not bunched(live[:before], at_live):
-                return float(to[before] - (has - at_live)), before, withheld
+            if not claim.tested or not bunched(starts[:before], at_live):
+                return float(to[at] - (has - at_live)), int(before), withheld
             withheld = True
     return None, None, withheld
 
 
+def _quiet(late: Rounded, length_s: float, gap_s: float) -> tuple[Floats, Floats]:
+    """From when to when nothing was late for the gap, wherever the late times lie within their bounds."""
+    order = np.argsort(late.a_low, kind="stable")
+    until = np.maximum.accumulate(late.b_high[order] + gap_s)
+    since, to = np.append(0.0, until), np.append(late.a_low[order], length_s)
+    since, to = np.minimum(since, length_s), np.minimum(to, length_s)
+    kept = to > since
+    return since[kept], to[kept]
+
+
 def _by_rate(late: Rounded, length_s: float, claim: Claim) -> float:
     """The beginning of the episode that is one too many. Episodes join wherever they may."""
-    begins = late.a_high[_fresh(late.a_low, late.b_high, claim.gap_s)]
+    order = np.argsort(late.a_low, kind="stable")
+    fresh = _fresh(late.a_low[order], late.b_high[order], claim.gap_s)
+    if not fresh.size:
+        return math.inf
+    begins = np.sort(np.minimum.reduceat(late.a_high[order], np.flatnonzero(fresh)))
     begins = begins[begins <= length_s]
     allowed = np.array([refuted_tau(n + 1) for n in range(begins.size)]) * claim.at_most_s
     early = np.flatnonzero(begins <= allowed)
@@ -143,9 +157,11 @@ def _by_rate(late: Rounded, length_s: float, claim: Claim) -> float:
 
 def _by_length(late: Rounded, length_s: float, claim: Claim) -> float:
     """When an episode surely lasts longer than D: D after its beginning, or at the late stretch that shows it."""
-    fresh = _fresh(late.a_high, late.b_low, claim.gap_s)
-    begin = late.a_high[fresh][np.cumsum(fresh) - 1]
-    at_s = np.maximum(late.a_high, begin + claim.longest_s)[late.b_low - begin > claim.longest_s]
+    order = np.argsort(late.a_high, kind="stable")
+    a_high, b_low = late.a_high[order], late.b_low[order]
+    fresh = _fresh(a_high, b_low, claim.gap_s)
+    begin = a_high[fresh][np.cumsum(fresh) - 1]
+    at_s = np.maximum(a_high, begin + claim.longest_s)[b_low - begin > claim.longest_s]
     at_s = at_s[at_s <= length_s]
     return float(at_s.min()) if at_s.size else math.inf
 
@@ -155,11 +171,6 @@ def _fresh(begin: Floats, end: Floats, gap_s: float) -> NDArray[np.bool_]:
     if not begin.size:
         return np.zeros(0, np.bool_)
     return np.append(True, begin[1:] - np.maximum.accumulate(end)[:-1] > gap_s)
-
-
-def _ends(fresh: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which stretches are the last of an episode."""
-    return np.append(fresh[1:], True) if fresh.size else fresh
 
 
 @cache
@@ -176,7 +187,7 @@ def old(late: Stretches, length_s: float, at_most_s: float) -> str:
     """The first decision of the rule before: "PROVEN", "REFUTED" or ""."""
     begin, end = np.floor(late.begin_s), np.floor(late.end_s)
     fresh = _fresh(begin, end, max(1.0, min(60.0, at_most_s)))
-    begin, end = begin[fresh], np.maximum.accumulate(end)[_ends(fresh)]
+    begin, end = begin[fresh], np.maximum.accumulate(end)[np.append(fresh[1:], [True] * bool(fresh.size)).astype(bool)]
     inside = np.r_[0.0, np.cumsum(np.where(end > begin, end - begin + 1, 0.0))]
     for before, by_s in enumerate(np.r_[begin, length_s]):
         if needed_tau(before) * at_most_s + inside[before] <= min(by_s, length_s):
