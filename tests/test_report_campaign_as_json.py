@@ -65,6 +65,7 @@ SCHEMA = {
                     "passed": [{"way": TEXT, "why": TEXT}],
                     "stage": (TEXT, NOTHING),
                     "arguments": [TEXT],
+                    "core": (TEXT, NOTHING),
                     "failure": (TEXT, NOTHING),
                     "report": (TEXT, NOTHING),
                     "files": [TEXT],

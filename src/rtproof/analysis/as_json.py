@@ -6,6 +6,7 @@ from typing import Any
 
 from rtproof.analysis import lag
 from rtproof.analysis.clusters import Clusters, clusters
+from rtproof.analysis.cokernels import core_beside
 from rtproof.analysis.fields import several_stages
 from rtproof.analysis.forecast.as_dict import forecast_dict
 from rtproof.analysis.loops_json import app_dict, cycles_dict, moments_dict
@@ -79,6 +80,7 @@ def _record(record: Record) -> Json:
         "kernel_release": begin.kernel_release,
         "kernel_version": begin.kernel_version,
         "virtual_time": virtual_time(record),
+        "core": core_beside(record),
         "preemption_model": _preemption_model(preemption_model(record)),
         "system": [asdict(fact) for fact in system_facts(record)],
         "end_reason": record.end.reason.name.lower() if record.end else None,

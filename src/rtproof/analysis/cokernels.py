@@ -16,7 +16,14 @@ STATISTICS = ("/proc/xenomai/sched/stat", "/proc/xenomai/stat")
 XENOMAI, EVL, RTAI = "/proc/xenomai", "/sys/class/evl", "/proc/rtai"
 LINUX = "linux"
 """The name of no co-kernel."""
+IN_BAND = "in-band"
+"""What a co-kernel calls Linux's own threads: the co-kernel's tasks run before them."""
+SCHEDULES = ("/proc/xenomai/sched/threads", "/proc/xenomai/sched")
+"""Threads of Xenomai with their priorities, of version 3 and 2."""
 _EVL_THREAD = re.compile(r"/sys/devices/virtual/thread/(.+)/stats")
+_EVL_SCHEDULE = re.compile(r"/sys/devices/virtual/thread/(.+)/sched")
+_PART_TIME = ("idle", "weak")
+"""Scheduling classes of a co-kernel whose threads do not run before Linux: its place holder, and part-time members."""
 _COBALT = re.compile(r"Cobalt v?(\S+)")
 
 
@@ -35,6 +42,74 @@ class ModeSwitches:
     thread: str
     start: int | None
     end: int | None
+
+    @property
+    def process(self) -> int:
+        """The process number in the name: "817 sampling" of Xenomai, "sampling:817" of EVL; 0 where there is none."""
+        first, last = self.thread.partition(" ")[0], self.thread.rpartition(":")[2]
+        return next((int(word) for word in (first, last) if word.isdecimal()), 0)
+
+
+@dataclass(frozen=True)
+class CoreThread:
+    """A thread that the co-kernel schedules. ``process``: its number as the target has it, 0 for one without."""
+
+    process: int
+    name: str
+    cpu: int
+    priority: int
+    scheduling: str
+
+    @property
+    def before_linux(self) -> bool:
+        """Whether it runs before every thread of Linux, whatever the priority of that one is."""
+        return self.scheduling not in _PART_TIME and self.priority >= 0
+
+
+def core_beside(record: Record) -> str | None:
+    """Name and version of the co-kernel that runs beside Linux; None where none was found."""
+    name = cokernel(record, None, systemfiles.text(record, "kernel-log") or "").name
+    return None if name == LINUX else name
+
+
+def core_threads(record: Record) -> tuple[CoreThread, ...]:
+    """All threads that the co-kernel named at the start or at the end of the run, each once."""
+    found: dict[tuple[int, str], CoreThread] = {}
+    for moment in (Moment.START, Moment.END):
+        for path in SCHEDULES:
+            for thread in _of_xenomai(systemfiles.text(record, path, moment) or ""):
+                found.setdefault((thread.process, thread.name), thread)
+    for file in record.files:
+        match = _EVL_SCHEDULE.fullmatch(file.path)
+        scheduled = _of_evl(match[1], file.content.decode(errors="replace")) if match and not file.errno else None
+        if scheduled:
+            found.setdefault((scheduled.process, scheduled.name), scheduled)
+    return tuple(found.values())
+
+
+def _of_xenomai(text: str) -> list[CoreThread]:
+    """By the names of the columns, which differ between versions; lines that are no thread are passed over."""
+    header, *lines = text.splitlines() or [""]
+    names = header.split()
+    if not {"CPU", "PID", "CLASS", "PRI"} <= set(names):
+        return []
+    split = [line.split(None, len(names) - 1) for line in lines]
+    rows = [dict(zip(names, words, strict=True)) for words in split if len(words) == len(names)]
+    return [
+        CoreThread(int(row["PID"]), words[-1].strip(), int(row["CPU"]), int(row["PRI"]), row["CLASS"])
+        for row, words in zip(rows, (words for words in split if len(words) == len(names)), strict=True)
+        if row["PID"].isdecimal() and row["CPU"].isdecimal() and re.fullmatch(r"-?\d{1,9}", row["PRI"])
+    ]
+
+
+def _of_evl(name: str, text: str) -> CoreThread | None:
+    """CPU, base priority, current priority, and the name of the scheduling class; NAME:PID names the thread."""
+    words = text.split()
+    if len(words) < 4 or not words[0].isdecimal() or not re.fullmatch(r"-?\d{1,9}", words[2]):
+        return None
+    label, _, process = name.rpartition(":")
+    number = int(process) if process.isdecimal() else 0
+    return CoreThread(number, label or name, int(words[0]), int(words[2]), words[3])
 
 
 def cokernel(record: Record, config: KernelConfig | None, log: str) -> Cokernel:

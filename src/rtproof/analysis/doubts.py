@@ -4,7 +4,7 @@
 The list of checks is closed: docs/json-schema.md names every code, and a test holds the two together.
 """
 
-from rtproof.analysis.checks import counting, scheduling, stages, system
+from rtproof.analysis.checks import cokernel, counting, scheduling, stages, system
 from rtproof.analysis.checks.case import Case, Check
 from rtproof.analysis.fields import judged, of_field
 from rtproof.analysis.model import Doubt, Requirement, Severity, Summary, Switch
@@ -15,7 +15,9 @@ LOSSES = (
     *("events-dropped", "trace-lost"),
 )
 """Codes of what is gone from a run. Nobody can see that from its figures, so it is told before any other warning."""
-CHECKS: tuple[Check, ...] = (*scheduling.CHECKS, *counting.CHECKS, *stages.CHECKS, *system.CHECKS)
+FOREMOST = ("in-band",)
+"""Codes of what changes the meaning of every figure."""
+CHECKS: tuple[Check, ...] = (*cokernel.CHECKS, *scheduling.CHECKS, *counting.CHECKS, *stages.CHECKS, *system.CHECKS)
 
 
 def doubts(
@@ -24,10 +26,17 @@ def doubts(
     requirement: Requirement | None,
     switches: tuple[Switch, ...] = (),
 ) -> tuple[Doubt, ...]:
-    """Every doubt about a run: those that make it INVALID first, then what is gone from it, then all others.
+    """Every doubt about a run: those that make it INVALID first, then what changes the meaning of every figure.
+
+    Then comes what is gone from the run, then all others.
 
     every: the summaries of all series of the record.
     """
     case = Case(record, of_field(every, judged(record)), requirement, every, switches)
     found = [doubt for check in CHECKS for doubt in check(case)]
-    return tuple(sorted(found, key=lambda doubt: (doubt.severity is not Severity.INVALID, doubt.code not in LOSSES)))
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(doubt: Doubt) -> tuple[bool, bool, bool]:
+    """False sorts before True."""
+    return doubt.severity is not Severity.INVALID, doubt.code not in FOREMOST, doubt.code not in LOSSES

@@ -96,5 +96,6 @@ def _reading(reading: Reading) -> Json:
         "max_ns": reading.max_ns,
         "kernel_version": reading.kernel_version,
         "preemption": reading.preemption or None,
+        "core": reading.core,
         "doubts": [{"code": d.code, "severity": d.severity.value, "what": d.what} for d in reading.doubts],
     }

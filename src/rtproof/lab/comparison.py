@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A finished comparison: what every system did under every load, and the order that follows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from rtproof.analysis.cokernels import IN_BAND
 from rtproof.lab.cells import Cost, Load, Setting, System
 from rtproof.lab.readings import Reading
 
@@ -98,6 +99,39 @@ class Comparison:
         if self.failed:
             return 2
         return 3 if self.invalid else 0
+
+
+MARK = f"({IN_BAND})"
+
+
+MARK = f"({IN_BAND})"
+
+
+def cores(comparison: Comparison) -> dict[str, str]:
+    """The co-kernel of each system that has one, by the name of the system."""
+    return {spot.system.name: reading.core for spot in comparison.spots for reading in spot.readings if reading.core}
+
+
+def beside_a_core(comparison: Comparison) -> list[str]:
+    """A sentence for each system that has a co-kernel."""
+    return [
+        f"{IN_BAND}: {core} runs beside Linux on {name}; what was measured is Linux's own thread. The co-kernel's "
+        "tasks are not delayed by Linux and were not measured."
+        for name, core in cores(comparison).items()
+    ]
+
+
+def marked(comparison: Comparison) -> Comparison:
+    """The same, with "in-band" behind the name of each system that has a co-kernel, for every table."""
+    beside = set(cores(comparison))
+
+    def name(system: System) -> System:
+        if system.name not in beside or system.variant.endswith(MARK):
+            return system
+        return replace(system, variant=f"{system.variant} {MARK}".strip())
+
+    spots = tuple(replace(spot, system=name(spot.system)) for spot in comparison.spots)
+    return replace(comparison, systems=tuple(map(name, comparison.systems)), spots=spots)
 
 
 @dataclass(frozen=True)

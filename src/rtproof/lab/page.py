@@ -8,7 +8,7 @@ from rtproof.analysis.counts import Counts, merge
 from rtproof.analysis.phrases import duration, value
 from rtproof.lab import table
 from rtproof.lab.cells import Cost, Load, System, identity
-from rtproof.lab.comparison import Comparison, Spot
+from rtproof.lab.comparison import Comparison, Spot, marked
 from rtproof.lab.matrix import Ran
 from rtproof.lab.readings import Reading
 from rtproof.record import Int64Array
@@ -32,6 +32,8 @@ class Making:
 
 def sections(comparison: Comparison, making: Making) -> list[Section]:
     """What the terminal shows, and more."""
+    comparison = marked(comparison)
+    comparison = marked(comparison)
     more = [
         Section("tails", "Tails", tuple(tails(comparison))),
         Section("doubts", "Read with this in mind", tuple(warnings(comparison))),
@@ -42,6 +44,8 @@ def sections(comparison: Comparison, making: Making) -> list[Section]:
 
 def short_sections(comparison: Comparison, making: Making) -> list[Section]:
     """What the terminal shows, and how it was made: for a README."""
+    comparison = marked(comparison)
+    comparison = marked(comparison)
     return [*table.sections(comparison), made(comparison, making)]
 
 

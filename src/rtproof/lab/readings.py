@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtproof.analysis.analyse import analyse
+from rtproof.analysis.cokernels import core_beside
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.model import Analysis, Doubt, Severity, Summary
 from rtproof.lab.cells import PREEMPTION
@@ -16,7 +17,7 @@ class Reading:
     """Latencies of the activations that ran (min to max, counts) and of every due time (schedule_counts).
 
     field: which stage, of a probe that has several the deepest. preemption: what the guest's kernel said of its model,
-    where it did.
+    where it did. core: the co-kernel beside Linux; None where none was found.
     """
 
     count: int
@@ -33,6 +34,7 @@ class Reading:
     kernel_release: str
     kernel_version: str
     preemption: str
+    core: str | None = None
 
     @property
     def invalid(self) -> tuple[Doubt, ...]:
@@ -65,6 +67,7 @@ def reading(analysis: Analysis, preemption: str = "") -> Reading:
         kernel_release=begin.kernel_release,
         kernel_version=begin.kernel_version,
         preemption=preemption,
+        core=core_beside(analysis.record),
     )
 
 

@@ -12,8 +12,10 @@ from rtproof.lab.comparison import (
     Comparison,
     Place,
     Spot,
+    beside_a_core,
     common_loads,
     first_under,
+    marked,
     ranking,
 )
 from rtproof.report import figures
@@ -30,6 +32,7 @@ NO_FIGURE = {True: "failed", False: "invalid"}
 
 def sections(comparison: Comparison) -> list[Section]:
     """What a terminal shows: the order, the table, and what went wrong."""
+    comparison = marked(comparison)
     found = [
         Section("ranking", "Ranking", tuple(ranking_blocks(comparison))),
         Section("latencies", "Latencies", tuple(latency_tables(comparison))),
@@ -47,7 +50,9 @@ def ranking_blocks(comparison: Comparison) -> list[Block]:
     """The order, and what such figures are good for."""
     places = ranking(comparison)
     words = (VIRTUAL_TIME, _observation(comparison))
-    blocks: list[Block] = [Text((*_first_words(comparison, places), *words), headline=headline(places))]
+    beside = tuple(beside_a_core(comparison))
+    blocks: list[Block] = [Text(beside, "doubt")] if beside else []
+    blocks += [Text((*_first_words(comparison, places), *words), headline=headline(places))]
     if len(places) > 1:
         blocks.append(_ranking_table(places))
     return blocks

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rtproof import plugins
+from rtproof.analysis.cokernels import IN_BAND, core_beside
 from rtproof.analysis.model import Analysis
 from rtproof.analysis.simulated import simulated
 from rtproof.analysis.virtual_time import virtual_time
@@ -46,7 +47,8 @@ def title(analysis: Analysis) -> str:
     what = " ".join(filter(None, (series.probe, "latency")))
     measured = f"{what} on {begin.machine}, Linux {begin.kernel_release}"
     virtual = ", virtual time" if virtual_time(analysis.record) else ""
-    return f"rtproof: {analysis.verdict.state.value} - {measured}{virtual}"
+    in_band = f", {IN_BAND}" if core_beside(analysis.record) else ""
+    return f"rtproof: {analysis.verdict.state.value} - {measured}{in_band}{virtual}"
 
 
 def _name(module_name: str) -> str:

@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from rtproof.analysis.cokernels import IN_BAND, core_beside
 from rtproof.analysis.model import Analysis, Summary
 from rtproof.analysis.phrases import value
 from rtproof.report.blocks import Marker
@@ -27,10 +28,11 @@ class Stream:
 
 
 def streams(analysis: Analysis) -> list[Stream]:
-    """Every thread and, where there are several, their pool last."""
+    """Every thread and, where there are several, their pool last. Beside a co-kernel each name says in-band."""
     several_fields = len({summary.series.field for summary in analysis.summaries}) > 1
-    found = [_stream(summary, several_fields) for summary in analysis.summaries]
-    return found if len(found) == 1 else [*found, Stream(POOLED, "", analysis.pooled, pooled=True)]
+    mark = f", {IN_BAND}" if core_beside(analysis.record) else ""
+    found = [_stream(summary, several_fields, mark) for summary in analysis.summaries]
+    return found if len(found) == 1 else [*found, Stream(f"{POOLED}{mark}", "", analysis.pooled, pooled=True)]
 
 
 def for_plots(analysis: Analysis, most: int) -> tuple[list[Stream], str]:
@@ -44,9 +46,9 @@ def for_plots(analysis: Analysis, most: int) -> tuple[list[Stream], str]:
     return kept, f"Of {len(threads)} threads the {most} with the largest maxima are drawn."
 
 
-def _stream(summary: Summary, several_fields: bool) -> Stream:
+def _stream(summary: Summary, several_fields: bool, mark: str) -> Stream:
     series = summary.series
-    name = f"thread {series.thread}" + (f" {series.field}" if several_fields else "")
+    name = f"thread {series.thread}" + (f" {series.field}" if several_fields else "") + mark
     return Stream(name, "any" if series.cpu < 0 else str(series.cpu), summary)
 
 

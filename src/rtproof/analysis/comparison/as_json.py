@@ -55,6 +55,7 @@ def run_dict(run: RunFigures) -> Json:
     return {
         "name": run.name,
         "run_id": run.run_id or None,
+        "core": run.core,
         "started_realtime_ns": run.started_ns,
         "booted_realtime_ns": run.booted_ns,
         "span_ns": run.span_ns,

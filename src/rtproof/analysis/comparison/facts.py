@@ -23,6 +23,7 @@ from rtproof.record import Moment, Record, Series
 from rtproof.units import format_cpus, format_duration
 
 Facts = dict[str, str]
+BESIDE = "kernel beside Linux"
 LONGEST = 300
 _OWN = re.compile(
     r"/proc/(loadavg|stat|vmstat|meminfo|interrupts|softirqs|timer_list|uptime|version|cmdline|modules|xenomai/.*stat)"
@@ -108,7 +109,7 @@ def _system(record: Record) -> Iterator[tuple[str, str]]:
     yield "kernel version", begin.kernel_version
     yield "preemption model", model.effective.value or ""
     yield "preemption model built", model.built.value or ""
-    yield "kernel beside Linux", model.core.value or ""
+    yield BESIDE, model.core.value or ""
     yield "interrupt pipeline", model.pipeline or ""
     yield "machine", begin.machine
     yield "CPU model", _cpu_model(record)

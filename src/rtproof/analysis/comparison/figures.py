@@ -12,8 +12,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from rtproof.analysis.cokernels import LINUX
 from rtproof.analysis.comparison.blocks import NO_BLOCKS, Blocks, blocks_of
-from rtproof.analysis.comparison.facts import facts_of
+from rtproof.analysis.comparison.facts import BESIDE, facts_of
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.crossing import sample
 from rtproof.analysis.model import Analysis, Severity
@@ -63,6 +64,12 @@ class RunFigures:
     invalid: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
     blocks: Blocks = field(default=NO_BLOCKS, repr=False)
+
+    @property
+    def core(self) -> str | None:
+        """The co-kernel that ran beside the measured Linux; None where none was found."""
+        name = self.facts.get(BESIDE)
+        return None if name == LINUX else name
 
     @property
     def n(self) -> int:

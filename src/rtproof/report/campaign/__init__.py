@@ -12,7 +12,7 @@ from rtproof.profiles import Profile
 from rtproof.report.blocks import Section, Text
 from rtproof.report.campaign import conditions, curves, extras, first, honest, metrics, objected, result, tails
 from rtproof.report.campaign.answer import answer
-from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code
+from rtproof.report.campaign.outcome import NOTHING_MORE, Given, More, Outcome, exit_code, marked
 
 __all__ = ["Given", "More", "Outcome", "check", "exit_code", "sections", "title"]
 
@@ -38,8 +38,9 @@ def sections(
     short: bool = False,
 ) -> list[Section]:
     """outcomes: of every cell on every system, cells in the profile's order. short: for a terminal."""
+    outcomes = marked(outcomes)
     table = result.section(profile, outcomes, article, more.given, short=short)
-    losses = (*conditions.virtual_time(outcomes), *first.missing(outcomes))
+    losses = (*conditions.in_band(outcomes), *conditions.virtual_time(outcomes), *first.missing(outcomes))
     answered = [answer(profile, outcomes)] if outcomes else []
     before = (*losses, *answered, *first.different(profile, outcomes), Text((profile.about,)))
     parts = [
@@ -60,6 +61,6 @@ def _curves_and_more(profile: Profile, outcomes: Sequence[Outcome], article: Art
 
 def title(profile: Profile, outcomes: Sequence[Outcome]) -> str:
     """Tells this page from others: the profile, and the systems."""
-    systems = ", ".join(dict.fromkeys(each.system for each in outcomes))
+    systems = ", ".join(dict.fromkeys(each.system for each in marked(outcomes)))
     virtual = ", virtual time" if any(each.virtual for each in outcomes) else ""
     return f"rtproof: profile {profile.name} on {systems}{virtual}"

@@ -99,6 +99,7 @@ def _result(each: Outcome, widths: Sequence[Bins]) -> dict[str, Any]:
         "passed": [{"way": way.name, "why": why} for way, why in each.passed],
         "stage": each.shown.series.field if each.shown and each.way and each.way.stage else None,
         "arguments": list(agent_arguments(each.cell, each.way)),
+        "core": each.core,
         "failure": each.failure or None,
         "report": each.link or None,
         "files": list(each.kept),

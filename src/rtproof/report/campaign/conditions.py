@@ -17,11 +17,22 @@ VIRTUAL = (
     "not a board's microseconds, and still less the article's. Only who is late and who is not can be told from them."
 )
 
+BESIDE_LINUX = (
+    "IN-BAND: beside a co-kernel Linux's own threads were measured; the co-kernel's tasks are not delayed by Linux and "
+    "were not measured."
+)
+
 
 def virtual_time(outcomes: Sequence[Outcome]) -> list[Block]:
     """The label of figures that count instructions; none where no cell is of that kind."""
     systems = dict.fromkeys(each.system for each in outcomes if each.virtual)
     return [Text((f"{VIRTUAL} ({', '.join(systems)}.)",), "doubt", "VIRTUAL TIME")] if systems else []
+
+
+def in_band(outcomes: Sequence[Outcome]) -> list[Block]:
+    """What a co-kernel beside Linux means for the figures; nothing where no cell has one."""
+    cores = dict.fromkeys((each.core, each.system) for each in outcomes if each.core)
+    return [Text(tuple(f"{system}: {core}." for core, system in cores), "doubt", BESIDE_LINUX)] if cores else []
 
 
 def faults(outcomes: Sequence[Outcome]) -> list[Section]:

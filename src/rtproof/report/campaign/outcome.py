@@ -2,10 +2,11 @@
 """How the cells of a profile came out, as the page takes them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from rtproof.analysis.app import App, has_samples, is_app, of_threads, together
+from rtproof.analysis.cokernels import IN_BAND, core_beside
 from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, Severity, State, Summary
 from rtproof.analysis.virtual_time import virtual_time
@@ -65,9 +66,20 @@ class Outcome:
         doubts = self.analysis.doubts if self.analysis else ()
         return tuple(d.what for d in doubts if d.code in LOSSES and d.severity is not Severity.INVALID)
 
+    @cached_property
+    def core(self) -> str | None:
+        """The co-kernel beside the measured Linux; None where none was found."""
+        return core_beside(self.analysis.record) if self.analysis else None
+
     @property
     def virtual(self) -> bool:
         return bool(self.analysis and virtual_time(self.analysis.record))
+
+
+def marked(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The same, with "in-band" behind the name of each system that has a co-kernel, for every table of the page."""
+    beside = {each.system for each in outcomes if each.core}
+    return [replace(each, system=f"{each.system} ({IN_BAND})") if each.system in beside else each for each in outcomes]
 
 
 @dataclass(frozen=True)

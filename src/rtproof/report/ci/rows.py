@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rtproof.analysis import wording
+from rtproof.analysis.cokernels import IN_BAND, core_beside
 from rtproof.analysis.histogram_only import HistogramOnly
 from rtproof.analysis.model import Analysis, Requirement, State, Verdict
 from rtproof.analysis.phrases import duration, percent, quantity, value
@@ -72,23 +73,24 @@ def unread(name: str, error: str) -> Row:
 def of_run(name: str, analysis: Analysis) -> Row:
     """A run that was measured with time order."""
     verdicts = analysis.verdicts or (analysis.verdict,)
+    mark = f", {IN_BAND}" if core_beside(analysis.record) else ""
     return Row(
         name,
         analysis.verdict.state,
-        tuple(_claim(verdict, first=number == 0) for number, verdict in enumerate(verdicts)),
+        tuple(_claim(verdict, mark, first=number == 0) for number, verdict in enumerate(verdicts)),
         tuple(doubt.what for doubt in analysis.doubts),
         analysis.verdict.measured_ns,
     )
 
 
-def _claim(verdict: Verdict, *, first: bool) -> Claim:
+def _claim(verdict: Verdict, mark: str, *, first: bool) -> Claim:
     reason = verdict.reasons[0] if verdict.reasons else "no limit was given"
     of_the_run = () if first else wording.of_the_run(verdict.sentences)
     said = said_of([line for line in verdict.sentences if line not in of_the_run])
     if verdict.requirement is None:
-        return Claim("no limit", verdict.state, reason, said=said)
+        return Claim(f"no limit{mark}", verdict.state, reason, said=said)
     episodes = f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
-    return Claim(claim(verdict.requirement), verdict.state, reason, episodes, _longer(verdict), said)
+    return Claim(f"{claim(verdict.requirement)}{mark}", verdict.state, reason, episodes, _longer(verdict), said)
 
 
 def said_of(lines: Iterable[tuple[str, str]]) -> tuple[str, ...]:

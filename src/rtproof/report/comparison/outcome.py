@@ -6,6 +6,7 @@ from itertools import accumulate
 from rtproof.analysis.comparison.model import Comparison, Finding
 from rtproof.analysis.phrases import quantity
 from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.comparison import runs
 from rtproof.report.comparison.told import Told
 
 KINDS = {
@@ -27,6 +28,7 @@ def section(found: Comparison, told: Told) -> Section:
     sides = zip((found.a, found.b), told.what, strict=True)
     what = " ".join(f"{side.name}: {words} ({quantity(len(side.runs), 'run')})." for side, words in sides)
     blocks: list[Block] = [Text((what, *map(sentence, rest)), KINDS[found.finding], sentence(headline))]
+    blocks = [*runs.beside_a_core((*found.a.runs, *found.b.runs)), *blocks]
     rows = tuple(
         (label if at == 0 else "", text) for label in _labels(found) for at, text in enumerate(lines(found, label))
     )

@@ -2,16 +2,23 @@
 """Every run by itself, and those that were left out with the reason."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from rtproof.analysis.cokernels import IN_BAND
 from rtproof.analysis.comparison.figures import Reading, RunFigures
 from rtproof.analysis.comparison.model import Comparison
-from rtproof.analysis.phrases import duration
+from rtproof.analysis.phrases import duration, quantity
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.comparison.curves import Sides, unit_of
 from rtproof.report.comparison.told import Told
 from rtproof.report.figures import Unit
+
+BESIDE_LINUX = (
+    "In-band: beside a co-kernel Linux's own threads were measured; the co-kernel's tasks are not delayed by Linux and "
+    "were not measured."
+)
 
 
 def section(found: Comparison, told: Told, *, short: bool) -> Section:
@@ -29,6 +36,13 @@ def left_out(some: Iterable[tuple[str, str, str]], complaints: Sequence[str]) ->
     lines = [f"Left out{f' of {side}' if side else ''}: {run}: {why}" for side, run, why in some]
     lines += [f"Not read: {sentence}" for sentence in complaints]
     return [Text(tuple(lines), "doubt")] if lines else []
+
+
+def beside_a_core(some: Iterable[RunFigures]) -> list[Block]:
+    """What a co-kernel beside Linux means for the figures; nothing where no run has one."""
+    counts = Counter(run.core for run in some if run.core)
+    words = tuple(f"{core}: {quantity(n, 'run')}." for core, n in counts.items())
+    return [Text(words, "doubt", BESIDE_LINUX)] if words else []
 
 
 def table(sides: Sides) -> Table:
@@ -50,7 +64,7 @@ def _row(side: str, run: RunFigures, unit: Unit) -> tuple[str, ...]:
     largest = unit.show(run.largest)
     return (
         side,
-        run.name,
+        f"{run.name} ({IN_BAND})" if run.core else run.name,
         figures.count(run.n),
         length,
         *shown[:3],

@@ -27,7 +27,8 @@ def section(found: Sequence[RunFigures], told: Told) -> Section:
     """Needs at least one run. Those that did not measure what was asked are in the table of runs only."""
     good = [run for run in found if not run.invalid]
     rows = tuple(row for name, read in METRICS if (row := _row(name, [read(run).ln for run in good])))
-    blocks: list[Block] = [Text((quantity(len(found), "run") + " of the same.",), "normal", _headline(good))]
+    blocks: list[Block] = runs.beside_a_core(found)
+    blocks += [Text((quantity(len(found), "run") + " of the same.",), "normal", _headline(good))]
     if rows:
         header = ("metric", "geometric mean", "least", "most", "one run to the next")
         blocks += [Table("From run to run", header, rows, (1, 2, 3, 4)), Text((MEANS,))]

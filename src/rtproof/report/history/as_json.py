@@ -29,7 +29,10 @@ def _sequence(sequence: Sequence) -> dict[str, object]:
     return {
         "name": sequence.name,
         "judged": sequence.judged,
-        "runs": [{"name": run.name, "started_ns": run.started_ns, "values_count": run.n} for run in sequence.runs],
+        "runs": [
+            {"name": run.name, "started_ns": run.started_ns, "values_count": run.n, "core": run.core}
+            for run in sequence.runs
+        ],
         "metrics": [_metric(metric) for metric in sequence.metrics],
         "changes": [_place(place) for place in sequence.places],
     }

@@ -7,6 +7,7 @@ from rtproof.analysis.history.changes import P_VALUE, SHORTEST
 from rtproof.analysis.history.model import FEWEST, NEAR, History, Place, Sequence
 from rtproof.analysis.phrases import quantity
 from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.comparison import runs
 from rtproof.report.history.places import ratio, started
 
 LAST = f"What happened in the last {SHORTEST - 1} runs cannot be seen yet: one or two runs alone are no change."
@@ -33,7 +34,8 @@ def section(found: History) -> Section:
         blocks = [Text(("No run is left that can be shown.",), "doubt", "Nothing to tell")]
     if any(sequence.judged for sequence in found.sequences):
         blocks.append(Text((VISIBLE, METHOD, NO_CAUSE)))
-    return Section("outcome", "Outcome", tuple(blocks))
+    beside = runs.beside_a_core(run for sequence in found.sequences for run in sequence.runs)
+    return Section("outcome", "Outcome", (*beside, *blocks))
 
 
 def _outcome(sequence: Sequence) -> Iterator[Block]:

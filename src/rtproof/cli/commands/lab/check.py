@@ -81,13 +81,15 @@ def _measured(ctx: click.Context, values: dict[str, Any]) -> "Comparison":
 def _judge(found: "Comparison", limit_ns: int) -> int:
     """Say whether the limit holds; the exit code. TargetError if there is nothing to judge."""
     from rtproof.analysis.phrases import quantity, value
-    from rtproof.lab.comparison import VIRTUAL_TIME
+    from rtproof.lab.comparison import VIRTUAL_TIME, beside_a_core, marked
 
-    (spot,) = found.spots
+    (spot,) = marked(found).spots
     if spot.failures:
         raise TargetError(spot.failures[0])
     for what in _why_invalid(spot):
         click.echo(f"INVALID: {what}")
+    for sentence in beside_a_core(found):
+        click.echo(sentence)
     above = spot.max_ns > limit_ns
     click.echo(
         f"{spot.system.name}, {spot.load.name}: the largest latency of {quantity(spot.count, 'activation')} is "
