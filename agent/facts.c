@@ -5,6 +5,7 @@
 #include "facts_parts.h"
 
 #include "clock.h"
+#include "processes.h"
 #include "run.h"
 
 #include <fcntl.h>
@@ -55,6 +56,7 @@ static void fact_of_dma_latency(struct run *run)
 void facts_open(struct run *run)
 {
 	system_collect(run->system);
+	rt_threads_collect(&run->rt_threads, true, &run->rt_at_start);
 	run->clocks = clock_both();
 	run->kmsg_fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (run->kmsg_fd < 0)
@@ -66,6 +68,8 @@ void facts_open(struct run *run)
 void facts_close(struct run *run)
 {
 	system_free(run->system);
+	rt_threads_free(&run->rt_threads);
+	bytes_free(&run->rt_at_start);
 	if (run->kmsg_fd >= 0)
 		close(run->kmsg_fd);
 }
@@ -87,6 +91,10 @@ void facts_at_start(struct run *run)
 	facts_announce_counters(run);
 	if (getenv("RTPROOF_VIRTUAL_TIME"))
 		fact(run, MOMENT_START, "virtual_time", getenv("RTPROOF_VIRTUAL_TIME"));
+	struct process self = { .pid = getpid() };
+
+	processes_self(&self);
+	fact_number(run, WHOLE_RUN, MOMENT_START, "agent_pid", self.pid);
 	fact(run, MOMENT_START, "clock", clock_name());
 	fact_number(run, WHOLE_RUN, MOMENT_START, "clock_read_ns", clock_cost_ns());
 	fact_of_dma_latency(run);
@@ -152,6 +160,10 @@ void facts_each_second(struct run *run)
 {
 	check_clock(run);
 	facts_tick(run);
+	if (!run->loads_read)
+		facts_of_loads(run, MOMENT_DURING);
+	run->loads_read = true;
+	facts_rt_threads(run, MOMENT_DURING);
 	write_kernel_lines(run);
 	for (int i = 0; i < run->config->threads; i++)
 		facts_check_thread(run, &run->workers[i]);
@@ -162,5 +174,6 @@ void facts_at_end(struct run *run)
 	for (int i = 0; i < run->config->threads; i++)
 		if (word_load(&run->workers[i].done)) /* else it stalled and said nothing */
 			facts_of_worker(run, &run->workers[i]);
+	facts_of_loads(run, MOMENT_END);
 	facts_files_at_end(run);
 }

@@ -3,6 +3,8 @@
 
 #include "facts_parts.h"
 
+#include "keeper.h"
+#include "processes.h"
 #include "run.h"
 #include "text.h"
 
@@ -57,6 +59,29 @@ static void fact_of_load(struct run *run, const char *name, const struct load_or
 	snprintf(key, sizeof(key), "%s.rest_ns", name);
 	if (order->rest_ns)
 		fact_number(run, WHOLE_RUN, MOMENT_START, key, order->rest_ns);
+}
+
+/* What its processes have used of the CPUs so far, and at the end how many of its workers never counted anything. */
+void facts_of_loads(struct run *run, enum moment moment)
+{
+	for (int i = 0; i < run->n_counters; i++) {
+		const struct running_load *load = run->counters[i].load;
+		char key[80];
+
+		if (!load)
+			continue;
+		int64_t ms = load->pid > 0 ? processes_cpu_ms(load->pid, !keeper_needed(load)) : -1;
+
+		snprintf(key, sizeof(key), "%s.cpu_ms", run->counters[i].name);
+		if (ms >= 0)
+			fact_number(run, WHOLE_RUN, moment, key, ms);
+		if (moment != MOMENT_END)
+			continue;
+		snprintf(key, sizeof(key), "%s.parts", run->counters[i].name);
+		fact_number(run, WHOLE_RUN, moment, key, load->slots);
+		snprintf(key, sizeof(key), "%s.idle_parts", run->counters[i].name);
+		fact_number(run, WHOLE_RUN, moment, key, load_idle_parts(load));
+	}
 }
 
 void facts_announce_counters(struct run *run)

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { EVL_MOST = 64 };
 
@@ -56,6 +57,8 @@ static const char *const files_at_both_ends[] = {
 	"/proc/vmstat",
 	"/proc/xenomai/stat", /* mode switches, version 2 and 3 */
 	"/proc/xenomai/sched/stat",
+	"/proc/xenomai/sched", /* threads and priorities, version 2; a folder in version 3 */
+	"/proc/xenomai/sched/threads",
 	"/proc/sys/kernel/sched_rt_runtime_us",
 	"/sys/kernel/debug/sched/preempt",
 	"/sys/devices/system/clocksource/clocksource0/current_clocksource",
@@ -68,7 +71,7 @@ static void write_files(struct run *run, enum moment moment, const char *const *
 		record_file(&run->record, run_time_ns(run), moment, *paths);
 }
 
-/* Each has how often it left the co-kernel EVL for Linux. */
+/* Each has how often it left the co-kernel EVL for Linux, and its priority there. */
 static void write_evl_threads(struct run *run, enum moment moment)
 {
 	static const char place[] = "/sys/devices/virtual/thread";
@@ -77,12 +80,32 @@ static void write_evl_threads(struct run *run, enum moment moment)
 	char path[320];
 
 	for (int i = 0; folder && i < EVL_MOST && (entry = readdir(folder)); i++) {
-		snprintf(path, sizeof(path), "%s/%s/stats", place, entry->d_name);
-		if (entry->d_name[0] != '.')
+		static const char *const files[] = { "stats", "sched" };
+
+		for (int j = 0; j < 2 && entry->d_name[0] != '.'; j++) {
+			snprintf(path, sizeof(path), "%s/%s/%s", place, entry->d_name, files[j]);
 			record_file(&run->record, run_time_ns(run), moment, path);
+		}
 	}
 	if (folder)
 		closedir(folder);
+}
+
+void facts_rt_threads(struct run *run, enum moment moment)
+{
+	struct bytes lines = { NULL, 0, 0, false };
+
+	if (moment == MOMENT_START) { /* looked at before the warm-up: it takes time */
+		lines = run->rt_at_start;
+		memset(&run->rt_at_start, 0, sizeof(run->rt_at_start));
+	}
+	if (moment == MOMENT_DURING)
+		rt_threads_each_second(&run->rt_threads, &lines);
+	else if (moment == MOMENT_END)
+		rt_threads_collect(&run->rt_threads, true, &lines);
+	if (moment != MOMENT_DURING || lines.length)
+		record_content(&run->record, run_time_ns(run), moment, "rt-threads", 0, (const char *)lines.data, lines.length);
+	bytes_free(&lines);
 }
 
 static void write_system(struct run *run)
@@ -101,10 +124,12 @@ void facts_files_at_start(struct run *run)
 	write_files(run, MOMENT_START, files_at_start);
 	write_files(run, MOMENT_START, files_at_both_ends);
 	write_evl_threads(run, MOMENT_START);
+	facts_rt_threads(run, MOMENT_START);
 }
 
 void facts_files_at_end(struct run *run)
 {
 	write_files(run, MOMENT_END, files_at_both_ends);
 	write_evl_threads(run, MOMENT_END);
+	facts_rt_threads(run, MOMENT_END);
 }

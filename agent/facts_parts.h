@@ -22,10 +22,14 @@ void facts_asked(struct run *run);
 /* COUNTER: loads, temperatures, frequencies; later TICK: their present values. */
 void facts_announce_counters(struct run *run);
 void facts_tick(struct run *run);
+void facts_of_loads(struct run *run, enum moment moment);
 
 /* What the system says of itself; what may change while measuring at both ends. */
 void facts_files_at_start(struct run *run);
 void facts_files_at_end(struct run *run);
+
+/* Other threads with a real-time policy: all of them at the start and at the end, and meanwhile those that are new. */
+void facts_rt_threads(struct run *run, enum moment moment);
 
 /* Policy and priority when first seen and when they change, asked from outside the thread. */
 void facts_check_thread(struct run *run, struct worker *worker);

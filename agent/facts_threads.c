@@ -70,6 +70,7 @@ void facts_of_worker(struct run *run, const struct worker *worker)
 	facts_of_thread(run, worker->number, MOMENT_START, &worker->start);
 	facts_of_thread(run, worker->number, MOMENT_END, &worker->end);
 	facts_of_loop(run, worker->number, &worker->before, &worker->end);
+	fact_number(run, worker->number, MOMENT_START, "tid", worker_task(worker));
 	fact_number(run, worker->number, MOMENT_START, "warmup_activations", worker->warmup_activations);
 	for (int file = 0; file < worker->n_files; file++)
 		record_content(&run->record, run_time_ns(run), MOMENT_END, worker->files[file].path, 0,

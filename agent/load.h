@@ -130,6 +130,8 @@ struct running_load {
 	struct folder folder, group;
 	uint32_t slots;
 	uint32_t *seen; /* last reading of each slot */
+	bool *worked;   /* which of them have counted anything since the first reading */
+	bool read;
 	int64_t work;   /* units since the start */
 };
 
@@ -166,6 +168,9 @@ int load_be(struct running_load *running);
 
 /* Reads the counters and answers the work done since the start. */
 int64_t load_work(struct running_load *running);
+
+/* Of its workers, each with a counter: how many have counted nothing since the first reading. */
+int load_idle_parts(const struct running_load *running);
 
 /* Kills the whole group and waits for it. */
 void load_stop(struct running_load *running);

@@ -334,7 +334,8 @@ static int start_processes(struct running_load *running)
 
 	running->order.slots = mmap(NULL, size + LOAD_WHY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	running->seen = calloc(running->slots, sizeof(*running->seen));
-	if (running->order.slots == MAP_FAILED || !running->seen)
+	running->worked = calloc(running->slots, sizeof(*running->worked));
+	if (running->order.slots == MAP_FAILED || !running->seen || !running->worked)
 		return -ENOMEM;
 	running->order.why = (char *)(running->order.slots + running->slots);
 	running->pid = keeper_needed(running) ? keeper_start(running) : start_load(running);
@@ -424,9 +425,20 @@ int64_t load_work(struct running_load *running)
 		uint32_t now = running->order.slots[i].work;
 
 		running->work += now - running->seen[i];
+		running->worked[i] = running->worked[i] || (running->read && now != running->seen[i]);
 		running->seen[i] = now;
 	}
+	running->read = true;
 	return running->work;
+}
+
+int load_idle_parts(const struct running_load *running)
+{
+	int idle = 0;
+
+	for (uint32_t i = 0; i < running->slots; i++)
+		idle += !running->worked[i];
+	return idle;
 }
 
 void load_stop(struct running_load *running)
@@ -442,5 +454,6 @@ void load_stop(struct running_load *running)
 	if (running->order.slots && running->order.slots != MAP_FAILED)
 		munmap(running->order.slots, running->slots * sizeof(struct load_slot) + LOAD_WHY);
 	free(running->seen);
+	free(running->worked);
 	memset(running, 0, sizeof(*running));
 }

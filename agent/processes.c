@@ -27,7 +27,8 @@ static int read_process(const char *name, struct process *process)
 			    &started, &pages) != 9)
 		return -EINVAL;
 	process->pid = (pid_t)atoi(text);
-	process->cpu_ticks = user + system + waited_user + waited_system;
+	process->waited_ticks = waited_user + waited_system;
+	process->cpu_ticks = user + system + process->waited_ticks;
 	process->pages = pages;
 	process->started = started;
 	return 0;
@@ -134,6 +135,27 @@ int processes_below(pid_t root, int64_t most, struct processes *found)
 	free(found->each);
 	memset(found, 0, sizeof(*found));
 	return err;
+}
+
+int64_t processes_cpu_ms(pid_t root, bool root_too)
+{
+	struct processes found;
+	struct process self;
+	char name[24];
+
+	snprintf(name, sizeof(name), "%d", (int)root);
+	int err = read_process(name, &self);
+
+	if (!err)
+		err = processes_below(root, INT_MAX, &found);
+	if (err)
+		return err;
+	int64_t ticks = root_too ? self.cpu_ticks : self.waited_ticks;
+
+	for (int i = 0; i < found.count; i++)
+		ticks += found.each[i].cpu_ticks;
+	free(found.each);
+	return ticks * 1000 / sysconf(_SC_CLK_TCK);
 }
 
 int processes_kill(pid_t root)

@@ -10,6 +10,7 @@
 struct process {
 	pid_t pid, parent, session;
 	int64_t cpu_ticks; /* its own, and of its children that it has waited for */
+	int64_t waited_ticks; /* of the latter alone */
 	int64_t pages;     /* of memory, shared ones included */
 	int64_t started;   /* clock ticks from boot to its start: no two processes of one number have the same */
 	char state;        /* as proc(5) has it: Z and X have ended */
@@ -25,6 +26,12 @@ struct processes {
  * further. 0, or a negative errno, and then there are none.
  */
 int processes_below(pid_t root, int64_t most, struct processes *found);
+
+/*
+ * CPU time, in milliseconds, of all that the root has started, now and before; and if asked for of the root itself. Reads all
+ * of /proc. A negative errno if it can't.
+ */
+int64_t processes_cpu_ms(pid_t root, bool root_too);
 
 /* SIGKILL to each. How many there were, or a negative errno. */
 int processes_kill(pid_t root);

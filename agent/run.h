@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "config.h"
 #include "record.h"
+#include "rt_threads.h"
 #include "system.h"
 #include "trace.h"
 #include "worker.h"
@@ -49,6 +50,9 @@ struct run {
 	/* One thread's: the writer's while it runs, else the main thread's. */
 	struct counter counters[COUNTERS_MOST];
 	int n_counters, kmsg_fd, kernel_lines;
+	bool loads_read; /* their CPU time, at the first tick */
+	struct rt_threads rt_threads;
+	struct bytes rt_at_start;
 	struct clock_pair clocks; /* when last looked at */
 	int64_t checkpoints, slice_began; /* written, and written before the slice that has not ended */
 	struct system_part system[SYSTEM_PARTS];

@@ -82,8 +82,7 @@ static void put_thread(struct bytes *bytes, int process, int thread)
 	put_line(bytes, line);
 }
 
-/* The numbers in a folder of /proc: one each time it is called, 0 at the end. */
-static int next_number(DIR *folder)
+int system_next_number(void *folder)
 {
 	const struct dirent *entry;
 
@@ -102,13 +101,13 @@ static int collect_threads(struct system_part *part)
 	if (!processes)
 		return -errno;
 	put_line(&part->content, "PID TID CLS RTPRIO NICE PSR COMM\n");
-	while ((process = next_number(processes))) {
+	while ((process = system_next_number(processes))) {
 		char path[64];
 
 		snprintf(path, sizeof(path), "/proc/%d/task", process);
 		DIR *threads = opendir(path);
 
-		while ((thread = next_number(threads)))
+		while ((thread = system_next_number(threads)))
 			put_thread(&part->content, process, thread);
 		if (threads)
 			closedir(threads);

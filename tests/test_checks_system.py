@@ -1,27 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-from analysis_records import MS, SECOND, array, end
+from analysis_records import MS, end
 from doubt_cases import BLOCKS, CLOCK, N, clean, facts, said_of, with_facts, with_files
 
 from rtproof.analysis.model import Doubt, Severity
-from rtproof.record import WHOLE_RUN, Counter, EndReason, Event, Moment
+from rtproof.record import WHOLE_RUN, EndReason, Event, Moment
 
 ASKED, START, DURING, END = Moment
 
 
 def kernel_says(text: str) -> dict[str, Doubt]:
     return said_of(clean(events=(Event(5, WHOLE_RUN, "kernel", text),)))
-
-
-def with_load(
-    *values: int, asked: str = "sched", name: str = "load.sched", rest: str = "", lack: str = ""
-) -> dict[str, Doubt]:
-    """Readings once a second. ``rest``: how many ns the load says that it may rest; ``lack``: what it lacks."""
-    times = array(*(i * SECOND for i in range(len(values))))
-    counter = Counter(0, True, name, "messages", times, array(*values))
-    known = {("loads", ASKED): asked} | ({(f"{name}.rest_ns", START): rest} if rest else {})
-    known |= {(f"{name}.lack", START): lack} if lack else {}
-    return said_of(clean(facts=facts(known), counters=(counter,)))
 
 
 def test_another_clock_source_at_the_end() -> None:
@@ -103,45 +92,6 @@ def test_a_guest() -> None:
 def test_no_kernel_log() -> None:
     found = with_facts({("kmsg", START): "unavailable: Operation not permitted"})
     assert "(Operation not permitted)" in found["no-kernel-log"].what
-
-
-def test_a_load_that_died() -> None:
-    found = said_of(clean(events=(Event(5, WHOLE_RUN, "load_died", "sched"),)))
-    assert (set(found), found["load-died"].severity) == ({"load-died"}, Severity.INVALID)
-    assert found["load-died"].what == "a load died during the run: sched"
-
-
-def test_a_load_that_works() -> None:
-    assert with_load(10, 20, 20, 30, 40) == {}
-
-
-def test_a_load_that_stood_still_for_two_seconds() -> None:
-    found = with_load(10, 20, 20, 20, 40)
-    assert (set(found), found["load-idle"].severity) == ({"load-idle"}, Severity.INVALID)
-    assert found["load-idle"].what == "the load sched did no work for 2.0 s"
-
-
-def test_a_load_may_rest_as_long_as_it_said_and_no_longer() -> None:
-    assert with_load(10, 20, 20, 20, 20, 40, rest=str(2 * SECOND)) == {}
-    found = with_load(10, 20, 20, 20, 20, 20, 40, rest=str(2 * SECOND))
-    assert found["load-idle"].what == "the load sched did no work for 4.0 s"
-
-
-def test_a_load_that_never_began() -> None:
-    assert set(with_load(0, 0, 0)) == {"load-idle", "load-unproven"}
-
-
-def test_a_load_that_nobody_counted() -> None:
-    found = with_load(10, 20, asked="cpu sched")
-    assert "no work is to be seen of 1 of the loads asked for (cpu, sched)" in found["load-unproven"].what
-    assert set(with_load(10, 20, name="temperature.0")) == {"load-unproven"}
-    assert with_load(asked="") == {}
-
-
-def test_a_load_that_went_another_way_than_it_is_meant_to() -> None:
-    found = with_load(10, 20, 30, asked="comms", name="load.comms", lack="over 127.0.0.1: no cable")
-    assert (set(found), found["load-lessened"].severity) == ({"load-lessened"}, Severity.WARNING)
-    assert found["load-lessened"].what == "the load comms did less than it is meant to: over 127.0.0.1: no cable"
 
 
 def test_a_simulated_run_is_of_no_machine() -> None:

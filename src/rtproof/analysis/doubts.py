@@ -4,7 +4,7 @@
 The list of checks is closed: docs/json-schema.md names every code, and a test holds the two together.
 """
 
-from rtproof.analysis.checks import cokernel, counting, scheduling, stages, system
+from rtproof.analysis.checks import cokernel, counting, loads, rivals, scheduling, stages, system
 from rtproof.analysis.checks.case import Case, Check
 from rtproof.analysis.fields import judged, of_field
 from rtproof.analysis.model import Doubt, Requirement, Severity, Summary, Switch
@@ -17,7 +17,15 @@ LOSSES = (
 """Codes of what is gone from a run. Nobody can see that from its figures, so it is told before any other warning."""
 FOREMOST = ("in-band",)
 """Codes of what changes the meaning of every figure."""
-CHECKS: tuple[Check, ...] = (*cokernel.CHECKS, *scheduling.CHECKS, *counting.CHECKS, *stages.CHECKS, *system.CHECKS)
+CHECKS: tuple[Check, ...] = (
+    *cokernel.CHECKS,
+    *scheduling.CHECKS,
+    *counting.CHECKS,
+    *stages.CHECKS,
+    *system.CHECKS,
+    *rivals.CHECKS,
+    *loads.CHECKS,
+)
 
 
 def doubts(

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Was the target in a state in which a latency means something: clock, throttling, guest, kernel log, loads?"""
+"""Was the target in a state in which a latency means something: clock, throttling, guest, kernel log?"""
 
 import re
 from collections.abc import Iterator
-
-import numpy as np
 
 from rtproof.analysis.checks.case import INVALID, UNAVAILABLE, WARNING, Case, Check, sentence_list, thread_name
 from rtproof.analysis.model import Doubt
@@ -12,7 +10,7 @@ from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent
 from rtproof.analysis.simulated import WORDS, simulated
 from rtproof.analysis.virtual_time import processors, virtual_time
-from rtproof.record import Counter, EndReason, Moment
+from rtproof.record import EndReason, Moment
 
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TRUSTED_CLOCKS = ("tsc", "arch_sys_counter", "riscv_clocksource", "timebase")
@@ -21,7 +19,6 @@ RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 NEAR_LIMIT = 0.5
 """Share of the kernel's budget for real-time threads from which throttling is near."""
-IDLE_WINDOW_NS = 2 * SECOND_NS
 _STEAL_FIELD = 8
 _TICKS_PER_SECOND = 100
 """USER_HZ, the same on every Linux."""
@@ -138,56 +135,6 @@ def kernel_log(case: Case) -> Iterator[Doubt]:
         yield Doubt("no-kernel-log", WARNING, what, "allow reading /dev/kmsg (root, or kernel.dmesg_restrict=0)")
 
 
-def load_died(case: Case) -> Iterator[Doubt]:
-    end, names = case.record.end, [event.text for event in case.events("load_died")]
-    if names or (end and end.reason is EndReason.LOAD_DIED):
-        reason = end.text if end and end.reason is EndReason.LOAD_DIED else ""
-        what = f"a load died during the run: {reason or sentence_list(names)}"
-        yield Doubt("load-died", INVALID, what, "see why the load ended, and measure again")
-
-
-def load_idle(case: Case) -> Iterator[Doubt]:
-    """A load that does nothing, for longer than it rests on purpose, makes an idle system look like a loaded one."""
-    for counter in _loads(case):
-        idle_ns = _longest_standstill_ns(counter)
-        rest_ns = int(case.fact(f"{counter.name}.rest_ns", Moment.START) or 0)
-        if idle_ns >= IDLE_WINDOW_NS + rest_ns:
-            what = f"the load {counter.name.removeprefix('load.')} did no work for {duration(idle_ns)}"
-            yield Doubt(
-                "load-idle", INVALID, what, "see what starves or blocks the load; the latencies are not those under it"
-            )
-
-
-def load_unproven(case: Case) -> Iterator[Doubt]:
-    asked = (case.fact("loads") or "").replace(",", " ").split()
-    proven = [c for c in _loads(case) if c.value.size and int(c.value[-1]) > 0]
-    if len(proven) < len(asked):
-        what = f"no work is to be seen of {len(asked) - len(proven)} of the loads asked for ({', '.join(asked)})"
-        yield Doubt(
-            "load-unproven", INVALID, what, "let the run last some seconds, so that the loads can be seen to work"
-        )
-
-
-def load_lessened(case: Case) -> Iterator[Doubt]:
-    """It ran, but by another way than it is meant to, because this machine has not what it wants."""
-    for counter in _loads(case):
-        lack = case.fact(f"{counter.name}.lack", Moment.START)
-        if lack:
-            what = f"the load {counter.name.removeprefix('load.')} did less than it is meant to: {lack}"
-            yield Doubt("load-lessened", WARNING, what, "give the target what the load wants, or load it otherwise")
-
-
-def _loads(case: Case) -> list[Counter]:
-    return [counter for counter in case.record.counters if counter.name.startswith("load.")]
-
-
-def _longest_standstill_ns(counter: Counter) -> int:
-    """The longest time between readings that show the same value."""
-    changes = np.flatnonzero(np.diff(counter.value)) + 1
-    starts, ends = np.concatenate(([0], changes)), np.concatenate((changes, [counter.value.size])) - 1
-    return int((counter.time_ns[ends] - counter.time_ns[starts]).max()) if counter.value.size else 0
-
-
 def _steal_ticks(case: Case, moment: Moment) -> int | None:
     fields = (case.file("/proc/stat", moment) or "").partition("\n")[0].split()
     return int(fields[_STEAL_FIELD]) if len(fields) > _STEAL_FIELD and fields[_STEAL_FIELD].isdigit() else None
@@ -210,8 +157,4 @@ CHECKS: tuple[Check, ...] = (
     takes_turns,
     guest,
     kernel_log,
-    load_died,
-    load_idle,
-    load_unproven,
-    load_lessened,
 )
