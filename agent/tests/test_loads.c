@@ -111,12 +111,13 @@ static void counters_that_wrap_are_added_up(void)
 {
 	struct load_slot slots[2] = { { .work = 5 }, { .work = UINT32_MAX - 1 } };
 	uint32_t seen[2] = { 0, UINT32_MAX - 3 };
-	struct running_load running = { .order = { .slots = slots }, .slots = 2, .seen = seen };
+	bool worked[2] = { false };
+	struct running_load running = { .order = { .slots = slots }, .slots = 2, .seen = seen, .worked = worked };
 
-	CHECK(load_work(&running) == 7);
+	CHECK(load_work(&running) == 7 && load_idle_parts(&running) == 2); /* the first reading is of before */
 	slots[1].work += 10;
-	CHECK(load_work(&running) == 17);
-	CHECK(load_work(&running) == 17);
+	CHECK(load_work(&running) == 17 && load_idle_parts(&running) == 1);
+	CHECK(load_work(&running) == 17 && load_idle_parts(&running) == 1);
 }
 
 /* A child of a process, and not one that starts and ends all the time; 0 if there is none. */
