@@ -214,3 +214,26 @@ def test_a_broken_run_json_is_one_sentence(run: Path, tmp_path: Path, capsys: py
     capsys.readouterr()
     assert main(["show", str(folder)]) == 2
     assert "run.json is not what a run leaves" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["csv", "bins", "cyclictest", "hdr", "parquet"])
+def test_standard_output_gets_the_bytes_of_the_file(
+    run: Path, name: str, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["export", str(run), "--format", name, "--output", "there"]) == 0
+    capfdbinary.readouterr()
+    assert main(["export", str(run), "--format", name, "--output", "-"]) == 0
+    out, err = capfdbinary.readouterr()
+    assert out == Path("there").read_bytes()
+    assert err.startswith(b"standard output: ")
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize("name", ["parquet", "trace-dat"])
+def test_no_binary_format_is_written_to_a_terminal(
+    run: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["export", str(run), "--format", name, "--output", "-"]) == 2
+    assert "is binary and standard output is a terminal" in capsys.readouterr().err

@@ -105,7 +105,10 @@ def test_contradictions_are_named_and_the_rest_is_read(was: str, is_now: str, sa
         (SHORT.replace("000003 000002\t000000", "000003 000002"), "number of columns"),
         (SHORT.replace("000004 000001", "000002 000001"), "do not increase"),
         (SHORT.replace("# Max Latencies: 00004 00004", "# Max Latencies: 00004"), "2 columns"),
-        (SHORT.replace("000002", "9" * 30), "no computer"),
+        (SHORT.replace("000002", "9" * 30), "larger than any"),
+        (SHORT.replace("000002", "9" * 5_000), "larger than any"),
+        (SHORT.replace("000002", "9" * 19), "no computer"),
+        (SHORT.replace("000002", str(2**62)).replace("000005", str(2**62)), "no computer"),
         (SHORT.replace("000004 0", "9999999999999999 0"), "outside of what a clock"),
     ],
 )

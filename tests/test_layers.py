@@ -12,6 +12,7 @@ MAY_IMPORT = {
     "errors": "",
     "printable": "",
     "defects": "errors printable",
+    "kinds": "",
     "plugins": "errors",
     "units": "errors",
     "files": "errors",

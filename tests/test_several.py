@@ -76,7 +76,7 @@ def test_a_run_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path, runs
     ((path, sentence),) = read.failed
     assert path == torn
     assert sentence.startswith(str(torn))
-    assert sentence.endswith("it has no valid BEGIN chunk")
+    assert "it has no valid BEGIN chunk" in sentence
 
 
 def test_a_requirement_given_now_is_handed_on(runs: list[Path]) -> None:

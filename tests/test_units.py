@@ -92,3 +92,16 @@ def test_a_length_is_longer_than_nothing() -> None:
     assert units.parse_length("1ms") == 1_000_000
     with pytest.raises(UserError, match="'0us' must be longer than 0"):
         units.parse_length("0us")
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000 + "us", "0." + "0" * 5_000 + "1s", "1" * 61 + "ns"])
+def test_a_duration_of_thousands_of_digits_is_a_short_sentence(text: str) -> None:
+    for parse in (units.parse_duration, units.parse_length, lambda words: units.parse_at_most(f"1/{words}")):
+        with pytest.raises(UserError) as refused:
+            parse(text)
+        assert len(str(refused.value)) < 200
+
+
+def test_a_percentage_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(UserError, match="is not a percentage"):
+        units.parse_percentage("9" * 5_000)

@@ -18,5 +18,9 @@ class RecordError(UserError):
     """A file is not a record, or is one that this version cannot read."""
 
 
+class NoRecordError(RecordError):
+    """There is nothing of a record in a file: it is something else, or its beginning is lost."""
+
+
 class TargetError(RtproofError):
     """The target misbehaved: the agent died, the board vanished, the disk filled up. Trying again may help."""

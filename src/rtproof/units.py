@@ -19,6 +19,8 @@ ALIASES = {"µs": "us", "μs": "us", "sec": "s", "hour": "h", "day": "d"}
 UNIT_NAMES = "ns, us, ms, s, min, h or d"
 LONGEST_NS = 2**63 - 1
 MOST_CPUS = 65_536
+MOST_CHARACTERS = 60
+"""Of a number that is a time or a share; what is longer was not written by a person, and takes long to read."""
 
 _NUMBER_AND_UNIT = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s0-9.]*)")
 _CPU_RANGE = re.compile(r"(?P<first>[0-9]{1,6})(?:-(?P<last>[0-9]{1,6}))?")
@@ -37,6 +39,8 @@ def parse_duration(text: str) -> int:
     if factor is None:
         fault = f"has the unknown unit {match['unit']!r}" if match["unit"] else "has no unit"
         raise UserError(f"the duration {text!r} {fault}: write one of {UNIT_NAMES}")
+    if len(match["number"]) > MOST_CHARACTERS:
+        raise UserError(f"the duration {text[:MOST_CHARACTERS]!r}... is no time: it has {len(text):,} characters")
     exact = Fraction(match["number"]) * factor
     if exact.denominator != 1:
         raise UserError(f"the duration {text!r} is not a whole number of nanoseconds")
@@ -103,6 +107,10 @@ def format_cpus(cpus: tuple[int, ...]) -> str:
 def parse_percentage(text: str) -> Fraction:
     """A share of "99.999" or "99.999%", exactly; above 0 and below 100 per cent."""
     number = text.strip().removesuffix("%").strip()
-    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number) or not 0 < Fraction(number) < 100:
+    if (
+        len(number) > MOST_CHARACTERS
+        or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number)
+        or not 0 < Fraction(number) < 100
+    ):
         raise UserError(f"{text!r} is not a percentage above 0 and below 100: write it such as 99.999")
     return Fraction(number) / 100

@@ -9,7 +9,9 @@ from rtproof.units import format_duration
 
 @dataclass(frozen=True)
 class Part:
-    """One thread of a measurement. cpu: where it ran, None where the tool does not say. Else as in Imported."""
+    """One thread of a measurement. cpu: where it ran, None where the tool does not say. told: the count beside the
+    histogram, where there is one. Else as in Imported.
+    """
 
     number: int
     cpu: int | None = None
@@ -19,6 +21,7 @@ class Part:
     max_ns: int | None = None
     overflow: int | None = None
     histogram: Counts | None = None
+    told: int | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from rtproof.printable import one_line
 ERROR_CODE = defects.CODE
 INTERRUPTED_CODE = 130
 COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
+MOST_CHARACTERS = 1_000
+"""Of what is wrong with an argument, which quotes it."""
 
 
 @click.group(
@@ -35,7 +37,7 @@ def _say(sentence: str) -> None:
 
 
 def _usage_sentence(error: click.ClickException) -> str:
-    message = error.format_message().rstrip(".")
+    message = one_line(error.format_message().rstrip("."), MOST_CHARACTERS)
     context = getattr(error, "ctx", None)
     return f"{message} (see '{context.command_path} --help')" if context else message
 

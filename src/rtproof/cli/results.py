@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rtproof import files, plugins
+from rtproof.errors import NoRecordError, UserError
 
 if TYPE_CHECKING:
     from rtproof.analysis.analyse import Asked
     from rtproof.analysis.forecast.model import Horizon
     from rtproof.analysis.model import Analysis, Requirement
-    from rtproof.record.rundir import RunInfo
+    from rtproof.record.rundir import Run, RunInfo
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,8 @@ def read_run(
     """
     from rtproof.analysis.afterwards import chosen_after_the_data
     from rtproof.analysis.analyse import analyse, several
-    from rtproof.record import rundir
 
-    found = rundir.open_run(run)
+    found = _open(run)
     fixed = _fixed(found.info)
     asked = several(later) or fixed
     analysis = replace(analyse(found.record, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
@@ -92,13 +92,31 @@ def read_stated(run: Path, stated: "tuple[Requirement, ...]", workers: int | Non
     """
     from rtproof.analysis.afterwards import stated_by_the_user
     from rtproof.analysis.analyse import analyse
-    from rtproof.record import rundir
 
-    found = rundir.open_run(run)
+    found = _open(run)
     fixed = _fixed(found.info)
     limits = len({*stated, *fixed})
     analysis = _as_it_ended(analyse(found.record, stated, workers, limits=limits), found.info)
     return Result(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
+
+
+def _open(run: Path) -> "Run":
+    """UserError for a file that is something else, which says what, and what can be read."""
+    from rtproof.record import rundir
+
+    try:
+        return rundir.open_run(run)
+    except NoRecordError as problem:
+        raise UserError(_refusal(run / rundir.RECORD_NAME if run.is_dir() else run, problem)) from None
+
+
+def _refusal(path: Path, problem: NoRecordError) -> str:
+    from rtproof import importers, kinds
+
+    tool = importers.tool_of(path)
+    if tool:
+        return f"{path} is the output of {tool}, a histogram: show, report, judge, compare and history read it"
+    return f"{kinds.what_it_is(path) or problem}; what can be read: {importers.READABLE}{', '.join(importers.tools())}"
 
 
 def _as_it_ended(analysis: "Analysis", info: "RunInfo | None") -> "Analysis":

@@ -7,5 +7,5 @@ which writes the file, never over an existing one, and returns one sentence: wha
 hold.
 UserError for an option value that makes no sense or a record that cannot be exported this way. Its docstring says what
 it is for. One for a certain kind of record only says in ``NEEDS: str`` which, and may refuse all others. ``FREE:
-tuple[str, ...]`` names options, if there are any, that take every text.
+tuple[str, ...]`` names options, if there are any, that take every text. ``BINARY = True`` marks what no terminal shows.
 """

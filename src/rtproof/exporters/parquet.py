@@ -20,6 +20,7 @@ from rtproof.exporters import _common
 from rtproof.record import Record, Series
 from rtproof.record.slicing import Activations
 
+BINARY = True
 SUFFIX = ".parquet"
 OPTIONS: dict[str, str] = {}
 PART_ROWS = 4_000_000

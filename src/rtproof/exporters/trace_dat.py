@@ -19,6 +19,7 @@ from rtproof.errors import UserError
 from rtproof.exporters import _common
 from rtproof.record import Record
 
+BINARY = True
 SUFFIX = ".trace.dat"
 OPTIONS: dict[str, str] = {}
 NEEDS = "a trace (rtproof run --trace)"

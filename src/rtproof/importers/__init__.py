@@ -16,6 +16,8 @@ from rtproof.errors import UserError
 
 __all__ = ("LARGEST_BYTES", "Imported", "read", "recognised")
 
+READABLE = "a run folder, a record (.rtrec), the folder of a profile, and the output of "
+"""What comes before the names of the tools where a file is refused."""
 LARGEST_BYTES = 64 * 1024 * 1024
 """More than the longest histogram that any of these tools writes."""
 
@@ -24,8 +26,7 @@ def read(path: Path) -> Imported:
     """Read a file of any tool that is known; UserError if it cannot be read, or is of none of them."""
     found = recognised(path)
     if found is None:
-        known = ", ".join(module.TOOL for module in plugins.load_all(_here()))
-        raise UserError(f"{path} is not the output of a tool that can be read here: {known}")
+        raise UserError(f"{path} is not the output of a tool that can be read here: {', '.join(tools())}")
     return found
 
 
@@ -35,6 +36,11 @@ def recognised(path: Path) -> Imported | None:
     readers = (module for module in plugins.load_all(_here()) if module.looks_like(text))
     module = next(readers, None)
     return _read_with(module, text, path) if module else None
+
+
+def tools() -> list[str]:
+    """Whose output can be read."""
+    return [module.TOOL for module in plugins.load_all(_here())]
 
 
 def tool_of(path: Path) -> str | None:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from rtproof.analysis.counts import EMPTY, Counts, merge
 from rtproof.analysis.imported import Imported, Part
 from rtproof.errors import UserError
+from rtproof.importers._numbers import LARGEST_COUNT, LARGEST_NS
 
 Kind = TypeVar("Kind")
 
-LARGEST_NS = 10**15
-"""Eleven days: a larger latency is an early wake-up that was stored without its sign."""
+UNCOUNTABLE = "its histogram has numbers that no computer can count to"
 
 
 def histogram(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns: int) -> Counts:
@@ -25,6 +25,8 @@ def histogram(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns: in
         raise UserError("its bins lie outside of what a clock can show")
     if np.any(np.diff(values) <= 0) or np.any(counts < 0):
         raise UserError("the rows of its histogram do not increase")
+    if counts.sum(dtype=np.float64) > LARGEST_COUNT:
+        raise UserError(UNCOUNTABLE)
     some = counts > 0
     low = values[some] * width_ns
     return Counts(low, low + width_ns - 1, counts[some]) if low.size else EMPTY
@@ -55,7 +57,9 @@ def counted(told: Told, bins: Mapping[int, int], width_ns: int, scale_ns: int | 
 
     scale_ns: None where the file does not say where its scale ends. Without a bin and a scale there is no histogram.
     """
-    if max(told.min, told.max, told.count) > LARGEST_NS:
+    if told.count < 0 or not abs(told.mean) <= LARGEST_NS:
+        raise UserError(f"the count or the mean of thread {told.number} makes no sense")
+    if max(map(abs, (told.min, told.max, told.count))) > LARGEST_NS:
         raise UserError(
             f"a figure of thread {told.number} is larger than any clock can show: a number without its sign"
         )
@@ -71,12 +75,13 @@ def counted(told: Told, bins: Mapping[int, int], width_ns: int, scale_ns: int | 
         told.max * width_ns,
         None if counts is None else beyond,
         counts,
+        told.count,
     )
 
 
 def _counts(bins: Mapping[int, int], width_ns: int) -> Counts:
     if max(map(abs, (*bins, *bins.values())), default=0) > LARGEST_NS:
-        raise UserError("its histogram has numbers that no computer can count to")
+        raise UserError(UNCOUNTABLE)
     values = np.array(sorted(bins), np.int64)
     return histogram(values, np.array([bins[int(value)] for value in values], np.int64), width_ns)
 
@@ -121,6 +126,8 @@ def _faults(part: Part, width_ns: int) -> Iterator[str]:
         return
     if low > high or (mean is not None and not low - width_ns < mean < high + width_ns):
         yield f"the mean of {name} does not lie between its minimum and its maximum"
+    if part.histogram is not None and part.told is not None and part.histogram.total > part.told + 1:
+        yield f"{name} counts {part.told:,} values, and its histogram adds up to {part.histogram.total:,}"
     if part.histogram is not None and part.overflow is not None:
         yield from _against_bins(name, low, high, part.overflow, part.histogram)
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.imported import Imported, Part
 from rtproof.errors import UserError
-from rtproof.importers._threads import histogram, whole
+from rtproof.importers._numbers import whole_number
+from rtproof.importers._threads import UNCOUNTABLE, histogram, whole
 
 TOOL = "cyclictest"
 BIN_NS = 1_000
@@ -36,9 +37,7 @@ OUTLIERS = (
 MAX_ONLY = "it has no histogram (option -h): minimum, mean and maximum of each thread are all that is left"
 
 _ROW = re.compile(r"^[ \t]*(\d+)[ \t]+(\d+(?:[ \t]+\d+)*)[ \t]*$", re.M)
-_TRAILER = re.compile(
-    r"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):((?: +\d+)+)\s*$", re.M
-)
+_TRAILER = re.compile(r"^# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):((?: +\d+)*) *$", re.M)
 _LIVE = re.compile(r"T: *(\d+) \( *\d+\) P: *(\d+) I: *(\d+) C: *(\d+) Min: *(\d+) Act: *-?\d+ Avg: *(\d+) Max: *(\d+)")
 _HEAD = re.compile(r"^# Histogram\s*$", re.M)
 
@@ -50,23 +49,23 @@ def looks_like(text: str) -> bool:
 def read(text: str) -> Imported:
     """UserError if it has no figures, or rows of different lengths."""
     rows = _rows(text)
-    live = {int(match[1]): match for match in _LIVE.finditer(text)}
+    live = {whole_number(match[1]): match for match in _LIVE.finditer(text)}
     return _of_rows(text, rows, live) if rows.size else _of_lines(live)
 
 
 def _rows(text: str) -> NDArray[np.int64]:
     """Microseconds and the counts of the threads, row by row."""
-    found = [[int(row[1]), *map(int, row[2].split())] for row in _ROW.finditer(text)]
+    found = [[whole_number(word) for word in (row[1], *row[2].split())] for row in _ROW.finditer(text)]
     if len({len(row) for row in found}) > 1:
         raise UserError("the rows of its histogram do not all have the same number of columns")
     try:
         return np.array(found, np.int64)
     except OverflowError:
-        raise UserError("its histogram has numbers that no computer can count to") from None
+        raise UserError(UNCOUNTABLE) from None
 
 
 def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"]) -> Imported:
-    trailer = {match[1]: [int(word) for word in match[2].split()] for match in _TRAILER.finditer(text)}
+    trailer = {match[1]: [whole_number(word) for word in match[2].split()] for match in _TRAILER.finditer(text)}
     columns = _columns(rows[:, 1:], len(trailer.get("Max Latencies", ())))
     bins = [histogram(rows[:, 0], column, BIN_NS) for column in columns.T]
     told = {name: figures for name, figures in trailer.items() if len(figures) >= len(bins)}
@@ -80,10 +79,10 @@ def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"
         parts,
         BIN_NS,
         scale_ns=(int(rows[-1, 0]) + 1) * BIN_NS,
-        priority=int(first[2]) if first else None,
-        period_ns=int(first[3]) * 1_000 if first and len(parts) == 1 else None,
+        priority=whole_number(first[2]) if first else None,
+        period_ns=whole_number(first[3]) * 1_000 if first and len(parts) == 1 else None,
         notes=(*notes, *_comments(text)),
-        faults=tuple(_totals(bins, told.get("Total"))),
+        faults=(*_totals(bins, told.get("Total")), *_too_short(trailer, len(bins))),
     )
 
 
@@ -120,13 +119,21 @@ def _totals(bins: Sequence[Counts], totals: list[int] | None) -> list[str]:
     ]
 
 
+def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
+    return [
+        f"its line {name} has {len(figures)} figures, and its histogram has {threads} threads"
+        for name, figures in trailer.items()
+        if len(figures) < threads
+    ]
+
+
 def _of_lines(live: dict[int, "re.Match[str]"]) -> Imported:
     """What it prints while it runs; the last line of each thread counts."""
     if not live:
         raise UserError(
             "it has neither a histogram nor a line of figures (T: ...): the program ended before it measured"
         )
-    figures = {number: [int(live[number][at]) for at in range(2, 8)] for number in sorted(live)}
+    figures = {number: [whole_number(live[number][at]) for at in range(2, 8)] for number in sorted(live)}
     parts = [
         Part(number, None, count, low * BIN_NS, mean * BIN_NS, high * BIN_NS)
         for number, (_, _, count, low, mean, high) in figures.items()

@@ -25,6 +25,7 @@ WHILE_RUNNING = (
     "{0:,} cycles are counted that its histogram does not have, though its scale has room for them: left out"
 )
 BROKEN_OFF = "it was to stop at the first value above {0} us (option -b), so its length depends on what it measured"
+BACKWARDS = "it ended before it began, by its own clock"
 CLOCK = "its beginning and end are given to the second"
 SECOND_NS = 1_000_000_000
 LENGTHS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -77,11 +78,12 @@ def _imported(document: Document, options: Mapping[str, str]) -> Imported:
         scale_ns=scale_ns,
         period_ns=period_us * 1_000 if period_us and len(parts) == 1 else None,
         priority=_priority(options.get("p")),
-        duration_ns=(ended - began) * SECOND_NS if began is not None and ended is not None else None,
+        duration_ns=(ended - began) * SECOND_NS if began is not None and ended is not None and began <= ended else None,
         asked_duration_ns=_length_ns(options.get("D", "")),
         started_s=began,
         facts=_facts(document),
         notes=tuple(_notes(options, parts, left_out)),
+        faults=(BACKWARDS,) if began is not None and ended is not None and ended < began else (),
     )
 
 

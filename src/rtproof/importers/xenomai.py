@@ -18,6 +18,7 @@ import numpy as np
 from rtproof.analysis.counts import EMPTY, Counts
 from rtproof.errors import UserError
 from rtproof.importers import Imported
+from rtproof.importers._numbers import LARGEST_COUNT, LARGEST_NS, microseconds, whole_number
 
 TOOL = "Xenomai latency"
 BIN_NS = 1_000
@@ -80,13 +81,15 @@ def _with_lines(text: str) -> Imported:
     figures = _of_end(end) if end else _of_seconds(text)
     if figures is None:
         raise UserError("it has no line of figures (RTD or RTS): the program was ended before it measured")
-    counts = _bins((int(low), int(high), int(n)) for low, high, n in _BIN.findall(text))
+    counts = _bins(tuple(map(whole_number, row)) for row in _BIN.findall(text))
     notes = (FOLDED, WIDTH) if counts else ()
     if not end:
         notes = (*notes, UNFINISHED)
     told = _told(text, figures)
     size = _SIZE.search(text)
-    count = int(size[1]) if size else counts.total if counts else None
+    count = whole_number(size[1]) if size else counts.total if counts else None
+    if count is not None and counts is not None and count != counts.total:
+        told = replace(told, faults=(f"it says {count:,} samples, and its histogram adds up to {counts.total:,}",))
     times = [_seconds_ns(end.groups()[at : at + 3]) for at in (5, 8)] if end else [None, None]
     return replace(told, duration_ns=times[0], asked_duration_ns=times[1], count=count, histogram=counts, notes=notes)
 
@@ -97,8 +100,8 @@ def _told(text: str, figures: _Figures) -> Imported:
     return Imported(
         tool=TOOL,
         title=mode[1].strip() if mode else title[4] if title else "",
-        period_ns=int(period_us) * 1_000 if period_us else None,
-        priority=int(title[6]) if title else None,
+        period_ns=whole_number(period_us) * 1_000 if period_us else None,
+        priority=whole_number(title[6]) if title else None,
         min_ns=_ns(figures.min_us),
         mean_ns=_ns(figures.mean_us),
         max_ns=_ns(figures.max_us),
@@ -109,19 +112,25 @@ def _told(text: str, figures: _Figures) -> Imported:
 
 def _of_end(end: re.Match[str]) -> _Figures:
     low, mean, high, overruns, switches = end.groups()[:5]
-    return _Figures(float(low), float(mean), float(high), int(overruns), int(switches))
+    return _figures(low, mean, high, overruns, switches)
+
+
+def _figures(low: str, mean: str, high: str, overruns: str, switches: str) -> _Figures:
+    least, middle, most = map(microseconds, (low, mean, high))
+    return _Figures(least, middle, most, whole_number(overruns), whole_number(switches))
 
 
 def _of_seconds(text: str) -> _Figures | None:
-    rows = [tuple(map(float, row)) for row in _EACH.findall(text)]
+    rows = _EACH.findall(text)
     if not rows:
         return None
     last = rows[-1]
-    return _Figures(last[5], sum(row[1] for row in rows) / len(rows), last[6], int(last[3]), int(last[4]))
+    end = _figures(last[5], last[1], last[6], last[3], last[4])
+    return replace(end, mean_us=sum(microseconds(row[1]) for row in rows) / len(rows))
 
 
 def _with_points(text: str) -> Imported:
-    points = [(float(x), int(n)) for x, n in _POINT.findall(text)]
+    points = [(microseconds(x), whole_number(n)) for x, n in _POINT.findall(text)]
     half_us = points[1][0] - points[0][0]
     if half_us <= 0 or any(n < 1 for _, n in points):
         raise UserError("its bins do not increase, or a count is 0 where every bin has one added")
@@ -131,13 +140,12 @@ def _with_points(text: str) -> Imported:
     overall, title = _OVERALL.search(text), _TITLE.search(text)
     found = Imported(TOOL, "", count=counts.total, histogram=counts, notes=(FOLDED, GUARDED))
     if overall:
-        low, mean, high = (float(word) for word in overall.groups()[:3])
-        told = _told(text, _Figures(low, mean, high, int(overall[4]), int(overall[5])))
+        told = _told(text, _figures(*overall.groups()))
         found = replace(told, count=counts.total, histogram=counts, notes=found.notes)
     return replace(found, duration_ns=_seconds_ns(title.groups()[:3])) if title else found
 
 
-def _bins(rows: Iterable[tuple[int, int, int]]) -> Counts | None:
+def _bins(rows: Iterable[tuple[int, ...]]) -> Counts | None:
     bins = [(low * BIN_NS, high * BIN_NS, n) for low, high, n in rows]
     return _in_ns(bins) if bins else None
 
@@ -147,6 +155,10 @@ def _in_ns(bins: list[tuple[int, int, int]]) -> Counts:
     some = [(low, high - 1, n) for low, high, n in bins if n]
     if any(low > high for low, high, _ in some) or any(a[1] >= b[0] for a, b in pairwise(some)):
         raise UserError("its bins overlap or do not increase")
+    if sum(n for *_, n in some) > LARGEST_COUNT or any(
+        abs(end) > LARGEST_NS for low, high, _ in some for end in (low, high)
+    ):
+        raise UserError("its histogram has numbers that no computer can count to")
     return Counts(*np.array(some, np.int64).T) if some else EMPTY
 
 
@@ -162,5 +174,5 @@ def _ns(microseconds: float) -> int:
 
 
 def _seconds_ns(clock: tuple[str, ...]) -> int:
-    hours, minutes, seconds = map(int, clock)
+    hours, minutes, seconds = map(whole_number, clock)
     return (hours * 3600 + minutes * 60 + seconds) * 1_000_000_000

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from rtproof.errors import RecordError
+from rtproof.errors import NoRecordError, RecordError
 from rtproof.record import Begin, ChunkRef, Conditions, Damage, End, Event, Fact, Record, Series, SystemFile
 from rtproof.record.blocks import BlockReader, open_regular
 from rtproof.record.framing import HEADER, ChunkType, Frame, Hole, Window, no_search_for_garbage, walk
@@ -131,7 +131,7 @@ def _begin(name: str, size: int, found: list[Found]) -> Begin:
             return chunk.item
     if not size:
         raise RecordError(f"{name} is empty")
-    raise RecordError(f"{name} is not a record: it has no valid BEGIN chunk")
+    raise NoRecordError(f"{name} is not a record: it has no valid BEGIN chunk")
 
 
 def _keep_in_order(found: list[Found], damage: list[Damage]) -> list[Found]:

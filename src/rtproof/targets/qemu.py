@@ -36,6 +36,7 @@ OPTIONS: dict[str, str] = {
 BOOT_TIMEOUT_S = 300
 _POLL_S = 0.05
 _LAST_SECONDS = 10
+_MOST_DIGITS = 9
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "armv7": "armv7l"}
 _PROGRAMS = "/rtproof/programs"
 
@@ -176,7 +177,7 @@ def _mode(text: str) -> Mode:
 
 def _number(options: dict[str, str], name: str, default: int) -> int:
     text = options.get(name, str(default))
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < 1:
         raise UserError(f"{name}={text} is no number of at least 1")
     return int(text)
 
