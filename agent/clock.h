@@ -3,6 +3,7 @@
 #ifndef RTPROOF_CLOCK_H
 #define RTPROOF_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -20,6 +21,12 @@ int64_t clock_cost_ns(void);
 
 /* Nanoseconds since 1970. */
 int64_t clock_wall_ns(void);
+
+/*
+ * CLOCK_MONOTONIC_RAW minus CLOCK_MONOTONIC: how far the one that is slewed has gone from the one that is not. False: the kernel
+ * has no such clock (before 2.6.28), or something came between the readings each time.
+ */
+bool clock_raw_ns(int64_t *difference_ns);
 
 /* Both clocks at one instant, as near as a program can tell: doubt_ns is how far apart the readings were. */
 struct clock_pair {

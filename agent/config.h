@@ -27,6 +27,7 @@ struct config {
 	int threads;
 	enum policy policy, asked_policy; /* they differ when the privilege is missing and that is allowed */
 	int priority, asked_priority;
+	char refused[576]; /* why the kernel refused the policy asked for; empty: it did not */
 	int64_t phase_ns;       /* between the due times of neighbours; -1: spread evenly over a period */
 	int64_t dma_latency_us; /* -1: leave /dev/cpu_dma_latency alone */
 	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;

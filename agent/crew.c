@@ -193,6 +193,7 @@ void crew_close(struct run *run)
 		if (!word_load(&run->workers[i].done))
 			return;
 		ring_close(&run->workers[i].ring);
+		bytes_free(&run->workers[i].log.bytes);
 		for (int field = 0; field < run->config->fields; field++)
 			capture_close(run_captures(run, i) + field);
 		for (int file = 0; file < run->workers[i].n_files; file++)

@@ -165,8 +165,14 @@ void facts_each_second(struct run *run)
 	run->loads_read = true;
 	facts_rt_threads(run, MOMENT_DURING);
 	write_kernel_lines(run);
-	for (int i = 0; i < run->config->threads; i++)
-		facts_check_thread(run, &run->workers[i]);
+	for (int i = 0; i < run->config->threads; i++) {
+		struct worker *worker = &run->workers[i];
+
+		facts_check_thread(run, worker);
+		conditions_row(&worker->log, &worker->conditions, run_time_ns(run));
+		if (worker->log.rows == CONDITIONS_ROWS)
+			conditions_write(&worker->log, &worker->conditions, i, &run->record);
+	}
 }
 
 void facts_at_end(struct run *run)

@@ -33,6 +33,8 @@ void facts_asked(struct run *run)
 	fact(run, MOMENT_ASKED, "lock_memory", config->lock_memory ? "yes" : "no");
 	fact(run, MOMENT_ASKED, "record", config->keep_samples ? "samples" : "summary");
 	fact(run, MOMENT_ASKED, "allow_unprivileged", config->allow_unprivileged ? "yes" : "no");
+	if (*config->refused)
+		fact(run, MOMENT_START, "policy_refused", config->refused);
 	if (config->until_decided)
 		fact(run, MOMENT_ASKED, "until_decided", "yes");
 	cpus_format(&config->cpus, text, sizeof(text));

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RAW_CLOCK "clock.raw"
+
 static void add_counter(struct run *run, bool grows, const char *unit, struct running_load *load, const char *path,
 			const char *name)
 {
@@ -87,6 +89,7 @@ void facts_of_loads(struct run *run, enum moment moment)
 void facts_announce_counters(struct run *run)
 {
 	char present[64];
+	int64_t raw_ns;
 
 	for (int i = 0; i < run->config->n_loads; i++) {
 		struct running_load *load = &run->config->loads[i];
@@ -102,6 +105,8 @@ void facts_announce_counters(struct run *run)
 		add_counter(run, true, load_unit(load), load, "", name);
 		fact_of_load(run, name, &load->order);
 	}
+	if (clock_raw_ns(&raw_ns))
+		add_counter(run, false, "ns", NULL, "", RAW_CLOCK);
 	add_gauges(run, "temperature.", "millidegree", "/sys/class/thermal/thermal_zone", "/temp", 32);
 	int before = run->n_counters;
 
@@ -112,13 +117,18 @@ void facts_announce_counters(struct run *run)
 		    run->n_counters - before, present);
 }
 
-static int64_t read_counter(const struct counter *counter)
+/* False: there is nothing to be told now. */
+static bool read_counter(const struct counter *counter, int64_t *value)
 {
 	char line[64];
 
 	if (counter->load)
-		return load_work(counter->load);
-	return text_read_line(counter->path, line, sizeof(line)) < 0 ? -1 : strtoll(line, NULL, 10);
+		*value = load_work(counter->load);
+	else if (!*counter->path)
+		return clock_raw_ns(value);
+	else
+		*value = text_read_line(counter->path, line, sizeof(line)) < 0 ? -1 : strtoll(line, NULL, 10);
+	return true;
 }
 
 void facts_tick(struct run *run)
@@ -127,12 +137,22 @@ void facts_tick(struct run *run)
 		return;
 
 	struct bytes *chunk = chunk_begin(&run->record, CHUNK_TICK);
+	size_t count_at;
+	int n = 0;
 
 	put_i64(chunk, run_time_ns(run));
-	put_u16(chunk, (uint16_t)run->n_counters);
+	count_at = chunk->length;
+	put_u16(chunk, 0);
 	for (int i = 0; i < run->n_counters; i++) {
+		int64_t value;
+
+		if (!read_counter(&run->counters[i], &value))
+			continue;
 		put_u16(chunk, (uint16_t)i);
-		put_i64(chunk, read_counter(&run->counters[i]));
+		put_i64(chunk, value);
+		n++;
 	}
+	if (!chunk->failed)
+		set_number(chunk->data + count_at, (uint64_t)n, 2);
 	chunk_end(&run->record);
 }

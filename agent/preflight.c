@@ -4,6 +4,7 @@
 #include "preflight.h"
 
 #include "clock.h"
+#include "rt_budget.h"
 #include "run.h"
 
 #include <libgen.h>
@@ -35,11 +36,13 @@ static int check_privilege(struct config *config, char *why, size_t room)
 	/* A deadline is promised on all CPUs, so the kernel asks for leave to use all of them. */
 	const char *needs = config->policy == POLICY_DEADLINE ?
 				    "root, leave to use every CPU, and CPU time that nobody has reserved" :
-				    "root, CAP_SYS_NICE or an RTPRIO limit";
-	char priority[32] = "";
+				    "root, CAP_SYS_NICE or an RTPRIO limit, and a control group with a budget for real-time threads";
+	char priority[32] = "", budget[512];
 
 	if (!err)
 		return 0;
+	rt_budget_explain(budget, sizeof(budget));
+	snprintf(config->refused, sizeof(config->refused), "%s%s%s", strerror(-err), *budget ? "; " : "", budget);
 	if (config->allow_unprivileged) { /* the record says what was asked and what was had */
 		config->policy = POLICY_OTHER;
 		config->priority = 0;
@@ -47,8 +50,12 @@ static int check_privilege(struct config *config, char *why, size_t room)
 	}
 	if (config->priority)
 		snprintf(priority, sizeof(priority), " at priority %d", config->priority);
-	snprintf(why, room, "policy %s%s was refused (%s): it needs %s; --allow-unprivileged measures without it",
-		 policy_name((int)config->policy), priority, strerror(-err), needs);
+	if (*budget)
+		snprintf(why, room, "policy %s%s was refused (%s): %s; write a budget there, or start from a group that has one",
+			 policy_name((int)config->policy), priority, strerror(-err), budget);
+	else
+		snprintf(why, room, "policy %s%s was refused (%s): it needs %s; --allow-unprivileged measures without it",
+			 policy_name((int)config->policy), priority, strerror(-err), needs);
 	return err;
 }
 

@@ -27,6 +27,7 @@ struct method {
 	bool single;      /* can serve one thread of a process only */
 	bool in_us;       /* counts in microseconds, so the period must be a whole number of them */
 	bool no_deadline; /* what it measures can't have the policy deadline */
+	bool collects;    /* the measuring thread only collects how late an interrupt or another thread was */
 	bool no_timer;    /* no timer of the measuring thread is in what it measures: its timer slack means nothing */
 	const char *const *fields; /* ends with NULL, the deepest stage last; absent: the probe's one field */
 	const char *(*unsupported)(void); /* why it can't run here, or NULL; may be absent */

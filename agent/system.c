@@ -3,6 +3,7 @@
 
 #include "system.h"
 
+#include "rt_budget.h"
 #include "taskstat.h"
 #include "text.h"
 
@@ -184,6 +185,16 @@ static int collect_frequencies(struct system_part *part)
 	return err;
 }
 
+static int collect_group(struct system_part *part)
+{
+	return rt_budget_own(&part->content);
+}
+
+static int collect_fair_server(struct system_part *part)
+{
+	return rt_budget_fair_server(&part->content);
+}
+
 void system_collect(struct system_part *parts)
 {
 	static const struct {
@@ -194,6 +205,8 @@ void system_collect(struct system_part *parts)
 		{ "/proc/config.gz", collect_config },
 		{ "kernel-log", collect_log },
 		{ "frequencies", collect_frequencies },
+		{ "rt-group", collect_group },
+		{ "fair-server", collect_fair_server },
 	};
 
 	for (int i = 0; i < SYSTEM_PARTS; i++) {

@@ -5,7 +5,7 @@
 
 #include "bytes.h"
 
-enum { SYSTEM_PARTS = 4 };
+enum { SYSTEM_PARTS = 6 };
 
 /* Goes into the record as a file of that path; err: 0, or -errno of the attempt to read it. */
 struct system_part {

@@ -16,7 +16,6 @@
 
 enum {
 	STACK_PREFAULT = 64 * 1024,
-	RESET_ON_FORK = 0x40000000,
 };
 
 const char *policy_name(int policy)
@@ -44,12 +43,11 @@ static int64_t timeval_ns(struct timeval t)
 	return ((int64_t)t.tv_sec * 1000000 + t.tv_usec) * 1000;
 }
 
-/* A number that a file about this thread has behind a word and a colon. -1: the kernel does not tell. */
-static int64_t told_by(const char *file, const char *key)
+int64_t worker_told(int tid, const char *file, const char *key)
 {
 	char content[4096], path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", sys_gettid(), file);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", tid, file);
 	int length = text_read_file(path, content, sizeof(content) - 1);
 
 	content[length < 0 ? 0 : length] = '\0';
@@ -60,11 +58,11 @@ static int64_t told_by(const char *file, const char *key)
 }
 
 /* Calls of the families of read() and write(); with CONFIG_TASK_IO_ACCOUNTING. */
-static int64_t count_io_calls(void)
+static int64_t count_io_calls(const struct worker *worker)
 {
-	int64_t reads = told_by("io", "syscr");
+	int64_t reads = worker_told(worker->tid, "io", "syscr");
 
-	return reads < 0 ? -1 : reads + told_by("io", "syscw");
+	return reads < 0 ? -1 : reads + worker_told(worker->tid, "io", "syscw");
 }
 
 static void read_usage(struct evidence *evidence)
@@ -116,14 +114,15 @@ static void read_state(const struct worker *worker, struct evidence *evidence)
 	int task = worker_task(worker);
 	unsigned int cpu = 0;
 
-	evidence->policy = sys_get_policy(task) & ~RESET_ON_FORK;
+	evidence->policy = sys_get_policy(task) & ~POLICY_RESET_ON_FORK;
 	evidence->priority = sys_get_priority(task);
 	if (task != worker->tid)
 		evidence->cpu = cpu_of(task);
 	else
 		evidence->cpu = syscall(SYS_getcpu, &cpu, (void *)0, (void *)0) == 0 ? (int)cpu : -1;
 	evidence->timer_slack_ns = worker->method->no_timer ? -1 : prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-	evidence->migrations = told_by("sched", "se.nr_migrations"); /* with CONFIG_SCHED_DEBUG */
+	evidence->migrations = worker_told(worker->tid, "sched", "se.nr_migrations"); /* with CONFIG_SCHED_DEBUG */
+	evidence->tracer = worker_told(worker->tid, "status", "TracerPid");
 	cpus_get_affinity(task, &evidence->affinity);
 }
 
@@ -270,8 +269,8 @@ bool worker_stalled(const struct worker *worker)
 }
 
 /*
- * The measured loop. Nothing in here but the probe's wait and clock, and the push into the ring: no allocation, no lock,
- * no other system call.
+ * The measured loop. Nothing in here but the probe's wait and clock, the push into the ring, and behind both what the thread
+ * notes about itself: no allocation, no lock, and no other system call but at the random activations of conditions_note().
  */
 static int measure(struct worker *worker, struct activation *late, int64_t origin_ns)
 {
@@ -291,12 +290,28 @@ static int measure(struct worker *worker, struct activation *late, int64_t origi
 		if (worker->method->external && activation.due_ns < origin_ns)
 			continue; /* it came in the warm-up and is answered now */
 		index = book(worker, &activation, index, origin_ns, &dues);
+		conditions_note(&worker->conditions);
 		due_ns = due_after(worker, &activation);
 		ran_ns = activation.due_ns + activation.values[worker->fields - 1];
 	}
 	if (index < worker->count && due_ns < end_ns && !worker->ended)
 		leave(worker, index, due_ns, ran_ns, origin_ns);
 	return 0;
+}
+
+/* Random, different for each thread and run, and yet the same again where time itself is: under an emulator that counts instructions. */
+static uint32_t seed_of(const struct worker *worker, int64_t origin_ns)
+{
+	return ((uint32_t)origin_ns ^ (uint32_t)(origin_ns >> 32)) * 0x9e3779b9U + (uint32_t)worker->number * 0x85ebca6bU;
+}
+
+static void open_conditions(struct worker *worker, int64_t origin_ns)
+{
+	worker->conditions.cpu = worker->cpu;
+	worker->conditions.policy = (int)worker->policy;
+	worker->conditions.priority = worker->priority;
+	conditions_open(&worker->conditions, !worker->method->collects && worker_task(worker) == worker->tid, worker->period_ns,
+			seed_of(worker, origin_ns));
 }
 
 static int run_probe(struct worker *worker, int64_t origin_ns)
@@ -310,9 +325,10 @@ static int run_probe(struct worker *worker, int64_t origin_ns)
 
 	if (!err) {
 		worker->failed_at = "measure";
+		open_conditions(worker, origin_ns);
 		read_state(worker, &worker->start);
-		worker->before.io_calls = count_io_calls();
-		worker->before.io_calls = 2 * count_io_calls() - worker->before.io_calls; /* without those that counting takes */
+		worker->before.io_calls = count_io_calls(worker);
+		worker->before.io_calls = 2 * count_io_calls(worker) - worker->before.io_calls; /* without those that counting takes */
 		err = warm_up(worker, first_due_ns, &late);
 	}
 	worker->before.migrations = worker->start.migrations;
@@ -320,8 +336,11 @@ static int run_probe(struct worker *worker, int64_t origin_ns)
 	if (!err)
 		err = measure(worker, &late, origin_ns);
 	read_usage(&worker->end); /* first: reading the rest faults and switches */
-	worker->end.io_calls = count_io_calls();
+	worker->end.io_calls = count_io_calls(worker);
+	if (worker->end.io_calls >= 0)
+		worker->end.io_calls -= worker->conditions.reads;
 	read_state(worker, &worker->end);
+	conditions_close(&worker->conditions);
 	worker->probe->close(worker);
 	return err;
 }
@@ -361,7 +380,7 @@ static int set_policy(const struct worker *worker)
 		return 0;
 	if (worker->policy == POLICY_DEADLINE)
 		return policy_set_deadline(worker->period_ns);
-	int err = sys_set_policy(0, (int)worker->policy | RESET_ON_FORK, worker->priority);
+	int err = sys_set_policy(0, (int)worker->policy | POLICY_RESET_ON_FORK, worker->priority);
 
 	return err == -EINVAL ? sys_set_policy(0, (int)worker->policy, worker->priority) : err; /* before 2.6.32 */
 }

@@ -3,6 +3,7 @@
 #ifndef RTPROOF_WORKER_H
 #define RTPROOF_WORKER_H
 
+#include "conditions.h"
 #include "cpus.h"
 #include "gate.h"
 #include "probe.h"
@@ -17,11 +18,15 @@
 /* Policies by their kernel numbers. */
 enum policy { POLICY_OTHER = 0, POLICY_FIFO = 1, POLICY_RR = 2, POLICY_IDLE = 5, POLICY_DEADLINE = 6 };
 
+/* Comes with the policy's number where children are not to inherit it. */
+enum { POLICY_RESET_ON_FORK = 0x40000000 };
+
 /* What the kernel says about a thread, asked from inside. */
 struct evidence {
 	int policy, priority, cpu;
 	int64_t timer_slack_ns, minor_faults, major_faults, voluntary_switches, involuntary_switches, cpu_time_ns;
 	int64_t migrations, io_calls; /* -1: the kernel does not tell */
+	int64_t tracer; /* process that traces the thread; 0: none; -1: the kernel does not tell */
 	struct cpus affinity;
 };
 
@@ -43,6 +48,7 @@ struct worker {
 
 	/* Shared while it runs. Words of 32 bits, read and written whole. */
 	struct ring ring;
+	struct conditions conditions;
 	uint32_t stop;  /* set by others */
 	uint32_t task;  /* id of the thread whose lateness is measured, set in the probe's open(); 0: it is this one */
 	uint32_t helper; /* id of a thread that the probe has besides; 0: none. The guard watches it, and it is woken to stop as well */
@@ -58,6 +64,8 @@ struct worker {
 	/* The writer's: what it last saw from outside. */
 	bool seen;
 	int seen_policy, seen_priority;
+	int64_t seen_tracer;
+	struct conditions_log log;
 
 	/* Results: valid when done. */
 	int error;
@@ -94,6 +102,9 @@ int worker_task(const struct worker *worker);
 bool worker_stalled(const struct worker *worker);
 
 const char *policy_name(int policy);
+
+/* The number behind a word and a colon in a file of /proc about a thread of this process. -1: the kernel does not tell. */
+int64_t worker_told(int tid, const char *file, const char *key);
 
 /* Gives the calling thread the policy deadline. 0 or -errno. */
 int policy_set_deadline(int64_t period_ns);

@@ -102,6 +102,8 @@ static void checkpoint(struct run *run, bool last)
 
 	for (int i = 0; i < run->config->threads * run->config->fields; i++)
 		capture_flush(&run->captures[i], &run->record, ends);
+	for (int i = 0; i < run->config->threads; i++)
+		conditions_write(&run->workers[i].log, &run->workers[i].conditions, i, &run->record);
 	record_flush(&run->record);
 }
 

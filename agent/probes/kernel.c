@@ -28,7 +28,7 @@ static const char *module_unsupported(void);
 
 #define SOURCE(method_name, number, text)                                                                               \
 	{ { .name = (method_name), .help = (text), .on_grid = true, .no_deadline = true, .no_timer = true,              \
-	    .loop = (number) == RTPROOF_LOOP, .fields = device_fields[number], .unsupported = module_unsupported }, number }
+	    .loop = (number) == RTPROOF_LOOP, .collects = (number) != RTPROOF_USER, .fields = device_fields[number], .unsupported = module_unsupported }, number }
 
 static const struct source timer = SOURCE("timer", RTPROOF_TIMER, "the module's timer: to its interrupt");
 static const struct source task = SOURCE("task", RTPROOF_TASK, "to the interrupt, and to a kernel task that it wakes");

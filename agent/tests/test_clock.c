@@ -55,6 +55,18 @@ static void a_sleep_ends_after_its_time(void)
 	CHECK(clock_now_ns() >= before_ns + MS);
 }
 
+/* Neither is slewed by more than a thousandth, so that they stay close together over a few milliseconds. */
+static void the_raw_clock_keeps_its_distance(void)
+{
+	int64_t before_ns, after_ns;
+
+	if (!clock_raw_ns(&before_ns))
+		return;
+	CHECK(sys_sleep(CLOCK_MONOTONIC, 0, 20000000) == 0);
+	CHECK(clock_raw_ns(&after_ns));
+	CHECK(after_ns - before_ns < 2000000 && before_ns - after_ns < 2000000);
+}
+
 int main(void)
 {
 	a_wall_clock_that_was_set_is_seen();
@@ -67,5 +79,6 @@ int main(void)
 		time_goes_forward_at_a_known_cost();
 		a_sleep_ends_after_its_time();
 	}
+	the_raw_clock_keeps_its_distance();
 	return EXIT_SUCCESS;
 }
