@@ -33,7 +33,7 @@ GOALS = (
     Goal("summary_peak_bytes", "its memory, all processes", "at most 1 GiB", (0, 2**30)),
     Goal("summary_ratio_to_duckdb", "its time, ratio to duckdb", "below 1", (0, 1)),
     Goal("comms_mb_per_s", "load comms between two namespaces, MB/s each way", "at least 100", (100, math.inf)),
-    Goal("agent_bytes", "agent for x86_64 with musl, stripped", "at most 220,000", (0, 220_000)),
+    Goal("agent_bytes", "agent for x86_64 with musl, stripped", "at most 230,000", (0, 230_000)),
     Goal("agent_rss_bytes", "its largest resident set, 4 threads", "at most 8 MiB", (0, 8 * 2**20)),
 )
 

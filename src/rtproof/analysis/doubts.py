@@ -4,7 +4,7 @@
 The list of checks is closed: docs/json-schema.md names every code, and a test holds the two together.
 """
 
-from rtproof.analysis.checks import cokernel, counting, loads, rivals, scheduling, stages, system
+from rtproof.analysis.checks import budgets, cokernel, conditions, counting, loads, rivals, scheduling, stages, system
 from rtproof.analysis.checks.case import Case, Check
 from rtproof.analysis.fields import judged, of_field
 from rtproof.analysis.model import Doubt, Requirement, Severity, Summary, Switch
@@ -20,6 +20,8 @@ FOREMOST = ("in-band",)
 CHECKS: tuple[Check, ...] = (
     *cokernel.CHECKS,
     *scheduling.CHECKS,
+    *conditions.CHECKS,
+    *budgets.CHECKS,
     *counting.CHECKS,
     *stages.CHECKS,
     *system.CHECKS,

@@ -7,6 +7,7 @@ Other tools leave the policy to be guessed from the command line, where no prior
 from collections.abc import Iterator
 
 from rtproof.analysis.checks.case import INVALID, REAL_TIME, WARNING, Case, Check, sentence_list, thread_name
+from rtproof.analysis.checks.conditions import noted_elsewhere
 from rtproof.analysis.model import Doubt
 from rtproof.analysis.phrases import value
 from rtproof.record import Moment
@@ -63,7 +64,7 @@ def cpu(case: Case) -> Iterator[Doubt]:
     for summary in case.summaries:
         series = summary.series
         got = {case.number("cpu", moment, series.thread) for moment in RUNNING} - {None, -1, series.cpu}
-        if series.cpu >= 0 and got:
+        if series.cpu >= 0 and got and not noted_elsewhere(case, series.thread):
             others = ", ".join(map(str, sorted(got, key=str)))
             what = f"thread {series.thread} was bound to CPU {series.cpu} and ran on CPU {others}"
             yield Doubt(
