@@ -21,7 +21,7 @@ from rtproof.analysis import app
 from rtproof.exporters import app_csv
 
 MS = 1_000_000
-SIEVE_TO, PASSES, ROUNDS = 100_000, 40, 8
+SIEVE_TO, PASSES, ROUNDS, ROUNDS_MOST = 100_000, 40, 8, 60
 PAUSE_US = "2000"
 CPU = str(max(os.sched_getaffinity(0)))
 
@@ -133,11 +133,18 @@ def passes_alone(program: Path) -> list[int]:
 
 @pytest.mark.serial
 def test_work_takes_as_long_as_the_same_code_by_itself(tmp_path: Path) -> None:
-    """In turns, so that both see the same machine; what disturbs it only adds, so the best round's median is taken."""
+    """In turns, so that both see the same machine. What disturbs a round only adds to it, so each side's best median counts.
+
+    On a busy machine it takes more rounds until each side had one that was not disturbed; a side that is slower stays so.
+    """
     program = sieve_alone(tmp_path / "alone")
-    rounds = [(passes_of_agent(tmp_path / f"record-{at}"), passes_alone(program)) for at in range(ROUNDS)]
-    in_app, alone = (min(statistics.median(one[at]) for one in rounds) for at in (0, 1))
-    assert in_app == pytest.approx(alone, rel=0.05)
+    in_app, alone = [], []
+    for at in range(ROUNDS_MOST):
+        in_app.append(statistics.median(passes_of_agent(tmp_path / f"record-{at}")))
+        alone.append(statistics.median(passes_alone(program)))
+        if at + 1 >= ROUNDS and min(in_app) == pytest.approx(min(alone), rel=0.05):
+            break
+    assert min(in_app) == pytest.approx(min(alone), rel=0.05)
 
 
 @pytest.mark.serial
