@@ -133,9 +133,9 @@ def passes_alone(program: Path) -> list[int]:
 
 @pytest.mark.serial
 def test_work_takes_as_long_as_the_same_code_by_itself(tmp_path: Path) -> None:
-    """In turns, so that both see the same machine. What disturbs a round only adds to it, so each side's best median counts.
+    """In turns, so that both see the same machine. What disturbs only adds, so each side's best median counts.
 
-    On a busy machine it takes more rounds until each side had one that was not disturbed; a side that is slower stays so.
+    On a busy machine it takes more rounds until each side had one undisturbed; a side that is slower stays slower.
     """
     program = sieve_alone(tmp_path / "alone")
     in_app, alone = [], []

@@ -231,32 +231,6 @@ def test_root_that_may_not_mount_is_told_what_stands_in_its_way(tmp_path: Path) 
     assert not (tmp_path / "r").exists()
 
 
-def test_where_there_are_no_instances_the_top_is_used_and_put_back(tmp_path: Path) -> None:
-    """A kernel before 3.10 has none; here nobody can make one."""
-    state = "cat buffer_size_kb trace_clock tracing_on set_event current_tracer; grep -c : trace"
-    script = f"""
-    {REACH} || exit 3
-    [ "$(cat current_tracer)$(cat set_event)" = nop ] || exit 4
-    mount -t tmpfs -o ro none instances
-    {{ {state}; }} > {tmp_path}/before
-    agent() {{ {agent_process.agent()} run --warmup 20ms {" ".join(SHORT)} "$@"; }}
-    agent -o {tmp_path}/record --trace buffer_kib=8192 --samples 300 || exit 5
-    {{ {state}; }} > {tmp_path}/after
-    exec {agent_process.agent()} run -o {tmp_path}/killed --trace on --duration 60s {" ".join(SHORT)} &
-    until [ -n "$(cat set_event)" ]; do :; done
-    kill -9 $!
-    until {{ {state}; }} | cmp -s - {tmp_path}/before; do :; done
-    """
-    done = subprocess.run([*OWN_MOUNTS, script], capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode == 4:
-        pytest.skip("somebody else traces here")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
-    record = whole(tmp_path / "record")
-    assert tracefile.about(record)["place"] == "top"
-    assert tracefile.kinds(tracefile.lines(record))["sys_exit_clock_nanosleep"] > 280
-
-
 def test_nothing_stays_behind_an_agent_that_is_killed(tmp_path: Path) -> None:
     """What a fixture looks after for every test too; here with an agent that had no chance to clear up."""
     with running("-o", tmp_path / "record", "--trace", "on", "--duration", "60s", *SHORT) as one:

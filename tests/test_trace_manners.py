@@ -16,6 +16,19 @@ from rtproof.vm.machine import Machine
 
 SCRIPT = """\
 T=/sys/kernel/tracing
+state() {
+    (cd $T; cat buffer_size_kb trace_clock tracing_on set_event current_tracer; grep -c : trace)
+}
+echo 64 > $T/buffer_size_kb
+mount -t tmpfs -o ro none $T/instances
+state > /out/top-before
+/agent run --warmup 20ms --threads 1 -o /out/top --trace buffer_kib=8192 --samples 300 2> /out/top.said
+state > /out/top-after
+/agent run --threads 1 -o /out/top-killed --trace on --duration 1h 2> /out/top-killed.said & agent=$!
+for i in $(seq 500); do [ -n "$(cat $T/set_event)" ] && break; usleep 10000; done
+kill -9 $agent
+for i in $(seq 100); do state > /out/top-put-back; cmp -s /out/top-put-back /out/top-before && break; usleep 10000; done
+umount $T/instances
 mkdir $T/instances/mine
 echo 64 > $T/buffer_size_kb
 echo global > $T/trace_clock
@@ -74,6 +87,15 @@ LOCKED_OUT = (
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return probe_guest.run("debian-6.1-rt", SCRIPT, tmp_path_factory)
+
+
+def test_where_there_are_no_instances_the_top_is_used_and_put_back(guest: Guest) -> None:
+    """A kernel before 3.10 has none; here nobody can make one."""
+    assert guest.text("top-before") == guest.text("top-after")
+    record = guest.record("top")
+    assert tracefile.about(record)["place"] == "top"
+    assert tracefile.kinds(tracefile.lines(record))["sys_exit_clock_nanosleep"] > 280
+    assert guest.text("top-put-back") == guest.text("top-before"), "after an agent that was killed"
 
 
 def test_a_trace_of_the_users_own_goes_on_untouched(guest: Guest) -> None:
