@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The e-processes: against their integrals, against published figures, and the rule of the first crossing."""
+"""The e-processes: against their integrals, against published figures."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.analysis import sequential
-from rtproof.analysis.model import State
-from rtproof.analysis.sequential import Decision, Known, decide, log_e_proven, log_e_refuted, tau_needed, tau_refuted
+from rtproof.analysis.sequential import log_e_proven, log_e_refuted, tau_needed, tau_refuted
 
 HOUR = 3600 * 10**9
-SECOND = 10**9
 ALPHA = 0.05
 A = sequential.MIXING
 COUNTS = (0, 1, 2, 5, 20, 300)
@@ -75,76 +72,9 @@ def test_limits_of_the_rate_are_the_inverse() -> None:
     assert (sequential.rate_upper(0, 0, ALPHA), sequential.rate_lower(3, 0, ALPHA)) == (math.inf, 0)
 
 
-def test_undecided_until_the_needed_time_is_over() -> None:
-    needed = sequential.needed_ns(0, HOUR, ALPHA)
-    assert decide([], needed - 1, HOUR, ALPHA) == Decision(State.UNDECIDED, None, 0)
-    assert decide([], needed + HOUR, HOUR, ALPHA) == Decision(State.PROVEN, needed, 0)
-
-
-def test_a_crossing_stands_whatever_comes_later() -> None:
-    starts = [4 * HOUR + n * 60 * SECOND for n in range(50)]
-    proven = Decision(State.PROVEN, sequential.needed_ns(0, HOUR, ALPHA), 0)
-    assert decide(starts, 10 * HOUR, HOUR, ALPHA) == proven
-    early = [n * 60 * SECOND for n in range(1, 4)]
-    assert decide(early, 1000 * HOUR, HOUR, ALPHA) == Decision(State.REFUTED, 121 * SECOND, 2)
-
-
-def test_rounding_to_seconds_never_helps() -> None:
-    """The episode may have come at any time of its second."""
-    needed = sequential.needed_ns(0, HOUR, ALPHA)
-    before = needed // SECOND * SECOND
-    assert decide([before], needed + 1, HOUR, ALPHA).state is State.UNDECIDED
-    assert decide([before + SECOND], needed + SECOND, HOUR, ALPHA).state is State.PROVEN
-    last = sequential.refuted_until_ns(1, HOUR, ALPHA)
-    assert decide([last - SECOND + 1], HOUR, HOUR, ALPHA).state is State.UNDECIDED
-    assert decide([last - SECOND], HOUR, HOUR, ALPHA).state is State.REFUTED
-
-
-@given(st.lists(st.integers(0, 30 * 3600), unique=True, max_size=30).map(sorted), st.integers(1, 30 * 3600))
-def test_whoever_watched_from_the_start_decides_alike(seconds: list[int], later: int) -> None:
-    """What is decided at a time depends on nothing after it."""
-    starts = [second * SECOND for second in seconds]
-    whole = decide(starts, 31 * HOUR, HOUR, ALPHA)
-    seen = decide([start for start in starts if start < later * SECOND], later * SECOND, HOUR, ALPHA)
-    if seen.at_ns is not None:
-        assert seen == whole
-    elif whole.at_ns is not None:
-        assert whole.at_ns > later * SECOND
-
-
-def test_without_all_values_nothing_but_a_refutation_counts() -> None:
-    assert decide([], 10 * HOUR, HOUR, ALPHA, Known(whole=False)) == Decision(State.UNDECIDED, None, 0)
-    starts = [4 * HOUR + n * 60 * SECOND for n in range(50)]
-    late = decide(starts, 10 * HOUR, HOUR, ALPHA, Known(whole=False))
-    assert (late.state, late.episodes > 10) == (State.REFUTED, True)
-
-
 def test_chances_are_those_of_a_mixed_poisson_count() -> None:
     rng = np.random.default_rng(5)
     rate = rng.gamma(3.5, 1 / 10, 400_000)
     assert sequential.chance_of_none(3, 10 * HOUR, 4 * HOUR) == pytest.approx(np.exp(-4 * rate).mean(), abs=3e-3)
     one = (2 * rate * np.exp(-4 * rate)).mean()
     assert sequential.chance_of_one(3, 10 * HOUR, 2 * HOUR, 4 * HOUR) == pytest.approx(one, abs=3e-3)
-
-
-def test_time_within_an_episode_speaks_for_no_proof() -> None:
-    needed = sequential.needed_ns(1, HOUR, ALPHA)
-    assert decide([HOUR], needed + HOUR - 1, HOUR, ALPHA, Known([HOUR])).state is State.UNDECIDED
-    assert decide([HOUR], needed + HOUR, HOUR, ALPHA, Known([HOUR])) == Decision(State.PROVEN, needed + HOUR, 1)
-    assert decide([HOUR], 999 * HOUR, HOUR, ALPHA, Known([998 * HOUR])).state is State.UNDECIDED
-    before = sequential.needed_ns(0, HOUR, ALPHA)
-    assert decide([4 * HOUR], 9 * HOUR, HOUR, ALPHA, Known([5 * HOUR])) == Decision(State.PROVEN, before, 0)
-
-
-def test_many_episodes_at_the_rate_of_the_claim_take_no_bisection_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch decides anew every second, beside what is measured."""
-    taken: list[Callable[[float], float]] = []
-
-    def crossing(rising: Callable[[float], float]) -> float:
-        taken.append(rising)
-        return 1e9
-
-    monkeypatch.setattr(sequential, "_crossing", crossing)
-    starts = [number * HOUR + HOUR // 2 for number in range(9000)]
-    assert decide(starts, 9000 * HOUR, HOUR, 0.0401).state is State.UNDECIDED
-    assert len(taken) < 10

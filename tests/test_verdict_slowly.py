@@ -1,158 +1,116 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict once more, slowly and by other means: second after second, both bets as plain means over the rates.
+"""Late times known to the second decide as exact ones do or later, never earlier; so does a watch of them."""
 
-Nothing is shared with the code that judges: no episodes, no thresholds, no formulas. With a density a b^(a-1) on (0, 1)
-b is U^(1/a) of a uniform U, and 1/b is so for the other bet.
-"""
-
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 import pytest
-from analysis_records import SERIES, array, record
-from numpy.typing import NDArray
+import slow_verdict
 
-from rtproof.analysis import sequential
-from rtproof.analysis.episodes import episodes, lengths_ns, starts_ns
-from rtproof.analysis.model import Requirement, State, Summary
-from rtproof.analysis.scan import summarise
-from rtproof.analysis.sequential import Decision, Known
+from rtproof.analysis.claim import Decision, Kind, course, decide
+from rtproof.analysis.late import Late
+from rtproof.analysis.model import Requirement, State
 from rtproof.analysis.watch import Watch
-from rtproof.record import Seconds
 
 SECOND_NS = 10**9
 LIMIT = 500_000
 LONGEST_S = 900
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(300)
-EMPTY = summarise(record([], [SERIES]))[0]
-
-Late = tuple[int, int, int]
-"""Thread, second in which it was due, and how late at most."""
-Found = tuple[State, int | None, int]
-"""State, the second by whose end it was decided, and the episodes by then."""
 
 
-@lru_cache(maxsize=4096)
-def bets(count: int, at_most_s: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """E+ and E- after each whole second."""
-    tau = np.arange(LONGEST_S + 2)[:, None] / at_most_s
-    u = (NODES + 1) / 2
-    with np.errstate(over="ignore"):
-        below, above = (
-            (np.exp(np.minimum(count * np.log(b) + tau * (1 - b), 600)) * WEIGHTS / 2).sum(axis=1)
-            for b in (u ** (1 / 0.3), u ** (-1 / 0.3))
-        )
-    return below, above
+def some(rng: np.random.Generator) -> tuple[list[tuple[int, int]], int, Requirement, int]:
+    """Late stretches, alone, in bursts and in long stops; the length in seconds; what is asked; how many limits."""
+    length = int(rng.integers(30, LONGEST_S))
+    at_most_s, confidence = int(rng.choice([20, 60, 110, 400])), float(rng.choice([0.8, 0.95, 0.99]))
+    gap = max(at_most_s * SECOND_NS // int(rng.integers(10, 25)), SECOND_NS)
+    spans: list[tuple[int, int]] = []
+    for start in rng.integers(0, length * SECOND_NS, rng.poisson(rng.choice([0.3, 2.0, 8.0]))):
+        for at in start + np.cumsum(rng.exponential(1.5 * gap, rng.choice([1, 1, 6, 30]))):
+            beyond = int(rng.choice([1, 10**6, SECOND_NS - 1, 7 * SECOND_NS]))
+            if at + beyond < length * SECOND_NS:
+                spans.append((int(at), int(at) + beyond))
+    return sorted(spans), length, Requirement(LIMIT, at_most_s * SECOND_NS, confidence, gap), int(rng.choice([1, 2, 8]))
 
 
-def slowly(late: Sequence[Late], length_s: int, asked: Requirement, alpha: float, *, whole: bool = True) -> Found:
-    """What is reached first, looked for at the end of every second."""
-    is_late = np.zeros(length_s + 10 + LONGEST_S, bool)
-    for _, second, worst in late:
-        is_late[second : second + (worst - asked.limit_ns) // SECOND_NS + 1] = True
-    within, begins = inside_of(is_late, asked.gap_ns)
-    count = outside = 0
-    at_most_s = asked.at_most_ns // SECOND_NS
-    for second in range(length_s + 1):
-        if whole and bets(count, at_most_s)[0][outside] >= 1 / alpha:
-            return State.PROVEN, second, count
-        if second == length_s:
-            break
-        if begins[second]:
-            count += 1
-            if bets(count, at_most_s)[1][second + 1] >= 1 / alpha:
-                return State.REFUTED, second + 1, count
-        outside += not within[second]
-    return State.UNDECIDED, None, count
+def exactly(spans: list[tuple[int, int]]) -> Late:
+    return Late.exact([begin for begin, _ in spans], [end for _, end in spans])
 
 
-def inside_of(is_late: NDArray[np.bool_], gap_ns: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which seconds are within an episode of more than one, and in which an episode begins."""
-    within, begins = np.zeros_like(is_late), np.zeros_like(is_late)
-    last = None
-    for second in np.flatnonzero(is_late):
-        if last is None or (second - last) * SECOND_NS > gap_ns:
-            begins[second] = True
-        else:
-            within[last : second + 1] = True
-        last = second
-    return within, begins
+def by_second(spans: list[tuple[int, int]]) -> Late:
+    """As the agent tells: each second in which one was due, and how much longer than the limit the latest of it was."""
+    beyond: dict[int, int] = {}
+    for begin, end in spans:
+        second = begin // SECOND_NS
+        beyond[second] = max(beyond.get(second, 0), end - begin)
+    return Late.of_seconds(np.array(list(beyond), np.int64) * SECOND_NS, np.array(list(beyond.values()), np.int64))
 
 
-def summary_of(thread: int, late: Sequence[Late]) -> Summary:
-    """Nothing but the largest value of each second."""
-    worst: dict[int, int] = {}
-    for _, second, value in (each for each in late if each[0] == thread):
-        worst[second] = max(worst.get(second, 0), value)
-    seconds, n = sorted(worst), len(worst)
-    ran, missed = array(*[1000] * n), array(*[0] * n)
-    held = Seconds(array(*seconds), ran, missed, array(*(worst[second] for second in seconds)))
-    return replace(EMPTY, seconds=held, threads=(thread,))
-
-
-def judged(late: Sequence[Late], length_s: int, asked: Requirement, alpha: float, *, whole: bool = True) -> Found:
-    """What the verdict says of the same."""
-    threads = {thread for thread, _, _ in late}
-    found = episodes([summary_of(thread, late) for thread in threads], (), asked, length_s * SECOND_NS)
-    known = Known(lengths_ns(found), whole)
-    return seen(sequential.decide(starts_ns(found, 0), length_s * SECOND_NS, asked.at_most_ns, alpha, known))
-
-
-def seen(decision: Decision) -> Found:
-    at = decision.at_ns
-    return decision.state, None if at is None else -(-at // SECOND_NS), decision.episodes
-
-
-def some(rng: np.random.Generator) -> tuple[list[Late], int, Requirement, int]:
-    """Late activations, alone, in bursts and in long stops; the length; what is asked; the number of limits."""
-    length = int(rng.integers(1, LONGEST_S))
-    times = rng.integers(0, length, rng.poisson(rng.choice([0.3, 2.0, 8.0])))
-    late: list[Late] = []
-    for start in times:
-        for second in start + np.cumsum(rng.integers(0, 9, rng.choice([1, 1, 6]))):
-            worst = LIMIT + int(rng.choice([1, 1, SECOND_NS - 1, SECOND_NS, 7 * SECOND_NS]))
-            late.append((int(rng.integers(3)), int(second), worst))
-    late = [each for each in late if each[1] + (each[2] - LIMIT) // SECOND_NS < length]
-    gap = int(rng.choice([1000, 1500, 5000, 60_000, 600_000])) * 1_000_000
-    at_most_s, confidence = int(rng.choice([5, 20, 60, 110, 400])), float(rng.choice([0.8, 0.95, 0.99]))
-    return late, length, Requirement(LIMIT, at_most_s * SECOND_NS, confidence, gap), int(rng.choice([1, 2, 8]))
-
-
-def test_the_slow_bets_are_known_ones() -> None:
-    """First seconds of PROVEN at 95 %: 3.482, 6.803 and 9.137 times T; of REFUTED the last: 0.0834 and 0.880."""
-    proven = [int(np.argmax(bets(count, 60)[0] >= 20)) for count in range(3)]
-    assert proven == [209, 409, 549]
-    assert [int(np.flatnonzero(bets(count, 60)[1] >= 20)[-1]) for count in (2, 5)] == [5, 52]
+def not_earlier(rough: Decision, exact: Decision) -> None:
+    if rough.proven_at_ns is not None and exact.refuted_at_ns is None:
+        assert exact.proven_at_ns is not None
+        assert rough.proven_at_ns >= exact.proven_at_ns
+    if rough.refuted_at_ns is not None:
+        assert exact.refuted_at_ns is not None
+        assert rough.refuted_at_ns >= exact.refuted_at_ns
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_verdict_and_the_watch_decide_as_the_slow_one(seed: int) -> None:
+def test_seconds_never_decide_earlier_than_exact_times(seed: int) -> None:
+    """And exact times as the slow verdict does. Found out: with the refuting joins used for the duration."""
     rng = np.random.default_rng(seed)
-    states = set()
-    for _ in range(50):
-        late, length, asked, limits = some(rng)
+    states: Counter[State] = Counter()
+    for _ in range(60):
+        spans, length, asked, limits = some(rng)
         alpha = (1 - asked.confidence) / limits
-        expected = slowly(late, length, asked, alpha)
-        assert judged(late, length, asked, alpha) == expected
-        assert judged(late, length, asked, alpha, whole=False) == slowly(late, length, asked, alpha, whole=False)
+        exact = decide(asked, exactly(spans), length * SECOND_NS, alpha)
+        rough = decide(asked, by_second(spans), length * SECOND_NS, alpha)
+        not_earlier(rough, exact)
+        assert (
+            course(by_second(spans), length * SECOND_NS, asked.gap_ns).live_ns
+            <= course(exactly(spans), length * SECOND_NS, asked.gap_ns).live_ns
+        )
+        slow = slow_verdict.decided(
+            spans,
+            length * SECOND_NS,
+            slow_verdict.Asked(LIMIT, asked.at_most_ns, asked.gap_ns, asked.longest_ns, 1.0, alpha),
+            whole=True,
+        )
+        assert (exact.state.value, exact.kind.value if exact.kind else "") == (slow.state, slow.why)
+        assert exact.at_ns == (
+            pytest.approx(slow.at_ns, abs=1e-6 * asked.at_most_ns) if slow.at_ns is not None else None
+        )
+        states[rough.state] += 1
+    assert {State.PROVEN, State.REFUTED, State.UNDECIDED} == set(states)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_watch_decides_as_seconds_do(seed: int) -> None:
+    """At some moments while it goes on, it says what a record of so much would, or that a second later."""
+    rng = np.random.default_rng((seed, 5))
+    for _ in range(12):
+        spans, length, asked, limits = some(rng)
         others = [replace(asked, limit_ns=LIMIT + 10**12 + other) for other in range(limits - 1)]
-        check_watch([asked, *others], late, length, alpha)
-        states.add(expected[0])
-    assert states == {State.PROVEN, State.REFUTED, State.UNDECIDED}
+        watch = Watch([asked, *others])
+        alpha = (1 - asked.confidence) / limits
+        for second in range(length):
+            for begin, end in spans:
+                if begin // SECOND_NS == second:
+                    watch.over(0, LIMIT, second, LIMIT + end - begin)
+            for thread in range(3):
+                watch.progress(thread, (second + 1) * SECOND_NS)
+            if second % 60 == 59:
+                past = [span for span in spans if span[0] < (second + 1) * SECOND_NS]
+                told, exact = watch.standings[0].decision, decide(asked, exactly(past), (second + 1) * SECOND_NS, alpha)
+                not_earlier(told, exact)
+                if exact.proven_at_ns is not None and not past:
+                    assert told.proven_at_ns is not None or second * SECOND_NS <= exact.proven_at_ns
 
 
-def check_watch(asked: list[Requirement], late: Sequence[Late], length: int, alpha: float) -> None:
-    """At some moments while it goes on, and at the end, the watch says what a record of so much would."""
-    watch = Watch(asked)
-    moments = {length, *range(0, length, 60)}
-    for second in range(length):
-        now = [each for each in late if each[1] == second]
-        for thread, _, worst in now:
-            watch.over(thread, LIMIT, second, worst)
-        for thread in range(3):
-            watch.progress(thread, (second + 1) * SECOND_NS)
-        if second + 1 in moments:
-            past = [each for each in late if each[1] <= second]
-            assert seen(watch.standings[0].decision) == slowly(past, second + 1, asked[0], alpha)
+def test_a_duration_needs_late_times_that_are_surely_joined() -> None:
+    """Late seconds 4 s apart with a gap of 3 s may be joined or not: that refutes by neither rule too soon."""
+    asked = Requirement(LIMIT, 60 * SECOND_NS)
+    times = np.arange(300, 320, 4) * SECOND_NS
+    rough = decide(asked, Late.of_seconds(times), 400 * SECOND_NS, 0.05)
+    assert rough.kind is not Kind.DURATION
+    inside = [int(at) + offset for at, offset in zip(times, (999_999_999, 0, 999_999_999, 0, 0), strict=True)]
+    assert decide(asked, Late.exact(inside, inside), 400 * SECOND_NS, 0.05).kind is not Kind.DURATION

@@ -8,9 +8,11 @@ from rtproof.record import Counter, Moment
 
 
 def test_a_limit_in_words() -> None:
-    assert wording.limit(Requirement(500_000)) == "500 us, at most once per 1 h, confidence 95 %"
+    assert (
+        wording.limit(Requirement(500_000)) == "500 us, at most once per 1 h, none longer than 10 min, confidence 95 %"
+    )
     half = Requirement(2_500, 43_200_000_000_000, 0.999)
-    assert wording.limit(half) == "2.5 us, at most once per 12 h, confidence 99.9 %"
+    assert wording.limit(half) == "2.5 us, at most once per 12 h, none longer than 10 min, confidence 99.9 %"
 
 
 def test_the_sentences_of_a_stall() -> None:
@@ -23,8 +25,8 @@ def test_the_sentences_of_a_stall() -> None:
     lines = analyse(made, Requirement(500_000)).verdict.sentences
     assert lines[0] == (
         "VERDICT",
-        "REFUTED - 1 episode above 500 us in 2.0 s (1 thread; 1,600 activations): "
-        "more often than once per 9 min 30 s (95 %, valid at any stopping time)",
+        "REFUTED - Exceeded in 1 episode in 2.0 s (1 thread; 1,600 activations): "
+        "more often than once per 9 min 30 s (95 %); once per 1 h was asked",
     )
     assert dict(lines)["MISSED"] == (
         "400 activations of 2,000 due never ran; each counts in the schedule view with the time it was late"

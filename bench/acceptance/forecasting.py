@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,8 @@ import numpy as np
 from acceptance import Benchmark, Result, Value
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.bounds import mean_upper
-from rtproof.analysis.episodes import episodes
+from rtproof.analysis.claim import course
+from rtproof.analysis.episodes import Window, late_times
 from rtproof.analysis.evidence import end_ns
 from rtproof.analysis.forecast.gates import CAP, UNEVEN_P
 from rtproof.analysis.forecast.predict import forecast, largest_of, with_top
@@ -140,11 +141,13 @@ def _of_thread(analysis: Analysis, summary: Summary) -> Thread:
 def _episodes(analysis: Analysis, summary: Summary, requirement: Requirement) -> dict[str, Value]:
     """How many, and the mean time between them that is exceeded at 95 %, for a length fixed before the run."""
     own = tuple(event for event in analysis.record.events if event.thread in summary.threads)
-    found = episodes((summary,), own, requirement, end_ns(analysis.record, summary))
-    minutes = summary.span_ns / 60e9 / mean_upper(len(found), requirement.confidence)
+    window = Window(summary.first_due_ns or 0, summary.span_ns, end_ns(analysis.record, summary))
+    late = late_times(replace(analysis.record, events=own), (summary,), requirement, window).late
+    found = course(late, summary.span_ns, requirement.gap_ns).episodes
+    minutes = summary.span_ns / 60e9 / mean_upper(found, requirement.confidence)
     words = in_words(requirement.limit_ns)
     return {
-        f"episodes above {words}": len(found),
+        f"episodes above {words}": found,
         f"mean time between these is above [min], {words}": round(minutes, 2),
     }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a verdict is as seldom false as it says, however often one looks, and what is said beside it.
 
-Every run is judged by the code that judges records: episodes joined to the second, then the first crossing of a
-threshold at any instant (E+ has its peaks just before an episode and at the end, E- at an episode).
+Every run is judged by the code that judges records: the first crossing of a threshold at any instant (E+ has its peaks
+just before an episode and at the end, E- at an episode), with exact times.
 """
 
 import math
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from acceptance import Benchmark, Result, Value
 from rtproof import articles
 from rtproof.analysis import bounds, honesty, sequential
-from rtproof.analysis.episodes import joined, lengths_ns, starts_ns
-from rtproof.analysis.model import Episode, State
+from rtproof.analysis.claim import Course, course, decide
+from rtproof.analysis.late import Late
+from rtproof.analysis.model import NO_LONGEST, Requirement, State
 from rtproof.report.campaign import honest
 from rtproof.simulation import processes
 
@@ -154,14 +155,12 @@ def _said(name: str, length: str = "") -> tuple[str, ...]:
 
 
 def _proving_tau(count: int) -> float:
-    """The first r0 T at which so many early episodes are PROVEN, by bisection over what ``decide`` says."""
-    starts = [(n + 1) * AT_MOST_NS for n in range(count)]
-    low, high = count * AT_MOST_NS, 100 * AT_MOST_NS
-    while high - low > 1:
-        middle = (low + high) // 2
-        proven = sequential.decide(starts, middle, AT_MOST_NS, ALPHA).state is State.PROVEN
-        low, high = (low, middle) if proven else (middle, high)
-    return high / AT_MOST_NS
+    """The quiet time in r0 T after which so many even episodes are PROVEN, by what ``decide`` says."""
+    apart = round(NEEDED[count] * AT_MOST_NS / (count + 1))
+    starts = np.array([(n + 1) * apart for n in range(count)], np.int64)
+    decision = decide(_asked(1), Late.exact(starts, starts), 100 * AT_MOST_NS, ALPHA)
+    at_ns = decision.at_ns if decision.state is State.PROVEN and decision.episodes == count else None
+    return at_ns / AT_MOST_NS if at_ns else math.nan
 
 
 def _shares(source: Source, runs: int, tau: float) -> tuple[float, float, Value]:
@@ -180,19 +179,23 @@ def _judged(source: Source, runs: int, tau: float, seed: int) -> tuple[int, int]
     states = []
     for _ in range(runs):
         times = processes.event_times(source.kind, rate, length_ns / NS, rng)
-        found = _episodes(times) if source.joined else [_event(int(time)) for time in times]
-        known = sequential.Known(lengths_ns(found))
-        states.append(sequential.decide(starts_ns(found, 0), length_ns, AT_MOST_NS, ALPHA, known).state)
+        asked = _asked(GAP_NS if source.joined else 1)
+        states.append(decide(asked, _late(times), length_ns, ALPHA).first)
     return states.count(State.PROVEN), states.count(State.REFUTED)
 
 
-def _episodes(times: processes.Seconds) -> tuple[Episode, ...]:
+def _asked(gap_ns: int) -> Requirement:
+    return Requirement(1, AT_MOST_NS, 1 - ALPHA, gap_ns, NO_LONGEST)
+
+
+def _late(times: processes.Seconds) -> Late:
+    at = np.asarray(times * NS, np.int64)
+    return Late.exact(at, at)
+
+
+def _course(times: processes.Seconds, length_ns: int) -> Course:
     """By the code that joins those of a record."""
-    return joined(map(_event, map(int, times)), GAP_NS)
-
-
-def _event(second: int) -> Episode:
-    return Episode(second, second, 0, ())
+    return course(_late(times), length_ns, GAP_NS)
 
 
 def _cluster_excess() -> float:
@@ -206,10 +209,9 @@ def _coverage(seed: int, kind: str, hours: int, events: int, runs: int) -> tuple
     rng = np.random.default_rng((3, seed))
     length_s = hours * HOUR_S
     rate = events / length_s
-    truth = len(_episodes(processes.event_times(kind, rate, 3000 * length_s, rng))) / 3000
-    found = [_episodes(processes.event_times(kind, rate, length_s, rng)) for _ in range(runs)]
-    outside = [1 - sum(lengths_ns(one)) / (length_s * NS) for one in found]
-    counted = [(len(one), truth * part) for one, part in zip(found, outside, strict=True)]
+    truth = _course(processes.event_times(kind, rate, 3000 * length_s, rng), 3000 * length_s * NS).episodes / 3000
+    found = [_course(processes.event_times(kind, rate, length_s, rng), length_s * NS) for _ in range(runs)]
+    counted = [(one.episodes, truth * one.live_ns / (length_s * NS)) for one in found]
     fixed = sum(bounds.mean_upper(n, 1 - ALPHA) >= mean for n, mean in counted) / runs
     return fixed, sum(sequential.tau_needed(n, ALPHA) >= mean for n, mean in counted) / runs
 

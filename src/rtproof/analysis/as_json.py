@@ -4,13 +4,14 @@
 from dataclasses import asdict
 from typing import Any
 
-from rtproof.analysis import lag
+from rtproof.analysis import lag, wording
 from rtproof.analysis.clusters import Clusters, clusters
 from rtproof.analysis.cokernels import core_beside
 from rtproof.analysis.fields import several_stages
 from rtproof.analysis.forecast.as_dict import forecast_dict
 from rtproof.analysis.loops_json import app_dict, cycles_dict, moments_dict
 from rtproof.analysis.model import (
+    NO_LONGEST,
     Analysis,
     Doubt,
     Moments,
@@ -35,7 +36,7 @@ from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import Record, Series, View
 
 SCHEMA = "rtproof.analysis"
-VERSION = 2
+VERSION = 3
 
 Json = dict[str, Any]
 
@@ -114,7 +115,14 @@ def _verdict(verdict: Verdict) -> Json:
         "exceedances_observed_count": verdict.exceedances_observed,
         "exceedances_schedule_count": verdict.exceedances_schedule,
         "episodes": [
-            {"first_s": e.first_second, "last_s": e.last_second, "worst_ns": e.worst_ns, "threads": list(e.threads)}
+            {
+                "begin_ns": e.begin_ns,
+                "end_ns": e.end_ns,
+                "first_s": e.first_second,
+                "last_s": e.last_second,
+                "worst_ns": e.worst_ns,
+                "threads": list(e.threads),
+            }
             for e in verdict.episodes
         ],
     }
@@ -125,7 +133,7 @@ def _tested(verdict: Verdict) -> Json:
         "alpha_ratio": verdict.alpha,
         "mixing_ratio": None if verdict.tau is None else MIXING,
         "tau": verdict.tau,
-        "inside_ns": verdict.inside_ns,
+        "live_ns": verdict.live_ns,
         "log_e_proven": verdict.log_e_proven,
         "log_e_refuted": verdict.log_e_refuted,
         "rate_low_per_s": verdict.rate_low,
@@ -133,6 +141,16 @@ def _tested(verdict: Verdict) -> Json:
         "rate_high_fixed_per_s": verdict.rate_high_fixed,
         "decided_at_ns": verdict.decided_at_ns,
         "decided_with_count": verdict.decided_with,
+        "kind": verdict.kind,
+        "proven_at_ns": verdict.proven_at_ns,
+        "proven_with_count": verdict.proven_with,
+        "assumption": wording.assumed(verdict),
+        "bunches_bound_ratio": verdict.bunches_bound,
+        "bunched": verdict.bunched,
+        "withheld": verdict.withheld,
+        "longest_seen_ns": verdict.longest_seen_ns,
+        "late_seconds_count": verdict.late_seconds,
+        "refuted_at_latest_ns": verdict.refuted_at_latest_ns,
         "needed_ns": verdict.needed_ns,
         "more_ns": verdict.more_ns,
         "needed_with_one_more_ns": verdict.needed_with_one_more_ns,
@@ -148,6 +166,8 @@ def _requirement(requirement: Requirement) -> Json:
         "at_most_ns": requirement.at_most_ns,
         "confidence_ratio": requirement.confidence,
         "gap_ns": requirement.gap_ns,
+        "longest_ns": None if requirement.longest_ns == NO_LONGEST else requirement.longest_ns,
+        "bunches_count": requirement.bunches,
     }
 
 

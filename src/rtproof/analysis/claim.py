@@ -66,7 +66,7 @@ class Decision:
         return State.PROVEN if self.proven_at_ns is not None else self.state
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Course:
     """How late stretches make episodes and quiet time, with one gap.
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtproof.analysis.asked import asked_duration_ns
-from rtproof.analysis.episodes import episodes, stalled_since_ns, starts_ns
+from rtproof.analysis.claim import course
+from rtproof.analysis.episodes import NOTHING, LateTimes, Window, episodes, late_times, stalled_since_ns
 from rtproof.analysis.model import Doubt, Episode, Requirement, Summary
 from rtproof.analysis.phrases import instant
 from rtproof.analysis.simulated import simulated
@@ -29,6 +30,7 @@ class Worst:
 class Evidence:
     """Figures of the whole run, all threads. Exceedances are None without a limit.
 
+    times: what was late, in measured time.
     measured_ns: from first_due_ns, the first due time, as long as every thread was watched. cut_off: nobody knows how
     the run ended.
     """
@@ -53,6 +55,7 @@ class Evidence:
     forecast: tuple[str, ...] = ()
     first_due_ns: int = 0
     cut_off: bool = False
+    times: LateTimes = NOTHING
 
 
 def gather(
@@ -66,8 +69,11 @@ def gather(
     limit = requirement.limit_ns if requirement else None
     measured_ns = _measured_ns(record, summaries, pooled)
     observed, schedule = (None, None) if limit is None else _exceedances(record, summaries, pooled, limit)
+    first_due_ns = pooled.first_due_ns or 0
+    window = Window(first_due_ns, measured_ns, end_ns(record, pooled), record.end is not None)
+    times = late_times(record, summaries, requirement, window) if requirement else NOTHING
     return Evidence(
-        episodes=() if requirement is None else _episodes(record, requirement, summaries, pooled, measured_ns),
+        episodes=_episodes(times, requirement, window) if requirement else (),
         measured_ns=measured_ns,
         asked_duration_ns=asked_duration_ns(record),
         ended_as_asked=record.end is not None and record.end.reason is EndReason.AS_ASKED,
@@ -84,20 +90,14 @@ def gather(
         lost=pooled.lost,
         virtual_time=virtual_time(record),
         simulated=simulated(record),
-        first_due_ns=pooled.first_due_ns or 0,
+        first_due_ns=first_due_ns,
         cut_off=record.end is None,
+        times=times,
     )
 
 
-def _episodes(
-    record: Record, requirement: Requirement, summaries: tuple[Summary, ...], pooled: Summary, measured_ns: int
-) -> tuple[Episode, ...]:
-    """All, but of a record that was cut off only those that began while every thread was watched."""
-    found = episodes(summaries, record.events, requirement, end_ns(record, pooled))
-    if record.end is not None:
-        return found
-    begun = zip(found, starts_ns(found, pooled.first_due_ns or 0), strict=True)
-    return tuple(each for each, start_ns in begun if start_ns < measured_ns)
+def _episodes(times: LateTimes, requirement: Requirement, window: Window) -> tuple[Episode, ...]:
+    return episodes(times, course(times.late, window.measured_ns, requirement.gap_ns), window.first_due_ns)
 
 
 def _measured_ns(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> int:

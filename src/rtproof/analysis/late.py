@@ -16,7 +16,7 @@ from rtproof.analysis.persecond import SECOND_NS
 from rtproof.record import Int64Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Late:
     """Late stretches in any order, arrays of equal length in nanoseconds of measured time.
 

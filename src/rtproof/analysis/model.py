@@ -187,12 +187,23 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Episode:
-    """Exceedances of the limit at most GAP apart, over all threads; times have the resolution of one second."""
+    """Exceedances of the limit at most GAP apart, over all threads.
+
+    begin_ns, end_ns: between what all its late times surely lie, exact where single activations are known; the seconds
+    are those of both. All are times of the record.
+    """
 
     first_second: int
     last_second: int
     worst_ns: int
     threads: tuple[int, ...]
+    begin_ns: int = 0
+    end_ns: int = 0
+
+    @property
+    def length_ns(self) -> int:
+        """How long it lasted at most."""
+        return self.end_ns - self.begin_ns
 
 
 @dataclass(frozen=True)
@@ -200,15 +211,18 @@ class Verdict:
     """State and the figures behind it. What needs a requirement is None without one, or if nothing was measured.
 
     alpha: the probability of error that this limit has, of several limits a share. tau: measured time in units of
-    at_most_ns; inside_ns: what of it lay within episodes, which speaks for no proof. log_e_proven, log_e_refuted:
-    natural logarithms of E+ and E- at the end (analysis.sequential). rate_low, rate_high: per second of measured time,
-    limits of all of the run, each at alpha, valid whenever one looks or stops; rate_high_fixed: that of a length fixed
-    beforehand; None if all of the run was one episode. decided_at_ns: measured time at which PROVEN or REFUTED was
-    reached, decided_with: episodes by then. needed_ns: measured time in all to be PROVEN with no further episode,
-    needed_with_one_more_ns: with one; more_ns, more_with_one_more_ns: what is missing of these (0: nothing). chance,
-    chance_with_one_more: of being PROVEN by then, if the rate is what the episodes so far make likely.
-    chosen_after: the limit was chosen when the data were there. sentences: label and text, line by line, VERDICT first;
-    an empty label carries on the one before.
+    at_most_ns; live_ns: quiet time, which alone speaks for a proof. log_e_proven, log_e_refuted: natural logarithms of
+    E+ and E- at the end (analysis.claim). rate_low, rate_high: per second, limits of all of the run, each at alpha,
+    valid whenever one looks or stops; rate_high_fixed: that of a length fixed beforehand; None without quiet time.
+    kind: which rule REFUTED. decided_at_ns: measured time at which the state was reached, decided_with: episodes by
+    then; proven_at_ns, proven_with: of a proof that came before, also where a refutation prevailed. bunches_bound:
+    PROVEN holds for bunches of up to so many episodes on average. bunched: the bunch test at the end; None with too few
+    episodes. withheld: PROVEN but for the bunch test. longest_seen_ns: how long the longest episode surely lasted.
+    late_seconds: seconds in which something was late. needed_ns: measured time in all to be PROVEN with no further
+    episode, needed_with_one_more_ns: with one; more_ns, more_with_one_more_ns: what is missing of these (0: nothing).
+    refuted_at_latest_ns: when the episode that goes on is REFUTED by its length. chance, chance_with_one_more: of being
+    PROVEN by then, if the rate is what the episodes so far make likely. chosen_after: the data came before the limit.
+    sentences: label and text, line by line, VERDICT first; an empty label carries on the one before.
     """
 
     state: State
@@ -221,7 +235,7 @@ class Verdict:
     exceedances_schedule: int | None
     alpha: float | None = None
     tau: float | None = None
-    inside_ns: int | None = None
+    live_ns: int | None = None
     log_e_proven: float | None = None
     log_e_refuted: float | None = None
     rate_low: float | None = None
@@ -229,6 +243,15 @@ class Verdict:
     rate_high_fixed: float | None = None
     decided_at_ns: int | None = None
     decided_with: int | None = None
+    kind: str | None = None
+    proven_at_ns: int | None = None
+    proven_with: int | None = None
+    bunches_bound: float | None = None
+    bunched: bool | None = None
+    withheld: bool = False
+    longest_seen_ns: int | None = None
+    late_seconds: int | None = None
+    refuted_at_latest_ns: int | None = None
     needed_ns: int | None = None
     more_ns: int | None = None
     needed_with_one_more_ns: int | None = None

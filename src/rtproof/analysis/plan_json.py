@@ -7,7 +7,7 @@ from typing import Any
 from rtproof.analysis.planning import Chance, Need, Plan
 
 SCHEMA = "rtproof.plan"
-VERSION = 1
+VERSION = 2
 
 Json = dict[str, Any]
 
@@ -23,6 +23,8 @@ def _plan(plan: Plan) -> Json:
         "at_most_ns": plan.requirement.at_most_ns,
         "confidence_ratio": plan.requirement.confidence,
         "gap_ns": plan.requirement.gap_ns,
+        "longest_ns": plan.requirement.longest_ns,
+        "bunches_count": plan.requirement.bunches,
         "alpha_ratio": plan.alpha,
         "episodes_count": plan.episodes,
         "measured_ns": plan.measured_ns,

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long a verdict takes, before the first minute is measured: for so many episodes, and for a true rate.
 
-The chances are exact for episodes that come independently at a constant rate. Nothing is decided between two
-thresholds but by an episode, so the number of episodes is followed from each threshold to the next: at a time at which
-n episodes prove, those runs with n are PROVEN; between times, those that reach the number that refutes are REFUTED.
+The chances are exact for short episodes that come independently at a constant rate in quiet time; the bunch test,
+which withholds a proof in fewer than one of a hundred such runs, is left out. Nothing is decided between two thresholds
+but by an episode, so the number of episodes is followed in quiet time from each threshold to the next: at a time at
+which n episodes prove, those runs with n are PROVEN; between times, those that reach the number that refutes are
+REFUTED. Of all time, on which refutations count, each episode takes a gap out of the quiet time.
 """
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +33,7 @@ _STEEP = 1e-12
 
 @dataclass(frozen=True)
 class Need:
-    """What so many episodes in all mean. refuted_until_ns: they refute if the last comes by then (0: never)."""
+    """What so many short episodes in all mean. refuted_until_ns: they refute if the last comes by then (0: never)."""
 
     episodes: int
     proven_after_ns: int
@@ -42,7 +45,8 @@ class Need:
 class Chance:
     """What comes of a true rate, a multiple of the claim's. Times are of those runs that are decided, None if none.
 
-    undecided: after the horizon. mean_ns: until the verdict; late_ns: nine of ten of the decided are decided by then.
+    undecided: after the horizon. Times are quiet time.
+    mean_ns: until the verdict; late_ns: nine of ten of the decided are decided by then.
     """
 
     rate: float
@@ -77,9 +81,9 @@ def plan(
     """so_far: episodes and measured nanoseconds. rates: true ones, as multiples of the claim's."""
     episodes, measured_ns = so_far
     alpha, at_most = (1 - requirement.confidence) / limits, requirement.at_most_ns
-    needs = tuple(_need(count, measured_ns, at_most, alpha) for count in range(episodes, episodes + ROWS))
-    begun = measured_ns / at_most
-    already = _already(episodes, begun, alpha)
+    needs = tuple(_need(count, measured_ns, requirement, alpha) for count in range(episodes, episodes + ROWS))
+    begun = max(measured_ns - episodes * requirement.gap_ns, 0) / at_most
+    already = _already(episodes, begun, requirement, alpha)
     open_ = rates if already is State.UNDECIDED else ()
     return Plan(
         requirement,
@@ -89,26 +93,38 @@ def plan(
         measured_ns,
         already,
         needs,
-        tuple(chance(rate, alpha, at_most, (episodes, begun)) for rate in open_),
+        tuple(chance(rate, requirement, alpha, (episodes, begun)) for rate in open_),
         round((begun + HORIZON) * at_most),
     )
 
 
-def _need(count: int, measured_ns: int, at_most_ns: int, alpha: float) -> Need:
-    needed = sequential.needed_ns(count, at_most_ns, alpha)
-    return Need(count, needed, max(needed - measured_ns, 0), sequential.refuted_until_ns(count, at_most_ns, alpha))
+def _need(count: int, measured_ns: int, requirement: Requirement, alpha: float) -> Need:
+    needed = proven_after_ns(count, requirement, alpha)
+    until = sequential.refuted_until_ns(count, requirement.at_most_ns, alpha)
+    return Need(count, needed, max(needed - measured_ns, 0), until)
 
 
-def _already(episodes: int, tau: float, alpha: float) -> State:
-    if tau >= sequential.tau_needed(episodes, alpha):
+def proven_after_ns(count: int, requirement: Requirement, alpha: float) -> int:
+    """The measured time that a proof takes in all with so many short episodes, each with the gap behind it."""
+    quiet = requirement.bunches * sequential.tau_needed(count, alpha) * requirement.at_most_ns
+    return math.ceil(quiet) + count * requirement.gap_ns
+
+
+def _already(episodes: int, tau: float, requirement: Requirement, alpha: float) -> State:
+    if tau >= requirement.bunches * sequential.tau_needed(episodes, alpha):
         return State.PROVEN
-    refuted = episodes > 0 and tau <= sequential.tau_refuted(episodes, alpha)
+    all_time = tau + episodes * requirement.gap_ns / requirement.at_most_ns
+    refuted = episodes > 0 and all_time <= sequential.tau_refuted(episodes, alpha)
     return State.REFUTED if refuted else State.UNDECIDED
 
 
-def chance(rate: float, alpha: float, at_most_ns: int, so_far: tuple[int, float] = (0, 0.0)) -> Chance:
-    """so_far: episodes and tau. What they decide already is left out: only what comes from now on is followed."""
-    decided = list(_decisions(rate, alpha, *so_far))
+def chance(rate: float, requirement: Requirement, alpha: float, so_far: tuple[int, float] = (0, 0.0)) -> Chance:
+    """so_far: episodes and quiet time in units of at_most_ns.
+
+    What they decide already is left out: only what comes from now on is followed.
+    """
+    at_most_ns = requirement.at_most_ns
+    decided = list(_decisions(rate, requirement, alpha, *so_far))
     tau = np.array([each[0] for each in decided])
     proven, refuted = (np.array([each[at] for each in decided]) for at in (1, 2))
     both = proven + refuted
@@ -125,11 +141,14 @@ def chance(rate: float, alpha: float, at_most_ns: int, so_far: tuple[int, float]
     )
 
 
-def _decisions(rate: float, alpha: float, episodes: int, begun: float) -> Iterator[tuple[float, float, float]]:
+def _decisions(
+    rate: float, requirement: Requirement, alpha: float, episodes: int, begun: float
+) -> Iterator[tuple[float, float, float]]:
     """At each instant the shares of runs that are PROVEN then, and REFUTED since the one before."""
-    counts = range(episodes, max(_most(begun, alpha), episodes) + 2)
-    proving = np.array([sequential.tau_needed(n, alpha) for n in counts])
-    refuting = np.array([sequential.tau_refuted(n, alpha) for n in counts])
+    gap = requirement.gap_ns / requirement.at_most_ns
+    counts = range(episodes, max(_most(begun, alpha, gap), episodes) + 2)
+    proving = requirement.bunches * np.array([sequential.tau_needed(n, alpha) for n in counts])
+    refuting = np.maximum.accumulate([_refuting(n, alpha, gap) for n in counts])
     steps = np.linspace(begun, begun + HORIZON, _STEPS + 1)
     times = np.unique(np.concatenate((steps, proving[proving > begun], refuting[refuting > begun])))
     state = np.zeros(refuting.size)
@@ -154,9 +173,14 @@ def _moved(state: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
     return np.convolve(state, np.exp(logs - mean))[: state.size]
 
 
-def _most(begun: float, alpha: float) -> int:
+def _refuting(count: int, alpha: float, gap: float) -> float:
+    """The quiet time up to which so many episodes refute: of all time the gaps behind the ones before are not quiet."""
+    return max(sequential.tau_refuted(count, alpha) - max(count - 1, 0) * gap, 0.0)
+
+
+def _most(begun: float, alpha: float, gap: float) -> int:
     """The number of episodes that refutes at any time up to the horizon."""
     high = 1
-    while sequential.tau_refuted(high, alpha) < begun + HORIZON:
+    while _refuting(high, alpha, gap) < begun + HORIZON:
         high *= 2
-    return bisect_left(range(high), begun + HORIZON, key=lambda count: sequential.tau_refuted(count, alpha))
+    return bisect_left(range(high), begun + HORIZON, key=lambda count: _refuting(count, alpha, gap))

@@ -14,44 +14,13 @@ N = 1e5 at tau = 1e3 gives ln E+ = +360,821 by underflow where -12.7 is right, w
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
-from itertools import accumulate
 
-from rtproof.analysis.model import State
-from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.special import gamma_fraction, gamma_series, gamma_tails, log_gamma_front
 
 MIXING = 0.3
 """Exponent a of both mixtures: 0.1 proves sooner without episodes (3.16 for 3.48), later with one (7.58 for 6.80)."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """at_ns: the measured time at which the first threshold was reached, episodes: how many there were by then.
-
-    Undecided: at_ns is None and episodes are all of them.
-    """
-
-    state: State
-    at_ns: int | None
-    episodes: int
-
-
-@dataclass(frozen=True)
-class Known:
-    """What else is known of episodes. whole: all exceedances are known; if not, nothing but a refutation counts.
-
-    lengths_ns: how long each lasted, if not all 0. That time speaks for no proof, else an episode that never ends would
-    be one.
-    """
-
-    lengths_ns: Sequence[int] = ()
-    whole: bool = True
-
-
-EVERYTHING = Known()
 
 
 def log_e_proven(episodes: int, tau: float) -> float:
@@ -112,31 +81,6 @@ def refuted_until_ns(episodes: int, at_most_ns: int, alpha: float) -> int:
     return math.floor(tau_refuted(episodes, alpha) * at_most_ns)
 
 
-def decide(
-    starts_ns: Sequence[int], measured_ns: int, at_most_ns: int, alpha: float, known: Known = EVERYTHING
-) -> Decision:
-    """The first crossing of a threshold, which stands whatever comes later.
-
-    starts_ns: ascending, when each episode began, in measured time, rounded down to the second. So that rounding never
-    helps a verdict, an episode ends the time without it at its start, and refutes with the end of its second.
-    """
-    inside = [0, *accumulate(known.lengths_ns or [0] * len(starts_ns))]
-
-    def proven(episodes: int, by_ns: int) -> Decision | None:
-        if not known.whole or not _within_reach(episodes, (by_ns - inside[episodes]) / at_most_ns, alpha):
-            return None
-        needed = needed_ns(episodes, at_most_ns, alpha) + inside[episodes]
-        return Decision(State.PROVEN, needed, episodes) if needed <= by_ns else None
-
-    for before, start in enumerate(starts_ns):
-        if decided := proven(before, min(start, measured_ns)):
-            return decided
-        begun_by = _known_by(start, measured_ns)
-        if _refutes(before + 1, begun_by, at_most_ns, alpha):
-            return Decision(State.REFUTED, begun_by, before + 1)
-    return proven(len(starts_ns), measured_ns) or Decision(State.UNDECIDED, None, len(starts_ns))
-
-
 def chance_of_none(episodes: int, measured_ns: int, more_ns: int) -> float:
     """Of no episode in the time more_ns to come, if so many came in measured_ns > 0.
 
@@ -149,25 +93,6 @@ def chance_of_one(episodes: int, measured_ns: int, within_ns: int, more_ns: int)
     """Of exactly one episode in the time more_ns to come, within its first part within_ns."""
     shape = episodes + 0.5
     return shape * within_ns / measured_ns * math.exp(-(shape + 1) * math.log1p(more_ns / measured_ns))
-
-
-def _refutes(episodes: int, begun_by_ns: int, at_most_ns: int, alpha: float) -> bool:
-    if not _within_reach(episodes, begun_by_ns / at_most_ns, alpha):
-        return False
-    return begun_by_ns <= refuted_until_ns(episodes, at_most_ns, alpha)
-
-
-def _within_reach(episodes: int, tau: float, alpha: float) -> bool:
-    """Whether the best of all bets, b = N / tau, has won; a mixture wins less. It spares most of the bisections."""
-    if tau <= 0:
-        return episodes > 0
-    best = tau - episodes + (episodes * math.log(episodes / tau) if episodes else 0.0)
-    return best >= -math.log(alpha) - 1e-6
-
-
-def _known_by(start_ns: int, measured_ns: int) -> int:
-    """The latest time at which an episode of this second began."""
-    return max(min(start_ns + SECOND_NS, measured_ns), start_ns)
 
 
 def _crossing(rising: Callable[[float], float]) -> float:

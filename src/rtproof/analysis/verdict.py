@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is the requirement met? One event can refute a worst case and no run can prove one, so what is judged is a rate.
 
-The claim is always "episodes above the limit come at most once per T". The test may be looked at all the time, and the
-run ended whenever one likes (analysis.sequential): so no end of a run keeps it from being PROVEN, not even a record
-that was cut off, since what was decided before it broke off had been decided. What does keep it is about the data:
-values that were lost may have been episodes, and doubts may make the whole run INVALID, which a load that died, the
-agent's guard and its errors do.
+The claim is "episodes above the limit come at most once per T, and none lasts longer than D" (analysis.claim). The test
+may be looked at all the time, and the run ended whenever one likes: so no end of a run keeps it from being PROVEN, not
+even a record that was cut off, since what was decided before it broke off had been decided. What does keep it is about
+the data: values that were lost may have been episodes, and doubts may make the whole run INVALID, which a load that
+died, the agent's guard and its errors do.
 
 Of several limits each is tested with its share of the probability of error (Bonferroni), so that all verdicts of a run
 together are right with the confidence asked for.
@@ -15,14 +15,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rtproof.analysis import sequential, wording
-from rtproof.analysis.bounds import mean_upper
-from rtproof.analysis.episodes import lengths_ns, starts_ns
+from rtproof.analysis import wording
+from rtproof.analysis.claim import course
 from rtproof.analysis.evidence import Evidence
 from rtproof.analysis.model import Requirement, Severity, State, Verdict
 from rtproof.analysis.persecond import SECOND_NS
-from rtproof.analysis.sequential import Known
-from rtproof.analysis.tested import Tested
+from rtproof.analysis.tested import Tested, limit_tested
 
 FIRST = (State.INVALID, State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED)
 """Of several verdicts the one that decides comes first."""
@@ -30,19 +28,19 @@ FIRST = (State.INVALID, State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_
 
 def judge(requirement: Requirement | None, evidence: Evidence, limits: int = 1) -> Verdict:
     """The verdict on a run, with its reasons and its sentences. limits: how many were fixed before the run in all."""
-    tested = tested_with(requirement, evidence, limits) if requirement and evidence.measured_ns > 0 else None
-    state, reasons = _state(requirement, tested, evidence)
+    found = tested_with(requirement, evidence, limits) if requirement and evidence.measured_ns > 0 else None
+    state, reasons = _state(requirement, found, evidence)
     verdict = Verdict(
         state=state,
         requirement=requirement,
         reasons=reasons,
-        sentences=wording.sentences(state, reasons, requirement, evidence, tested),
+        sentences=wording.sentences(state, reasons, requirement, evidence, found),
         episodes=evidence.episodes,
         measured_ns=evidence.measured_ns,
         exceedances_observed=evidence.exceedances_observed,
         exceedances_schedule=evidence.exceedances_schedule,
     )
-    return _with_figures(verdict, tested, provable=not evidence.lost) if tested else verdict
+    return _with_figures(verdict, found, evidence) if found else verdict
 
 
 def deciding(verdicts: Sequence[Verdict]) -> Verdict:
@@ -52,61 +50,49 @@ def deciding(verdicts: Sequence[Verdict]) -> Verdict:
 
 def tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> Tested:
     """All figures of the test. Values that were lost may have been episodes: the rate has no upper limit then."""
-    alpha = (1 - requirement.confidence) / limits
-    n, measured, at_most = len(evidence.episodes), evidence.measured_ns, requirement.at_most_ns
-    starts = starts_ns(evidence.episodes, evidence.first_due_ns)
-    lengths = lengths_ns(evidence.episodes)
-    inside = min(sum(lengths), measured)
-    outside = 0 if evidence.lost else measured - inside
-    needed, with_one_more = (sequential.needed_ns(count, at_most, alpha) + inside for count in (n, n + 1))
-    return Tested(
-        episodes=n,
-        measured_ns=measured,
-        inside_ns=inside,
-        limits=limits,
-        alpha=alpha,
-        tau=measured / at_most,
-        log_e_proven=sequential.log_e_proven(n, (measured - inside) / at_most),
-        log_e_refuted=sequential.log_e_refuted(n, measured / at_most),
-        decision=sequential.decide(starts, measured, at_most, alpha, Known(lengths, not evidence.lost)),
-        low=sequential.rate_lower(n, measured, alpha),
-        high=sequential.rate_upper(n, outside, alpha),
-        high_fixed=mean_upper(n, 1 - alpha) / outside if outside else math.inf,
-        needed_ns=needed,
-        needed_with_one_more_ns=with_one_more,
-    )
+    found = course(evidence.times.late, evidence.measured_ns, requirement.gap_ns)
+    return limit_tested(requirement, found, limits, 0 if evidence.lost else None)
 
 
-def _with_figures(verdict: Verdict, tested: Tested, *, provable: bool) -> Verdict:
-    decided = tested.decision.at_ns is not None
+def _with_figures(verdict: Verdict, found: Tested, evidence: Evidence) -> Verdict:
+    decision, spacing = found.decision, found.spacing
     figured = replace(
         verdict,
-        alpha=tested.alpha,
-        tau=tested.tau,
-        inside_ns=tested.inside_ns,
-        log_e_proven=tested.log_e_proven,
-        log_e_refuted=tested.log_e_refuted,
-        rate_low=tested.low * SECOND_NS,
-        rate_high=_known(tested.high),
-        rate_high_fixed=_known(tested.high_fixed),
-        decided_at_ns=tested.decision.at_ns,
-        decided_with=tested.decision.episodes if decided else None,
+        alpha=found.alpha,
+        tau=found.tau,
+        live_ns=found.live_ns,
+        log_e_proven=found.log_e_proven,
+        log_e_refuted=found.log_e_refuted,
+        rate_low=found.low * SECOND_NS,
+        rate_high=_known(found.high),
+        rate_high_fixed=_known(found.high_fixed),
+        decided_at_ns=decision.at_ns,
+        decided_with=None if decision.at_ns is None else decision.episodes,
+        kind=decision.kind.value if decision.kind else None,
+        proven_at_ns=decision.proven_at_ns,
+        proven_with=decision.proven_with,
+        bunches_bound=found.bunches_bound if found.provable else None,
+        bunched=spacing.bunched if spacing else None,
+        withheld=decision.withheld,
+        longest_seen_ns=found.course.longest_ns,
+        late_seconds=evidence.times.late_seconds,
+        refuted_at_latest_ns=found.refuted_at_latest_ns if decision.state is State.UNDECIDED else None,
     )
-    if not provable:
+    if not found.provable or decision.withheld:
         return figured
     return replace(
         figured,
-        needed_ns=tested.needed_ns,
-        more_ns=tested.more_ns,
-        needed_with_one_more_ns=tested.needed_with_one_more_ns,
-        more_with_one_more_ns=tested.more_with_one_more_ns,
-        chance=tested.chance,
-        chance_with_one_more=tested.chance_with_one_more,
+        needed_ns=found.needed_ns,
+        more_ns=found.more_ns,
+        needed_with_one_more_ns=found.needed_with_one_more_ns,
+        more_with_one_more_ns=found.more_with_one_more_ns,
+        chance=found.chance,
+        chance_with_one_more=found.chance_with_one_more,
     )
 
 
 def _known(rate_per_ns: float) -> float | None:
-    """Per second; None if there is no limit: all of the run was one episode, or values were lost."""
+    """Per second; None if there is no limit: no time was quiet, or values were lost."""
     return rate_per_ns * SECOND_NS if rate_per_ns < math.inf else None
 
 
@@ -127,4 +113,4 @@ def _reasons(requirement: Requirement, tested: Tested, evidence: Evidence) -> tu
             return wording.proven(requirement, evidence, tested)
         case State.REFUTED:
             return wording.refuted(requirement, evidence, tested)
-    return (wording.lost(evidence) if evidence.lost else wording.undecided(requirement, evidence, tested),)
+    return wording.undecided(requirement, evidence, tested)

@@ -6,17 +6,22 @@ No run can tell the longest latency of a system, so no sentence here does, and n
 
 import math
 
-from rtproof.analysis import honesty
+from rtproof.analysis import honesty, sequential
+from rtproof.analysis.bunches import LEAST
+from rtproof.analysis.claim import Kind, wider_gap
 from rtproof.analysis.evidence import Evidence, Worst
-from rtproof.analysis.model import Requirement, State
+from rtproof.analysis.model import NO_LONGEST, Requirement, State, Verdict, usual_longest_ns
+from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import chance, duration, error, percent, quantity, sure, value
 from rtproof.analysis.simulated import NO_MACHINE
 from rtproof.analysis.tested import Tested
 from rtproof.analysis.virtual_time import WORDS
+from rtproof.units import format_duration
 
 Sentences = tuple[tuple[str, str], ...]
 ANYTIME = "valid at any stopping time"
-NO_UPPER = "no upper limit of the rate can be given, as no time is left without an episode"
+FROM_BOUND = 1.1
+"""The size of bunches for which a proof would hold is told from here on."""
 SHORT = 0.99
 """Share of the asked duration that a run of a fixed length covers: its first and last period may lie outside."""
 OWN = ("VERDICT", "STATED", "LIMIT", "RATE", "NEEDED")
@@ -70,62 +75,226 @@ def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def limit(requirement: Requirement) -> str:
     return (
-        f"{value(requirement.limit_ns)}, at most once per {duration(requirement.at_most_ns)}, "
+        f"{value(requirement.limit_ns)}, at most once per {duration(requirement.at_most_ns)}{longest(requirement)}, "
         f"confidence {percent(requirement.confidence)}"
     )
+
+
+def longest(requirement: Requirement) -> str:
+    """The rest of a claim behind its time: how long an episode may last, and the size of bunches."""
+    none = "" if requirement.longest_ns >= NO_LONGEST else f", none longer than {duration(requirement.longest_ns)}"
+    bunches = f", in bunches of up to {_number(requirement.bunches)}" if requirement.bunches > 1 else ""
+    return f"{none}{bunches}"
 
 
 def episode(requirement: Requirement) -> str:
     """What is counted."""
     above, gap = value(requirement.limit_ns), duration(requirement.gap_ns)
-    return f"an episode is all that exceeds {above}, on any thread, with no more than {gap} between"
+    return f"an episode is all that exceeds {above}, on any thread, with no more than {gap} of quiet between"
 
 
-def found(requirement: Requirement, evidence: Evidence) -> str:
-    """What was seen, with its n."""
-    threads = f"{quantity(evidence.threads, 'thread')}, any of which counts" if evidence.threads > 1 else "1 thread"
+def older_rule(requirement: Requirement) -> tuple[str, ...]:
+    """What a run of an older rtproof had fixed otherwise than it is done today."""
+    if requirement.longest_ns < NO_LONGEST:
+        return ()
+    wide = requirement.gap_ns > requirement.at_most_ns // 10
+    storm = "; so wide a gap can hide a storm, which can't be PROVEN" if wide else ""
     return (
-        f"{quantity(len(evidence.episodes), 'episode')} above {value(requirement.limit_ns)} in "
-        f"{duration(evidence.measured_ns)} ({threads}; {quantity(evidence.obtained, 'activation')})"
+        f"judged by what was fixed before the run: a gap of {duration(requirement.gap_ns)} and no longest length of an "
+        f"episode{storm}",
     )
+
+
+def seen(requirement: Requirement, evidence: Evidence, tested: Tested, *, refuting: bool = False) -> str:
+    """What was seen of the limit, with its n: the share of the seconds where it is most of them."""
+    threads = f"{quantity(evidence.threads, 'thread')}, any of which counts" if evidence.threads > 1 else "1 thread"
+    basis = f"({threads}; {quantity(evidence.obtained, 'activation')})"
+    n = tested.episodes_refuting if refuting else tested.episodes
+    measured = duration(evidence.measured_ns)
+    if not n:
+        return f"Not exceeded in {measured} {basis}"
+    seconds = -(-evidence.measured_ns // SECOND_NS)
+    if _mostly(evidence):
+        going = ", not over" if tested.course.open_since_ns is not None else ""
+        hit = f"{evidence.times.late_seconds:,} of {seconds:,} s"
+        return f"Exceeded in {hit} ({quantity(n, 'episode')}{going}) {basis}"
+    lasting = f" of {duration(tested.course.longest_ns)}" if n == 1 and tested.course.longest_ns >= SECOND_NS else ""
+    return f"Exceeded in {quantity(n, 'episode')}{lasting} in {measured} {basis}"
+
+
+def _mostly(evidence: Evidence) -> bool:
+    """Whether something was late in most of the seconds measured."""
+    return 2 * evidence.times.late_seconds > -(-evidence.measured_ns // SECOND_NS)
+
+
+def assumption(alpha: float, bunches: float) -> str:
+    """Without which neither bet says anything."""
+    who = "episodes come" if bunches == 1 else f"bunches of {_number(bunches)} episodes on average come"
+    return f"Wrong in at most {error(alpha)} of runs, if {who} independently of one another and at a steady rate"
+
+
+def assumed(verdict: Verdict) -> str | None:
+    """The assumption that a verdict rests on; None if it rests on none."""
+    by_bet = verdict.state is State.PROVEN or (verdict.state is State.REFUTED and verdict.kind == Kind.RATE.value)
+    if verdict.requirement is None or verdict.alpha is None or not by_bet:
+        return None
+    return assumption(verdict.alpha, verdict.requirement.bunches if verdict.state is State.PROVEN else 1.0)
 
 
 def proven(requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
     """What was decided first stands, so that when it was matters where the run went on otherwise."""
-    said = _less(tested)
+    first: tuple[str, ...]
     if tested.high * requirement.at_most_ns <= 1:
-        return (f"{found(requirement, evidence)}{_lasting(tested)}: {said} ({_sure(tested)})", *_decided(tested))
-    return _at_first("less", requirement, evidence, tested)
+        said = _capital(f"{_less(requirement, tested)} ({sure(tested.alpha)}); {_asked(requirement)}")
+        first = (seen(requirement, evidence, tested), f"{said}{_shorter(requirement, tested)}")
+    else:
+        first = _at_first("less", requirement, evidence, tested)
+    return (
+        *first,
+        assumption(tested.alpha, requirement.bunches),
+        *_independent(tested),
+        *_decided(tested),
+        *older_rule(requirement),
+    )
 
 
 def refuted(requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
+    if tested.decision.kind is Kind.DURATION:
+        return (*_too_long(requirement, evidence, tested), *_before(tested), *older_rule(requirement))
+    first: tuple[str, ...]
     if tested.low * requirement.at_most_ns < 1:
-        return _at_first("more", requirement, evidence, tested)
-    said = f"more often than once per {duration(1 / tested.low, up=True)}"
-    return (f"{found(requirement, evidence)}: {said} ({_sure(tested)})", *_decided(tested))
-
-
-def _at_first(than: str, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
-    """The run went on, and all of it would not have been enough for the decision."""
-    begun = f"{quantity(tested.decision.episodes, 'episode')} above {value(requirement.limit_ns)} in the first"
-    asked = duration(requirement.at_most_ns)
+        first = _at_first("more", requirement, evidence, tested)
+    else:
+        said = f"more often than once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)})"
+        first = (f"{seen(requirement, evidence, tested, refuting=True)}: {said}; {_asked(requirement)}",)
+    bunched = ("They came in bunches, so the rate over a longer time may be lower",) if tested.decision.bunched else ()
     return (
-        f"{begun} {duration(tested.decision.at_ns or 0)}: {than} often than once per {asked} ({_sure(tested)})",
-        f"the run went on: {found(requirement, evidence)}",
-        *_contradicted(requirement, tested),
+        *first,
+        assumption(tested.alpha, 1.0),
+        *bunched,
+        *_at_the_start(requirement, tested),
+        *((_lasted(requirement, tested),) if tested.course.longest_ns > requirement.longest_ns else ()),
+        *_before(tested),
+        *_decided(tested),
+        *older_rule(requirement),
     )
 
 
-def undecided(requirement: Requirement, evidence: Evidence, tested: Tested) -> str:
-    bound = f"{_less(tested)} ({_sure(tested)})" if tested.high < math.inf else NO_UPPER
-    return (
-        f"{found(requirement, evidence)}{_lasting(tested)}: {bound}, "
-        f"and at most once per {duration(requirement.at_most_ns)} was asked"
-    )
+def undecided(requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
+    """What was seen comes first, then what is missing."""
+    first = seen(requirement, evidence, tested)
+    if evidence.lost:
+        return first, lost(evidence), *older_rule(requirement)
+    if tested.decision.withheld:
+        return *_withheld(requirement, tested), first, *older_rule(requirement)
+    latest = tested.refuted_at_latest_ns
+    on = f"REFUTED if it goes on until {duration(latest, up=True)}; " if latest is not None else ""
+    more = f"Too short to say more: {on}PROVEN after {duration(tested.more_ns, up=True)} more of quiet"
+    return first, more, *older_rule(requirement)
 
 
 def lost(evidence: Evidence) -> str:
     return f"{quantity(evidence.lost, 'activation')} left no value, and any of those may have exceeded the limit"
+
+
+def _too_long(requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
+    """Seen, so it needs neither a confidence nor an assumption."""
+    first, said = seen(requirement, evidence, tested), _lasted(requirement, tested)
+    return (f"{first}: {_lower(said)}",) if _mostly(evidence) else (said, first)
+
+
+def _lasted(requirement: Requirement, tested: Tested) -> str:
+    quiet, long = duration(requirement.gap_ns), duration(tested.course.longest_ns)
+    asked = f"at most {duration(requirement.longest_ns)} was asked"
+    return f"Above {value(requirement.limit_ns)} without {quiet} of quiet for {long}; {asked}"
+
+
+def _withheld(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
+    n = quantity(tested.episodes, "episode")
+    wider = wider_gap(requirement, tested.course)
+    few = f"{n} in {duration(tested.measured_ns)} would be few enough, but they come in bunches"
+    if wider is None:
+        return (
+            f"{few} (no gap up to {duration(requirement.at_most_ns)} changes that), so their rate is not proven",
+            "Fix a larger --bunches before a new run, or measure longer",
+        )
+    gap_ns, left = wider
+    size = math.ceil(tested.episodes / left)
+    fixed = f"--gap {format_duration(gap_ns)} or " if _allowed(requirement, gap_ns) else ""
+    return (
+        f"{few} (with a gap of {duration(gap_ns)} they would be {left}), so their rate is not proven",
+        f"Fix {fixed}--bunches {size} before a new run",
+    )
+
+
+def _allowed(requirement: Requirement, gap_ns: int) -> bool:
+    longest = usual_longest_ns(requirement.at_most_ns, gap_ns)
+    return gap_ns <= requirement.at_most_ns // 10 and gap_ns + longest <= requirement.at_most_ns // 2
+
+
+def _independent(tested: Tested) -> tuple[str, ...]:
+    """Whether anything can be seen of bunches, and of how large ones the proof would hold."""
+    n, bound = tested.episodes, math.floor(10 * tested.bunches_bound + 1e-9) / 10
+    hold = f"it would hold for bunches of up to {_number(bound)} episodes on average" if bound >= FROM_BOUND else ""
+    if n < LEAST:
+        few = "Too few to see whether they come in bunches"
+        return (f"{few}: {hold}" if hold else few,)
+    spacing = tested.spacing
+    look = "look bunched by now" if spacing and spacing.bunched else "look independent"
+    return (f"The {n} {look} (a weak test of {n}){'; ' + hold if hold else ''}",)
+
+
+def _shorter(requirement: Requirement, tested: Tested) -> str:
+    """Seen, not proven."""
+    n = tested.episodes
+    if not n or requirement.longest_ns >= NO_LONGEST:
+        return ""
+    which = "The only one was" if n == 1 else "Both were" if n == 2 else f"All {n} were"
+    return f". {which} shorter than {duration(requirement.longest_ns)}"
+
+
+def _before(tested: Tested) -> tuple[str, ...]:
+    """A proof that came first, and that the refutation prevails over."""
+    proven_at = tested.decision.proven_at_ns
+    return () if proven_at is None else (f"The first {duration(proven_at, up=True)} alone would have been PROVEN",)
+
+
+def _at_the_start(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
+    """One exceedance soon after the start refutes, which surprises."""
+    if tested.decision.episodes != 1:
+        return ()
+    soon = duration(sequential.refuted_until_ns(1, requirement.at_most_ns, tested.alpha))
+    return (
+        f"It came in the first {soon} of the run, where a single one is too many; "
+        "if the start is not to count, give --warmup",
+    )
+
+
+def _at_first(than: str, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
+    """The run went on, and all of it would not have been enough for the decision."""
+    begun = f"Exceeded in {quantity(tested.decision.episodes, 'episode')} in the first"
+    at = duration(max(tested.decision.at_ns or 0, SECOND_NS), up=True)
+    refuting = tested.decision.state is State.REFUTED
+    decided = f"{begun} {at}: {than} often than once per {duration(requirement.at_most_ns)} ({sure(tested.alpha)})"
+    whole = seen(requirement, evidence, tested, refuting=refuting)
+    both = (whole, decided) if _mostly(evidence) else (decided, f"The run went on: {_lower(whole)}")
+    return (*both, *_contradicted(requirement, tested))
+
+
+def _asked(requirement: Requirement) -> str:
+    return f"once per {duration(requirement.at_most_ns)} was asked"
+
+
+def _number(number: float) -> str:
+    return f"{number:.3g}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def length_was_fixed(evidence: Evidence) -> bool:
@@ -136,10 +305,12 @@ def length_was_fixed(evidence: Evidence) -> bool:
 
 def _decided(tested: Tested) -> tuple[str, ...]:
     """The time of the decision, unless the run ended with it."""
-    at = tested.decision.at_ns
-    if at is None or duration(at) == duration(tested.measured_ns):
+    if tested.decision.at_ns is None:
         return ()
-    return (f"decided after {duration(at, up=True)}, with {quantity(tested.decision.episodes, 'episode')} by then",)
+    at = max(tested.decision.at_ns, SECOND_NS)
+    if at >= tested.measured_ns or duration(at) == duration(tested.measured_ns):
+        return ()
+    return (f"Decided after {duration(at, up=True)}, with {quantity(tested.decision.episodes, 'episode')} by then",)
 
 
 def _contradicted(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
@@ -149,24 +320,18 @@ def _contradicted(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
         return ()
     share = error(tested.alpha)
     return (
-        f"all of it speaks {'for' if refuted else 'against'} the claim: either the rate "
+        f"All of it speaks {'for' if refuted else 'against'} the claim: either the rate "
         f"{'fell' if refuted else 'rose'} during the run, and what was decided is no longer so, or this is one of the "
         f"{share} of such decisions that are false",
     )
 
 
-def _less(tested: Tested) -> str:
+def _less(requirement: Requirement, tested: Tested) -> str:
     """Nothing if there is no upper limit."""
-    return f"less often than once per {duration(1 / tested.high)}" if tested.high < math.inf else ""
-
-
-def _lasting(tested: Tested) -> str:
-    """Time within an episode is none without."""
-    return f", {duration(tested.inside_ns)} of it within" if tested.inside_ns else ""
-
-
-def _sure(tested: Tested) -> str:
-    return f"{sure(tested.alpha)}, {ANYTIME}"
+    if tested.high == math.inf:
+        return ""
+    above = value(requirement.limit_ns)
+    return f"episodes above {above} come less often than once per {duration(1 / tested.high)}"
 
 
 def _shared(requirement: Requirement, tested: Tested | None) -> tuple[str, ...]:
@@ -180,25 +345,28 @@ def _shared(requirement: Requirement, tested: Tested | None) -> tuple[str, ...]:
 
 
 def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
-    """What the first sentence has not said."""
+    """What the first sentences have not said."""
     if state is State.INVALID:
-        return (f"{found(requirement, evidence)}; no limit of the rate holds for a run that is INVALID",)
-    less = _less(tested)
+        told = seen(requirement, evidence, tested)
+        return (f"{_lower(told)}; no limit of the rate holds for a run that is INVALID",)
+    less = f"less often than once per {duration(1 / tested.high)}" if tested.high < math.inf else ""
     more = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
-    said_already = {State.PROVEN: less, State.REFUTED: more, State.UNDECIDED: less}
+    by_rate = tested.decision.kind is not Kind.DURATION
+    said_already = {State.PROVEN: less, State.REFUTED: more if by_rate else ""}
     joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
+    quiet = f"; {duration(tested.live_ns)} of {duration(tested.measured_ns)} were quiet" if tested.episodes else ""
     each = f"; {honesty.EACH}" if less and more else ""
-    return (f"{joined} ({_sure(tested)}{each})",) if joined else ()
+    return (f"{joined} ({sure(tested.alpha)}, {ANYTIME}){quiet}{each}",) if joined else ()
 
 
 def _needed(state: State, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
-    if state is not State.UNDECIDED or evidence.lost:
+    if state is not State.UNDECIDED or evidence.lost or tested.decision.withheld:
         return ()
     more, with_one = (duration(ns, up=True) for ns in (tested.more_ns, tested.more_with_one_more_ns))
     none, one = chance(tested.chance), chance(tested.chance_with_one_more)
     limit_text, so_far = value(requirement.limit_ns), quantity(tested.episodes, "episode")
     needed = f"PROVEN in {more} more if nothing exceeds {limit_text}, in {with_one} if one more episode comes"
-    if tested.inside_ns >= tested.measured_ns:
+    if not tested.live_ns:
         return (needed,)
     return (
         needed,

@@ -2,8 +2,10 @@
 """What a reader wants to know first: is it proven, what exactly, how sure is that, and how much longer does it take?"""
 
 from rtproof.analysis import app, cycles, phrases, wording
+from rtproof.analysis.claim import Kind
 from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdict
+from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.sequential import needed_ns
 from rtproof.report.blocks import Table, Text
@@ -26,6 +28,8 @@ def claim(verdict: Verdict) -> str:
         return "The run was measured; no limit was given to judge it by."
     above = f"above {value(verdict.requirement.limit_ns)}"
     once = f"once per {duration(verdict.requirement.at_most_ns)}"
+    if verdict.kind == Kind.DURATION.value and verdict.state is State.REFUTED:
+        return f"An episode {above} lasted longer than {duration(verdict.requirement.longest_ns)}."
     return {
         State.PROVEN: f"Episodes {above} come less often than {once}.",
         State.REFUTED: f"Episodes {above} come more often than {once}.",
@@ -82,11 +86,10 @@ def sure(verdict: Verdict) -> str:
     )
     if verdict.state is State.UNDECIDED:
         return f"Nothing is decided; {phrases.sure(alpha)} sure is what was asked for{shared}."
-    wrong = phrases.error(alpha)
-    return (
-        f"{phrases.sure(alpha)}, {wording.ANYTIME}: were it not so, at most {wrong} of runs would ever be "
-        f"called {verdict.state.value}{shared}."
-    )
+    assumed = wording.assumed(verdict)
+    if assumed is None:
+        return "It was seen, so it needs neither a confidence nor an assumption."
+    return f"{phrases.sure(alpha)}, {wording.ANYTIME}. {assumed}{shared}."
 
 
 def longer(verdict: Verdict) -> str:
@@ -94,9 +97,11 @@ def longer(verdict: Verdict) -> str:
     if verdict.state is State.INVALID:
         return "Longer does not help: mend what makes the run invalid, and measure again."
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
-        return f"No longer: it was decided after {duration(verdict.decided_at_ns, up=True)}, and that stands."
+        return f"No longer: the result was clear after {_after(verdict.decided_at_ns)}."
     if verdict.requirement is None or verdict.chosen_after:
         return again(verdict.requirement)
+    if verdict.withheld:
+        return "Much longer, or with --gap or --bunches fixed before a new run: the episodes come in bunches."
     if not verdict.more_ns or verdict.more_with_one_more_ns is None:
         return "Longer does not help this run: values are missing from it. Measure again."
     none, one = (duration(ns, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
@@ -104,10 +109,15 @@ def longer(verdict: Verdict) -> str:
     return f"{none} more if nothing exceeds the limit (chance {chance}), {one} if one more episode comes ({with_one})."
 
 
+def _after(decided_at_ns: int) -> str:
+    """An episode at the very start decides at once."""
+    return duration(max(decided_at_ns, SECOND_NS), up=True)
+
+
 def again(requirement: Requirement | None) -> str:
     """What a run would take whose limit is given before it starts."""
     asked = requirement or USUAL
-    length = duration(needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
+    length = duration(asked.bunches * needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
     limit = f"--limit {value(asked.limit_ns).replace(' ', '')}" if requirement else "--limit"
     return (
         f"A run with {limit} given before it starts takes {length} to prove “at most once per "
@@ -147,7 +157,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         none, one = (duration(ns or 0, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
         more = f"{none}, or {one} after one more"
     elif verdict.decided_at_ns is not None:
-        more = f"none, decided after {duration(verdict.decided_at_ns, up=True)}"
+        more = f"none, decided after {_after(verdict.decided_at_ns)}"
     return (
         value(asked.limit_ns),
         duration(asked.at_most_ns),

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from rtproof.analysis import wording
-from rtproof.analysis.model import State
+from rtproof.analysis.model import Requirement, State
 from rtproof.analysis.phrases import duration, percent, quantity, sure, value
 from rtproof.analysis.planning import Chance, Need, Plan
 from rtproof.report.blocks import Block, Section, Table, Text
@@ -66,9 +66,19 @@ def _explained(plan: Plan) -> tuple[str, ...]:
     )
     return (
         f"An episode is all that exceeds {value(requirement.limit_ns)}, on any thread, with no more than "
-        f"{duration(requirement.gap_ns)} between. The test may be looked at and the run ended at any time; the limit "
-        "has to be given to rtproof run before it starts.",
+        f"{duration(requirement.gap_ns)} of quiet between. The test may be looked at and the run ended at any time; "
+        "the limit has to be given to rtproof run before it starts.",
+        f"One episode that lasts longer than {duration(requirement.longest_ns)} is REFUTED at once, whatever the rate.",
+        "The measured times are for short episodes: what an episode lasts, and the gap behind it, prove nothing.",
+        *((_bunches(requirement),) if requirement.bunches > 1 else ()),
         *((several,) if plan.limits > 1 else ()),
         "The chances are computed for episodes that come independently at a constant rate; nobody knows the true rate "
-        "beforehand, and mean time and nine of ten are of the runs that are decided.",
+        "beforehand. Mean time and nine of ten are quiet time, of the runs that are decided.",
+    )
+
+
+def _bunches(requirement: Requirement) -> str:
+    return (
+        f"Episodes may come in bunches of {requirement.bunches:.3g} on average, so a proof takes "
+        f"{requirement.bunches:.3g} times as long as of single ones."
     )

@@ -84,7 +84,7 @@ def of_run(name: str, analysis: Analysis) -> Row:
 
 
 def _claim(verdict: Verdict, mark: str, *, first: bool) -> Claim:
-    reason = verdict.reasons[0] if verdict.reasons else "no limit was given"
+    reason = ". ".join(verdict.reasons) or "no limit was given"
     of_the_run = () if first else wording.of_the_run(verdict.sentences)
     said = said_of([line for line in verdict.sentences if line not in of_the_run])
     if verdict.requirement is None:
@@ -100,8 +100,8 @@ def said_of(lines: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 def claim(requirement: Requirement) -> str:
     return (
-        f"above {value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}, "
-        f"{percent(requirement.confidence)}"
+        f"above {value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}"
+        f"{wording.longest(requirement)}, {percent(requirement.confidence)}"
     )
 
 
