@@ -5,7 +5,7 @@ from rtproof.analysis.histogram_only import HistogramOnly, Judged, impossible
 from rtproof.analysis.model import Quantile
 
 SCHEMA = "rtproof.histogram"
-VERSION = 1
+VERSION = 2
 
 
 def to_dict(said: HistogramOnly) -> dict[str, object]:
@@ -26,8 +26,10 @@ def to_dict(said: HistogramOnly) -> dict[str, object]:
         "resolution_ns": imported.resolution_ns,
         "beyond_scale_count": imported.overflow,
         "duration_ns": imported.duration_ns,
+        "period_ns": imported.shortest_period_ns,
         "quantiles": [_quantile(each, said.beyond) for each in said.quantiles],
         "impossible": [{"statement": what, "why": why} for what, why in impossible(said)],
+        "doubts": list(said.doubts),
         "faults": list(imported.faults),
         "notes": list(imported.notes),
     }
@@ -42,6 +44,9 @@ def _judged(one: Judged) -> dict[str, object]:
             "limit_ns": asked.limit_ns,
             "at_most_ns": asked.at_most_ns,
             "confidence_ratio": asked.confidence,
+            "gap_ns": asked.gap_ns,
+            "longest_ns": asked.longest_ns,
+            "bunches_count": asked.bunches,
         },
         "above_least_count": above.least if above else None,
         "above_most_count": above.most if above else None,

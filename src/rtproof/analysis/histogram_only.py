@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rtproof.analysis import histogram_claim
 from rtproof.analysis.bounds import share_lower, share_upper
 from rtproof.analysis.counts import EMPTY, Counts, merge
+from rtproof.analysis.histogram_claim import Exceeding
 from rtproof.analysis.imported import Imported
 from rtproof.analysis.model import Quantile, Requirement, State
 from rtproof.analysis.quantiles import DEFAULT, quantile
-from rtproof.analysis.sequential import refuted_until_ns
-
-MARGIN_NS = 1_000_000_000
-"""By how much a duration that is told in seconds may be too short."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +47,8 @@ class Judged:
 class HistogramOnly:
     """Everything that is said of an imported histogram.
 
-    states are REFUTED, UNDECIDED or INVALID for each limit, NOT ASKED without one. quantiles: of the values in bins and
-    those beyond the scale. beyond: the share from which on a quantile lies beyond the scale; None: none does.
+    states are PROVEN, REFUTED, UNDECIDED or INVALID for each limit, NOT ASKED without one. quantiles: of the values in
+    bins and those beyond the scale. beyond: the share from which on a quantile lies beyond the scale; None: none does.
     """
 
     imported: Imported
@@ -59,12 +57,17 @@ class HistogramOnly:
     beyond: float | None
 
     @property
+    def doubts(self) -> tuple[str, ...]:
+        """What a decision has to be read with."""
+        return histogram_claim.doubts(self.imported, [one.state for one in self.judged])
+
+    @property
     def state(self) -> State:
-        """The one that decides: a contradiction before a refutation, and that before none."""
+        """The one that decides: a contradiction before a refutation, and that before none; PROVEN if all limits are."""
         if self.imported.faults:
             return State.INVALID
         states = [one.state for one in self.judged] or [State.NOT_ASKED]
-        return min(states, key=(State.REFUTED, State.UNDECIDED, State.NOT_ASKED).index)
+        return min(states, key=(State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED).index)
 
 
 def say(
@@ -116,58 +119,45 @@ def _exceeding(imported: Imported, limit_ns: int, n: int) -> tuple[int, int | No
         return (n if smallest is not None and smallest > limit_ns else seen), n
     counts = with_overflow(imported)
     least, most = counts.exceedances(limit_ns)
-    return max(least, seen), None if imported.overflow is None else most
+    return max(least, seen), None if imported.overflow is None else max(most, least, seen)
 
 
 def _judged(imported: Imported, requirement: Requirement, limits: int) -> Judged:
     found = above(imported, requirement)
     if imported.faults:
         return Judged(requirement, State.INVALID, imported.faults[0], found)
-    if found and found.least and _refuted(imported, requirement, limits):
-        return Judged(requirement, State.REFUTED, FORCED, found)
     if found is None:
         return Judged(requirement, State.UNDECIDED, NOTHING, found)
-    if found.least:
-        return Judged(requirement, State.UNDECIDED, UNORDERED, found)
-    return Judged(requirement, State.UNDECIDED, UNKNOWN if found.most != 0 else NONE, found)
-
-
-def _refuted(imported: Imported, requirement: Requirement, limits: int) -> bool:
-    """Whether a single episode anywhere in the run refutes the claim: the arithmetic needs no order then."""
-    duration = imported.duration_ns
     alpha = (1 - requirement.confidence) / limits
-    return duration is not None and duration + MARGIN_NS <= refuted_until_ns(1, requirement.at_most_ns, alpha)
+    told = histogram_claim.judged(imported, requirement, _exceedances(imported, requirement, found), alpha)
+    return Judged(requirement, told.state, told.reason, found)
 
 
-FORCED = (
-    "at least one sample exceeded the limit, so there was at least one episode, and in so short a run one is too many, "
-    "whenever it came"
-)
-UNORDERED = (
-    "samples exceeded the limit, but a histogram does not tell when: they may all belong to one episode, which does "
-    "not refute the claim, or each to its own"
-)
-NONE = (
-    "no sample exceeded the limit, but the file shows neither that every activation was measured nor how, and not how "
-    "long each part of it took, so it proves nothing"
-)
-UNKNOWN = "its bins do not tell whether a sample exceeded the limit"
+def _exceedances(imported: Imported, requirement: Requirement, found: Above) -> Exceeding:
+    """Where bins may hold what was smaller, only the printed maximum surely exceeds the limit, and excludes others."""
+    if not imported.unsure:
+        return Exceeding(found.least, found.most)
+    seen = imported.max_ns is not None and imported.max_ns > requirement.limit_ns
+    return Exceeding(int(seen), 0 if imported.largest_ns is not None and not seen else None)
+
+
 NOTHING = "the file does not say how many samples were taken"
+
+
+DECIDED = (State.PROVEN, State.REFUTED)
 
 
 def after_the_data(said: HistogramOnly, why: str) -> HistogramOnly:
     """Without a decision, because whoever has seen the data can choose a limit that fits."""
     judged = tuple(
-        replace(one, state=State.UNDECIDED, reason=why) if one.state is State.REFUTED else one for one in said.judged
+        replace(one, state=State.UNDECIDED, reason=why) if one.state in DECIDED else one for one in said.judged
     )
     return replace(said, judged=judged)
 
 
 def stated(said: HistogramOnly, word: str) -> HistogramOnly:
     """With the user's word beside each decision that rests on it."""
-    judged = tuple(
-        replace(one, reason=f"{one.reason}; {word}") if one.state is State.REFUTED else one for one in said.judged
-    )
+    judged = tuple(replace(one, reason=f"{one.reason}; {word}") if one.state in DECIDED else one for one in said.judged)
     return replace(said, judged=judged)
 
 
@@ -175,7 +165,12 @@ def impossible(said: HistogramOnly) -> Iterator[tuple[str, str]]:
     """Each statement that a run of rtproof's own carries and this file does not, and why."""
     imported = said.imported
     yield "episodes and their rate", f"{NO_ORDER}, so exceedances cannot be put together to episodes or apart"
-    yield "PROVEN", "the file does not show that every due activation was measured, at which policy, and by which clock"
+    lack = histogram_claim.lack(imported)
+    if lack:
+        yield "PROVEN", lack
+    else:
+        yield "PROVEN of a limit that is exceeded", f"{NO_ORDER}: an early episode would refute the claim"
+    yield "the conditions of the run", histogram_claim.NOT_CHECKED
     if imported.overruns is None:
         yield "missed activations", "a histogram counts what ran; what was skipped behind a late one is in no bin"
     yield "whether the run was the same throughout", f"{NO_ORDER}, so no drift, no period and no change can be seen"

@@ -10,7 +10,7 @@ from rtproof.units import format_duration
 @dataclass(frozen=True)
 class Part:
     """One thread of a measurement. cpu: where it ran, None where the tool does not say. told: the count beside the
-    histogram, where there is one. Else as in Imported.
+    histogram, where there is one. period_ns: its own, which may be longer than the shortest. Else as in Imported.
     """
 
     number: int
@@ -22,6 +22,7 @@ class Part:
     overflow: int | None = None
     histogram: Counts | None = None
     told: int | None = None
+    period_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,11 @@ class Imported:
     """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
 
     tool, title: whose it is and what it measured. duration_ns: how long it ran by its own account; asked_duration_ns:
-    what it was asked for. overruns, mode_switches: as it counted them. histogram: of single samples, of all threads.
-    overflow: samples beyond its scale, which are counted but stand in no bin; scale_ns: each of them was at least this.
+    what it was asked for. shortest_period_ns: no thread has a shorter one. left_out: activations that ran and are in no
+    count, at most. unsure: its bins may hold what was in truth smaller or early. stated: sentences on what is not
+    in the file, but the user's word. overruns, mode_switches: as it counted them. histogram: of single samples, of all
+    threads. overflow: samples beyond its scale, which are counted but stand in no bin; scale_ns: each of them was at
+    least this.
     resolution_ns: to how much a value was rounded down, also min and max. parts: its threads. started_s: when it began,
     seconds since 1970. facts: key and value of what it says of the system and its own settings. notes: sentences on
     what the format cannot tell. faults: sentences on where the file contradicts itself.
@@ -54,6 +58,10 @@ class Imported:
     resolution_ns: int | None = None
     parts: tuple[Part, ...] = ()
     started_s: int | None = None
+    shortest_period_ns: int | None = None
+    left_out: int = 0
+    unsure: bool = False
+    stated: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ cycles it took. (Format: rt-tests, src/cyclictest/cyclictest.c and src/lib/histo
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,8 @@ def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"
     columns = _columns(rows[:, 1:], len(trailer.get("Max Latencies", ())))
     bins = [histogram(rows[:, 0], column, BIN_NS) for column in columns.T]
     told = {name: figures for name, figures in trailer.items() if len(figures) >= len(bins)}
-    parts = [_part(number, counts, told) for number, counts in enumerate(bins)]
+    periods = {number: whole_number(match[3]) * 1_000 for number, match in live.items()}
+    parts = [replace(_part(number, counts, told), period_ns=periods.get(number)) for number, counts in enumerate(bins)]
     cut_off = "Histogram Overflows" not in told
     notes = [MICROSECONDS, OMITTED, *[CUT_OFF] * cut_off, *[OUTLIERS] * any(part.overflow for part in parts)]
     first = live.get(0)
@@ -81,6 +83,7 @@ def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"
         scale_ns=(int(rows[-1, 0]) + 1) * BIN_NS,
         priority=whole_number(first[2]) if first else None,
         period_ns=whole_number(first[3]) * 1_000 if first and len(parts) == 1 else None,
+        shortest_period_ns=min(periods.values()) if len(periods) == len(parts) else None,
         notes=(*notes, *_comments(text)),
         faults=(*_totals(bins, told.get("Total")), *_too_short(trailer, len(bins))),
     )
@@ -135,13 +138,22 @@ def _of_lines(live: dict[int, "re.Match[str]"]) -> Imported:
         )
     figures = {number: [whole_number(live[number][at]) for at in range(2, 8)] for number in sorted(live)}
     parts = [
-        Part(number, None, count, low * BIN_NS, mean * BIN_NS, high * BIN_NS)
-        for number, (_, _, count, low, mean, high) in figures.items()
+        Part(number, None, count, low * BIN_NS, mean * BIN_NS, high * BIN_NS, period_ns=period_us * 1_000)
+        for number, (_, period_us, count, low, mean, high) in figures.items()
     ]
     priority, period_us = next(iter(figures.values()))[:2]
     period_ns = period_us * 1_000 if len(parts) == 1 else None
     notes = (MAX_ONLY, MICROSECONDS, OMITTED)
-    return whole(TOOL, "last lines", parts, BIN_NS, priority=priority, period_ns=period_ns, notes=notes)
+    return whole(
+        TOOL,
+        "last lines",
+        parts,
+        BIN_NS,
+        priority=priority,
+        period_ns=period_ns,
+        shortest_period_ns=min(part.period_ns or 0 for part in parts) or None,
+        notes=notes,
+    )
 
 
 def _comments(text: str) -> list[str]:

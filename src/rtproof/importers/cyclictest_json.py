@@ -77,6 +77,8 @@ def _imported(document: Document, options: Mapping[str, str]) -> Imported:
         width_ns,
         scale_ns=scale_ns,
         period_ns=period_us * 1_000 if period_us and len(parts) == 1 else None,
+        shortest_period_ns=period_us * 1_000 if period_us and not options.get("d", "").startswith("-") else None,
+        left_out=max(left_out, 0),
         priority=_priority(options.get("p")),
         duration_ns=(ended - began) * SECOND_NS if began is not None and ended is not None and began <= ended else None,
         asked_duration_ns=_length_ns(options.get("D", "")),

@@ -48,4 +48,4 @@ def read(text: str) -> Imported:
         for cpu, one in sorted(document.cpu.items())
     ]
     facts = tuple((key, str(value)) for key, value in document.sysinfo.items() if str(value))
-    return whole(TOOL, "results", parts, width_ns, scale_ns=SCALE_NS, facts=facts, notes=(SILENT,))
+    return whole(TOOL, "results", parts, width_ns, scale_ns=SCALE_NS, left_out=len(parts), facts=facts, notes=(SILENT,))

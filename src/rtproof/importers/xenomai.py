@@ -55,7 +55,15 @@ def read(text: str) -> Imported:
     """UserError if the figures contradict each other or there are none."""
     found = _with_points(text) if _is_points(text) else _with_lines(text)
     _check(found)
-    return found
+    bins = found.histogram if found.histogram is None else _open_ended(found.histogram, found.max_ns)
+    return replace(found, histogram=bins, shortest_period_ns=found.period_ns, unsure=bins is not None)
+
+
+def _open_ended(bins: Counts, max_ns: int | None) -> Counts:
+    """What lies beyond the last bin is counted in it: so that bin reaches up to the maximum."""
+    if not bins.n.size or max_ns is None or max_ns <= int(bins.hi[-1]):
+        return bins
+    return Counts(bins.lo, np.append(bins.hi[:-1], max_ns), bins.n)
 
 
 def _is_points(text: str) -> bool:

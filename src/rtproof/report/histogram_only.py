@@ -38,6 +38,8 @@ def _verdict(said: HistogramOnly) -> Iterator[Block]:
     reasons = said.imported.faults or tuple(one.reason for one in said.judged)
     told = (f"{meaning[:1].upper()}{meaning[1:]}", *dict.fromkeys(reasons))
     yield Text(told, KINDS[said.state], said.state.value)
+    if said.doubts:
+        yield Text(said.doubts, "doubt", "What the decision does not rest on")
     gone = tuple(_gone(said.imported))
     if gone:
         yield Text(gone, "doubt", "What the file lacks: read all figures with this in mind")
@@ -74,7 +76,7 @@ def limit_lines(one: Judged, measured_ns: int | None = None) -> list[tuple[str, 
         return [("LIMIT", claim)]
     sure = percent(asked.confidence)
     lines = [("LIMIT", claim), ("ABOVE", exceeding(one.above, asked.limit_ns)), ("", _share(one.above, sure))]
-    if one.above.most == 0 and measured_ns:
+    if one.above.most == 0 and measured_ns and one.state is not State.PROVEN:
         rarest = duration(1 / rate_upper(0, measured_ns, 1 - asked.confidence))
         lines.append(("", f"{IF_WHOLE.format(duration(measured_ns))} less often than once per {rarest} ({sure})"))
     return lines

@@ -132,6 +132,6 @@ def of_histogram(name: str, said: HistogramOnly) -> Row:
         name,
         said.state,
         claims or (Claim("no limit", said.state, why, said=said_of(about)),),
-        (*imported.faults, *imported.notes),
+        (*said.doubts, *imported.faults, *imported.notes),
         imported.duration_ns,
     )

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a histogram decides holds for every order of its samples."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from analysis_records import SECOND
+
+from rtproof.analysis.claim import decide
+from rtproof.analysis.counts import Counts, from_values
+from rtproof.analysis.histogram_claim import counted_ns, fewest_episodes
+from rtproof.analysis.histogram_only import HistogramOnly, after_the_data, say, stated
+from rtproof.analysis.imported import Imported, Part
+from rtproof.analysis.late import Late
+from rtproof.analysis.model import Requirement, State
+from rtproof.record import Int64Array
+
+US, MS = 1_000, 1_000_000
+MINUTE, HOUR = 60 * SECOND, 3_600 * SECOND
+LIMIT = 100 * US
+
+
+def histogram(**counts: int) -> Counts:
+    """histogram(us20=3): three values between 20 and 21 us."""
+    low = np.array([int(name[2:]) * US for name in counts], np.int64)
+    return Counts(low, low + US - 1, np.array(list(counts.values()), np.int64))
+
+
+def file(hours: float, *, threads: int = 1, period: int = MS, **counts: int) -> Imported:
+    """A file that shows that every due activation ran, so many hours at this period; counts are of all threads."""
+    late = sum(counts.values())
+    due = round(hours * HOUR / period)
+    bins = histogram(us20=due * threads - late, **counts)
+    parts = tuple(Part(number, count=due, min_ns=20 * US, max_ns=int(bins.lo[-1])) for number in range(threads))
+    return Imported(
+        "tool",
+        "",
+        duration_ns=round(hours * HOUR),
+        shortest_period_ns=period,
+        count=due * threads,
+        min_ns=20 * US,
+        max_ns=int(bins.lo[-1]),
+        histogram=bins,
+        overflow=0,
+        resolution_ns=US,
+        parts=parts,
+    )
+
+
+def state(imported: Imported, **asked: int) -> State:
+    return say(imported, [Requirement(LIMIT, **asked)]).state
+
+
+def reason(imported: Imported, **asked: int) -> str:
+    return say(imported, [Requirement(LIMIT, **asked)]).judged[0].reason
+
+
+def test_proven_where_nothing_exceeds_and_every_due_activation_is_counted() -> None:
+    said = say(file(4), [Requirement(LIMIT)])
+    assert said.state is State.PROVEN
+    assert "every due activation is counted" in said.judged[0].reason
+    assert "once per 1 h was asked" in said.judged[0].reason
+    assert "wrong in at most 5 % of runs, if episodes come independently" in said.judged[0].reason
+    assert "policy, priority, CPU, clock and load were not checked" in said.doubts[0]
+    assert "bunches" in said.doubts[0]
+
+
+def test_it_takes_as_long_as_with_times() -> None:
+    assert state(file(3.49)) is State.PROVEN
+    assert state(file(3.48)) is State.UNDECIDED
+    assert "too short: PROVEN takes 3 h 29 min" in reason(file(3.48))
+    assert state(file(6.5), at_most_ns=2 * HOUR) is State.UNDECIDED
+    two = [Requirement(LIMIT), Requirement(2 * LIMIT)]
+    assert say(file(3.49), two).state is State.UNDECIDED, "each at half of alpha"
+    assert say(file(5), two).state is State.PROVEN
+    m = replace(Requirement(LIMIT), bunches=2.0)
+    assert [say(file(hours), [m]).state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
+    assert "bunches of up to 2.9 episodes" in reason(file(10))
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [
+        ({"duration_ns": None}, "how long it measured"),
+        ({"shortest_period_ns": None}, "the period"),
+        ({"overruns": 3}, "3 overruns"),
+        ({"max_ns": 2 * MS, "limit": 3 * MS}, "may have skipped"),
+        ({"duration_ns": 11 * HOUR}, "36,000,000 samples where 39,600,000 were due"),
+        ({"duration_ns": 9 * HOUR}, "more than fit"),
+        ({"overflow": None, "max_ns": None}, "do not tell whether"),
+    ],
+)
+def test_undecided_where_the_file_does_not_show_it(lacking: dict[str, int | None], words: str) -> None:
+    limit = lacking.pop("limit", None) or LIMIT
+    said = say(replace(file(10), **lacking), [Requirement(limit)])  # type: ignore[arg-type]
+    assert said.state is State.UNDECIDED
+    assert words in said.judged[0].reason
+
+
+def test_overruns_that_are_told_to_be_none_need_no_short_maximum() -> None:
+    long = replace(file(10), max_ns=2 * MS)
+    assert say(replace(long, overruns=0), [Requirement(3 * MS)]).state is State.PROVEN
+
+
+def test_a_thread_that_ran_less_long_keeps_it_from_being_proven() -> None:
+    whole = file(10, threads=2)
+    assert state(whole) is State.PROVEN
+    short = replace(whole, parts=(whole.parts[0], replace(whole.parts[1], count=30_000_000)))
+    assert "thread 1 has 30,000,000 samples" in reason(short)
+    unknown = replace(whole, parts=(whole.parts[0], replace(whole.parts[1], count=None)))
+    assert "how many activations each thread ran" in reason(unknown)
+
+
+def test_time_that_only_one_of_two_threads_measured_does_not_count() -> None:
+    whole = file(10, threads=2)
+    late = replace(whole, parts=(whole.parts[0], replace(whole.parts[1], count=36_000_000 - 5_000)))
+    counted = counted_ns(late)
+    assert counted is not None
+    assert counted == 10 * HOUR - SECOND - 2 * 6 * SECOND
+
+
+def test_exceedances_are_never_proven_and_it_is_told_when_only_an_early_one_stands_in_the_way() -> None:
+    once = file(10, us200=1)
+    assert state(once) is State.UNDECIDED
+    assert "even as 1 episode they would be few enough" in reason(once)
+    assert "first 12.6 s" in reason(once)
+    assert "even as" not in reason(file(6, us200=1)), "6.80 T and what the episode takes"
+    assert "even as" not in reason(file(1000, us200=40)), "these may be one episode that is too long"
+
+
+def test_refuted_by_rate_with_the_fewest_episodes_that_hold_them() -> None:
+    """D is 10 min for once per hour, so an episode holds 600,001 activations of 1 ms at most."""
+    asked = Requirement(LIMIT)
+    assert fewest_episodes(file(10), asked, 600_001) == 1
+    assert fewest_episodes(file(10), asked, 600_002) == 2
+    assert fewest_episodes(file(10, threads=3), asked, 1_800_004) == 2
+    assert fewest_episodes(replace(file(10), shortest_period_ns=None), asked, 10**9) == 1
+    half = file(4, us200=9_000_000)
+    assert state(half) is State.REFUTED
+    assert "at least 15 episodes of 10 min" in reason(half)
+    assert state(replace(half, duration_ns=20 * HOUR)) is State.UNDECIDED
+    assert state(replace(half, duration_ns=None)) is State.UNDECIDED
+
+
+def test_refuted_by_duration_where_all_samples_exceed() -> None:
+    always = file(0.5, us200=1_800_000)
+    assert state(always) is State.REFUTED
+    assert "lasted longer than 10 min" in reason(always)
+    assert state(file(0.5, us200=1_800_000 - 50_000)) is State.REFUTED
+    assert state(file(0.5, us200=1_800_000 - 200_000)) is State.UNDECIDED, "room for three pauses of 1 min"
+    assert state(file(0.15, us200=540_000)) is State.UNDECIDED, "shorter than D"
+
+
+def test_refuted_by_one_activation_that_was_late_for_longer_than_d() -> None:
+    stalled = replace(file(10, us200=1), max_ns=700 * SECOND)
+    assert state(stalled) is State.REFUTED
+    assert "one activation alone was late for 11 min 39 s" in reason(stalled)
+    assert state(replace(stalled, max_ns=599 * SECOND)) is State.UNDECIDED
+
+
+def test_bins_that_may_hold_what_was_smaller_refute_nothing() -> None:
+    always = replace(file(0.5, us200=1_800_000), unsure=True)
+    assert state(always) is State.UNDECIDED
+    assert state(replace(file(4), unsure=True)) is State.PROVEN, "the maximum is printed"
+    assert state(replace(file(4), unsure=True, max_ns=None)) is State.UNDECIDED
+
+
+def test_limit_chosen_after_the_data_proves_nothing_and_a_stated_one_says_so() -> None:
+    said = say(file(4), [Requirement(LIMIT)])
+    assert after_the_data(said, "chosen late").state is State.UNDECIDED
+    assert not after_the_data(said, "chosen late").doubts
+    assert stated(said, "as the user says").judged[0].reason.endswith("; as the user says")
+
+
+def test_of_several_limits_the_run_is_proven_only_if_all_are() -> None:
+    said = say(file(20, us200=1), [Requirement(LIMIT), Requirement(300 * US)])
+    assert [one.state for one in said.judged] == [State.UNDECIDED, State.PROVEN]
+    assert said.state is State.UNDECIDED
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Latencies of each thread in the order of time. skips: activations that are over when one has run are in no count.
+
+    stall_ns: how long the last activation of the first thread had not come back when the run ended; it is in no count.
+    """
+
+    values: tuple[Int64Array, ...]
+    period_ns: int
+    stall_ns: int
+    asked: Requirement
+    skips: bool = True
+
+    @property
+    def due_ns(self) -> tuple[Int64Array, ...]:
+        if not self.skips:
+            return tuple(np.arange(each.size) * self.period_ns for each in self.values)
+        steps = (np.append(0, np.maximum(each // self.period_ns + 1, 1)) for each in self.values)
+        return tuple(np.cumsum(each)[:-1] * self.period_ns for each in steps)
+
+    @property
+    def length_ns(self) -> int:
+        ends = [
+            int(due[-1] + (v[-1] // self.period_ns + 1) * self.period_ns)
+            for due, v in zip(self.due_ns, self.values, strict=True)
+        ]
+        return max(ends) + self.stall_ns
+
+    def exact(self) -> State:
+        """The verdict with times."""
+        begin, end = [], []
+        for due, values in zip(self.due_ns, self.values, strict=True):
+            late = values > self.asked.limit_ns
+            begin.append(due[late])
+            end.append(due[late] + values[late] - self.asked.limit_ns)
+        if self.stall_ns > self.asked.limit_ns:
+            begin.append(np.array([self.length_ns - self.stall_ns]))
+            end.append(np.array([self.length_ns - self.asked.limit_ns]))
+        late_times = Late.exact(np.concatenate(begin), np.concatenate(end))
+        return decide(self.asked, late_times, self.length_ns, 1 - self.asked.confidence).state
+
+    def told(self, generator: np.random.Generator) -> HistogramOnly:
+        """The verdict on what a tool prints of it: microseconds, and a duration that is off by up to a second."""
+        together = np.concatenate(self.values) // US * US
+        counts = from_values(together)
+        parts = tuple(Part(at, count=each.size, max_ns=int(each.max())) for at, each in enumerate(self.values))
+        imported = Imported(
+            "tool",
+            "",
+            duration_ns=self.length_ns + int(generator.uniform(-0.99, 0.99) * SECOND),
+            shortest_period_ns=self.period_ns,
+            count=together.size,
+            min_ns=int(together.min()),
+            max_ns=int(together.max()),
+            histogram=Counts(counts.lo, counts.hi + US - 1, counts.n),
+            overflow=0,
+            resolution_ns=US,
+            parts=parts,
+        )
+        return say(imported, [self.asked])
+
+
+def drawn(generator: np.random.Generator) -> Measured:
+    at_most_ns = int(np.exp(generator.uniform(np.log(30), np.log(600))) * SECOND)
+    asked = Requirement(int(generator.choice([100 * US, 50 * MS, SECOND])), at_most_ns)
+    period_ns = int(generator.choice([100, 200, 500])) * MS
+    threads = int(generator.integers(1, 4))
+    clean = generator.random() < 0.3
+    times = generator.uniform(3, 9) if clean else np.exp(generator.uniform(np.log(0.001), np.log(9)))
+    per_thread = max(int(at_most_ns * times) // period_ns, 2)
+    share = 0.0 if clean else generator.choice([1 / per_thread, 0.02, 0.5, 0.9, 0.999, 1.0])
+    longer_ns = float(generator.choice([1 * US, period_ns / 2, 3 * period_ns, asked.longest_ns / 2, asked.longest_ns]))
+    values = []
+    for _ in range(threads):
+        each = generator.integers(0, min(asked.limit_ns, period_ns - US), per_thread, endpoint=True)
+        late = generator.random(per_thread) < share
+        each[late] = asked.limit_ns + 1 + generator.exponential(longer_ns / max(share * per_thread, 1), int(late.sum()))
+        values.append(each)
+    stall_ns = int(generator.exponential(3 * SECOND)) if generator.random() < 0.3 else 0
+    return Measured(tuple(values), period_ns, stall_ns, asked, skips=bool(generator.integers(2)))
+
+
+def orders(measured: Measured, generator: np.random.Generator) -> list[Measured]:
+    """The same samples by chance, with the late ones first, last, in the middle, and as far apart as can be."""
+    found = []
+    for kind in ("chance", "first", "last", "middle", "apart"):
+        values = []
+        for each in measured.values:
+            late, fine = (
+                each[each > measured.asked.limit_ns],
+                generator.permutation(each[each <= measured.asked.limit_ns]),
+            )
+            place = {"first": 0, "last": fine.size, "middle": fine.size // 2}.get(kind)
+            if kind == "chance":
+                values.append(generator.permutation(each))
+            elif place is None:
+                values.append(np.insert(fine, np.linspace(0, fine.size, late.size).astype(int), late))
+            else:
+                values.append(np.concatenate((fine[:place], late, fine[place:])))
+        found.append(replace(measured, values=tuple(values)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_order_of_the_samples_has_another_verdict(seed: int) -> None:
+    generator = np.random.default_rng((12, seed))
+    seen = dict.fromkeys((State.PROVEN, State.REFUTED, State.UNDECIDED), 0)
+    for number in range(300):
+        measured = drawn(generator)
+        told = measured.told(generator)
+        seen[told.state] += 1
+        if told.state is State.UNDECIDED:
+            continue
+        found = [one.exact() for one in orders(measured, generator)]
+        assert set(found) == {told.state}, f"case {number}: {measured.asked} {told.judged[0].reason}: {found}"
+    assert min(seen.values()) >= 10, seen
