@@ -72,3 +72,50 @@ def test_report_of_a_histogram_lies_beside_it(tmp_path: Path, capsys: pytest.Cap
     page = Path(capsys.readouterr().out.strip())
     assert page.parent == tmp_path
     assert "no time order" in page.read_text()
+
+
+def clean_file(folder: Path, hours: int, *, max_us: int = 40, cycles: int | None = None) -> Path:
+    """What cyclictest --json would write after so many hours at 1 ms in which nothing was late."""
+    told = json.loads((DATA / "stall.json").read_text())
+    n = hours * 3_600_000 if cycles is None else cycles
+    told["start_time"], told["end_time"] = "Fri, 20 Nov 2026 00:00:00 +0000", f"Fri, 20 Nov 2026 {hours:02}:00:00 +0000"
+    told["thread"]["0"] |= {
+        "histogram": {"25": n - 1, str(max_us): 1},
+        "cycles": n,
+        "min": 25,
+        "max": max_us,
+        "avg": 25,
+    }
+    path = folder / "clean.json"
+    path.write_text(json.dumps(told))
+    return path
+
+
+FIXED = ("--limit", "100us", "--at-most", "1/h", "--fixed-beforehand")
+
+
+def test_judge_proves_a_clean_file_and_says_what_it_did_not_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    junit, page = tmp_path / "rtproof.xml", tmp_path / "rtproof.md"
+    asked = ("judge", str(clean_file(tmp_path, 4)), *FIXED, "--junit", str(junit), "--markdown", str(page))
+    assert main([*asked]) == 0
+    for told in (capsys.readouterr().out, junit.read_text(), page.read_text()):
+        plain = " ".join(told.split())
+        assert "PROVEN" in plain
+        assert "policy, priority, CPU, clock and load were not checked" in plain
+        assert "every due activation is counted" in plain
+        assert "fixed before the run is what the user states" in plain
+
+
+def test_judge_does_not_prove_what_the_file_does_not_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["judge", str(clean_file(tmp_path, 4, cycles=14_000_000)), *FIXED]) == 4
+    assert "14,000,000 samples where 14,400,000 were due" in " ".join(capsys.readouterr().out.split())
+    assert main(["judge", str(clean_file(tmp_path, 4, max_us=2000)), *FIXED]) == 4
+    assert main(["judge", str(clean_file(tmp_path, 4)), "--limit", "100us"]) == 4
+
+
+def test_stall_that_is_longer_than_an_episode_may_last_is_refuted(capsys: pytest.CaptureFixture[str]) -> None:
+    """402 ms, and D is a quarter of a second for once per second."""
+    assert main(["judge", str(DATA / "stall.json"), "--limit", "1ms", "--at-most", "1/1s", "--fixed-beforehand"]) == 1
+    assert "one activation alone was late for 401 ms" in " ".join(capsys.readouterr().out.split())

@@ -14,6 +14,8 @@ from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.sections.verdict import KINDS, MEANINGS
 
 CONFIDENCE = 0.95
+AS_FAR_AS = "the requirement holds at the confidence asked, for what this file shows of the run."
+"""What PROVEN means of a file that does not carry the conditions of its run."""
 IF_WHOLE = "only if it measured without a gap for the {0} that it tells, episodes come"
 SAMPLES = "per sample, if samples were independent"
 
@@ -34,7 +36,7 @@ def sections(said: HistogramOnly) -> list[Section]:
 
 
 def _verdict(said: HistogramOnly) -> Iterator[Block]:
-    meaning = MEANINGS[said.state].removeprefix(f"{said.state.value}: ")
+    meaning = AS_FAR_AS if said.state is State.PROVEN else MEANINGS[said.state].removeprefix(f"{said.state.value}: ")
     reasons = said.imported.faults or tuple(one.reason for one in said.judged)
     told = (f"{meaning[:1].upper()}{meaning[1:]}", *dict.fromkeys(reasons))
     yield Text(told, KINDS[said.state], said.state.value)

@@ -123,7 +123,13 @@ def of_histogram(name: str, said: HistogramOnly) -> Row:
             one.reason,
             exceeding(one.above, one.requirement.limit_ns) if one.above else "",
             NO_LENGTH if one.state is State.UNDECIDED else "",
-            said_of([*limit_lines(one, imported.duration_ns), *(about if number == 0 else ())]),
+            said_of(
+                [
+                    ("VERDICT", f"{one.state.value} - {one.reason}"),
+                    *limit_lines(one, imported.duration_ns),
+                    *(about if number == 0 else ()),
+                ]
+            ),
         )
         for number, one in enumerate(said.judged)
     )
