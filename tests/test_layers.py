@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "importers": "errors plugins files analysis",
     "exporters": "errors plugins units files record analysis",
     "report": "errors printable plugins units record analysis profiles articles",
-    "run": "errors plugins units files record targets agents",
+    "run": "errors printable plugins units files record targets agents",
     "lab": "errors defects plugins units files record agents vm analysis report profiles articles loads",
     "cli": "everything",
 }

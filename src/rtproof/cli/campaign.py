@@ -13,6 +13,7 @@ import click
 from rtproof import files
 from rtproof.cli import about, campaignpage, foreign, kept, laboratory, measuring, profiled, results, tracing
 from rtproof.errors import RtproofError, UserError
+from rtproof.printable import clean
 from rtproof.run.live import clock
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _measure(desk: Desk, begun: "Campaign", folder: Path) -> "tuple[list[Outcome
         outcomes.append(_outcome(desk, begun, plan, ended, folder))
         interrupted = interrupted or ended.interrupted
         if ended.failure and not ended.interrupted and len(plans) > 1:
-            click.echo(f"rtproof: {plan.label}: {ended.failure}", err=True)
+            click.echo(clean(f"rtproof: {plan.label}: {ended.failure}"), err=True)
         cell = campaignfile.cell_of(outcomes[-1], folder / CELLS / plan.key)
         begun = replace(begun, cells=(*begun.cells, cell))
         if any(each.analysis for each in outcomes):
@@ -94,7 +95,7 @@ def _keep(folder: Path, campaign: "Campaign") -> None:
     try:
         campaignfile.write(folder, campaign)
     except OSError as problem:
-        click.echo(f"rtproof: no {folder / campaignfile.NAME}: {problem.strerror}", err=True)
+        click.echo(clean(f"rtproof: no {folder / campaignfile.NAME}: {problem.strerror}"), err=True)
 
 
 def _nothing_measured(profile: "Profile", outcomes: "Sequence[Outcome]", instead: str) -> RtproofError:
@@ -125,7 +126,7 @@ def _runs(desk: Desk, profile: "Profile", folder: Path) -> "Iterator[Ended]":
 
     def view(number: int, cell: "Cell") -> "LiveView":
         length = _length(profile.cells[number - 1])
-        click.echo(f"[{number}/{total}] {cell.name}, {length}", err=True)
+        click.echo(clean(f"[{number}/{total}] {cell.name}, {length}"), err=True)
         return LiveView(sys.stderr, f"{length}, cell {number} of {total} ({cell.name})", sys.stderr.isatty())
 
     def cells() -> "Iterator[Cell]":
@@ -158,7 +159,7 @@ def _outcome(desk: Desk, begun: "Campaign", plan: "CellPlan", ended: "Ended", fo
         return Outcome(system, plan, None, way, passed, str(problem))
     found = Outcome(system, plan, result.analysis, way, passed, ended.failure, _report(desk, result, run_folder))
     for sentence in tracing.keep_beside(run_folder, result.analysis):
-        click.echo(sentence, err=True)
+        click.echo(clean(sentence), err=True)
     return replace(found, kept=_kept(profile, found, run_folder))
 
 
@@ -170,7 +171,7 @@ def _report(desk: Desk, result: results.Result, run_folder: Path) -> str:
     try:
         results.write_new(place, result.report("html"))
     except (RtproofError, OSError) as problem:
-        click.echo(f"rtproof: no {place}: {getattr(problem, 'strerror', problem)}", err=True)
+        click.echo(clean(f"rtproof: no {place}: {getattr(problem, 'strerror', problem)}"), err=True)
         return ""
     return f"{CELLS}/{place.name}"
 
@@ -179,7 +180,7 @@ def _kept(profile: "Profile", found: "Outcome", run_folder: Path) -> tuple[str, 
     """Paths, from the page, of the files that the article kept."""
     said = kept.keep(profile, found, run_folder)
     for sentence in said.values():
-        click.echo(sentence, err=True)
+        click.echo(clean(sentence), err=True)
     return tuple(f"{CELLS}/{path.name}" for path in said if path.exists())
 
 
@@ -191,7 +192,7 @@ def _run_programs(desk: Desk, profile: "Profile", folder: Path) -> "tuple[list[G
             try:
                 found.append(_given(path, label))
             except UserError as problem:
-                click.echo(f"rtproof: {label}: {problem}", err=True)
+                click.echo(clean(f"rtproof: {label}: {problem}"), err=True)
     except KeyboardInterrupt:
         return found, True
     return found, False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rtproof.errors import RtproofError
+from rtproof.printable import clean
 
 if TYPE_CHECKING:
     from rtproof.profiles import Profile, Program
@@ -22,12 +23,12 @@ def results(profile: "Profile", agent: Path, folder: Path) -> Iterator[tuple[str
     for number, program in enumerate(profile.programs, 1):
         lack = missing(program)
         if lack:
-            click.echo(f"rtproof: {program.command[0]} ({program.label}) was not run: {lack}", err=True)
+            click.echo(clean(f"rtproof: {program.command[0]} ({program.label}) was not run: {lack}"), err=True)
             continue
         try:
             yield program.label, _run(profile, program, agent, folder / FOLDER / f"{number}.txt")
         except RtproofError as problem:
-            click.echo(f"rtproof: {program.label}: {problem}", err=True)
+            click.echo(clean(f"rtproof: {program.label}: {problem}"), err=True)
 
 
 def missing(program: "Program") -> str:
@@ -44,7 +45,7 @@ def _run(profile: "Profile", program: "Program", agent: Path, output: Path) -> P
     cell = profile.cells[0]
     length_s = max(1, math.ceil(cell.length_ns / 1e9))
     command = [word.replace("{seconds}", str(length_s)) for word in program.command]
-    click.echo(f"{' '.join(command)} ({program.label}), {length_s} s", err=True)
+    click.echo(clean(f"{' '.join(command)} ({program.label}), {length_s} s"), err=True)
     output.parent.mkdir(exist_ok=True)
     with foreign.loaded(agent, loads.resolve(cell.loads)):
         foreign.run(command, length_s, output)

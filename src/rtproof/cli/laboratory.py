@@ -18,6 +18,7 @@ import click
 from rtproof import __version__, files, units
 from rtproof.cli import about, complete, types
 from rtproof.errors import UserError
+from rtproof.printable import clean
 
 if TYPE_CHECKING:
     from rtproof.lab.cells import Cell, Setting, System
@@ -78,7 +79,7 @@ def given(*options: Callable[[Command], Command]) -> Callable[[Command], Command
 
 def say(sentence: str) -> None:
     """What goes on, beside the result."""
-    click.echo(sentence, err=True)
+    click.echo(clean(sentence), err=True)
 
 
 def named(texts: Sequence[str], modules: tuple[Path, ...], probe: str) -> "list[Named]":

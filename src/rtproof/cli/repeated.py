@@ -18,6 +18,7 @@ from rtproof import files, units
 from rtproof.cli import about, comparing, laboratory, measuring
 from rtproof.cli.campaign import Desk
 from rtproof.errors import TargetError, UserError
+from rtproof.printable import clean
 from rtproof.run.live import clock
 
 if TYPE_CHECKING:
@@ -180,7 +181,8 @@ def _runs(desk: Desk, order: Sequence[Side], folder: Path) -> "Iterator[Ended]":
 
     def view(number: int, cell: "Cell") -> "LiveView":
         side, rest = order[number - 1], sum(_length_ns(side) for side in order[number - 1 :])
-        click.echo(f"[{number}/{total}] {cell.name}, {clock(_length_ns(side))}; {clock(rest)} to go in all", err=True)
+        going = f"[{number}/{total}] {cell.name}, {clock(_length_ns(side))}; {clock(rest)} to go in all"
+        click.echo(clean(going), err=True)
         return LiveView(
             sys.stderr, f"{measuring.goal(dict(side.values))}, run {number} of {total}", sys.stderr.isatty()
         )
@@ -226,7 +228,7 @@ def tell(desk: Desk, asked: Asked, measured: Measured, folder: Path, as_json: bo
 
     command = shlex.join(desk.asked.command)
     for sentence in measured.complaints:
-        click.echo(f"rtproof: {sentence}", err=True)
+        click.echo(clean(f"rtproof: {sentence}"), err=True)
     page = folder / comparing.PAGE if desk.report else None
     wanted = comparing.Wanted(page, as_json=as_json, although=MUST_AGREE, command=command)
     what = {side.name: side.words or "no options of its own" for side in asked.sides}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
+from rtproof.printable import clean
 from rtproof.run.words import numbers
 
 MOST_ROWS = 16
@@ -155,7 +156,7 @@ class LiveView:
 
     def say(self, text: str) -> None:
         """Print a sentence above the table, which is drawn again below it."""
-        self._write(self._erase() + text + "\n")
+        self._write(self._erase() + clean(text) + "\n")
         self._drawn_rows = 0
         if self._on_terminal and self.threads:
             self.draw()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rtproof.agents import listing
+from rtproof.printable import clean
 
 if TYPE_CHECKING:
     from rtproof.loads import LoadFile
@@ -40,9 +41,9 @@ def command(names: tuple[str, ...]) -> None:
         if name not in known and not loads.find(name):
             raise UserError(f"there is no load {name!r}; there are: {', '.join(known)}")
     for row in [known.get(name) or _defined(name, own) for name in names] if names else known.values():
-        click.echo(f"{row.name:16} {row.help}{listing.NOT_HERE + row.missing if row.missing else ''}")
+        click.echo(clean(f"{row.name:16} {row.help}{listing.NOT_HERE + row.missing if row.missing else ''}"))
         for option, text in row.options if names else ():
-            click.echo(f"  {option:14} {text}")
+            click.echo(clean(f"  {option:14} {text}"))
 
 
 def rows(own: Sequence[Row] = ()) -> list[Row]:
