@@ -7,7 +7,8 @@ data", 2014); a t test says whether the sides really differ, and each side is se
 then weighed on the whole sequence, and the least sure change is taken away until all are sure (Fleming et al.,
 "Hunter: using change point detection to hunt for performance regressions", 2023; Apache Otava).
 
-Two things differ from Otava 0.8.0. Each side has at least SHORTEST values, so that one run alone is no change. And the
+Three things differ from Otava 0.8.0. Runs that resemble their neighbours are weighed as the fewer independent ones that
+they are worth (``correlation``). Each side has at least SHORTEST values, so that one run alone is no change. And the
 variance is divided by n - 2, where Otava divides by n first, which takes short sides to be less noisy than they are.
 """
 
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.analysis.history.correlation import contrast
 from rtproof.analysis.special import beta_tails
 
 WINDOW = 50
@@ -43,13 +45,17 @@ class Change:
 
 
 def changes(
-    values: Sequence[float], p: float = P_VALUE, window: int = WINDOW, shortest: int = SHORTEST
+    values: Sequence[float],
+    p: float = P_VALUE,
+    window: int = WINDOW,
+    shortest: int = SHORTEST,
+    correlation: float = 0.0,
 ) -> tuple[Change, ...]:
-    """The changes in a sequence of finite values, in its order."""
+    """The changes in a sequence of finite values, in its order. correlation: of neighbours (``correlation``)."""
     series = np.asarray(values, np.float64)
     places = _weak(series, min(WEAK * p, 1.0), window, shortest)
     while places:
-        found = _weighed(series, places)
+        found = _weighed(series, places, correlation)
         weakest = max(found, key=lambda change: change.p)
         if weakest.p < p:
             return found
@@ -101,22 +107,29 @@ def _best_split(series: Floats, start: int, stop: int, shortest: int) -> tuple[f
     return float(energy.flat[place]), start + shortest + place // energy.shape[1]
 
 
-def _weighed(series: Floats, places: list[int]) -> tuple[Change, ...]:
+def _weighed(series: Floats, places: list[int], phi: float) -> tuple[Change, ...]:
     ends = [0, *places, series.size]
-    return tuple(_change(series, *ends[number : number + 3]) for number in range(len(places)))
+    return tuple(_change(series, phi, *ends[number : number + 3]) for number in range(len(places)))
 
 
-def _change(series: Floats, since: int, at: int, until: int) -> Change:
+def _change(series: Floats, phi: float, since: int, at: int, until: int) -> Change:
     left, right = series[since:at], series[at:until]
-    return Change(at, since, until, float(left.mean()), float(right.mean()), p_value(left, right))
+    return Change(at, since, until, float(left.mean()), float(right.mean()), p_value(left, right, phi))
 
 
-def p_value(left: Floats, right: Floats) -> float:
-    """Of Student's t with pooled variance, two-sided; 1 where both together have fewer than three values."""
-    freedom = left.size + right.size - 2
+def p_value(left: Floats, right: Floats, phi: float = 0.0) -> float:
+    """Of Student's t with pooled variance, two-sided; 1 where both together have fewer than three values.
+
+    phi: correlation of neighbouring values. It makes means vary more than their values tell, and the values tell less.
+    """
+    if left.size + right.size < 3:
+        return 1.0
+    expected = contrast(left.size, right.size, phi)
     difference = float(left.mean() - right.mean())
-    if freedom < 1 or difference == 0:
+    if difference == 0:
         return 1.0
     squares = float(((left - left.mean()) ** 2).sum() + ((right - right.mean()) ** 2).sum())
-    noise = squares * (1 / left.size + 1 / right.size)
-    return beta_tails(noise / (noise + difference**2), freedom / 2, 0.5)[0] if squares > 0 else 0.0
+    if squares <= 0:
+        return 0.0
+    noise = expected.freedom * expected.variance * squares / expected.squares
+    return beta_tails(noise / (noise + difference**2), expected.freedom / 2, 0.5)[0]

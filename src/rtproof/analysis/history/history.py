@@ -11,7 +11,9 @@ from rtproof.analysis.comparison.figures import QUANTILES, Reading, RunFigures
 from rtproof.analysis.comparison.metrics import reference_levels
 from rtproof.analysis.history.causes import fact_changes
 from rtproof.analysis.history.changes import Change, changes
+from rtproof.analysis.history.correlation import correlation
 from rtproof.analysis.history.model import FEWEST, NEAR, Found, History, LeftOut, Metric, Place, Sequence
+from rtproof.analysis.history.weekly import weekly, without
 from rtproof.analysis.phrases import percent, quantity, value
 
 SHARE = "share"
@@ -92,8 +94,12 @@ def _metric(
     known = [ln for ln in values if ln is not None]
     if len(known) < FEWEST:
         return Metric(key, label, unit, values, places, (), None, _why(runs, readings, len(known)))
-    found = changes(known)
-    return Metric(key, label, unit, values, places, found, _noise(known, found), "")
+    starts = [start for at in places if (start := runs[at].started_ns) is not None]
+    pattern = weekly(known, starts) if len(starts) == len(known) else None
+    cleaned = without(known, starts, pattern)
+    phi = correlation(cleaned)
+    found = changes(cleaned, correlation=phi)
+    return Metric(key, label, unit, values, places, found, _noise(cleaned, found), "", phi, pattern)
 
 
 def _why(runs: tuple[RunFigures, ...], readings: list[Reading], known: int) -> str:

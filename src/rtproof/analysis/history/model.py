@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rtproof.analysis.comparison.figures import RunFigures
 from rtproof.analysis.history.changes import Change
 from rtproof.analysis.history.power import visible_step
+from rtproof.analysis.history.weekly import Weekly
 
 FEWEST = 20
 """Runs with a figure, below which changes are not looked for: both sides would tell too little of the noise."""
@@ -60,7 +61,9 @@ class Metric:
     """One figure of every run. values: its logarithm, None where a run has none. unit: of its exponential.
 
     places: which runs have one. changes: as places among those. noise: standard deviation of the logarithms within the
-    stretches between changes, None if unknown. why: why no changes were looked for, "" if they were.
+    stretches between changes, None if unknown. why: why no changes were looked for, "" if they were. correlation: of
+    neighbouring runs, 0 where none is clear. weekly: the pattern of the week, None where none is sure; it was taken out
+    before changes were looked for.
     """
 
     key: str
@@ -71,6 +74,8 @@ class Metric:
     changes: tuple[Change, ...]
     noise: float | None
     why: str
+    correlation: float = 0.0
+    weekly: Weekly | None = None
 
     @property
     def run_factor(self) -> float | None:
@@ -80,7 +85,7 @@ class Metric:
     @property
     def visible(self) -> float | None:
         """The step in the middle, as a ratio, that is found 9 times of 10 among so many runs."""
-        return None if self.noise is None else math.exp(visible_step(len(self.places)) * self.noise)
+        return None if self.noise is None else math.exp(visible_step(len(self.places), self.correlation) * self.noise)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import json
 import math
 
 from rtproof.analysis.history.model import FEWEST, History, Metric, Place, Sequence
+from rtproof.analysis.history.weekly import Weekly
 from rtproof.report.comparison.told import Told
 
 SCHEMA = "rtproof.history"
@@ -47,7 +48,16 @@ def _metric(metric: Metric) -> dict[str, object]:
         "run_factor_ratio": metric.run_factor,
         "visible_ratio": metric.visible,
         "why_not": metric.why or None,
+        "correlation_ratio": metric.correlation,
+        "weekly": _weekly(metric.weekly),
     }
+
+
+def _weekly(found: Weekly | None) -> dict[str, object] | None:
+    """Monday first, each day against the mean of the week."""
+    if found is None:
+        return None
+    return {"p": found.p, "days": [math.exp(one) for one in found.by_day]}
 
 
 def _place(place: Place) -> dict[str, object]:

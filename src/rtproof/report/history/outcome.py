@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first screen: how many changes, where the last one was, and what could not have been seen."""
 
+import math
 from collections.abc import Iterator
 
 from rtproof.analysis.history.changes import P_VALUE, SHORTEST
-from rtproof.analysis.history.model import FEWEST, NEAR, History, Place, Sequence
+from rtproof.analysis.history.model import FEWEST, NEAR, History, Metric, Place, Sequence
+from rtproof.analysis.history.weekly import DAYS
 from rtproof.analysis.phrases import quantity
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.comparison import runs
@@ -13,12 +15,20 @@ from rtproof.report.history.places import ratio, started
 LAST = f"What happened in the last {SHORTEST - 1} runs cannot be seen yet: one or two runs alone are no change."
 METHOD = (
     f"Changes of the mean of each figure's logarithm, by energy distance in windows and Student's t (p < {P_VALUE:g} "
-    "each). In histories of 80 runs without a change about 1 of 100 has a false one in a given figure. A place may be "
+    "each). In histories of 80 independent runs without a change about 1 of 100 has a false one in a given figure, in "
+    "histories of correlated runs up to 1 of 10. A place may be "
     f"wrong by {NEAR} runs. {LAST}"
 )
 TOO_FEW = (
     f"No statement on changes is possible: {FEWEST} runs are needed, because what runs differ by anyway is known from "
     "the runs themselves. The figures of each run remain."
+)
+WEEKLY = (
+    "A pattern that comes back each week is not called a change. It is taken out before changes are looked for. Days "
+    "are those of UTC."
+)
+CORRELATED = (
+    "Neighbouring runs resemble each other, so they tell less than as many independent runs. A change has to be larger."
 )
 VISIBLE = (
     "What can be seen: runs differ anyway by a factor (one standard deviation), and a lasting change in the middle is "
@@ -48,7 +58,22 @@ def _outcome(sequence: Sequence) -> Iterator[Block]:
         yield Text(lines, "bad", f"{runs}: {quantity(len(lines), 'change')}")
     else:
         yield Text((NOT_SHOWN,), "normal", f"{runs}: no change shown")
+    patterns = tuple(_weekly(metric) for metric in sequence.metrics if metric.weekly)
+    if patterns:
+        yield Text((*patterns, WEEKLY), "doubt", f"{runs}: a weekly pattern in {quantity(len(patterns), 'figure')}")
+    correlated = [f"{metric.label} {metric.correlation:.2f}" for metric in sequence.metrics if metric.correlation]
+    if correlated:
+        yield Text((f"{CORRELATED} Correlation of neighbouring runs: {', '.join(correlated)}.",))
     yield _visible(sequence)
+
+
+def _weekly(metric: Metric) -> str:
+    """Which days, and by how much."""
+    found = metric.weekly
+    assert found is not None
+    most, least = found.largest, found.smallest
+    factor = ratio(math.exp(found.by_day[most] - found.by_day[least]))
+    return f"{metric.label}: {factor} from {DAYS[least]} (least) to {DAYS[most]} (most), p = {found.p:.2g}."
 
 
 def _place(place: Place, sequence: Sequence) -> str:
