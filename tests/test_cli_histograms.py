@@ -74,6 +74,19 @@ def test_report_of_a_histogram_lies_beside_it(tmp_path: Path, capsys: pytest.Cap
     assert "no time order" in page.read_text()
 
 
+def test_fewer_samples_than_its_bins_hold_make_it_invalid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = tmp_path / "latency.txt"
+    wrong.write_text(
+        "== Sampling period: 1000 us\n"
+        "HSS|    avg|           5|      1.000|      0.100\n"
+        "HSD|    avg|   1 -   2 |        50\n"
+        "HSD|    avg|   8 -   9 |        50\n"
+        "RTS|     1.0|     4.0|     8.5|       0|     0|    00:00:10/00:00:10\n"
+    )
+    assert main(["show", str(wrong), "--limit", "2us"]) == 3
+    assert "says 5 samples" in " ".join(capsys.readouterr().out.split())
+
+
 def clean_file(folder: Path, hours: int, *, max_us: int = 40, cycles: int | None = None) -> Path:
     """What cyclictest --json would write after so many hours at 1 ms in which nothing was late."""
     told = json.loads((DATA / "stall.json").read_text())

@@ -112,6 +112,12 @@ def test_a_thread_that_ran_less_long_keeps_it_from_being_proven() -> None:
     assert "how many activations each thread ran" in reason(unknown)
 
 
+def test_a_stall_at_the_end_that_the_file_cannot_show_keeps_short_episodes_from_being_proven() -> None:
+    """The duration is told to the second, and D is 250 ms for once per second."""
+    assert state(file(4), at_most_ns=20 * SECOND) is State.PROVEN
+    assert state(file(4), at_most_ns=SECOND) is State.UNDECIDED
+
+
 def test_time_that_only_one_of_two_threads_measured_does_not_count() -> None:
     whole = file(10, threads=2)
     late = replace(whole, parts=(whole.parts[0], replace(whole.parts[1], count=36_000_000 - 5_000)))
@@ -242,7 +248,7 @@ class Measured:
 
 
 def drawn(generator: np.random.Generator) -> Measured:
-    at_most_ns = int(np.exp(generator.uniform(np.log(30), np.log(600))) * SECOND)
+    at_most_ns = int(np.exp(generator.uniform(np.log(3), np.log(600))) * SECOND)
     asked = Requirement(int(generator.choice([100 * US, 50 * MS, SECOND])), at_most_ns)
     period_ns = int(generator.choice([100, 200, 500])) * MS
     threads = int(generator.integers(1, 4))

@@ -25,8 +25,11 @@ from rtproof.analysis.sequential import refuted_until_ns, tau_needed
 
 MARGIN_NS = 1_000_000_000
 """By how much a duration that is told in seconds may be wrong."""
-SLACK_NS = 2_000_000_000
-"""So much of a run may go by before its first activation and behind its last: threads begin, and the program ends."""
+SLACK_NS = 3_000_000_000
+"""So much of a run may have no sample: threads begin, the program ends, and the duration may be wrong by the margin.
+
+Never more than an episode may last: the last activation may not have come back.
+"""
 
 
 @dataclass(frozen=True)
@@ -228,7 +231,7 @@ def _uncounted(imported: Imported, slack_ns: int) -> str | None:
                 f"thread {number} has {count:,} samples, more than fit into {duration(told_ns)} at its period of "
                 f"{value(period)}"
             )
-        if told_ns - count * period > slack_ns:
+        if told_ns + MARGIN_NS - count * period > slack_ns:
             return (
                 f"thread {number} has {count:,} samples where {told_ns // period:,} were due, and nothing tells what "
                 "became of the others"

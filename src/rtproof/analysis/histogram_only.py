@@ -100,11 +100,13 @@ def scale_end_ns(imported: Imported) -> int:
 
 
 def above(imported: Imported, requirement: Requirement) -> Above | None:
-    """How many samples exceed the limit; None where not even their number is told."""
+    """How many samples exceed the limit; None where not even their number is told, or is too small for its bins."""
     n = imported.count
     if not n:
         return None
     least, most = _exceeding(imported, requirement.limit_ns, n)
+    if max(least, most or 0) > n:
+        return None
     confidence = requirement.confidence
     high = None if most is None else share_upper(most, n, confidence)
     return Above(n, least, most, share_lower(least, n, confidence), high)
