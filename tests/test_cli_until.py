@@ -136,3 +136,16 @@ def test_on_this_machine(limit: str, at_most: str, code: int, capsys: pytest.Cap
     assert run.record.end.reason is EndReason.INTERRUPTED
     assert run.record.end.time_ns < 14 * 10**9
     assert said["verdict"]["decided_at_ns"] <= run.record.end.time_ns
+
+
+@pytest.mark.parametrize("mode", [(), ("--target-option", "mode=virtual-time")])
+def test_virtual_time_is_not_run_until_decided(mode: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    guest = ("run", "--target", "qemu", "--target-option", "kernel=debian-6.1", *mode)
+    assert main([*guest, "--until-decided", "--limit", "1ms"]) == 2
+    assert "--until-decided does not go with virtual time: such a run is deterministic" in capsys.readouterr().err
+
+
+def test_a_guest_in_wall_clock_time_may_be_run_until_decided(capsys: pytest.CaptureFixture[str]) -> None:
+    guest = ("run", "--target", "qemu", "--target-option", "kernel=/absent", "--target-option", "mode=wall-clock")
+    assert main([*guest, "--until-decided", "--limit", "1ms"]) == 2
+    assert "/absent" in capsys.readouterr().err.splitlines()[-1]

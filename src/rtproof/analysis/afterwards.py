@@ -45,8 +45,11 @@ def _stated(verdict: Verdict) -> Verdict:
 def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
     """The analysis without a decision on the requirements that are not among those fixed before the run.
 
-    Of a test nothing is left; a run that is INVALID stays so.
+    Of a test nothing is left; a run that is INVALID stays so. A verdict in virtual time tests nothing: it tells what
+    was seen, which is so whenever the limit was chosen.
     """
+    if all(verdict.deterministic for verdict in analysis.verdicts):
+        return analysis
     doubt = Doubt("limit-after-data", Severity.WARNING, WHAT, REMEDY)
     verdicts = tuple(
         verdict if verdict.requirement in fixed else _without_test(verdict) for verdict in analysis.verdicts

@@ -16,6 +16,7 @@ from rtproof.analysis.pool import pooled
 from rtproof.analysis.scan import summarise
 from rtproof.analysis.switches import switches
 from rtproof.analysis.verdict import deciding, judge
+from rtproof.analysis.virtual_time import virtual_time
 from rtproof.analysis.wording import length_was_fixed
 from rtproof.record import Record
 
@@ -42,7 +43,7 @@ def analyse(
     together = pooled(summaries)
     between = switches(record, fields)
     found = doubts(record, every, asked[0], between)
-    predicted = None if horizon == NOWHERE else forecast(record, together, found, horizon)
+    predicted = None if horizon == NOWHERE or virtual_time(record) else forecast(record, together, found, horizon)
     gathered = [(each, gather(record, each, summaries, together, found)) for each in asked]
     if not length_was_fixed(gathered[0][1]):
         predicted = of_open_length(predicted)

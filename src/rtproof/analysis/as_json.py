@@ -47,6 +47,26 @@ def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json
     shares: the quantiles wanted, from 0 to 1; by default the usual ones and those the analysis was asked for.
     """
     wanted = shares_of(analysis) if shares is None else shares
+    whole = _whole(analysis, wanted)
+    return without_intervals(whole) if virtual_time(analysis.record) else whole
+
+
+def without_intervals(found: Json) -> Json:
+    """The same where no quantile has an interval or a confidence, as in virtual time, in which nothing has one."""
+    interval = "share_ratio" in found and "confidence_ratio" in found
+    return {
+        key: None if interval and key.startswith(("low_", "high_", "confidence_")) else _inside(value)
+        for key, value in found.items()
+    }
+
+
+def _inside(value: Any) -> Any:
+    if isinstance(value, dict):
+        return without_intervals(value)
+    return [_inside(each) for each in value] if isinstance(value, list) else value
+
+
+def _whole(analysis: Analysis, wanted: tuple[float, ...]) -> Json:
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -110,6 +130,7 @@ def _verdict(verdict: Verdict) -> Json:
         "sentences": [{"label": label, "text": text} for label, text in verdict.sentences],
         "measured_ns": verdict.measured_ns,
         "chosen_after": verdict.chosen_after,
+        "deterministic": verdict.deterministic,
         "episodes_count": len(verdict.episodes),
         **_tested(verdict),
         "exceedances_observed_count": verdict.exceedances_observed,

@@ -18,6 +18,7 @@ from rtproof.analysis.fields import judged
 from rtproof.analysis.model import NO_LAG, NO_MOMENTS, Cycles, Lag, Moments, Stall
 from rtproof.analysis.phrases import duration, percent, quantity
 from rtproof.analysis.stretch import stretches
+from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import End, Int64Array, Record, Series
 
 IGNORE = 1_000
@@ -76,7 +77,8 @@ def cycles(source: Record | Wakes, terms: Terms | None = None) -> Cycles:
         return _cycles(source.period_ns, wanted, [_of_wakes(source, wanted)])
     series, wanted = judged(source), terms or asked_terms(source)
     parts = [_of_series(source, each, wanted) for each in series]
-    return _cycles(series[0].period_ns if series else 0, wanted, parts)
+    found = _cycles(series[0].period_ns if series else 0, wanted, parts)
+    return replace(found, deterministic=bool(virtual_time(source)))
 
 
 def asked_terms(record: Record) -> Terms:
@@ -86,13 +88,20 @@ def asked_terms(record: Record) -> Terms:
 
 
 def most_out_of_band(found: Cycles) -> float | None:
-    """The largest share out of the band that the counted cycles leave possible at CONFIDENCE (Clopper-Pearson)."""
-    return share_upper(found.out_of_band, found.counted, CONFIDENCE) if found.counted else None
+    """The largest share out of the band that the counted cycles leave possible at CONFIDENCE (Clopper-Pearson).
+
+    None where none was counted, and in virtual time, in which the same run counts the same.
+    """
+    if found.deterministic or not found.counted:
+        return None
+    return share_upper(found.out_of_band, found.counted, CONFIDENCE)
 
 
 def says(found: Cycles) -> str:
     """What the cycles out of the band tell about those that nobody saw; if there were none, it is the rule of three."""
     most = most_out_of_band(found)
+    if found.counted and most is None:
+        return f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} were out of the band."
     if most is None:
         return "No cycle was counted, so nothing is known about their lengths."
     seen = f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} were out of the band."

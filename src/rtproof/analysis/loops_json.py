@@ -66,6 +66,6 @@ def cycles_dict(cycles: Cycles) -> Json:
         "catch_up_pairs_count": cycles.catch_up_pairs,
         "correlation_ratio": cycles.correlation,
         "most_out_of_band_ratio": most_out_of_band(cycles),
-        "confidence_ratio": CONFIDENCE,
+        "confidence_ratio": None if cycles.deterministic else CONFIDENCE,
         "stalls": [asdict(stall) for stall in cycles.stalls],
     }

@@ -259,6 +259,8 @@ class Verdict:
     chance: float | None = None
     chance_with_one_more: float | None = None
     chosen_after: bool = False
+    deterministic: bool = False
+    """Of a run in virtual time: it tells what was seen, and has no confidence (analysis.deterministic)."""
 
 
 @dataclass(frozen=True)
@@ -278,6 +280,7 @@ class Cycles:
     short, long: below low_ns, above high_ns. catch_up_pairs: a long one directly followed by
     a short one. correlation: of neighbouring cycles, towards -0.5 where each late run makes the next cycle shorter;
     None if they are too few or all the same. stalls: also those among the ignored cycles. loops: threads that ran one.
+    deterministic: of virtual time, in which a count says nothing of other cycles.
     """
 
     period_ns: int
@@ -293,6 +296,7 @@ class Cycles:
     correlation: float | None
     stalls: tuple[Stall, ...]
     loops: int = 1
+    deterministic: bool = False
 
     @property
     def out_of_band(self) -> int:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rtproof.analysis import wording
+from rtproof.analysis import deterministic, wording
 from rtproof.analysis.claim import course
 from rtproof.analysis.evidence import Evidence
 from rtproof.analysis.model import Requirement, Severity, State, Verdict
@@ -28,6 +28,8 @@ FIRST = (State.INVALID, State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_
 
 def judge(requirement: Requirement | None, evidence: Evidence, limits: int = 1) -> Verdict:
     """The verdict on a run, with its reasons and its sentences. limits: how many were fixed before the run in all."""
+    if evidence.virtual_time:
+        return deterministic.judge(requirement, evidence)
     found = tested_with(requirement, evidence, limits) if requirement and evidence.measured_ns > 0 else None
     state, reasons = _state(requirement, found, evidence)
     verdict = Verdict(

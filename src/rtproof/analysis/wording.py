@@ -35,7 +35,8 @@ def sentences(
     first, *others = reasons or ("no limit was given",)
     lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
     if requirement:
-        lines += _labelled("LIMIT", (limit(requirement), episode(requirement), *_shared(requirement, tested)))
+        of = asked(requirement) if evidence.virtual_time else limit(requirement)
+        lines += _labelled("LIMIT", (of, episode(requirement), *_shared(requirement, tested)))
     if requirement and tested:
         lines += _labelled("RATE", _rates(state, requirement, evidence, tested))
         lines += _labelled("NEEDED", _needed(state, requirement, evidence, tested))
@@ -74,10 +75,12 @@ def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def limit(requirement: Requirement) -> str:
-    return (
-        f"{value(requirement.limit_ns)}, at most once per {duration(requirement.at_most_ns)}{longest(requirement)}, "
-        f"confidence {percent(requirement.confidence)}"
-    )
+    return f"{asked(requirement)}, confidence {percent(requirement.confidence)}"
+
+
+def asked(requirement: Requirement) -> str:
+    """The limit without a confidence, which nothing in virtual time has."""
+    return f"{value(requirement.limit_ns)}, at most once per {duration(requirement.at_most_ns)}{longest(requirement)}"
 
 
 def longest(requirement: Requirement) -> str:
@@ -400,6 +403,8 @@ def _largest(state: State, worst: Worst, evidence: Evidence, confidence: float) 
         return (f"{first} with a value; {evidence.lost:,} more left none, so that nothing follows from it",)
     if state is State.INVALID:
         return (f"{first}; the run is INVALID, so that nothing follows from it",)
+    if evidence.virtual_time:
+        return (f"{first}; a second run like this one has the same",)
     fixed = length_was_fixed(evidence)
     again, *rest = honesty.largest(worst.value_ns, evidence.measured_ns, confidence, length_was_fixed=fixed)
     return (f"{first}; {again}", *rest)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof run --until-decided``: a run that ends when its limits are decided, and not before."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -65,6 +65,16 @@ def take(values: dict[str, Any], requirements: "Sequence[Requirement]") -> "Watc
     values["duration"] = longest or usual_length(requirements)
     click.echo(plan(requirements, values["duration"]), err=True)
     return Watch(requirements)
+
+
+def refuse_virtual_time(values: Mapping[str, Any]) -> None:
+    """UsageError where a guest in virtual time is to run until it is decided: no length of it decides a limit."""
+    mode = dict(values["target_option"]).get("mode", "virtual-time")
+    if values["until_decided"] and values["target"] == "qemu" and mode == "virtual-time":
+        raise click.UsageError(
+            "--until-decided does not go with virtual time: such a run is deterministic, so that no length of it "
+            "proves a limit; give --duration, or --target-option mode=wall-clock"
+        )
 
 
 def usual_length(requirements: "Sequence[Requirement]") -> str:

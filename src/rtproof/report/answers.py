@@ -3,6 +3,7 @@
 
 from rtproof.analysis import app, cycles, phrases, wording
 from rtproof.analysis.claim import Kind
+from rtproof.analysis.deterministic import NO_PROBABILITY
 from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdict
 from rtproof.analysis.persecond import SECOND_NS
@@ -27,6 +28,8 @@ def claim(verdict: Verdict) -> str:
             return "The run did not measure what was asked, so its numbers decide nothing."
         return "The run was measured; no limit was given to judge it by."
     above = f"above {value(verdict.requirement.limit_ns)}"
+    if verdict.deterministic and verdict.state is not State.INVALID:
+        return _seen(verdict)
     once = f"once per {duration(verdict.requirement.at_most_ns)}"
     if verdict.kind == Kind.DURATION.value and verdict.state is State.REFUTED:
         return f"An episode {above} lasted longer than {duration(verdict.requirement.longest_ns)}."
@@ -37,6 +40,15 @@ def claim(verdict: Verdict) -> str:
         State.INVALID: f"The run did not measure what was asked, so it says nothing of latencies {above}.",
         State.NOT_ASKED: "",
     }[verdict.state]
+
+
+def _seen(verdict: Verdict) -> str:
+    """What happened in a run in virtual time, of which no other run follows."""
+    limit = value(verdict.requirement.limit_ns if verdict.requirement else 0)
+    often = " more often than was asked" if verdict.state is State.REFUTED else ""
+    if not verdict.episodes:
+        return f"{limit} was not exceeded in this deterministic run."
+    return f"{limit} was exceeded in this deterministic run{often}."
 
 
 def terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
@@ -75,6 +87,8 @@ def sure(verdict: Verdict) -> str:
     """The confidence, and what it means."""
     if verdict.state is State.INVALID:
         return "Not at all: what makes the run invalid stands above."
+    if verdict.deterministic:
+        return sentences((NO_PROBABILITY,))
     if verdict.chosen_after:
         return sentences(("No test of it means anything", *said(verdict, RANK)))
     if verdict.requirement is None:
@@ -94,6 +108,8 @@ def sure(verdict: Verdict) -> str:
 
 def longer(verdict: Verdict) -> str:
     """To a decision: now, after one more episode, and the chance."""
+    if verdict.deterministic and verdict.state is not State.INVALID:
+        return "No length of virtual time proves a limit: measure on the hardware that will be used."
     if verdict.state is State.INVALID:
         return "Longer does not help: mend what makes the run invalid, and measure again."
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):

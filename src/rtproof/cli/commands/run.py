@@ -90,6 +90,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     rtproof run --abba '--policy fifo' '--policy rr' --repeat 5 --duration 60s
     """
     requirements = take_requirements(values)
+    until.refuse_virtual_time(values)
     watch = until.take(values, requirements)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
     wanted = profiled.take(values)

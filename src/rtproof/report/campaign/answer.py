@@ -21,6 +21,8 @@ MOST = 8
 def answer(profile: Profile, outcomes: Sequence[Outcome]) -> Text:
     """Of every cell what its article is about; the worst verdict where something was asked."""
     words, figure = next(each for column, each in ANSWERS.items() if column in (*profile.columns, ""))
+    if words == OUT_OF_BAND and not all(each.virtual for each in outcomes):
+        words = f"{words} ({percent(CONFIDENCE)} confidence)"
     states = [each.analysis.verdict.state for each in outcomes if each.analysis]
     alike = len(set(states)) < 2 and len(states) == len(outcomes)
     systems = list(dict.fromkeys(each.system for each in outcomes))
@@ -60,7 +62,8 @@ def _cycles(outcome: Outcome) -> str:
     if found is None:
         return figures.UNKNOWN
     stood = f", {stalled(found)}" if found.stalls else ""
-    possible = f" (up to {most_out(most_out_of_band(found))} possible)" if found.counted else ""
+    most = most_out_of_band(found)
+    possible = f" (up to {most_out(most)} possible)" if most is not None else ""
     return f"{found.out_of_band:,} of {found.counted:,}{possible}{stood}"
 
 
@@ -84,8 +87,9 @@ def _longest(outcome: Outcome) -> str:
     return f"{longest(shown)} {US.name} (n = {shown.observed.count:,})" if shown else figures.UNKNOWN
 
 
+OUT_OF_BAND = "Cycles out of the band"
 ANSWERS: Mapping[str, tuple[str, Callable[[Outcome], str]]] = {
-    "cycles": (f"Cycles out of the band ({percent(CONFIDENCE)} confidence)", _cycles),
+    "cycles": (OUT_OF_BAND, _cycles),
     "loop-max": ("Loop time", _loops),
     "longest": ("Largest latency", _longest),
     "": ("Largest latency", _largest),

@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 
 from rtproof.analysis.bounds import share_upper
-from rtproof.analysis.cycles import CONFIDENCE
+from rtproof.analysis.cycles import CONFIDENCE, most_out_of_band
 from rtproof.analysis.model import Cycles
 from rtproof.analysis.phrases import duration, percent
 from rtproof.articles import Article, Row
@@ -22,7 +22,7 @@ EXPLAINED = (
     f"Possible is a share up to this one ({percent(CONFIDENCE)} confidence, if cycles do not depend on each other): "
     "none of n out of the band still leaves up to 3 in n, the rule of three. A catch-up pair is a long cycle with a "
     "short one directly behind. The correlation is that of neighbouring cycles; a loop that makes up for each delay in "
-    "its next cycle shows -0.5."
+    "its next cycle shows -0.5. A loop in virtual time has no possible share: run again it counts the same."
 )
 
 
@@ -49,7 +49,7 @@ def _cell(cell: CellPlan, group: Sequence[Outcome], article: Article | None) -> 
 def _here(outcome: Outcome, found: Cycles) -> tuple[str, ...]:
     correlation = figures.UNKNOWN if found.correlation is None else f"{found.correlation:.2f}"
     pairs = figures.count(found.catch_up_pairs)
-    counted = _counted(found.counted, found.out_of_band, found.period_ns)
+    counted = _shown(found.counted, found.out_of_band, found.period_ns, most_out_of_band(found))
     return (outcome.system, figures.count(found.ignored), *counted, pairs, correlation)
 
 
@@ -61,6 +61,9 @@ def _published(row: Row, period_ns: int) -> Iterator[tuple[str, ...]]:
 
 
 def _counted(n: int, out_of_band: int, period_ns: int) -> tuple[str, ...]:
-    most = share_upper(out_of_band, n, CONFIDENCE) if n else None
+    return _shown(n, out_of_band, period_ns, share_upper(out_of_band, n, CONFIDENCE) if n else None)
+
+
+def _shown(n: int, out_of_band: int, period_ns: int, most: float | None) -> tuple[str, ...]:
     possible = (figures.number(most, 2), duration(period_ns / most)) if most else (figures.UNKNOWN,) * 2
     return (figures.count(n), figures.count(out_of_band), *possible)

@@ -90,12 +90,18 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> Claim:
     if verdict.requirement is None:
         return Claim(f"no limit{mark}", verdict.state, reason, said=said)
     episodes = f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
-    return Claim(f"{claim(verdict.requirement)}{mark}", verdict.state, reason, episodes, _longer(verdict), said)
+    text = in_virtual_time(verdict.requirement) if verdict.deterministic else claim(verdict.requirement)
+    return Claim(f"{text}{mark}", verdict.state, reason, episodes, _longer(verdict), said)
 
 
 def said_of(lines: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Labels and texts as lines."""
     return tuple(f"{label} {text}".strip() for label, text in lines)
+
+
+def in_virtual_time(requirement: Requirement) -> str:
+    """Of a run that has no confidence."""
+    return f"above {value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}, virtual time"
 
 
 def claim(requirement: Requirement) -> str:

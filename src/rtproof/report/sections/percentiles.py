@@ -4,6 +4,7 @@
 from rtproof.analysis.model import Analysis, Quantile, Summary
 from rtproof.analysis.phrases import percent
 from rtproof.analysis.quantiles import CONFIDENCE, quantiles, shares_of
+from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import View
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
@@ -20,10 +21,18 @@ EXPLAINED = (
     "statistics: it says how well this run's samples fix the value, not what another run would show."
 )
 
+VIRTUAL = (
+    "A percentile is unknown where fewer than one value would be expected above it. In virtual time it has no "
+    "interval: a second run has the same values."
+)
+
 
 def render(analysis: Analysis) -> list[Block]:
     found, unit, shares = streams(analysis), latency_unit(analysis), shares_of(analysis)
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
+    if virtual_time(analysis.record):
+        tables = [_per_thread(found, view, unit, shares) for view in views]
+        return [*tables, Text((VIRTUAL,))]
     blocks: list[Block] = [_intervals(found[-1], views, unit, shares), Text((EXPLAINED,))]
     if len(found) > 1:
         blocks += [_per_thread(found, view, unit, shares) for view in views]
