@@ -3,9 +3,10 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
-from comparison_cases import FACTS, run_of
+from comparison_cases import FACTS, latencies, run_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,3 +74,22 @@ def test_a_side_against_itself_is_never_better(some: list[RunFigures]) -> None:
     assert said.order.lower is None
     assert not said.order.crossings
     assert all(point.difference == 0 for point in said.shift.points)
+
+
+def test_runs_in_virtual_time_have_ratios_and_no_chance() -> None:
+    """The same runs with a clock that shows time have intervals and p-values, which this test would see."""
+    random = np.random.default_rng(5)
+    sides = [[run_of(latencies(random, 5_000, factor), f"{factor}-{n}") for n in range(6)] for factor in (1.0, 2.0)]
+    real = compare(sides[0], sides[1])
+    assert any(effect.p_holm is not None and effect.low is not None for effect in real.effects)
+    virtual = [[replace(run, facts={**run.facts, "virtual time": "QEMU"}) for run in side] for side in sides]
+    found = compare(virtual[0], virtual[1])
+    assert found.finding is Finding.NOT_JUDGED
+    assert [effect.ratio for effect in found.effects] == [effect.ratio for effect in real.effects]
+    for effect in found.effects:
+        assert (effect.low, effect.high, effect.p, effect.p_holm, effect.detectable) == (None,) * 5
+    assert {point.low for point in found.shift.points} == {None}
+    said = " ".join(text for _, text in found.sentences)
+    assert "not judged: the runs are deterministic (virtual time)" in said
+    assert "95 %" not in said
+    assert "power" not in said

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from rtproof.analysis.comparison.alike import differences, refusal, variations
+from rtproof.analysis.comparison.deterministic import deterministic, without_chance
 from rtproof.analysis.comparison.effects import effects, in_turns, overall
 from rtproof.analysis.comparison.figures import RunFigures
 from rtproof.analysis.comparison.metrics import metrics, pooled, reference_levels
@@ -55,6 +56,7 @@ def compare(
         left_out=(*_left_out(a, names[0]), *_left_out(b, names[1])),
         turns=taken,
     )
+    made = without_chance(made) if deterministic(made) else made
     return replace(made, sentences=sentences(made))
 
 

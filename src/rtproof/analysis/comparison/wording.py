@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from rtproof.analysis.comparison.alike import Difference, Weight
 from rtproof.analysis.comparison.conditions import conditions
+from rtproof.analysis.comparison.deterministic import WHY, deterministic
 from rtproof.analysis.comparison.effects import ALPHA, MIN_RUNS, SIZES
 from rtproof.analysis.comparison.metrics import SHARE
 from rtproof.analysis.comparison.model import Comparison, Crossing, Effect, Finding, Side
@@ -77,6 +78,14 @@ def _simulated(said: Comparison) -> Iterator[str]:
 
 
 def _verdict(said: Comparison) -> Iterator[str]:
+    if said.effects and deterministic(said):
+        n, m = len(said.a.runs), len(said.b.runs)
+        yield f"not judged: {WHY}; what follows is what these runs gave ({n} and {m} runs)"
+    else:
+        yield from _judged(said)
+
+
+def _judged(said: Comparison) -> Iterator[str]:
     n, m = len(said.a.runs), len(said.b.runs)
     names = {Finding.A_BETTER: said.a.name, Finding.B_BETTER: said.b.name}
     if not said.effects:
@@ -142,7 +151,7 @@ def _effect(effect: Effect) -> str:
 def _seen(said: Comparison) -> Iterator[str]:
     """What could have been seen, and what it takes."""
     n, m = len(said.a.runs), len(said.b.runs)
-    if not said.effects:
+    if not said.effects or deterministic(said):
         return
     if all(effect.run_factor is None for effect in said.effects):
         yield "how small a difference could be seen is unknown, because one run each shows no scatter"
@@ -165,6 +174,8 @@ def _needs(effects: Sequence[Effect], size: float) -> str:
 
 
 def _order(said: Comparison) -> Iterator[str]:
+    if deterministic(said):
+        return
     order, names = said.order, (said.a.name, said.b.name)
     sure = "surely differ" if order.method == BY_RUNS else "differ by more than chance within them"
     method = order.method

@@ -25,7 +25,7 @@ FAR_CAP = 100
 """... and how far it looks when asked to, with a warning."""
 NOT_WHOLE = ("lost", "damage", "stalled", "totals", "clock-source")
 """Doubts that say that something of the tail is missing, or that the clock may have missed it."""
-OUTSIDE = ("steal", "guest", "virtual-time")
+OUTSIDE = ("steal", "guest")
 """Doubts that say that something below the kernel takes part."""
 
 

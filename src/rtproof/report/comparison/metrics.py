@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 
+from rtproof.analysis.comparison.deterministic import deterministic
 from rtproof.analysis.comparison.model import Comparison, Effect
 from rtproof.analysis.comparison.wording import interval
 from rtproof.analysis.phrases import percent, quantity, value
@@ -22,7 +23,7 @@ def section(found: Comparison, *, short: bool) -> Section:
     if found.effects:
         blocks.append(_table(found, short=short))
         blocks += _notes(found.effects)
-    if found.effects and not short:
+    if found.effects and not short and not deterministic(found):
         blocks += _how_many(found.effects)
     lines = tuple(f"{one.label}: not compared, since {one.why}." for one in found.impossible)
     blocks += [Text(lines)] if lines else []
@@ -41,8 +42,14 @@ def _caption(found: Comparison) -> str:
     a, b = found.a, found.b
     methods = ", ".join(dict.fromkeys(one.method for one in found.effects))
     unturned = f" {IF_ALIKE}" if found.turns.interleaved is not True and len(a.runs) > 1 < len(b.runs) else ""
+    means = f"{quantity(len(a.runs), 'run')} and {quantity(len(b.runs), 'run')}"
+    if deterministic(found):
+        return (
+            f"{a.name}, {b.name}: geometric means over {means}. Ratio: {a.name} over {b.name}. In virtual time a ratio "
+            "has no interval, and no difference is more or less than chance."
+        )
     return (
-        f"{a.name}, {b.name}: geometric means over {quantity(len(a.runs), 'run')} and {quantity(len(b.runs), 'run')}. "
+        f"{a.name}, {b.name}: geometric means over {means}. "
         f"Ratio: {a.name} over {b.name}. Interval: {methods}. Detectable: the ratio that so many runs show with a "
         f"probability of 80 %; smaller ones stay unseen.{unturned}"
     )
