@@ -87,8 +87,10 @@ def sure(verdict: Verdict) -> str:
     """The confidence, and what it means."""
     if verdict.state is State.INVALID:
         return "Not at all: what makes the run invalid stands above."
-    if verdict.deterministic:
-        return sentences((NO_PROBABILITY,))
+    return sentences((NO_PROBABILITY,)) if verdict.deterministic else _confidence(verdict)
+
+
+def _confidence(verdict: Verdict) -> str:
     if verdict.chosen_after:
         return sentences(("No test of it means anything", *said(verdict, RANK)))
     if verdict.requirement is None:
@@ -110,6 +112,10 @@ def longer(verdict: Verdict) -> str:
     """To a decision: now, after one more episode, and the chance."""
     if verdict.deterministic and verdict.state is not State.INVALID:
         return "No length of virtual time proves a limit: measure on the hardware that will be used."
+    return _until_decided(verdict)
+
+
+def _until_decided(verdict: Verdict) -> str:
     if verdict.state is State.INVALID:
         return "Longer does not help: mend what makes the run invalid, and measure again."
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
