@@ -114,6 +114,11 @@ def test_a_report_says_it_first_and_in_every_table_of_threads() -> None:
     assert "in-band" not in text(report.compose(analyse(clean(), None, 1))).lower()
 
 
+def test_each_claim_says_it() -> None:
+    for verdict in analysed(3).verdicts:
+        assert f"1 thread, in-band beside {CORE};" in " ".join(verdict.reasons)
+
+
 @pytest.mark.parametrize("limits", [0, 1, 3])
 def test_every_analysis_names_the_core_in_its_json(limits: int) -> None:
     assert to_dict(analysed(limits))["record"]["core"] == CORE

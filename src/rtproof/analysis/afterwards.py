@@ -27,6 +27,18 @@ STATED = (
 STATED_REMEDY = "give the limit to rtproof run, which writes it down before the run begins"
 
 
+def limits_of_the_record(analysis: Analysis, fixed: Sequence[Requirement]) -> Analysis:
+    """The analysis of a record alone, whose limits the agent was given: the usual time stands for what is lacking."""
+    limits = ", ".join(value(each.limit_ns) for each in fixed)
+    often = duration(fixed[0].at_most_ns)
+    what = (
+        f"the agent was given {'the limit' if len(fixed) == 1 else 'the limits'} {limits} before the run, but not how "
+        f"often that may be exceeded: at most once per {often} is the usual requirement"
+    )
+    doubt = Doubt("limit-of-record", Severity.WARNING, what, "measure with rtproof run, which writes both down")
+    return replace(analysis, doubts=(*analysis.doubts, doubt))
+
+
 def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
     """The analysis with its decisions, and beside each that rests on it the user's word that the limit came first."""
     doubt = Doubt("limit-stated", Severity.WARNING, STATED, STATED_REMEDY)

@@ -41,6 +41,13 @@ def asked_duration_ns(record: Record) -> int | None:
     return number(record, "duration_ns") or None
 
 
+def limits_ns(record: Record) -> tuple[int, ...]:
+    """The limits that the agent was given before the run, in order and each once; what is no limit is passed over."""
+    words = (record.fact("limits_ns") or "").split(",")
+    found = [int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 19]
+    return tuple(dict.fromkeys(limit for limit in found if limit > 0))
+
+
 def until_decided(record: Record) -> bool:
     """Whether who watched the run was to end it as soon as its limits were decided."""
     return record.fact("until_decided") == "yes"

@@ -7,6 +7,7 @@ import numpy as np
 
 from rtproof.analysis.asked import asked_duration_ns
 from rtproof.analysis.claim import course
+from rtproof.analysis.cokernels import core_beside
 from rtproof.analysis.episodes import NOTHING, LateTimes, Window, episodes, late_times, stalled_since_ns
 from rtproof.analysis.model import Doubt, Episode, Requirement, Summary
 from rtproof.analysis.phrases import instant
@@ -32,7 +33,7 @@ class Evidence:
 
     times: what was late, in measured time.
     measured_ns: from first_due_ns, the first due time, as long as every thread was watched. cut_off: nobody knows how
-    the run ended.
+    the run ended. core: the co-kernel beside Linux, if any.
     """
 
     episodes: tuple[Episode, ...]
@@ -51,6 +52,7 @@ class Evidence:
     loads: str
     lost: int = 0
     virtual_time: str | None = None
+    core: str | None = None
     simulated: str | None = None
     forecast: tuple[str, ...] = ()
     first_due_ns: int = 0
@@ -89,6 +91,7 @@ def gather(
         loads=record.fact("loads") or "",
         lost=pooled.lost,
         virtual_time=virtual_time(record),
+        core=core_beside(record),
         simulated=simulated(record),
         first_due_ns=first_due_ns,
         cut_off=record.end is None,

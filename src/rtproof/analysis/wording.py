@@ -9,6 +9,7 @@ import math
 from rtproof.analysis import honesty, sequential
 from rtproof.analysis.bunches import LEAST
 from rtproof.analysis.claim import Kind, wider_gap
+from rtproof.analysis.cokernels import IN_BAND
 from rtproof.analysis.evidence import Evidence, Worst
 from rtproof.analysis.model import NO_LONGEST, Requirement, State, Verdict, usual_longest_ns
 from rtproof.analysis.persecond import SECOND_NS
@@ -111,7 +112,7 @@ def older_rule(requirement: Requirement) -> tuple[str, ...]:
 def seen(requirement: Requirement, evidence: Evidence, tested: Tested, *, refuting: bool = False) -> str:
     """What was seen of the limit, with its n: the share of the seconds where it is most of them."""
     threads = f"{quantity(evidence.threads, 'thread')}, any of which counts" if evidence.threads > 1 else "1 thread"
-    basis = f"({threads}; {quantity(evidence.obtained, 'activation')})"
+    basis = f"({threads}{_in_band(evidence)}; {quantity(evidence.obtained, 'activation')})"
     n = tested.episodes_refuting if refuting else tested.episodes
     measured = duration(evidence.measured_ns)
     if not n:
@@ -142,6 +143,11 @@ def assumed(verdict: Verdict) -> str | None:
     if verdict.requirement is None or verdict.alpha is None or not by_bet:
         return None
     return assumption(verdict.alpha, verdict.requirement.bunches if verdict.state is State.PROVEN else 1.0)
+
+
+def _in_band(evidence: Evidence) -> str:
+    """Beside a co-kernel each claim says whose threads it is about."""
+    return f", {IN_BAND} beside {evidence.core}" if evidence.core else ""
 
 
 def proven(requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:

@@ -74,14 +74,16 @@ def read_run(
     they were, each with its share. percentiles: shares whose values are wanted besides those of the usual ones.
     workers: processes, by default one per CPU. horizon: how far a forecast looks.
     """
-    from rtproof.analysis.afterwards import chosen_after_the_data
+    from rtproof.analysis.afterwards import chosen_after_the_data, limits_of_the_record
     from rtproof.analysis.analyse import analyse, several
 
     found = _open(run)
-    fixed = _fixed(found.info)
+    fixed = _fixed(found)
     asked = several(later) or fixed
     analysis = replace(analyse(found.record, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
     analysis = _as_it_ended(analysis, found.info)
+    if found.info is None and fixed:
+        analysis = limits_of_the_record(analysis, fixed)
     return Result(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
 
 
@@ -94,7 +96,7 @@ def read_stated(run: Path, stated: "tuple[Requirement, ...]", workers: int | Non
     from rtproof.analysis.analyse import analyse
 
     found = _open(run)
-    fixed = _fixed(found.info)
+    fixed = _fixed(found)
     limits = len({*stated, *fixed})
     analysis = _as_it_ended(analyse(found.record, stated, workers, limits=limits), found.info)
     return Result(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
@@ -128,15 +130,18 @@ def _as_it_ended(analysis: "Analysis", info: "RunInfo | None") -> "Analysis":
     return ended_when_decided(analysis) if wanted else analysis
 
 
-def _fixed(info: "RunInfo | None") -> "tuple[Requirement, ...]":
+def _fixed(run: "Run") -> "tuple[Requirement, ...]":
+    """What run.json says; without one the limits that the agent was given, each at most once per the usual time."""
+    from rtproof.analysis.asked import limits_ns
     from rtproof.analysis.model import NO_LONGEST, Requirement
 
-    found = info.requirements if info else []
+    if run.info is None:
+        return tuple(Requirement.usual(limit_ns, Requirement.at_most_ns) for limit_ns in limits_ns(run.record))
     return tuple(
         Requirement(
             each.limit_ns, each.at_most_ns, each.confidence, each.gap_ns, each.longest_ns or NO_LONGEST, each.bunches
         )
-        for each in found
+        for each in run.info.requirements
     )
 
 
