@@ -14,6 +14,7 @@ from rtproof.analysis.forecast.predict import forecast, of_open_length
 from rtproof.analysis.model import Analysis, Cycles, Requirement
 from rtproof.analysis.pool import pooled
 from rtproof.analysis.scan import summarise
+from rtproof.analysis.stalls import to_the_end
 from rtproof.analysis.switches import switches
 from rtproof.analysis.verdict import deciding, judge
 from rtproof.analysis.virtual_time import virtual_time
@@ -37,7 +38,7 @@ def analyse(
     are not just those given. RecordError if the samples cannot be read or claim what no clock can show.
     """
     asked = several(requirement) or (None,)
-    every = summarise(record, workers)
+    every = to_the_end(record, summarise(record, workers))
     fields = by_field(record)
     summaries = of_field(every, judged(record))
     together = pooled(summaries)

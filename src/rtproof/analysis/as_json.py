@@ -228,9 +228,11 @@ def _summary(summary: Summary, shares: tuple[float, ...]) -> Json:
     return {
         "threads": list(summary.threads),
         "exact": summary.exact,
-        "expected_count": summary.expected,
+        "expected_count": summary.due,
         "obtained_count": summary.obtained,
-        "missed_count": summary.missed,
+        "missed_count": summary.never_ran,
+        "stalled_count": summary.stalled,
+        "stalled_least_ns": summary.stalled_ns if summary.stalled else None,
         "lost_count": summary.lost,
         "unbinned_count": summary.unbinned,
         "span_ns": summary.span_ns,

@@ -33,7 +33,8 @@ class Evidence:
 
     times: what was late, in measured time.
     measured_ns: from first_due_ns, the first due time, as long as every thread was watched. cut_off: nobody knows how
-    the run ended. core: the co-kernel beside Linux, if any.
+    the run ended. core: the co-kernel beside Linux, if any. stalled_ns: how late a thread was at least that never
+    ran again, stalled_thread.
     """
 
     episodes: tuple[Episode, ...]
@@ -53,6 +54,8 @@ class Evidence:
     lost: int = 0
     virtual_time: str | None = None
     core: str | None = None
+    stalled_ns: int = 0
+    stalled_thread: int = 0
     simulated: str | None = None
     forecast: tuple[str, ...] = ()
     first_due_ns: int = 0
@@ -71,6 +74,8 @@ def gather(
     limit = requirement.limit_ns if requirement else None
     measured_ns = _measured_ns(record, summaries, pooled)
     observed, schedule = (None, None) if limit is None else _exceedances(record, summaries, pooled, limit)
+    if schedule is not None and limit is not None:
+        schedule += sum(summary.stalled_above(limit) for summary in summaries)
     first_due_ns = pooled.first_due_ns or 0
     window = Window(first_due_ns, measured_ns, end_ns(record, pooled), record.end is not None)
     times = late_times(record, summaries, requirement, window) if requirement else NOTHING
@@ -82,8 +87,8 @@ def gather(
         doubts=doubts,
         threads=len(pooled.threads),
         obtained=pooled.obtained,
-        missed=pooled.missed,
-        expected=pooled.expected,
+        missed=pooled.never_ran,
+        expected=pooled.due,
         worst=_worst(record, summaries, pooled),
         exceedances_observed=observed,
         exceedances_schedule=schedule,
@@ -92,6 +97,8 @@ def gather(
         lost=pooled.lost,
         virtual_time=virtual_time(record),
         core=core_beside(record),
+        stalled_ns=pooled.stalled_ns,
+        stalled_thread=max(summaries, key=lambda s: s.stalled_ns).series.thread if summaries else 0,
         simulated=simulated(record),
         first_due_ns=first_due_ns,
         cut_off=record.end is None,

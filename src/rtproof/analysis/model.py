@@ -71,7 +71,8 @@ class Summary:
     observed: one value per activation that ran. schedule: those and the missed ones, charged with their lateness.
     expected: due times in the span measured, which begins at first_due_ns. exact: counted from samples, not from the
     record's histogram. unbinned: activations that ran of which only ``seconds`` and ``top`` tell, because the record
-    was cut off before the histogram that would hold them.
+    was cut off before the histogram that would hold them. stalled: due times behind the last activation, for which a
+    thread never ran until the end; in neither ``expected`` nor ``missed``. stalled_ns: how late the first was at least.
     """
 
     series: Series
@@ -90,11 +91,30 @@ class Summary:
     exact: bool
     first_due_ns: int | None = None
     unbinned: int = 0
+    stalled: int = 0
+    stalled_ns: int = 0
 
     @property
     def obtained(self) -> int:
         """Activations that ran, also those whose value was lost on the way."""
         return self.observed.count + self.unbinned + self.lost
+
+    @property
+    def due(self) -> int:
+        """Due times of the whole run, also those of a stall that lasted to the end."""
+        return self.expected + self.stalled
+
+    @property
+    def never_ran(self) -> int:
+        """Due times for which the thread never ran."""
+        return self.missed + self.stalled
+
+    def stalled_above(self, limit_ns: int) -> int:
+        """How many of the stalled due times were surely later than a limit; of one thread only."""
+        if self.stalled_ns <= limit_ns:
+            return 0
+        period_ns = max(self.series.period_ns, 1)
+        return min(self.stalled, (self.stalled_ns - limit_ns - 1) // period_ns + 1)
 
 
 @dataclass(frozen=True)

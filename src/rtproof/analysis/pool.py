@@ -40,6 +40,8 @@ def pooled(summaries: tuple[Summary, ...]) -> Summary:
         exact=all(s.exact for s in summaries),
         first_due_ns=min((s.first_due_ns for s in summaries if s.first_due_ns is not None), default=None),
         unbinned=sum(s.unbinned for s in summaries),
+        stalled=sum(s.stalled for s in summaries),
+        stalled_ns=max(s.stalled_ns for s in summaries),
     )
 
 

@@ -43,7 +43,9 @@ def sentences(
         lines += _labelled("NEEDED", _needed(state, requirement, evidence, tested))
     lines += _missed(requirement, evidence)
     confidence = requirement.confidence if requirement else honesty.CONFIDENCE
-    if evidence.worst and evidence.measured_ns > 0:
+    if evidence.stalled_ns > (evidence.worst.value_ns if evidence.worst else 0):
+        lines += _labelled("MAX", _stalled(evidence))
+    elif evidence.worst and evidence.measured_ns > 0:
         lines += _labelled("MAX", _largest(state, evidence.worst, evidence, confidence))
     if evidence.measured_ns > 0:
         lines += _labelled("UNSEEN", honesty.unseen(evidence.measured_ns, confidence))
@@ -398,6 +400,14 @@ def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[s
             )
         )
     return lines
+
+
+def _stalled(evidence: Evidence) -> tuple[str, ...]:
+    """Nobody knows how late a thread would have been that had not run by the end."""
+    first = f"at least {value(evidence.stalled_ns)} on thread {evidence.stalled_thread}, which never ran again"
+    if evidence.worst is None:
+        return (first,)
+    return (f"{first}; of the activations that ran the largest is {value(evidence.worst.value_ns)}",)
 
 
 def _largest(state: State, worst: Worst, evidence: Evidence, confidence: float) -> tuple[str, ...]:

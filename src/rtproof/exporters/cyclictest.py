@@ -82,8 +82,8 @@ def _losses(analysis: Analysis, overflows: int, early: int) -> str:
     notes = [f"{overflows} latencies are beyond the scale"] * bool(overflows)
     notes += [f"{early} wake-ups before their due time stand at 0"] * bool(early)
     notes += [
-        f"{analysis.pooled.missed} missed activations are not in it, because the format has no place for them"
-    ] * bool(analysis.pooled.missed)
+        f"{analysis.pooled.never_ran} missed activations are not in it, because the format has no place for them"
+    ] * bool(analysis.pooled.never_ran)
     if _common.has_fields(analysis.record):
         notes.append(f"of several fields it holds {_common.plain(analysis.pooled.series.field)}")
     return "".join(f"; {note}" for note in notes) + _common.summary_note(analysis) + _common.mark_note(analysis)

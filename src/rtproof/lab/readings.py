@@ -54,11 +54,11 @@ def reading(analysis: Analysis, preemption: str = "") -> Reading:
     observed = summary.observed
     return Reading(
         count=observed.count,
-        missed=summary.missed,
+        missed=summary.never_ran,
         lost=summary.lost,
         min_ns=observed.min,
         mean_ns=observed.mean or 0.0,
-        max_ns=observed.max,
+        max_ns=max(observed.max, summary.stalled_ns),
         counts=summary.observed_counts,
         schedule_counts=summary.schedule_counts,
         probe=" ".join(filter(None, (summary.series.probe, summary.series.method))),

@@ -148,7 +148,7 @@ def stalled(case: Case) -> Iterator[Doubt]:
         since = stalled_since_ns(event)
         if since is not None:
             what = f"thread {event.thread} did not run from {duration(max(since, 0))} after the start until the end"
-            remedy = "find what kept it from running; the quantiles and the maximum leave this stall out"
+            remedy = "find what kept it from running; the quantiles leave this stall out"
             yield Doubt("stalled", WARNING, what, remedy)
 
 

@@ -143,7 +143,7 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
         unit=pooled.series.unit,
         seconds=pooled.seconds,
         span_ns=pooled.span_ns,
-        missed=pooled.missed,
+        missed=pooled.never_ran,
         lost=pooled.lost,
         effective=sample(pooled).effective,
         run_id=begin.run_id.hex() if any(begin.run_id) else "",

@@ -36,7 +36,7 @@ def _kernel(system: str, outcomes: Sequence[Outcome]) -> str:
 
 def _largest(system: str, group: Sequence[Outcome]) -> str:
     shown = next((each.shown for each in group if each.system == system), None)
-    return longest(shown) if shown and (shown.observed.count or shown.missed) else "not measured"
+    return longest(shown) if shown and (shown.observed.count or shown.never_ran) else "not measured"
 
 
 def _published(row: Row) -> str:

@@ -69,10 +69,19 @@ def _rare(summary: Summary) -> str:
     return US.show(quantile(summary.observed_counts, 0.99999, ends=summary.observed).value)
 
 
+def _largest(summary: Summary) -> str:
+    """Of the activations that ran; of a thread that never ran again what it was at least."""
+    if summary.stalled_ns > summary.observed.max:
+        return f"at least {US.show(summary.stalled_ns)}"
+    return US.show(summary.observed.max if summary.observed.count else None)
+
+
 def longest(summary: Summary) -> str:
     """The largest latency in microseconds. An event without an answer by the next one was later than a period, however
     much."""
     seen = summary.observed
+    if summary.stalled_ns > seen.max:
+        return f"at least {US.show(summary.stalled_ns)}"
     if summary.missed and seen.max < summary.series.period_ns:
         return f"> {US.show(summary.series.period_ns)}"
     return US.show(seen.max if seen.count else None)
@@ -144,11 +153,11 @@ METRICS: Mapping[str, Metric] = {
     "n": Metric("n", _of_summary(lambda s: figures.count(s.observed.count)), _figure("count")),
     "min": Metric("min [us]", _us(lambda s: s.observed.min), _figure("min", US)),
     "mean": Metric("avg [us]", _us(lambda s: s.observed.mean), _figure("mean", US)),
-    "max": Metric("max [us]", _us(lambda s: s.observed.max), _figure("max", US)),
+    "max": Metric("max [us]", _of_summary(_largest), _figure("max", US)),
     "longest": Metric("max [us]", _of_summary(longest), _figure("max", US)),
     "length": Metric("length", _of_summary(lambda s: duration(s.span_ns)), length),
     "deviation": Metric("deviation [us]", _us(lambda s: s.observed.deviation), _figure("deviation", US)),
-    "missed": Metric("missed", _of_summary(lambda s: figures.count(s.missed)), _nothing),
+    "missed": Metric("missed", _of_summary(lambda s: figures.count(s.never_ran)), _nothing),
     "p99.999": Metric("99.999 % [us]", _of_summary(_rare), _nothing),
     "verdict": Metric("verdict", _verdict, _nothing),
     "loadavg": Metric("load average", _loadavg, lambda row: f"{row.loadavg[0]:.2f}" if row.loadavg else ""),

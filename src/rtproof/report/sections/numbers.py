@@ -2,6 +2,7 @@
 """The numbers per thread: activations due, run, missed and lost; lateness of those that ran and of every due time."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from rtproof.analysis import moments
 from rtproof.analysis.fields import several_stages
@@ -36,17 +37,25 @@ def _activations(found: list[Stream]) -> Table:
 
 def _activation_row(stream: Stream) -> tuple[str, ...]:
     summary = stream.summary
-    counts = (summary.expected, summary.obtained, summary.missed, summary.lost)
-    rate = figures.share(summary.missed, summary.expected)
+    counts = (summary.due, summary.obtained, summary.never_ran, summary.lost)
+    rate = figures.share(summary.never_ran, summary.due)
     return (stream.name, stream.cpu, *map(figures.count, counts), rate, duration(summary.span_ns))
 
 
 def _of_the_schedule(analysis: Analysis, found: list[Stream], unit: figures.Unit) -> Block:
-    if not analysis.pooled.missed:
+    if not analysis.pooled.never_ran:
         return Text(("No activation was missed, so the schedule view (every due time) has the same numbers.",))
-    return _latencies(
+    table = _latencies(
         "Schedule: latency of every due time, the missed ones charged with theirs", found, _schedule, unit
     )
+    return replace(table, rows=tuple(_to_the_end(row, each, unit) for row, each in zip(table.rows, found, strict=True)))
+
+
+def _to_the_end(row: tuple[str, ...], stream: Stream, unit: figures.Unit) -> tuple[str, ...]:
+    """A stall that lasted to the end is in no mean; of the largest it says what it was at least."""
+    if stream.summary.stalled_ns <= _schedule(stream).max:
+        return row
+    return (*row[:4], f"at least {unit.show(stream.summary.stalled_ns)}", *row[5:])
 
 
 def _observed(stream: Stream) -> Moments:

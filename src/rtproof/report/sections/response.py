@@ -22,8 +22,8 @@ def render(analysis: Analysis) -> list[Block]:
         return []
     whole = analysis.pooled
     answered = ("edges", "answered", "unanswered", "unanswered of all", "lost")
-    counts = (whole.expected, whole.obtained, whole.missed)
-    row = (*map(figures.count, counts), figures.share(whole.missed, whole.expected), figures.count(whole.lost))
+    counts = (whole.due, whole.obtained, whole.never_ran)
+    row = (*map(figures.count, counts), figures.share(whole.never_ran, whole.due), figures.count(whole.lost))
     caption = "Edges; unanswered: the next one came first, so the answer took longer"
     return [Table(caption, answered, (row,), tuple(range(5)), row_headers=False), _times(analysis)]
 
