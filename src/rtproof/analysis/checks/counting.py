@@ -15,7 +15,7 @@ from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.quantiles import quantile
 from rtproof.analysis.tracing import gone
-from rtproof.record import Damage, EndReason
+from rtproof.record import Damage, EndReason, Moment
 
 _LATE = 0.5
 """Median lateness, in periods, from which a timer is called coarse."""
@@ -156,6 +156,13 @@ def warm_up(case: Case) -> Iterator[Doubt]:
     if case.number("warmup_ns") == 0:
         what = "there was no warm-up: the first activations ran with cold caches and unfaulted memory"
         yield Doubt("warm-up", WARNING, what, "leave the warm-up on")
+        return
+    threads = [summary.series.thread for summary in case.summaries]
+    without = [n for n in threads if case.number("warmup_activations", Moment.START, n) == 0]
+    if without and not case.summaries[0].series.external:
+        named = ", ".join(map(str, without))
+        what = f"the warm-up was too short for thread {named}: it had no activation before the first that counts"
+        yield Doubt("warm-up", WARNING, what, "take a warm-up of several periods")
 
 
 def coarse_timer(case: Case) -> Iterator[Doubt]:

@@ -32,6 +32,8 @@ def unprivileged(case: Case) -> Iterator[Doubt]:
     """The user allowed this beforehand, so it is a fault only where a requirement is judged."""
     if _unprivileged(case):
         what = f"policy {case.fact('policy')} was asked for, but the threads ran as other for want of the privilege"
+        refused = case.fact("policy_refused", Moment.START)
+        what += f" ({refused})" if refused else ""
         remedy = "run as root, with CAP_SYS_NICE, or with an RTPRIO limit (ulimit -r)"
         yield Doubt("unprivileged", INVALID if case.requirement else WARNING, what, remedy)
 
@@ -114,6 +116,16 @@ def dma_latency(case: Case) -> Iterator[Doubt]:
         yield Doubt("dma-latency", WARNING, what, "give access to /dev/cpu_dma_latency, or leave --dma-latency out")
 
 
+def calls(case: Case) -> Iterator[Doubt]:
+    """A loop that only sleeps neither reads nor writes; where it does, each call is in what is measured."""
+    for summary in case.summaries:
+        thread, series = summary.series.thread, summary.series
+        made = case.number("io_calls", Moment.END, thread) or 0
+        if made and (series.probe == "cycle" or (series.probe == "timer" and series.method != "timerfd")):
+            what = f"thread {thread} made {made:,} calls to read or write, and its loop needs none"
+            yield Doubt("io-calls", WARNING, what, "see what is attached to the agent: a preloaded library, a tracer")
+
+
 def _effective(case: Case, key: str) -> Iterator[tuple[int, Moment, str]]:
     """Thread, moment and value of every fact about a running thread."""
     for summary in case.summaries:
@@ -141,4 +153,5 @@ CHECKS: tuple[Check, ...] = (
     memory_unlocked,
     page_faults,
     dma_latency,
+    calls,
 )
