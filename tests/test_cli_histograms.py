@@ -132,3 +132,34 @@ def test_stall_that_is_longer_than_an_episode_may_last_is_refuted(capsys: pytest
     """402 ms, and D is a quarter of a second for once per second."""
     assert main(["judge", str(DATA / "stall.json"), "--limit", "1ms", "--at-most", "1/1s", "--fixed-beforehand"]) == 1
     assert "one activation alone was late for 401 ms" in " ".join(capsys.readouterr().out.split())
+
+
+def jitterdebugger(folder: Path, hours: int) -> Path:
+    """A file that tells neither its duration nor its period."""
+    told = json.loads((DATA.parent / "jitterdebugger.json").read_text())
+    n = hours * 3_600_000
+    told["cpu"] = {"0": {"histogram": {"25": n}, "count": n, "min": 25, "max": 25, "avg": 25.0}}
+    path = folder / "results.json"
+    path.write_text(json.dumps(told))
+    return path
+
+
+def test_duration_and_period_that_the_user_states_are_told_as_the_users_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(jitterdebugger(tmp_path, 4))
+    assert main(["judge", path, *FIXED]) == 4
+    assert "does not tell how long it measured" in " ".join(capsys.readouterr().out.split())
+    assert main(["judge", path, *FIXED, "--measured-for", "4h"]) == 4
+    assert "does not tell the period" in " ".join(capsys.readouterr().out.split())
+    assert main(["judge", path, *FIXED, "--measured-for", "4h", "--period", "1ms"]) == 0
+    plain = " ".join(capsys.readouterr().out.split())
+    assert "how long it measured is what the user states" in plain
+    assert "the period of all threads is what the user states" in plain
+    assert main(["judge", path, *FIXED, "--measured-for", "8h", "--period", "1ms"]) == 4, "half of them are missing"
+
+
+def test_what_the_file_tells_itself_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(clean_file(tmp_path, 3))
+    assert main(["judge", path, *FIXED, "--measured-for", "4h"]) == 4
+    assert "the file itself tells how long it measured" in " ".join(capsys.readouterr().out.split())

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What another tool printed about one measurement: a histogram and a few figures, without time order."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtproof.analysis.counts import Counts
 from rtproof.units import format_duration
+
+DURATION_STATED = "how long it measured is what the user states (--measured-for): the file does not tell it"
+PERIOD_STATED = "the period of all threads is what the user states (--period): the file does not tell it"
+DURATION_UNUSED = "--measured-for is not used: the file itself tells how long it measured"
+PERIOD_UNUSED = "--period is not used: the file itself tells the period"
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,19 @@ class Imported:
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+
+    def with_stated(self, duration_ns: int | None, period_ns: int | None) -> "Imported":
+        """With the user's word for what the file does not tell; what it tells itself stands."""
+        found = self
+        if duration_ns is not None:
+            tells = self.duration_ns is not None
+            found = replace(found, stated=(*found.stated, DURATION_UNUSED if tells else DURATION_STATED))
+            found = found if tells else replace(found, duration_ns=duration_ns)
+        if period_ns is not None:
+            tells = self.shortest_period_ns is not None
+            found = replace(found, stated=(*found.stated, PERIOD_UNUSED if tells else PERIOD_STATED))
+            found = found if tells else replace(found, shortest_period_ns=period_ns)
+        return found
 
     @property
     def largest_ns(self) -> int | None:

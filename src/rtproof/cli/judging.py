@@ -2,6 +2,7 @@
 """From the runs that CI is to judge to their rows."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +20,22 @@ NO_LIMIT = (
 )
 
 
-def judge(paths: Sequence[Path], later: "tuple[Requirement, ...]", *, beforehand: bool) -> "list[Row]":
+@dataclass(frozen=True)
+class Stated:
+    """What the user states. beforehand: the limits were fixed before the runs; the others: of files that tell none."""
+
+    beforehand: bool = False
+    duration_ns: int | None = None
+    period_ns: int | None = None
+
+
+def judge(paths: Sequence[Path], later: "tuple[Requirement, ...]", stated: Stated) -> "list[Row]":
     """A row for each run at the paths, in order. UserError for a path without one, and if no run has a limit."""
     from rtproof.analysis.model import State
     from rtproof.report.ci import rows
 
     runs = several.find_runs(paths, histograms.is_one)
-    found = several.read_runs(runs, _row, partial(_open, later, beforehand))
+    found = several.read_runs(runs, _row, partial(_open, later, stated))
     told = dict(zip(found.paths, found.wanted, strict=True)) | {
         run: rows.unread(str(run), sentence) for run, sentence in found.failed
     }
@@ -36,12 +46,13 @@ def judge(paths: Sequence[Path], later: "tuple[Requirement, ...]", *, beforehand
 
 
 def _open(
-    later: "tuple[Requirement, ...]", beforehand: bool, run: Path, workers: int
+    later: "tuple[Requirement, ...]", stated: Stated, run: Path, workers: int
 ) -> "results.Result | histograms.Histogram":
     given = histograms.recognised(run)
     if given:
-        return histograms.say(given, later, fixed=beforehand)
-    if beforehand:
+        told = given.with_stated(stated.duration_ns, stated.period_ns)
+        return histograms.say(told, later, fixed=stated.beforehand)
+    if stated.beforehand:
         return results.read_stated(run, later, workers)
     return results.read_run(run, later, workers=workers)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rtproof.analysis.bounds import share_upper
 from rtproof.analysis.histogram_only import Above, HistogramOnly, Judged, impossible, scale_end_ns
-from rtproof.analysis.imported import Imported
+from rtproof.analysis.imported import DURATION_STATED, Imported
 from rtproof.analysis.model import Quantile, State
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.sequential import rate_upper
@@ -154,7 +154,8 @@ def _told(imported: Imported) -> Iterator[tuple[str, str]]:
     yield from ((name, "" if ns is None else figures.US(ns)) for name, ns in ends)
     yield "period", duration(imported.period_ns) if imported.period_ns else ""
     yield "priority", "" if imported.priority is None else str(imported.priority)
-    yield "measured, by its own account", duration(imported.duration_ns) if imported.duration_ns else ""
+    whose = "as the user states" if DURATION_STATED in imported.stated else "by its own account"
+    yield f"measured, {whose}", duration(imported.duration_ns) if imported.duration_ns else ""
     yield "asked for", duration(imported.asked_duration_ns) if imported.asked_duration_ns else ""
     yield "overruns", "" if imported.overruns is None else figures.count(imported.overruns)
     switches = imported.mode_switches

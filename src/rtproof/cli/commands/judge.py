@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli import judging, results
+from rtproof.cli import judging, results, types
 from rtproof.cli.requirement import requirement_options, take_requirements
 from rtproof.files import refuse_existing
 
@@ -22,6 +22,18 @@ STANDARD_OUTPUT = Path("-")
     "beforehand",
     is_flag=True,
     help="I state that the limits given here were fixed before the runs began; the report says that I say so.",
+)
+@click.option(
+    "--measured-for",
+    "duration_ns",
+    type=types.LENGTH_NS,
+    help="I state that histograms of other tools measured so long, where the file does not tell it.",
+)
+@click.option(
+    "--period",
+    "period_ns",
+    type=types.LENGTH_NS,
+    help="I state this period for all threads of such files, where the file does not tell it.",
 )
 @click.option("--junit", type=PATH, metavar="FILE", help="New file for the verdicts as JUnit XML.")
 @click.option("--markdown", type=PATH, metavar="FILE", help="New file for them as Markdown; - prints it instead.")
@@ -46,7 +58,8 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     for path in (junit, markdown):
         if path and path != STANDARD_OUTPUT:
             refuse_existing(path)
-    rows = judging.judge(runs, later, beforehand=beforehand)
+    stated = judging.Stated(beforehand, values.pop("duration_ns"), values.pop("period_ns"))
+    rows = judging.judge(runs, later, stated)
     if junit:
         results.write_new(junit, judging.as_junit(rows, strict=strict))
     if markdown and markdown != STANDARD_OUTPUT:
