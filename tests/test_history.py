@@ -103,3 +103,16 @@ def test_changes_apart_are_places_apart() -> None:
 
 def test_no_runs() -> None:
     assert history([]).sequences == ()
+
+
+def test_runs_in_virtual_time_have_no_change_by_chance() -> None:
+    real = stepped()
+    assert history(real).sequences[0].places
+    virtual = [replace(each, facts={**each.facts, "virtual time": "QEMU"}) for each in real]
+    (found,) = history(virtual).sequences
+    assert found.places == ()
+    assert all(metric.changes == () and metric.noise is None for metric in found.metrics)
+    assert all("the runs are deterministic (virtual time)" in metric.why for metric in found.metrics)
+    assert [metric.values for metric in found.metrics] == [
+        metric.values for metric in history(real).sequences[0].metrics
+    ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence as Runs
 from itertools import pairwise
 
 from rtproof.analysis.comparison.alike import MUST_AGREE, OTHER_QUANTITY, told
+from rtproof.analysis.comparison.deterministic import FACT, WHY
 from rtproof.analysis.comparison.figures import QUANTILES, Reading, RunFigures
 from rtproof.analysis.comparison.metrics import reference_levels
 from rtproof.analysis.history.causes import fact_changes
@@ -18,6 +19,9 @@ from rtproof.analysis.phrases import percent, quantity, value
 
 SHARE = "share"
 LEVELS = 2
+DETERMINISTIC = (
+    f"{WHY}, so no change is tested: figures that differ come from what went in (rtproof lab check judges each)"
+)
 NO_START = (
     "it does not say when it was measured, so it has no place in the order (--order name takes that of the names)"
 )
@@ -92,6 +96,8 @@ def _metric(
     values = tuple(reading.ln for reading in readings)
     places = tuple(at for at, ln in enumerate(values) if ln is not None)
     known = [ln for ln in values if ln is not None]
+    if any(run.facts.get(FACT, "no") != "no" for run in runs):
+        return Metric(key, label, unit, values, places, (), None, DETERMINISTIC)
     if len(known) < FEWEST:
         return Metric(key, label, unit, values, places, (), None, _why(runs, readings, len(known)))
     starts = [start for at in places if (start := runs[at].started_ns) is not None]
