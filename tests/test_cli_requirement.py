@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several limits on the command line, and what is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from rtproof import profiles
 from rtproof.analysis.model import Requirement
 from rtproof.cli.main import main
+from rtproof.cli.profiled import requirements_of
 from rtproof.cli.requirement import take_requirements
+from rtproof.errors import UserError
 
 SECOND = 10**9
 HOUR = 3600 * SECOND
@@ -64,3 +68,28 @@ def test_gap_and_longest_length_follow_the_time_that_is_asked_for() -> None:
 def test_refusals(words: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(tmp_path), *words.split()]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_a_gap_shorter_than_two_periods_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--limit", "1us", "--at-most", "1/s", "--period", "50ms", "--output", str(tmp_path / "run")]
+    assert main(["run", *words]) == 2
+    assert "the gap of 50ms is shorter than two periods (100ms)" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_requirements_of_all_profiles_can_be_judged() -> None:
+    known = [profiles.load(name) for name in profiles.names()]
+    asked = [requirements_of(profile, ()) for profile in known]
+    assert any(asked)
+    (akamina,) = requirements_of(profiles.load("akamina"), ())
+    assert (akamina.gap_ns, akamina.longest_ns) == (51 * SECOND, 255 * SECOND)
+
+
+def test_a_profile_may_fix_gap_length_and_bunches() -> None:
+    profile = profiles.load("akamina")
+    (claim,) = profile.claims
+    odd = replace(profile, claims=(replace(claim, gap_ns=SECOND, longest_ns=20 * SECOND, bunches=2.0),))
+    (asked,) = requirements_of(odd, ())
+    assert (asked.gap_ns, asked.longest_ns, asked.bunches) == (SECOND, 20 * SECOND, 2)
+    with pytest.raises(UserError, match="the requirement of the profile akamina: with --gap 10min twice as many"):
+        requirements_of(replace(profile, claims=(replace(claim, gap_ns=600 * SECOND),)), ())

@@ -10,12 +10,13 @@ import click
 
 from rtproof.cli import complete, kept, measuring, types
 from rtproof.cli.options import once
+from rtproof.cli.requirement import refusal
 from rtproof.errors import UserError
 
 if TYPE_CHECKING:
     from rtproof.analysis.model import Requirement
     from rtproof.articles import Article
-    from rtproof.profiles import Profile
+    from rtproof.profiles import Claim, Profile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
@@ -92,14 +93,38 @@ def article_of(profile: "Profile") -> "Article":
 
 def with_requirements(profile: "Profile", asked: "tuple[Requirement, ...]") -> "Profile":
     """The user's own in place of the article's."""
-    from rtproof.profiles import Claim, choose
+    from rtproof.profiles import choose
 
-    claims = tuple(Claim(each.limit_ns, each.at_most_ns) for each in asked)
+    claims = tuple(_claim(each) for each in asked)
     return choose.with_claims(profile, claims) if claims else profile
 
 
+def _claim(asked: "Requirement") -> "Claim":
+    """As a profile's file says it: what follows from the time is left out."""
+    from rtproof.analysis.model import Requirement
+    from rtproof.profiles import Claim
+
+    usual = Requirement(asked.limit_ns, asked.at_most_ns)
+    gap_ns = 0 if asked.gap_ns == usual.gap_ns else asked.gap_ns
+    longest_ns = 0 if asked.longest_ns == usual.longest_ns else asked.longest_ns
+    return Claim(asked.limit_ns, asked.at_most_ns, gap_ns, longest_ns, asked.bunches)
+
+
 def requirements_of(profile: "Profile", asked: "tuple[Requirement, ...]") -> "tuple[Requirement, ...]":
-    """The user's own, else the article's."""
+    """The user's own, else the article's. UserError if one of these can't be judged."""
     from rtproof.analysis.model import Requirement
 
-    return asked or tuple(Requirement.usual(claim.limit_ns, claim.at_most_ns) for claim in profile.claims)
+    found = asked or tuple(
+        Requirement(
+            each.limit_ns,
+            each.at_most_ns,
+            gap_ns=each.gap_ns,
+            longest_ns=each.longest_ns,
+            bunches=each.bunches,
+        )
+        for each in profile.claims
+    )
+    for each in found:
+        if reason := refusal(each):
+            raise UserError(f"the requirement of the profile {profile.name}: {reason}")
+    return found

@@ -120,3 +120,16 @@ def refusal(asked: "Requirement") -> str | None:
             "less, or a shorter --gap"
         )
     return None
+
+
+def refuse_short_gaps(asked: "tuple[Requirement, ...]", period: str | None) -> None:
+    """UsageError where the gap is shorter than two periods, so that each late activation were an episode of its own."""
+    period_ns = units.parse_duration(period or "1ms")
+    for each in asked:
+        if each.gap_ns < 2 * period_ns:
+            gap, two = (units.format_duration(ns) for ns in (each.gap_ns, 2 * period_ns))
+            longer = units.format_duration(40 * period_ns)
+            raise click.UsageError(
+                f"the gap of {gap} is shorter than two periods ({two}), so each late activation would be an episode: "
+                f"ask for --at-most 1/{longer} or seldomer"
+            )

@@ -93,7 +93,16 @@ def conduct(profile: Profile, systems: Sequence[System], bench: Bench) -> list[T
 
 def outcomes(profile: Profile, trials: Sequence[Trial]) -> list[Outcome]:
     """The trials as the page takes them."""
-    asked = tuple(Requirement.usual(claim.limit_ns, claim.at_most_ns) for claim in profile.claims)
+    asked = tuple(
+        Requirement(
+            claim.limit_ns,
+            claim.at_most_ns,
+            gap_ns=claim.gap_ns,
+            longest_ns=claim.longest_ns,
+            bunches=claim.bunches,
+        )
+        for claim in profile.claims
+    )
     return [_outcome(trial, asked) for trial in trials]
 
 

@@ -96,7 +96,12 @@ def _claims(file: ProfileFile) -> tuple[Claim, ...]:
     if asked is None:
         return ()
     limit_ns = _at("requirement.limit", units.parse_length, asked.limit)
-    return (Claim(limit_ns, _at("requirement.at_most", units.parse_at_most, asked.at_most)),)
+    at_most_ns = _at("requirement.at_most", units.parse_at_most, asked.at_most)
+    gap_ns, longest_ns = (
+        _at(f"requirement.{name}", units.parse_length, text) if text else 0
+        for name, text in (("gap", asked.gap), ("longest", asked.longest))
+    )
+    return (Claim(limit_ns, at_most_ns, gap_ns, longest_ns, asked.bunches),)
 
 
 def _at(key: str, parse: Callable[[str], Parsed], text: str) -> Parsed:

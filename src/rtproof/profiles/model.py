@@ -32,10 +32,16 @@ class Way:
 
 @dataclass(frozen=True)
 class Claim:
-    """Latency exceeds limit_ns at most once per at_most_ns."""
+    """Episodes above limit_ns come at most once per at_most_ns.
+
+    gap_ns, longest_ns: of an episode; 0: what follows from at_most_ns. bunches: how many a bunch may bring on average.
+    """
 
     limit_ns: int
     at_most_ns: int
+    gap_ns: int = 0
+    longest_ns: int = 0
+    bunches: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,9 @@ class KeptFile(_Strict, frozen=True):
 class ClaimFile(_Strict, frozen=True):
     limit: str
     at_most: str
+    gap: str | None = None
+    longest: str | None = None
+    bunches: Annotated[float, msgspec.Meta(ge=1, le=100)] = 1.0
 
 
 class ParameterFile(_Strict, frozen=True):

@@ -28,7 +28,7 @@ from rtproof.cli import (
     until,
 )
 from rtproof.cli.options import checked_options
-from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
+from rtproof.cli.requirement import PERCENTILES, refuse_short_gaps, requirement_options, take_requirements
 from rtproof.errors import TargetError
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """
     requirements = take_requirements(values)
     until.refuse_virtual_time(values)
+    refuse_short_gaps(requirements, values["period"])
     watch = until.take(values, requirements)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
     wanted = profiled.take(values)
