@@ -152,7 +152,9 @@ def limits(analysis: Analysis) -> Table | None:
     if len(analysis.verdicts) < 2:
         return None
     header = ("limit", "once per", "verdict", "episodes", "how much longer")
-    return Table("Every limit", header, tuple(_row(verdict) for verdict in analysis.verdicts), (3,))
+    assumed = list(dict.fromkeys(filter(None, map(wording.assumed, analysis.verdicts))))
+    caption = "Every limit" + "".join(f". {each}" for each in assumed)
+    return Table(caption, header, tuple(_row(verdict) for verdict in analysis.verdicts), (3,))
 
 
 def tally(analysis: Analysis) -> str:

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each state's sentences, in the terminal, on the page, in JUnit, Markdown and JSON, of one limit and of three."""
+
+import html
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from analysis_records import MS, SECOND
+from verdict_cases import measured
+
+from rtproof import report
+from rtproof.analysis.analyse import analyse
+from rtproof.analysis.as_json import to_dict
+from rtproof.analysis.model import Analysis, Requirement, State
+from rtproof.report.ci.junit import junit
+from rtproof.report.ci.rows import of_run
+from rtproof.report.ci.tables import markdown
+
+ONE = Requirement(500_000, SECOND)
+MINUTELY = Requirement(500_000, 60 * SECOND)
+FORBIDDEN = ("worst case is", "guaranteed", "proven that", "of runs would be called PROVEN")
+ASSUMED = "Wrong in at most {} of runs, if episodes come independently of one another and at a steady rate"
+
+RUNS: dict[str, tuple[Callable[[], Analysis], State, tuple[str, ...]]] = {
+    "proven": (
+        lambda: analyse(measured(), ONE, 1),
+        State.PROVEN,
+        (
+            "Not exceeded in 6.0 s (1 thread; 6,000 activations)",
+            "Episodes above 500 us come less often than once per 1.7 s (95 %); once per 1.0 s was asked",
+            ASSUMED.format("5 %"),
+            "Too few to see whether they come in bunches: it would hold for bunches of up to 1.7 episodes on average",
+        ),
+    ),
+    "refuted by rate": (
+        lambda: analyse(measured(0, 2_000, 4_000), replace(MINUTELY, gap_ns=SECOND, longest_ns=15 * SECOND), 1),
+        State.REFUTED,
+        (
+            "Exceeded in 3 episodes in 6.0 s (1 thread; 6,000 activations): more often than once per 22.0 s (95 %); "
+            "once per 1 min was asked",
+            ASSUMED.format("5 %"),
+        ),
+    ),
+    "refuted by duration": (
+        lambda: analyse(measured(*range(3_000, 6_000, 40)), replace(MINUTELY, gap_ns=100 * MS, longest_ns=SECOND), 1),
+        State.REFUTED,
+        ("Above 500 us without 100 ms of quiet for 2.9 s; at most 1.0 s was asked",),
+    ),
+    "undecided": (
+        lambda: analyse(measured(*range(1_000, 6_000)), MINUTELY, 1),
+        State.UNDECIDED,
+        (
+            "Exceeded in 5 of 6 s (1 episode, not over) (1 thread; 6,000 activations)",
+            "Too short to say more: REFUTED if it goes on until 16.0 s; PROVEN after 6 min 51 s more of quiet",
+        ),
+    ),
+}
+THREE = (ONE, replace(ONE, limit_ns=2_000_000), replace(ONE, limit_ns=3_000_000, at_most_ns=2 * SECOND))
+
+
+def told(analysis: Analysis) -> dict[str, str]:
+    """What every output says, without its line breaks, tags and marks."""
+    rows, sections = [of_run("run", analysis)], report.compose(analysis)
+    plain = {
+        "terminal": report.render("text", "run", sections),
+        "page": report.render("html", "run", sections),
+        "report in Markdown": report.render("markdown", "run", sections),
+        "JUnit": junit(rows),
+        "Markdown": markdown(rows),
+    }
+    found = {
+        name: " ".join(re.sub(r"<[^>]+>", " ", html.unescape(text.decode().replace("\\", ""))).split())
+        for name, text in plain.items()
+    }
+    sentences = [each["text"] for verdict in to_dict(analysis)["verdicts"] for each in verdict["sentences"]]
+    return {**found, "JSON": " ".join(json.loads(json.dumps(sentences)))}
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_every_output_says_the_sentences_of_the_state(case: str) -> None:
+    make, state, sentences = RUNS[case]
+    analysis = make()
+    assert analysis.verdict.state is state
+    assert analysis.verdict.reasons[: len(sentences)] == sentences
+    for output, text in told(analysis).items():
+        missing = [each for each in sentences if each not in text]
+        assert not missing, output
+        assert not [word for word in FORBIDDEN if word in text], output
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_the_assumption_stands_where_a_bet_decided_and_nowhere_else(case: str) -> None:
+    analysis = RUNS[case][0]()
+    by_bet = case in ("proven", "refuted by rate")
+    assert (to_dict(analysis)["verdict"]["assumption"] == ASSUMED.format("5 %")) is by_bet
+    for output, text in told(analysis).items():
+        assert ("Wrong in at most" in text) is by_bet, output
+
+
+def test_three_limits_share_the_error_and_each_says_its_own() -> None:
+    analysis = analyse(measured(), THREE, 1)
+    assert [verdict.state for verdict in analysis.verdicts] == [State.PROVEN, State.PROVEN, State.UNDECIDED]
+    for output, text in told(analysis).items():
+        assert ASSUMED.format("1.67 %") in text, output
+        assert "98.33 %" in text, output
+
+
+def test_json_tells_both_kinds_and_both_times() -> None:
+    late = analyse(measured(*range(5_000, 6_000, 40)), replace(ONE, gap_ns=50 * MS, longest_ns=400 * MS), 1)
+    verdict = to_dict(late)["verdict"]
+    assert (verdict["state"], verdict["kind"], verdict["assumption"]) == ("REFUTED", "duration", None)
+    assert verdict["proven_at_ns"] < verdict["decided_at_ns"] == 5_400_000_000
+    assert verdict["requirement"]["longest_ns"] == 400 * MS
+    assert "The first 3.5 s alone would have been PROVEN" in verdict["reasons"]
