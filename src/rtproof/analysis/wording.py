@@ -201,6 +201,7 @@ def undecided(requirement: Requirement, evidence: Evidence, tested: Tested) -> t
     latest = tested.refuted_at_latest_ns
     on = f"REFUTED if it goes on until {duration(latest, up=True)}; " if latest is not None else ""
     more = f"Too short to say more: {on}PROVEN after {duration(tested.more_ns, up=True)} more of quiet"
+    more += f", at {sure(tested.alpha)} as one of {tested.limits} limits" if tested.limits > 1 else ""
     return first, more, *older_rule(requirement)
 
 
