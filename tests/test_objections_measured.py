@@ -11,12 +11,13 @@ from analysis_records import MS, SECOND, SERIES, block, fact, file, record
 from doubt_cases import BLOCKS, clean, facts
 from hypothesis import given
 from hypothesis import strategies as st
-from stage_records import LOOP
+from stage_records import LOOP, VIRTUAL
 
 from rtproof import plugins
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.as_json import to_dict
 from rtproof.analysis.counts import Counts, from_values
+from rtproof.analysis.cycles import most_out_of_band, says
 from rtproof.analysis.objections import Claim, Kind, claim_of, objections, rules
 from rtproof.analysis.objections.measured import lattice_ns
 from rtproof.record import Counter, Event, Moment, Record
@@ -123,6 +124,20 @@ def test_the_cycles_of_a_loop_are_figures_too() -> None:
     made = record([block([0, 5 * MS, 0] * 10, series=LOOP)], [LOOP])
     cycles = claim_of(analyse(made, workers=1), "a").figures[1]
     assert (cycles.kind, cycles.count, cycles.out_of_band) == (Kind.LENGTH, 27, 18)
+
+
+def test_cycles_in_virtual_time_bound_nothing_and_lack_no_bound() -> None:
+    """Where the clock shows time, none out of the band draws the rule of three."""
+    quiet = record([block([0] * 30, series=LOOP)], [LOOP])
+    virtual = replace(quiet, facts=(*quiet.facts, VIRTUAL))
+    assert claim_of(analyse(quiet, workers=1), "a").figures[1].out_of_band == 0
+    found = analyse(virtual, workers=1)
+    assert claim_of(found, "a").figures[1].out_of_band is None
+    assert found.cycles is not None
+    assert most_out_of_band(found.cycles) is None
+    assert says(found.cycles) == "0 of 27 cycles were out of the band."
+    assert (given := to_dict(found)["cycles"])["most_out_of_band_ratio"] is None
+    assert given["confidence_ratio"] is None
 
 
 def test_off_a_grid_nobody_knows_how_many_were_due() -> None:
