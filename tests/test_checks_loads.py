@@ -68,9 +68,11 @@ def test_a_load_that_went_another_way_than_it_is_meant_to() -> None:
     assert found["load-lessened"].what == "the load comms did less than it is meant to: over 127.0.0.1: no cable"
 
 
-def readings(times_s: Sequence[float], values: Sequence[int], *more: Fact, rest: int = 0) -> dict[str, Doubt]:
+def readings(
+    times_s: Sequence[float], values: Sequence[int], *more: Fact, rest: int = 0, unit: str = "messages"
+) -> dict[str, Doubt]:
     """Of the load ``sched``, at these times."""
-    counter = Counter(0, True, "load.sched", "messages", array(*(round(t * SECOND) for t in times_s)), array(*values))
+    counter = Counter(0, True, "load.sched", unit, array(*(round(t * SECOND) for t in times_s)), array(*values))
     known = {("loads", ASKED): "sched"} | ({("load.sched.rest_ns", START): str(rest)} if rest else {})
     return said_of(clean(facts=(*facts(known), *more), counters=(counter,)))
 
@@ -114,6 +116,7 @@ def test_a_load_that_takes_its_share_is_no_doubt() -> None:
     slight = (told("cpu_ms", 3, DURING, 400 * MS), told("cpu_ms", 4, END, 4_400 * MS))
     assert readings((0.4, 2.4, 4.4), (1, 3, 6), *slight, rest=7 * SECOND) == {}
     assert readings((0.4, 2.4, 4.4), (1, 3, 6), slight[1]) == {}
+    assert readings((0.4, 2.4, 4.4), (1, 3, 6), *slight, unit="interrupts") == {}
 
 
 def test_a_part_of_a_load_that_did_nothing() -> None:

@@ -24,6 +24,7 @@ from rtproof.analysis.comparison.compare import compare
 from rtproof.analysis.comparison.figures import RunFigures
 from rtproof.analysis.history.history import history
 from rtproof.analysis.model import Analysis, Requirement, Severity
+from rtproof.cli.commands.lab import check
 from rtproof.lab import as_json as lab_json
 from rtproof.lab import page as lab_page
 from rtproof.lab import table as lab_table
@@ -156,6 +157,16 @@ def test_the_lab_says_it_of_a_system_in_every_table() -> None:
     told = lab_json.to_dict(found, MAKING)
     assert [shift["core"] for cell in told["cells"] for shift in cell["shifts"]] == [CORE, None]
     assert [each["name"] for each in told["systems"]] == [RT.name, PLAIN.name]
+
+
+def test_lab_check_says_it_before_the_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    reading = replace(read(5_000), core=CORE)
+    assert check._judge(comparison((RT, {"idle": reading})), 10_000) == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"in-band: {CORE} runs beside Linux on {RT.name}; what was measured is Linux's own thread.")
+    assert second.startswith(f"{RT.name} (in-band), idle: the largest latency")
+    check._judge(comparison((RT, {"idle": [5_000]})), 10_000)
+    assert "in-band" not in capsys.readouterr().out
 
 
 def test_a_comparison_says_it_of_each_run() -> None:

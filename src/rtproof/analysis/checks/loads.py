@@ -20,6 +20,8 @@ LEAST_SHARE = 0.02
 """Share of one CPU. A shell that sleeps in a loop takes 0.3 % of one, and every load of the agent 10 % and more."""
 SURE_NS = 10 * SECOND_NS
 """How long a part of a load must have done nothing until that is no slow unit of work."""
+BY_DEVICES = ("interrupts",)
+"""Units of work that a device does: such a load disturbs without much of a CPU."""
 _REMEDY = "see what starves or blocks the load; the latencies are not those under it"
 
 
@@ -67,7 +69,7 @@ def slight(case: Case) -> Iterator[Doubt]:
     """A counter that grows says that a load is alive, not that it disturbs anything."""
     for counter in _loads(case):
         start, end = (_cpu_time(case, counter, moment) for moment in (Moment.DURING, Moment.END))
-        if start is None or end is None or _rest_ns(case, counter) > IDLE_WINDOW_NS:
+        if start is None or end is None or counter.unit in BY_DEVICES or _rest_ns(case, counter) > IDLE_WINDOW_NS:
             continue
         span_ns, used_ns = end[0] - start[0], end[1] - start[1]
         if span_ns >= SHORTEST_NS and used_ns < LEAST_SHARE * span_ns:

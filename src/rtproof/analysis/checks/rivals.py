@@ -7,7 +7,8 @@ from rtproof.analysis.asked import whole
 from rtproof.analysis.checks.case import REAL_TIME, WARNING, Case, Check, sentence_list
 from rtproof.analysis.model import Doubt
 from rtproof.analysis.phrases import duration, quantity
-from rtproof.analysis.rtthreads import RtThread, rt_threads
+from rtproof.analysis.rtthreads import PATH, RtThread, rt_threads
+from rtproof.analysis.threadtable import threads
 from rtproof.record import Moment
 from rtproof.units import format_cpus
 
@@ -34,6 +35,16 @@ def rivals(case: Case) -> Iterator[Doubt]:
         yield Doubt("rt-threads", WARNING, what + sentence_list(map(_named, found)), remedy)
 
 
+def hidden(case: Case) -> Iterator[Doubt]:
+    """Every kernel has threads of its own. A record that shows none was made where others' threads are not seen."""
+    every = threads(case.record)
+    looked = any(file.path == PATH and not file.errno for file in case.record.files)
+    if looked and every and not any(thread.of_kernel for thread in every):
+        what = "threads of the rest of the system can't be seen from here, so none of a higher priority would be named"
+        remedy = "run the agent outside of the container, or where /proc is not mounted with hidepid"
+        yield Doubt("threads-hidden", WARNING, what, remedy)
+
+
 def _urgency(case: Case, thread: int) -> int | None:
     """None without a real-time policy. What the thread had counts, else what was asked for."""
     policy = case.fact("policy", Moment.START, thread) or case.fact("policy")
@@ -58,4 +69,4 @@ def _named(thread: RtThread) -> str:
     return f"{thread.name} (TID {thread.id}, {policy}{priority}, last on CPU {thread.cpu}{allowed}{ran})"
 
 
-CHECKS: tuple[Check, ...] = (rivals,)
+CHECKS: tuple[Check, ...] = (rivals, hidden)
