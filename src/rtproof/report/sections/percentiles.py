@@ -18,7 +18,8 @@ Shares = tuple[float, ...]
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
 EXPLAINED = (
     "A percentile is unknown where fewer than one value would be expected above it. The interval is the one of order "
-    "statistics: it says how well this run's samples fix the value, not what another run would show."
+    "statistics: it says how well this run's samples fix the value, not what another run would show. It takes the "
+    "values as independent, so it is too narrow where they come in bursts or in bad minutes."
 )
 
 VIRTUAL = (
