@@ -88,6 +88,25 @@ def test_a_golden_record_keeps_its_evidence(arch: Architecture, suffix: str, min
     }
 
 
+NOTING = sorted(path.name for path in GOLDEN.glob("*-1.3.rtrec"))
+
+
+@pytest.mark.parametrize("name", NOTING)
+def test_a_golden_record_keeps_what_its_threads_noted(name: str) -> None:
+    record = open_record(GOLDEN / name)
+    assert (record.damage, record.begin.minor) == ((), 3)
+    assert record.end is not None
+    assert set(record.conditions) == {0, 1}
+    for thread, total in zip((0, 1), record.end.totals, strict=True):
+        noted = record.conditions[thread]
+        every = record.fact("cpu_checks", Moment.START, thread) == "every activation"
+        assert noted.noted.sum() == (total.obtained if every else noted.checks.sum())
+        assert noted.checks.sum() >= total.obtained // 100  # 99 activations lie between two at most
+        assert noted.deviations == ()
+    assert "clock.raw" in {counter.name for counter in record.counters}
+    recompute.check(record)
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in GOLDEN.glob("*.rtrec")))
 def test_golden_records_are_small_and_name_no_place(name: str) -> None:
     content = (GOLDEN / name).read_bytes()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# usage: make.sh ARCH...    (as root, in a checkout with its .venv or with PYTHON set) makes ARCH-1.2.rtrec beside this file
+# usage: make.sh ARCH...    (as root, in a checkout with its .venv or with PYTHON set) makes ARCH-1.3.rtrec beside this file
 # The agent runs under QEMU with a folder of made-up files as its root, so that a record says nothing of the machine it was
 # made on and stays small.
 set -eu
@@ -34,7 +34,7 @@ print(*architecture('$arch').qemu)")
 	chroot "$root" /emulator "$@" -r 6.1.0 /agent run -o /golden.rtrec --samples 200 --period 1ms --warmup 20ms \
 		--cpus 0-1 --threads 2 --policy other --no-lock-memory --checkpoint 100ms \
 		--limit 1h --limit 200us --limit 1ns
-	mv "$root/golden.rtrec" "$here/$arch-1.2.rtrec"
+	mv "$root/golden.rtrec" "$here/$arch-1.3.rtrec"
 }
 
 for arch in "$@"; do
