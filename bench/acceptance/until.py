@@ -3,7 +3,7 @@
 
 Nothing of the program's own test is used: both mixtures are integrated over the rates numerically, and the episodes are
 joined from the seed's own events. That it can fail was checked with a mixing exponent of 0.25 instead of 0.3, and with
-a gap of 15 s: each is found out, also by the short form.
+a gap of 60 s: each is found out, also by the short form.
 """
 
 import contextlib
