@@ -155,3 +155,11 @@ def test_simulated_runs_of_a_series_are_not_alike(capsys: pytest.CaptureFixture[
     runs = [run for side in found["sides"] for run in side["runs"]]
     assert len({run["max_ns"] for run in runs}) == 4
     assert found["finding"] == "not judged"
+
+
+def test_a_series_by_turns_is_interleaved_and_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--abba", "", "", "--repeat", "5", "--target", "simulated", "--target-option", "episodes=600/h"]
+    assert main(["run", *words, "--record", "summary", "--duration", "1min", "--output", "a", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["turns"] == {"interleaved": True, "order": "ABBAABBAAB", "why_not": None}
+    assert found["finding"] in ("no difference shown", "A is better", "B is better")
