@@ -122,8 +122,10 @@ def _proven(late: Rounded, length_s: float, claim: Claim) -> tuple[float | None,
     withheld = False
     for at, before in enumerate(np.searchsorted(first, since, side="right") if first.size else np.zeros(1, np.int64)):
         had, has = (live[at - 1] if at else 0.0), live[at]
+        if has <= had or has <= before * claim.bunches * claim.at_most_s:
+            continue  # no bet on fewer than there were has won
         needed = needed_tau(int(before)) * claim.bunches * claim.at_most_s
-        if has <= had or has < needed:
+        if has < needed:
             continue
         for at_live in (needed, has) if needed > had else (has,):
             if not claim.tested or not bunched(starts[:before], at_live):
@@ -149,10 +151,11 @@ def _by_rate(late: Rounded, length_s: float, claim: Claim) -> float:
     if not fresh.size:
         return math.inf
     begins = np.sort(np.minimum.reduceat(late.a_high[order], np.flatnonzero(fresh)))
-    begins = begins[begins <= length_s]
-    allowed = np.array([refuted_tau(n + 1) for n in range(begins.size)]) * claim.at_most_s
-    early = np.flatnonzero(begins <= allowed)
-    return float(begins[early[0]]) if early.size else math.inf
+    many = begins < np.arange(1, begins.size + 1) * claim.at_most_s  # else no bet on more than there were has won
+    for at in np.flatnonzero(many & (begins <= length_s)):
+        if begins[at] <= refuted_tau(int(at) + 1) * claim.at_most_s:
+            return float(begins[at])
+    return math.inf
 
 
 def _by_length(late: Rounded, length_s: float, claim: Claim) -> float:

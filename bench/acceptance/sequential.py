@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a verdict is as seldom false as it says, however often one looks, and what is said beside it.
-
-Every run is judged by the code that judges records: the first crossing of a threshold at any instant (E+ has its peaks
-just before an episode and at the end, E- at an episode), with exact times.
-"""
+"""Whether what is said beside a verdict is as seldom false as it says: rates, chances, and the digits of both bets."""
 
 import math
-from dataclasses import dataclass
 from multiprocessing import Pool
 
 import numpy as np
@@ -27,44 +22,6 @@ AT_MOST_NS = 6 * HOUR_S * NS
 GAP_NS = 60 * NS
 ALPHA = 0.05
 NEEDED = (3.48, 6.80, 9.14, 11.18, 13.07, 14.87)
-PARTS = 8
-"""A simulation is done in so many parts with seeds of their own, several at a time."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Clusters come at factor / at_most. joined: into episodes; else each event counts, as a careless tool does."""
-
-    kind: str
-    factor: float
-    joined: bool = True
-
-
-def poisson(short: bool) -> Result:
-    """Checked to fail: with the fixed-time bounds in place of the bets (3.00, 4.74, ...) the short form gives 0.28."""
-    proven, refuted, found = _shares(
-        Source("poisson", 1.0, joined=False), 2400 if short else 20_000, 120 if short else 400
-    )
-    needed = [_proving_tau(count) for count in range(len(NEEDED))]
-    tables = all(abs(a - b) <= (0.02 if n else 0.01) for n, (a, b) in enumerate(zip(needed, NEEDED, strict=True)))
-    most = 0.055 + (3 * math.sqrt(0.05 * 0.95 / 2400) if short else 0)
-    return Result(
-        {"looked_at_always": found, "proven_at": [round(tau, 4) for tau in needed]},
-        f"both shares <= {most:.3f}; PROVEN at r0 T = {NEEDED} for 0 to 5 episodes and not before",
-        proven <= most and refuted <= most and tables,
-    )
-
-
-def clusters(short: bool) -> Result:
-    """Checked to fail: counting samples is measured beside it and has to be far beyond the goal."""
-    runs, most = (1600, 0.06 + 3 * math.sqrt(0.04 * 0.96 / 1600)) if short else (20_000, 0.06)
-    proven, _, episodes = _shares(Source("burst5", _cluster_excess()), runs, 60)
-    careless, _, samples = _shares(Source("burst5", 0.2, joined=False), runs, 60)
-    return Result(
-        {"episodes": episodes, "samples_counted": samples},
-        f"PROVEN <= {most:.3f} where episodes come at the rate r0; counting samples at the sample rate r0 gives > 0.5",
-        proven <= most and careless > 0.5,
-    )
 
 
 def rate_bound(short: bool) -> Result:
@@ -93,10 +50,18 @@ def numerics(_short: bool) -> Result:
     """Checked to fail: logarithms of gammainc give +360,821 in place of -12.7."""
     zero = bounds.share_upper(0, 10**12, 0.95)
     late, early = sequential.log_e_proven(100_000, 1000.0), sequential.log_e_proven(10, 2000.0)
+    needed = [_proving_tau(count) for count in range(len(NEEDED))]
+    tables = all(abs(a - b) <= (0.02 if n else 0.01) for n, (a, b) in enumerate(zip(needed, NEEDED, strict=True)))
+    digits = abs(zero / 2.99573227e-12 - 1) <= 1e-6 and abs(late + 12.707) <= 5e-4 and abs(early - 1933.99) <= 5e-3
     return Result(
-        {"zero_of_1e12": zero, "log_e_proven_1e5_1e3": late, "log_e_proven_10_2000": early},
-        "2.99573227e-12 within 1e-6 of it; -12.707; 1933.99",
-        abs(zero / 2.99573227e-12 - 1) <= 1e-6 and abs(late + 12.707) <= 5e-4 and abs(early - 1933.99) <= 5e-3,
+        {
+            "zero_of_1e12": zero,
+            "log_e_proven_1e5_1e3": late,
+            "log_e_proven_10_2000": early,
+            "proven_at": [round(tau, 4) for tau in needed],
+        },
+        f"2.99573227e-12 within 1e-6 of it; -12.707; 1933.99; PROVEN at r0 T = {NEEDED} for 0 to 5 episodes",
+        digits and tables,
     )
 
 
@@ -158,34 +123,10 @@ def _proving_tau(count: int) -> float:
     """The quiet time in r0 T after which so many even episodes are PROVEN, by what ``decide`` says."""
     apart = round(NEEDED[count] * AT_MOST_NS / (count + 1))
     starts = np.array([(n + 1) * apart for n in range(count)], np.int64)
-    decision = decide(_asked(1), Late.exact(starts, starts), 100 * AT_MOST_NS, ALPHA)
+    asked = Requirement(1, AT_MOST_NS, 1 - ALPHA, 1, NO_LONGEST)
+    decision = decide(asked, Late.exact(starts, starts), 100 * AT_MOST_NS, ALPHA)
     at_ns = decision.at_ns if decision.state is State.PROVEN and decision.episodes == count else None
     return at_ns / AT_MOST_NS if at_ns else math.nan
-
-
-def _shares(source: Source, runs: int, tau: float) -> tuple[float, float, Value]:
-    """Shares of PROVEN and REFUTED among simulated runs of the length tau / r0, and both as JSON; in parallel."""
-    with Pool() as pool:
-        found = pool.starmap(_judged, [(source, runs // PARTS, tau, seed) for seed in range(PARTS)])
-    proven, refuted = (sum(one[at] for one in found) / (runs // PARTS * PARTS) for at in (0, 1))
-    return proven, refuted, {"proven": proven, "refuted": refuted, "runs": runs // PARTS * PARTS}
-
-
-def _judged(source: Source, runs: int, tau: float, seed: int) -> tuple[int, int]:
-    """How many of the runs are PROVEN and REFUTED."""
-    rng = np.random.default_rng((1, seed))
-    length_ns = round(tau * AT_MOST_NS)
-    rate = processes.event_rate(source.kind, source.factor / (AT_MOST_NS / NS))
-    states = []
-    for _ in range(runs):
-        times = processes.event_times(source.kind, rate, length_ns / NS, rng)
-        asked = _asked(GAP_NS if source.joined else 1)
-        states.append(decide(asked, _late(times), length_ns, ALPHA).first)
-    return states.count(State.PROVEN), states.count(State.REFUTED)
-
-
-def _asked(gap_ns: int) -> Requirement:
-    return Requirement(1, AT_MOST_NS, 1 - ALPHA, gap_ns, NO_LONGEST)
 
 
 def _late(times: processes.Seconds) -> Late:
@@ -198,20 +139,15 @@ def _course(times: processes.Seconds, length_ns: int) -> Course:
     return course(_late(times), length_ns, GAP_NS)
 
 
-def _cluster_excess() -> float:
-    """By how much more often clusters come than episodes: one that begins within another's time and gap joins it."""
-    apart = GAP_NS / AT_MOST_NS + 4 * processes.BURST_GAP_S * NS / AT_MOST_NS
-    return math.exp(apart)
-
-
 def _coverage(seed: int, kind: str, hours: int, events: int, runs: int) -> tuple[float, float]:
-    """Share of runs whose upper limit is not below the true rate, which a run of 3000 times the length tells."""
+    """Share of runs whose upper limit is not below the rate in quiet time of a run of 3000 times the length."""
     rng = np.random.default_rng((3, seed))
     length_s = hours * HOUR_S
     rate = events / length_s
-    truth = _course(processes.event_times(kind, rate, 3000 * length_s, rng), 3000 * length_s * NS).episodes / 3000
+    long = _course(processes.event_times(kind, rate, 3000 * length_s, rng), 3000 * length_s * NS)
+    truth = long.episodes / long.live_ns
     found = [_course(processes.event_times(kind, rate, length_s, rng), length_s * NS) for _ in range(runs)]
-    counted = [(one.episodes, truth * one.live_ns / (length_s * NS)) for one in found]
+    counted = [(one.episodes, truth * one.live_ns) for one in found]
     fixed = sum(bounds.mean_upper(n, 1 - ALPHA) >= mean for n, mean in counted) / runs
     return fixed, sum(sequential.tau_needed(n, ALPHA) >= mean for n, mean in counted) / runs
 
@@ -225,8 +161,6 @@ def _exceeded(n: int, m: int, runs: int, rng: np.random.Generator, *, whole: boo
 
 
 BENCHMARKS = (
-    Benchmark("01_anytime_poisson", "false verdicts at the limit, looked at all the time", poisson),
-    Benchmark("02_anytime_clusters", "false proofs where exceedances come in bursts", clusters),
     Benchmark("03_rate_bound", "the upper limit of the rate of episodes covers the truth", rate_bound),
     Benchmark("04_numerics", "neither underflow nor cancellation", numerics),
     Benchmark("05_next_run", "the chance that the next run exceeds the maximum", prediction),
