@@ -12,8 +12,9 @@
 
 enum { LOOK_NS = 500000000, PRIORITY_MOST = 99 };
 
-/* A signal handler has no other way to find the threads. */
+/* A signal handler has no other way to find the threads; it may interrupt any thread, so it looks at them only while `guarding`. */
 static struct run *guarded;
+static uint32_t guarding;
 
 /* CPU time used, of a measuring thread and of the one that its probe has besides. */
 struct budget {
@@ -35,7 +36,7 @@ static void over_limit(int signal)
 	int saved = errno;
 
 	(void)signal;
-	for (int i = 0; guarded && i < guarded->config->threads; i++)
+	for (int i = 0; word_load(&guarding) && i < guarded->config->threads; i++)
 		demote(&guarded->workers[i]);
 	errno = saved;
 }
@@ -133,6 +134,7 @@ int guard_start(struct run *run)
 	if (config->policy == POLICY_OTHER)
 		return 0;
 	guarded = run;
+	word_store(&guarding, 1);
 	sigaction(SIGXCPU, &action, NULL);
 #ifdef RLIMIT_RTTIME
 	setrlimit(RLIMIT_RTTIME, &limit);
@@ -158,5 +160,5 @@ void guard_stop(struct run *run)
 	if (!run->guard_runs)
 		return;
 	thread_end(run->guard, &run->guard_stop);
-	guarded = NULL;
+	word_store(&guarding, 0);
 }
