@@ -67,8 +67,8 @@ def side(
     """Runs whose own factors scatter log-normally around one, a day apart; sides with other seeds take turns."""
     random = np.random.default_rng(seed)
     factors = factor * np.exp(random.normal(0, scatter, runs))
-    runs = [run_of(latencies(random, VALUES, each, tail), f"run {seed}.{i}", **facts) for i, each in enumerate(factors)]
-    return [replace(run, started_ns=(FIRST_DAY + i) * DAY_NS + seed * 10**9) for i, run in enumerate(runs)]
+    made = [run_of(latencies(random, VALUES, each, tail), f"run {seed}.{i}", **facts) for i, each in enumerate(factors)]
+    return [replace(run, started_ns=(FIRST_DAY + i) * DAY_NS + seed * 10**9) for i, run in enumerate(made)]
 
 
 def in_time(runs: Sequence[RunFigures], first: int, step: int, boot_ns: int = 1) -> list[RunFigures]:

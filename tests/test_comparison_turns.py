@@ -108,7 +108,8 @@ def test_without_times_the_order_is_not_known() -> None:
 def test_a_clock_that_nobody_set_tells_no_order() -> None:
     """Each boot of a board without a clock begins in 1970, so its runs seem to take turns."""
     a, b = (
-        [replace(run, started_ns=run.started_ns - FIRST_DAY * DAY_NS) for run in some] for some in ordered("ABBAABBAAB")
+        [replace(run, started_ns=(run.started_ns or 0) - FIRST_DAY * DAY_NS) for run in some]
+        for some in ordered("ABBAABBAAB")
     )
     assert turns(a, b).interleaved is None
     same = [replace(run, started_ns=FIRST_DAY * DAY_NS) for run in a]

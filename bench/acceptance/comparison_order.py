@@ -55,7 +55,8 @@ def _series(name: str, times: int, random: np.random.Generator) -> Floats:
     """Independent runs of deviation 1 around what drifts by the number in the name."""
     t = np.linspace(-0.5, 0.5, 2 * RUNS)
     size = float(name.partition(" ")[2] or 0)
-    shape = {"even": 0 * t, "drift": t, "step": t > 0, "hump": 1 - 4 * t * t}[name.partition(" ")[0]]
+    shapes: dict[str, Floats] = {"even": 0 * t, "drift": t, "step": (t > 0).astype(np.float64), "hump": 1 - 4 * t * t}
+    shape = shapes[name.partition(" ")[0]]
     drawn: Floats = random.standard_normal((times, t.size)) + size * shape
     return drawn
 
