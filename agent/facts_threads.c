@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* "PID NAME" of who traces, whose name may be gone by now. */
 static void fact_of_tracer(struct run *run, int thread, enum moment moment, int64_t tracer)
@@ -30,7 +31,12 @@ static void look_from_outside(struct run *run, struct worker *worker)
 {
 	int task = worker_task(worker);
 	int64_t tracer = worker_told(task, "status", "TracerPid");
+	int nice = getpriority(PRIO_PROCESS, (id_t)task);
 	struct cpus affinity;
+
+	if (!worker->seen || nice != worker->seen_nice)
+		fact_number(run, worker->number, MOMENT_DURING, "nice", nice);
+	worker->seen_nice = nice;
 
 	if (cpus_get_affinity(task, &affinity) == 0 && !word_load(&worker->done))
 		conditions_look(&worker->log, worker->cpu, &affinity);

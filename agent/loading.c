@@ -46,7 +46,7 @@ static bool wait_until(struct loading *loading, int64_t until_ns)
 		if (poll(sources, 2, (int)(left_ns / 1000000) + 1) <= 0)
 			continue;
 		if (sources[0].revents && read(sources[0].fd, &info, sizeof(info)) == sizeof(info))
-			return info.ssi_signo == SIGCHLD;
+			return info.ssi_signo == SIGCHLD || info.ssi_signo == SIGCONT;
 		if (sources[1].revents && read(sources[1].fd, ignored, sizeof(ignored)) <= 0)
 			return false;
 	}

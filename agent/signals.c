@@ -17,6 +17,7 @@ int signals_open(char *why, size_t room)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGCONT);
 	/* setitimer()'s signal goes to any thread that has it unblocked; only the one that waits for it may get it. */
 	blocked = signals;
 	sigaddset(&blocked, SIGALRM);

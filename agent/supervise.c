@@ -45,6 +45,8 @@ static void take_signal(struct run *run, int fd)
 		return;
 	if (info.ssi_signo == SIGCHLD)
 		supervise_loads(run);
+	else if (info.ssi_signo == SIGCONT)
+		run_note(run, WHOLE_RUN, "continued", "SIGCONT");
 	else
 		run_ask_to_stop(run, END_INTERRUPTED,
 				info.ssi_signo == SIGINT ? "SIGINT" : info.ssi_signo == SIGHUP ? "SIGHUP" : "SIGTERM");

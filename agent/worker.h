@@ -63,7 +63,7 @@ struct worker {
 
 	/* The writer's: what it last saw from outside. */
 	bool seen;
-	int seen_policy, seen_priority;
+	int seen_policy, seen_priority, seen_nice;
 	int64_t seen_tracer;
 	struct conditions_log log;
 

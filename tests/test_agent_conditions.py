@@ -118,6 +118,33 @@ def test_a_tracer_that_was_attached_for_two_seconds(tmp_path: Path) -> None:
 
 
 @needs_fifo
+def test_a_stop_of_the_agent_is_no_latency(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, *ASKED, "--duration", "3s") as one:
+        one.await_ns(SECOND // 2)
+        one.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)
+        one.process.send_signal(signal.SIGCONT)
+        assert one.end() == 0
+    assert "as somebody let the stopped agent go on" in invalid(whole(path))["stopped"].what
+
+
+@needs_root
+def test_a_nice_value_that_was_changed_and_changed_back(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    asked = ("--policy", "other", "--threads", "1", "--period", "1ms", "--duration", "5s")
+    with running("-o", path, *asked) as one:
+        one.await_ns(3 * SECOND // 2)
+        thread = measuring_thread(one.process.pid)
+        before = os.getpriority(os.PRIO_PROCESS, thread)
+        os.setpriority(os.PRIO_PROCESS, thread, before + 3)
+        one.await_ns(4 * SECOND)
+        os.setpriority(os.PRIO_PROCESS, thread, before)
+        assert one.end() == 0
+    assert f"thread 0 had {before}, {before + 3}" in invalid(whole(path))["nice-changed"].what
+
+
+@needs_fifo
 def test_a_run_that_nobody_disturbs_has_none_of_these_doubts(tmp_path: Path) -> None:
     assert run("run", "-o", tmp_path / "record", *ASKED, "--duration", "2s").returncode == 0
     record = whole(tmp_path / "record")

@@ -11,7 +11,17 @@ from analysis_records import MS, SECOND, block, fact
 from doubt_cases import N, clean, facts, said_of
 
 from rtproof.analysis.model import Severity
-from rtproof.record import Condition, Conditions, Counter, Deviation, Fact, Moment, Record
+from rtproof.record import (
+    WHOLE_RUN,
+    Condition,
+    Conditions,
+    Counter,
+    Deviation,
+    Event,
+    Fact,
+    Moment,
+    Record,
+)
 
 COLUMNS = (
     *("time_ns", "noted", "elsewhere", "checks", "other_policy", "other_priority", "other_affinity"),
@@ -225,3 +235,53 @@ def test_delays_at_random_times_are_nobodys_budget() -> None:
             values[at] = int(random.uniform(2 * MS, 50 * MS))
         wrong += stops_of(kernel("6.12.1", clean((block(values.tolist()),)))) is not None
     assert wrong <= 2
+
+
+def event(kind: str, time_ns: int) -> Event:
+    return Event(time_ns=time_ns, thread=WHOLE_RUN, kind=kind, text="")
+
+
+def continued(*events: Event, late_ns: int = 800 * MS) -> Record:
+    """The activation after 1 s is late."""
+    values = np.full(N, 9000, np.int64)
+    values[1000] = late_ns
+    return clean((block(values.tolist()),), events=events)
+
+
+def test_a_delay_that_ends_as_somebody_lets_the_agent_go_on() -> None:
+    found = said_of(continued(event("continued", 1810 * MS)))["stopped"]
+    assert found.severity is Severity.INVALID
+    assert found.what == "thread 0 was 800 ms late as somebody let the stopped agent go on (SIGCONT at 1.8 s)"
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        continued(),
+        continued(event("continued", 900 * MS)),
+        continued(event("continued", 2900 * MS)),
+        continued(event("continued", 1003 * MS), late_ns=3 * MS),
+        continued(event("interrupted", 1805 * MS), event("continued", 1810 * MS)),
+    ],
+    ids=["no signal", "a signal before", "a signal long after", "a short delay", "systemd ends it"],
+)
+def test_sigcont_alone_is_no_stop(whole: Record) -> None:
+    assert "stopped" not in said_of(whole)
+
+
+def niced(*values: str, policy: str = "other") -> Record:
+    changes = {("policy", moment): policy for moment in Moment}
+    told = [fact("nice", text, Moment.DURING, 0) for text in values]
+    return clean(facts=(*facts(changes), *told))
+
+
+def test_a_nice_value_that_somebody_changed() -> None:
+    found = said_of(niced("0", "15", "0"))["nice-changed"]
+    assert found.severity is Severity.INVALID
+    assert found.what.endswith("during the run: thread 0 had 0, 15, 0")
+
+
+def test_another_nice_value_all_the_time_is_a_warning() -> None:
+    assert said_of(niced("10"))["nice"].severity is Severity.WARNING
+    assert not {"nice", "nice-changed"} & set(said_of(niced("0")))
+    assert not {"nice", "nice-changed"} & set(said_of(niced("0", "15", policy="fifo")))

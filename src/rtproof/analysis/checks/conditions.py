@@ -21,6 +21,10 @@ CORRECTED_PPM = 200
 """A crystal is hardly further off; a clock slewed by more is still being set."""
 MUCH_DELAY = 0.05
 """Share of the time that a real-time thread waited for a CPU, from which something else must have come first."""
+STOP_NS = 5_000_000
+"""A stop this short is no longer than other delays."""
+NOTICED_NS = SECOND_NS
+"""How much later than the threads the agent may notice that it goes on, on a busy machine."""
 _MILLION = 1_000_000
 
 
@@ -118,6 +122,23 @@ def traced(case: Case) -> Iterator[Doubt]:
         yield Doubt("traced", INVALID, what, "measure without strace, gdb or another tracer on the agent")
 
 
+def stopped(case: Case) -> Iterator[Doubt]:
+    """Who stops the agent makes a delay that no system has. SIGCONT alone is none: systemd sends it behind SIGTERM."""
+    asked_to_end = [event.time_ns - NOTICED_NS for event in case.events("interrupted", "host_gone")]
+    continued = [event for event in case.events("continued") if event.time_ns < min(asked_to_end, default=1 << 63)]
+    for summary in case.summaries:
+        due_ns, value_ns = summary.top.due_ns, summary.top.value
+        end_ns = due_ns + value_ns
+        for event in continued:
+            near = (value_ns >= STOP_NS) & (due_ns < event.time_ns) & (np.abs(end_ns - event.time_ns) <= NOTICED_NS)
+            if near.any():
+                thread, length = summary.series.thread, duration(int(value_ns[near].max()))
+                at = duration(event.time_ns)
+                what = f"thread {thread} was {length} late as somebody let the stopped agent go on (SIGCONT at {at})"
+                yield Doubt("stopped", INVALID, what, "let nobody stop the agent while it measures (SIGSTOP, Ctrl-Z)")
+                break
+
+
 def clock_slewed(case: Case) -> Iterator[Doubt]:
     """A clock that runs too fast or too slow makes each latency that much longer or shorter."""
     counter = next((one for one in case.record.counters if one.name == RAW_CLOCK and not one.grows), None)
@@ -172,5 +193,5 @@ def _share(found: Conditions, wrong: np.ndarray[tuple[int, ...], np.dtype[np.int
 
 
 CHECKS: tuple[Check, ...] = (
-    cpu, affinity, policy_between, priority_between, run_delay, traced, clock_slewed,
+    cpu, affinity, policy_between, priority_between, run_delay, traced, stopped, clock_slewed,
 )  # fmt: skip

@@ -62,6 +62,21 @@ def policy_changed(case: Case) -> Iterator[Doubt]:
         )
 
 
+def nice(case: Case) -> Iterator[Doubt]:
+    """Without a real-time policy the nice value decides how long others run first; with one it says nothing."""
+    told = {summary.series.thread: _nice_values(case, summary.series.thread) for summary in case.summaries}
+    changed = [f"{thread_name(thread)} had {', '.join(values)}" for thread, values in told.items() if len(values) > 1]
+    if changed:
+        what = f"somebody changed the nice value of measuring threads during the run: {sentence_list(changed)}"
+        yield Doubt(
+            "nice-changed", INVALID, what, "let nothing change the nice value of the threads while they measure"
+        )
+    other = sorted({int(values[0]) for values in told.values() if len(values) == 1 and values[0] != "0"})
+    if other:
+        what = f"the measuring threads ran with nice {', '.join(map(str, other))}, so other threads had another share"
+        yield Doubt("nice", WARNING, what, "start rtproof with nice 0, or measure with a real-time policy")
+
+
 def cpu(case: Case) -> Iterator[Doubt]:
     for summary in case.summaries:
         series = summary.series
@@ -135,6 +150,14 @@ def _effective(case: Case, key: str) -> Iterator[tuple[int, Moment, str]]:
                 yield summary.series.thread, moment, got
 
 
+def _nice_values(case: Case, thread: int) -> list[str]:
+    """In the order that they were seen in; none of a thread with a real-time policy."""
+    if (case.fact("policy", Moment.START, thread) or case.fact("policy")) != "other":
+        return []
+    facts = case.record.facts
+    return [f.value for f in facts if (f.key, f.moment, f.thread) == ("nice", Moment.DURING, thread)]
+
+
 def _unprivileged(case: Case) -> bool:
     """Whether all threads ran as other although real time was asked for, as the user had allowed."""
     got = {policy for _, moment, policy in _effective(case, "policy") if moment is not Moment.DURING}
@@ -148,6 +171,7 @@ CHECKS: tuple[Check, ...] = (
     unprivileged,
     priority,
     policy_changed,
+    nice,
     cpu,
     timer_slack,
     memory_unlocked,
