@@ -144,16 +144,9 @@ static inline bool get_chunk(struct reader *reader, struct chunk *chunk)
 	return true;
 }
 
-/* Files that were read whole: LeakSanitizer calls memory leaked to which nothing points any more. */
-struct whole {
-	struct whole *before;
-	uint8_t data[];
-};
-
 /* The whole of a file. The memory is never given back. */
 static inline struct reader read_whole(const char *path)
 {
-	static struct whole *wholes;
 	FILE *file = fopen(path, "rb");
 
 	CHECK(file);
@@ -162,14 +155,12 @@ static inline struct reader read_whole(const char *path)
 
 	CHECK(size >= 0);
 	rewind(file);
-	struct whole *whole = malloc(sizeof(*whole) + (size_t)size);
+	uint8_t *data = malloc((size_t)size + 1);
 
-	CHECK(whole);
-	whole->before = wholes;
-	wholes = whole;
-	CHECK(fread(whole->data, 1, (size_t)size, file) == (size_t)size);
+	CHECK(data);
+	CHECK(fread(data, 1, (size_t)size, file) == (size_t)size);
 	CHECK(fclose(file) == 0);
-	return (struct reader){ whole->data, whole->data + size };
+	return (struct reader){ data, data + size };
 }
 
 #endif

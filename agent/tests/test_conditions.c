@@ -146,6 +146,7 @@ static void what_differs_is_in_the_chunk(void)
 	CHECK(record_close(&record) == 0);
 
 	struct reader reader = read_whole(scratch_path);
+	const uint8_t *whole = reader.at;
 
 	CHECK(get_chunk(&reader, &chunk) && chunk.type == CHUNK_CONDITIONS);
 	CHECK(get_number(&chunk.payload, 2) == 3 && get_number(&chunk.payload, 2) == 2 && get_number(&chunk.payload, 4) == 2);
@@ -162,6 +163,7 @@ static void what_differs_is_in_the_chunk(void)
 	get_row(&chunk.payload, row);
 	CHECK(row[0] == 3000 && row[1] == 1 && row[3] == 1 && row[4] == 1 && row[6] == 0);
 	CHECK(!get_chunk(&reader, &chunk));
+	free((void *)(uintptr_t)whole);
 	bytes_free(&log.bytes);
 	conditions_close(&conditions);
 }
