@@ -53,6 +53,10 @@ def test_gap_and_longest_length_follow_the_time_that_is_asked_for() -> None:
         ("--longest 10s", "--gap, --longest and --bunches need a --limit to speak of"),
         ("--limit 1us --at-most 1/10s --gap 2s", "give a gap of 1s or less, or leave it out"),
         ("--limit 1us --at-most 1/min --gap 1min", "give a gap of 6s or less, or leave it out"),
+        (
+            "--limit 1us --at-most 1/min --gap 10s --longest 29s",
+            "give a gap of 6s or less, and --longest 24s or less, or leave it out",
+        ),
         ("--limit 1us --limit 2us --at-most 1/h --at-most 1/59s --gap 6s", "with --gap 6s twice as many episodes"),
         ("--limit 1us --at-most 1/h --longest 30min", "give --longest 29min or less, or a shorter --gap"),
         ("--limit 1us --at-most 1/h --longest 59s", "--longest 59s is shorter than the gap of 1min"),

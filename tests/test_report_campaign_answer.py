@@ -19,7 +19,12 @@ def test_a_limit_is_answered_with_the_worst_verdict_and_what_was_asked() -> None
     first = answer(profile, told)
     assert states == ["INVALID", "REFUTED"]
     assert (first.headline, first.kind) == ("INVALID in 1 of 2 cells", "bad")
-    assert first.paragraphs == ("Asked: 500 us exceeded at most once per 17 min.",)
+    assert first.paragraphs == (
+        "Asked: 500 us, at most once per 1 h, none longer than 10 min, confidence 95 %. An episode is all that "
+        "exceeds 500 us, on any thread, with no more than 1 min of quiet between.",
+        "Each cell by itself: wrong in at most 5 % of runs, if episodes come independently of one another and at a "
+        "steady rate.",
+    )
     ((words, listed),) = first.terms
     assert words == "Largest latency"
     assert [each.split(",")[0] for each in listed.split("; ")] == ["unloaded: INVALID", "loaded (comms): REFUTED"]

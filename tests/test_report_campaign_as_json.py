@@ -48,7 +48,14 @@ SCHEMA = {
     "profile": {
         **dict.fromkeys(("name", "title", "article", "about"), TEXT),
         "differs": [TEXT],
-        "requirements": [{"limit_ns": WHOLE, "at_most_ns": WHOLE}],
+        "requirements": [
+            {
+                **dict.fromkeys(("limit_ns", "at_most_ns", "gap_ns"), WHOLE),
+                "confidence_ratio": NUMBER,
+                "longest_ns": (WHOLE, NOTHING),
+                "bunches_count": NUMBER,
+            }
+        ],
         "changes": [{"option": TEXT, "before": [TEXT], "now": TEXT}],
     },
     "cells": [

@@ -142,7 +142,8 @@ def test_above_the_limit_without_end_is_refuted_by_its_length() -> None:
     ]
     assert progress_to(watch, 60)
     (standing,) = watch.standings
-    assert (standing.decision.state, standing.decision.at_ns) == (State.REFUTED, 58 * SECOND_NS)
+    # late by 41 s at the latest, and still after 56 s, which is known when that second is over
+    assert (standing.decision.state, standing.decision.at_ns) == (State.REFUTED, 57 * SECOND_NS)
 
 
 def test_ten_minutes_above_the_limit_are_asked_for_from_40_minutes_on() -> None:

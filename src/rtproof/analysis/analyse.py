@@ -43,7 +43,7 @@ def analyse(
     summaries = of_field(every, judged(record))
     together = pooled(summaries)
     between = switches(record, fields)
-    found = doubts(record, every, asked[0], between)
+    found = doubts(record, every, several(requirement), between)
     predicted = None if horizon == NOWHERE or virtual_time(record) else forecast(record, together, found, horizon)
     gathered = [(each, gather(record, each, summaries, together, found)) for each in asked]
     if not length_was_fixed(gathered[0][1]):

@@ -125,7 +125,7 @@ def _verdict(verdict: Verdict) -> Json:
     return {
         "state": verdict.state.value,
         "exit_code": verdict.state.exit_code,
-        "requirement": _requirement(verdict.requirement) if verdict.requirement else None,
+        "requirement": requirement_dict(verdict.requirement) if verdict.requirement else None,
         "reasons": list(verdict.reasons),
         "sentences": [{"label": label, "text": text} for label, text in verdict.sentences],
         "measured_ns": verdict.measured_ns,
@@ -181,7 +181,8 @@ def _tested(verdict: Verdict) -> Json:
     }
 
 
-def _requirement(requirement: Requirement) -> Json:
+def requirement_dict(requirement: Requirement) -> Json:
+    """What was asked; longest_ns is None where nothing was fixed."""
     return {
         "limit_ns": requirement.limit_ns,
         "at_most_ns": requirement.at_most_ns,

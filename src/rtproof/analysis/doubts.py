@@ -33,16 +33,17 @@ CHECKS: tuple[Check, ...] = (
 def doubts(
     record: Record,
     every: tuple[Summary, ...],
-    requirement: Requirement | None,
+    asked: Requirement | tuple[Requirement, ...] | None,
     switches: tuple[Switch, ...] = (),
 ) -> tuple[Doubt, ...]:
     """Every doubt about a run: those that make it INVALID first, then what changes the meaning of every figure.
 
     Then comes what is gone from the run, then all others.
 
-    every: the summaries of all series of the record.
+    every: the summaries of all series of the record. asked: one requirement, or several that are judged together.
     """
-    case = Case(record, of_field(every, judged(record)), requirement, every, switches)
+    several = () if asked is None else (asked,) if isinstance(asked, Requirement) else asked
+    case = Case(record, of_field(every, judged(record)), several, every, switches)
     found = [doubt for check in CHECKS for doubt in check(case)]
     return tuple(sorted(found, key=_rank))
 

@@ -36,6 +36,12 @@ class Tested:
         return int(self.course.refuting_begins_ns.size)
 
     @property
+    def vague_from_ns(self) -> int | None:
+        """Since when late times are known to the second only, where the gap is shorter; nothing is PROVEN later."""
+        until = claim.provable_until(self.course, None)
+        return until if until < self.measured_ns else None
+
+    @property
     def measured_ns(self) -> int:
         return self.course.measured_ns
 
@@ -64,7 +70,7 @@ class Tested:
 
     @property
     def high(self) -> float:
-        """Upper limit of the rate, of quiet time; infinite without any, or where values were lost."""
+        """Upper limit of the rate, of quiet time; infinite without any, or where not provable."""
         if not self.provable:
             return math.inf
         return self.requirement.bunches * sequential.rate_upper(self.episodes, self.live_ns, self.alpha)
@@ -145,4 +151,5 @@ def limit_tested(requirement: Requirement, course: Course, limits: int, provable
     """
     alpha = (1 - requirement.confidence) / limits
     decision = claim.decide_course(requirement, course, alpha, provable_until_ns)
-    return Tested(requirement, course, decision, limits, alpha, provable_until_ns != 0)
+    known = claim.provable_until(course, None) == course.measured_ns
+    return Tested(requirement, course, decision, limits, alpha, known and provable_until_ns != 0)

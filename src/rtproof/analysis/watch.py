@@ -145,10 +145,8 @@ def line(one: Standing, *, lost: bool = False) -> str:
     if one.decision.at_ns is not None:
         return f"{asked}: {one.decision.state.value} at {duration(one.decision.at_ns, up=True)} ({seen})"
     now = _now(one)
-    if lost:
-        return f"{asked}: {seen}; values were lost, so that it can't be PROVEN any more{now}"
-    if one.decision.withheld:
-        return f"{asked}: {seen}, few enough, but they come in bunches{now}"
+    if why := _unprovable(one, lost):
+        return f"{asked}: {seen}{why}{now}"
     none, after = (duration(one.more_ns(further), up=True) for further in (0, 1))
     if not one.measured_ns:
         return f"{asked}: PROVEN in {none} without an episode, in {after} with one"
@@ -156,6 +154,16 @@ def line(one: Standing, *, lost: bool = False) -> str:
         return f"{asked}{now}; else PROVEN in {none}"
     by_then, with_one = (chance(one.chance(further)) for further in (0, 1))
     return f"{asked}: {seen}; PROVEN in {none} ({by_then}), in {after} after 1 more ({with_one})"
+
+
+def _unprovable(one: Standing, lost: bool) -> str:
+    """Why more time alone proves nothing; nothing where it may."""
+    if lost:
+        return "; values were lost, so that it can't be PROVEN any more"
+    if one.decision.withheld:
+        return ", few enough, but they come in bunches"
+    vague = one.tested.vague_from_ns is not None
+    return "; a gap below 1 s can't be told by the second, so the end of the run decides" if vague else ""
 
 
 def _now(one: Standing) -> str:

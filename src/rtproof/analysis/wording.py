@@ -198,11 +198,23 @@ def undecided(requirement: Requirement, evidence: Evidence, tested: Tested) -> t
         return first, lost(evidence), *older_rule(requirement)
     if tested.decision.withheld:
         return *_withheld(requirement, tested), first, *older_rule(requirement)
+    if tested.vague_from_ns is not None:
+        return first, *_vague(requirement, tested.vague_from_ns), *older_rule(requirement)
     latest = tested.refuted_at_latest_ns
     on = f"REFUTED if it goes on until {duration(latest, up=True)}; " if latest is not None else ""
     more = f"Too short to say more: {on}PROVEN after {duration(tested.more_ns, up=True)} more of quiet"
     more += f", at {sure(tested.alpha)} as one of {tested.limits} limits" if tested.limits > 1 else ""
     return first, more, *older_rule(requirement)
+
+
+def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
+    """A second may hold several episodes, and nobody can count them."""
+    begun = f"From {duration(from_ns)} on" if from_ns >= SECOND_NS else "From the first second on"
+    return (
+        f"{begun} the late times are known only to the second, but the gap is {duration(requirement.gap_ns)}",
+        "A second may hold several such episodes, so no longer run of this kind is PROVEN",
+        "Fix a gap of 1 s or more before a new run, or record every sample",
+    )
 
 
 def lost(evidence: Evidence) -> str:
@@ -247,7 +259,8 @@ def _allowed(requirement: Requirement, gap_ns: int) -> bool:
 def _independent(tested: Tested) -> tuple[str, ...]:
     """Whether anything can be seen of bunches, and of how large ones the proof would hold."""
     n, bound = tested.episodes, math.floor(10 * tested.bunches_bound + 1e-9) / 10
-    hold = f"it would hold for bunches of up to {_number(bound)} episodes on average" if bound >= FROM_BOUND else ""
+    told = bound >= FROM_BOUND and tested.provable
+    hold = f"it would hold for bunches of up to {_number(bound)} episodes on average" if told else ""
     if n < LEAST:
         few = "Too few to see whether they come in bunches"
         return (f"{few}: {hold}" if hold else few,)
@@ -372,7 +385,7 @@ def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: T
 
 
 def _needed(state: State, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
-    if state is not State.UNDECIDED or evidence.lost or tested.decision.withheld:
+    if state is not State.UNDECIDED or evidence.lost or tested.decision.withheld or not tested.provable:
         return ()
     more, with_one = (duration(ns, up=True) for ns in (tested.more_ns, tested.more_with_one_more_ns))
     none, one = chance(tested.chance), chance(tested.chance_with_one_more)

@@ -10,7 +10,7 @@ import click
 
 from rtproof.cli import complete, kept, measuring, types
 from rtproof.cli.options import once
-from rtproof.cli.requirement import refusal
+from rtproof.cli.requirement import refusal, short_gap
 from rtproof.errors import UserError
 
 if TYPE_CHECKING:
@@ -112,19 +112,13 @@ def _claim(asked: "Requirement") -> "Claim":
 
 def requirements_of(profile: "Profile", asked: "tuple[Requirement, ...]") -> "tuple[Requirement, ...]":
     """The user's own, else the article's. UserError if one of these can't be judged."""
-    from rtproof.analysis.model import Requirement
+    from rtproof.report.campaign.asked import requirements
 
-    found = asked or tuple(
-        Requirement(
-            each.limit_ns,
-            each.at_most_ns,
-            gap_ns=each.gap_ns,
-            longest_ns=each.longest_ns,
-            bunches=each.bunches,
-        )
-        for each in profile.claims
-    )
+    found = asked or requirements(profile.claims)
     for each in found:
         if reason := refusal(each):
             raise UserError(f"the requirement of the profile {profile.name}: {reason}")
+    for cell in profile.cells:
+        if reason := short_gap(found, cell.period_ns):
+            raise UserError(f"the cell {cell.key} of the profile {profile.name}: {reason}")
     return found

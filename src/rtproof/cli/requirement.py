@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requirements on the command line: episodes above LIMIT come at most once per T, and none is longer than D."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from rtproof import units
 from rtproof.cli import types
+from rtproof.cli.measuring import PERIOD_DEFAULT
 
 if TYPE_CHECKING:
     from rtproof.analysis.model import Requirement
@@ -16,6 +17,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MOST = 8
 """So many limits the agent can watch; each one needs more evidence than one alone."""
+FROM_OUTSIDE = ("gpio",)
+"""Probes whose due times come from something else."""
 
 OPTIONS = (
     click.option(
@@ -104,12 +107,17 @@ def _paired(limits: tuple[int, ...], at_most: tuple[int, ...], given: dict[str, 
 
 def refusal(asked: "Requirement") -> str | None:
     """Why such a claim can't be judged in a useful time, or never be broken; None if it can."""
+    from rtproof.analysis.model import usual_longest_ns
+
     gap, longest, time = asked.gap_ns, asked.longest_ns, asked.at_most_ns
     told = {name: units.format_duration(ns) for name, ns in (("gap", gap), ("longest", longest), ("time", time))}
     if gap > time // 10:
+        beside = time // 2 - time // 10
+        given = longest != usual_longest_ns(time, gap)
+        shorter = f", and --longest {units.format_duration(beside)} or less" if given and longest > beside else ""
         return (
             f"with --gap {told['gap']} twice as many episodes as --at-most 1/{told['time']} take too long to show: "
-            f"give a gap of {units.format_duration(time // 10)} or less, or leave it out"
+            f"give a gap of {units.format_duration(time // 10)} or less{shorter}, or leave it out"
         )
     if longest < gap:
         return f"--longest {told['longest']} is shorter than the gap of {told['gap']}: give a longer one"
@@ -122,14 +130,26 @@ def refusal(asked: "Requirement") -> str | None:
     return None
 
 
-def refuse_short_gaps(asked: "tuple[Requirement, ...]", period: str | None) -> None:
-    """UsageError where the gap is shorter than two periods, so that each late activation were an episode of its own."""
-    period_ns = units.parse_duration(period or "1ms")
+def refuse_short_gaps(asked: "tuple[Requirement, ...]", options: Mapping[str, Any]) -> None:
+    """UsageError where the gap is shorter than two periods, so that each late activation were an episode of its own.
+
+    options: of one measurement. What gives a probe its events may have any period: without --period nobody knows it.
+    """
+    period = options.get("period")
+    if period is None and str(options.get("probe") or "").partition(":")[0] in FROM_OUTSIDE:
+        return
+    if reason := short_gap(asked, units.parse_duration(period or PERIOD_DEFAULT)):
+        raise click.UsageError(reason)
+
+
+def short_gap(asked: "tuple[Requirement, ...]", period_ns: int) -> str | None:
+    """Why a gap is too short for this period; None if none is."""
     for each in asked:
         if each.gap_ns < 2 * period_ns:
             gap, two = (units.format_duration(ns) for ns in (each.gap_ns, 2 * period_ns))
             longer = units.format_duration(40 * period_ns)
-            raise click.UsageError(
+            return (
                 f"the gap of {gap} is shorter than two periods ({two}), so each late activation would be an episode: "
                 f"ask for --at-most 1/{longer} or seldomer"
             )
+    return None

@@ -20,6 +20,7 @@ from rtproof.profiles.model import LOAD
 from rtproof.profiles.plan import option_words
 from rtproof.record import rundir
 from rtproof.report.campaign import Outcome
+from rtproof.report.campaign.asked import requirements
 from rtproof.vm.kernel import Kernel
 from rtproof.vm.modules import has
 
@@ -93,16 +94,7 @@ def conduct(profile: Profile, systems: Sequence[System], bench: Bench) -> list[T
 
 def outcomes(profile: Profile, trials: Sequence[Trial]) -> list[Outcome]:
     """The trials as the page takes them."""
-    asked = tuple(
-        Requirement(
-            claim.limit_ns,
-            claim.at_most_ns,
-            gap_ns=claim.gap_ns,
-            longest_ns=claim.longest_ns,
-            bunches=claim.bunches,
-        )
-        for claim in profile.claims
-    )
+    asked = requirements(profile.claims)
     return [_outcome(trial, asked) for trial in trials]
 
 

@@ -86,11 +86,16 @@ def with_claims(profile: Profile, claims: tuple[Claim, ...]) -> Profile:
 
 
 def _claimed(claims: tuple[Claim, ...]) -> str:
-    told = (
-        f"{units.format_duration(claim.limit_ns)} at most once per {units.format_duration(claim.at_most_ns)}"
-        for claim in claims
-    )
-    return " and ".join(told) or "nothing"
+    return " and ".join(map(_told, claims)) or "nothing"
+
+
+def _told(claim: Claim) -> str:
+    """What follows from the time of a claim is left out."""
+    words = [f"{units.format_duration(claim.limit_ns)} at most once per {units.format_duration(claim.at_most_ns)}"]
+    words += [f"a gap of {units.format_duration(claim.gap_ns)}"] if claim.gap_ns else []
+    words += [f"none longer than {units.format_duration(claim.longest_ns)}"] if claim.longest_ns else []
+    words += [f"bunches of up to {claim.bunches:.3g}"] if claim.bunches > 1 else []
+    return ", ".join(words)
 
 
 def with_options(profile: Profile, given: Mapping[str, Any]) -> Profile:

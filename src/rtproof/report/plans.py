@@ -74,6 +74,8 @@ def _explained(plan: Plan) -> tuple[str, ...]:
         *((several,) if plan.limits > 1 else ()),
         "The chances are computed for episodes that come independently at a constant rate; nobody knows the true rate "
         "beforehand. Mean time and nine of ten are quiet time, of the runs that are decided.",
+        "The chances leave the test for bunches out. That test withholds a few proofs of such episodes too, so a proof "
+        "may take longer.",
     )
 
 

@@ -22,7 +22,7 @@ class Case:
 
     record: Record
     summaries: tuple[Summary, ...]
-    requirement: Requirement | None
+    requirements: tuple[Requirement, ...]
     every: tuple[Summary, ...]
     switches: tuple[Switch, ...]
 

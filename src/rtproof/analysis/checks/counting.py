@@ -10,7 +10,7 @@ from rtproof.analysis.app import FIELDS, is_app
 from rtproof.analysis.asked import until_decided
 from rtproof.analysis.checks.case import INVALID, TOLERANCE, WARNING, Case, Check, series_name, severity_of
 from rtproof.analysis.episodes import stalled_since_ns
-from rtproof.analysis.model import Doubt, Summary
+from rtproof.analysis.model import Doubt, Requirement, Summary, usual_gap_ns
 from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.quantiles import quantile
@@ -182,6 +182,25 @@ def coarse_timer(case: Case) -> Iterator[Doubt]:
             yield Doubt("coarse-timer", WARNING, what, remedy)
 
 
+def short_gap(case: Case) -> Iterator[Doubt]:
+    """With a gap below two periods late activations in a row are no storm: each is an episode of its own."""
+    period_ns = max((summary.series.period_ns for summary in case.summaries), default=0)
+    gaps = {each.gap_ns: each for each in case.requirements if each.gap_ns < 2 * period_ns}
+    for gap_ns, each in gaps.items():
+        what = (
+            f"the gap of {duration(gap_ns)} is shorter than two periods ({duration(2 * period_ns)}): each late "
+            "activation counts as an episode of its own"
+        )
+        yield Doubt("gap-short", WARNING, what, _wider(each, period_ns))
+
+
+def _wider(asked: Requirement, period_ns: int) -> str:
+    """What to ask of the next run."""
+    if asked.gap_ns < usual_gap_ns(asked.at_most_ns) and usual_gap_ns(asked.at_most_ns) >= 2 * period_ns:
+        return f"fix a --gap of {duration(2 * period_ns, up=True)} or more before the next run"
+    return f"ask for once per {duration(40 * period_ns, up=True)} or seldomer before the next run"
+
+
 def drift(case: Case) -> Iterator[Doubt]:
     """Methods that sleep relative to the last wake-up have no grid to keep to: their lateness adds up."""
     for summary in case.summaries:
@@ -282,6 +301,7 @@ CHECKS: tuple[Check, ...] = (
     stalled,
     warm_up,
     coarse_timer,
+    short_gap,
     drift,
     events_dropped,
     trace_lost,

@@ -35,7 +35,7 @@ def unprivileged(case: Case) -> Iterator[Doubt]:
         refused = case.fact("policy_refused", Moment.START)
         what += f" ({refused})" if refused else ""
         remedy = "run as root, with CAP_SYS_NICE, or with an RTPRIO limit (ulimit -r)"
-        yield Doubt("unprivileged", INVALID if case.requirement else WARNING, what, remedy)
+        yield Doubt("unprivileged", INVALID if case.requirements else WARNING, what, remedy)
 
 
 def priority(case: Case) -> Iterator[Doubt]:

@@ -64,12 +64,13 @@ def _cells(profile: "Profile", lacks: "Known") -> "Section":
     from rtproof.cli.needs import needs
     from rtproof.profiles import agent_arguments
     from rtproof.report.blocks import Section, Table, Text
+    from rtproof.report.campaign.asked import requirements, sentences
 
     rows = tuple((each.key, duration(each.article_ns), " ".join(agent_arguments(each))) for each in profile.cells)
     axes = tuple(f"--set {axis}=...: {', '.join(values)}" for axis, values in profile.axes.items())
     given = tuple(f"--set {each.name}=...: {each.help}{_preset(each)}" for each in profile.parameters)
     table = Table("Cells at the article's length", ("cell", "length", "as options of rtproof run"), rows, (1,))
-    words = (profile.about, *profile.differs)
+    words = (profile.about, *profile.differs, *sentences(requirements(profile.claims)))
     lacking = tuple(needs(profile, lacks))
     settings = [Text((*axes, *given))] if axes or given else []
     doubts = [Text(lacking, "doubt")] if lacking else []

@@ -91,11 +91,14 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     """
     requirements = take_requirements(values)
     until.refuse_virtual_time(values)
-    refuse_short_gaps(requirements, values["period"])
+    if values["profile"] is None and values["abba"] is None:
+        refuse_short_gaps(requirements, values)
     watch = until.take(values, requirements)
     own = Own(**{field.name: values.pop(field.name) for field in fields(Own)})
     wanted = profiled.take(values)
     several = repeated.take(values)
+    for side in several.sides if several else ():
+        refuse_short_gaps(requirements, side.values)
     if several:
         repeated.refuse_beside({"--profile": bool(wanted), "--observer": own.observer})
     if own.observer:

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rtproof.analysis.cycles import CONFIDENCE, most_out_of_band
 from rtproof.analysis.model import State
-from rtproof.analysis.phrases import duration, percent, quantity, value
-from rtproof.profiles import Claim, Profile
+from rtproof.analysis.phrases import duration, percent, quantity
+from rtproof.profiles import Profile
 from rtproof.report import figures
 from rtproof.report.blocks import Text
+from rtproof.report.campaign import asked
 from rtproof.report.campaign.metrics import longest, most_out, stalled
 from rtproof.report.campaign.outcome import SEVERITY, Outcome
 from rtproof.report.figures import US
@@ -34,13 +35,9 @@ def answer(profile: Profile, outcomes: Sequence[Outcome]) -> Text:
         return Text(told, terms=terms)
     worst = max(states, key=SEVERITY.index)
     headline = f"{worst.value} in {states.count(worst)} of {quantity(len(outcomes), 'cell')}"
-    return Text((asked(profile.claims), *_needed(outcomes), *told), KINDS[worst], headline, terms)
-
-
-def asked(claims: Sequence[Claim]) -> str:
-    """The requirements in a sentence."""
-    told = (f"{value(each.limit_ns)} exceeded at most once per {duration(each.at_most_ns)}" for each in claims)
-    return f"Asked: {', '.join(told)}."
+    required = asked.sentences(asked.judged(profile.claims, outcomes), virtual=all(each.virtual for each in outcomes))
+    below = (*required, *asked.assumptions(outcomes), *_needed(outcomes), *told)
+    return Text(below, KINDS[worst], headline, terms)
 
 
 def _listed(here: Sequence[Outcome], figure: Callable[[Outcome], str], alike: bool) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from rtproof.analysis.as_json import to_dict
+from rtproof.analysis.as_json import requirement_dict, to_dict
 from rtproof.analysis.dominant import Dominant
 from rtproof.articles import Article, Figure, Row
 from rtproof.profiles import Bins, CellPlan, Profile, agent_arguments
-from rtproof.report.campaign import bins, objected, tails
+from rtproof.report.campaign import asked, bins, objected, tails
 from rtproof.report.campaign.metrics import length
 from rtproof.report.campaign.outcome import Given, More, Outcome, exit_code
 from rtproof.report.campaign.result import article_rows, by_cell
@@ -26,7 +26,7 @@ def encode(profile: Profile, outcomes: Sequence[Outcome], article: Article | Non
         "version": VERSION,
         "command": more.command or None,
         "exit_code": exit_code(outcomes),
-        "profile": _profile(profile),
+        "profile": _profile(profile, outcomes),
         "cells": [_cell(cell, group, article, profile.bins) for cell, group in by_cell(outcomes)],
         "pairs": [_pair(name, pair) for name, some in tails.pairs(profile, outcomes) for pair in some],
         "objections": _objections(profile, outcomes, article),
@@ -35,14 +35,14 @@ def encode(profile: Profile, outcomes: Sequence[Outcome], article: Article | Non
     return json.dumps(found, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
-def _profile(profile: Profile) -> dict[str, Any]:
+def _profile(profile: Profile, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {
         "name": profile.name,
         "title": profile.title,
         "article": PurePath(profile.article).stem,
         "about": profile.about,
         "differs": list(profile.differs),
-        "requirements": [{"limit_ns": claim.limit_ns, "at_most_ns": claim.at_most_ns} for claim in profile.claims],
+        "requirements": [requirement_dict(each) for each in asked.judged(profile.claims, outcomes)],
         "changes": [
             {"option": change.option, "before": list(change.before), "now": change.now} for change in profile.changes
         ],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli import complete, experiments, laboratory, measuring, types
+from rtproof.cli import complete, experiments, laboratory, measuring, profiled, types
 from rtproof.cli.laboratory import JOBS, OUTPUT
 from rtproof.cli.options import once
 
@@ -65,6 +65,7 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     from rtproof.lab import systems
 
     profile = _profile(values)
+    profiled.requirements_of(profile, ())
     kernels = experiments.kernels(values["kernels"], values["module"], profile)
     preempts = list(dict.fromkeys(values["preempts"])) or profile.guest.preempt
     typed = ctx.obj or ("rtproof", "lab", "profile", values["name"])
