@@ -66,10 +66,10 @@ def test_white_space_tells_nothing_and_every_word_does(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     campaignfile.write(tmp_path, campaign())
 
-    def full(_path: Path, _content: bytes) -> None:
+    def full(_opened: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr("rtproof.files.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         campaignfile.write(tmp_path, replace(campaign(), cells=()))
     assert campaignfile.read(tmp_path).cells == CELLS
