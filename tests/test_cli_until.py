@@ -109,12 +109,12 @@ def test_ctrl_c_ends_it_earlier_and_keeps_it() -> None:
 
 
 def test_the_record_alone_says_why_it_was_stopped(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without run.json nobody knows the limits; who states them has the run judged as the folder is."""
-    asked = ["--limit", "100us", "--at-most", "1/h"]
-    assert main([*UNTIL, *NEVER, "--at-most", "1/h"]) == State.PROVEN.exit_code
+    """It holds the limits but not how often; who states them all has the run judged as the folder is."""
+    asked = ["--limit", "100us", "--at-most", "1/min"]
+    assert main([*UNTIL, *NEVER, "--at-most", "1/min"]) == State.PROVEN.exit_code
     bare = Path("r/run.rtrec").rename("bare.rtrec")
     capsys.readouterr()
-    assert main(["show", str(bare), "--json"]) == State.NOT_ASKED.exit_code
+    assert main(["show", str(bare), "--json"]) == State.UNDECIDED.exit_code
     (early,) = (doubt for doubt in json.loads(capsys.readouterr().out)["doubts"] if doubt["code"] == "ended-early")
     assert early["what"].endswith("; it was to end as soon as its limits were decided")
     assert "run.json" in early["remedy"]

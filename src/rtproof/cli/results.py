@@ -97,7 +97,8 @@ def read_stated(run: Path, stated: "tuple[Requirement, ...]", workers: int | Non
 
     found = _open(run)
     fixed = _fixed(found)
-    limits = len({*stated, *fixed})
+    told = {each.limit_ns for each in stated} if found.info is None else set()
+    limits = len({*stated, *(each for each in fixed if each.limit_ns not in told)})
     analysis = _as_it_ended(analyse(found.record, stated, workers, limits=limits), found.info)
     return Result(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
 
