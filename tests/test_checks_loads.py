@@ -36,7 +36,7 @@ def test_a_load_that_died() -> None:
 
 
 def test_a_load_that_works() -> None:
-    assert with_load(10, 20, 20, 30, 40) == {}
+    assert with_load(10, 20, 20, *range(30, 140, 10)) == {}, "one unit of work took a second"
 
 
 def test_a_load_that_stood_still_for_two_seconds() -> None:
@@ -100,6 +100,16 @@ def test_a_load_that_began_late() -> None:
     assert late["load-late"].what == "the load sched did no work until 1.4 s after the start"
     assert readings((0.4, 1.4, 2.4), (0, 9, 20)) == {}
     assert set(readings((0.4, 1.4, 2.4), (7, 7, 20))) == {"load-late"}
+
+
+def test_a_load_that_paused() -> None:
+    found = readings((0.4, 1.4, 2.4, 3.4), (0, 9, 9, 20))
+    assert (set(found), found["load-paused"].severity) == ({"load-paused"}, Severity.WARNING)
+    assert found["load-paused"].what == "the load sched did no work for 1.0 s of 2.0 s"
+    assert set(with_load(1, 2, 2, 3, 3, 4, 4, 5, 5)) == {"load-paused"}
+    assert readings((0.4, 1.4, 2.4, 3.4), (0, 9, 9, 20), rest=SECOND) == {}
+    assert readings((0.4, 1.4, 2.2, 3.2), (0, 9, 9, 20)) == {}
+    assert set(readings((0.4, 1.4, 2.4, 3.4), (0, 9, 9, 9))) == {"load-idle"}
 
 
 def test_a_load_that_did_almost_nothing() -> None:

@@ -2,6 +2,7 @@
 """Did every load work, all of it, from the first due time on, and enough to disturb anything?"""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +17,8 @@ SHORTEST_NS = SECOND_NS // 2
 """Of a shorter time between two readings nothing is said: one unit of work may take as long."""
 LATE_NS = 9 * SECOND_NS // 10
 """Readings come once a second, and each may be a little late."""
+PAUSED_SHARE = 0.1
+"""Share of the time that a load may stand still without a word."""
 LEAST_SHARE = 0.02
 """Share of one CPU. A shell that sleeps in a loop takes 0.3 % of one, and every load of the agent 10 % and more."""
 SURE_NS = 10 * SECOND_NS
@@ -53,6 +56,21 @@ def late(case: Case) -> Iterator[Doubt]:
             until = duration(int(counter.time_ns[first[0]]))
             what = f"the load {_name(counter)} did no work until {until} after the start"
             yield Doubt("load-late", WARNING, what, "give the load a longer warm-up to begin in")
+
+
+def paused(case: Case) -> Iterator[Doubt]:
+    """A load that stands still again and again, or for a good part of a short run, each time too short for ``idle``.
+
+    One slow unit of work is none: it is a small part of the run.
+    """
+    for counter in _loads(case):
+        begun = _from_first_work(counter)
+        if _rest_ns(case, counter) or not LATE_NS <= _longest_standstill_ns(begun) < IDLE_WINDOW_NS:
+            continue
+        span_ns, still_ns = _span_ns(begun), int(np.diff(begun.time_ns)[np.diff(begun.value) == 0].sum())
+        if still_ns > PAUSED_SHARE * span_ns:
+            what = f"the load {_name(counter)} did no work for {duration(still_ns)} of {duration(span_ns)}"
+            yield Doubt("load-paused", WARNING, what, _REMEDY)
 
 
 def part_idle(case: Case) -> Iterator[Doubt]:
@@ -114,6 +132,13 @@ def _span_ns(counter: Counter) -> int:
     return int(counter.time_ns[-1] - counter.time_ns[0]) if counter.time_ns.size else 0
 
 
+def _from_first_work(counter: Counter) -> Counter:
+    """Its readings from the first that shows work on; ``late`` looks at those before."""
+    work = np.flatnonzero(np.diff(counter.value) > 0)
+    first = int(work[0]) + 1 if work.size else counter.value.size
+    return replace(counter, time_ns=counter.time_ns[first:], value=counter.value[first:])
+
+
 def _longest_standstill_ns(counter: Counter) -> int:
     """The longest time between readings that show the same value."""
     changes = np.flatnonzero(np.diff(counter.value)) + 1
@@ -129,4 +154,4 @@ def _cpu_time(case: Case, counter: Counter, moment: Moment) -> tuple[int, int] |
     return (read[-1].time_ns, used_ms * 1_000_000) if read and used_ms is not None else None
 
 
-CHECKS: tuple[Check, ...] = (died, idle, late, part_idle, slight, unproven, lessened)
+CHECKS: tuple[Check, ...] = (died, idle, late, paused, part_idle, slight, unproven, lessened)
