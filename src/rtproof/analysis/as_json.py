@@ -38,6 +38,8 @@ from rtproof.record import Record, Series, View
 SCHEMA = "rtproof.analysis"
 VERSION = 3
 
+OF_INTERVALS = ("low_", "high_", "confidence_", "effective_", "dependence")
+
 Json = dict[str, Any]
 
 
@@ -54,10 +56,7 @@ def to_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json
 def without_intervals(found: Json) -> Json:
     """The same where no quantile has an interval or a confidence, as in virtual time, in which nothing has one."""
     interval = "share_ratio" in found and "confidence_ratio" in found
-    return {
-        key: None if interval and key.startswith(("low_", "high_", "confidence_")) else _inside(value)
-        for key, value in found.items()
-    }
+    return {key: None if interval and key.startswith(OF_INTERVALS) else _inside(value) for key, value in found.items()}
 
 
 def _inside(value: Any) -> Any:
@@ -343,6 +342,8 @@ def _quantile(quantile: Quantile, unit: str) -> Json:
         f"low_{unit}": quantile.low,
         f"high_{unit}": quantile.high,
         "confidence_ratio": quantile.confidence,
+        "effective_count": quantile.effective,
+        "dependence": quantile.dependence.value,
         f"resolution_{unit}": quantile.resolution,
     }
 

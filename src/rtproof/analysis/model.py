@@ -5,6 +5,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+from rtproof.analysis.blockcounts import BlockCounts
 from rtproof.analysis.counts import Counts
 from rtproof.analysis.forecast.model import Forecast
 from rtproof.record import Record, Seconds, Series, Top
@@ -47,12 +48,24 @@ class Lag:
 NO_LAG = Lag()
 
 
+class Dependence(Enum):
+    """ESTIMATED: the interval is that of ``effective`` values. UNCLEAR: the run does not tell how many; no interval.
+
+    ASSUMED_NONE: the order of the values is not known; the interval takes all of them as independent.
+    """
+
+    ESTIMATED = "estimated"
+    UNCLEAR = "unclear"
+    ASSUMED_NONE = "assumed none"
+
+
 @dataclass(frozen=True)
 class Quantile:
     """The value that a share p of all activations does not exceed, by nearest rank.
 
     ``value``, ``low``, ``high`` are None where n does not carry them ("unknown"). [low, high] is the order-statistic
-    interval at ``confidence``; resolution is the width of the bin that value lies in (0: exact).
+    interval at ``confidence``; resolution is the width of the bin that value lies in (0: exact). effective: how many
+    independent values the n are worth for this quantile. dependence: what the interval rests on.
     """
 
     p: float
@@ -62,6 +75,8 @@ class Quantile:
     high: int | None
     confidence: float
     resolution: int
+    effective: int | None = None
+    dependence: Dependence = Dependence.ASSUMED_NONE
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,7 @@ class Summary:
     record's histogram. unbinned: activations that ran of which only ``seconds`` and ``top`` tell, because the record
     was cut off before the histogram that would hold them. stalled: due times behind the last activation, for which a
     thread never ran until the end; in neither ``expected`` nor ``missed``. stalled_ns: how late the first was at least.
+    blocks: how values above some levels are spread over the run; None if they were not counted from samples.
     """
 
     series: Series
@@ -93,6 +109,7 @@ class Summary:
     unbinned: int = 0
     stalled: int = 0
     stalled_ns: int = 0
+    blocks: BlockCounts | None = None
 
     @property
     def obtained(self) -> int:

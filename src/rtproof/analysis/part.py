@@ -4,7 +4,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rtproof.analysis import lag, persecond, tally, tops
+from rtproof.analysis import blockcounts, lag, persecond, tally, tops
+from rtproof.analysis.blockcounts import BlockCounts
 from rtproof.analysis.model import NO_LAG, Lag
 from rtproof.analysis.persecond import NONE
 from rtproof.analysis.tally import NOTHING, Tallied
@@ -30,6 +31,7 @@ class Part:
     seconds: Seconds = NONE
     top: Top = tops.NONE
     reach: Reach | None = None
+    blocks: BlockCounts | None = None
 
 
 def add_up(parts: Iterable[Part]) -> Part:
@@ -43,6 +45,7 @@ def add_up(parts: Iterable[Part]) -> Part:
         persecond.merge(part.seconds for part in some),
         tops.merge(part.top for part in some),
         hull(part.reach for part in some),
+        blockcounts.merge(part.blocks for part in some),
     )
 
 

@@ -50,12 +50,12 @@ def _on_grid(period: int, block: Block) -> Seconds:
     second = np.arange(first, last + 1)
     due = -((block.first_due_ns - np.append(second, last + 1) * SECOND_NS) // period)
     cut = np.clip(due, 0, length)
-    position = _samples_before(block, cut)
+    position = samples_before(block, cut)
     obtained = np.diff(position)
     return Seconds(second, obtained, np.diff(cut) - obtained, _maxima(block.values, position[:-1], obtained))
 
 
-def _samples_before(block: Block, cut: Int64Array) -> Int64Array:
+def samples_before(block: Block, cut: Int64Array) -> Int64Array:
     """How many samples lie before a place on the grid, counted from the first sample of the block."""
     if not block.gap_position.size:
         return cut

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import harmonic_mean
 
-from rtproof.analysis import lag, moments, persecond, tops
+from rtproof.analysis import blockcounts, lag, moments, persecond, tops
 from rtproof.analysis.counts import EMPTY, merge
 from rtproof.analysis.model import NO_LAG, NO_MOMENTS, Summary
 from rtproof.record import Series
@@ -42,6 +42,7 @@ def pooled(summaries: tuple[Summary, ...]) -> Summary:
         unbinned=sum(s.unbinned for s in summaries),
         stalled=sum(s.stalled for s in summaries),
         stalled_ns=max(s.stalled_ns for s in summaries),
+        blocks=blockcounts.merge(s.blocks for s in summaries),
     )
 
 

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantiles by nearest rank, with the interval that order statistics give without any model of the distribution.
 
-The interval needs exchangeable samples: each order of the values equally likely. Latencies come in bursts, so it is too
-narrow for the tail of a run with bursts, and for several threads pooled it speaks of their mixture as it was measured.
-It says how well this run's samples fix the value, not what another run would show.
+The interval needs exchangeable samples: each order of the values equally likely. Latencies come in bursts, so
+``quantiles`` takes a run for as many independent values as it is worth (``dependence``), where the order of the values
+is known. For several threads pooled the interval speaks of their mixture as it was measured. It says how well this
+run's samples fix the value. What another run would show beyond what happened in this one, it cannot say.
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
 from rtproof.analysis.counts import Counts
-from rtproof.analysis.model import Analysis, Moments, Quantile, Summary
+from rtproof.analysis.dependence import factor
+from rtproof.analysis.model import Analysis, Dependence, Moments, Quantile, Summary
 from rtproof.analysis.special import binomial_probability
 from rtproof.analysis.views import of_view
 from rtproof.record import View
@@ -32,7 +35,33 @@ def quantiles(
 ) -> tuple[Quantile, ...]:
     """Quantiles of the activations that ran, or (view CHARGED) of the schedule, which adds the missed ones."""
     counts, ends = of_view(summary, view)
-    return tuple(quantile(counts, p, confidence, ends) for p in shares)
+    return tuple(_dependent(summary, view, quantile(counts, p, confidence, ends)) for p in shares)
+
+
+def _dependent(summary: Summary, view: View, found: Quantile) -> Quantile:
+    """With the interval of as many independent values as the run is worth; without one if that is not known."""
+    counts, ends = of_view(summary, view)
+    if summary.blocks is None or not found.n:
+        return found
+    fewer = factor(summary.blocks, counts, int(counts.hi[-1]) if found.value is None else found.value, view)
+    if fewer is None:
+        return replace(found, low=None, high=None, dependence=Dependence.UNCLEAR)
+    worth = max(int(found.n / fewer), 1)
+    if worth < found.n:
+        low, high = interval_ranks(worth, found.p, found.confidence)
+        lower = None if low is None else max(low * found.n // worth, 1)
+        upper = None if high is None else min(-(-high * found.n // worth), found.n)
+        low, high = _interval(counts, lower, upper, ends)
+        found = replace(found, low=low, high=high)
+    return replace(found, effective=worth, dependence=Dependence.ESTIMATED)
+
+
+def _interval(counts: Counts, low: int | None, high: int | None, ends: Moments | None) -> tuple[int | None, int | None]:
+    """Its ends from their ranks."""
+    return (
+        None if low is None else counts.value_at_rank(low)[0],
+        None if high is None else _clip(counts.value_at_rank(high)[1], ends),
+    )
 
 
 def quantile(counts: Counts, p: float, confidence: float = CONFIDENCE, ends: Moments | None = None) -> Quantile:
@@ -55,8 +84,7 @@ def quantile(counts: Counts, p: float, confidence: float = CONFIDENCE, ends: Mom
         p,
         n,
         value,
-        None if low is None else counts.value_at_rank(low)[0],
-        None if high is None else _clip(counts.value_at_rank(high)[1], ends),
+        *_interval(counts, low, high, ends),
         confidence,
         resolution,
     )

@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 
 from rtproof.analysis import charges, lag, persecond, tops
+from rtproof.analysis.blockcounts import BlockCounter, Plan
 from rtproof.analysis.duetimes import Told, off_grid
 from rtproof.analysis.part import Part, Reach, hull
 from rtproof.analysis.stretch import activations, stretches
@@ -15,9 +16,21 @@ LONGEST_GAP_NS = 400 * 86_400 * 1_000_000_000
 """A stall beyond this is no stall but nonsense, and its missed activations could not be counted."""
 
 
-def part_of(series: Series, blocks: Iterable[Block], slice_starts: Int64Array, k: int, *, lead: int = 0) -> Part:
-    """Numbers of some consecutive blocks; the first ``lead`` of them only lead into the pairs of the others."""
+def part_of(  # noqa: PLR0913 - the last two are for large and for whole records only
+    series: Series,
+    blocks: Iterable[Block],
+    slice_starts: Int64Array,
+    k: int,
+    *,
+    lead: int = 0,
+    plan: Plan | None = None,
+) -> Part:
+    """Numbers of some consecutive blocks; the first ``lead`` of them only lead into the pairs of the others.
+
+    plan: how to count what is above some levels over time; without one there are no such counts.
+    """
     observed, charged = Tally(), Tally()
+    counter = BlockCounter(series, plan) if plan else None
     lags, seconds, reach, top = [], [], [], tops.empty(k)
     for stretch in stretches(blocks, slice_starts, lead):
         block = stretch.block
@@ -28,7 +41,10 @@ def part_of(series: Series, blocks: Iterable[Block], slice_starts: Int64Array, k
         seconds.append(persecond.of_block(series, block, stretch.told))
         top = tops.of_block(series, block, top, stretch.told)
         reach.append(_reach(series, block, stretch.told))
-    return Part(observed.result(), charged.result(), 0, lag.merge(lags), persecond.merge(seconds), top, hull(reach))
+        if counter:
+            counter.add(block, stretch.told)
+    told = observed.result(), charged.result(), 0, lag.merge(lags), persecond.merge(seconds), top, hull(reach)
+    return Part(*told, counter.result() if counter else None)
 
 
 def _refuse_nonsense(series: Series, block: Block) -> None:

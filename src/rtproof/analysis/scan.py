@@ -10,14 +10,16 @@ numbers and the largest values come from both sources joined, so that damage to 
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from rtproof.analysis import persecond, samples, slices, tops
+from rtproof.analysis.blockcounts import Plan, plan_of
 from rtproof.analysis.counts import merge
+from rtproof.analysis.fields import by_field
 from rtproof.analysis.forked import in_processes
 from rtproof.analysis.model import Summary
 from rtproof.analysis.part import Part, Reach, add_up, hull
@@ -43,6 +45,7 @@ class Task:
     lead: int
     slice_starts: Int64Array
     k: int
+    plan: Plan | None = None
 
 
 def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]:
@@ -50,12 +53,31 @@ def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]
     refs, parts = by_series(record.chunk_refs), by_series(record.slices)
     workers = workers or len(os.sched_getaffinity(0))
     size = max(TASK, sum(ref.count for ref in record.chunk_refs) // (TASKS_EACH * workers))
-    tasks = [t for series in record.series for t in _tasks(record, series, refs[series.id], parts[series.id], size)]
+    plans = _plans(record, refs, parts)
+    tasks = [
+        replace(task, plan=plans[series.id])
+        for series in record.series
+        for task in _tasks(record, series, refs[series.id], parts[series.id], size)
+    ]
     scanned: dict[int, Part] = {}
     for task, part in zip(tasks, in_processes(partial(_scan, record), tasks, workers), strict=True):
         known = scanned.get(task.series.id)
         scanned[task.series.id] = add_up((known, part)) if known else part
     return tuple(_summary(record, series, scanned.get(series.id), parts[series.id]) for series in record.series)
+
+
+def _plans(record: Record, refs: dict[int, list[ChunkRef]], parts: dict[int, list[Slice]]) -> dict[int, Plan | None]:
+    """One plan for all series of a field, so that their counts add; None where the samples do not tell all."""
+    plans: dict[int, Plan | None] = {}
+    for field in by_field(record):
+        told = tuple(s for s in field if samples_tell_all(refs[s.id], _observed(parts[s.id])))
+        plan = plan_of(record, told, refs)
+        plans |= {series.id: plan if series in told else None for series in field}
+    return {series.id: plans.get(series.id) for series in record.series}
+
+
+def _observed(parts: list[Slice]) -> list[Slice]:
+    return [part for part in parts if part.view is View.OBSERVED]
 
 
 def by_series(items: Iterable[Item]) -> dict[int, list[Item]]:
@@ -68,7 +90,7 @@ def by_series(items: Iterable[Item]) -> dict[int, list[Item]]:
 
 def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice], size: int) -> Iterator[Task]:
     """How to read the samples of a series; nothing if the slices hold more activations."""
-    observed = [part for part in parts if part.view is View.OBSERVED]
+    observed = _observed(parts)
     if not samples_tell_all(refs, observed):
         return
     sizes = np.array([ref.count for ref in refs], np.int64)
@@ -85,7 +107,9 @@ def samples_tell_all(refs: list[ChunkRef], observed: list[Slice]) -> bool:
 
 
 def _scan(record: Record, task: Task) -> Part:
-    return samples.part_of(task.series, record.read_blocks(task.refs), task.slice_starts, task.k, lead=task.lead)
+    return samples.part_of(
+        task.series, record.read_blocks(task.refs), task.slice_starts, task.k, lead=task.lead, plan=task.plan
+    )
 
 
 def _summary(record: Record, series: Series, scanned: Part | None, parts: list[Slice]) -> Summary:
@@ -115,6 +139,7 @@ def _summary(record: Record, series: Series, scanned: Part | None, parts: list[S
         exact=scanned is not None and part.observed.counts.exact and part.charged.counts.exact,
         first_due_ns=reach.first_due_ns if reach else None,
         unbinned=ran - part.observed.moments.count,
+        blocks=part.blocks,
     )
 
 
