@@ -54,3 +54,13 @@ def test_every_thread_has_its_row_and_its_intervals_on_demand() -> None:
 
 def test_a_summary_has_percentiles_too() -> None:
     assert row(main_table(list(percentiles.render(summary_only()))), "50 %")["observed [us]"] != "unknown"
+
+
+def test_what_the_interval_rests_on_is_said() -> None:
+    found = list(percentiles.render(normal()))
+    assert row(main_table(found), "50 %")["independent values"] == "6,000"
+    assert 'column "independent values"' in words(found)
+    assert "takes the values as independent" not in words(found)
+    without = list(percentiles.render(summary_only()))
+    assert "independent values" not in main_table(without).header
+    assert "takes the values as independent" in words(without)
