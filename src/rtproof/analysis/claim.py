@@ -148,6 +148,11 @@ class Course:
         _, episode_begin, reach = self._surely
         return max(int((reach - episode_begin).max()), 0)
 
+    @property
+    def longest_at_most_ns(self) -> int:
+        """How long the longest episode may have lasted, where times have bounds."""
+        return int((self.last_ns - self.first_ns).max()) if self.episodes else 0
+
 
 def course(late: Late, measured_ns: int, gap_ns: int) -> Course:
     """Episodes and quiet time of so long a measurement. Costs a few sorts of the stretches."""

@@ -197,7 +197,7 @@ def _in_window(found: list[tuple[Late, Int64Array, int]], hit: list[tuple[int, i
     if window.whole:
         begin_hi = np.maximum(np.minimum(begin_hi, window.measured_ns), begin_lo)
     ends = (np.maximum(end - window.first_due_ns, begin_lo) for end in (late.end_lo, late.end_hi))
-    inside = begin_lo < max(window.measured_ns, 1)
+    inside = (begin_lo < max(window.measured_ns, 1)) & (late.end_hi >= window.first_due_ns)
     columns = (begin_lo, begin_hi, *ends)
     return LateTimes(
         Late(*(column[inside] for column in columns)),

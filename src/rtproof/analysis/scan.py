@@ -143,6 +143,18 @@ def _summary(record: Record, series: Series, scanned: Part | None, parts: list[S
     )
 
 
+def _from_the_first(series: Series, known: Reach | None, seconds: Seconds, hit: Int64Array) -> Reach | None:
+    """Also from where the seconds begin before all else, where the first slice is gone from a damaged file."""
+    if not hit.size or known is None:
+        return known
+    begin_ns = int(seconds.second[hit[0]]) * SECOND_NS
+    if begin_ns + SECOND_NS > known.first_due_ns:
+        return known
+    behind_ns = max(begin_ns - series.first_due_ns, 0)
+    steps = -(-behind_ns // series.period_ns) * series.period_ns if series.on_grid and series.period_ns else behind_ns
+    return Reach(min(series.first_due_ns + steps, known.first_due_ns), known.last_due_ns)
+
+
 def _reach(series: Series, known: Reach | None, seconds: Seconds, activations: int) -> Reach | None:
     """How far the seconds go where they go further than all else: to the end of a record that was cut off.
 
@@ -150,6 +162,7 @@ def _reach(series: Series, known: Reach | None, seconds: Seconds, activations: i
     not, and the last second counts only as far as its beginning.
     """
     ends = np.flatnonzero(seconds.obtained + seconds.missed > 0)
+    known = _from_the_first(series, known, seconds, ends)
     if not ends.size or (known and int(seconds.second[ends[-1]]) * SECOND_NS <= known.last_due_ns):
         return known
     first_ns = known.first_due_ns if known else max(series.first_due_ns, int(seconds.second[ends[0]]) * SECOND_NS)

@@ -14,6 +14,7 @@ together are right with the confidence asked for.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from rtproof.analysis import deterministic, wording
 from rtproof.analysis.claim import course
@@ -24,6 +25,12 @@ from rtproof.analysis.tested import Tested, limit_tested
 
 FIRST = (State.INVALID, State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED)
 """Of several verdicts the one that decides comes first."""
+BOUNDS = (
+    *("tau", "log_e_proven", "log_e_refuted", "rate_low", "rate_high", "rate_high_fixed", "bunches_bound", "bunched"),
+    *("decided_at_ns", "decided_with", "kind", "proven_at_ns", "proven_with", "refuted_at_latest_ns", "needed_ns"),
+    *("more_ns", "needed_with_one_more_ns", "more_with_one_more_ns", "chance", "chance_with_one_more"),
+)
+"""Figures of a verdict that follow from a test."""
 
 
 def judge(requirement: Requirement | None, evidence: Evidence, limits: int = 1) -> Verdict:
@@ -42,7 +49,8 @@ def judge(requirement: Requirement | None, evidence: Evidence, limits: int = 1) 
         exceedances_observed=evidence.exceedances_observed,
         exceedances_schedule=evidence.exceedances_schedule,
     )
-    return _with_figures(verdict, found, evidence) if found else verdict
+    figured = _with_figures(verdict, found, evidence) if found else verdict
+    return _without_bounds(figured) if state is State.INVALID else figured
 
 
 def deciding(verdicts: Sequence[Verdict]) -> Verdict:
@@ -91,6 +99,12 @@ def _with_figures(verdict: Verdict, found: Tested, evidence: Evidence) -> Verdic
         chance=found.chance,
         chance_with_one_more=found.chance_with_one_more,
     )
+
+
+def _without_bounds(verdict: Verdict) -> Verdict:
+    """What was seen in a run that is INVALID stands; nothing that follows from a run that measured what was asked."""
+    none: dict[str, Any] = dict.fromkeys(BOUNDS)
+    return replace(verdict, **none, withheld=False)
 
 
 def _known(rate_per_ns: float) -> float | None:

@@ -4,8 +4,9 @@
 The test may be looked at whenever one likes (analysis.claim), so a run may end when it is decided. The watch is fed
 with what the agent says; it has no clock, and counts only whole seconds of which all threads have told. It knows late
 times to the second, and takes them as the verdict takes such seconds afterwards: so it decides later than a record
-with exact times, by seconds, and never otherwise. Where the agent could not keep a value, nothing can be proven any
-more, by either. PROVEN falls in quiet time only, so the same episode can't open it again.
+with exact times, by seconds. One thing only a record tells: whether an episode that may have lasted up to two seconds
+longer than D did, which refutes; the line of such a limit says so. Where the agent could not keep a value, nothing
+can be proven any more, by either. PROVEN falls in quiet time only, so the same episode can't open it again.
 """
 
 from collections.abc import Sequence
@@ -143,7 +144,8 @@ def line(one: Standing, *, lost: bool = False) -> str:
     asked = f"{value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
     seen = quantity(one.episodes, "episode")
     if one.decision.at_ns is not None:
-        return f"{asked}: {one.decision.state.value} at {duration(one.decision.at_ns, up=True)} ({seen})"
+        state = one.decision.state.value
+        return f"{asked}: {state} at {duration(one.decision.at_ns, up=True)} ({seen}){_unless(one)}"
     now = _now(one)
     if why := _unprovable(one, lost):
         return f"{asked}: {seen}{why}{now}"
@@ -164,6 +166,14 @@ def _unprovable(one: Standing, lost: bool) -> str:
         return ", few enough, but they come in bunches"
     vague = one.tested.vague_from_ns is not None
     return "; a gap below 1 s can't be told by the second, so the end of the run decides" if vague else ""
+
+
+def _unless(one: Standing) -> str:
+    """That exact times may refute what was proven with seconds."""
+    longest_ns = one.requirement.longest_ns
+    if one.decision.state is not State.PROVEN or one.tested.course.longest_at_most_ns <= longest_ns:
+        return ""
+    return f", unless the record shows an episode longer than {duration(longest_ns)}"
 
 
 def _now(one: Standing) -> str:

@@ -43,12 +43,13 @@ def sentences(
         lines += _labelled("NEEDED", _needed(state, requirement, evidence, tested))
     lines += _missed(requirement, evidence)
     confidence = requirement.confidence if requirement else honesty.CONFIDENCE
-    if evidence.stalled_ns > (evidence.worst.value_ns if evidence.worst else 0):
+    if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
         lines += _labelled("MAX", _stalled(evidence))
     elif evidence.worst and evidence.measured_ns > 0:
         lines += _labelled("MAX", _largest(state, evidence.worst, evidence, confidence))
     if evidence.measured_ns > 0:
-        lines += _labelled("UNSEEN", honesty.unseen(evidence.measured_ns, confidence))
+        unseen = honesty.unseen(evidence.measured_ns, confidence)
+        lines += _labelled("UNSEEN", unseen[1:] if state is State.INVALID else unseen)
     lines += _labelled("FORECAST", evidence.forecast)
     if evidence.virtual_time:
         lines.append(("TIME", f"{WORDS} ({evidence.virtual_time})"))
@@ -125,12 +126,14 @@ def seen(requirement: Requirement, evidence: Evidence, tested: Tested, *, refuti
         hit = f"{evidence.times.late_seconds:,} of {seconds:,} s"
         return f"Exceeded in {hit} ({quantity(n, 'episode')}{going}) {basis}"
     lasting = f" of {duration(tested.course.longest_ns)}" if n == 1 and tested.course.longest_ns >= SECOND_NS else ""
-    return f"Exceeded in {quantity(n, 'episode')}{lasting} in {measured} {basis}"
+    which = "not over" if n == 1 else "the last one not over"
+    going = f", {which}," if tested.course.open_for_ns >= SECOND_NS else ""
+    return f"Exceeded in {quantity(n, 'episode')}{lasting}{going} in {measured} {basis}"
 
 
 def _mostly(evidence: Evidence) -> bool:
-    """Whether something was late in most of the seconds measured."""
-    return 2 * evidence.times.late_seconds > -(-evidence.measured_ns // SECOND_NS)
+    """Whether something was late in most of the seconds measured, of which there is at least one."""
+    return evidence.measured_ns >= SECOND_NS and 2 * evidence.times.late_seconds > -(-evidence.measured_ns // SECOND_NS)
 
 
 def assumption(alpha: float, bunches: float) -> str:
@@ -164,7 +167,7 @@ def proven(requirement: Requirement, evidence: Evidence, tested: Tested) -> tupl
         *first,
         assumption(tested.alpha, requirement.bunches),
         *_independent(tested),
-        *_decided(tested),
+        *_decided(requirement, tested),
         *older_rule(requirement),
     )
 
@@ -173,20 +176,24 @@ def refuted(requirement: Requirement, evidence: Evidence, tested: Tested) -> tup
     if tested.decision.kind is Kind.DURATION:
         return (*_too_long(requirement, evidence, tested), *_before(tested), *older_rule(requirement))
     first: tuple[str, ...]
+    too_long = tested.course.longest_ns > requirement.longest_ns
     if tested.low * requirement.at_most_ns < 1:
-        first = _at_first("more", requirement, evidence, tested)
+        first = _at_first("more", requirement, evidence, tested, seen_before=too_long)
     else:
-        said = f"more often than once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)})"
-        first = (f"{seen(requirement, evidence, tested, refuting=True)}: {said}; {_asked(requirement)}",)
+        said = (
+            f"ore often than once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)}); {_asked(requirement)}"
+        )
+        first = (f"M{said}",) if too_long else (f"{seen(requirement, evidence, tested, refuting=True)}: m{said}",)
+    if too_long:
+        first = (*_too_long(requirement, evidence, tested), *first)
     bunched = ("They came in bunches, so the rate over a longer time may be lower",) if tested.decision.bunched else ()
     return (
         *first,
         assumption(tested.alpha, 1.0),
         *bunched,
         *_at_the_start(requirement, tested),
-        *((_lasted(requirement, tested),) if tested.course.longest_ns > requirement.longest_ns else ()),
         *_before(tested),
-        *_decided(tested),
+        *_decided(requirement, tested),
         *older_rule(requirement),
     )
 
@@ -229,7 +236,9 @@ def _too_long(requirement: Requirement, evidence: Evidence, tested: Tested) -> t
 
 def _lasted(requirement: Requirement, tested: Tested) -> str:
     quiet, long = duration(requirement.gap_ns), duration(tested.course.longest_ns)
-    asked = f"at most {duration(requirement.longest_ns)} was asked"
+    most = duration(requirement.longest_ns)
+    asked = f"at most {most} was asked"
+    long = f"more than {most}" if long == most else long
     return f"Above {value(requirement.limit_ns)} without {quiet} of quiet for {long}; {asked}"
 
 
@@ -270,12 +279,17 @@ def _independent(tested: Tested) -> tuple[str, ...]:
 
 
 def _shorter(requirement: Requirement, tested: Tested) -> str:
-    """Seen, not proven."""
-    n = tested.episodes
+    """Seen, not proven: an episode that may go on has lasted so long by the end, and seconds may hide a part of one."""
+    n, most = tested.episodes, duration(requirement.longest_ns)
     if not n or requirement.longest_ns >= NO_LONGEST:
         return ""
-    which = "The only one was" if n == 1 else "Both were" if n == 2 else f"All {n} were"
-    return f". {which} shorter than {duration(requirement.longest_ns)}"
+    if tested.course.longest_at_most_ns > requirement.longest_ns:
+        return f". None was seen to last longer than {most}, but times are known to the second only"
+    which = "The only one" if n == 1 else "Both" if n == 2 else f"All {n}"
+    if tested.course.open_for_ns >= SECOND_NS:
+        last = "it" if n == 1 else "the last one"
+        return f". {which} lasted {most} at most by the end of the run, and {last} was not over"
+    return f". {which} {'was' if n == 1 else 'were'} no longer than {most}"
 
 
 def _before(tested: Tested) -> tuple[str, ...]:
@@ -295,15 +309,26 @@ def _at_the_start(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
     )
 
 
-def _at_first(than: str, requirement: Requirement, evidence: Evidence, tested: Tested) -> tuple[str, ...]:
-    """The run went on, and all of it would not have been enough for the decision."""
-    begun = f"Exceeded in {quantity(tested.decision.episodes, 'episode')} in the first"
-    at = duration(max(tested.decision.at_ns or 0, SECOND_NS), up=True)
+def _at_first(
+    than: str, requirement: Requirement, evidence: Evidence, tested: Tested, *, seen_before: bool = False
+) -> tuple[str, ...]:
+    """The run went on, and all of it would not have been enough for the decision. seen_before: it is said already."""
+    n = tested.decision.episodes
+    begun = f"Exceeded in {quantity(n, 'episode')} in the first" if n else "Not exceeded in the first"
+    at = duration(_told_at_ns(requirement, tested), up=True)
     refuting = tested.decision.state is State.REFUTED
     decided = f"{begun} {at}: {than} often than once per {duration(requirement.at_most_ns)} ({sure(tested.alpha)})"
     whole = seen(requirement, evidence, tested, refuting=refuting)
+    if seen_before:
+        return decided, *_contradicted(requirement, tested)
     both = (whole, decided) if _mostly(evidence) else (decided, f"The run went on: {_lower(whole)}")
     return (*both, *_contradicted(requirement, tested))
+
+
+def _told_at_ns(requirement: Requirement, tested: Tested) -> int:
+    """When it was decided. One second is short, but for a limit that asks for a few seconds only."""
+    least = sequential.refuted_until_ns(1, requirement.at_most_ns, tested.alpha)
+    return max(tested.decision.at_ns or 0, min(SECOND_NS, least))
 
 
 def _asked(requirement: Requirement) -> str:
@@ -328,11 +353,11 @@ def length_was_fixed(evidence: Evidence) -> bool:
     return evidence.ended_as_asked and (asked is None or evidence.measured_ns >= SHORT * asked)
 
 
-def _decided(tested: Tested) -> tuple[str, ...]:
+def _decided(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
     """The time of the decision, unless the run ended with it."""
     if tested.decision.at_ns is None:
         return ()
-    at = max(tested.decision.at_ns, SECOND_NS)
+    at = _told_at_ns(requirement, tested)
     if at >= tested.measured_ns or duration(at) == duration(tested.measured_ns):
         return ()
     return (f"Decided after {duration(at, up=True)}, with {quantity(tested.decision.episodes, 'episode')} by then",)

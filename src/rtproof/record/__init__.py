@@ -270,11 +270,15 @@ class End:
 
 @dataclass(frozen=True)
 class Damage:
-    """A stretch of the file that is no valid chunk, or chunks that are gone, in one sentence."""
+    """A stretch of the file that is no valid chunk, or chunks that are gone, in one sentence.
+
+    series: whose chunks were not used, as the one that describes it is gone.
+    """
 
     offset: int
     length: int
     sentence: str
+    series: int | None = None
 
 
 @dataclass(frozen=True)

@@ -252,4 +252,4 @@ def _tell_unknown(kept: list[Found], series: dict[int, Series], damage: list[Dam
         if number is not None and number not in told:
             told.add(number)
             sentence = f"series {number} is nowhere described and was not used (first at offset {chunk.offset})"
-            damage.append(Damage(chunk.offset, HEADER.size + chunk.length, sentence))
+            damage.append(Damage(chunk.offset, HEADER.size + chunk.length, sentence, number))

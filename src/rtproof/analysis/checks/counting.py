@@ -137,9 +137,10 @@ def damage(case: Case) -> Iterator[Doubt]:
             f"{quantity(len(places), 'part')} of the file could not be read ({size:,} bytes; the first: "
             f"{places[0].sentence}); {gone:,} of {expected:,} activations are gone with it"
         )
-        yield Doubt(
-            "damage", severity_of(gone, expected), what, "copy the record again if it is a copy; check the medium"
-        )
+        severity = severity_of(gone, expected)
+        if _unknown_series(case):
+            severity, what = INVALID, f"{what}; what one thread measured can't be read at all"
+        yield Doubt("damage", severity, what, "copy the record again if it is a copy; check the medium")
 
 
 def stalled(case: Case) -> Iterator[Doubt]:
@@ -277,6 +278,13 @@ def _stalled_threads(case: Case) -> set[int]:
 def _damaged(case: Case) -> list[Damage]:
     """Parts that cannot be read, but not the missing END, which has a doubt of its own."""
     return [d for d in case.record.damage if d.length or d.offset < case.record.size]
+
+
+def _unknown_series(case: Case) -> bool:
+    """Whether a series was measured that is nowhere described, so that nobody knows how late it was."""
+    totals = case.record.end.totals if case.record.end else ()
+    described = {series.id for series in case.record.series}
+    return any(each.series is not None for each in _damaged(case)) or any(t.series not in described for t in totals)
 
 
 def _gone(case: Case) -> tuple[int, int]:
