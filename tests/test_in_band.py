@@ -13,7 +13,7 @@ from doubt_cases import clean, files, said_of
 from history_cases import stepped
 from lab_cases import PLAIN, RT
 from report_cases import system_file
-from system_records import XENOMAI_3, missing
+from system_records import NO_COKERNEL, XENOMAI_3, config, missing
 from test_lab_table import MAKING, comparison, read
 
 from rtproof import report
@@ -105,6 +105,22 @@ def test_each_core_is_the_first_doubt(file: SystemFile, name: str) -> None:
 def test_linux_alone_is_no_doubt() -> None:
     assert core_beside(clean()) is None
     assert said_of(clean(files=(*files({}), missing("/proc/xenomai")))) == {}
+
+
+@pytest.mark.parametrize("option", ["XENOMAI", "EVL"])
+def test_a_core_that_was_built_in_but_shows_nowhere_is_the_first_doubt(option: str) -> None:
+    hidden = replace(clean(), files=(*files({}), config(f"CONFIG_{option}=y\n"), *NO_COKERNEL))
+    found = said_of(hidden)
+    assert set(found) == {"core-unseen"}
+    assert f"CONFIG_{option} in /proc/config.gz" in found["core-unseen"].what
+    shown = text(report.compose(analyse(hidden, None, 1)))
+    assert "whether a co-kernel runs beside Linux is not known" in " ".join("\n".join(shown.splitlines()[:12]).split())
+
+
+def test_a_core_that_shows_is_not_called_hidden_and_one_left_out_is_no_doubt() -> None:
+    assert set(said_of(replace(beside(), files=(*beside().files, config("CONFIG_XENOMAI=y\n"))))) == {"in-band"}
+    left_out = config("# CONFIG_XENOMAI is not set\nCONFIG_DOVETAIL=y\n")
+    assert said_of(clean(files=(*files({}), left_out, *NO_COKERNEL))) == {}
 
 
 def test_a_report_says_it_first_and_in_every_table_of_threads() -> None:

@@ -15,7 +15,7 @@ LOSSES = (
     *("events-dropped", "trace-lost"),
 )
 """Codes of what is gone from a run. Nobody can see that from its figures, so it is told before any other warning."""
-FOREMOST = ("in-band",)
+FOREMOST = ("in-band", "core-unseen")
 """Codes of what changes the meaning of every figure."""
 CHECKS: tuple[Check, ...] = (
     *cokernel.CHECKS,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from rtproof.analysis.checks.case import INVALID, WARNING, Case, Check, sentence_list
 from rtproof.analysis.cokernels import core_beside, core_threads, mode_switches
+from rtproof.analysis.kernel_config import kernel_config
 from rtproof.analysis.model import Doubt
 from rtproof.analysis.ownthreads import own_threads
 from rtproof.analysis.phrases import quantity
@@ -20,6 +21,19 @@ def in_band(case: Case) -> Iterator[Doubt]:
         )
         remedy = "measure the co-kernel's tasks with its own tool (Xenomai: latency; EVL: latmus; RTAI: latency)"
         yield Doubt("in-band", WARNING, what, remedy)
+
+
+def core_unseen(case: Case) -> Iterator[Doubt]:
+    """A kernel built with a co-kernel may run one that is switched off, or one that hides from the agent."""
+    config = kernel_config(case.record)
+    built = next((name for name in ("XENOMAI", "EVL") if config and config.has(name)), None)
+    if config and built and not core_beside(case.record):
+        what = (
+            f"the kernel was built with a co-kernel (CONFIG_{built} in {config.path}), but neither /proc nor /sys "
+            "shows one: whether a co-kernel runs beside Linux is not known"
+        )
+        remedy = "mount /proc and /sys on the target; or look for xenomai.state or evl.state among its boot options"
+        yield Doubt("core-unseen", WARNING, what, remedy)
 
 
 def core_tasks(case: Case) -> Iterator[Doubt]:
@@ -52,4 +66,4 @@ def mode_switching(case: Case) -> Iterator[Doubt]:
         yield Doubt("mode-switches", INVALID, what, "find the call of Linux in the measured loop, and measure again")
 
 
-CHECKS: tuple[Check, ...] = (in_band, core_tasks, mode_switching)
+CHECKS: tuple[Check, ...] = (in_band, core_unseen, core_tasks, mode_switching)
