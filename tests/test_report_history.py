@@ -65,6 +65,16 @@ def test_fewer_runs_have_the_sentence_and_the_table_that_remains() -> None:
     assert "run 08" in shown
 
 
+def test_many_runs_in_virtual_time_are_not_called_too_few() -> None:
+    found = history([replace(each, facts={**each.facts, "virtual time": "QEMU"}) for each in stepped()])
+    shown = text(found)
+    assert title(found) == "rtproof: history of 40 runs - virtual time, no change is tested"
+    assert "40 runs: no change is tested in virtual time" in shown
+    assert "no number of further runs would tell more" in shown
+    assert "too few" not in shown
+    assert "runs are needed" not in shown
+
+
 def test_without_a_change_none_is_claimed() -> None:
     shown = text(history([run(n) for n in range(25)]))
     assert "25 runs: no change shown" in shown

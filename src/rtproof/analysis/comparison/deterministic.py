@@ -5,8 +5,10 @@ Such runs are deterministic: run again they give the same bytes. How runs of one
 nothing that rests on chance may be said of them. The figures themselves and their ratios stay.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
+from rtproof.analysis.comparison.figures import RunFigures
 from rtproof.analysis.comparison.model import Comparison, Effect, Finding, Order, Shift
 
 WHY = "the runs are deterministic (virtual time): each gives the same bytes again, and nothing in them is chance"
@@ -15,7 +17,12 @@ FACT = "virtual time"
 
 def deterministic(said: Comparison) -> bool:
     """Whether a run of either side was made in virtual time."""
-    return any(run.facts.get(FACT, "no") != "no" for side in (said.a, said.b) for run in side.runs)
+    return any(in_virtual_time(side.runs) for side in (said.a, said.b))
+
+
+def in_virtual_time(runs: Iterable[RunFigures]) -> bool:
+    """Whether one of the runs was made in virtual time."""
+    return any(run.facts.get(FACT, "no") != "no" for run in runs)
 
 
 def without_chance(said: Comparison) -> Comparison:

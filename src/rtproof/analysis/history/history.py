@@ -7,7 +7,7 @@ from collections.abc import Sequence as Runs
 from itertools import pairwise
 
 from rtproof.analysis.comparison.alike import MUST_AGREE, OTHER_QUANTITY, told
-from rtproof.analysis.comparison.deterministic import FACT, WHY
+from rtproof.analysis.comparison.deterministic import WHY, in_virtual_time
 from rtproof.analysis.comparison.figures import QUANTILES, Reading, RunFigures
 from rtproof.analysis.comparison.metrics import reference_levels
 from rtproof.analysis.history.causes import fact_changes
@@ -96,7 +96,7 @@ def _metric(
     values = tuple(reading.ln for reading in readings)
     places = tuple(at for at, ln in enumerate(values) if ln is not None)
     known = [ln for ln in values if ln is not None]
-    if any(run.facts.get(FACT, "no") != "no" for run in runs):
+    if in_virtual_time(runs):
         return Metric(key, label, unit, values, places, (), None, DETERMINISTIC)
     if len(known) < FEWEST:
         return Metric(key, label, unit, values, places, (), None, _why(runs, readings, len(known)))

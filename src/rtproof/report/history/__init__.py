@@ -5,6 +5,7 @@
 """
 
 from rtproof.analysis.comparison import conditions
+from rtproof.analysis.comparison.deterministic import in_virtual_time
 from rtproof.analysis.history.model import History, Sequence
 from rtproof.analysis.phrases import quantity
 from rtproof.report.blocks import Block, Section, Text
@@ -47,5 +48,7 @@ def title(found: History) -> str:
     """Tells this page from others: how many runs, and how many changes."""
     changes = sum(len(sequence.places) for sequence in found.sequences)
     judged = any(sequence.judged for sequence in found.sequences)
-    outcome_words = quantity(changes, "change") if judged else "too few runs to tell"
+    virtual = bool(found.sequences) and all(in_virtual_time(sequence.runs) for sequence in found.sequences)
+    without = "virtual time, no change is tested" if virtual else "too few runs to tell"
+    outcome_words = quantity(changes, "change") if judged else without
     return f"rtproof: history of {quantity(found.runs, 'run')} - {outcome_words}"

@@ -4,6 +4,7 @@
 import math
 from collections.abc import Iterator
 
+from rtproof.analysis.comparison.deterministic import in_virtual_time
 from rtproof.analysis.history.changes import P_VALUE, SHORTEST
 from rtproof.analysis.history.model import FEWEST, NEAR, History, Metric, Place, Sequence
 from rtproof.analysis.history.weekly import DAYS
@@ -22,6 +23,10 @@ METHOD = (
 TOO_FEW = (
     f"No statement on changes is possible: {FEWEST} runs are needed, because what runs differ by anyway is known from "
     "the runs themselves. The figures of each run remain."
+)
+VIRTUAL = (
+    "These runs are deterministic: each gives the same bytes again, and no number of further runs would tell more. If "
+    "a figure differs between two of them, what went into them differs. The figures of each run remain."
 )
 WEEKLY = (
     "A pattern that comes back each week is not called a change. It is taken out before changes are looked for. Days "
@@ -50,6 +55,9 @@ def section(found: History) -> Section:
 
 def _outcome(sequence: Sequence) -> Iterator[Block]:
     runs = quantity(len(sequence.runs), "run") + (f" ({sequence.name})" if sequence.name else "")
+    if in_virtual_time(sequence.runs):
+        yield Text((VIRTUAL,), "doubt", f"{runs}: no change is tested in virtual time")
+        return
     if not sequence.judged:
         yield Text((TOO_FEW,), "doubt", f"{runs}: too few to tell a change")
         return
