@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from rtproof import files
-from rtproof.errors import UserError
+from rtproof.cli import histograms
+from rtproof.errors import RecordError, UserError
+from rtproof.record.blocks import open_regular
 
 
 def test_a_new_file_stays(tmp_path: Path) -> None:
@@ -79,3 +81,15 @@ def test_a_file_and_a_link_to_one_do_not_wait(tmp_path: Path) -> None:
         files.refuse_what_waits(tmp_path / name)
     with pytest.raises(FileNotFoundError):
         files.refuse_what_waits(tmp_path / "c")
+
+
+@pytest.mark.parametrize("path", ["/proc/kmsg", "/proc/self/mem"])
+def test_what_the_kernel_makes_up_as_it_is_read_is_refused_before_it_is_opened(path: str) -> None:
+    if not Path(path).exists():
+        pytest.skip(f"there is no {path}")
+    with pytest.raises(UserError, match="the kernel makes it up as it is read"):
+        files.refuse_what_waits(Path(path))
+    with pytest.raises(UserError, match="the kernel makes it up as it is read"):
+        histograms.recognised(Path(path))
+    with pytest.raises(RecordError, match="is empty"):
+        open_regular(path)

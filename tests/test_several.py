@@ -45,6 +45,9 @@ def test_a_link_that_leads_in_a_circle_is_not_followed(tmp_path: Path, runs: lis
 
 
 def test_a_missing_path_and_an_empty_folder_are_named(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(UserError, match="loop is a link to nothing"):
+        find_runs([tmp_path / "loop"])
     with pytest.raises(UserError, match="gone does not exist"):
         find_runs([tmp_path / "gone"])
     (tmp_path / "empty").mkdir()

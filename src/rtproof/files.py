@@ -17,9 +17,19 @@ from rtproof.errors import UserError
 def refuse_what_waits(path: Path) -> None:
     """UserError for a pipe, a socket or a device, whose reader may wait for ever. OSError if there is nothing."""
     # Asked before it is opened: opening a pipe waits for a writer.
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise UserError(f"cannot read {path}: it is a pipe or a device and not a file")
+    # Reading /proc/kmsg waits for the kernel's next message, though its mode is that of a file.
+    if not found.st_size and found.st_dev == _device_of_proc():
+        raise UserError(f"cannot read {path}: the kernel makes it up as it is read, so it is not a file to keep")
+
+
+def _device_of_proc() -> int | None:
+    try:
+        return Path("/proc/self").stat().st_dev
+    except OSError:
+        return None
 
 
 def refuse_existing(path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rtproof import files
 from rtproof.errors import UserError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def recognised(path: Path) -> "Imported | None":
 
     if not path.is_file():
         return None
+    files.refuse_what_waits(path)
     with path.open("rb") as file:
         if file.read(len(MAGIC)) == MAGIC:
             return None

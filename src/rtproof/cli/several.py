@@ -56,6 +56,8 @@ def find_runs(paths: Iterable[Path], also: Callable[[Path], bool] = lambda _: Fa
 
 
 def _at(path: Path, also: Callable[[Path], bool]) -> list[Path]:
+    if path.is_symlink() and not path.exists():
+        raise UserError(f"{path} is a link to nothing: name a run folder, a record, or a folder of them")
     if not path.exists():
         raise UserError(f"{path} does not exist: name a run folder, a record, or a folder of them")
     if not path.is_dir() or (path / RECORD_NAME).exists():

@@ -51,8 +51,12 @@ def open_regular(path: str) -> FileIO:
     place = Path(path)
     try:
         # Asked before it is opened: opening a pipe would wait for a writer.
-        if not place.is_dir() and not stat.S_ISREG(place.stat().st_mode):
+        found = place.stat()
+        if not stat.S_ISDIR(found.st_mode) and not stat.S_ISREG(found.st_mode):
             raise RecordError(f"{path} is not a file")
+        # A file that the kernel makes up as it is read, such as /proc/kmsg, has no size, and reading it may wait.
+        if stat.S_ISREG(found.st_mode) and not found.st_size:
+            raise RecordError(f"{path} is empty")
         return place.open("rb", buffering=0)
     except OSError as problem:
         raise RecordError(f"cannot read {path}: {problem.strerror}") from None
