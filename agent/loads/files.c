@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { WORKERS, MIB, KIB, SYNC };
-enum { KIB_MOST = 64, NAME_BYTES = 32 };
+enum { KIB_MOST = 64, NAME_BYTES = 40 };
 
 static const struct load_option options[] = {
 	{ "workers", "processes (default: one for each CPU)", 1, LOAD_SLOTS, LOAD_PER_CPU },
