@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import click
 import pytest
+from run_folders import latencies, write_run
 
 from rtproof import __version__, plugins
 from rtproof.cli import commands
@@ -113,3 +114,12 @@ def test_a_closed_output_is_no_trouble() -> None:
         ["sh", "-c", '"$0" -m rtproof --help >&-', sys.executable], capture_output=True, check=False
     )
     assert (result.returncode, result.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("unbuffered", ["1", ""])
+def test_half_an_output_is_an_error_also_where_python_does_not_buffer(tmp_path: Path, unbuffered: str) -> None:
+    run = write_run(tmp_path / "r", latencies(1, 3_000))
+    command = f"ulimit -f 16; exec '{sys.executable}' -m rtproof show '{run}' --json > '{tmp_path}/out'"
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "rtproof: file too large\n")
