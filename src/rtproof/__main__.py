@@ -1,13 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m rtproof``, and the command ``rtproof``: 2 and a sentence also where nothing of it can be imported."""
 
+import io
 import sys
 
 INTERRUPTED_CODE = 130
 
 
+def _write_whole() -> None:
+    """Put a buffer over standard output where Python has none (PYTHONUNBUFFERED).
+
+    Without one a write that the disk takes only a part of loses the rest without an error. Only the process itself may
+    do this: the buffer closes the file below it at the end.
+    """
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        out = sys.stdout
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw), encoding=out.encoding, errors=out.errors, line_buffering=True, write_through=True
+        )
+
+
 def run() -> int:
     """The exit code of the command line."""
+    _write_whole()
     try:
         from rtproof.cli.main import main
 

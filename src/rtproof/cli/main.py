@@ -2,7 +2,6 @@
 """The command ``rtproof``: finds the commands in its folder and turns every error into one line and an exit code."""
 
 import contextlib
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -50,19 +49,8 @@ def _abandon_output() -> int:
     return ERROR_CODE
 
 
-def _write_whole() -> None:
-    """With PYTHONUNBUFFERED a write that the disk takes only a part of loses the rest without an error."""
-    raw = getattr(sys.stdout, "buffer", None)
-    if isinstance(raw, io.RawIOBase):
-        out = sys.stdout
-        sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(raw), encoding=out.encoding, errors=out.errors, line_buffering=True, write_through=True
-        )
-
-
 def _call(arguments: Sequence[str]) -> int:
     """Run click and write out what it printed."""
-    _write_whole()
     with defects.of_threads():
         result = cli.main(args=arguments, prog_name="rtproof", standalone_mode=False, obj=("rtproof", *arguments))
         if sys.stdout is not None:
