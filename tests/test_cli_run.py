@@ -20,7 +20,9 @@ from rtproof.cli.main import main
 from rtproof.record import rundir
 
 LIMIT = ["--limit", "500us"]
-HOURLY = rundir.RequirementInfo(limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95)
+HOURLY = rundir.RequirementInfo(
+    limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95, longest_ns=600_000_000_000
+)
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +81,8 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
         "at_most_ns": 86_400_000_000_000,
         "confidence_ratio": 0.9,
         "gap_ns": 60_000_000_000,
+        "longest_ns": 600_000_000_000,
+        "bunches_count": 1.0,
     }
     assert err.endswith("run: a\nreport: a.html\n")
 
