@@ -26,6 +26,7 @@ EDGES = 300
 KEPT_V1, KEPT_V2 = 16, 1024
 INJECTED = {"v1": 40, "v2": 1100}
 GIVEN_US = 7_000
+NS_PER_SECOND = 1_000_000_000
 DEAF = ": its chip has no interrupts"
 SCRIPT = f"""\
 insmod /rtproof.ko gpio=1 || exit
@@ -224,9 +225,11 @@ def test_edges_that_the_kernel_could_not_keep_are_lost(guest: Guest) -> None:
 def test_the_modules_timer_gives_edges_on_its_grid(guest: Guest) -> None:
     record = guest.record("given")
     obtained, missed, lost = totals(record)
-    assert obtained == pytest.approx(1_000_000 // GIVEN_US, abs=1)
     assert (missed, lost) == (0, 0)
     edges_ns = np.array([block.first_due_ns for block in record.blocks(0)])
+    within = int((edges_ns < NS_PER_SECOND).sum())
+    assert within == pytest.approx(1_000_000 / GIVEN_US, abs=1)
+    assert obtained - within in (0, 1), "the first edge behind the second ends the run"
     assert np.diff(edges_ns) == pytest.approx(GIVEN_US * 1_000, rel=0.01)
 
 

@@ -79,7 +79,9 @@ def exactly(verdict: Verdict) -> str:
     """What was seen and what that bounds; without a limit the largest value."""
     if verdict.reasons:
         asked = verdict.requirement if verdict.state is not State.INVALID else None
-        return sentences((*verdict.reasons, *((wording.episode(asked),) if asked else ())))
+        assumed = wording.assumed(verdict)  # the answer to "how sure" says it
+        seen = [reason for reason in verdict.reasons if reason != assumed]
+        return sentences((*seen, *((wording.episode(asked),) if asked else ())))
     return sentences(said(verdict, MAX)[:1])
 
 
