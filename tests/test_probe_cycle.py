@@ -74,7 +74,7 @@ def test_a_process_that_was_stopped_stalls_the_loop_which_then_catches_up(tmp_pa
     values = np.concatenate([block.values for block in record.blocks(0)])
     assert_made_up(values)
     assert "The loop stood still for" in str(section.render(analyse(record))[0])
-    assert [doubt.what for doubt in analyse(record).doubts if doubt.severity is Severity.INVALID] == []
+    assert [doubt.code for doubt in analyse(record).doubts if doubt.severity is Severity.INVALID] == ["stopped"]
 
 
 def stop_for(pid: int, least_ns: int) -> int:
