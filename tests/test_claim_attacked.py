@@ -70,8 +70,8 @@ def simulated(path: Path, threads: int) -> tuple[Record, list[bytes]]:
             writer.series(one)
         feeds = [Counted(writer, one) for one in series]
         for at in range(0, 300, 50):
-            for feed, *pair in zip(feeds, series, late, strict=True):
-                feed.add(played.stretch(*pair, at, 50, np.random.default_rng(at)))
+            for feed, one, late_one in zip(feeds, series, late, strict=True):
+                feed.add(played.stretch(one, late_one, at, 50, np.random.default_rng(at)))
         writer.end(End(LENGTH * MS, EndReason.AS_ASKED, "", tuple(feed.finish() for feed in feeds)))
     return open_record(path), list(chunks(path))
 

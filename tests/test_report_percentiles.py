@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import re
+from collections.abc import Sequence
 
 from report_cases import missed, normal, nothing, one_sample, row, summary_only, tables, words
 
@@ -10,7 +11,7 @@ SHARES = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %"]
 MAIN = "Latency not exceeded by this share of the activations, "
 
 
-def main_table(blocks: list[object]) -> Table:
+def main_table(blocks: Sequence[object]) -> Table:
     assert isinstance(blocks[0], Table)
     return blocks[0]
 

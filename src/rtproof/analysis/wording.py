@@ -180,10 +180,9 @@ def refuted(requirement: Requirement, evidence: Evidence, tested: Tested) -> tup
     if tested.low * requirement.at_most_ns < 1:
         first = _at_first("more", requirement, evidence, tested, seen_before=too_long)
     else:
-        said = (
-            f"ore often than once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)}); {_asked(requirement)}"
-        )
-        first = (f"M{said}",) if too_long else (f"{seen(requirement, evidence, tested, refuting=True)}: m{said}",)
+        often = f"often than once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)}); {_asked(requirement)}"
+        alone = f"More {often}"
+        first = (alone,) if too_long else (f"{seen(requirement, evidence, tested, refuting=True)}: more {often}",)
     if too_long:
         first = (*_too_long(requirement, evidence, tested), *first)
     bunched = ("They came in bunches, so the rate over a longer time may be lower",) if tested.decision.bunched else ()
