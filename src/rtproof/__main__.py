@@ -23,8 +23,8 @@ def _write_whole() -> None:
 
 def run() -> int:
     """The exit code of the command line."""
-    _write_whole()
     try:
+        _write_whole()
         from rtproof.cli.main import main
 
         return main()

@@ -25,6 +25,8 @@ STOP_NS = 5_000_000
 """A stop this short is no longer than other delays."""
 NOTICED_NS = SECOND_NS
 """How much later than the threads the agent may notice that it goes on, on a busy machine."""
+STAY = "let nothing change the affinity of the threads (cpusets, irqbalance, tuned) or take their CPU off line"
+"""What to do where a thread ran, or might have run, on another CPU."""
 _MILLION = 1_000_000
 
 
@@ -45,10 +47,7 @@ def cpu(case: Case) -> Iterator[Doubt]:
         every = case.fact("cpu_checks", Moment.START, found.thread) != "random activations"
         of = f"{elsewhere:,} of {noted:,} {'activations' if every else 'checks'}"
         what = f"thread {found.thread} ran on CPU {others} instead of CPU {own} for {length} ({of})"
-        remedy = (
-            "let nothing change the affinity of the threads (cpusets, irqbalance, tuned) or take their CPU off line"
-        )
-        yield Doubt("cpu", INVALID, what, remedy)
+        yield Doubt("cpu", INVALID, what, STAY)
 
 
 def affinity(case: Case) -> Iterator[Doubt]:
@@ -62,10 +61,7 @@ def affinity(case: Case) -> Iterator[Doubt]:
         if looks:
             seen = f"{looks} time{'s' if looks > 1 else ''} in looks once a second"
             what = f"thread {found.thread} was allowed on CPUs {others} during the run, which nobody asked for ({seen})"
-            remedy = (
-                "let nothing change the affinity of the threads (cpusets, irqbalance, tuned) or take their CPU off line"
-            )
-            yield Doubt("affinity", WARNING, what, remedy)
+            yield Doubt("affinity", WARNING, what, STAY)
 
 
 def policy_between(case: Case) -> Iterator[Doubt]:
