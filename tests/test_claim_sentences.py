@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from analysis_records import MS, SECOND
-from verdict_cases import measured
+from verdict_cases import invalid, measured
 
 from rtproof import report
 from rtproof.analysis.analyse import analyse
@@ -71,10 +71,10 @@ def told(analysis: Analysis) -> dict[str, str]:
         "JUnit": junit(rows),
         "Markdown": markdown(rows),
     }
-    found = {
-        name: " ".join(re.sub(r"<[^>]+>", " ", html.unescape(text.decode().replace("\\", ""))).split())
-        for name, text in plain.items()
-    }
+    found = {}
+    for name, text in plain.items():
+        bare = re.sub(r"<[^>]+>", " ", text.decode()) if name in ("page", "JUnit") else text.decode()
+        found[name] = " ".join(html.unescape(bare.replace("\\", "")).split())
     sentences = [each["text"] for verdict in to_dict(analysis)["verdicts"] for each in verdict["sentences"]]
     return {**found, "JSON": " ".join(json.loads(json.dumps(sentences)))}
 
@@ -106,6 +106,55 @@ def test_three_limits_share_the_error_and_each_says_its_own() -> None:
     for output, text in told(analysis).items():
         assert ASSUMED.format("1.67 %") in text, output
         assert "98.33 %" in text, output
+
+
+EASY = replace(ONE, limit_ns=1_000_000, gap_ns=100 * MS)
+HARD = replace(MINUTELY, limit_ns=2_000_000, gap_ns=100 * MS)
+OF_THREE: dict[str, tuple[Callable[[], Analysis], tuple[Requirement, Requirement, Requirement], str]] = {
+    "one of each": (
+        lambda: measured(0, 2_000, 4_000),
+        (replace(MINUTELY, gap_ns=SECOND, longest_ns=15 * SECOND), EASY, HARD),
+        "REFUTED PROVEN UNDECIDED",
+    ),
+    "all proven": (measured, (EASY, replace(EASY, limit_ns=2_000_000), ONE), "PROVEN PROVEN PROVEN"),
+    "one too long": (
+        lambda: measured(*range(3_000, 6_000, 40)),
+        (HARD, replace(MINUTELY, gap_ns=100 * MS, longest_ns=SECOND), EASY),
+        "UNDECIDED REFUTED PROVEN",
+    ),
+    "one goes on": (lambda: measured(*range(1_000, 6_000)), (EASY, MINUTELY, HARD), "PROVEN UNDECIDED UNDECIDED"),
+}
+
+
+@pytest.mark.parametrize("case", OF_THREE)
+def test_every_output_says_the_sentences_of_each_of_three_limits(case: str) -> None:
+    make, asked, states = OF_THREE[case]
+    analysis = analyse(make(), asked, 1)
+    assert [verdict.state.value for verdict in analysis.verdicts] == states.split()
+    for output, text in told(analysis).items():
+        for verdict in analysis.verdicts:
+            assert verdict.reasons
+            assert not [reason for reason in verdict.reasons if reason not in text], output
+        assert "98.33 %" in text, output
+        assert not [word for word in FORBIDDEN if word in text], output
+
+
+def test_what_makes_a_run_invalid_is_said_once_for_three_limits() -> None:
+    wrong = replace(measured(0), facts=invalid().record.facts)
+    analysis = analyse(wrong, THREE, 1)
+    assert {verdict.state for verdict in analysis.verdicts} == {State.INVALID}
+    for output, text in told(analysis).items():
+        assert analysis.verdict.reasons[0] in text, output
+        assert "PROVEN" not in text, output
+        assert "What was seen of the other limits" not in text, output
+
+
+def test_all_outputs_tell_the_same_time_of_a_decision_at_the_very_start() -> None:
+    analysis = analyse(measured(0), replace(ONE, at_most_ns=100 * SECOND), 1)
+    at = re.search(r"Decided after (\S+ \S+), with 1 episode by then", " ".join(analysis.verdict.reasons))
+    assert at
+    for output in ("terminal", "page", "report in Markdown"):
+        assert f"the result was clear after {at[1]}." in told(analysis)[output]
 
 
 def test_json_tells_both_kinds_and_both_times() -> None:

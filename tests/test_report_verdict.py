@@ -77,7 +77,7 @@ def test_the_claim_is_one_sentence(name: str, state: State, kind: str, claim: st
         ),
         ("proven", LONGER, "No longer: the result was clear after 3.5 s."),
         ("refuted", SURE, "Wrong in at most 5 % of runs, if episodes come independently of one another"),
-        ("refuted", LONGER, "No longer: the result was clear after 1.0 s."),
+        ("refuted", LONGER, "No longer: the result was clear after 351 ms."),
         ("undecided", SURE, "Nothing is decided; 95 % sure is what was asked for."),
         ("undecided", LONGER, "1 min 04 s more if nothing exceeds the limit (chance"),
         ("undecided", LONGER, "if one more episode comes ("),

@@ -314,7 +314,7 @@ def _at_first(
     """The run went on, and all of it would not have been enough for the decision. seen_before: it is said already."""
     n = tested.decision.episodes
     begun = f"Exceeded in {quantity(n, 'episode')} in the first" if n else "Not exceeded in the first"
-    at = duration(_told_at_ns(requirement, tested), up=True)
+    at = duration(told_at_ns(requirement, tested.decision.at_ns, tested.alpha), up=True)
     refuting = tested.decision.state is State.REFUTED
     decided = f"{begun} {at}: {than} often than once per {duration(requirement.at_most_ns)} ({sure(tested.alpha)})"
     whole = seen(requirement, evidence, tested, refuting=refuting)
@@ -324,10 +324,12 @@ def _at_first(
     return (*both, *_contradicted(requirement, tested))
 
 
-def _told_at_ns(requirement: Requirement, tested: Tested) -> int:
-    """When it was decided. One second is short, but for a limit that asks for a few seconds only."""
-    least = sequential.refuted_until_ns(1, requirement.at_most_ns, tested.alpha)
-    return max(tested.decision.at_ns or 0, min(SECOND_NS, least))
+def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int:
+    """When it was decided, which a single episode at the very start does at once.
+
+    One second is short, but for a limit that asks for a few seconds only.
+    """
+    return max(at_ns or 0, min(SECOND_NS, sequential.refuted_until_ns(1, requirement.at_most_ns, alpha)))
 
 
 def _asked(requirement: Requirement) -> str:
@@ -356,7 +358,7 @@ def _decided(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
     """The time of the decision, unless the run ended with it."""
     if tested.decision.at_ns is None:
         return ()
-    at = _told_at_ns(requirement, tested)
+    at = told_at_ns(requirement, tested.decision.at_ns, tested.alpha)
     if at >= tested.measured_ns or duration(at) == duration(tested.measured_ns):
         return ()
     return (f"Decided after {duration(at, up=True)}, with {quantity(tested.decision.episodes, 'episode')} by then",)

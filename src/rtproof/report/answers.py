@@ -6,7 +6,6 @@ from rtproof.analysis.claim import Kind
 from rtproof.analysis.deterministic import NO_PROBABILITY
 from rtproof.analysis.doubts import LOSSES
 from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdict
-from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, value
 from rtproof.analysis.sequential import needed_ns
 from rtproof.report.blocks import Table, Text
@@ -121,7 +120,7 @@ def _until_decided(verdict: Verdict) -> str:
     if verdict.state is State.INVALID:
         return "Longer does not help: mend what makes the run invalid, and measure again."
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
-        return f"No longer: the result was clear after {_after(verdict.decided_at_ns)}."
+        return f"No longer: the result was clear after {_after(verdict)}."
     if verdict.requirement is None or verdict.chosen_after:
         return again(verdict.requirement)
     if verdict.withheld:
@@ -133,9 +132,10 @@ def _until_decided(verdict: Verdict) -> str:
     return f"{none} more if nothing exceeds the limit (chance {chance}), {one} if one more episode comes ({with_one})."
 
 
-def _after(decided_at_ns: int) -> str:
-    """An episode at the very start decides at once."""
-    return duration(max(decided_at_ns, SECOND_NS), up=True)
+def _after(verdict: Verdict) -> str:
+    asked = verdict.requirement or USUAL
+    alpha = 1 - asked.confidence if verdict.alpha is None else verdict.alpha
+    return duration(wording.told_at_ns(asked, verdict.decided_at_ns, alpha), up=True)
 
 
 def again(requirement: Requirement | None) -> str:
@@ -157,6 +157,19 @@ def limits(analysis: Analysis) -> Table | None:
     assumed = list(dict.fromkeys(filter(None, map(wording.assumed, analysis.verdicts))))
     caption = "Every limit" + "".join(f". {each}" for each in assumed)
     return Table(caption, header, tuple(_row(verdict) for verdict in analysis.verdicts), (3,))
+
+
+def other_limits(analysis: Analysis) -> Table | None:
+    """What was seen of each limit but the one that decides, whose sentences stand elsewhere; None if that is nothing.
+
+    The caption of the table of all limits states the assumption, and what makes a run invalid is said once.
+    """
+    rows: list[tuple[str, str]] = []
+    for verdict in analysis.verdicts:
+        if verdict is not analysis.verdict and verdict.state is not State.INVALID:
+            told = [reason for reason in verdict.reasons if reason != wording.assumed(verdict)]
+            rows += zip([_asked(verdict), *[""] * len(told)], told, strict=False)
+    return Table("What was seen of the other limits", ("limit", "what it says"), tuple(rows)) if rows else None
 
 
 def tally(analysis: Analysis) -> str:
@@ -183,7 +196,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         none, one = (duration(ns or 0, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
         more = f"{none}, or {one} after one more"
     elif verdict.decided_at_ns is not None:
-        more = f"none, decided after {_after(verdict.decided_at_ns)}"
+        more = f"none, decided after {_after(verdict)}"
     return (
         value(asked.limit_ns),
         duration(asked.at_most_ns),

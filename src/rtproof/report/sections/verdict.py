@@ -36,7 +36,8 @@ def render(analysis: Analysis) -> list[Block]:
     lines = tuple(_rest(verdict))
     if lines:
         blocks.append(Table("What the verdict rests on", ("line", "what it says"), lines))
-    return blocks
+    others = answers.other_limits(analysis)
+    return [*blocks, others] if others else blocks
 
 
 def _rest(verdict: Verdict) -> list[tuple[str, str]]:
