@@ -208,7 +208,7 @@ class Watcher:
     def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
         self.told.append((thread, limit_ns, second, worst_ns))
 
-    def progress(self, thread: int, due_ns: int, lost: int = 0) -> bool:
+    def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         self.told.append((thread, due_ns, lost))
         return True
 

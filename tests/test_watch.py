@@ -232,3 +232,56 @@ def test_a_decided_limit_says_when() -> None:
 def test_several_limits_need_more_each() -> None:
     assert needed_ns([ONE], 0) == needed_by_one(0, MINUTE_NS, 0.05)
     assert needed_ns([ONE, replace(ONE, limit_ns=1)], 2) == needed_by_one(2, MINUTE_NS, (1 - 0.95) / 2) + 2 * ONE.gap_ns
+
+
+SHORT = replace(ONE, longest_ns=20 * SECOND_NS)
+STOOD_S = 30
+
+
+def one_stands(watch: Watch, until_s: int, from_s: int = 0) -> bool:
+    """Two threads that tell twice a second; the second one waits for its due time of second 30 from then on."""
+    done = False
+    for half in range(2 * from_s + 1, 2 * until_s + 1):
+        now = half * SECOND_NS // 2
+        done = watch.progress(0, now, 0, now) | watch.progress(1, min(now, STOOD_S * SECOND_NS), 0, now)
+    return done
+
+
+def test_a_thread_that_stands_is_late_and_the_clock_of_the_others_goes_on() -> None:
+    watch = Watch([SHORT])
+    assert not one_stands(watch, STOOD_S + 15)
+    (standing,) = watch.standings
+    assert (standing.episodes, standing.decision.state) == (1, State.UNDECIDED)
+    assert STOOD_S * SECOND_NS < standing.measured_ns <= (STOOD_S + 15) * SECOND_NS
+    assert "above 100 us now, for 14" in watch.lines()[0]
+    assert one_stands(watch, STOOD_S + 23, STOOD_S + 15)
+    (standing,) = watch.standings
+    assert standing.decision.state is State.REFUTED
+    assert standing.decision.at_ns == (STOOD_S + 20) * SECOND_NS, "the length that was asked for, and no second more"
+
+
+def test_a_thread_that_stood_and_goes_on_is_one_episode() -> None:
+    watch = Watch([SHORT])
+    one_stands(watch, STOOD_S + 5)
+    watch.over(1, LIMIT, STOOD_S, 5 * SECOND_NS)
+    for second in range(STOOD_S + 6, STOOD_S + 60):
+        now = second * SECOND_NS
+        assert not watch.progress(0, now, 0, now) | watch.progress(1, now, 0, now)
+    (standing,) = watch.standings
+    assert (standing.episodes, standing.measured_ns) == (1, (STOOD_S + 59) * SECOND_NS)
+    assert standing.tested.course.open_since_ns is None
+
+
+def test_what_stands_is_not_late_for_a_longer_limit() -> None:
+    watch = Watch([SHORT, replace(SHORT, limit_ns=60 * SECOND_NS)])
+    one_stands(watch, STOOD_S + 15)
+    assert [one.episodes for one in watch.standings] == [0, 0], "what comes of the longer limit is not known yet"
+    one_stands(watch, STOOD_S + 61 + 15, STOOD_S + 15)
+    assert [one.episodes for one in watch.standings] == [1, 1]
+
+
+def test_who_tells_no_due_times_does_not_stand() -> None:
+    watch = Watch([SHORT])
+    for second in range(1, 100):
+        assert not watch.progress(0, 0, 0, second * SECOND_NS)
+    assert watch.standings[0].episodes == 0

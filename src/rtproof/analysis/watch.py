@@ -7,6 +7,9 @@ times to the second, and takes them as the verdict takes such seconds afterwards
 with exact times, by seconds. One thing only a record tells: whether an episode that may have lasted up to two seconds
 longer than D did, which refutes; the line of such a limit says so. Where the agent could not keep a value, nothing
 can be proven any more, by either. PROVEN falls in quiet time only, so the same episode can't open it again.
+
+A thread that does not run tells no value, only the due time that it waits for. From that time on it is late, as in the
+record, which has an event of it; other threads' time goes on.
 """
 
 from collections.abc import Sequence
@@ -23,6 +26,8 @@ from rtproof.analysis.planning import proven_after_ns
 from rtproof.analysis.tested import Tested, limit_tested
 from rtproof.units import format_duration
 
+STOOD_NS = SECOND_NS
+"""A thread that has not run for so long stands. The agent waits as long before it says so in the record."""
 MOST_EPISODES = 8
 """How many episodes a run is given to be decided with, unless it is told how long it may last: 19.9 T of quiet time."""
 LEAD_NS = SECOND_NS
@@ -73,6 +78,7 @@ class Watch:
     def __init__(self, requirements: Sequence[Requirement]) -> None:
         self._of = [_OneLimit(each, len(requirements)) for each in requirements]
         self._due_ns: dict[int, int] = {}
+        self._told_ns: dict[int, int] = {}
         self._lost: dict[int, int] = {}
         self._all_threads = False
         self._measured_ns = 0
@@ -87,19 +93,31 @@ class Watch:
                 beyond = max(worst_ns - limit_ns, 0)
                 one.beyond_ns[second] = max(beyond, one.beyond_ns.get(second, 0))
 
-    def progress(self, thread: int, due_ns: int, lost: int = 0) -> bool:
+    def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
         """Everything of a thread that was due before due_ns is known; whether nothing is left to be decided.
 
-        All threads are known when one tells for the second time.
+        time_ns: when that was told; the thread runs next for due_ns, and all that ran before the time told before
+        is known now. All threads are known when one tells for the second time.
         """
         self._all_threads = self._all_threads or thread in self._due_ns
-        self._due_ns[thread], self._lost[thread] = due_ns, lost
+        stood_until_ns = self._told_ns.get(thread, 0) if due_ns > 0 else 0
+        self._due_ns[thread], self._lost[thread], self._told_ns[thread] = due_ns, lost, time_ns
+        if stood_until_ns - due_ns >= STOOD_NS:
+            self._stands(thread, due_ns, stood_until_ns)
         known_ns = min(self._due_ns.values()) // SECOND_NS * SECOND_NS
         if self._all_threads and known_ns > self._measured_ns:
             self._measured_ns = known_ns
             for one in self._of:
                 one.look(known_ns, lost=any(self._lost.values()))
         return self.decided
+
+    def _stands(self, thread: int, since_ns: int, until_ns: int) -> None:
+        """It waits since then: late for every limit that is shorter, and not yet known for the longest limit."""
+        for one in self._of:
+            if until_ns - since_ns > one.requirement.limit_ns:
+                one.stood_ns[thread, since_ns] = until_ns - one.requirement.limit_ns
+        longest_ns = max((one.requirement.limit_ns for one in self._of), default=0)
+        self._due_ns[thread] = max(since_ns, until_ns - longest_ns)
 
     @property
     def standings(self) -> tuple[Standing, ...]:
@@ -119,12 +137,16 @@ class Watch:
 
 
 class _OneLimit:
-    """beyond_ns: by second in which something was late, how much longer than to its end at most."""
+    """beyond_ns: by second in which something was late, how much longer than to its end at most.
+
+    stood_ns: until which due time a thread that stood was late, by thread and the first of these due times.
+    """
 
     def __init__(self, requirement: Requirement, limits: int) -> None:
         self.requirement = requirement
         self.limits = limits
         self.beyond_ns: dict[int, int] = {}
+        self.stood_ns: dict[tuple[int, int], int] = {}
         self.tested = limit_tested(requirement, self._course(0), limits)
 
     def look(self, known_ns: int, *, lost: bool) -> None:
@@ -136,7 +158,9 @@ class _OneLimit:
         told = sorted(second for second in self.beyond_ns if second * SECOND_NS < known_ns)
         seconds = np.array(told, np.int64)
         beyond = np.array([self.beyond_ns[second] for second in told], np.int64)
-        return course(Late.of_seconds(seconds * SECOND_NS, beyond), known_ns, self.requirement.gap_ns)
+        stood = Late.exact([since for _, since in self.stood_ns], list(self.stood_ns.values()))
+        late = Late.together((Late.of_seconds(seconds * SECOND_NS, beyond), stood))
+        return course(late, known_ns, self.requirement.gap_ns)
 
 
 def line(one: Standing, *, lost: bool = False) -> str:

@@ -50,7 +50,8 @@ class Listener:
                 self._take(printable(line))
 
     def _watch(self, progress: Progress) -> None:
-        if self._watcher and self._watcher.progress(progress.thread, progress.due_ns, progress.lost):
+        told = progress.thread, progress.due_ns, progress.lost, progress.time_ns
+        if self._watcher and self._watcher.progress(*told):
             if not self.stopped:
                 self._stop()
             self.stopped = True

@@ -26,8 +26,8 @@ class Watcher(Protocol):
     def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
         """What an ``over`` line says."""
 
-    def progress(self, thread: int, due_ns: int, lost: int = 0) -> bool:
-        """What a progress line says; True: the run may end."""
+    def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
+        """What a progress line says, and when; True: the run may end."""
 
     def lines(self) -> Sequence[str]:
         """How it stands, for people."""
