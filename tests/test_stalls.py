@@ -14,7 +14,9 @@ from rtproof.analysis.comparison.figures import figures_of
 from rtproof.analysis.model import Analysis, Requirement
 from rtproof.lab.readings import reading
 from rtproof.record import End, EndReason, Event, Record, SeriesTotals
+from rtproof.report.blocks import Text
 from rtproof.report.campaign.metrics import METRICS, longest
+from rtproof.report.sections import ccdf, cumulative, histogram, percentiles, timeline
 
 RAN = 910
 END_NS = 10 * SECOND
@@ -24,7 +26,7 @@ ASKED_NS = 8 * SECOND
 def stalled(thread: int = 0, threads: int = 1) -> Record:
     """Ran for 910 ms; was to run for 8 s; the agent gave up at 10 s."""
     series = [replace(SERIES, id=number, thread=number) for number in range(threads)]
-    blocks = [block([9_000] * (RAN if one.thread == thread else 8_000), series=one) for one in series]
+    blocks = [block([9_000, 11_000] * (RAN // 2 if one.thread == thread else 4_000), series=one) for one in series]
     totals = tuple(SeriesTotals(b.series, b.values.size, 0, 0) for b in blocks)
     return record(
         blocks,
@@ -54,6 +56,17 @@ def test_the_tables_of_a_report_have_it() -> None:
     assert "| thread 0 | 2 | 8,000 | 910 | 7,090 | 0 |" in shown
     assert "at least 9,090" in shown or "at least 9.09" in shown
     assert "No activation was missed" not in shown
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_holds_only_those_that_ran_says_so(threads: int) -> None:
+    analysis = analysed(stalled(0, threads))
+    told = "Not in here: 7,090 due times at the end of the run, for which their thread did not run. The latency"
+    for section in (percentiles, histogram, ccdf, cumulative, timeline):
+        first = section.render(analysis)[0]
+        assert isinstance(first, Text), section.TITLE
+        assert first.paragraphs[0].startswith(told), section.TITLE
+        assert not any("Not in here" in str(block) for block in section.render(analysed(clean()))), section.TITLE
 
 
 def test_the_largest_is_at_least_the_stall() -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from rtproof.analysis.cokernels import IN_BAND, core_beside
 from rtproof.analysis.model import Analysis, Summary
-from rtproof.analysis.phrases import value
-from rtproof.report.blocks import Marker
+from rtproof.analysis.phrases import quantity, value
+from rtproof.report.blocks import Block, Marker, Text
 from rtproof.report.figures import Unit, unit_for
 
 POOLED = "all threads"
@@ -44,6 +44,19 @@ def for_plots(analysis: Analysis, most: int) -> tuple[list[Stream], str]:
     worst = sorted(threads, key=lambda stream: -stream.summary.observed.max)[:most]
     kept = [stream for stream in found if stream.pooled or stream in worst]
     return kept, f"Of {len(threads)} threads the {most} with the largest maxima are drawn."
+
+
+def left_out_at_the_end(analysis: Analysis) -> list[Block]:
+    """What no percentile, plot or second holds: due times that a thread never ran for. Nothing if there are none."""
+    pooled = analysis.pooled
+    if not pooled.stalled:
+        return []
+    count, unit = quantity(pooled.stalled, "due time"), latency_unit(analysis)
+    told = (
+        f"Not in here: {count} at the end of the run, for which their thread did not run. "
+        f"The latency of the first one is at least {unit.show(pooled.stalled_ns)} {unit.name}."
+    )
+    return [Text((told,), "doubt")]
 
 
 def _stream(summary: Summary, several_fields: bool, mark: str) -> Stream:

@@ -10,7 +10,7 @@ from rtproof.analysis.quantiles import quantiles
 from rtproof.record import Int64Array
 from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, Plot, Text
-from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker
+from rtproof.report.streams import Stream, for_plots, latency_unit, left_out_at_the_end, limit_marker
 
 ORDER = 140
 TITLE = "Tail"
@@ -48,7 +48,7 @@ def render(analysis: Analysis) -> list[Block]:
         log_y=True,
         style="step",
     )
-    return [plot]
+    return [*left_out_at_the_end(analysis), plot]
 
 
 def _lines(analysis: Analysis, drawn: list[Stream]) -> list[Line]:

@@ -6,7 +6,7 @@ from rtproof.analysis.model import Analysis, Summary
 from rtproof.report import cumulative, thresholds
 from rtproof.report.blocks import Block, Text
 from rtproof.report.cumulative import Named
-from rtproof.report.streams import latency_unit, limit_marker, streams
+from rtproof.report.streams import latency_unit, left_out_at_the_end, limit_marker, streams
 
 ORDER = 260
 TITLE = "Cumulative percentage"
@@ -24,7 +24,8 @@ def render(analysis: Analysis) -> list[Block]:
     drawn = cumulative.plots(curves, unit=unit, markers=limit_marker(analysis, "x", unit))
     left_out = cumulative.left_out(curves)
     more = [Text((left_out,))] if left_out else []
-    return [thresholds.table(CAPTION, named), Text((thresholds.DEFINITION,)), *drawn, *more]
+    never_ran = left_out_at_the_end(analysis)
+    return [*never_ran, thresholds.table(CAPTION, named), Text((thresholds.DEFINITION,)), *drawn, *more]
 
 
 def _whole(analysis: Analysis) -> tuple[str, Summary]:

@@ -8,7 +8,7 @@ from rtproof.analysis.model import Analysis
 from rtproof.analysis.phrases import quantity, value
 from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, Plot
-from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker
+from rtproof.report.streams import Stream, for_plots, latency_unit, left_out_at_the_end, limit_marker
 
 ORDER = 130
 TITLE = "Histogram"
@@ -36,7 +36,7 @@ def render(analysis: Analysis) -> list[Block]:
         style="bars",
         bin_width=unit.scale(width),
     )
-    return [plot]
+    return [*left_out_at_the_end(analysis), plot]
 
 
 def _curve(stream: Stream, bins: FixedBins, unit: figures.Unit) -> Curve:

@@ -8,7 +8,7 @@ from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import View
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.streams import Stream, latency_unit, streams
+from rtproof.report.streams import Stream, latency_unit, left_out_at_the_end, streams
 
 ORDER = 120
 TITLE = "Percentiles"
@@ -42,8 +42,9 @@ def render(analysis: Analysis) -> list[Block]:
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
     if virtual_time(analysis.record):
         tables = [_per_thread(found, view, unit, shares) for view in views]
-        return [*tables, Text((VIRTUAL,))]
-    blocks: list[Block] = [_intervals(found[-1], views, unit, shares), Text((_explained(found, views, shares),))]
+        return [*left_out_at_the_end(analysis), *tables, Text((VIRTUAL,))]
+    blocks = left_out_at_the_end(analysis)
+    blocks += [_intervals(found[-1], views, unit, shares), Text((_explained(found, views, shares),))]
     if len(found) > 1:
         blocks += [_per_thread(found, view, unit, shares) for view in views]
         blocks += [_all_intervals(found[:-1], view, unit, shares) for view in views]

@@ -11,7 +11,7 @@ from rtproof.analysis.phrases import duration, quantity, value
 from rtproof.record import Int64Array
 from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, HeatMap, Plot
-from rtproof.report.streams import Stream, for_plots, latency_unit, limit_marker
+from rtproof.report.streams import Stream, for_plots, latency_unit, left_out_at_the_end, limit_marker
 
 ORDER = 150
 TITLE = "Over time"
@@ -49,7 +49,7 @@ class Columns:
 
 def render(analysis: Analysis) -> list[Block]:
     seconds = analysis.pooled.seconds
-    blocks: list[Block] = []
+    blocks = left_out_at_the_end(analysis)
     if (seconds.obtained > 0).any():
         unit = latency_unit(analysis)
         found = density(analysis.record, seconds)
