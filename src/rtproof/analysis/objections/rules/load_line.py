@@ -9,7 +9,7 @@ from rtproof.analysis.objections.claim import Claim, Objection
 
 ORDER = 40
 CODE = "load-unproven"
-DOUBTS = ("load-died", "load-idle", "load-unproven")
+DOUBTS = ("load-died", "load-idle", "load-paused", "load-late", "load-part-idle", "load-slight", "load-unproven")
 
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:

@@ -8,7 +8,7 @@ from rtproof.analysis.objections.claim import Claim, Objection
 
 ORDER = 80
 CODE = "placement"
-DOUBTS = ("cpu",)
+DOUBTS = ("cpu", "affinity")
 
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:

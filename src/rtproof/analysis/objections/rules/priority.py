@@ -8,7 +8,7 @@ from rtproof.analysis.objections.claim import Claim, Objection, Thread
 
 ORDER = 90
 CODE = "priority"
-DOUBTS = ("policy", "unprivileged", "priority", "policy-changed")
+DOUBTS = ("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed")
 
 
 def judge(claims: Sequence[Claim]) -> Iterable[Objection]:

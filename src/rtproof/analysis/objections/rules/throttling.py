@@ -7,7 +7,7 @@ from rtproof.analysis.objections.claim import Claim, Objection
 
 ORDER = 105
 CODE = "throttling"
-DOUBTS = ("throttled", "clock-changed")
+DOUBTS = ("throttled", "budget-stops", "clock-changed")
 
 
 def judge(_claims: Sequence[Claim]) -> Iterable[Objection]:
