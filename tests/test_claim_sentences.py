@@ -32,7 +32,7 @@ RUNS: dict[str, tuple[Callable[[], Analysis], State, tuple[str, ...]]] = {
             "Not exceeded in 6.0 s (1 thread; 6,000 activations)",
             "Episodes above 500 us come less often than once per 1.7 s (95 %); once per 1.0 s was asked",
             ASSUMED.format("5 %"),
-            "Too few to see whether they come in bunches: it would hold for bunches of up to 1.7 episodes on average",
+            "No episode tells of bunches; the proof would hold for bunches of up to 1.7 episodes on average",
         ),
     ),
     "refuted by rate": (
@@ -164,3 +164,33 @@ def test_json_tells_both_kinds_and_both_times() -> None:
     assert verdict["proven_at_ns"] < verdict["decided_at_ns"] == 5_400_000_000
     assert verdict["requirement"]["longest_ns"] == 400 * MS
     assert "The first 3.5 s alone would have been PROVEN" in verdict["reasons"]
+
+
+def test_what_only_the_first_part_of_a_run_shows_is_said_of_that_part_everywhere() -> None:
+    """PROVEN by the first seconds; then come more episodes than a proof of all of the run allows."""
+    analysis = analyse(measured(4_500, 5_000, 5_500), replace(ONE, gap_ns=100 * MS), 1)
+    assert analysis.verdict.state is State.PROVEN
+    assert (analysis.verdict.rate_high or 0) > 1 > (analysis.verdict.rate_low or 0)
+    outputs = told(analysis)
+    for output, text in outputs.items():
+        assert "Not exceeded in the first 3." in text, output
+        assert "All of it alone would be UNDECIDED, as it shows only less often than once per" in text, output
+        assert "less often than once per" in text.split("All of it alone")[1].split("quiet")[0], f"{output}: RATE"
+    for output in ("terminal", "page", "report in Markdown"):
+        assert (
+            "episodes above 500 us came less often than once per 1.0 s; all of the run would not be PROVEN"
+            in (outputs[output])
+        )
+    assert "3 episodes in 6.0 s; decided by the first 3." in outputs["Markdown"]
+    assert "all of it would not be PROVEN" in outputs["Markdown"]
+
+
+def test_a_run_that_is_late_most_of_the_time_says_so_in_the_row_of_ci() -> None:
+    late = analyse(measured(*range(1_000, 6_000)), MINUTELY, 1)
+    assert "exceeded in 5 of 6 s: 1 episode in 6.0 s" in told(late)["Markdown"]
+
+
+def test_a_row_of_ci_has_the_confidence_of_its_own_test() -> None:
+    text = told(analyse(measured(), THREE, 1))["Markdown"]
+    assert "98.33 % (95 % for all limits)" in text
+    assert "none longer than 250 ms, 95 % |" not in text

@@ -76,7 +76,7 @@ def test_it_takes_as_long_as_with_times() -> None:
     assert say(file(5), two).state is State.PROVEN
     m = replace(Requirement(LIMIT), bunches=2.0)
     assert [say(file(hours), [m]).state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
-    assert "bunches of up to 2.9 episodes" in reason(file(10))
+    assert "bunches of up to 2.9 on average" in reason(file(10))
 
 
 @pytest.mark.parametrize(

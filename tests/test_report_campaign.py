@@ -233,17 +233,17 @@ def test_all_limits_are_drawn_and_told_of_and_none_on_a_stage() -> None:
         "Changed: limit 100us at most once per 1h and 100us at most once per 1d and 90us at most once per 1h instead "
         "of 500us at most once per 17min."
     ) in told
-    assert "Asked: 500 us, at most once per 1 h, none longer than 10 min. An episode is all" in told
+    assert "Asked: 500 us, at most once per 1 h, none longer than 10 min. An episode joins" in told
 
 
 def test_asked_is_told_of_each_limit_with_its_gap_and_its_longest_episode() -> None:
     claims = (Claim(100_000, 3600 * S), Claim(90_000, 60 * S, 2 * S, 9 * S, 2.0))
     by_profile = asked.judged(claims, [])
     assert asked.sentences(by_profile) == (
-        "Asked: 100 us, at most once per 1 h, none longer than 10 min, confidence 95 %. An episode is all that exceeds "
-        "100 us, on any thread, with no more than 1 min of quiet between.",
-        "Asked: 90 us, at most once per 1 min, none longer than 9.0 s, in bunches of up to 2, confidence 95 %. An "
-        "episode is all that exceeds 90 us, on any thread, with no more than 2.0 s of quiet between.",
+        "Asked: 100 us, at most once per 1 h, none longer than 10 min, confidence 95 %. An episode joins all times "
+        "above 100 us, on any thread, that are no more than 1 min apart.",
+        "Asked: 90 us, at most once per 1 min, none longer than 9.0 s, in bunches of 2 on average, confidence 95 %. "
+        "An episode joins all times above 90 us, on any thread, that are no more than 2.0 s apart.",
     )
     assert ", confidence" not in "".join(asked.sentences(by_profile, virtual=True))
 
@@ -254,7 +254,7 @@ def test_a_change_of_gap_length_and_bunches_is_told() -> None:
     changed = choose.with_claims(profile, (replace(own, gap_ns=S, longest_ns=20 * S, bunches=2.0),))
     (change,) = changed.changes
     assert change.before == ("500us at most once per 17min",)
-    assert change.now == "500us at most once per 17min, a gap of 1s, none longer than 20s, bunches of up to 2"
+    assert change.now == "500us at most once per 17min, a gap of 1s, none longer than 20s, bunches of 2 on average"
 
 
 @pytest.mark.parametrize(("systems", "curves"), [(4, 8), (6, 6), (10, 8)])

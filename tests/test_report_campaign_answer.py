@@ -20,8 +20,8 @@ def test_a_limit_is_answered_with_the_worst_verdict_and_what_was_asked() -> None
     assert states == ["INVALID", "REFUTED"]
     assert (first.headline, first.kind) == ("INVALID in 1 of 2 cells", "bad")
     assert first.paragraphs == (
-        "Asked: 500 us, at most once per 1 h, none longer than 10 min, confidence 95 %. An episode is all that "
-        "exceeds 500 us, on any thread, with no more than 1 min of quiet between.",
+        "Asked: 500 us, at most once per 1 h, none longer than 10 min, confidence 95 %. An episode joins all "
+        "times above 500 us, on any thread, that are no more than 1 min apart.",
         "Each cell by itself: wrong in at most 5 % of runs, if episodes come independently of one another and at a "
         "steady rate.",
     )

@@ -110,5 +110,5 @@ def test_text_has_the_reasons() -> None:
 def test_several_verdicts_are_not_sure_together() -> None:
     both = [row("good", State.PROVEN), row("bad", State.REFUTED), row("short", State.UNDECIDED)]
     for shown in (text(both).decode(), markdown(both).decode()):
-        assert "that all 2 decided ones are right is less sure" in " ".join(shown.split())
+        assert "That the verdicts on all 2 decided runs are right is less sure" in " ".join(shown.split())
     assert "less sure" not in text(both[1:]).decode()

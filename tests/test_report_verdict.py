@@ -78,7 +78,7 @@ def test_the_claim_is_one_sentence(name: str, state: State, kind: str, claim: st
         ("proven", LONGER, "No longer: the result was clear after 3.5 s."),
         ("refuted", SURE, "Wrong in at most 5 % of runs, if episodes come independently of one another"),
         ("refuted", LONGER, "No longer: the result was clear after 351 ms."),
-        ("undecided", SURE, "Nothing is decided; 95 % sure is what was asked for."),
+        ("undecided", SURE, "Nothing is decided; 95 % was asked for."),
         ("undecided", LONGER, "1 min 04 s more if nothing exceeds the limit (chance"),
         ("undecided", LONGER, "if one more episode comes ("),
         ("invalid", EXACTLY, "Policy fifo was asked for, but effective was"),
@@ -91,7 +91,7 @@ def test_the_claim_is_one_sentence(name: str, state: State, kind: str, claim: st
         ("chosen_after", LONGER, "A run with --limit 500us given before it starts takes 3.5 s to prove"),
         ("simulated", VALID, "no machine: a seeded process was played"),
         ("proven", VALID, "this kernel (6.1.0-rt)"),
-        ("several", SURE, "97.5 % sure is what was asked for; 95 % for all limits of the run together."),
+        ("several", SURE, "95 % was asked for all limits together, which takes 97.5 % for this one."),
     ],
 )
 def test_the_other_questions_are_answered(name: str, question: str, words: str) -> None:
@@ -178,7 +178,8 @@ def test_objections_are_announced_on_the_first_screen() -> None:
 def test_of_a_few_limits_each_has_its_verdict_on_the_first_screen() -> None:
     said = first(several()).paragraphs[1]
     assert said == (
-        "2 limits: 500 us once per 1.0 s PROVEN, 500 us once per 10.0 s UNDECIDED. This is of the one that decides:"
+        "2 limits: 500 us once per 1.0 s PROVEN, 500 us once per 10.0 s UNDECIDED. "
+        "What follows is of the worst one, 500 us once per 10.0 s:"
     )
     many = replace(several(), verdicts=several().verdicts * 3)
     assert first(many).paragraphs[1].startswith("6 limits: 3 PROVEN, 3 UNDECIDED.")

@@ -68,7 +68,7 @@ def test_proven_says_how_often_and_how_sure() -> None:
         ("VERDICT", "PROVEN - Not exceeded in 90 h (4 threads, any of which counts; 1,000,000 activations)"),
         ("", "Episodes above 200 us come less often than once per 25 h 50 min (95 %); once per 24 h was asked"),
         ("", "Wrong in at most 5 % of runs, if episodes come independently of one another and at a steady rate"),
-        ("", "Too few to see whether they come in bunches"),
+        ("", "No episode tells of bunches"),
         ("", "Decided after 83 h 34 min, with 0 episodes by then"),
         ("LIMIT", "200 us, at most once per 24 h, none longer than 10 min, confidence 95 %"),
     )
@@ -83,7 +83,8 @@ def test_proven_with_episodes_says_how_long_they_were_and_of_what_bunches_it_wou
         "Episodes above 500 us come less often than once per 1 h 20 min (95 %); once per 1 h was asked. "
         "The only one was no longer than 10 min",
         "Wrong in at most 5 % of runs, if episodes come independently of one another and at a steady rate",
-        "Too few to see whether they come in bunches: it would hold for bunches of up to 1.3 episodes on average",
+        "Too few episodes to see whether they come in bunches; "
+        "the proof would hold for bunches of up to 1.3 episodes on average",
         "Decided after 6 h 50 min, with 1 episode by then",
     )
     assert verdict.bunches_bound == pytest.approx(1.35, abs=0.01)
@@ -120,7 +121,7 @@ def test_refuted_by_rate() -> None:
     assert not [reason for reason in verdict.reasons if "bunches" in reason]
     bunched = [3000 + 61 * n for n in range(6)]
     flagged = judge(hourly, with_late(replace(CLEAN, measured_ns=3600 * SECOND), *bunched, requirement=hourly))
-    assert "They came in bunches, so the rate over a longer time may be lower" in flagged.reasons
+    assert "They came in bunches: the 5 % may not hold, and over a longer time they may be rarer" in flagged.reasons
 
 
 def test_refuted_by_duration_was_seen_and_assumes_nothing() -> None:
@@ -321,7 +322,7 @@ def test_an_invalid_run_has_no_limits_of_the_rate() -> None:
 
 def test_what_an_episode_is_stands_below_the_limit() -> None:
     lines = judge(replace(LIMIT, gap_ns=600 * 10**9), CLEAN).sentences
-    told = "an episode is all that exceeds 200 us, on any thread, with no more than 10 min of quiet between"
+    told = "an episode joins all times above 200 us, on any thread, that are no more than 10 min apart"
     assert lines[[label for label, _ in lines].index("LIMIT") + 1] == ("", told)
 
 

@@ -249,7 +249,7 @@ def _without_exceedance(imported: Imported, asked: Requirement, alpha: float) ->
         return Finding(State.UNDECIDED, f"{seen}; {lack}")
     rarest = duration(live_ns / tau)
     bunches = live_ns / (tau * asked.at_most_ns)
-    shown = f"; too few to see whether they come in bunches: it would hold for bunches of up to {bunches:.1f} episodes"
+    shown = f"; no episode tells of bunches; the proof would hold for bunches of up to {bunches:.1f} on average"
     told = (
         f"{seen}: episodes come less often than once per {rarest} ({percent(asked.confidence)}); once per "
         f"{duration(asked.at_most_ns)} was asked{shown if bunches >= SHOWN_FROM else ''}; {assumption(alpha)}"

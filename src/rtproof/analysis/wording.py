@@ -90,14 +90,14 @@ def asked(requirement: Requirement) -> str:
 def longest(requirement: Requirement) -> str:
     """The rest of a claim behind its time: how long an episode may last, and the size of bunches."""
     none = "" if requirement.longest_ns >= NO_LONGEST else f", none longer than {duration(requirement.longest_ns)}"
-    bunches = f", in bunches of up to {_number(requirement.bunches)}" if requirement.bunches > 1 else ""
+    bunches = f", in bunches of {_number(requirement.bunches)} on average" if requirement.bunches > 1 else ""
     return f"{none}{bunches}"
 
 
 def episode(requirement: Requirement) -> str:
     """What is counted."""
     above, gap = value(requirement.limit_ns), duration(requirement.gap_ns)
-    return f"an episode is all that exceeds {above}, on any thread, with no more than {gap} of quiet between"
+    return f"an episode joins all times above {above}, on any thread, that are no more than {gap} apart"
 
 
 def older_rule(requirement: Requirement) -> tuple[str, ...]:
@@ -150,6 +150,29 @@ def assumed(verdict: Verdict) -> str | None:
     return assumption(verdict.alpha, verdict.requirement.bunches if verdict.state is State.PROVEN else 1.0)
 
 
+def shares(verdict: Verdict) -> bool:
+    """Whether the probability of error that was asked for is that of several limits, of which this is one."""
+    asked = verdict.requirement
+    return asked is not None and verdict.alpha is not None and verdict.alpha < 0.999 * (1 - asked.confidence)
+
+
+def only_at_first(verdict: Verdict) -> bool:
+    """Whether a part of the run decided the rate, and all of it alone would not decide so."""
+    asked = verdict.requirement
+    too_long = asked is not None and (verdict.longest_seen_ns or 0) > asked.longest_ns
+    if asked is None or verdict.decided_at_ns is None or too_long:
+        return False
+    if verdict.state is State.PROVEN:
+        return verdict.rate_high is not None and verdict.rate_high * asked.at_most_ns > SECOND_NS
+    return verdict.state is State.REFUTED and (verdict.rate_low or 0.0) * asked.at_most_ns < SECOND_NS
+
+
+def mostly_late(verdict: Verdict) -> bool:
+    """Whether something was late in most of the seconds measured."""
+    seconds = -(-verdict.measured_ns // SECOND_NS)
+    return verdict.measured_ns >= SECOND_NS and 2 * (verdict.late_seconds or 0) > seconds
+
+
 def _in_band(evidence: Evidence) -> str:
     """Beside a co-kernel each claim says whose threads it is about."""
     return f", {IN_BAND} beside {evidence.core}" if evidence.core else ""
@@ -185,7 +208,8 @@ def refuted(requirement: Requirement, evidence: Evidence, tested: Tested) -> tup
         first = (alone,) if too_long else (f"{seen(requirement, evidence, tested, refuting=True)}: more {often}",)
     if too_long:
         first = (*_too_long(requirement, evidence, tested), *first)
-    bunched = ("They came in bunches, so the rate over a longer time may be lower",) if tested.decision.bunched else ()
+    doubted = f"They came in bunches: the {error(tested.alpha)} may not hold, and over a longer time they may be rarer"
+    bunched = (doubted,) if tested.decision.bunched else ()
     return (
         *first,
         assumption(tested.alpha, 1.0),
@@ -268,13 +292,16 @@ def _independent(tested: Tested) -> tuple[str, ...]:
     """Whether anything can be seen of bunches, and of how large ones the proof would hold."""
     n, bound = tested.episodes, math.floor(10 * tested.bunches_bound + 1e-9) / 10
     told = bound >= FROM_BOUND and tested.provable
-    hold = f"it would hold for bunches of up to {_number(bound)} episodes on average" if told else ""
+    hold = f"the proof would hold for bunches of up to {_number(bound)} episodes on average" if told else ""
     if n < LEAST:
-        few = "Too few to see whether they come in bunches"
-        return (f"{few}: {hold}" if hold else few,)
-    spacing = tested.spacing
-    look = "look bunched by now" if spacing and spacing.bunched else "look independent"
-    return (f"The {n} {look} (a weak test of {n}){'; ' + hold if hold else ''}",)
+        few = "Too few episodes to see whether they come in bunches" if n else "No episode tells of bunches"
+        return (f"{few}; {hold}" if hold else few,)
+    weak = f"(a weak test of {n})"
+    if tested.spacing and tested.spacing.bunched:
+        look = f"The {n} look bunched by now {weak}, so the {error(tested.alpha)} may not hold"
+    else:
+        look = f"The {n} look independent {weak}"
+    return (f"{look}; {hold}" if hold else look,)
 
 
 def _shorter(requirement: Requirement, tested: Tested) -> str:
@@ -368,7 +395,12 @@ def _contradicted(requirement: Requirement, tested: Tested) -> tuple[str, ...]:
     """Where all of the run would have decided otherwise."""
     at_most, refuted = requirement.at_most_ns, tested.decision.state is State.REFUTED
     if tested.high * at_most > 1 and tested.low * at_most < 1:
-        return ()
+        if tested.course.longest_ns > requirement.longest_ns:
+            return ()
+        bound = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
+        bound = bound if refuted else f"less often than once per {duration(1 / tested.high)}"
+        only = f", as it shows only {bound} ({sure(tested.alpha)})" if bound else ""
+        return (f"All of it alone would be UNDECIDED{only}",)
     share = error(tested.alpha)
     return (
         f"All of it speaks {'for' if refuted else 'against'} the claim: either the rate "
@@ -402,8 +434,9 @@ def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: T
         return (f"{_lower(told)}; no limit of the rate holds for a run that is INVALID",)
     less = f"less often than once per {duration(1 / tested.high)}" if tested.high < math.inf else ""
     more = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
-    by_rate = tested.decision.kind is not Kind.DURATION
-    said_already = {State.PROVEN: less, State.REFUTED: more if by_rate else ""}
+    by_rate = tested.decision.kind is not Kind.DURATION and tested.low * requirement.at_most_ns >= 1
+    proves = tested.high * requirement.at_most_ns <= 1
+    said_already = {State.PROVEN: less if proves else "", State.REFUTED: more if by_rate else ""}
     joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
     quiet = f"; {duration(tested.live_ns)} of {duration(tested.measured_ns)} were quiet" if tested.episodes else ""
     each = f"; {honesty.EACH}" if less and more else ""

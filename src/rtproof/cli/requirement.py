@@ -26,30 +26,30 @@ OPTIONS = (
         "limits",
         type=types.LIMIT_NS,
         multiple=True,
-        help="Latency that must not be exceeded, such as 500us; may be repeated, each then needs more evidence.",
+        help="Latency above which an activation is late, such as 500us; repeatable, each then needs more evidence.",
     ),
     click.option(
         "--at-most",
         type=types.AT_MOST_NS,
         multiple=True,
-        help="... more often than once per this time (default 1/h): one for all limits, or one for each in order.",
+        help="How often an episode above --limit may come (default 1/h): one for all limits, or one for each in order.",
     ),
     click.option("--confidence", type=types.CONFIDENCE, help="Confidence of all verdicts together (default 0.95)."),
     click.option(
         "--gap",
         type=types.GAP_NS,
-        help="Exceedances no further apart are one episode (default: a twentieth of the time of --at-most, at most "
-        "60s; up to a tenth of it).",
+        help="Exceedances no further apart are one episode (default: a twentieth of the time of --at-most, and 60s at "
+        "most; no more than a tenth of that time).",
     ),
     click.option(
         "--longest",
         type=types.LONGEST_NS,
-        help="No episode may last longer (default: ten gaps, and at most a quarter of the time of --at-most).",
+        help="How long an episode may last (default: ten gaps, and at most a quarter of the time of --at-most).",
     ),
     click.option(
         "--bunches",
         type=types.BUNCHES,
-        help="Episodes may come in bunches of so many on average (default 1); a proof takes so many times as long.",
+        help="Size of bunches, on average, that PROVEN allows for (default 1); it then takes so many times as long.",
     ),
 )
 
@@ -147,9 +147,9 @@ def short_gap(asked: "tuple[Requirement, ...]", period_ns: int) -> str | None:
     for each in asked:
         if each.gap_ns < 2 * period_ns:
             gap, two = (units.format_duration(ns) for ns in (each.gap_ns, 2 * period_ns))
-            longer = units.format_duration(40 * period_ns)
-            return (
-                f"the gap of {gap} is shorter than two periods ({two}), so each late activation would be an episode: "
-                f"ask for --at-most 1/{longer} or seldomer"
-            )
+            longer = units.format_duration(max(40 * period_ns, types.LEAST_AT_MOST_NS))
+            wider = 2 * period_ns <= each.at_most_ns // 10
+            ask = f"give --gap {two} or more" if wider else f"ask for --at-most 1/{longer} or seldomer"
+            why = "so each late activation would be an episode"
+            return f"the gap of {gap} is shorter than two periods ({two}), {why}: {ask}"
     return None

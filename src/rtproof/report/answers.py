@@ -32,6 +32,10 @@ def claim(verdict: Verdict) -> str:
     once = f"once per {duration(verdict.requirement.at_most_ns)}"
     if verdict.kind == Kind.DURATION.value and verdict.state is State.REFUTED:
         return f"An episode {above} lasted longer than {duration(verdict.requirement.longest_ns)}."
+    if wording.only_at_first(verdict):
+        often = "less" if verdict.state is State.PROVEN else "more"
+        only = f"all of the run would not be {verdict.state.value}"
+        return f"In the first {_after(verdict)} episodes {above} came {often} often than {once}; {only}."
     return {
         State.PROVEN: f"Episodes {above} come less often than {once}.",
         State.REFUTED: f"Episodes {above} come more often than {once}.",
@@ -98,11 +102,10 @@ def _confidence(verdict: Verdict) -> str:
         return sentences(said(verdict, MAX)[2:3])
     wanted = percent(verdict.requirement.confidence)
     alpha = verdict.alpha if verdict.alpha is not None else 1 - verdict.requirement.confidence
-    shared = (
-        f"; {wanted} for all limits of the run together" if alpha < 0.999 * (1 - verdict.requirement.confidence) else ""
-    )
+    shared = f"; {wanted} for all limits of the run together" if wording.shares(verdict) else ""
     if verdict.state is State.UNDECIDED:
-        return f"Nothing is decided; {phrases.sure(alpha)} sure is what was asked for{shared}."
+        of_this = f", which takes {phrases.sure(alpha)} for this one" if shared else ""
+        return f"Nothing is decided; {wanted} was asked for{' all limits together' if shared else ''}{of_this}."
     assumed = wording.assumed(verdict)
     if assumed is None:
         return "It was seen, so it needs neither a confidence nor an assumption."
@@ -120,7 +123,7 @@ def _until_decided(verdict: Verdict) -> str:
     if verdict.state is State.INVALID:
         return "Longer does not help: mend what makes the run invalid, and measure again."
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
-        return f"No longer: the result was clear after {_after(verdict)}."
+        return f"No longer: the result was clear {_when(verdict)}."
     if verdict.requirement is None or verdict.chosen_after:
         return again(verdict.requirement)
     if verdict.withheld:
@@ -136,6 +139,12 @@ def _after(verdict: Verdict) -> str:
     asked = verdict.requirement or USUAL
     alpha = 1 - asked.confidence if verdict.alpha is None else verdict.alpha
     return duration(wording.told_at_ns(asked, verdict.decided_at_ns, alpha), up=True)
+
+
+def _when(verdict: Verdict) -> str:
+    """The length of a run is rounded down and the time of a decision up, which may not come behind the end."""
+    at = _after(verdict)
+    return "at its end" if at == duration(verdict.measured_ns, up=True) else f"after {at}"
 
 
 def again(requirement: Requirement | None) -> str:
@@ -180,7 +189,7 @@ def tally(analysis: Analysis) -> str:
     counted = [f"{states.count(state)} {state.value}" for state in State if state in states]
     told = [f"{_asked(verdict)} {verdict.state.value}" for verdict in analysis.verdicts]
     shown = ", ".join(told if len(states) <= LISTED else counted)
-    return f"{len(states)} limits: {shown}. This is of the one that decides:"
+    return f"{len(states)} limits: {shown}. What follows is of the worst one, {_asked(analysis.verdict)}:"
 
 
 def _asked(verdict: Verdict) -> str:
@@ -196,7 +205,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         none, one = (duration(ns or 0, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
         more = f"{none}, or {one} after one more"
     elif verdict.decided_at_ns is not None:
-        more = f"none, decided after {_after(verdict)}"
+        more = f"none, decided {_when(verdict)}"
     return (
         value(asked.limit_ns),
         duration(asked.at_most_ns),

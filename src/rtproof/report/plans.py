@@ -65,10 +65,10 @@ def _explained(plan: Plan) -> tuple[str, ...]:
         f"verdicts together are right with {percent(requirement.confidence)}."
     )
     return (
-        f"An episode is all that exceeds {value(requirement.limit_ns)}, on any thread, with no more than "
-        f"{duration(requirement.gap_ns)} of quiet between. The test may be looked at and the run ended at any time; "
+        f"An episode joins all times above {value(requirement.limit_ns)}, on any thread, that are no more than "
+        f"{duration(requirement.gap_ns)} apart. The test may be looked at and the run ended at any time; "
         "the limit has to be given to rtproof run before it starts.",
-        f"One episode that lasts longer than {duration(requirement.longest_ns)} is REFUTED at once, whatever the rate.",
+        f"One episode that lasts longer than {duration(requirement.longest_ns)} refutes at once, whatever the rate.",
         "The measured times are for short episodes: what an episode lasts, and the gap behind it, prove nothing.",
         *((_bunches(requirement),) if requirement.bunches > 1 else ()),
         *((several,) if plan.limits > 1 else ()),

@@ -8,7 +8,8 @@ from rtproof.analysis import wording
 from rtproof.analysis.cokernels import IN_BAND, core_beside
 from rtproof.analysis.histogram_only import HistogramOnly
 from rtproof.analysis.model import Analysis, Requirement, State, Verdict
-from rtproof.analysis.phrases import duration, percent, quantity, value
+from rtproof.analysis.persecond import SECOND_NS
+from rtproof.analysis.phrases import duration, percent, quantity, sure, value
 from rtproof.report.histogram_only import exceeding, largest, limit_lines
 
 ERROR_CODE = 2
@@ -89,9 +90,20 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> Claim:
     said = said_of([line for line in verdict.sentences if line not in of_the_run])
     if verdict.requirement is None:
         return Claim(f"no limit{mark}", verdict.state, reason, said=said)
+    text = in_virtual_time(verdict.requirement) if verdict.deterministic else _tested(verdict, verdict.requirement)
+    return Claim(f"{text}{mark}", verdict.state, reason, _seen(verdict), _longer(verdict), said)
+
+
+def _seen(verdict: Verdict) -> str:
+    """One episode may be all of the run, and what was decided may be of its first part only."""
     episodes = f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
-    text = in_virtual_time(verdict.requirement) if verdict.deterministic else claim(verdict.requirement)
-    return Claim(f"{text}{mark}", verdict.state, reason, episodes, _longer(verdict), said)
+    if wording.mostly_late(verdict):
+        seconds = -(-verdict.measured_ns // SECOND_NS)
+        return f"exceeded in {verdict.late_seconds:,} of {seconds:,} s: {episodes}"
+    if verdict.decided_at_ns is not None and wording.only_at_first(verdict):
+        first = duration(verdict.decided_at_ns, up=True)
+        return f"{episodes}; decided by the first {first}, all of it would not be {verdict.state.value}"
+    return episodes
 
 
 def said_of(lines: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -105,10 +117,20 @@ def in_virtual_time(requirement: Requirement) -> str:
 
 
 def claim(requirement: Requirement) -> str:
-    return (
-        f"above {value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}"
-        f"{wording.longest(requirement)}, {percent(requirement.confidence)}"
-    )
+    return f"{_without_confidence(requirement)}, {percent(requirement.confidence)}"
+
+
+def _without_confidence(requirement: Requirement) -> str:
+    at_most = duration(requirement.at_most_ns)
+    return f"above {value(requirement.limit_ns)} at most once per {at_most}{wording.longest(requirement)}"
+
+
+def _tested(verdict: Verdict, requirement: Requirement) -> str:
+    """The claim at the confidence of its own test, which is higher where several limits share the error."""
+    if verdict.alpha is None or not wording.shares(verdict):
+        return claim(requirement)
+    wanted = percent(requirement.confidence)
+    return f"{_without_confidence(requirement)}, {sure(verdict.alpha)} ({wanted} for all limits)"
 
 
 def _longer(verdict: Verdict) -> str:

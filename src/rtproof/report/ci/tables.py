@@ -12,8 +12,8 @@ from rtproof.report.texttable import lay_out
 from rtproof.report.words import clean
 
 EACH = (
-    "Each run is judged by itself: its confidence is that of its own verdict, and that all {0} decided ones are right "
-    "is less sure."
+    "Each run is judged by itself: its confidence is that of its own verdict. "
+    "That the verdicts on all {0} decided runs are right is less sure."
 )
 HEADER = ("run", "verdict", "claim", "seen", "how much longer", "doubts")
 
