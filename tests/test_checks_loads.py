@@ -102,6 +102,14 @@ def test_a_load_that_began_late() -> None:
     assert set(readings((0.4, 1.4, 2.4), (7, 7, 20))) == {"load-late"}
 
 
+def test_a_program_that_began_later_than_it_may_rest() -> None:
+    """Every program may rest for two seconds; one that began after three was neither late nor idle."""
+    rest = 2 * SECOND
+    assert set(readings((0.4, 1.4, 2.4, 3.4, 4.4), (0, 0, 0, 0, 9), rest=rest)) == {"load-late"}
+    assert readings((0.4, 1.4, 2.4, 3.4), (0, 0, 0, 9), rest=rest) == {}
+    assert set(readings((0.4, 1.4, 2.4, 3.4, 4.4, 5.4), (0, 0, 0, 0, 0, 9), rest=rest)) == {"load-idle"}
+
+
 def test_a_load_that_paused() -> None:
     found = readings((0.4, 1.4, 2.4, 3.4), (0, 9, 9, 20))
     assert (set(found), found["load-paused"].severity) == ({"load-paused"}, Severity.WARNING)

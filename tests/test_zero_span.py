@@ -18,6 +18,7 @@ from rtproof.record.writer import RecordWriter
 
 DATA = Path(__file__).parent / "data" / "cyclictest"
 NO_NUMBER = re.compile(r"\b(nan|inf)\b|\bNaN\b|\bInfinity\b")
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 RUNS: dict[str, tuple[list[int], int | None]] = {
     "one value": ([5_000], None),
     "one value in no time": ([5_000], 0),
@@ -26,6 +27,7 @@ RUNS: dict[str, tuple[list[int], int | None]] = {
     "all zero": ([0] * 1_000, None),
     "zero in no time": ([0, 0], 0),
     "all early": ([-5] * 1_000, None),
+    "as long as can be written": ([2**62], None),
 }
 
 
@@ -71,6 +73,17 @@ def test_a_run_without_length_or_spread(name: str, tmp_path: Path, capsys: pytes
     run = write(tmp_path / "run", *RUNS[name])
     check(run, write(tmp_path / "other", [4_000, 6_000], None), capsys)
     assert main(["show", str(run)]) != 2
+
+
+@pytest.mark.parametrize("form", ["bins", "cyclictest"])
+def test_a_histogram_of_no_thread(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "record"
+    with RecordWriter(path) as writer:
+        writer.begin(BEGIN)
+        writer.end(End(0, EndReason.AS_ASKED, "", ()))
+    assert main(["export", str(path), "--format", form, "--output", "-"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"rtproof: {path} has no thread that can be read, so it has no histogram\n")
 
 
 def test_a_histogram_without_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

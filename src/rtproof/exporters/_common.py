@@ -64,6 +64,12 @@ def summary_note(analysis: Analysis) -> str:
     return "; values are known to one part in 1024, because the run kept a summary instead of every sample"
 
 
+def refuse_without_threads(analysis: Analysis) -> None:
+    """UserError for a record of which no thread can be read: a table without a column tells nothing."""
+    if not analysis.summaries:
+        raise UserError(f"{analysis.record.path} has no thread that can be read, so it has no histogram")
+
+
 def columns_of(analysis: Analysis) -> list[tuple[str, Summary]]:
     """Every thread, or every field of every thread, with the name of its column or histogram."""
     if len(analysis.every) == len(analysis.summaries):

@@ -25,6 +25,7 @@ OPTIONS = {
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the row below the scale, the bins [from, to), and the row above the scale."""
+    _common.refuse_without_threads(analysis)
     width_ns = units.parse_duration(options.get("width", "2us"))
     if width_ns == 0:
         raise UserError("the option width=0 makes no bins: give a duration longer than 0")

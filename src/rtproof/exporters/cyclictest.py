@@ -22,6 +22,7 @@ US = 1_000
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the observed view, which is the only one that cyclictest knows."""
+    _common.refuse_without_threads(analysis)
     bins = _common.whole_number(options, "bins", 400)
     parts = [summary.observed_counts.fixed_bins(0, US, bins) for summary in analysis.summaries]
     rows = np.array([part.counts for part in parts])

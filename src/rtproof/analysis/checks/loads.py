@@ -52,7 +52,8 @@ def late(case: Case) -> Iterator[Doubt]:
     for counter in _loads(case):
         first = np.flatnonzero(np.diff(counter.value) > 0)
         without_ns = int(counter.time_ns[first[0]] - counter.time_ns[0]) if first.size else 0
-        if LATE_NS <= without_ns < IDLE_WINDOW_NS and without_ns > _rest_ns(case, counter):
+        rest_ns = _rest_ns(case, counter)
+        if LATE_NS <= without_ns < IDLE_WINDOW_NS + rest_ns and without_ns > rest_ns:
             until = duration(int(counter.time_ns[first[0]]))
             what = f"the load {_name(counter)} did no work until {until} after the start"
             yield Doubt("load-late", WARNING, what, "give the load a longer warm-up to begin in")

@@ -144,7 +144,8 @@ def _maxima(analysis: Analysis, unit: figures.Unit) -> Plot:
 
 def _wide(threads: list[Stream]) -> bool:
     values = np.concatenate([_ran(stream.summary)[1] for stream in threads])
-    return bool(values.min() > 0 and values.max() > 10 * values.min())
+    least, most = int(values.min()), int(values.max())
+    return 0 < 10 * least < most
 
 
 def _missed(analysis: Analysis) -> Plot:
