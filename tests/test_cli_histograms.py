@@ -134,6 +134,18 @@ def test_stall_that_is_longer_than_an_episode_may_last_is_refuted(capsys: pytest
     assert "one activation alone was late for 401 ms" in " ".join(capsys.readouterr().out.split())
 
 
+def test_file_that_began_and_ended_in_the_same_second_did_not_last_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = json.loads((DATA / "result.json").read_text())
+    told["end_time"] = told["start_time"]
+    (tmp_path / "same.json").write_text(json.dumps(told))
+    assert main(["judge", str(tmp_path / "same.json"), "--limit", "1ms", "--fixed-beforehand"]) == 1
+    plain = " ".join(capsys.readouterr().out.split())
+    assert "one episode in less than 1.0 s is too many" in plain
+    assert "0 ns" not in plain
+
+
 def jitterdebugger(folder: Path, hours: int) -> Path:
     """A file that tells neither its duration nor its period."""
     told = json.loads((DATA.parent / "jitterdebugger.json").read_text())

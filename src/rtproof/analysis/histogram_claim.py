@@ -138,7 +138,7 @@ def _by_rate(imported: Imported, asked: Requirement, exceeding: int, alpha: floa
     episodes, by_ns = fewest_episodes(imported, asked, exceeding), imported.duration_ns + MARGIN_NS
     if by_ns > refuted_until_ns(episodes, asked.at_most_ns, alpha):
         return None
-    most = duration(imported.duration_ns)
+    most = duration(imported.duration_ns) if imported.duration_ns else f"less than {duration(MARGIN_NS)}"
     if episodes == 1:
         too_many = f"{_at_least(exceeding)} exceeded the limit: one episode in {most} is too many, whenever it came"
         return f"{too_many}; {assumption(alpha)}"
