@@ -108,6 +108,7 @@ def test_a_report_of_ours_names_the_run_to_give(form: str, tmp_path: Path, capsy
     assert "of rtproof" in said
     assert f"give the run it was made from, {run};" in said
     shutil.rmtree(run)
+    run.write_text("words")
     assert "give the run folder or the record that it was made from" in refusal(report, capsys)
 
 

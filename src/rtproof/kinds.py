@@ -13,6 +13,7 @@ HEAD_BYTES = 65_536
 """All that is looked at."""
 RECORDS = (".rtrec",)
 RECORD = "run.rtrec"
+RECORD_MAGIC = b"RTP\x1a"
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,20 @@ def _run_of(path: Path, _head: bytes = b"") -> str:
     beside = [stem, *(stem.with_name(stem.name + suffix) for suffix in RECORDS)]
     inside = [path.parent] if (path.parent / RECORD).exists() or (path.parent / "campaign.json").exists() else []
     for place in (*inside, *beside):
-        if place != path and place.exists():
+        if place != path and _holds_runs(place):
             return f"give the run it was made from, {place}"
     return "give the run folder or the record that it was made from"
+
+
+def _holds_runs(place: Path) -> bool:
+    """A folder, or a record: another file of the same name is no run."""
+    try:
+        if not place.is_file():
+            return place.is_dir()
+        with place.open("rb") as file:
+            return file.read(len(RECORD_MAGIC)) == RECORD_MAGIC
+    except OSError:
+        return False
 
 
 def _packed(program: str) -> Callable[[Path, bytes], str]:
