@@ -10,6 +10,9 @@ from rtproof.errors import TargetError
 from rtproof.vm.mailbox import State
 from rtproof.vm.process import Guest
 
+LAST_SECONDS = 10
+"""How long QEMU may take to end."""
+BOOTS = "does this kernel boot on such a machine?"
 _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
 _HELPER = re.compile(r"rtproof-guest: (.*)")
 
@@ -29,7 +32,12 @@ def keeping_console(guest: Guest, log: Path, before: bytes = b"") -> Iterator[No
 
 
 def check_done(guest: Guest, timeout_s: float) -> None:
-    """TargetError in one sentence unless the guest has done its job and handed over all results."""
+    """TargetError in one sentence unless the guest has done its job and handed over all results.
+
+    A QEMU that ends closes its monitor first.
+    """
+    if guest.monitor.closed:
+        guest.wait(LAST_SECONDS)
     guest.mailbox.feed()
     letters = guest.mailbox.letters
     if letters.failure:
@@ -47,6 +55,8 @@ def _why(guest: Guest, timeout_s: float) -> str:
         return f"the guest cannot be reached: {sentence[1].strip()}"
     if guest.alive():
         late = f"the guest was not done within {timeout_s:g} s"
-        return f"{late} and did not say a word: does this kernel boot on such a machine?" if silent else late
+        return f"{late} and did not say a word: {BOOTS}" if silent else late
     because = f" ({guest.complaint.splitlines()[-1]})" if guest.complaint else ""
-    return f"QEMU ended {'before the guest said a word' if silent else 'in the middle of the job'}{because}"
+    if silent:
+        return f"QEMU ended before the guest said a word{because}: {BOOTS}"
+    return f"QEMU ended in the middle of the job{because}"

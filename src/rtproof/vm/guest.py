@@ -20,8 +20,6 @@ from rtproof.vm.snapshot import go_on, open_snapshot
 __all__ = ["CONSOLE_LOG", "Job", "Outcome", "run_job", "started"]
 
 CONSOLE_LOG = "console.log"
-_LAST_SECONDS = 10
-"""How long QEMU may take to end once it has said that it does."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,5 @@ def wait_until_over(guest: Guest, timeout_s: float) -> None:
 
     A guest whose kernel knows the device for it stops instead of ending when it panics.
     """
-    if not guest.monitor.happened("STOP", timeout_s) and guest.monitor.closed:
-        guest.wait(_LAST_SECONDS)
+    guest.monitor.happened("STOP", timeout_s)
     check_done(guest, timeout_s)
