@@ -280,6 +280,12 @@ def test_what_stands_is_not_late_for_a_longer_limit() -> None:
     assert [one.episodes for one in watch.standings] == [1, 1]
 
 
+def test_who_waits_for_something_outside_does_not_stand() -> None:
+    watch = Watch([SHORT], from_outside=True)
+    assert not one_stands(watch, STOOD_S + 60)
+    assert (watch.standings[0].episodes, watch.standings[0].measured_ns) == (0, STOOD_S * SECOND_NS)
+
+
 def test_who_tells_no_due_times_does_not_stand() -> None:
     watch = Watch([SHORT])
     for second in range(1, 100):

@@ -73,9 +73,13 @@ class Standing:
 
 
 class Watch:
-    """Knows for each limit how it stands. Threads are those that have told of themselves."""
+    """Knows for each limit how it stands. Threads are those that have told of themselves.
 
-    def __init__(self, requirements: Sequence[Requirement]) -> None:
+    from_outside: due times come from something that may pause, so a thread that waits is not late.
+    """
+
+    def __init__(self, requirements: Sequence[Requirement], *, from_outside: bool = False) -> None:
+        self._from_outside = from_outside
         self._of = [_OneLimit(each, len(requirements)) for each in requirements]
         self._due_ns: dict[int, int] = {}
         self._told_ns: dict[int, int] = {}
@@ -100,7 +104,7 @@ class Watch:
         is known now. All threads are known when one tells for the second time.
         """
         self._all_threads = self._all_threads or thread in self._due_ns
-        stood_until_ns = self._told_ns.get(thread, 0) if due_ns > 0 else 0
+        stood_until_ns = self._told_ns.get(thread, 0) if due_ns > 0 and not self._from_outside else 0
         self._due_ns[thread], self._lost[thread], self._told_ns[thread] = due_ns, lost, time_ns
         if stood_until_ns - due_ns >= STOOD_NS:
             self._stands(thread, due_ns, stood_until_ns)

@@ -130,13 +130,18 @@ def refusal(asked: "Requirement") -> str | None:
     return None
 
 
+def from_outside(options: Mapping[str, Any]) -> bool:
+    """Whether what gives the probe its due times is not rtproof: it may pause, and nothing is late then."""
+    return str(options.get("probe") or "").partition(":")[0] in FROM_OUTSIDE
+
+
 def refuse_short_gaps(asked: "tuple[Requirement, ...]", options: Mapping[str, Any]) -> None:
     """UsageError where the gap is shorter than two periods, so that each late activation were an episode of its own.
 
     options: of one measurement. What gives a probe its events may have any period: without --period nobody knows it.
     """
     period = options.get("period")
-    if period is None and str(options.get("probe") or "").partition(":")[0] in FROM_OUTSIDE:
+    if period is None and from_outside(options):
         return
     if reason := short_gap(asked, units.parse_duration(period or PERIOD_DEFAULT)):
         raise click.UsageError(reason)

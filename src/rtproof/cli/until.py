@@ -8,6 +8,7 @@ import click
 
 from rtproof import units
 from rtproof.cli import types
+from rtproof.cli.requirement import from_outside
 
 if TYPE_CHECKING:
     from rtproof.analysis.model import Requirement
@@ -64,7 +65,7 @@ def take(values: dict[str, Any], requirements: "Sequence[Requirement]") -> "Watc
         raise click.UsageError("--until-decided needs a --limit to decide on")
     values["duration"] = longest or usual_length(requirements)
     click.echo(plan(requirements, values["duration"]), err=True)
-    return Watch(requirements)
+    return Watch(requirements, from_outside=from_outside(values))
 
 
 def refuse_virtual_time(values: Mapping[str, Any]) -> None:
