@@ -15,6 +15,7 @@ from rtproof import report
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.as_json import to_dict
 from rtproof.analysis.model import Analysis, Requirement, State
+from rtproof.record import Record
 from rtproof.report.ci.junit import junit
 from rtproof.report.ci.rows import of_run
 from rtproof.report.ci.tables import markdown
@@ -110,7 +111,7 @@ def test_three_limits_share_the_error_and_each_says_its_own() -> None:
 
 EASY = replace(ONE, limit_ns=1_000_000, gap_ns=100 * MS)
 HARD = replace(MINUTELY, limit_ns=2_000_000, gap_ns=100 * MS)
-OF_THREE: dict[str, tuple[Callable[[], Analysis], tuple[Requirement, Requirement, Requirement], str]] = {
+OF_THREE: dict[str, tuple[Callable[..., Record], tuple[Requirement, Requirement, Requirement], str]] = {
     "one of each": (
         lambda: measured(0, 2_000, 4_000),
         (replace(MINUTELY, gap_ns=SECOND, longest_ns=15 * SECOND), EASY, HARD),
