@@ -91,10 +91,11 @@ int rt_budget_groups(char *mounts, char *groups, struct bytes *lines)
 
 int rt_budget_own(struct bytes *lines)
 {
-	char *mounts = calloc(2, TEXT_MOST), *groups = mounts + TEXT_MOST;
+	char *mounts = calloc(2, TEXT_MOST);
 
 	if (!mounts)
 		return -ENOMEM;
+	char *groups = mounts + TEXT_MOST;
 	bool read = text_read_file("/proc/self/mounts", mounts, TEXT_MOST - 1) > 0 &&
 		    text_read_file("/proc/self/cgroup", groups, TEXT_MOST - 1) > 0;
 	int err = read ? rt_budget_groups(mounts, groups, lines) : -ENOENT;

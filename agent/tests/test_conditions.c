@@ -125,7 +125,7 @@ static void what_differs_is_in_the_chunk(void)
 	struct record record;
 	struct cpus first = { { 0 } }, other = { { 0 } };
 	struct chunk chunk;
-	uint64_t row[9];
+	uint64_t row[9] = { 0 };
 
 	cpus_add(&first, 0);
 	cpus_add(&other, 1);
@@ -149,7 +149,9 @@ static void what_differs_is_in_the_chunk(void)
 	const uint8_t *whole = reader.at;
 
 	CHECK(get_chunk(&reader, &chunk) && chunk.type == CHUNK_CONDITIONS);
-	CHECK(get_number(&chunk.payload, 2) == 3 && get_number(&chunk.payload, 2) == 2 && get_number(&chunk.payload, 4) == 2);
+	CHECK(get_number(&chunk.payload, 2) == 3);
+	CHECK(get_number(&chunk.payload, 2) == 2);
+	CHECK(get_number(&chunk.payload, 4) == 2);
 	expect_deviation(&chunk.payload, CONDITION_POLICY, 3, "other");
 	expect_deviation(&chunk.payload, CONDITION_AFFINITY, 1, "1-2");
 	get_row(&chunk.payload, row);
@@ -158,7 +160,9 @@ static void what_differs_is_in_the_chunk(void)
 	CHECK(row[0] == 1005 && row[1] == 2 && row[2] == 0 && row[3] == 2 && row[4] == 2 && row[5] == 0 && row[6] == 1);
 	CHECK(chunk.payload.at == chunk.payload.end);
 	CHECK(get_chunk(&reader, &chunk) && chunk.type == CHUNK_CONDITIONS);
-	CHECK(get_number(&chunk.payload, 2) == 3 && get_number(&chunk.payload, 2) == 1 && get_number(&chunk.payload, 4) == 1);
+	CHECK(get_number(&chunk.payload, 2) == 3);
+	CHECK(get_number(&chunk.payload, 2) == 1);
+	CHECK(get_number(&chunk.payload, 4) == 1);
 	expect_deviation(&chunk.payload, CONDITION_POLICY, 1, "other");
 	get_row(&chunk.payload, row);
 	CHECK(row[0] == 3000 && row[1] == 1 && row[3] == 1 && row[4] == 1 && row[6] == 0);
