@@ -60,18 +60,22 @@ def won(episodes: int, time_ns: int, sign: int) -> bool:
     return log_bets_won(episodes, time_ns / (AT_MOST_S * SECOND_NS), sign) >= -math.log(ALPHA)
 
 
-def episodes_ns(process: Process, length_s: int) -> list[tuple[int, int]]:
-    """Episodes by their first and last late time: an event hits the next activation, a millisecond apart."""
+def episodes_ns(process: Process, length_s: int) -> list[tuple[int, int, int | None]]:
+    """Episodes by their first and last late time, and when each was seen to last too long, or None.
+
+    An event hits the next activation, a millisecond apart. Between two late times nobody knows whether the episode is
+    over, so that one is too long from the first late time on that lies so far behind its begin.
+    """
     time_s, latency = played.system_events(process, length_s)
     due = np.ceil(time_s[latency > LIMIT_NS] * 1000).astype(np.int64) * 1_000_000
     end = due + latency[latency > LIMIT_NS] - LIMIT_NS
     order = np.argsort(due, kind="stable")
-    found: list[tuple[int, int]] = []
-    for first, last in zip(due[order].tolist(), end[order].tolist(), strict=True):
-        if found and first - found[-1][1] <= GAP_S * SECOND_NS:
-            found[-1] = (found[-1][0], max(found[-1][1], last))
-        else:
-            found.append((first, last))
+    found: list[tuple[int, int, int | None]] = []
+    for begin, last in zip(due[order].tolist(), end[order].tolist(), strict=True):
+        joined = found and begin - found[-1][1] <= GAP_S * SECOND_NS
+        first, before, too_long = found.pop() if joined else (begin, last, None)
+        at = first + LONGEST_S * SECOND_NS
+        found.append((first, max(before, last), max(begin, at) if too_long is None and last > at else too_long))
     return found
 
 
@@ -80,7 +84,7 @@ def expected(process: Process, length_s: int) -> tuple[str, int | None, int]:
     length_ns, begin, live = length_s * SECOND_NS, 0, 0
     starts: list[float] = []
     found = [one for one in episodes_ns(process, length_s) if one[0] < length_ns]
-    for first, last in [*found, (length_ns, length_ns)]:
+    for first, last, too_long in [*found, (length_ns, length_ns, None)]:
         quiet, n = max(first - begin, 0), len(starts)
         proven = first_second(lambda t, n=n: won(n, t, -1), live, live + quiet)  # type: ignore[misc]
         for look in (proven, live + quiet) if proven is not None else ():
@@ -90,8 +94,8 @@ def expected(process: Process, length_s: int) -> tuple[str, int | None, int]:
         starts.append(live)
         if first < length_ns and won(n + 1, first, 1):
             return "REFUTED", first, n + 1
-        if last - first > LONGEST_S * SECOND_NS:
-            return "REFUTED", first + LONGEST_S * SECOND_NS, n + 1
+        if too_long is not None:
+            return "REFUTED", too_long, n + 1
         begin = min(last + GAP_S * SECOND_NS, length_ns)
     return "UNDECIDED", None, len(found)
 
