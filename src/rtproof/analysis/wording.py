@@ -132,8 +132,12 @@ def seen(requirement: Requirement, evidence: Evidence, tested: Tested, *, refuti
 
 
 def _mostly(evidence: Evidence) -> bool:
+    return _most_seconds(evidence.times.late_seconds, evidence.measured_ns)
+
+
+def _most_seconds(late: int, measured_ns: int) -> bool:
     """Whether something was late in most of the seconds measured, of which there is at least one."""
-    return evidence.measured_ns >= SECOND_NS and 2 * evidence.times.late_seconds > -(-evidence.measured_ns // SECOND_NS)
+    return measured_ns >= SECOND_NS and 2 * late > -(-measured_ns // SECOND_NS)
 
 
 def assumption(alpha: float, bunches: float) -> str:
@@ -169,8 +173,7 @@ def only_at_first(verdict: Verdict) -> bool:
 
 def mostly_late(verdict: Verdict) -> bool:
     """Whether something was late in most of the seconds measured."""
-    seconds = -(-verdict.measured_ns // SECOND_NS)
-    return verdict.measured_ns >= SECOND_NS and 2 * (verdict.late_seconds or 0) > seconds
+    return _most_seconds(verdict.late_seconds or 0, verdict.measured_ns)
 
 
 def _in_band(evidence: Evidence) -> str:
