@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from analysis_records import BEGIN, MS, SECOND, SERIES, block, record
+from analysis_records import MS, SECOND, SERIES, block, record
 from doubt_cases import FACTS, facts
 from record_cases import chunks
+from simulated_records import written
 
 from rtproof.analysis.afterwards import chosen_after_the_data
 from rtproof.analysis.analyse import analyse
@@ -20,11 +21,8 @@ from rtproof.analysis.wording import under
 from rtproof.record import End, EndReason, Event, Moment, Record, SeriesTotals
 from rtproof.record.framing import HEADER, ChunkType
 from rtproof.record.rtrec import open_record
-from rtproof.record.writer import RecordWriter
-from rtproof.simulation import played
 from rtproof.simulation.asked import Asked, Process
 from rtproof.simulation.latencies import Tail
-from rtproof.simulation.written import Counted
 
 LIMIT = 500_000
 MINUTELY = Requirement(LIMIT, 60 * SECOND)
@@ -62,18 +60,8 @@ def simulated(path: Path, threads: int) -> tuple[Record, list[bytes]]:
     """Five minutes in six parts, with exceedances in the first, and its chunks."""
     asked = Asked("", LENGTH * MS, 10 * MS, tuple(range(threads)))
     process = Process(3, "poisson", 1.5 / 60, Tail(LIMIT, 20_000))
-    series = played.series_of(asked)
-    late = played.late_ones(process, asked, series)
-    with RecordWriter(path) as writer:
-        writer.begin(BEGIN)
-        for one in series:
-            writer.series(one)
-        feeds = [Counted(writer, one) for one in series]
-        for at in range(0, 300, 50):
-            for feed, one, late_one in zip(feeds, series, late, strict=True):
-                feed.add(played.stretch(one, late_one, at, 50, np.random.default_rng(at)))
-        writer.end(End(LENGTH * MS, EndReason.AS_ASKED, "", tuple(feed.finish() for feed in feeds)))
-    return open_record(path), list(chunks(path))
+    parts = [(at, 50, at) for at in range(0, 300, 50)]
+    return written(path, process, asked, parts, LENGTH * MS, EndReason.AS_ASKED), list(chunks(path))
 
 
 def without(path: Path, parts: list[bytes], kind: ChunkType, *also: ChunkType) -> Record:

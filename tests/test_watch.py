@@ -4,22 +4,18 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-from analysis_records import BEGIN
+from simulated_records import written
 
 from rtproof.analysis.analyse import analyse
 from rtproof.analysis.model import Requirement, State
 from rtproof.analysis.sequential import needed_ns as needed_by_one
 from rtproof.analysis.watch import Watch, line, needed_ns
-from rtproof.record import End, EndReason, Record
-from rtproof.record.rtrec import open_record
-from rtproof.record.writer import RecordWriter
+from rtproof.record import EndReason, Record
 from rtproof.simulation import played
 from rtproof.simulation.asked import SECOND_NS, Asked, Process
 from rtproof.simulation.latencies import Tail
 from rtproof.simulation.played import Late
-from rtproof.simulation.written import Counted
 
 MINUTE_NS = 60 * SECOND_NS
 LIMIT = 100_000
@@ -45,19 +41,7 @@ def watched(requirements: tuple[Requirement, ...], late: list[Late], length_s: i
 
 
 def played_to(path: Path, process: Process, asked: Asked, end_s: int) -> Record:
-    series = played.series_of(asked)
-    late = played.late_ones(process, asked, series)
-    with RecordWriter(path) as writer:
-        writer.begin(BEGIN)
-        for one in series:
-            writer.series(one)
-        totals = []
-        for pair in zip(series, late, strict=True):
-            thread = Counted(writer, pair[0])
-            thread.add(played.stretch(*pair, 0, end_s, np.random.default_rng(1)))
-            totals.append(thread.finish())
-        writer.end(End(end_s * SECOND_NS, EndReason.INTERRUPTED, "", tuple(totals)))
-    return open_record(path)
+    return written(path, process, asked, [(0, end_s, 1)], end_s * SECOND_NS, EndReason.INTERRUPTED)
 
 
 @pytest.mark.parametrize(
