@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of a simulated process, written part by part as an agent's summary is."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +11,17 @@ from rtproof.record import End, EndReason, Record
 from rtproof.record.rtrec import open_record
 from rtproof.record.writer import RecordWriter
 from rtproof.simulation import played
-from rtproof.simulation.asked import Asked, Process
+from rtproof.simulation.asked import SECOND_NS, Asked, Process
 from rtproof.simulation.written import Counted
 
 
 def written(
-    path: Path, process: Process, asked: Asked, parts: Iterable[tuple[int, int, int]], end_ns: int, reason: EndReason
+    path: Path, process: Process, asked: Asked, parts: Sequence[tuple[int, int, int]], reason: EndReason
 ) -> Record:
-    """The record of all threads. parts: begin and length in seconds, and the seed of what is not late in it."""
+    """The record of all threads until the last part's end.
+
+    parts: begin and length in seconds, and the seed of what is not late in it.
+    """
     series = played.series_of(asked)
     late = played.late_ones(process, asked, series)
     with RecordWriter(path) as writer:
@@ -29,5 +32,5 @@ def written(
         for begin_s, length_s, seed in parts:
             for feed, one, late_one in zip(feeds, series, late, strict=True):
                 feed.add(played.stretch(one, late_one, begin_s, length_s, np.random.default_rng(seed)))
-        writer.end(End(end_ns, reason, "", tuple(feed.finish() for feed in feeds)))
+        writer.end(End(sum(parts[-1][:2]) * SECOND_NS, reason, "", tuple(feed.finish() for feed in feeds)))
     return open_record(path)

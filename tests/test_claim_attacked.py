@@ -61,7 +61,7 @@ def simulated(path: Path, threads: int) -> tuple[Record, list[bytes]]:
     asked = Asked("", LENGTH * MS, 10 * MS, tuple(range(threads)))
     process = Process(3, "poisson", 1.5 / 60, Tail(LIMIT, 20_000))
     parts = [(at, 50, at) for at in range(0, 300, 50)]
-    return written(path, process, asked, parts, LENGTH * MS, EndReason.AS_ASKED), list(chunks(path))
+    return written(path, process, asked, parts, EndReason.AS_ASKED), list(chunks(path))
 
 
 def without(path: Path, parts: list[bytes], kind: ChunkType, *also: ChunkType) -> Record:

@@ -154,8 +154,15 @@ def test_all_outputs_tell_the_same_time_of_a_decision_at_the_very_start() -> Non
     analysis = analyse(measured(0), replace(ONE, at_most_ns=100 * SECOND), 1)
     at = re.search(r"Decided after (\S+ \S+), with 1 episode by then", " ".join(analysis.verdict.reasons))
     assert at
+    outputs = told(analysis)
     for output in ("terminal", "page", "report in Markdown"):
-        assert f"the result was clear after {at[1]}." in told(analysis)[output]
+        assert f"the result was clear after {at[1]}." in outputs[output]
+
+
+def test_the_row_of_ci_tells_the_same_time_of_a_decision_by_the_first_part() -> None:
+    analysis = analyse(measured(0), replace(ONE, at_most_ns=100 * SECOND), 1)
+    assert analysis.verdict.decided_at_ns == 0
+    assert "decided by the first 351 ms, all of it would not be REFUTED" in told(analysis)["Markdown"]
 
 
 def test_json_tells_both_kinds_and_both_times() -> None:

@@ -41,7 +41,7 @@ def watched(requirements: tuple[Requirement, ...], late: list[Late], length_s: i
 
 
 def played_to(path: Path, process: Process, asked: Asked, end_s: int) -> Record:
-    return written(path, process, asked, [(0, end_s, 1)], end_s * SECOND_NS, EndReason.INTERRUPTED)
+    return written(path, process, asked, [(0, end_s, 1)], EndReason.INTERRUPTED)
 
 
 @pytest.mark.parametrize(

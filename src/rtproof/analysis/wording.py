@@ -120,10 +120,9 @@ def seen(requirement: Requirement, evidence: Evidence, tested: Tested, *, refuti
     measured = duration(evidence.measured_ns)
     if not n:
         return f"Not exceeded in {measured} {basis}"
-    seconds = -(-evidence.measured_ns // SECOND_NS)
     if _mostly(evidence):
         going = ", not over" if tested.course.open_since_ns is not None else ""
-        hit = f"{evidence.times.late_seconds:,} of {seconds:,} s"
+        hit = late_seconds(evidence.times.late_seconds, evidence.measured_ns)
         return f"Exceeded in {hit} ({quantity(n, 'episode')}{going}) {basis}"
     lasting = f" of {duration(tested.course.longest_ns)}" if n == 1 and tested.course.longest_ns >= SECOND_NS else ""
     which = "not over" if n == 1 else "the last one not over"
@@ -133,6 +132,11 @@ def seen(requirement: Requirement, evidence: Evidence, tested: Tested, *, refuti
 
 def _mostly(evidence: Evidence) -> bool:
     return _most_seconds(evidence.times.late_seconds, evidence.measured_ns)
+
+
+def late_seconds(late: int, measured_ns: int) -> str:
+    """In how many of the seconds measured something was late."""
+    return f"{late:,} of {-(-measured_ns // SECOND_NS):,} s"
 
 
 def _most_seconds(late: int, measured_ns: int) -> bool:
@@ -154,10 +158,20 @@ def assumed(verdict: Verdict) -> str | None:
     return assumption(verdict.alpha, verdict.requirement.bunches if verdict.state is State.PROVEN else 1.0)
 
 
-def shares(verdict: Verdict) -> bool:
+def own_alpha(verdict: Verdict, requirement: Requirement) -> float:
+    """The probability of error of this limit's own test."""
+    return 1 - requirement.confidence if verdict.alpha is None else verdict.alpha
+
+
+def shares(verdict: Verdict, requirement: Requirement) -> bool:
     """Whether the probability of error that was asked for is that of several limits, of which this is one."""
-    asked = verdict.requirement
-    return asked is not None and verdict.alpha is not None and verdict.alpha < 0.999 * (1 - asked.confidence)
+    return own_alpha(verdict, requirement) < 0.999 * (1 - requirement.confidence)
+
+
+def decided_after(verdict: Verdict, requirement: Requirement) -> str:
+    """When a verdict was reached, the same in every output."""
+    at_ns = told_at_ns(requirement, verdict.decided_at_ns, own_alpha(verdict, requirement))
+    return duration(at_ns, up=True)
 
 
 def only_at_first(verdict: Verdict) -> bool:

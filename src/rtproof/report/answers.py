@@ -35,7 +35,8 @@ def claim(verdict: Verdict) -> str:
     if wording.only_at_first(verdict):
         often = "less" if verdict.state is State.PROVEN else "more"
         only = f"all of the run would not be {verdict.state.value}"
-        return f"In the first {_after(verdict)} episodes {above} came {often} often than {once}; {only}."
+        first = wording.decided_after(verdict, verdict.requirement)
+        return f"In the first {first} episodes {above} came {often} often than {once}; {only}."
     return {
         State.PROVEN: f"Episodes {above} come less often than {once}.",
         State.REFUTED: f"Episodes {above} come more often than {once}.",
@@ -101,11 +102,12 @@ def _confidence(verdict: Verdict) -> str:
     if verdict.requirement is None:
         return sentences(said(verdict, MAX)[2:3])
     wanted = percent(verdict.requirement.confidence)
-    alpha = verdict.alpha if verdict.alpha is not None else 1 - verdict.requirement.confidence
-    shared = f"; {wanted} for all limits of the run together" if wording.shares(verdict) else ""
+    alpha = wording.own_alpha(verdict, verdict.requirement)
+    several = wording.shares(verdict, verdict.requirement)
+    shared = f"; {wanted} for all limits of the run together" if several else ""
     if verdict.state is State.UNDECIDED:
-        of_this = f", which takes {phrases.sure(alpha)} for this one" if shared else ""
-        return f"Nothing is decided; {wanted} was asked for{' all limits together' if shared else ''}{of_this}."
+        together = f" all limits together, which takes {phrases.sure(alpha)} for this one" if several else ""
+        return f"Nothing is decided; {wanted} was asked for{together}."
     assumed = wording.assumed(verdict)
     if assumed is None:
         return "It was seen, so it needs neither a confidence nor an assumption."
@@ -135,15 +137,9 @@ def _until_decided(verdict: Verdict) -> str:
     return f"{none} more if nothing exceeds the limit (chance {chance}), {one} if one more episode comes ({with_one})."
 
 
-def _after(verdict: Verdict) -> str:
-    asked = verdict.requirement or USUAL
-    alpha = 1 - asked.confidence if verdict.alpha is None else verdict.alpha
-    return duration(wording.told_at_ns(asked, verdict.decided_at_ns, alpha), up=True)
-
-
 def _when(verdict: Verdict) -> str:
     """The length of a run is rounded down and the time of a decision up, which may not come behind the end."""
-    at = _after(verdict)
+    at = wording.decided_after(verdict, verdict.requirement or USUAL)
     return "at its end" if at == duration(verdict.measured_ns, up=True) else f"after {at}"
 
 

@@ -8,7 +8,6 @@ from rtproof.analysis import wording
 from rtproof.analysis.cokernels import IN_BAND, core_beside
 from rtproof.analysis.histogram_only import HistogramOnly
 from rtproof.analysis.model import Analysis, Requirement, State, Verdict
-from rtproof.analysis.persecond import SECOND_NS
 from rtproof.analysis.phrases import duration, percent, quantity, sure, value
 from rtproof.report.histogram_only import exceeding, largest, limit_lines
 
@@ -90,18 +89,19 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> Claim:
     said = said_of([line for line in verdict.sentences if line not in of_the_run])
     if verdict.requirement is None:
         return Claim(f"no limit{mark}", verdict.state, reason, said=said)
-    text = in_virtual_time(verdict.requirement) if verdict.deterministic else _tested(verdict, verdict.requirement)
-    return Claim(f"{text}{mark}", verdict.state, reason, _seen(verdict), _longer(verdict), said)
+    asked = verdict.requirement
+    text = in_virtual_time(asked) if verdict.deterministic else _tested(verdict, asked)
+    return Claim(f"{text}{mark}", verdict.state, reason, _seen(verdict, asked), _longer(verdict), said)
 
 
-def _seen(verdict: Verdict) -> str:
+def _seen(verdict: Verdict, requirement: Requirement) -> str:
     """One episode may be all of the run, and what was decided may be of its first part only."""
     episodes = f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
     if wording.mostly_late(verdict):
-        seconds = -(-verdict.measured_ns // SECOND_NS)
-        return f"exceeded in {verdict.late_seconds:,} of {seconds:,} s: {episodes}"
-    if verdict.decided_at_ns is not None and wording.only_at_first(verdict):
-        first = duration(verdict.decided_at_ns, up=True)
+        seconds = wording.late_seconds(verdict.late_seconds or 0, verdict.measured_ns)
+        return f"exceeded in {seconds}: {episodes}"
+    if wording.only_at_first(verdict):
+        first = wording.decided_after(verdict, requirement)
         return f"{episodes}; decided by the first {first}, all of it would not be {verdict.state.value}"
     return episodes
 
@@ -127,10 +127,10 @@ def _without_confidence(requirement: Requirement) -> str:
 
 def _tested(verdict: Verdict, requirement: Requirement) -> str:
     """The claim at the confidence of its own test, which is higher where several limits share the error."""
-    if verdict.alpha is None or not wording.shares(verdict):
+    if not wording.shares(verdict, requirement):
         return claim(requirement)
-    wanted = percent(requirement.confidence)
-    return f"{_without_confidence(requirement)}, {sure(verdict.alpha)} ({wanted} for all limits)"
+    own, wanted = sure(wording.own_alpha(verdict, requirement)), percent(requirement.confidence)
+    return f"{_without_confidence(requirement)}, {own} ({wanted} for all limits)"
 
 
 def _longer(verdict: Verdict) -> str:
