@@ -143,8 +143,18 @@ def test_how_fast_a_clock_ran_is_told() -> None:
     assert "ppm too fast against the hardware's clock, beyond the 500 ppm of NTP for 9.0 s of 59.0 s" in what
 
 
-def stopped(length_ms: float, period_s: float = 1.0, stops: int = 7, first_s: float = 0.4, **parts: Any) -> Record:
-    """A run of 1 kHz in which the thread is stopped again and again; the due times in a stop are missed."""
+def stopped(
+    length_ms: float,
+    period_s: float = 1.0,
+    stops: int = 7,
+    first_s: float = 0.4,
+    other_ms: dict[int, int] | None = None,
+    **parts: Any,
+) -> Record:
+    """A run of 1 kHz in which the thread is stopped again and again; the due times in a stop are missed.
+
+    other_ms: activations that are late for other reasons, and by how much.
+    """
     values, gaps, end = np.full(8000, 9000, np.int64), {}, first_s
     for _ in range(stops):
         last = round(end * 1000)
@@ -152,6 +162,8 @@ def stopped(length_ms: float, period_s: float = 1.0, stops: int = 7, first_s: fl
         values[begin] = int(length_ms * MS)
         gaps[begin] = max(int(length_ms) - 1, 0)
         end += period_s
+    for at, late_ms in (other_ms or {}).items():
+        values[at] = late_ms * MS
     keep = np.ones(8000, np.bool_)
     for begin, missed in gaps.items():
         keep[begin + 1 : begin + 1 + missed] = False
@@ -217,6 +229,15 @@ def test_a_fair_server_that_somebody_changed_has_its_own_figures() -> None:
 )
 def test_other_delays_are_nobodys_budget(whole: Record) -> None:
     assert stops_of(kernel("6.12.1", whole)) is None
+
+
+@pytest.mark.parametrize("late_ms", [69, 900])
+@pytest.mark.parametrize("at", [350, 1600], ids=["with the first stop", "between two stops"])
+def test_one_longer_delay_hides_no_budget(late_ms: int, at: int) -> None:
+    """A hypervisor took the CPU in one of the stops too, or the thread was late between them for another reason."""
+    found = stops_of(kernel("6.18.1", stopped(50, other_ms={at: late_ms})))
+    assert found.severity is Severity.INVALID
+    assert "for up to 50 ms, in step with a period of 1.0 s" in found.what
 
 
 def test_without_a_budget_nothing_is_stopped() -> None:
