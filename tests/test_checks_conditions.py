@@ -240,6 +240,17 @@ def test_one_longer_delay_hides_no_budget(late_ms: int, at: int) -> None:
     assert "for up to 50 ms, in step with a period of 1.0 s" in found.what
 
 
+def test_many_short_delays_between_hide_no_budget() -> None:
+    """A delay that is much shorter than the stops has another cause."""
+    found = stops_of(kernel("6.18.1", stopped(50, other_ms=dict.fromkeys(range(500, 7000, 8), 3))))
+    assert found.severity is Severity.INVALID
+    assert found.what.startswith("thread 0 was stopped 7 times for up to 50 ms")
+
+
+def test_many_longer_delays_are_of_no_budget() -> None:
+    assert stops_of(kernel("6.18.1", stopped(50, other_ms=dict.fromkeys((700, 1700, 2700), 80)))) is None
+
+
 def test_without_a_budget_nothing_is_stopped() -> None:
     endless = kernel("6.1.0", stopped(50))
     path = "/proc/sys/kernel/sched_rt_runtime_us"

@@ -113,20 +113,20 @@ def _version(case: Case) -> tuple[int, int]:
 def _stops(summary: Summary, budget: Budget) -> Stops:
     """From the largest values. What ended together was one stop, as long as its longest delay.
 
-    A delay that is longer than the budget allows has another cause or one more, such as a hypervisor that took the CPU
-    as well: it is left out, and if such delays are not few, so are all.
+    A delay that is longer than the budget allows has another cause, or a second one such as a hypervisor that took the
+    CPU too. It is left out; where too many delays are longer, there are no stops of this budget.
     """
-    late = summary.top.value >= LEAST_NS
-    end_ns, length_ns = (summary.top.due_ns + summary.top.value)[late], summary.top.value[late]
+    most_ns = budget.stop_ns + TICK_NS
+    end_ns, length_ns = summary.top.due_ns + summary.top.value, summary.top.value
+    longest = int(length_ns[length_ns <= most_ns].max(initial=0))
     order = np.argsort(end_ns, kind="stable")
-    end_ns, length_ns = end_ns[order], length_ns[order]
-    first = np.flatnonzero(np.diff(end_ns, prepend=-(1 << 62)) > TICK_NS)
-    if first.size:
-        end_ns, length_ns = end_ns[first], np.maximum.reduceat(length_ns, first)
-    short = length_ns <= budget.stop_ns + TICK_NS
-    keep = short & (length_ns * 4 >= int(length_ns[short].max(initial=0)))
-    if keep.sum() < MOSTLY * (keep | ~short).sum():
-        keep[:] = False
+    order = order[length_ns[order] >= max(LEAST_NS, longest / 4)]
+    if not order.size:
+        return Stops(end_ns[order], length_ns[order])
+    first = np.flatnonzero(np.diff(end_ns[order], prepend=-(1 << 62)) > TICK_NS)
+    end_ns, length_ns = end_ns[order][first], np.maximum.reduceat(length_ns[order], first)
+    keep = length_ns <= most_ns
+    keep &= keep.mean() >= MOSTLY
     return Stops(end_ns[keep], length_ns[keep])
 
 
