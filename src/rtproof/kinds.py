@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtproof.record.framing import is_record
+from rtproof.record.rundir import RECORD_NAME
+
 HEAD_BYTES = 65_536
 """All that is looked at."""
 RECORDS = (".rtrec",)
-RECORD = "run.rtrec"
-RECORD_MAGIC = b"RTP\x1a"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def _run_of(path: Path, _head: bytes = b"") -> str:
     """The run that a file beside it, or inside of its folder, was made from."""
     stem = path.with_name(path.name.split(".", 1)[0] or path.name)
     beside = [stem, *(stem.with_name(stem.name + suffix) for suffix in RECORDS)]
-    inside = [path.parent] if (path.parent / RECORD).exists() or (path.parent / "campaign.json").exists() else []
+    inside = [path.parent] if (path.parent / RECORD_NAME).exists() or (path.parent / "campaign.json").exists() else []
     for place in (*inside, *beside):
         if place != path and _holds_runs(place):
             return f"give the run it was made from, {place}"
@@ -57,10 +58,7 @@ def _run_of(path: Path, _head: bytes = b"") -> str:
 def _holds_runs(place: Path) -> bool:
     """A folder, or a record: another file of the same name is no run."""
     try:
-        if not place.is_file():
-            return place.is_dir()
-        with place.open("rb") as file:
-            return file.read(len(RECORD_MAGIC)) == RECORD_MAGIC
+        return is_record(place) if place.is_file() else place.is_dir()
     except OSError:
         return False
 

@@ -51,15 +51,12 @@ def recognised(path: Path) -> "Imported | None":
     UserError for a file of such a tool that makes no sense.
     """
     from rtproof import importers
-    from rtproof.record.framing import MAGIC
+    from rtproof.record.framing import is_record
 
     if not path.is_file():
         return None
     files.refuse_what_waits(path)
-    with path.open("rb") as file:
-        if file.read(len(MAGIC)) == MAGIC:
-            return None
-    return importers.recognised(path)
+    return None if is_record(path) else importers.recognised(path)
 
 
 def is_one(path: Path) -> bool:

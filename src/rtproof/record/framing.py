@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import NamedTuple
 
 MAGIC = b"RTP\x1a"
@@ -65,6 +66,12 @@ def checksum(head: bytes | memoryview, payload: bytes | memoryview) -> int:
 def padded(length: int) -> int:
     """A payload and the zero bytes behind it."""
     return (length + 3) & ~3
+
+
+def is_record(path: Path) -> bool:
+    """Whether a file begins as a record does. OSError if it cannot be read."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def frame_bytes(kind: int, sequence: int, payload: bytes) -> bytes:
