@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rtproof-agent: measures how late a Linux system reacts, on the system itself, and writes the record. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "clock.h"
-#include "loading.h"
-#include "program.h"
-#include "run.h"
-#include "undo.h"
-#include "version.h"
+#include "system/clock.h"
+#include "load_command.h"
+#include "loads/common/program.h"
+#include "measure/run.h"
+#include "system/undo.h"
+#include "record/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

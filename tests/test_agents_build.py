@@ -66,10 +66,16 @@ def tiny_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A source folder with the real flags and table maker, one probe and one load, and a cache of its own."""
     folder = tmp_path / "agent"
     for kind in ("probe", "load"):
-        (folder / f"{kind}s").mkdir(parents=True)
-        (folder / f"{kind}.h").write_text(f"struct {kind} {{ int x; }}; extern const struct {kind} *const {kind}s[];\n")
-        (folder / f"{kind}s" / "one.c").write_text(f'#include "{kind}.h"\nconst struct {kind} {kind}_one = {{ 1 }};\n')
-    (folder / "main.c").write_text('#include "probe.h"\nint main(void) { return !probes[0] || probes[1]; }\n')
+        place, declared = folder / f"{kind}s", f"extern const struct {kind} *const {kind}s[];"
+        (place / "common").mkdir(parents=True)  # what plug-ins share is compiled, and is no plug-in
+        (place / f"{kind}.h").write_text(f"struct {kind} {{ int x; }}; int {kind}_number(void); {declared}\n")
+        (place / "one.c").write_text(f'#include "{kind}.h"\nconst struct {kind} {kind}_one = {{ 1 }};\n')
+        (place / "common" / "number.c").write_text(
+            f"int {kind}_number(void);\nint {kind}_number(void) {{ return 1; }}\n"
+        )
+    (folder / "main.c").write_text(
+        '#include "probes/probe.h"\nint main(void) { return !probes[0] || !!probes[probe_number()]; }\n'
+    )
     for name in ("cflags", "ldflags", "table.sh"):
         shutil.copy(AGENT / name, folder)
     monkeypatch.setattr(build, "source_dir", lambda: folder)
@@ -139,7 +145,9 @@ def test_a_second_build_compiles_nothing(tiny_agent: Path, monkeypatch: pytest.M
 
 
 @needs_compiler
-@pytest.mark.parametrize("changed", ["main.c", "probe.h", "loads/one.c", "cflags", "ldflags", "table.sh"])
+@pytest.mark.parametrize(
+    "changed", ["main.c", "probes/probe.h", "probes/common/number.c", "loads/one.c", "cflags", "ldflags", "table.sh"]
+)
 def test_a_change_of_anything_it_is_made_of_is_a_new_agent(tiny_agent: Path, changed: str) -> None:
     first = build.build_agent()
     with (tiny_agent / changed).open("a") as file:

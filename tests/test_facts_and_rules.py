@@ -178,8 +178,8 @@ def named(text: str) -> set[str]:
 def collected() -> set[str]:
     """Paths in the agent's source: those it copies and those that it makes."""
     agent = ROOT / "agent"
-    copied = re.findall(r'"(/(?:proc|sys)/[^"%]+)"', (agent / "facts_files.c").read_text())
-    made = re.findall(r'\{ "([a-z/.-]+)", collect_', (agent / "system.c").read_text())
+    copied = re.findall(r'"(/(?:proc|sys)/[^"%]+)"', (agent / "facts/files.c").read_text())
+    made = re.findall(r'\{ "([a-z/.-]+)", collect_', (agent / "facts/machine.c").read_text())
     return {*copied, *made, "rt-threads"}
 
 

@@ -4,9 +4,9 @@
  * a program, reads its source, takes memory bit by bit, computes, writes its output beside and renames it, and has it read
  * again by another process.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 #include <fcntl.h>
 #include <stdio.h>

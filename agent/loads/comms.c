@@ -4,11 +4,11 @@
  * goes out. Alone, the streams cross a cable between two network namespaces, and so all of the network code but a card's
  * driver. With `peer` they go to another host, where `listen` waits for them.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../inet.h"
-#include "../load.h"
-#include "../netns.h"
+#include "loads/common/network.h"
+#include "loads/load.h"
+#include "loads/common/network.h"
 
 #include <stdio.h>
 #include <string.h>

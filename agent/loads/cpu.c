@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Busy processes, by default one for each CPU: keeps every CPU out of idle and every time slice in use. */
-#include "../load.h"
+#include "loads/load.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A large file written in blocks of 1 MiB and cut to nothing, over and over, as `dd if=/dev/zero of=FILE bs=1M` does it. */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 enum { WORKERS, MIB };
 

@@ -3,9 +3,9 @@
  * Processes that keep many small files: each is created, written, renamed, listed, read and removed, a whole batch for each
  * step, so that the kernel has much to look through and to give back at a time.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 #include <fcntl.h>
 #include <stdio.h>

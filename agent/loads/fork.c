@@ -3,9 +3,9 @@
  * Processes that start children, a few at a time, and wait for their end. A child writes to memory that it shares with its
  * parent until then, so page tables and pages are copied and given back all the time.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 #include <sys/wait.h>
 

@@ -3,11 +3,11 @@
  * Processes that raise one kind of interrupt or softirq after the other, in an order that the seed decides, while a second
  * thread of each keeps a CPU busy in the same memory, so that interrupts between processors have somewhere to go.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../clock.h"
-#include "../inet.h"
-#include "../irqmix.h"
+#include "system/clock.h"
+#include "loads/common/network.h"
+#include "loads/irqmix.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -3,12 +3,12 @@
  * `ls -lR /`, over and over: lists every folder and asks for the state of every entry, /proc and /sys among them. It goes no
  * deeper than any system is, and not into file systems that other machines or programs answer for: those may never answer.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
-#include "../mounts.h"
+#include "loads/load.h"
+#include "loads/common/mounts.h"
 
-#include "../text.h"
+#include "system/text.h"
 
 #include <string.h>
 #include <sys/stat.h>

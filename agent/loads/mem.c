@@ -3,9 +3,9 @@
  * Processes that go through more memory than the caches hold: they copy it, read it in order, or change it here and there. So
  * the real-time task finds the caches cold and the memory bus in use.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 #include <string.h>
 

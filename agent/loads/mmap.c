@@ -3,9 +3,9 @@
  * Processes that map a large region, write to every page of it and unmap it, over and over. Giving many pages back at once
  * is a long way through the kernel, which one that can't be preempted goes to its end.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 #include <sys/mman.h>
 

@@ -3,10 +3,10 @@
  * Pairs of processes that send over the loopback device: datagrams as fast as they go, which may be lost, and streams of
  * large blocks. The receivers count.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../inet.h"
-#include "../load.h"
+#include "loads/common/network.h"
+#include "loads/load.h"
 
 #include <sys/socket.h>
 

@@ -4,11 +4,11 @@
  * one network namespace to another, whose kernel, the same one, answers in its softirq; no packet leaves this machine. With
  * `to`, they flood the system under test from another host.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../inet.h"
-#include "../load.h"
-#include "../netns.h"
+#include "loads/common/network.h"
+#include "loads/load.h"
+#include "loads/common/network.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that read what the kernel makes up when it is asked: its symbols, and every process's state and memory map. */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 #include <dirent.h>
 #include <fcntl.h>

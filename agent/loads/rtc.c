@@ -4,9 +4,9 @@
  * is closed, so also after the death of this process; the rate stays, and means nothing to a user who sets its own. Since Linux
  * 2.6.39 the kernel's own timers may stand in for the chip.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
  * Groups of processes that pass messages: every sender of a group writes to every receiver of it, over and over. It is the
  * traffic of hackbench, and stresses the scheduler, wake-ups and the socket code; but it never ends and it counts.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../inet.h"
-#include "../load.h"
+#include "loads/common/network.h"
+#include "loads/load.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  * `cat FILE | netcat -l` and the client that reads it: a server sends a file over TCP, rests, and sends it again. Over
  * 127.0.0.1, at a free port, which nothing outside of this machine can reach.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../inet.h"
-#include "../load.h"
+#include "loads/common/network.h"
+#include "loads/load.h"
 
 #include <sys/socket.h>
 

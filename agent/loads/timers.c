@@ -3,10 +3,10 @@
  * Processes with many timers that all expire at the same instant. A kernel that runs timers in the interrupt goes through
  * all of them before anything else on that CPU.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../clock.h"
-#include "../load.h"
+#include "system/clock.h"
+#include "loads/load.h"
 
 #include <sys/epoll.h>
 #include <sys/resource.h>

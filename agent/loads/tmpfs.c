@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that each write a file in memory, punch holes into it, fill them through a mapping and cut it to nothing. */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `dd if=/dev/zero of=/dev/null`: two short system calls for each block, and nothing else. */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../load.h"
+#include "loads/load.h"
 
 #include <fcntl.h>
 

@@ -8,11 +8,11 @@
  * sleep, so what the record derives from it (slept or not, slack) is what happened. Driving an output comes behind the first
  * reading and so is in no lateness of the top; that of the work is in its duration.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../app_plan.h"
-#include "../clock.h"
-#include "../worker.h"
+#include "probes/app/plan.h"
+#include "system/clock.h"
+#include "measure/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
  * The cycle probe: article 2's periodic loop, in user space. It stands for the loop in the kernel where no module can be
  * loaded, and never leaves out a due time: a late loop runs at once, again and again, until it has caught up.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../band.h"
-#include "../clock.h"
-#include "../worker.h"
+#include "probes/common/cycles.h"
+#include "system/clock.h"
+#include "measure/worker.h"
 
 #include <stdlib.h>
 

@@ -7,15 +7,15 @@
  * the handler was only the generator sees. A generator on the responder's own CPU would spare it every load: where that program
  * runs, the scheduler has just been free. So loads are seen with edges from outside only.
  */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "../clock.h"
-#include "../gpio_lines.h"
-#include "../probe.h"
-#include "../stimulus.h"
-#include "../text.h"
-#include "../word.h"
-#include "../worker.h"
+#include "system/clock.h"
+#include "probes/gpio/lines.h"
+#include "probes/probe.h"
+#include "probes/common/stimulus.h"
+#include "system/text.h"
+#include "system/threads.h"
+#include "measure/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

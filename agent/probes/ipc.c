@@ -8,11 +8,11 @@
  * So on one CPU the sender's way to sleep, which lets the receiver run, is part of the value; with sender=other it is not, but
  * the other CPU's way out of idle is.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../clock.h"
-#include "../ipc_sender.h"
-#include "../worker.h"
+#include "system/clock.h"
+#include "probes/ipc/sender.h"
+#include "measure/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

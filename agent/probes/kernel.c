@@ -3,13 +3,13 @@
  * The kernel probe: what the module rtproof.ko sees of one timer, in its interrupt and in the task that is woken, be that a
  * task of the kernel or the measuring thread. Where there is no module the kernel's own tracer takes its place.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../account.h"
-#include "../band.h"
-#include "../device.h"
-#include "../timerlat.h"
-#include "../worker.h"
+#include "probes/kernel/device.h"
+#include "probes/common/cycles.h"
+#include "probes/kernel/device.h"
+#include "probes/timerlat/timerlat.h"
+#include "measure/worker.h"
 
 #include <fcntl.h>
 #include <stdio.h>

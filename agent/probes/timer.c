@@ -3,11 +3,11 @@
  * The timer probe: a thread asks to be woken at a time and reads the clock when it runs. The difference is the timer
  * latency. Six ways to ask: the four of Bootlin's article on the AT91SAM, the relative sleep and timerfd.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../clock.h"
-#include "../probe.h"
-#include "../worker.h"
+#include "system/clock.h"
+#include "probes/probe.h"
+#include "measure/worker.h"
 
 #include <stdlib.h>
 #include <sys/time.h>

@@ -3,10 +3,10 @@
  * The timerlat probe: the kernel's own tracer of that name measures how late its timer's interrupt is, how late the thread that
  * it wakes, and how late that thread is back in user space where it is one of ours.
  */
-#include "../sys.h"
+#include "system/sys.h"
 
-#include "../timerlat.h"
-#include "../worker.h"
+#include "probes/timerlat/timerlat.h"
+#include "measure/worker.h"
 
 static const char *thread_unsupported(void)
 {

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#include "crc32.h"
+#include "record/bytes.h"
 
 #include <stdbool.h>
 #include <string.h>

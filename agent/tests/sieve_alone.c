@@ -3,10 +3,10 @@
  * Not a test: times the sieve of the probe app outside of the agent, for tests to compare with.
  * usage: sieve_alone TO PASSES PAUSE_US    prints the nanoseconds of each pass; it sleeps between them as the probe's loop does
  */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "app_work.h"
-#include "clock.h"
+#include "probes/app/work.h"
+#include "system/clock.h"
 
 #include "check.h"
 

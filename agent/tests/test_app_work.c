@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a pass of the application's work does, without looking at how long it takes. The loop is in tests/test_probe_app.py. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "app_outputs.h"
-#include "app_work.h"
-#include "clock.h"
+#include "probes/app/outputs.h"
+#include "probes/app/work.h"
+#include "system/clock.h"
 
 #include "check.h"
 #include "scratch.h"

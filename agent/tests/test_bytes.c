@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "check.h"
+#include "record/bytes.h"
 
-#include "bytes.h"
+#include "check.h"
+#include "decode.h"
 
 #include <string.h>
 
@@ -98,6 +99,151 @@ static void running_out_of_memory_is_remembered(void)
 	bytes_free(&bytes);
 }
 
+static const uint32_t lengths[] = {
+	0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 1000, 1023, 4095, 4096, 65535, 65536,
+};
+
+enum { LENGTHS = sizeof(lengths) / sizeof(*lengths), LONG = 300 };
+
+static int64_t values[PACKED_MOST];
+
+/* Packs the first n values, reads them back, answers how many bytes they took. */
+static size_t round_trip(uint32_t n)
+{
+	static int64_t back[DECODE_MOST];
+	struct bytes bytes = { 0 };
+
+	put_packed(&bytes, values, n);
+	CHECK(!bytes.failed);
+	struct reader reader = { bytes.data, bytes.data + bytes.length };
+
+	CHECK(get_packed(&reader, back) == n);
+	CHECK(reader.at == reader.end);
+	CHECK(memcmp(values, back, n * sizeof(*values)) == 0);
+	size_t size = bytes.length;
+
+	bytes_free(&bytes);
+	return size;
+}
+
+static void fill(uint32_t n, uint64_t seed, int64_t base, int bits)
+{
+	for (uint32_t i = 0; i < n; i++)
+		values[i] = (int64_t)((uint64_t)base + (bits ? random_bits(&seed) >> (64 - bits) : 0));
+}
+
+static void constants_take_no_room(void)
+{
+	const int64_t bases[] = { 0, 1, -1, INT64_MIN, INT64_MAX };
+
+	for (int base = 0; base < 5; base++)
+		for (int i = 0; i < LENGTHS; i++) {
+			fill(lengths[i], 0, bases[base], 0);
+			CHECK(round_trip(lengths[i]) == 16);
+		}
+}
+
+static void every_width_comes_back_whole(void)
+{
+	for (int bits = 1; bits <= 64; bits++) {
+		for (int i = 0; i < LENGTHS; i++) {
+			uint32_t n = lengths[i] < 1024 || bits % 16 == 13 ? lengths[i] : LONG;
+
+			fill(n, (uint64_t)bits * 100 + (uint64_t)i, bits % 3 ? -5 : INT64_MAX / 3, bits);
+			size_t size = round_trip(n);
+
+			/* No dearer than the bits that were put in; differences of 64 bits need exceptions. */
+			CHECK(size <= 16 + (size_t)n * (size_t)bits / 8 + 7 || (bits >= 63 && size <= 16 + (size_t)n * 18));
+		}
+	}
+}
+
+static void extremes_come_back_whole(void)
+{
+	uint64_t state = 5;
+
+	for (int i = 0; i < LENGTHS; i++) {
+		for (uint32_t j = 0; j < lengths[i]; j++)
+			values[j] = random_below(&state, 2) ? INT64_MAX : INT64_MIN;
+		round_trip(lengths[i]);
+	}
+	fill(PACKED_MOST, 6, INT64_MIN, 0);
+	values[40000] = 0;
+	CHECK(round_trip(PACKED_MOST) == 16 + 2 + 8);
+	values[40000] = INT64_MAX; /* modulo 2^64 this is next to the base */
+	CHECK(round_trip(PACKED_MOST) == 16 + 2 + 4);
+}
+
+/* Some thousand nanoseconds with a few large ones: what latencies look like. */
+static void outliers_cost_only_themselves(void)
+{
+	uint64_t state = 7;
+
+	fill(4096, 8, 3000, 11);
+	size_t plain = round_trip(4096);
+
+	for (int i = 0; i < 20; i++)
+		values[random_below(&state, 4096)] = 2000000 + (int64_t)random_below(&state, 1000000000);
+	CHECK(round_trip(4096) <= plain + 20 * 6);
+	for (int i = 0; i < 20; i++)
+		values[random_below(&state, 4096)] = -1 - (int64_t)random_below(&state, 1000000000);
+	/* Low ones move the base to a value that is common but not the least: a few more become exceptions. */
+	const size_t moved = 128;
+
+	CHECK(round_trip(4096) <= plain + (40 + moved) * 6);
+	values[100] = INT64_MIN / 2;
+	values[200] = INT64_MAX / 2;
+	CHECK(round_trip(4096) <= plain + (42 + moved) * 10);
+}
+
+static void random_arrays_come_back_whole(void)
+{
+	uint64_t state = 9;
+
+	for (int round = 0; round < 2000; round++) {
+		uint32_t n = random_below(&state, LONG);
+		int shift = (int)random_below(&state, 64), far = (int)random_below(&state, 64);
+
+		for (uint32_t i = 0; i < n; i++)
+			values[i] = (int64_t)random_bits(&state) >> (random_below(&state, 16) ? shift : far);
+		round_trip(n);
+	}
+}
+
+enum { MOST = 300 };
+
+/* Bit by bit, from the definition: reflected polynomial 0xedb88320. */
+static uint32_t by_bits(const uint8_t *data, size_t n)
+{
+	uint32_t crc = UINT32_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		crc ^= data[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	}
+	return ~crc;
+}
+
+static void the_crc_is_that_of_the_definition(void)
+{
+	uint8_t data[MOST];
+	uint64_t state = 1;
+
+	/* The check value that catalogues of CRCs give for this one. */
+	CHECK(crc32_update(0, (const uint8_t *)"123456789", 9) == 0xcbf43926);
+	CHECK(crc32_update(0, data, 0) == 0);
+	for (size_t i = 0; i < MOST; i++)
+		data[i] = (uint8_t)random_below(&state, 256);
+	for (size_t n = 0; n < MOST; n++) {
+		size_t first = random_below(&state, (uint32_t)n + 1);
+		uint32_t in_parts = crc32_update(crc32_update(0, data, first), data + first, n - first);
+
+		CHECK(crc32_update(0, data, n) == by_bits(data, n));
+		CHECK(in_parts == by_bits(data, n));
+	}
+}
+
 int main(void)
 {
 	numbers_are_little_endian();
@@ -105,5 +251,11 @@ int main(void)
 	strings_have_a_length_and_are_cut_where_it_ends();
 	many_bytes_keep_their_places();
 	running_out_of_memory_is_remembered();
+	constants_take_no_room();
+	every_width_comes_back_whole();
+	extremes_come_back_whole();
+	outliers_cost_only_themselves();
+	random_arrays_come_back_whole();
+	the_crc_is_that_of_the_definition();
 	return EXIT_SUCCESS;
 }

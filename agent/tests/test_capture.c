@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream of entries goes through a capture into a record, and a model that only knows the stream says what must be in it. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "capture.h"
+#include "measure/capture.h"
 
 #include "check.h"
 #include "decode.h"

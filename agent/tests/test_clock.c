@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "clock.h"
+#include "system/clock.h"
 
 #include "check.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a thread notes about itself, with orders that it obeys and orders that it does not, and the chunk that comes of it. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "clock.h"
-#include "conditions.h"
-#include "worker.h"
+#include "system/clock.h"
+#include "measure/conditions.h"
+#include "measure/worker.h"
 
 #include "decode.h"
 #include "scratch.h"

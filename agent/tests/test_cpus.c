@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "cpus.h"
+#include "system/cpus.h"
 
 #include <errno.h>
 #include <string.h>

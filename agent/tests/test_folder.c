@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "folder.h"
+#include "system/folder.h"
 
-#include "processes.h"
+#include "system/processes.h"
 
 #include "check.h"
 #include "scratch.h"

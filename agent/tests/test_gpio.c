@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of edges: answers in order, late, lost and not at all. Real lines are in tests/test_probe_gpio.py. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "gpio_lines.h"
-#include "stimulus.h"
+#include "probes/gpio/lines.h"
+#include "probes/common/stimulus.h"
 
 #include "check.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "group.h"
+#include "loads/common/group.h"
 
-#include "text.h"
+#include "system/text.h"
 
 #include "check.h"
 

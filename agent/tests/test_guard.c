@@ -4,13 +4,13 @@
  * does, so that it gets the time that it must be seen to use, however busy the machine is. It gives the CPU away for a moment
  * ten times a second, before the kernel's own limit takes its policy, and it ends by itself after PATIENCE_S.
  */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "guard.h"
+#include "measure/guard.h"
 
-#include "clock.h"
-#include "run.h"
-#include "threads.h"
+#include "system/clock.h"
+#include "measure/run.h"
+#include "system/threads.h"
 
 #include "check.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every way in which the probe ipc wakes a thread: each post is answered, and a thread that waits for long can be stopped. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "clock.h"
-#include "undo.h"
-#include "worker.h"
+#include "system/clock.h"
+#include "system/undo.h"
+#include "measure/worker.h"
 
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "irqmix.h"
+#include "loads/irqmix.h"
 
 #include "check.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "load.h"
+#include "loads/load.h"
 
-#include "keeper.h"
-#include "text.h"
+#include "loads/common/keeper.h"
+#include "system/text.h"
 
 #include "check.h"
 #include "scratch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mounts.h"
+#include "loads/common/mounts.h"
 
 #include "check.h"
 

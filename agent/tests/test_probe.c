@@ -2,7 +2,7 @@
 /* What every probe of the table promises, and how their options are taken apart. */
 #include "check.h"
 
-#include "probe.h"
+#include "probes/probe.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs and their keeper: with a PID namespace where that can be had, and then once more as a user who can't have one. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "program.h"
+#include "loads/common/program.h"
 
 #include "check.h"
-#include "processes.h"
+#include "system/processes.h"
 #include "scratch.h"
 
 #include <sched.h>

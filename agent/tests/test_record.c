@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "record.h"
+#include "record/record.h"
 
 #include "check.h"
 #include "decode.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "ring.h"
+#include "measure/ring.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Budgets of made-up control groups in a folder of files. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "rt_budget.h"
+#include "facts/rt_budget.h"
 
 #include "scratch.h"
 

@@ -3,9 +3,9 @@
  * Whole runs inside this process, so that the sanitizers watch every thread of them: each method, threads that share CPUs,
  * loads, checkpoints, and an end asked for from outside. How late the threads were is not looked at here.
  */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "run.h"
+#include "measure/run.h"
 
 #include "check.h"
 #include "decode.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "measure/summary.h"
+
 #include "check.h"
 #include "decode.h"
-
-#include "summary.h"
 
 static const int64_t edges[] = { 0, 1, -1, 2, -2, INT32_MAX, INT32_MIN, 4294967296, INT64_MAX, INT64_MIN, INT64_MIN + 1 };
 
@@ -158,6 +158,190 @@ static void a_cleared_slice_begins_anew(void)
 	hist_free(&summary.hist);
 }
 
+enum { LAST_BIN = 1024 + 53 * 512 - 1, VALUES = 5000 };
+
+/* Smallest and largest value of a bin, by turning the formula of docs/record-format.md around. */
+static void edges_of_bin(int32_t bin, int64_t *low, int64_t *high)
+{
+	if (bin < 0) {
+		edges_of_bin(-1 - bin, high, low);
+		*low = -1 - *low;
+		*high = -1 - *high;
+		return;
+	}
+	int shift = bin < 1024 ? 0 : (bin - 1024) / 512 + 1;
+	uint64_t step = bin < 1024 ? (uint64_t)bin : 512 + (uint64_t)(bin - 1024) % 512;
+
+	*low = (int64_t)(step << shift);
+	*high = (int64_t)(((step + 1) << shift) - 1);
+}
+
+static void every_bin_holds_exactly_its_values(void)
+{
+	int64_t low, high, before = INT64_MIN;
+
+	for (int32_t bin = -1 - LAST_BIN; bin <= LAST_BIN; bin++) {
+		edges_of_bin(bin, &low, &high);
+		CHECK(low <= high && hist_bin(low) == bin && hist_bin(high) == bin && hist_top(bin) == high);
+		CHECK(bin == -1 - LAST_BIN ? low == INT64_MIN : low == before + 1);
+		before = high;
+
+		/* Half the width, at the middle, is at most 1/1024 of any value in the bin. */
+		uint64_t width = (uint64_t)high - (uint64_t)low + 1, least = (uint64_t)(low < 0 ? -1 - high : low);
+
+		CHECK(width == 1 || (double)width / 2 <= (double)least / 1024);
+	}
+	CHECK(before == INT64_MAX);
+	CHECK(LAST_BIN < HIST_PAGES * HIST_PAGE);
+}
+
+struct seen {
+	int32_t bins[VALUES];
+	uint32_t counts[VALUES];
+	int n;
+};
+
+static void note(void *data, int32_t bin, uint32_t count)
+{
+	struct seen *seen = data;
+
+	CHECK(seen->n < VALUES);
+	CHECK(seen->n == 0 || bin > seen->bins[seen->n - 1]);
+	seen->bins[seen->n] = bin;
+	seen->counts[seen->n++] = count;
+}
+
+static uint32_t occurrences(const int64_t *values, int32_t bin)
+{
+	uint32_t n = 0;
+
+	for (int i = 0; i < VALUES; i++)
+		n += hist_bin(values[i]) == bin;
+	return n;
+}
+
+static void counts_are_those_of_the_values(void)
+{
+	static int64_t values[VALUES] = { INT64_MIN, INT64_MAX, 0, -1, 1, 1023, 1024, -1024, -1025 };
+	static struct seen seen;
+	struct hist hist = { 0 };
+	uint64_t state = 3, total = 0;
+
+	for (int i = 9; i < VALUES; i++)
+		values[i] = (int64_t)random_bits(&state) >> random_below(&state, 63);
+	for (int i = 0; i < VALUES; i++)
+		CHECK(hist_add(&hist, values[i]) == 0);
+	hist_each(&hist, note, &seen);
+	CHECK(seen.bins[0] == -1 - LAST_BIN && seen.bins[seen.n - 1] == LAST_BIN);
+	for (int i = 0; i < seen.n; i++) {
+		CHECK(seen.counts[i] == occurrences(values, seen.bins[i]));
+		total += seen.counts[i];
+	}
+	CHECK(total == VALUES);
+
+	hist_clear(&hist);
+	seen.n = 0;
+	hist_each(&hist, note, &seen);
+	CHECK(seen.n == 0);
+	CHECK(hist_add(&hist, 5) == 0);
+	hist_each(&hist, note, &seen);
+	CHECK(seen.n == 1 && seen.bins[0] == 5 && seen.counts[0] == 1);
+	hist_free(&hist);
+	for (int i = 0; i < HIST_PAGES; i++)
+		CHECK(!hist.negative[i] && !hist.positive[i]);
+}
+
+enum { STREAM = 20000, DUE_STEP = 1000 };
+
+static int64_t stream[STREAM];
+
+static int descending(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* What TOP chunks told: all entries so far. */
+struct told {
+	int64_t values[STREAM];
+	bool known[STREAM];
+	uint32_t n;
+};
+
+static void tell(struct told *told, struct top *top)
+{
+	static int64_t columns[3][DECODE_MOST];
+	struct bytes bytes = { 0 };
+
+	if (!top_is_fresh(top)) {
+		CHECK(!put_top(&bytes, top) && bytes.length == 0);
+		return;
+	}
+	CHECK(put_top(&bytes, top));
+	CHECK(!top_is_fresh(top));
+	struct reader reader = { bytes.data, bytes.data + bytes.length };
+	uint32_t n = get_packed(&reader, columns[0]);
+
+	CHECK(n && n <= TOP_K && get_packed(&reader, columns[1]) == n && get_packed(&reader, columns[2]) == n);
+	CHECK(reader.at == reader.end);
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t index = columns[0][i];
+
+		/* Every entry is one of the stream, and told once only. */
+		CHECK(index >= 0 && index < STREAM && !told->known[index]);
+		told->known[index] = true;
+		CHECK(columns[1][i] == index * DUE_STEP && columns[2][i] == stream[index]);
+		told->values[told->n++] = stream[index];
+	}
+	bytes_free(&bytes);
+}
+
+/* The largest of all that was told are the largest of the stream so far. */
+static void compare(struct told *told, uint32_t so_far)
+{
+	static int64_t sorted[STREAM];
+	uint32_t k = so_far < TOP_K ? so_far : TOP_K;
+
+	memcpy(sorted, stream, so_far * sizeof(*sorted));
+	qsort(sorted, so_far, sizeof(*sorted), descending);
+	qsort(told->values, told->n, sizeof(*sorted), descending);
+	CHECK(told->n >= k && memcmp(told->values, sorted, k * sizeof(*sorted)) == 0);
+}
+
+static void the_largest_of_a_stream_are_kept(uint32_t variety, uint64_t seed)
+{
+	static struct told told;
+	struct top top = { .n = 0 };
+
+	memset(&told, 0, sizeof(told));
+	for (uint32_t i = 0; i < STREAM; i++) {
+		stream[i] = (int64_t)random_below(&seed, variety) - variety / 2;
+		top_add(&top, i, (int64_t)i * DUE_STEP, stream[i]);
+		if (random_below(&seed, 1500))
+			continue;
+		tell(&told, &top);
+		compare(&told, i + 1);
+	}
+	tell(&told, &top);
+	compare(&told, STREAM);
+}
+
+static void of_equal_ones_the_first_stay(void)
+{
+	static struct told told;
+	struct top top = { .n = 0 };
+
+	memset(&told, 0, sizeof(told));
+	for (uint32_t i = 0; i < 2 * TOP_K; i++) {
+		stream[i] = 5;
+		top_add(&top, i, (int64_t)i * DUE_STEP, 5);
+	}
+	tell(&told, &top);
+	for (uint32_t i = 0; i < 2 * TOP_K; i++)
+		CHECK(told.known[i] == (i < TOP_K));
+}
+
 int main(void)
 {
 	products_that_are_known();
@@ -166,5 +350,11 @@ int main(void)
 	an_empty_summary_is_all_zero();
 	a_slice_has_the_numbers_of_its_values();
 	a_cleared_slice_begins_anew();
+	every_bin_holds_exactly_its_values();
+	counts_are_those_of_the_values();
+	the_largest_of_a_stream_are_kept(1000000000, 1);
+	the_largest_of_a_stream_are_kept(10000, 2);
+	the_largest_of_a_stream_are_kept(50, 3); /* many ties */
+	of_equal_ones_the_first_stay();
 	return EXIT_SUCCESS;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
-#include "text.h"
+#include "system/text.h"
 
 #include <errno.h>
 #include <string.h>

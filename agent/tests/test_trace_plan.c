@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "trace_plan.h"
+#include "trace/plan.h"
 
-#include "run.h"
+#include "measure/run.h"
 
 #include "check.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of files, put back by a process apart: this program, started again. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "text.h"
-#include "undo.h"
+#include "system/text.h"
+#include "system/undo.h"
 
 #include "check.h"
 #include "scratch.h"

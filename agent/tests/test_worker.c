@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The measuring thread with a probe that does not wait but tells what it is told, so that every course of events can be had. */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "worker.h"
+#include "measure/worker.h"
 
 #include "check.h"
 

@@ -3,9 +3,9 @@
  * usage: vector FILE    writes a record from made-up input that is the same on every machine, so the record must be, too.
  * No test by itself: tests/test_golden.py compares what processors of all kinds write with tests/data/golden/vector.rtrec.
  */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "capture.h"
+#include "measure/capture.h"
 
 #include "check.h"
 

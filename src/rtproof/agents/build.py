@@ -48,9 +48,9 @@ def source_folder(name: str) -> Path:
 
 
 def sources(folder: Path) -> list[str]:
-    """The C files of a program, relative to ``folder``: its own, one per probe, one per load."""
-    found = [path for pattern in ("*.c", "probes/*.c", "loads/*.c") for path in folder.glob(pattern)]
-    return sorted(str(path.relative_to(folder)) for path in found)
+    """The C files of a program, relative to ``folder``: all in it and below it, but for the tests."""
+    files = (path.relative_to(folder) for path in folder.rglob("*.c"))
+    return sorted(str(file) for file in files if file.parts[0] != "tests")
 
 
 def cache_dir() -> Path:

@@ -1,1 +1,0 @@
-../kmod/rtproof.h

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The process apart that keeps a load which works in rounds, or is a program of the system's: it starts it, starts it again,
+ * counts for it, holds it to its limits, and when the agent ends, in whatever way, it ends all that the load has started.
+ */
+#ifndef RTPROOF_KEEPER_H
+#define RTPROOF_KEEPER_H
+
+#include "loads/load.h"
+
+/* Whether a load needs one. */
+bool keeper_needed(const struct running_load *running);
+
+/*
+ * Starts it. A program's keeper is the first process of a PID namespace where that can be had, so that nothing outlives it even
+ * if it is killed. Its process id, which is also its group, or a negative
+ * errno. SIGTERM ends it.
+ */
+pid_t keeper_start(struct running_load *running);
+
+/* What a keeper that was killed could not end. */
+void keeper_bury(pid_t keeper);
+
+#endif

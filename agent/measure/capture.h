@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writer's side of one series: gathers samples into blocks, seconds, the largest and the summary of the slice, and
+ * writes them as chunks. Runs in the writer thread only.
+ */
+#ifndef RTPROOF_CAPTURE_H
+#define RTPROOF_CAPTURE_H
+
+#include "measure/exceedances.h"
+#include "measure/ring.h"
+#include "measure/summary.h"
+#include "record/record.h"
+
+#include <stdbool.h>
+
+/* CAPTURE_RESERVE: bytes kept for what a series still writes once the run shall end. */
+enum { CAPTURE_BLOCK = 4096, CAPTURE_SECONDS = 256, CAPTURE_GAPS = 1024, CAPTURE_RESERVE = 16 * 1024 };
+
+struct second {
+	int64_t obtained, missed, max;
+};
+
+struct capture {
+	/* What it is: the SERIES chunk. */
+	uint16_t series;
+	bool by_period; /* due times are a period apart, whenever the thread ran: on the grid, or from outside */
+	bool keep_samples;
+	int64_t period_ns;
+
+	/* Where it is. */
+	uint64_t index;  /* of the next activation */
+	int64_t due_ns;  /* of the next activation */
+	int64_t wake_before_ns, cycle_before_ns, value_before;
+	bool has_before, has_cycle_before;
+
+	/* Pending chunks. */
+	int64_t values[CAPTURE_BLOCK], gap_position[CAPTURE_GAPS], gap_missed[CAPTURE_GAPS];
+	uint32_t n, gaps;
+	uint64_t block_index;
+	int64_t block_due_ns;
+	int64_t first_second;
+	struct second seconds[CAPTURE_SECONDS];
+	uint32_t n_seconds;
+	struct top top;
+	struct summary observed, charged;
+	struct above *above; /* its own, from malloc(); NULL: this field is not judged */
+
+	/* Of the whole run, for END and for people watching. */
+	uint64_t obtained, missed, lost;
+	int64_t min, max, last;
+	double sum;
+};
+
+/* Activation 0 is due at first_due_ns from the origin. */
+void capture_open(struct capture *capture, uint16_t series, bool by_period, bool keep_samples, int64_t period_ns,
+		  int64_t first_due_ns);
+void capture_close(struct capture *capture);
+
+/* One entry of the ring. 0 or the record's error. */
+int capture_add(struct capture *capture, struct record *record, const struct ring_entry *entry);
+
+/* Writes what is pending: part of a checkpoint. The summary only if the slice ends with it. */
+int capture_flush(struct capture *capture, struct record *record, bool slice_ends);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was asked: the options of "rtproof-agent run", all in one place. */
+#ifndef RTPROOF_CONFIG_H
+#define RTPROOF_CONFIG_H
+
+#include "loads/load.h"
+#include "measure/exceedances.h"
+#include "measure/worker.h"
+#include "probes/probe.h"
+#include "system/cpus.h"
+
+enum { CONFIG_LOADS = 16, CONFIG_THREADS_MOST = 4096 };
+
+struct config {
+	const char *output; /* "-": standard output */
+	const struct probe *probe;
+	const struct method *method;
+	const char *probe_values[PROBE_OPTIONS]; /* in the order of the probe's options; NULL: not given */
+	char probe_text[512], probe_given[512];  /* what they point into, and the same as it was given */
+	int fields;                              /* values of an activation */
+	int64_t period_ns, period_step_ns; /* of the first thread, and how much longer each other's is than the last */
+	int64_t duration_ns; /* 0: by samples */
+	int64_t samples;     /* due times of the first thread; 0: by duration */
+	int64_t warmup_ns;
+	struct cpus cpus; /* the CPUs to measure */
+	bool cpus_given;
+	int threads;
+	enum policy policy, asked_policy; /* they differ when the privilege is missing and that is allowed */
+	int priority, asked_priority;
+	char refused[576]; /* why the kernel refused the policy asked for; empty: it did not */
+	int64_t phase_ns;       /* between the due times of neighbours; -1: spread evenly over a period */
+	int64_t dma_latency_us; /* -1: leave /dev/cpu_dma_latency alone */
+	bool lock_memory, keep_samples, allow_unprivileged, stop_on_eof;
+	bool until_decided; /* by who watches; for the record only */
+	int64_t checkpoint_ns, progress_ns;
+	int64_t limits_ns[ABOVE_LIMITS]; /* what the reaction is to stay below, in the order given */
+	int n_limits;
+	const char *trace;       /* what of the kernel's events to record, see trace.h; NULL: nothing */
+	int64_t trace_blocks_ns; /* they are on and off by turns, for this long; 0: on throughout */
+	struct running_load loads[CONFIG_LOADS];
+	int n_loads;
+	char arguments[2048]; /* as given */
+};
+
+/* 0, or -EINVAL with the reason as a sentence in why. Looks at the machine: CPUs, and what its kernel can do. */
+int parse_config(int argc, char **argv, struct config *config, char *why, size_t room);
+
+/* The same of "rtproof-agent load": loads, how long, and whether to end with standard input. */
+int parse_loads(int argc, char **argv, struct config *config, char *why, size_t room);
+
+int64_t config_period_ns(const struct config *config, int thread);
+
+/* Due times that a thread shall measure, whichever way it was asked: as many as come until the first thread has its own. */
+uint64_t config_count(const struct config *config, int thread);
+
+/* From the first due time to the last, off the grid as if every wake-up were on time. A double: no product overflows. */
+double config_length_ns(const struct config *config);
+
+#endif

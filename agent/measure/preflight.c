@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sys.h"
+
+#include "measure/preflight.h"
+
+#include "facts/rt_budget.h"
+#include "measure/run.h"
+#include "system/clock.h"
+
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+/*
+ * What a record needs. Checkpoint: of one thread, seen to be 500 to 1,000. Exceeded, above: an entry of such a chunk and its
+ * share of the chunk. Fixed: facts and files at both ends, the reserve.
+ */
+static const double sample_bytes = 2.1, checkpoint_bytes = 1500, exceeded_bytes = 14, above_bytes = 6, fixed_bytes = 512 * 1024;
+
+/* Whether the policy can be had at all, tried on the calling thread and taken back. */
+static int try_policy(const struct config *config)
+{
+	if (config->policy == POLICY_OTHER)
+		return 0;
+	int err = config->policy == POLICY_DEADLINE ? policy_set_deadline(config->period_ns) :
+						      sys_set_policy(0, (int)config->policy, config->priority);
+
+	sys_set_policy(0, POLICY_OTHER, 0);
+	return err;
+}
+
+static int check_privilege(struct config *config, char *why, size_t room)
+{
+	int err = try_policy(config);
+	/* A deadline is promised on all CPUs, so the kernel asks for leave to use all of them. */
+	const char *needs = config->policy == POLICY_DEADLINE ?
+				    "root, leave to use every CPU, and CPU time that nobody has reserved" :
+				    "root, CAP_SYS_NICE or an RTPRIO limit, and a control group with a budget for real-time threads";
+	char priority[32] = "", budget[512];
+
+	if (!err)
+		return 0;
+	rt_budget_explain(budget, sizeof(budget));
+	snprintf(config->refused, sizeof(config->refused), "%s%s%s", strerror(-err), *budget ? "; " : "", budget);
+	if (config->allow_unprivileged) { /* the record says what was asked and what was had */
+		config->policy = POLICY_OTHER;
+		config->priority = 0;
+		return 0;
+	}
+	if (config->priority)
+		snprintf(priority, sizeof(priority), " at priority %d", config->priority);
+	if (*budget)
+		snprintf(why, room, "policy %s%s was refused (%s): %s; write a budget there, or start from a group that has one",
+			 policy_name((int)config->policy), priority, strerror(-err), budget);
+	else
+		snprintf(why, room, "policy %s%s was refused (%s): it needs %s; --allow-unprivileged measures without it",
+			 policy_name((int)config->policy), priority, strerror(-err), needs);
+	return err;
+}
+
+static double least_of(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* What is above the limits, should every activation be above each: lists end, the counts of each second go on. */
+static double above_space(const struct config *config, double samples, double length_ns)
+{
+	double seconds = least_of(samples, length_ns / NS_PER_SECOND + 1);
+
+	return exceeded_bytes * least_of(samples, (double)ABOVE_LIST_MOST * config->n_limits) +
+	       above_bytes * seconds * config->n_limits;
+}
+
+/* What the record will need at most, against what the file system has. */
+static int check_space(const struct run *run, char *why, size_t room)
+{
+	const struct config *config = run->config;
+	char copy[4096];
+	struct statvfs status;
+
+	snprintf(copy, sizeof(copy), "%s", config->output);
+	if (!strcmp(config->output, "-") || statvfs(dirname(copy), &status) < 0)
+		return 0; /* opening it will tell */
+	double length_ns = config_length_ns(config), samples = length_ns / (double)config->period_ns;
+	double of_thread = CAPTURE_RESERVE + (config->keep_samples ? sample_bytes * samples : 0) +
+			   checkpoint_bytes * (1 + length_ns / (double)config->checkpoint_ns);
+	double of_last = above_space(config, samples, length_ns); /* of a thread's fields */
+	double needed = fixed_bytes + (of_thread * config->fields + of_last) * config->threads + trace_space(run);
+	double there = (double)status.f_bavail * (double)status.f_frsize, limit = (double)record_size_limit();
+	char place[300];
+
+	if (needed <= there && needed <= limit)
+		return 0;
+	if (limit < there)
+		snprintf(place, sizeof(place), "the limit on the size of files (ulimit -f) is %.1f MB", limit / 1e6);
+	else
+		snprintf(place, sizeof(place), "there are %.1f MB free where '%.200s' shall be", there / 1e6, config->output);
+	snprintf(why, room, "the record may grow to %.1f MB and %s; measure for less time, with a longer period, or with %s",
+		 needed / 1e6, place,
+		 trace_space(run) > needed / 2 ? "a smaller buffer_kib of --trace" :
+		 config->keep_samples	       ? "--record summary" :
+		 config->n_limits	       ? "fewer limits" :
+						 "fewer threads");
+	return -ENOSPC;
+}
+
+/* A file that is there already is found before loads and threads are started. */
+static int check_output(const struct config *config, char *why, size_t room)
+{
+	if (!strcmp(config->output, "-") || access(config->output, F_OK) < 0)
+		return 0;
+	snprintf(why, room, "'%s' is there already; a record is never written over", config->output);
+	return -EEXIST;
+}
+
+int preflight(struct run *run, char *why, size_t room)
+{
+	int err = check_output(run->config, why, room);
+
+	if (!err)
+		err = check_privilege(run->config, why, room);
+	if (!err)
+		err = trace_plan(run, why, room);
+	return err ? err : check_space(run, why, room);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sys.h"
+
+#include "measure/writer.h"
+
+#include "facts/facts.h"
+#include "measure/run.h"
+#include "system/clock.h"
+#include "system/threads.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { NICE = -10, SLICE_SHARE = 32, SLICE_MOST_S = 600 };
+
+/* An activation has one sample for each field, in their order; everything else is for all of them. */
+static void drain_ring(struct run *run, int thread)
+{
+	struct capture *captures = run_captures(run, thread);
+	int fields = run->config->fields, field = 0;
+	struct ring_entry entry;
+
+	while (ring_pop(&run->workers[thread].ring, &entry)) {
+		if (entry.kind == RING_SAMPLE) {
+			capture_add(&captures[field], &run->record, &entry);
+			field = (field + 1) % fields;
+			continue;
+		}
+		for (int i = 0; i < fields; i++)
+			capture_add(&captures[i], &run->record, &entry);
+	}
+}
+
+static void drain(struct run *run)
+{
+	for (int i = 0; i < run->config->threads; i++)
+		drain_ring(run, i);
+}
+
+/* What a thread lost just before its end it could not announce any more. */
+static void drain_last(struct run *run)
+{
+	drain(run);
+	for (int i = 0; i < run->config->threads; i++) {
+		if (!word_load(&run->workers[i].done))
+			continue;
+		ring_settle(&run->workers[i].ring);
+		drain_ring(run, i);
+	}
+}
+
+static void write_events(struct run *run)
+{
+	struct event events[EVENTS_MOST];
+
+	pthread_mutex_lock(&run->mutex);
+	int n = run->n_events, dropped = run->events_dropped;
+
+	memcpy(events, run->events, (size_t)n * sizeof(*events));
+	run->n_events = run->events_dropped = 0;
+	pthread_mutex_unlock(&run->mutex);
+	for (int i = 0; i < n; i++)
+		record_event(&run->record, events[i].time_ns - run->origin_ns, events[i].thread, events[i].kind, events[i].text);
+	if (dropped)
+		record_event(&run->record, run_time_ns(run), WHOLE_RUN, "dropped", "too many events at once; some are not here");
+}
+
+static void print_progress(const struct run *run)
+{
+	for (int i = 0; i < run->config->threads; i++) {
+		/* The deepest stage, which is the one that counts. */
+		struct capture *c = run_captures(run, i) + run->config->fields - 1;
+
+		above_tell(c->above);
+		fprintf(stderr,
+			"progress time_ns=%lld thread=%d cpu=%d obtained=%llu missed=%llu lost=%llu last_ns=%lld min_ns=%lld "
+			"mean_ns=%.0f max_ns=%lld due_ns=%lld\n",
+			(long long)run_time_ns(run), i, run->workers[i].cpu, (unsigned long long)c->obtained,
+			(unsigned long long)c->missed, (unsigned long long)c->lost, (long long)c->last, (long long)c->min,
+			c->obtained ? c->sum / (double)c->obtained : 0.0, (long long)c->max, (long long)c->due_ns);
+	}
+}
+
+/*
+ * Slices grow with the run up to ten minutes, so that a short run is kept in detail and the histograms of a long one stay
+ * small. Checkpoints are counted, not timed, so that a late one does not shift the slices behind it.
+ */
+static bool slice_ends(struct run *run)
+{
+	int64_t before = run->slice_began, length = ++run->checkpoints - before;
+
+	if (SLICE_SHARE * length < before && length * run->config->checkpoint_ns < SLICE_MOST_S * NS_PER_SECOND)
+		return false;
+	run->slice_began = run->checkpoints;
+	return true;
+}
+
+static void checkpoint(struct run *run, bool last)
+{
+	bool ends = slice_ends(run) || last;
+
+	for (int i = 0; i < run->config->threads * run->config->fields; i++)
+		capture_flush(&run->captures[i], &run->record, ends);
+	for (int i = 0; i < run->config->threads; i++)
+		conditions_write(&run->workers[i].log, &run->workers[i].conditions, i, &run->record);
+	record_flush(&run->record);
+}
+
+static void check_record(struct run *run)
+{
+	if (run->record.no_space)
+		run_ask_to_stop(run, END_NO_SPACE,
+				run->record.limited ? "the limit on the size of files leaves no room for the record" :
+						      "no space is left for the record");
+	else if (run->record.error == -EPIPE)
+		run_ask_to_stop(run, END_HOST_GONE, "nobody reads the record any more");
+	else if (run->record.error)
+		run_ask_to_stop(run, END_ERROR, strerror(-run->record.error));
+}
+
+/* Often enough that the rings are never more than an eighth full, but twice a second at the least and never in a hurry. */
+static int64_t pause_ns(const struct run *run)
+{
+	int64_t eighth_ns = run->config->period_ns / run->config->fields * ((int64_t)run->workers[0].ring.mask + 1) / 8;
+
+	return eighth_ns > NS_PER_SECOND / 2 ? NS_PER_SECOND / 2 : eighth_ns < 20000000 ? 20000000 : eighth_ns;
+}
+
+/* True once every interval; late calls do not pile up. */
+static bool is_time(int64_t *next_ns, int64_t interval_ns, int64_t now_ns)
+{
+	if (!interval_ns || now_ns < *next_ns)
+		return false;
+	*next_ns += interval_ns;
+	if (*next_ns <= now_ns)
+		*next_ns = now_ns + interval_ns;
+	return true;
+}
+
+static void *writer_main(void *argument)
+{
+	struct run *run = argument;
+	const struct config *config = run->config;
+	int64_t tick_ns = run->origin_ns, checkpoint_ns = run->origin_ns + config->checkpoint_ns;
+	int64_t progress_ns = run->origin_ns + config->progress_ns;
+
+	/* A power cut before the first checkpoint leaves what was asked, and where. */
+	record_flush(&run->record);
+	while (!word_load(&run->writer_stop)) {
+		sys_sleep(CLOCK_MONOTONIC, 0, pause_ns(run));
+		int64_t now_ns = clock_now_ns();
+
+		drain(run);
+		write_events(run);
+		if (is_time(&tick_ns, NS_PER_SECOND, now_ns))
+			facts_each_second(run);
+		if (is_time(&progress_ns, config->progress_ns, now_ns))
+			print_progress(run);
+		if (is_time(&checkpoint_ns, config->checkpoint_ns, now_ns))
+			checkpoint(run, false);
+		check_record(run);
+	}
+	drain_last(run);
+	facts_each_second(run);
+	write_events(run);
+	if (config->progress_ns) /* what came since the last, for those who decide by it */
+		print_progress(run);
+	checkpoint(run, true);
+	return NULL;
+}
+
+/* Away from the measured CPUs, if others are allowed. */
+static void choose_cpus(const struct run *run)
+{
+	struct cpus others;
+
+	if (cpus_get_affinity(0, &others))
+		return;
+	for (int i = 0; i < run->config->threads; i++)
+		if (run->workers[i].cpu >= 0)
+			cpus_remove(&others, run->workers[i].cpu);
+	if (cpus_count(&others))
+		cpus_set_affinity(0, &others);
+}
+
+static void *writer_enter(void *argument)
+{
+	/* More than its share among loads; without the privilege it has the usual one, and a fact says so. */
+	(void)setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE);
+	choose_cpus(argument);
+	facts_of_writer(argument);
+	return writer_main(argument);
+}
+
+int writer_start(struct run *run)
+{
+	return thread_start(&run->writer, writer_enter, run);
+}
+
+void writer_finish(struct run *run)
+{
+	thread_end(run->writer, &run->writer_stop);
+}

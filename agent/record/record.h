@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The record file: chunks, checksums, room kept for the end (docs/record-format.md). One thread at a time uses it.
+ * After an error every call does nothing but answer the same error; what was written stays readable.
+ */
+#ifndef RTPROOF_RECORD_H
+#define RTPROOF_RECORD_H
+
+#include "record/bytes.h"
+
+#include <stdbool.h>
+
+enum chunk_type {
+	CHUNK_BEGIN = 1,
+	CHUNK_FACT,
+	CHUNK_FILE,
+	CHUNK_SERIES,
+	CHUNK_SAMPLES,
+	CHUNK_SUMMARY,
+	CHUNK_SECONDS,
+	CHUNK_TOP,
+	CHUNK_COUNTER,
+	CHUNK_TICK,
+	CHUNK_EVENT,
+	CHUNK_END,
+	CHUNK_LEVEL,
+	CHUNK_ABOVE,
+	CHUNK_EXCEEDED,
+	CHUNK_CONDITIONS
+};
+
+enum moment { MOMENT_ASKED, MOMENT_START, MOMENT_DURING, MOMENT_END };
+
+enum end_reason { END_AS_ASKED, END_INTERRUPTED, END_NO_SPACE, END_HOST_GONE, END_LOAD_DIED, END_GUARD, END_ERROR };
+
+enum { WHOLE_RUN = 0xFFFF, RECORD_RESERVE = 256 * 1024 };
+
+struct record {
+	int fd;
+	bool seekable, reserving;
+	uint32_t sequence;
+	int64_t end, reserved_to; /* bytes; reserved_to: the file system has promised room up to there */
+	int64_t reserve;          /* bytes kept for the last checkpoint and END; may be raised before the first chunk */
+	int64_t before;           /* bytes in the file before the record; -1: no regular file */
+	const char *unsynced_path; /* the file whose name is not on the medium yet; NULL: there is none */
+	bool no_space;            /* the reserve can't be renewed: end the run, the rest fits into the reserve */
+	bool limited;             /* no_space comes from the limit on the size of files */
+	int error;                /* first error of a write, negative errno */
+	struct bytes chunk;
+};
+
+/* "-" is standard output. A file must not exist; its path must stay as long as the record is open. 0 or -errno. */
+int record_open(struct record *record, const char *path);
+
+/* Bytes that a file may have at most (RLIMIT_FSIZE); INT64_MAX: there is no limit. */
+int64_t record_size_limit(void);
+
+/* The payload goes into the returned buffer until chunk_end(). */
+struct bytes *chunk_begin(struct record *record, enum chunk_type type);
+int chunk_end(struct record *record);
+
+/* Flushes the file to the medium, and the first time also its name. 0 or -errno. */
+int record_flush(struct record *record);
+int record_close(struct record *record);
+
+/* Chunks that hold text only. Values of facts are formatted as by printf. */
+int record_fact(struct record *record, int64_t time_ns, int thread, enum moment moment, const char *key,
+		const char *format, ...) __attribute__((format(printf, 6, 7)));
+int record_event(struct record *record, int64_t time_ns, int thread, const char *kind, const char *text);
+
+/* A file of the system, cut at 64 KiB; how reading it failed, if it did. */
+int record_file(struct record *record, int64_t time_ns, enum moment moment, const char *path);
+
+/* The same for what was had otherwise (err: 0, or -errno), under a name of ours; cut at 1 MiB. */
+int record_content(struct record *record, int64_t time_ns, enum moment moment, const char *path, int err,
+		   const char *content, size_t length);
+
+/* Of the agent, and of the record that it writes (docs/record-format.md). */
+
+#define AGENT_VERSION "0.1.0"
+
+enum { RECORD_MAJOR = 1, RECORD_MINOR = 3 };
+
+#endif

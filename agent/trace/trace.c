@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sys.h"
+
+#include "trace/trace.h"
+
+#include "measure/run.h"
+#include "system/clock.h"
+#include "system/text.h"
+#include "system/threads.h"
+#include "trace/plan.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAMES_ROOM = 512 * 1024 };
+
+static void path_of(const struct trace *trace, const char *file, char path[TRACEFS_PATH + 128])
+{
+	snprintf(path, TRACEFS_PATH + 128, "%s/%s", trace->place, file);
+}
+
+/* Without putting it back: in an instance, which goes as a whole, and of what has been changed before. */
+static int put(struct trace *trace, const char *file, const char *value)
+{
+	char path[TRACEFS_PATH + 128];
+
+	path_of(trace, file, path);
+	return text_write_file(path, value);
+}
+
+/* before: NULL if the file tells. */
+static int replace(struct trace *trace, const char *file, const char *value, const char *before)
+{
+	char path[TRACEFS_PATH + 128];
+
+	if (trace->own)
+		return put(trace, file, value);
+	path_of(trace, file, path);
+	return before ? undo_replace(&trace->undo, path, value, before) : undo_write(&trace->undo, path, value);
+}
+
+static int set(struct trace *trace, const char *file, const char *value)
+{
+	return replace(trace, file, value, NULL);
+}
+
+/* Everything at the top is there but once, so nobody else may use it. */
+static int take_the_top(struct trace *trace)
+{
+	char text[TRACEFS_TEXT];
+
+	if (tracefs_read(trace->root, "current_tracer", text) || !has_word(text, "nop") ||
+	    tracefs_read(trace->root, "set_event", text) || *text)
+		return -EBUSY;
+	snprintf(trace->place, sizeof(trace->place), "%s", trace->root);
+	return replace(trace, "trace", "", "");
+}
+
+/* Instances came with Linux 3.10. */
+static int take_a_place(struct trace *trace)
+{
+	snprintf(trace->place, sizeof(trace->place), "%s/instances/" TRACEFS_OURS "%d-trace", trace->root, getpid());
+	int err = undo_mkdir(&trace->undo, trace->place);
+
+	trace->own = !err;
+	return err == -ENOENT || err == -EROFS ? take_the_top(trace) : err;
+}
+
+static int set_buffer(struct trace *trace)
+{
+	char size[24], before[TRACEFS_TEXT];
+	int err = tracefs_read(trace->place, "buffer_size_kb", before);
+
+	before[strspn(before, "0123456789")] = '\0'; /* more may follow, such as what it will be */
+	snprintf(size, sizeof(size), "%lld", (long long)trace->buffer_kib);
+	return err ? err : replace(trace, "buffer_size_kb", size, before);
+}
+
+/* Older kernels don't have the clock that the record uses. */
+static int set_clock(struct trace *trace)
+{
+	int err = set(trace, "trace_clock", "mono");
+
+	return err == -EINVAL ? set(trace, "trace_clock", "global") : err;
+}
+
+static int choose_events(struct trace *trace, char *why, size_t room)
+{
+	char path[TRACEFS_PATH], *names = malloc(NAMES_ROOM);
+
+	snprintf(path, sizeof(path), "%s/available_events", trace->root);
+	int err = names ? text_read_file(path, names, NAMES_ROOM - 1) : -ENOMEM;
+
+	if (err < 0) {
+		trace_refuse(why, room, err, "the kernel does not tell which events it has to trace: %s", strerror(-err));
+	} else {
+		names[err] = '\0';
+		for (char *end = names; (end = strchr(end, '\n')); end++)
+			*end = '\0';
+		err = trace_choose(trace, names, why, room);
+	}
+	free(names);
+	return err;
+}
+
+typedef int (*write_value)(struct trace *trace, const char *file, const char *value);
+
+static int switch_events(struct trace *trace, bool on, write_value write)
+{
+	char file[128];
+	int err = 0;
+
+	for (int i = 0; i < trace->n_events && !err; i++) {
+		snprintf(file, sizeof(file), "events/%s/enable", trace->events[i]);
+		err = write(trace, file, on ? "1" : "0");
+	}
+	return err;
+}
+
+static int set_up(struct trace *trace, char *why, size_t room)
+{
+	const char *what = "start what puts it back";
+	int err = undo_open(&trace->undo);
+
+	if (!err) {
+		what = "have a place of its own, and somebody else uses the only one";
+		tracefs_in_use(trace->root, NULL);
+		err = take_a_place(trace);
+	}
+	if (!err) {
+		what = "be stopped before it starts";
+		err = set(trace, "tracing_on", "0");
+	}
+	if (!err) {
+		what = "have a buffer of its size";
+		err = set_buffer(trace);
+	}
+	if (!err) {
+		what = "have a clock";
+		err = set_clock(trace);
+	}
+	if (err)
+		return trace_refuse(why, room, err, "the trace can't %s: %s", what, strerror(-err));
+	err = choose_events(trace, why, room);
+	if (err)
+		return err;
+	err = switch_events(trace, true, set);
+	return err ? trace_refuse(why, room, err, "the events can't be switched on: %s", strerror(-err)) : 0;
+}
+
+static int refuse_tracefs(int err, char *why, size_t room)
+{
+	if (err == -ENOENT || err == -ENODEV)
+		return trace_refuse(why, room, err, "there is no trace to be had: this kernel has no tracefs (CONFIG_TRACING)");
+	if (geteuid())
+		return trace_refuse(why, room, err, "a trace needs root (%s)", strerror(-err));
+	return trace_refuse(why, room, err, "tracefs can't be used, maybe because the kernel is locked down or this is a container: %s", strerror(-err));
+}
+
+int trace_open(struct run *run, char *why, size_t room)
+{
+	struct trace *trace = &run->trace;
+
+	if (!run->config->trace)
+		return 0;
+	int err = tracefs_reach(&trace->root);
+
+	if (err)
+		return refuse_tracefs(err, why, room);
+	err = set_up(trace, why, room);
+	if (!err && run->config->trace_blocks_ns && !trace_is_on_in(trace, 0))
+		switch_events(trace, false, put);
+	return err;
+}
+
+/* The time of the event is that when all was switched. */
+static void note(struct run *run, bool on, int64_t since_ns, const char *what)
+{
+	run_note(run, WHOLE_RUN, on ? "trace_on" : "trace_off", "%s; took_ns=%lld", what, (long long)(clock_now_ns() - since_ns));
+}
+
+static void record_now(struct run *run, bool on, const char *what)
+{
+	int64_t since_ns = clock_now_ns();
+	int err = put(&run->trace, "tracing_on", on ? "1" : "0");
+
+	if (err)
+		run_ask_to_stop(run, END_ERROR, "the trace could not be switched");
+	run->trace.recording = on;
+	note(run, on, since_ns, what);
+}
+
+static void begin_block(struct run *run)
+{
+	struct trace *trace = &run->trace;
+	bool on = trace_is_on_in(trace, trace->block);
+	int64_t since_ns = clock_now_ns();
+	char what[40];
+
+	if (trace->block && on != trace_is_on_in(trace, trace->block - 1) && switch_events(trace, on, put))
+		run_ask_to_stop(run, END_ERROR, "the events could not be switched");
+	snprintf(what, sizeof(what), "block=%lld", (long long)trace->block++);
+	note(run, on, since_ns, what);
+}
+
+/* False if it was ended before; also asked when the time is past, or one that is always late would never end. */
+static bool wait_until(const struct trace *trace, int64_t time_ns)
+{
+	struct pollfd end = { .fd = trace->ends[0], .events = POLLIN };
+	int64_t left_ns;
+
+	do {
+		left_ns = time_ns - clock_now_ns();
+		int64_t left_ms = left_ns > 0 ? left_ns / 1000000 + 1 : 0;
+
+		if (poll(&end, 1, left_ms < 1000 ? (int)left_ms : 1000) > 0)
+			return false;
+	} while (left_ns > 0);
+	return true;
+}
+
+static void *switch_by_time(void *argument)
+{
+	struct run *run = argument;
+	struct trace *trace = &run->trace;
+	int64_t block_ns = run->config->trace_blocks_ns;
+
+	if (!wait_until(trace, run->origin_ns))
+		return NULL;
+	record_now(run, true, "loop=begins");
+	while (block_ns && wait_until(trace, run->origin_ns + trace->block * block_ns))
+		begin_block(run);
+	return NULL;
+}
+
+void trace_start(struct run *run)
+{
+	struct trace *trace = &run->trace;
+
+	if (!run->config->trace)
+		return;
+	int err = pipe2(trace->ends, O_CLOEXEC) < 0 ? -errno : thread_start(&trace->thread, switch_by_time, run);
+
+	trace->runs = !err;
+	if (err)
+		run_ask_to_stop(run, END_ERROR, "the thread that switches the trace could not be started");
+}
+
+void trace_stop(struct run *run)
+{
+	struct trace *trace = &run->trace;
+
+	if (!trace->runs)
+		return;
+	trace->runs = false;
+	close(trace->ends[1]);
+	pthread_join(trace->thread, NULL);
+	close(trace->ends[0]);
+	if (trace->recording)
+		record_now(run, false, "loop=ends");
+}
+
+void trace_close(struct run *run)
+{
+	undo_close(&run->trace.undo);
+}
+
+/* A part of a file is a chunk. It fits into the reserve behind the end of the record, and holds whole pages of any buffer. */
+enum { PART = 64 * 1024, FORMATS_MOST = 16 * PART };
+
+static int fill(int fd, char *part)
+{
+	ssize_t n = 1;
+	int length = 0;
+
+	while (length < PART && n > 0) { /* a trace is handed out in pieces, its raw pages one by one */
+		n = read(fd, part + length, (size_t)(PART - length));
+		length += n > 0 ? (int)n : 0;
+	}
+	return length;
+}
+
+/* The content of a file in parts under one name, up to a size. */
+static void keep(struct run *run, const char *folder, const char *file, const char *name, int64_t most)
+{
+	char path[TRACEFS_PATH + 128], kept[128], *part = malloc(PART);
+	int length;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	snprintf(kept, sizeof(kept), "trace/%s", name);
+	int fd = part ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+
+	while (fd >= 0 && most > 0 && !run->record.no_space && (length = fill(fd, part)) > 0) {
+		record_content(&run->record, run_time_ns(run), MOMENT_END, kept, 0, part, (size_t)length);
+		most -= length;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(part);
+}
+
+static void keep_cpus(struct run *run)
+{
+	const struct trace *trace = &run->trace;
+	char file[64], name[64];
+
+	for (int cpu = 0; cpu < CPUS_MOST; cpu++) {
+		char path[TRACEFS_PATH + 64];
+
+		snprintf(path, sizeof(path), "%s/per_cpu/cpu%d", trace->place, cpu);
+		if (access(path, F_OK) < 0)
+			return;
+		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
+		snprintf(name, sizeof(name), "cpu%d/stats", cpu);
+		keep(run, trace->place, file, name, PART);
+		snprintf(file, sizeof(file), "per_cpu/cpu%d/trace_pipe_raw", cpu);
+		snprintf(name, sizeof(name), "cpu%d/raw", cpu);
+		keep(run, trace->place, file, name, 2 * trace->buffer_kib * 1024);
+	}
+}
+
+static void keep_formats(struct run *run)
+{
+	const struct trace *trace = &run->trace;
+	char file[128];
+
+	keep(run, trace->root, "events/header_page", "header_page", PART);
+	keep(run, trace->root, "events/header_event", "header_event", PART);
+	keep(run, trace->root, "events/ftrace/print/format", "events/ftrace/print/format", PART);
+	for (int i = 0; i < trace->n_events; i++) {
+		snprintf(file, sizeof(file), "events/%s/format", trace->events[i]);
+		keep(run, trace->root, file, file, PART);
+	}
+	keep(run, trace->root, "saved_cmdlines", "saved_cmdlines", FORMATS_MOST);
+	keep(run, trace->root, "printk_formats", "printk_formats", FORMATS_MOST);
+	keep(run, trace->place, "trace_clock", "trace_clock", PART);
+}
+
+/* What a reader of the raw pages must know, and what was asked and is not there. */
+static void tell(struct run *run)
+{
+	const struct trace *trace = &run->trace;
+	const uint16_t one = 1;
+	char text[1024];
+	int length = snprintf(text, sizeof(text), "endian %s\nbuffer_kib %lld\nplace %s\nmissing%s\n",
+			      *(const char *)&one ? "little" : "big", (long long)trace->buffer_kib,
+			      trace->own ? "instance" : "top", trace->missing);
+
+	record_content(&run->record, run_time_ns(run), MOMENT_END, "trace/about", 0, text, (size_t)length);
+}
+
+/* The text first: reading the raw pages takes them out of the buffer. */
+void trace_keep(struct run *run)
+{
+	const struct trace *trace = &run->trace;
+
+	if (!run->config->trace)
+		return;
+	tell(run);
+	keep_formats(run);
+	keep(run, trace->place, "trace", "text", TRACE_TEXT_FACTOR * trace->buffer_kib * 1024 * trace->cpus);
+	keep_cpus(run);
+}

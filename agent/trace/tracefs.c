@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "system/sys.h"
+
+#include "trace/tracefs.h"
+
+#include "system/text.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+
+/* Before Linux 4.1 it was a part of debugfs. */
+static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing", NULL };
+
+bool has_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+		if ((at == text || strchr(" \n", at[-1])) && strchr(" \n", at[length]))
+			return true;
+	return false;
+}
+
+int tracefs_read(const char *folder, const char *file, char text[TRACEFS_TEXT])
+{
+	char path[TRACEFS_PATH + 300];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	int length = text_read_file(path, text, TRACEFS_TEXT - 1);
+
+	text[length < 0 ? 0 : length] = '\0';
+	return length < 0 ? length : 0;
+}
+
+int tracefs_find(const char **root)
+{
+	char tracers[TRACEFS_TEXT];
+	int err = -ENOENT;
+
+	for (const char *const *place = places; *place && err == -ENOENT; place++) {
+		*root = *place;
+		err = tracefs_read(*place, "available_tracers", tracers);
+	}
+	return err;
+}
+
+/* Mounts made from here on are this process's and its children's; those of others are still seen. */
+static int leave_mounts(void)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+int tracefs_reach(const char **root)
+{
+	char tracers[TRACEFS_TEXT];
+
+	*root = places[0];
+	int err = tracefs_read(*root, "available_tracers", tracers);
+
+	if (err != -ENOENT)
+		return err;
+	err = leave_mounts();
+	if (err)
+		return err;
+	if (mount("nodev", places[0], "tracefs", 0, NULL) < 0)
+		mount("nodev", "/sys/kernel/debug", "debugfs", 0, NULL);
+	return tracefs_find(root);
+}
+
+static bool is_alive(const char *instance)
+{
+	pid_t agent = atoi(instance + strlen(TRACEFS_OURS));
+
+	return agent > 0 && (kill(agent, 0) == 0 || errno != ESRCH);
+}
+
+bool tracefs_in_use(const char *root, bool (*is_used)(const char *folder))
+{
+	char path[TRACEFS_PATH + 300];
+	bool used = is_used && is_used(root);
+
+	snprintf(path, sizeof(path), "%s/instances", root);
+	DIR *folder = opendir(path);
+	struct dirent *entry;
+
+	while (folder && (entry = readdir(folder))) {
+		bool ours = !strncmp(entry->d_name, TRACEFS_OURS, strlen(TRACEFS_OURS));
+
+		snprintf(path, sizeof(path), "%s/instances/%s", root, entry->d_name);
+		if (ours && !is_alive(entry->d_name))
+			rmdir(path);
+		else if (entry->d_name[0] != '.' && is_used && is_used(path))
+			used = true;
+	}
+	if (folder)
+		closedir(folder);
+	return used;
+}
