@@ -5,7 +5,7 @@
 #include "system/clock.h"
 #include "load_command.h"
 #include "loads/common/program.h"
-#include "measure/run.h"
+#include "measure/measure.h"
 #include "system/undo.h"
 #include "record/record.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "facts/parts.h"
+#include "facts/facts.h"
+
 #include "loads/common/keeper.h"
-#include "measure/run.h"
 #include "system/processes.h"
 #include "system/text.h"
 
@@ -13,28 +13,28 @@
 
 #define RAW_CLOCK "clock.raw"
 
-static void add_counter(struct run *run, bool grows, const char *unit, struct running_load *load, const char *path,
+static void add_counter(struct facts *facts, bool grows, const char *unit, struct running_load *load, const char *path,
 			const char *name)
 {
-	if (run->n_counters == COUNTERS_MOST)
+	if (facts->n_counters == COUNTERS_MOST)
 		return;
 
-	struct counter *counter = &run->counters[run->n_counters];
-	struct bytes *chunk = chunk_begin(&run->record, CHUNK_COUNTER);
+	struct counter *counter = &facts->counters[facts->n_counters];
+	struct bytes *chunk = chunk_begin(&facts->run->record, CHUNK_COUNTER);
 
 	snprintf(counter->name, sizeof(counter->name), "%s", name);
 	snprintf(counter->path, sizeof(counter->path), "%s", path);
 	counter->load = load;
-	put_u16(chunk, (uint16_t)run->n_counters++);
+	put_u16(chunk, (uint16_t)facts->n_counters++);
 	put_u8(chunk, !grows);
 	put_u8(chunk, 0);
 	put_string(chunk, counter->name);
 	put_string(chunk, unit);
-	chunk_end(&run->record);
+	chunk_end(&facts->run->record);
 }
 
 /* A number in one file for each i: before, i, after. */
-static void add_gauges(struct run *run, const char *name, const char *unit, const char *before, const char *after,
+static void add_gauges(struct facts *facts, const char *name, const char *unit, const char *before, const char *after,
 		       int most)
 {
 	for (int i = 0; i < most; i++) {
@@ -43,7 +43,7 @@ static void add_gauges(struct run *run, const char *name, const char *unit, cons
 		snprintf(path, sizeof(path), "%s%d%s", before, i, after);
 		snprintf(numbered, sizeof(numbered), "%s%d", name, i);
 		if (text_read_line(path, line, sizeof(line)) >= 0)
-			add_counter(run, false, unit, NULL, path, numbered);
+			add_counter(facts, false, unit, NULL, path, numbered);
 	}
 }
 
@@ -53,40 +53,43 @@ static void fact_of_load(struct run *run, const char *name, const struct load_or
 
 	snprintf(key, sizeof(key), "%s.note", name);
 	if (order->note)
-		fact(run, MOMENT_START, key, order->note);
+		run_fact(run, WHOLE_RUN, MOMENT_START, key, "%s", order->note);
 	snprintf(key, sizeof(key), "%s.lack", name);
 	if (order->lack)
-		fact(run, MOMENT_START, key, order->lack);
+		run_fact(run, WHOLE_RUN, MOMENT_START, key, "%s", order->lack);
 	snprintf(key, sizeof(key), "%s.rest_ns", name);
 	if (order->rest_ns)
-		fact_number(run, WHOLE_RUN, MOMENT_START, key, order->rest_ns);
+		run_fact_number(run, WHOLE_RUN, MOMENT_START, key, order->rest_ns);
 }
 
 /* What its processes have used of the CPUs so far, and at the end how many of its workers never counted anything. */
-void facts_of_loads(struct run *run, enum moment moment)
+void facts_of_loads(struct facts *facts, enum moment moment)
 {
-	for (int i = 0; i < run->n_counters; i++) {
-		const struct running_load *load = run->counters[i].load;
+	struct run *run = facts->run;
+
+	for (int i = 0; i < facts->n_counters; i++) {
+		const struct running_load *load = facts->counters[i].load;
 		char key[80];
 
 		if (!load)
 			continue;
 		int64_t ms = load->pid > 0 ? processes_cpu_ms(load->pid, !keeper_needed(load)) : -1;
 
-		snprintf(key, sizeof(key), "%s.cpu_ms", run->counters[i].name);
+		snprintf(key, sizeof(key), "%s.cpu_ms", facts->counters[i].name);
 		if (ms >= 0)
-			fact_number(run, WHOLE_RUN, moment, key, ms);
+			run_fact_number(run, WHOLE_RUN, moment, key, ms);
 		if (moment != MOMENT_END)
 			continue;
-		snprintf(key, sizeof(key), "%s.parts", run->counters[i].name);
-		fact_number(run, WHOLE_RUN, moment, key, load->slots);
-		snprintf(key, sizeof(key), "%s.idle_parts", run->counters[i].name);
-		fact_number(run, WHOLE_RUN, moment, key, load_idle_parts(load));
+		snprintf(key, sizeof(key), "%s.parts", facts->counters[i].name);
+		run_fact_number(run, WHOLE_RUN, moment, key, load->slots);
+		snprintf(key, sizeof(key), "%s.idle_parts", facts->counters[i].name);
+		run_fact_number(run, WHOLE_RUN, moment, key, load_idle_parts(load));
 	}
 }
 
-void facts_announce_counters(struct run *run)
+void facts_announce_counters(struct facts *facts)
 {
+	struct run *run = facts->run;
 	char present[64];
 	int64_t raw_ns;
 
@@ -101,19 +104,19 @@ void facts_announce_counters(struct run *run)
 		snprintf(name, sizeof(name), "load.%s", load->name);
 		if (before)
 			snprintf(name, sizeof(name), "load.%s.%d", load->name, before + 1);
-		add_counter(run, true, load_unit(load), load, "", name);
+		add_counter(facts, true, load_unit(load), load, "", name);
 		fact_of_load(run, name, &load->order);
 	}
 	if (clock_raw_ns(&raw_ns))
-		add_counter(run, false, "ns", NULL, "", RAW_CLOCK);
-	add_gauges(run, "temperature.", "millidegree", "/sys/class/thermal/thermal_zone", "/temp", 32);
-	int before = run->n_counters;
+		add_counter(facts, false, "ns", NULL, "", RAW_CLOCK);
+	add_gauges(facts, "temperature.", "millidegree", "/sys/class/thermal/thermal_zone", "/temp", 32);
+	int before = facts->n_counters;
 
-	add_gauges(run, "frequency.cpu", "kHz", "/sys/devices/system/cpu/cpu", "/cpufreq/scaling_cur_freq", 256);
+	add_gauges(facts, "frequency.cpu", "kHz", "/sys/devices/system/cpu/cpu", "/cpufreq/scaling_cur_freq", 256);
 	if (text_read_line("/sys/devices/system/cpu/present", present, sizeof(present)) < 0)
 		snprintf(present, sizeof(present), "unknown");
-	record_fact(&run->record, run_time_ns(run), WHOLE_RUN, MOMENT_START, "frequency_gauges", "%d, CPUs present %s",
-		    run->n_counters - before, present);
+	run_fact(run, WHOLE_RUN, MOMENT_START, "frequency_gauges", "%d, CPUs present %s",
+		    facts->n_counters - before, present);
 }
 
 /* False: there is nothing to be told now. */
@@ -130,9 +133,11 @@ static bool read_counter(const struct counter *counter, int64_t *value)
 	return true;
 }
 
-void facts_tick(struct run *run)
+void facts_tick(struct facts *facts)
 {
-	if (!run->n_counters)
+	struct run *run = facts->run;
+
+	if (!facts->n_counters)
 		return;
 
 	struct bytes *chunk = chunk_begin(&run->record, CHUNK_TICK);
@@ -142,10 +147,10 @@ void facts_tick(struct run *run)
 	put_i64(chunk, run_time_ns(run));
 	count_at = chunk->length;
 	put_u16(chunk, 0);
-	for (int i = 0; i < run->n_counters; i++) {
+	for (int i = 0; i < facts->n_counters; i++) {
 		int64_t value;
 
-		if (!read_counter(&run->counters[i], &value))
+		if (!read_counter(&facts->counters[i], &value))
 			continue;
 		put_u16(chunk, (uint16_t)i);
 		put_i64(chunk, value);

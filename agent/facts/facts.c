@@ -3,8 +3,6 @@
 
 #include "facts/facts.h"
 
-#include "facts/parts.h"
-#include "measure/run.h"
 #include "record/record.h"
 #include "system/clock.h"
 #include "system/processes.h"
@@ -19,62 +17,58 @@
 
 enum { KERNEL_LINES_MOST = 200 };
 
-void fact(struct run *run, enum moment moment, const char *key, const char *value)
+static void fact(struct run *run, enum moment moment, const char *key, const char *value)
 {
-	record_fact(&run->record, run_time_ns(run), WHOLE_RUN, moment, key, "%s", value);
-}
-
-void fact_number(struct run *run, int thread, enum moment moment, const char *key, int64_t value)
-{
-	record_fact(&run->record, run_time_ns(run), thread, moment, key, "%lld", (long long)value);
+	run_fact(run, WHOLE_RUN, moment, key, "%s", value);
 }
 
 static void fact_error(struct run *run, enum moment moment, const char *key, int err)
 {
-	record_fact(&run->record, run_time_ns(run), WHOLE_RUN, moment, key, "unavailable: %s", strerror(-err));
+	run_fact(run, WHOLE_RUN, moment, key, "unavailable: %s", strerror(-err));
 }
 
-void fact_of_memory(struct run *run, int err)
+static void fact_of_memory(struct run *run, int err)
 {
 	if (!run->config->lock_memory)
 		fact(run, MOMENT_START, "memory_locked", "no: not asked for");
 	else if (err)
-		record_fact(&run->record, run_time_ns(run), WHOLE_RUN, MOMENT_START, "memory_locked", "no: %s",
+		run_fact(run, WHOLE_RUN, MOMENT_START, "memory_locked", "no: %s",
 			    strerror(-err));
 	else
 		fact(run, MOMENT_START, "memory_locked", "yes");
 }
 
-static void fact_of_dma_latency(struct run *run)
+static void fact_of_dma_latency(struct run *run, int fd)
 {
 	if (run->config->dma_latency_us < 0)
 		fact(run, MOMENT_START, "dma_latency", "left alone");
-	else if (run->dma_latency_fd < 0)
-		fact_error(run, MOMENT_START, "dma_latency", run->dma_latency_fd);
+	else if (fd < 0)
+		fact_error(run, MOMENT_START, "dma_latency", fd);
 	else
-		record_fact(&run->record, run_time_ns(run), WHOLE_RUN, MOMENT_START, "dma_latency",
+		run_fact(run, WHOLE_RUN, MOMENT_START, "dma_latency",
 			    "/dev/cpu_dma_latency held at %lld us", (long long)run->config->dma_latency_us);
 }
 
-void facts_open(struct run *run)
+void facts_open(struct facts *facts, struct run *run)
 {
-	system_collect(run->system);
-	rt_threads_collect(&run->rt_threads, true, &run->rt_at_start);
-	run->clocks = clock_both();
-	run->kmsg_fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (run->kmsg_fd < 0)
-		run->kmsg_fd = -errno;
+	facts->run = run;
+	system_collect(facts->system);
+	rt_threads_collect(&facts->rt_threads, true, &facts->rt_at_start);
+	facts->clocks = clock_both();
+	facts->kmsg_fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (facts->kmsg_fd < 0)
+		facts->kmsg_fd = -errno;
 	else
-		(void)lseek(run->kmsg_fd, 0, SEEK_END); /* only what comes from now on */
+		(void)lseek(facts->kmsg_fd, 0, SEEK_END); /* only what comes from now on */
 }
 
-void facts_close(struct run *run)
+void facts_close(struct facts *facts)
 {
-	system_free(run->system);
-	rt_threads_free(&run->rt_threads);
-	bytes_free(&run->rt_at_start);
-	if (run->kmsg_fd >= 0)
-		close(run->kmsg_fd);
+	system_free(facts->system);
+	rt_threads_free(&facts->rt_threads);
+	bytes_free(&facts->rt_at_start);
+	if (facts->kmsg_fd >= 0)
+		close(facts->kmsg_fd);
 }
 
 /* A nanosecond with high-resolution timers, else a tick. */
@@ -83,111 +77,57 @@ static void fact_of_resolution(struct run *run)
 	struct timespec t;
 
 	if (clock_getres(CLOCK_MONOTONIC, &t) == 0)
-		fact_number(run, WHOLE_RUN, MOMENT_START, "clock_resolution_ns", t.tv_sec * NS_PER_SECOND + t.tv_nsec);
+		run_fact_number(run, WHOLE_RUN, MOMENT_START, "clock_resolution_ns", t.tv_sec * NS_PER_SECOND + t.tv_nsec);
 }
 
-void facts_at_start(struct run *run)
+static void facts_begin(struct run *run)
 {
-	facts_begin(run);
-	facts_series(run);
-	facts_asked(run);
-	facts_announce_counters(run);
-	if (getenv("RTPROOF_VIRTUAL_TIME"))
-		fact(run, MOMENT_START, "virtual_time", getenv("RTPROOF_VIRTUAL_TIME"));
-	struct process self = { .pid = getpid() };
+	struct bytes *chunk = chunk_begin(&run->record, CHUNK_BEGIN);
+	struct utsname name;
+	uint8_t id[16] = { 0 };
 
-	processes_self(&self);
-	fact_number(run, WHOLE_RUN, MOMENT_START, "agent_pid", self.pid);
-	fact(run, MOMENT_START, "clock", clock_name());
-	fact_number(run, WHOLE_RUN, MOMENT_START, "clock_read_ns", clock_cost_ns());
-	fact_of_dma_latency(run);
-	if (run->kmsg_fd < 0)
-		fact_error(run, MOMENT_START, "kmsg", run->kmsg_fd);
-	else
-		fact(run, MOMENT_START, "kmsg", "read once a second");
-	if (run->guard_runs)
-		record_fact(&run->record, run_time_ns(run), WHOLE_RUN, MOMENT_START, "guard", "fifo %d, twice a second",
-			    run->guard_priority);
-	fact_of_resolution(run);
-	facts_files_at_start(run);
+	memset(&name, 0, sizeof(name));
+	uname(&name);
+	/* Without a source of randomness two runs can still be told apart by their times. */
+	text_read_file("/dev/urandom", (char *)id, sizeof(id));
+	put_u16(chunk, RECORD_MAJOR);
+	put_u16(chunk, RECORD_MINOR);
+	put_bytes(chunk, id, sizeof(id));
+	put_i64(chunk, clock_wall_ns() + run->origin_ns - clock_now_ns());
+	put_i64(chunk, run->origin_ns);
+	put_string(chunk, AGENT_VERSION);
+	put_string(chunk, name.machine);
+	put_string(chunk, name.release);
+	put_string(chunk, name.version);
+	chunk_end(&run->record);
 }
 
-void facts_of_writer(struct run *run)
+static void facts_series(struct run *run)
 {
-	struct cpus cpus;
-	char text[CPUS_TEXT];
+	int fields = run->config->fields;
 
-	cpus_get_affinity(0, &cpus);
-	cpus_format(&cpus, text, sizeof(text));
-	record_fact(&run->record, run_time_ns(run), WHOLE_RUN, MOMENT_START, "writer", "%s, nice %d, CPUs %s",
-		    policy_name(sys_get_policy(0)), getpriority(PRIO_PROCESS, (id_t)sys_gettid()), text);
-}
+	for (int i = 0; i < run->config->threads * fields; i++) {
+		const struct worker *worker = &run->workers[i / fields];
+		const struct method *method = worker->method;
+		struct bytes *chunk = chunk_begin(&run->record, CHUNK_SERIES);
 
-/* A line of /dev/kmsg is "priority,number,microseconds,flags;text". */
-static void write_kernel_lines(struct run *run)
-{
-	char line[1024];
-
-	while (run->kmsg_fd >= 0 && run->kernel_lines < KERNEL_LINES_MOST) {
-		ssize_t n = read(run->kmsg_fd, line, sizeof(line) - 1);
-
-		if (n < 0 && errno == EPIPE)
-			continue; /* some were overwritten before they could be read */
-		if (n <= 0)
-			return;
-		line[n] = '\0';
-		char *text = strchr(line, ';');
-
-		text = text ? text + 1 : line;
-		text[strcspn(text, "\n")] = '\0';
-		run->kernel_lines++;
-		record_event(&run->record, run_time_ns(run), WHOLE_RUN, "kernel",
-			     run->kernel_lines < KERNEL_LINES_MOST ? text : "(more lines; not kept)");
+		put_u16(chunk, (uint16_t)i);
+		put_u16(chunk, (uint16_t)(i / fields));
+		put_u32(chunk, (uint32_t)worker->cpu);
+		put_u8(chunk, (uint8_t)(method->on_grid | run->config->keep_samples << 1 | method->external << 2 | method->loop << 3));
+		put_i64(chunk, worker->period_ns);
+		put_i64(chunk, worker->phase_ns);
+		put_string(chunk, worker->probe->name);
+		put_string(chunk, method->name);
+		put_string(chunk, method_field(worker->probe, method, i % fields));
+		put_string(chunk, worker->probe->unit);
+		chunk_end(&run->record);
+		if (run->captures[i].above)
+			above_announce(run->captures[i].above, &run->record, worker->phase_ns);
 	}
 }
 
-static void check_clock(struct run *run)
-{
-	struct clock_pair now = clock_both();
-	int64_t step_ns = clock_step_ns(&run->clocks, &now);
-	char text[64];
-
-	run->clocks = now;
-	if (!step_ns)
-		return;
-	snprintf(text, sizeof(text), "somebody set the wall clock; by_ns=%lld", (long long)step_ns);
-	record_event(&run->record, run_time_ns(run), WHOLE_RUN, "clock_stepped", text);
-}
-
-void facts_each_second(struct run *run)
-{
-	check_clock(run);
-	facts_tick(run);
-	if (!run->loads_read)
-		facts_of_loads(run, MOMENT_DURING);
-	run->loads_read = true;
-	facts_rt_threads(run, MOMENT_DURING);
-	write_kernel_lines(run);
-	for (int i = 0; i < run->config->threads; i++) {
-		struct worker *worker = &run->workers[i];
-
-		facts_check_thread(run, worker);
-		conditions_row(&worker->log, &worker->conditions, run_time_ns(run));
-		if (worker->log.rows == CONDITIONS_ROWS)
-			conditions_write(&worker->log, &worker->conditions, i, &run->record);
-	}
-}
-
-void facts_at_end(struct run *run)
-{
-	for (int i = 0; i < run->config->threads; i++)
-		if (word_load(&run->workers[i].done)) /* else it stalled and said nothing */
-			facts_of_worker(run, &run->workers[i]);
-	facts_of_loads(run, MOMENT_END);
-	facts_files_at_end(run);
-}
-
-void facts_asked(struct run *run)
+static void facts_asked(struct run *run, int64_t trace_seed)
 {
 	const struct config *config = run->config;
 	char text[CPUS_TEXT];
@@ -220,9 +160,9 @@ void facts_asked(struct run *run)
 	cpus_format(&config->cpus, text, sizeof(text));
 	fact(run, MOMENT_ASKED, "cpus", text);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		fact_number(run, WHOLE_RUN, MOMENT_ASKED, numbers[i].key, numbers[i].value);
+		run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, numbers[i].key, numbers[i].value);
 	if (config->period_step_ns)
-		fact_number(run, WHOLE_RUN, MOMENT_ASKED, "period_step_ns", config->period_step_ns);
+		run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "period_step_ns", config->period_step_ns);
 	text[0] = '\0';
 	for (int i = 0; i < config->n_loads && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
@@ -237,55 +177,117 @@ void facts_asked(struct run *run)
 	if (!config->trace)
 		return;
 	fact(run, MOMENT_ASKED, "trace", config->trace);
-	fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_blocks_ns", config->trace_blocks_ns);
-	fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_seed", run->trace.seed);
+	run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_blocks_ns", config->trace_blocks_ns);
+	run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "trace_seed", trace_seed);
 }
 
-void facts_begin(struct run *run)
+void facts_at_start(struct facts *facts, const struct granted *granted)
 {
-	struct bytes *chunk = chunk_begin(&run->record, CHUNK_BEGIN);
-	struct utsname name;
-	uint8_t id[16] = { 0 };
+	struct run *run = facts->run;
 
-	memset(&name, 0, sizeof(name));
-	uname(&name);
-	/* Without a source of randomness two runs can still be told apart by their times. */
-	text_read_file("/dev/urandom", (char *)id, sizeof(id));
-	put_u16(chunk, RECORD_MAJOR);
-	put_u16(chunk, RECORD_MINOR);
-	put_bytes(chunk, id, sizeof(id));
-	put_i64(chunk, clock_wall_ns() + run->origin_ns - clock_now_ns());
-	put_i64(chunk, run->origin_ns);
-	put_string(chunk, AGENT_VERSION);
-	put_string(chunk, name.machine);
-	put_string(chunk, name.release);
-	put_string(chunk, name.version);
-	chunk_end(&run->record);
+	facts_begin(run);
+	facts_series(run);
+	facts_asked(run, granted->trace_seed);
+	facts_announce_counters(facts);
+	if (getenv("RTPROOF_VIRTUAL_TIME"))
+		fact(run, MOMENT_START, "virtual_time", getenv("RTPROOF_VIRTUAL_TIME"));
+	struct process self = { .pid = getpid() };
+
+	processes_self(&self);
+	run_fact_number(run, WHOLE_RUN, MOMENT_START, "agent_pid", self.pid);
+	fact(run, MOMENT_START, "clock", clock_name());
+	run_fact_number(run, WHOLE_RUN, MOMENT_START, "clock_read_ns", clock_cost_ns());
+	fact_of_dma_latency(run, granted->dma_latency_fd);
+	if (facts->kmsg_fd < 0)
+		fact_error(run, MOMENT_START, "kmsg", facts->kmsg_fd);
+	else
+		fact(run, MOMENT_START, "kmsg", "read once a second");
+	if (granted->guard_priority)
+		run_fact(run, WHOLE_RUN, MOMENT_START, "guard", "fifo %d, twice a second",
+			    granted->guard_priority);
+	fact_of_resolution(run);
+	facts_files_at_start(facts);
+	fact_of_memory(run, granted->lock_error);
 }
 
-void facts_series(struct run *run)
+void facts_of_writer(struct run *run)
 {
-	int fields = run->config->fields;
+	struct cpus cpus;
+	char text[CPUS_TEXT];
 
-	for (int i = 0; i < run->config->threads * fields; i++) {
-		const struct worker *worker = &run->workers[i / fields];
-		const struct method *method = worker->method;
-		struct bytes *chunk = chunk_begin(&run->record, CHUNK_SERIES);
+	cpus_get_affinity(0, &cpus);
+	cpus_format(&cpus, text, sizeof(text));
+	run_fact(run, WHOLE_RUN, MOMENT_START, "writer", "%s, nice %d, CPUs %s",
+		    policy_name(sys_get_policy(0)), getpriority(PRIO_PROCESS, (id_t)sys_gettid()), text);
+}
 
-		put_u16(chunk, (uint16_t)i);
-		put_u16(chunk, (uint16_t)(i / fields));
-		put_u32(chunk, (uint32_t)worker->cpu);
-		put_u8(chunk, (uint8_t)(method->on_grid | run->config->keep_samples << 1 | method->external << 2 | method->loop << 3));
-		put_i64(chunk, worker->period_ns);
-		put_i64(chunk, worker->phase_ns);
-		put_string(chunk, worker->probe->name);
-		put_string(chunk, method->name);
-		put_string(chunk, method_field(worker->probe, method, i % fields));
-		put_string(chunk, worker->probe->unit);
-		chunk_end(&run->record);
-		if (run->captures[i].above)
-			above_announce(run->captures[i].above, &run->record, worker->phase_ns);
+/* A line of /dev/kmsg is "priority,number,microseconds,flags;text". */
+static void write_kernel_lines(struct facts *facts)
+{
+	char line[1024];
+
+	while (facts->kmsg_fd >= 0 && facts->kernel_lines < KERNEL_LINES_MOST) {
+		ssize_t n = read(facts->kmsg_fd, line, sizeof(line) - 1);
+
+		if (n < 0 && errno == EPIPE)
+			continue; /* some were overwritten before they could be read */
+		if (n <= 0)
+			return;
+		line[n] = '\0';
+		char *text = strchr(line, ';');
+
+		text = text ? text + 1 : line;
+		text[strcspn(text, "\n")] = '\0';
+		facts->kernel_lines++;
+		record_event(&facts->run->record, run_time_ns(facts->run), WHOLE_RUN, "kernel",
+			     facts->kernel_lines < KERNEL_LINES_MOST ? text : "(more lines; not kept)");
 	}
+}
+
+static void check_clock(struct facts *facts)
+{
+	struct run *run = facts->run;
+	struct clock_pair now = clock_both();
+	int64_t step_ns = clock_step_ns(&facts->clocks, &now);
+	char text[64];
+
+	facts->clocks = now;
+	if (!step_ns)
+		return;
+	snprintf(text, sizeof(text), "somebody set the wall clock; by_ns=%lld", (long long)step_ns);
+	record_event(&run->record, run_time_ns(run), WHOLE_RUN, "clock_stepped", text);
+}
+
+void facts_each_second(struct facts *facts)
+{
+	struct run *run = facts->run;
+
+	check_clock(facts);
+	facts_tick(facts);
+	if (!facts->loads_read)
+		facts_of_loads(facts, MOMENT_DURING);
+	facts->loads_read = true;
+	facts_rt_threads(facts, MOMENT_DURING);
+	write_kernel_lines(facts);
+	for (int i = 0; i < run->config->threads; i++) {
+		struct worker *worker = &run->workers[i];
+
+		facts_check_thread(run, worker);
+		conditions_row(&worker->log, &worker->conditions, run_time_ns(run));
+		if (worker->log.rows == CONDITIONS_ROWS)
+			conditions_write(&worker->log, &worker->conditions, i, &run->record);
+	}
+}
+
+void facts_at_end(struct facts *facts)
+{
+	struct run *run = facts->run;
+
+	for (int i = 0; i < run->config->threads; i++)
+		if (word_load(&run->workers[i].done)) /* else it stalled and said nothing */
+			facts_of_worker(run, &run->workers[i]);
+	facts_of_loads(facts, MOMENT_END);
+	facts_files_at_end(facts);
 }
 
 void facts_finish(struct run *run)
@@ -293,8 +295,8 @@ void facts_finish(struct run *run)
 	struct bytes *chunk = chunk_begin(&run->record, CHUNK_END);
 
 	put_i64(chunk, run_time_ns(run));
-	put_u8(chunk, (uint8_t)run->reason);
-	put_string(chunk, run->reason_text);
+	put_u8(chunk, (uint8_t)run->notices.reason);
+	put_string(chunk, run->notices.reason_text);
 	put_u16(chunk, (uint16_t)(run->config->threads * run->config->fields));
 	for (int i = 0; i < run->config->threads * run->config->fields; i++) {
 		put_u16(chunk, run->captures[i].series);

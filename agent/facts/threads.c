@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "facts/parts.h"
-#include "measure/run.h"
+#include "facts/facts.h"
+
 #include "system/text.h"
 
 #include <stdio.h>
@@ -15,14 +15,14 @@ static void fact_of_tracer(struct run *run, int thread, enum moment moment, int6
 	char path[64], name[64];
 
 	if (tracer <= 0) {
-		record_fact(&run->record, run_time_ns(run), thread, moment, "tracer", "%s",
+		run_fact(run, thread, moment, "tracer", "%s",
 			    tracer ? "unavailable: the kernel does not tell" : "none");
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/%lld/comm", (long long)tracer);
 	if (text_read_line(path, name, sizeof(name)) < 0)
 		name[0] = '\0';
-	record_fact(&run->record, run_time_ns(run), thread, moment, "tracer", "%lld %s", (long long)tracer, name);
+	run_fact(run, thread, moment, "tracer", "%lld %s", (long long)tracer, name);
 }
 
 /* What the thread can't ask cheaply itself. */
@@ -34,7 +34,7 @@ static void look_from_outside(struct run *run, struct worker *worker)
 	struct cpus affinity;
 
 	if (!worker->seen || nice != worker->seen_nice)
-		fact_number(run, worker->number, MOMENT_DURING, "nice", nice);
+		run_fact_number(run, worker->number, MOMENT_DURING, "nice", nice);
 	worker->seen_nice = nice;
 
 	if (cpus_get_affinity(task, &affinity) == 0 && !word_load(&worker->done))
@@ -59,8 +59,8 @@ void facts_check_thread(struct run *run, struct worker *worker)
 		return;
 	if (policy != (int)worker->policy || priority != worker->priority)
 		record_event(&run->record, run_time_ns(run), worker->number, "policy_changed", policy_name(policy));
-	record_fact(&run->record, run_time_ns(run), worker->number, MOMENT_DURING, "policy", "%s", policy_name(policy));
-	fact_number(run, worker->number, MOMENT_DURING, "priority", priority);
+	run_fact(run, worker->number, MOMENT_DURING, "policy", "%s", policy_name(policy));
+	run_fact_number(run, worker->number, MOMENT_DURING, "priority", priority);
 	worker->seen = true;
 	worker->seen_policy = policy;
 	worker->seen_priority = priority;
@@ -70,37 +70,37 @@ static void facts_of_thread(struct run *run, int thread, enum moment moment, con
 {
 	char text[CPUS_TEXT];
 
-	record_fact(&run->record, run_time_ns(run), thread, moment, "policy", "%s", policy_name(evidence->policy));
-	fact_number(run, thread, moment, "priority", evidence->priority);
-	fact_number(run, thread, moment, "cpu", evidence->cpu);
+	run_fact(run, thread, moment, "policy", "%s", policy_name(evidence->policy));
+	run_fact_number(run, thread, moment, "priority", evidence->priority);
+	run_fact_number(run, thread, moment, "cpu", evidence->cpu);
 	if (evidence->timer_slack_ns < 0)
-		record_fact(&run->record, run_time_ns(run), thread, moment, "timer_slack_ns",
+		run_fact(run, thread, moment, "timer_slack_ns",
 			    "unavailable: no timer of this thread is measured");
 	else
-		fact_number(run, thread, moment, "timer_slack_ns", evidence->timer_slack_ns);
+		run_fact_number(run, thread, moment, "timer_slack_ns", evidence->timer_slack_ns);
 	fact_of_tracer(run, thread, moment, evidence->tracer);
 	cpus_format(&evidence->affinity, text, sizeof(text));
-	record_fact(&run->record, run_time_ns(run), thread, moment, "affinity", "%s", text);
+	run_fact(run, thread, moment, "affinity", "%s", text);
 }
 
 /* after: -1 if the kernel does not tell. */
 static void fact_if_told(struct run *run, int thread, const char *key, int64_t before, int64_t after)
 {
 	if (after < 0)
-		record_fact(&run->record, run_time_ns(run), thread, MOMENT_END, key, "unavailable: the kernel does not tell");
+		run_fact(run, thread, MOMENT_END, key, "unavailable: the kernel does not tell");
 	else
-		fact_number(run, thread, MOMENT_END, key, after - before);
+		run_fact_number(run, thread, MOMENT_END, key, after - before);
 }
 
 static void facts_of_loop(struct run *run, int thread, const struct evidence *before, const struct evidence *after)
 {
 	const enum moment end = MOMENT_END;
 
-	fact_number(run, thread, end, "minor_faults", after->minor_faults - before->minor_faults);
-	fact_number(run, thread, end, "major_faults", after->major_faults - before->major_faults);
-	fact_number(run, thread, end, "voluntary_switches", after->voluntary_switches - before->voluntary_switches);
-	fact_number(run, thread, end, "involuntary_switches", after->involuntary_switches - before->involuntary_switches);
-	fact_number(run, thread, end, "cpu_time_ns", after->cpu_time_ns - before->cpu_time_ns);
+	run_fact_number(run, thread, end, "minor_faults", after->minor_faults - before->minor_faults);
+	run_fact_number(run, thread, end, "major_faults", after->major_faults - before->major_faults);
+	run_fact_number(run, thread, end, "voluntary_switches", after->voluntary_switches - before->voluntary_switches);
+	run_fact_number(run, thread, end, "involuntary_switches", after->involuntary_switches - before->involuntary_switches);
+	run_fact_number(run, thread, end, "cpu_time_ns", after->cpu_time_ns - before->cpu_time_ns);
 	fact_if_told(run, thread, "migrations", before->migrations, after->migrations);
 	fact_if_told(run, thread, "io_calls", before->io_calls, after->io_calls);
 }
@@ -111,18 +111,18 @@ static void facts_of_conditions(struct run *run, int thread, const struct condit
 	const enum moment start = MOMENT_START;
 
 	if (!conditions->mean) {
-		record_fact(&run->record, run_time_ns(run), thread, start, "cpu_checks", "unavailable: this thread only collects");
+		run_fact(run, thread, start, "cpu_checks", "unavailable: this thread only collects");
 		return;
 	}
-	record_fact(&run->record, run_time_ns(run), thread, start, "cpu_checks", "%s activation%s",
+	run_fact(run, thread, start, "cpu_checks", "%s activation%s",
 		    conditions->every ? "every" : "random", conditions->every ? "" : "s");
-	fact_number(run, thread, start, "check_mean", conditions->mean);
-	fact_number(run, thread, start, "check_seed", conditions->seed);
+	run_fact_number(run, thread, start, "check_mean", conditions->mean);
+	run_fact_number(run, thread, start, "check_seed", conditions->seed);
 	if (conditions->delay_fd < 0)
-		record_fact(&run->record, run_time_ns(run), thread, start, "run_delay", "unavailable: %s",
+		run_fact(run, thread, start, "run_delay", "unavailable: %s",
 			    strerror(-conditions->delay_fd));
 	else
-		record_fact(&run->record, run_time_ns(run), thread, start, "run_delay", "schedstat");
+		run_fact(run, thread, start, "run_delay", "schedstat");
 }
 
 void facts_of_worker(struct run *run, const struct worker *worker)
@@ -131,8 +131,8 @@ void facts_of_worker(struct run *run, const struct worker *worker)
 	facts_of_thread(run, worker->number, MOMENT_END, &worker->end);
 	facts_of_conditions(run, worker->number, &worker->conditions);
 	facts_of_loop(run, worker->number, &worker->before, &worker->end);
-	fact_number(run, worker->number, MOMENT_START, "tid", worker_task(worker));
-	fact_number(run, worker->number, MOMENT_START, "warmup_activations", worker->warmup_activations);
+	run_fact_number(run, worker->number, MOMENT_START, "tid", worker_task(worker));
+	run_fact_number(run, worker->number, MOMENT_START, "warmup_activations", worker->warmup_activations);
 	for (int file = 0; file < worker->n_files; file++)
 		record_content(&run->record, run_time_ns(run), MOMENT_END, worker->files[file].path, 0,
 			       worker->files[file].content, worker->files[file].length);

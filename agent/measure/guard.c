@@ -3,7 +3,6 @@
 
 #include "measure/guard.h"
 
-#include "measure/run.h"
 #include "system/clock.h"
 #include "system/threads.h"
 
@@ -98,13 +97,14 @@ static int64_t next_look_ns(const struct run *run, int64_t now_ns)
 
 static void *guard_main(void *argument)
 {
-	struct run *run = argument;
+	struct guard *guard = argument;
+	struct run *run = guard->run;
 	struct budget *budgets = calloc((size_t)run->config->threads, sizeof(*budgets));
 
 	gate_pass(&run->gate);
 	int64_t checked_ns = clock_now_ns();
 
-	while (budgets && !word_load(&run->guard_stop)) {
+	while (budgets && !word_load(&guard->stop)) {
 		sys_sleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next_look_ns(run, clock_now_ns()));
 		int64_t now_ns = clock_now_ns();
 
@@ -118,14 +118,14 @@ static void *guard_main(void *argument)
 }
 
 /* The pthread call: musl answers ENOSYS to sched_setscheduler() only. */
-static int set_priority(struct run *run)
+static int set_priority(const struct guard *guard)
 {
-	struct sched_param parameter = { .sched_priority = run->guard_priority };
+	struct sched_param parameter = { .sched_priority = guard->priority };
 
-	return -pthread_setschedparam(run->guard, SCHED_FIFO, &parameter);
+	return -pthread_setschedparam(guard->thread, SCHED_FIFO, &parameter);
 }
 
-int guard_start(struct run *run)
+int guard_start(struct guard *guard, struct run *run)
 {
 	const struct rlimit limit = { 500000, 2000000 }; /* microseconds: a warning signal, then SIGKILL */
 	struct sigaction action = { .sa_handler = over_limit, .sa_flags = SA_RESTART };
@@ -133,32 +133,33 @@ int guard_start(struct run *run)
 
 	if (config->policy == POLICY_OTHER)
 		return 0;
+	guard->run = run;
 	guarded = run;
 	word_store(&guarding, 1);
 	sigaction(SIGXCPU, &action, NULL);
 #ifdef RLIMIT_RTTIME
 	setrlimit(RLIMIT_RTTIME, &limit);
 #endif
-	int err = thread_start(&run->guard, guard_main, run);
+	int err = thread_start(&guard->thread, guard_main, guard);
 
 	if (err)
 		return err;
-	run->guard_runs = true;
+	guard->runs = true;
 
 	/* An RTPRIO limit may end at the measuring threads' own priority. */
-	run->guard_priority = config->priority < PRIORITY_MOST ? config->priority + 1 : PRIORITY_MOST;
-	err = set_priority(run);
+	guard->priority = config->priority < PRIORITY_MOST ? config->priority + 1 : PRIORITY_MOST;
+	err = set_priority(guard);
 	if (err == -EPERM) {
-		run->guard_priority = config->priority;
-		err = set_priority(run);
+		guard->priority = config->priority;
+		err = set_priority(guard);
 	}
 	return err;
 }
 
-void guard_stop(struct run *run)
+void guard_stop(struct guard *guard)
 {
-	if (!run->guard_runs)
+	if (!guard->runs)
 		return;
-	thread_end(run->guard, &run->guard_stop);
+	thread_end(guard->thread, &guard->stop);
 	word_store(&guarding, 0);
 }

@@ -6,10 +6,18 @@
 #ifndef RTPROOF_GUARD_H
 #define RTPROOF_GUARD_H
 
-struct run;
+#include "measure/run.h"
+
+struct guard {
+	struct run *run;
+	pthread_t thread;
+	uint32_t stop; /* a word that is read and written whole */
+	bool runs;
+	int priority;
+};
 
 /* 0 or -errno. Call before the measuring threads leave the gate. */
-int guard_start(struct run *run);
-void guard_stop(struct run *run);
+int guard_start(struct guard *guard, struct run *run);
+void guard_stop(struct guard *guard);
 
 #endif

@@ -4,7 +4,8 @@
 #include "measure/preflight.h"
 
 #include "facts/rt_budget.h"
-#include "measure/run.h"
+#include "measure/capture.h"
+#include "measure/config.h"
 #include "system/clock.h"
 
 #include <libgen.h>
@@ -74,9 +75,8 @@ static double above_space(const struct config *config, double samples, double le
 }
 
 /* What the record will need at most, against what the file system has. */
-static int check_space(const struct run *run, char *why, size_t room)
+static int check_space(const struct config *config, const struct trace_plan *trace, char *why, size_t room)
 {
-	const struct config *config = run->config;
 	char copy[4096];
 	struct statvfs status;
 
@@ -87,7 +87,7 @@ static int check_space(const struct run *run, char *why, size_t room)
 	double of_thread = CAPTURE_RESERVE + (config->keep_samples ? sample_bytes * samples : 0) +
 			   checkpoint_bytes * (1 + length_ns / (double)config->checkpoint_ns);
 	double of_last = above_space(config, samples, length_ns); /* of a thread's fields */
-	double needed = fixed_bytes + (of_thread * config->fields + of_last) * config->threads + trace_space(run);
+	double needed = fixed_bytes + (of_thread * config->fields + of_last) * config->threads + trace_space(trace);
 	double there = (double)status.f_bavail * (double)status.f_frsize, limit = (double)record_size_limit();
 	char place[300];
 
@@ -99,7 +99,7 @@ static int check_space(const struct run *run, char *why, size_t room)
 		snprintf(place, sizeof(place), "there are %.1f MB free where '%.200s' shall be", there / 1e6, config->output);
 	snprintf(why, room, "the record may grow to %.1f MB and %s; measure for less time, with a longer period, or with %s",
 		 needed / 1e6, place,
-		 trace_space(run) > needed / 2 ? "a smaller buffer_kib of --trace" :
+		 trace_space(trace) > needed / 2 ? "a smaller buffer_kib of --trace" :
 		 config->keep_samples	       ? "--record summary" :
 		 config->n_limits	       ? "fewer limits" :
 						 "fewer threads");
@@ -115,13 +115,13 @@ static int check_output(const struct config *config, char *why, size_t room)
 	return -EEXIST;
 }
 
-int preflight(struct run *run, char *why, size_t room)
+int preflight(struct config *config, struct trace_plan *trace, char *why, size_t room)
 {
-	int err = check_output(run->config, why, room);
+	int err = check_output(config, why, room);
 
 	if (!err)
-		err = check_privilege(run->config, why, room);
+		err = check_privilege(config, why, room);
 	if (!err)
-		err = trace_plan(run, why, room);
-	return err ? err : check_space(run, why, room);
+		err = trace_plan(trace, config->trace, config->trace_blocks_ns, why, room);
+	return err ? err : check_space(config, trace, why, room);
 }

@@ -3,14 +3,13 @@
 #ifndef RTPROOF_PREFLIGHT_H
 #define RTPROOF_PREFLIGHT_H
 
-#include <stddef.h>
-
-struct run;
+#include "measure/config.h"
+#include "trace/plan.h"
 
 /*
  * 0, or a negative errno with the reason as a sentence in why. Plans the trace. Where the policy is refused and that is
- * allowed, the run's config has the usual one afterwards.
+ * allowed, the config has the usual one afterwards.
  */
-int preflight(struct run *run, char *why, size_t room);
+int preflight(struct config *config, struct trace_plan *trace, char *why, size_t room);
 
 #endif

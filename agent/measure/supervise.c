@@ -3,7 +3,6 @@
 
 #include "measure/supervise.h"
 
-#include "measure/run.h"
 #include "measure/workers.h"
 #include "system/clock.h"
 
@@ -67,7 +66,7 @@ static void take_input(struct run *run, struct pollfd *input)
  * The main thread's part of the run: signals, loads, the host, the time. A thread that does not come back after the
  * last due time is given twice the grace, once before and once after it is asked to stop.
  */
-void supervise(struct run *run, int signal_fd)
+void supervise(struct run *run, struct trace *trace, int signal_fd)
 {
 	struct pollfd fds[] = {
 		{ .fd = run->wake_fds[0], .events = POLLIN },
@@ -80,7 +79,7 @@ void supervise(struct run *run, int signal_fd)
 	while (workers_done(run) < run->started && clock_now_ns() < give_up_ns) {
 		char ignored[64];
 
-		poll(fds, 3, run->stop_asked ? 50 : 1000);
+		poll(fds, 3, run->notices.stop_asked ? 50 : 1000);
 		if (fds[0].revents && read(fds[0].fd, ignored, sizeof(ignored)) < 0)
 			continue;
 		if (fds[0].revents)
@@ -96,13 +95,13 @@ void supervise(struct run *run, int signal_fd)
 			overdue = true;
 			deadline_ns = clock_now_ns() + GRACE_NS;
 		}
-		if (run->stop_asked || workers_done(run))
-			trace_stop(run);
-		if (run->stop_asked) {
+		if (run->notices.stop_asked || workers_done(run))
+			trace_stop(trace);
+		if (run->notices.stop_asked) {
 			workers_stop(run);
 			if (give_up_ns == INT64_MAX)
 				give_up_ns = clock_now_ns() + GRACE_NS + run->config->period_ns;
 		}
 	}
-	trace_stop(run);
+	trace_stop(trace);
 }

@@ -3,10 +3,11 @@
 #ifndef RTPROOF_SUPERVISE_H
 #define RTPROOF_SUPERVISE_H
 
-struct run;
+#include "measure/run.h"
+#include "trace/trace.h"
 
 /* Until each thread has ended, or has been asked to for long enough. */
-void supervise(struct run *run, int signal_fd);
+void supervise(struct run *run, struct trace *trace, int signal_fd);
 
 /* A load that has ended by itself spoils the run. */
 void supervise_loads(struct run *run);

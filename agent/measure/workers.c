@@ -3,7 +3,6 @@
 
 #include "measure/workers.h"
 
-#include "measure/run.h"
 #include "system/clock.h"
 
 #include <stdio.h>

@@ -3,8 +3,6 @@
 
 #include "measure/writer.h"
 
-#include "facts/facts.h"
-#include "measure/run.h"
 #include "system/clock.h"
 #include "system/threads.h"
 
@@ -54,12 +52,12 @@ static void write_events(struct run *run)
 {
 	struct event events[EVENTS_MOST];
 
-	pthread_mutex_lock(&run->mutex);
-	int n = run->n_events, dropped = run->events_dropped;
+	pthread_mutex_lock(&run->notices.mutex);
+	int n = run->notices.n_events, dropped = run->notices.events_dropped;
 
-	memcpy(events, run->events, (size_t)n * sizeof(*events));
-	run->n_events = run->events_dropped = 0;
-	pthread_mutex_unlock(&run->mutex);
+	memcpy(events, run->notices.events, (size_t)n * sizeof(*events));
+	run->notices.n_events = run->notices.events_dropped = 0;
+	pthread_mutex_unlock(&run->notices.mutex);
 	for (int i = 0; i < n; i++)
 		record_event(&run->record, events[i].time_ns - run->origin_ns, events[i].thread, events[i].kind, events[i].text);
 	if (dropped)
@@ -86,19 +84,20 @@ static void print_progress(const struct run *run)
  * Slices grow with the run up to ten minutes, so that a short run is kept in detail and the histograms of a long one stay
  * small. Checkpoints are counted, not timed, so that a late one does not shift the slices behind it.
  */
-static bool slice_ends(struct run *run)
+static bool slice_ends(struct writer *writer)
 {
-	int64_t before = run->slice_began, length = ++run->checkpoints - before;
+	int64_t before = writer->slice_began, length = ++writer->checkpoints - before;
 
-	if (SLICE_SHARE * length < before && length * run->config->checkpoint_ns < SLICE_MOST_S * NS_PER_SECOND)
+	if (SLICE_SHARE * length < before && length * writer->run->config->checkpoint_ns < SLICE_MOST_S * NS_PER_SECOND)
 		return false;
-	run->slice_began = run->checkpoints;
+	writer->slice_began = writer->checkpoints;
 	return true;
 }
 
-static void checkpoint(struct run *run, bool last)
+static void checkpoint(struct writer *writer, bool last)
 {
-	bool ends = slice_ends(run) || last;
+	struct run *run = writer->run;
+	bool ends = slice_ends(writer) || last;
 
 	for (int i = 0; i < run->config->threads * run->config->fields; i++)
 		capture_flush(&run->captures[i], &run->record, ends);
@@ -138,35 +137,35 @@ static bool is_time(int64_t *next_ns, int64_t interval_ns, int64_t now_ns)
 	return true;
 }
 
-static void *writer_main(void *argument)
+static void *writer_main(struct writer *writer)
 {
-	struct run *run = argument;
+	struct run *run = writer->run;
 	const struct config *config = run->config;
 	int64_t tick_ns = run->origin_ns, checkpoint_ns = run->origin_ns + config->checkpoint_ns;
 	int64_t progress_ns = run->origin_ns + config->progress_ns;
 
 	/* A power cut before the first checkpoint leaves what was asked, and where. */
 	record_flush(&run->record);
-	while (!word_load(&run->writer_stop)) {
+	while (!word_load(&writer->stop)) {
 		sys_sleep(CLOCK_MONOTONIC, 0, pause_ns(run));
 		int64_t now_ns = clock_now_ns();
 
 		drain(run);
 		write_events(run);
 		if (is_time(&tick_ns, NS_PER_SECOND, now_ns))
-			facts_each_second(run);
+			facts_each_second(writer->facts);
 		if (is_time(&progress_ns, config->progress_ns, now_ns))
 			print_progress(run);
 		if (is_time(&checkpoint_ns, config->checkpoint_ns, now_ns))
-			checkpoint(run, false);
+			checkpoint(writer, false);
 		check_record(run);
 	}
 	drain_last(run);
-	facts_each_second(run);
+	facts_each_second(writer->facts);
 	write_events(run);
 	if (config->progress_ns) /* what came since the last, for those who decide by it */
 		print_progress(run);
-	checkpoint(run, true);
+	checkpoint(writer, true);
 	return NULL;
 }
 
@@ -186,19 +185,23 @@ static void choose_cpus(const struct run *run)
 
 static void *writer_enter(void *argument)
 {
+	struct writer *writer = argument;
+
 	/* More than its share among loads; without the privilege it has the usual one, and a fact says so. */
 	(void)setpriority(PRIO_PROCESS, (id_t)sys_gettid(), NICE);
-	choose_cpus(argument);
-	facts_of_writer(argument);
-	return writer_main(argument);
+	choose_cpus(writer->run);
+	facts_of_writer(writer->run);
+	return writer_main(writer);
 }
 
-int writer_start(struct run *run)
+int writer_start(struct writer *writer, struct run *run, struct facts *facts)
 {
-	return thread_start(&run->writer, writer_enter, run);
+	writer->run = run;
+	writer->facts = facts;
+	return thread_start(&writer->thread, writer_enter, writer);
 }
 
-void writer_finish(struct run *run)
+void writer_finish(struct writer *writer)
 {
-	thread_end(run->writer, &run->writer_stop);
+	thread_end(writer->thread, &writer->stop);
 }

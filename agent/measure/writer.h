@@ -3,12 +3,21 @@
 #ifndef RTPROOF_WRITER_H
 #define RTPROOF_WRITER_H
 
-struct run;
+#include "facts/facts.h"
+#include "measure/run.h"
+
+struct writer {
+	struct run *run;
+	struct facts *facts;
+	pthread_t thread;
+	uint32_t stop; /* a word that is read and written whole */
+	int64_t checkpoints, slice_began; /* written, and written before the slice that has not ended */
+};
 
 /* 0 or -errno. */
-int writer_start(struct run *run);
+int writer_start(struct writer *writer, struct run *run, struct facts *facts);
 
 /* Takes what is left in the rings, writes the last checkpoint, ends the thread. */
-void writer_finish(struct run *run);
+void writer_finish(struct writer *writer);
 
 #endif

@@ -9,7 +9,6 @@
 #include "measure/guard.h"
 
 #include "system/clock.h"
-#include "measure/run.h"
 #include "system/threads.h"
 
 #include "check.h"
@@ -90,10 +89,10 @@ static void *spin(void *argument)
 
 static bool was_asked_to_stop(struct run *run)
 {
-	pthread_mutex_lock(&run->mutex);
-	bool asked = run->stop_asked;
+	pthread_mutex_lock(&run->notices.mutex);
+	bool asked = run->notices.stop_asked;
 
-	pthread_mutex_unlock(&run->mutex);
+	pthread_mutex_unlock(&run->notices.mutex);
 	return asked;
 }
 
@@ -110,6 +109,7 @@ static void a_thread_that_spins_loses_its_policy(int64_t period_ns)
 {
 	struct config config = { .threads = 1, .policy = POLICY_FIFO, .priority = PRIORITY, .period_ns = period_ns };
 	struct worker worker;
+	struct guard guard = { .runs = false };
 	struct run run;
 
 	memset(&worker, 0, sizeof(worker));
@@ -117,27 +117,27 @@ static void a_thread_that_spins_loses_its_policy(int64_t period_ns)
 	run.config = &config;
 	run.workers = &worker;
 	CHECK(pipe(run.wake_fds) == 0);
-	pthread_mutex_init(&run.mutex, NULL);
+	pthread_mutex_init(&run.notices.mutex, NULL);
 	gate_init(&run.gate, run.wake_fds[1]);
 	worker.gate = &run.gate;
 	CHECK(thread_start(&worker.thread, spin, &worker) == 0);
 	gate_await(&run.gate, 1);
 	int tid = who == HELPER_SPINS ? (int)word_load(&worker.helper) : worker.tid;
 
-	int before = sys_get_policy(tid), err = guard_start(&run);
+	int before = sys_get_policy(tid), err = guard_start(&guard, &run);
 
 	gate_open(&run.gate, clock_now_ns());
 	if (err == -EPERM) {
-		guard_stop(&run);
+		guard_stop(&guard);
 		SKIP("without the privilege for real time there is no guard");
 	}
 	CHECK(err == 0 && before == POLICY_FIFO);
 	await_stop(&run);
-	guard_stop(&run);
-	CHECK(run.stop_asked);
-	CHECK(run.reason == END_GUARD);
-	CHECK(run.n_events > 0);
-	CHECK(!strcmp(run.events[0].kind, "budget"));
+	guard_stop(&guard);
+	CHECK(run.notices.stop_asked);
+	CHECK(run.notices.reason == END_GUARD);
+	CHECK(run.notices.n_events > 0);
+	CHECK(!strcmp(run.notices.events[0].kind, "budget"));
 	CHECK(sys_get_policy(tid) == POLICY_OTHER);
 	word_store(&worker.stop, 1);
 	pthread_join(worker.thread, NULL);

@@ -5,7 +5,7 @@
  */
 #include "system/sys.h"
 
-#include "measure/run.h"
+#include "measure/measure.h"
 
 #include "check.h"
 #include "decode.h"

@@ -3,7 +3,7 @@
 
 #include "trace/plan.h"
 
-#include "measure/run.h"
+#include "system/folder.h"
 
 #include "check.h"
 
@@ -13,18 +13,14 @@ enum { KIB = 1024, FOURS = 64 };
 
 static const char kernel_has[] = "irq:irq_handler_entry\0irq:irq_handler_exit\0sched:sched_switch\0sched:sched_wakeup\0"
 				 "sched:sched_wakeup_new\0other:sched_switch\0nonsense\0";
-static struct run run;
-static struct config config;
-static struct trace *const trace = &run.trace;
+static struct trace_plan of_trace, *const trace = &of_trace;
 static char why[256];
 
 static int plan(const char *text)
 {
-	memset(&run, 0, sizeof(run));
-	config.trace = text;
-	run.config = &config;
+	memset(trace, 0, sizeof(*trace));
 	why[0] = '\0';
-	return trace_plan(&run, why, sizeof(why));
+	return trace_plan(trace, text, 0, why, sizeof(why));
 }
 
 static void refuse(const char *text, const char *sentence)
@@ -53,7 +49,7 @@ static int choose(const char *patterns, char had[512])
 
 static void nothing_is_planned_unless_asked(void)
 {
-	CHECK(plan(NULL) == 0 && trace->patterns[0] == '\0' && trace_space(&run) == 0);
+	CHECK(plan(NULL) == 0 && !trace->asked && trace->patterns[0] == '\0' && trace_space(trace) == 0);
 }
 
 static void options_are_taken_in_any_order(void)
@@ -61,7 +57,7 @@ static void options_are_taken_in_any_order(void)
 	CHECK(plan("seed=4294967295,buffer_kib=4,events=sched_switch+irq:*") == 0);
 	CHECK(trace->seed == UINT32_MAX && trace->buffer_kib == 4 && trace->given);
 	CHECK(!strcmp(trace->patterns, "sched_switch+irq:*"));
-	CHECK(trace_space(&run) == 4.0 * KIB * trace->cpus * (1 + TRACE_TEXT_FACTOR));
+	CHECK(trace_space(trace) == 4.0 * KIB * trace->cpus * (1 + TRACE_TEXT_FACTOR));
 }
 
 static void a_plan_without_options_has_presets(void)
@@ -132,7 +128,7 @@ static void more_events_than_there_is_room_for_are_refused(void)
 /* On, off, off, on or the other way round: each is there, and the same again for the same seed. */
 static void blocks_come_in_fours(void)
 {
-	struct trace one = { .seed = 1 }, again = { .seed = 1 }, other = { .seed = 2 };
+	struct trace_plan one = { .seed = 1 }, again = { .seed = 1 }, other = { .seed = 2 };
 	int first_on = 0, differs = 0;
 
 	for (int64_t four = 0; four < FOURS; four++) {

@@ -3,11 +3,9 @@
 
 #include "trace/trace.h"
 
-#include "measure/run.h"
 #include "system/clock.h"
 #include "system/text.h"
 #include "system/threads.h"
-#include "trace/plan.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -75,7 +73,7 @@ static int set_buffer(struct trace *trace)
 	int err = tracefs_read(trace->place, "buffer_size_kb", before);
 
 	before[strspn(before, "0123456789")] = '\0'; /* more may follow, such as what it will be */
-	snprintf(size, sizeof(size), "%lld", (long long)trace->buffer_kib);
+	snprintf(size, sizeof(size), "%lld", (long long)trace->plan.buffer_kib);
 	return err ? err : replace(trace, "buffer_size_kb", size, before);
 }
 
@@ -100,7 +98,7 @@ static int choose_events(struct trace *trace, char *why, size_t room)
 		names[err] = '\0';
 		for (char *end = names; (end = strchr(end, '\n')); end++)
 			*end = '\0';
-		err = trace_choose(trace, names, why, room);
+		err = trace_choose(&trace->plan, names, why, room);
 	}
 	free(names);
 	return err;
@@ -113,8 +111,8 @@ static int switch_events(struct trace *trace, bool on, write_value write)
 	char file[128];
 	int err = 0;
 
-	for (int i = 0; i < trace->n_events && !err; i++) {
-		snprintf(file, sizeof(file), "events/%s/enable", trace->events[i]);
+	for (int i = 0; i < trace->plan.n_events && !err; i++) {
+		snprintf(file, sizeof(file), "events/%s/enable", trace->plan.events[i]);
 		err = write(trace, file, on ? "1" : "0");
 	}
 	return err;
@@ -160,18 +158,17 @@ static int refuse_tracefs(int err, char *why, size_t room)
 	return trace_refuse(why, room, err, "tracefs can't be used, maybe because the kernel is locked down or this is a container: %s", strerror(-err));
 }
 
-int trace_open(struct run *run, char *why, size_t room)
+int trace_open(struct trace *trace, struct run *run, char *why, size_t room)
 {
-	struct trace *trace = &run->trace;
-
-	if (!run->config->trace)
+	trace->run = run;
+	if (!trace->plan.asked)
 		return 0;
 	int err = tracefs_reach(&trace->root);
 
 	if (err)
 		return refuse_tracefs(err, why, room);
 	err = set_up(trace, why, room);
-	if (!err && run->config->trace_blocks_ns && !trace_is_on_in(trace, 0))
+	if (!err && trace->plan.blocks_ns && !trace_is_on_in(&trace->plan, 0))
 		switch_events(trace, false, put);
 	return err;
 }
@@ -182,28 +179,27 @@ static void note(struct run *run, bool on, int64_t since_ns, const char *what)
 	run_note(run, WHOLE_RUN, on ? "trace_on" : "trace_off", "%s; took_ns=%lld", what, (long long)(clock_now_ns() - since_ns));
 }
 
-static void record_now(struct run *run, bool on, const char *what)
+static void record_now(struct trace *trace, bool on, const char *what)
 {
 	int64_t since_ns = clock_now_ns();
-	int err = put(&run->trace, "tracing_on", on ? "1" : "0");
+	int err = put(trace, "tracing_on", on ? "1" : "0");
 
 	if (err)
-		run_ask_to_stop(run, END_ERROR, "the trace could not be switched");
-	run->trace.recording = on;
-	note(run, on, since_ns, what);
+		run_ask_to_stop(trace->run, END_ERROR, "the trace could not be switched");
+	trace->recording = on;
+	note(trace->run, on, since_ns, what);
 }
 
-static void begin_block(struct run *run)
+static void begin_block(struct trace *trace)
 {
-	struct trace *trace = &run->trace;
-	bool on = trace_is_on_in(trace, trace->block);
+	bool on = trace_is_on_in(&trace->plan, trace->block);
 	int64_t since_ns = clock_now_ns();
 	char what[40];
 
-	if (trace->block && on != trace_is_on_in(trace, trace->block - 1) && switch_events(trace, on, put))
-		run_ask_to_stop(run, END_ERROR, "the events could not be switched");
+	if (trace->block && on != trace_is_on_in(&trace->plan, trace->block - 1) && switch_events(trace, on, put))
+		run_ask_to_stop(trace->run, END_ERROR, "the events could not be switched");
 	snprintf(what, sizeof(what), "block=%lld", (long long)trace->block++);
-	note(run, on, since_ns, what);
+	note(trace->run, on, since_ns, what);
 }
 
 /* False if it was ended before; also asked when the time is past, or one that is always late would never end. */
@@ -224,35 +220,30 @@ static bool wait_until(const struct trace *trace, int64_t time_ns)
 
 static void *switch_by_time(void *argument)
 {
-	struct run *run = argument;
-	struct trace *trace = &run->trace;
-	int64_t block_ns = run->config->trace_blocks_ns;
+	struct trace *trace = argument;
+	int64_t block_ns = trace->plan.blocks_ns;
 
-	if (!wait_until(trace, run->origin_ns))
+	if (!wait_until(trace, trace->run->origin_ns))
 		return NULL;
-	record_now(run, true, "loop=begins");
-	while (block_ns && wait_until(trace, run->origin_ns + trace->block * block_ns))
-		begin_block(run);
+	record_now(trace, true, "loop=begins");
+	while (block_ns && wait_until(trace, trace->run->origin_ns + trace->block * block_ns))
+		begin_block(trace);
 	return NULL;
 }
 
-void trace_start(struct run *run)
+void trace_start(struct trace *trace)
 {
-	struct trace *trace = &run->trace;
-
-	if (!run->config->trace)
+	if (!trace->plan.asked)
 		return;
-	int err = pipe2(trace->ends, O_CLOEXEC) < 0 ? -errno : thread_start(&trace->thread, switch_by_time, run);
+	int err = pipe2(trace->ends, O_CLOEXEC) < 0 ? -errno : thread_start(&trace->thread, switch_by_time, trace);
 
 	trace->runs = !err;
 	if (err)
-		run_ask_to_stop(run, END_ERROR, "the thread that switches the trace could not be started");
+		run_ask_to_stop(trace->run, END_ERROR, "the thread that switches the trace could not be started");
 }
 
-void trace_stop(struct run *run)
+void trace_stop(struct trace *trace)
 {
-	struct trace *trace = &run->trace;
-
 	if (!trace->runs)
 		return;
 	trace->runs = false;
@@ -260,12 +251,12 @@ void trace_stop(struct run *run)
 	pthread_join(trace->thread, NULL);
 	close(trace->ends[0]);
 	if (trace->recording)
-		record_now(run, false, "loop=ends");
+		record_now(trace, false, "loop=ends");
 }
 
-void trace_close(struct run *run)
+void trace_close(struct trace *trace)
 {
-	undo_close(&run->trace.undo);
+	undo_close(&trace->undo);
 }
 
 /* A part of a file is a chunk. It fits into the reserve behind the end of the record, and holds whole pages of any buffer. */
@@ -284,7 +275,7 @@ static int fill(int fd, char *part)
 }
 
 /* The content of a file in parts under one name, up to a size. */
-static void keep(struct run *run, const char *folder, const char *file, const char *name, int64_t most)
+static void keep(struct trace *trace, const char *folder, const char *file, const char *name, int64_t most)
 {
 	char path[TRACEFS_PATH + 128], kept[128], *part = malloc(PART);
 	int length;
@@ -293,8 +284,8 @@ static void keep(struct run *run, const char *folder, const char *file, const ch
 	snprintf(kept, sizeof(kept), "trace/%s", name);
 	int fd = part ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
 
-	while (fd >= 0 && most > 0 && !run->record.no_space && (length = fill(fd, part)) > 0) {
-		record_content(&run->record, run_time_ns(run), MOMENT_END, kept, 0, part, (size_t)length);
+	while (fd >= 0 && most > 0 && !trace->run->record.no_space && (length = fill(fd, part)) > 0) {
+		record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_END, kept, 0, part, (size_t)length);
 		most -= length;
 	}
 	if (fd >= 0)
@@ -302,9 +293,8 @@ static void keep(struct run *run, const char *folder, const char *file, const ch
 	free(part);
 }
 
-static void keep_cpus(struct run *run)
+static void keep_cpus(struct trace *trace)
 {
-	const struct trace *trace = &run->trace;
 	char file[64], name[64];
 
 	for (int cpu = 0; cpu < CPUS_MOST; cpu++) {
@@ -315,52 +305,48 @@ static void keep_cpus(struct run *run)
 			return;
 		snprintf(file, sizeof(file), "per_cpu/cpu%d/stats", cpu);
 		snprintf(name, sizeof(name), "cpu%d/stats", cpu);
-		keep(run, trace->place, file, name, PART);
+		keep(trace, trace->place, file, name, PART);
 		snprintf(file, sizeof(file), "per_cpu/cpu%d/trace_pipe_raw", cpu);
 		snprintf(name, sizeof(name), "cpu%d/raw", cpu);
-		keep(run, trace->place, file, name, 2 * trace->buffer_kib * 1024);
+		keep(trace, trace->place, file, name, 2 * trace->plan.buffer_kib * 1024);
 	}
 }
 
-static void keep_formats(struct run *run)
+static void keep_formats(struct trace *trace)
 {
-	const struct trace *trace = &run->trace;
 	char file[128];
 
-	keep(run, trace->root, "events/header_page", "header_page", PART);
-	keep(run, trace->root, "events/header_event", "header_event", PART);
-	keep(run, trace->root, "events/ftrace/print/format", "events/ftrace/print/format", PART);
-	for (int i = 0; i < trace->n_events; i++) {
-		snprintf(file, sizeof(file), "events/%s/format", trace->events[i]);
-		keep(run, trace->root, file, file, PART);
+	keep(trace, trace->root, "events/header_page", "header_page", PART);
+	keep(trace, trace->root, "events/header_event", "header_event", PART);
+	keep(trace, trace->root, "events/ftrace/print/format", "events/ftrace/print/format", PART);
+	for (int i = 0; i < trace->plan.n_events; i++) {
+		snprintf(file, sizeof(file), "events/%s/format", trace->plan.events[i]);
+		keep(trace, trace->root, file, file, PART);
 	}
-	keep(run, trace->root, "saved_cmdlines", "saved_cmdlines", FORMATS_MOST);
-	keep(run, trace->root, "printk_formats", "printk_formats", FORMATS_MOST);
-	keep(run, trace->place, "trace_clock", "trace_clock", PART);
+	keep(trace, trace->root, "saved_cmdlines", "saved_cmdlines", FORMATS_MOST);
+	keep(trace, trace->root, "printk_formats", "printk_formats", FORMATS_MOST);
+	keep(trace, trace->place, "trace_clock", "trace_clock", PART);
 }
 
 /* What a reader of the raw pages must know, and what was asked and is not there. */
-static void tell(struct run *run)
+static void tell(struct trace *trace)
 {
-	const struct trace *trace = &run->trace;
 	const uint16_t one = 1;
 	char text[1024];
 	int length = snprintf(text, sizeof(text), "endian %s\nbuffer_kib %lld\nplace %s\nmissing%s\n",
-			      *(const char *)&one ? "little" : "big", (long long)trace->buffer_kib,
-			      trace->own ? "instance" : "top", trace->missing);
+			      *(const char *)&one ? "little" : "big", (long long)trace->plan.buffer_kib,
+			      trace->own ? "instance" : "top", trace->plan.missing);
 
-	record_content(&run->record, run_time_ns(run), MOMENT_END, "trace/about", 0, text, (size_t)length);
+	record_content(&trace->run->record, run_time_ns(trace->run), MOMENT_END, "trace/about", 0, text, (size_t)length);
 }
 
 /* The text first: reading the raw pages takes them out of the buffer. */
-void trace_keep(struct run *run)
+void trace_keep(struct trace *trace)
 {
-	const struct trace *trace = &run->trace;
-
-	if (!run->config->trace)
+	if (!trace->plan.asked)
 		return;
-	tell(run);
-	keep_formats(run);
-	keep(run, trace->place, "trace", "text", TRACE_TEXT_FACTOR * trace->buffer_kib * 1024 * trace->cpus);
-	keep_cpus(run);
+	tell(trace);
+	keep_formats(trace);
+	keep(trace, trace->place, "trace", "text", TRACE_TEXT_FACTOR * trace->plan.buffer_kib * 1024 * trace->plan.cpus);
+	keep_cpus(trace);
 }

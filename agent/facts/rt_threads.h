@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The threads of the system with a real-time policy, but for the agent's own: who may run before what is measured. */
-#ifndef RTPROOF_FILES_H
-#define RTPROOF_FILES_H
+#ifndef RTPROOF_RT_THREADS_H
+#define RTPROOF_RT_THREADS_H
 
 #include "record/bytes.h"
 
