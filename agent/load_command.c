@@ -3,6 +3,7 @@
 
 #include "load_command.h"
 
+#include "loads/common/start.h"
 #include "measure/config.h"
 #include "system/clock.h"
 #include "system/threads.h"

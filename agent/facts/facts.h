@@ -8,7 +8,7 @@
 
 #include "facts/machine.h"
 #include "facts/rt_threads.h"
-#include "loads/load.h"
+#include "loads/common/running.h"
 #include "measure/run.h"
 
 enum { COUNTERS_MOST = 512 };

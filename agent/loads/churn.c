@@ -7,6 +7,7 @@
 #include "system/sys.h"
 
 #include "loads/load.h"
+#include "system/folder.h"
 
 #include <fcntl.h>
 #include <stdio.h>

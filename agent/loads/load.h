@@ -6,8 +6,6 @@
 #ifndef RTPROOF_LOAD_H
 #define RTPROOF_LOAD_H
 
-#include "system/folder.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,6 +20,8 @@ enum {
 	LOAD_WHY = 192,
 	LOAD_WORDS = 64,
 };
+
+struct folder;
 
 struct load_option {
 	const char *name, *help;
@@ -53,6 +53,7 @@ struct load_order {
 struct load {
 	const char *name, *help;
 	const char *unit;                   /* what is counted */
+	const char *(*unit_of)(const struct load_order *order); /* the same where the options say it; else NULL */
 	const struct load_option *options;  /* ends with a NULL name */
 	/* What is missing here, or NULL; `list` asks too, with presets only. NULL: it can always run. */
 	const char *(*unsupported)(const struct load_order *order);
@@ -118,68 +119,10 @@ void *load_map(size_t size);
 /* Writes to every page of a region, and counts each MiB of it. */
 void load_touch(char *region, size_t size, struct load_slot *slot);
 
-/* A load that is running, as the agent sees it. */
-struct running_load {
-	const struct load *load;
-	struct load_order order;
-	const char *name; /* of the load, or of the program */
-	char given[LOAD_GIVEN]; /* what name, texts and words point into */
-	char *words[LOAD_WORDS];
-	int64_t restart_ns; /* it is killed and started again this often; 0: never */
-	pid_t pid; /* also its process group */
-	struct folder folder, group;
-	uint32_t slots;
-	uint32_t *seen; /* last reading of each slot */
-	bool *worked;   /* which of them have counted anything since the first reading */
-	bool read;
-	int64_t work;   /* units since the start */
-};
-
-/* What every load takes besides its own options. */
-extern const struct load_option load_common[];
-
-/* "sched" or "sched:groups=4,restart=5s". 0, or -EINVAL with the reason as a sentence in why. */
-int load_parse(const char *text, struct running_load *running, char *why, size_t room);
-
-/* Parts of it, for those who have another way to name a load: they keep a text, and parse what follows a colon in it. */
-int load_keep_text(const char *text, struct running_load *running, char *why, size_t room);
-int load_parse_options(struct running_load *running, char *why, size_t room);
-
-/* What its work is counted in. */
-const char *load_unit(const struct running_load *running);
-
-/* Fills in what was not given, counts the workers, and asks the load whether it can run here. 0, or a negative errno and why. */
-int load_prepare(struct running_load *running, char *why, size_t room);
+/* Fills in what was not given. */
+void load_fill_in_presets(const struct load_option *options, struct load_order *order);
 
 /* What is missing here for a load with nothing but presets, or NULL. */
 const char *load_missing(const struct load *load, int cpus);
-
-/*
- * 0 or a negative errno and why, such as -ENOMEM or -ENOSPC if the machine has not the room to spare. A load that fails later
- * ends, with the errno as its exit code.
- */
-int load_start(struct running_load *running, char *why, size_t room);
-
-/* Whether a load has ended by itself; then what is left of it is ended too, and why says why it died. */
-bool load_died(struct running_load *running, char *why, size_t room);
-
-/* What a load does in its own process. Returns when it fails: a negative errno. */
-int load_be(struct running_load *running);
-
-/* Reads the counters and answers the work done since the start. */
-int64_t load_work(struct running_load *running);
-
-/* Of its workers, each with a counter: how many have counted nothing since the first reading. */
-int load_idle_parts(const struct running_load *running);
-
-/* Kills the whole group and waits for it. */
-void load_stop(struct running_load *running);
-
-/*
- * Removes what agents left behind that were killed with all their processes, then starts all loads; and a moment for programs that
- * die at once. 0, or a negative errno and why: then they have to be stopped too.
- */
-int loads_start(struct running_load *running, int count, char *why, size_t room);
-void loads_stop(struct running_load *running, int count);
 
 #endif

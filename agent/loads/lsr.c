@@ -5,9 +5,9 @@
  */
 #include "system/sys.h"
 
-#include "loads/load.h"
 #include "loads/common/mounts.h"
-
+#include "loads/load.h"
+#include "system/folder.h"
 #include "system/text.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef RTPROOF_CONFIG_H
 #define RTPROOF_CONFIG_H
 
-#include "loads/load.h"
+#include "loads/common/running.h"
 #include "measure/exceedances.h"
 #include "measure/worker.h"
 #include "probes/probe.h"

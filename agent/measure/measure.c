@@ -4,6 +4,7 @@
 #include "measure/measure.h"
 
 #include "facts/facts.h"
+#include "loads/common/start.h"
 #include "measure/guard.h"
 #include "measure/preflight.h"
 #include "measure/run.h"

@@ -3,6 +3,7 @@
 
 #include "measure/supervise.h"
 
+#include "loads/common/start.h"
 #include "measure/workers.h"
 #include "system/clock.h"
 

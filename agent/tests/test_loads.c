@@ -4,6 +4,7 @@
 #include "loads/load.h"
 
 #include "loads/common/keeper.h"
+#include "loads/common/start.h"
 #include "system/text.h"
 
 #include "check.h"

@@ -5,6 +5,7 @@
 #include "loads/common/program.h"
 
 #include "check.h"
+#include "loads/common/start.h"
 #include "system/processes.h"
 #include "scratch.h"
 

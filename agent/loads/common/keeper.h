@@ -6,7 +6,7 @@
 #ifndef RTPROOF_KEEPER_H
 #define RTPROOF_KEEPER_H
 
-#include "loads/load.h"
+#include "loads/common/running.h"
 
 /* Whether a load needs one. */
 bool keeper_needed(const struct running_load *running);

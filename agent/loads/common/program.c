@@ -103,9 +103,15 @@ static int run(struct load_order *order)
 	return -errno;
 }
 
+static const char *unit_of(const struct load_order *order)
+{
+	return order->values[PROGRAM_COUNT] == COUNT_CPU_MS ? "CPU ms" : counts[order->values[PROGRAM_COUNT]];
+}
+
 const struct load load_program = {
 	.name = "program",
 	.help = "a program of the system's",
+	.unit_of = unit_of,
 	.options = options,
 	.unsupported = unsupported,
 	.slots = slots,
@@ -113,11 +119,6 @@ const struct load load_program = {
 	.space = space,
 	.run = run,
 };
-
-const char *program_unit(const struct load_order *order)
-{
-	return order->values[PROGRAM_COUNT] == COUNT_CPU_MS ? "CPU ms" : counts[order->values[PROGRAM_COUNT]];
-}
 
 /* Cuts the next word off, in its place; NULL: there is none. A quote that is not closed sets *open. */
 static char *next_word(char **rest, bool *open)

@@ -3,7 +3,7 @@
 #ifndef RTPROOF_PROGRAM_H
 #define RTPROOF_PROGRAM_H
 
-#include "loads/load.h"
+#include "loads/common/running.h"
 
 enum { PROGRAM_AGAIN, PROGRAM_COUNT, PROGRAM_MEMORY, PROGRAM_PROCESSES, PROGRAM_REST, PROGRAM_SPACE, PROGRAM_NEEDS };
 enum program_count { COUNT_RUNS, COUNT_CPU_MS, COUNT_LINES, COUNT_BYTES };
@@ -15,8 +15,5 @@ extern const struct load load_program;
  * reason as a sentence in why.
  */
 int program_parse(const char *text, struct running_load *running, char *why, size_t room);
-
-/* What its work is counted in. */
-const char *program_unit(const struct load_order *order);
 
 #endif

@@ -4,19 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-const char *gpio_interface_name(enum gpio_interface interface)
-{
-	static const char *const names[] = { [GPIO_AUTO] = "auto", [GPIO_V2] = "v2", [GPIO_V1] = "v1", [GPIO_SYSFS] = "sysfs" };
-
-	return names[interface];
-}
-
-/* A chip without interrupts has no number of one for its lines: ENXIO. */
-const char *gpio_why(int err)
-{
-	return err == -EBUSY ? "somebody else uses it" : err == -ENXIO ? "its chip has no interrupts" : strerror(-err);
-}
-
 static void prepare(struct gpio *gpio, const struct gpio_order *order)
 {
 	memset(gpio, 0, sizeof(*gpio));

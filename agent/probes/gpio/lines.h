@@ -9,9 +9,11 @@
 #include "probes/gpio/uapi.h"
 #include "system/undo.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum gpio_edges { GPIO_RISING = 1, GPIO_FALLING = 2, GPIO_BOTH = 3 };
 enum gpio_interface { GPIO_AUTO, GPIO_V2, GPIO_V1, GPIO_SYSFS };
@@ -74,7 +76,12 @@ int gpio_drive(const struct gpio *gpio, bool level);
 
 void gpio_close(struct gpio *gpio);
 
-const char *gpio_interface_name(enum gpio_interface interface);
+static inline const char *gpio_interface_name(enum gpio_interface interface)
+{
+	static const char *const names[] = { [GPIO_AUTO] = "auto", [GPIO_V2] = "v2", [GPIO_V1] = "v1", [GPIO_SYSFS] = "sysfs" };
+
+	return names[interface];
+}
 
 /* Whether this kernel has chips as devices, and whether it has GPIO numbers in /sys. */
 bool gpio_has_chips(void);
@@ -91,8 +98,11 @@ struct gpio_back {
 
 extern const struct gpio_back gpio_cdev, gpio_sysfs;
 
-/* Why a line can't be had for what is wanted of it. */
-const char *gpio_why(int err);
+/* Why a line can't be had for what is wanted of it. A chip without interrupts has no number of one for its lines: ENXIO. */
+static inline const char *gpio_why(int err)
+{
+	return err == -EBUSY ? "somebody else uses it" : err == -ENXIO ? "its chip has no interrupts" : strerror(-err);
+}
 
 /* Takes the next event of a batch. Pure. */
 void gpio_take_v2(struct gpio *gpio, struct gpio_edge *edge);
