@@ -4,7 +4,7 @@
 #include "load_command.h"
 
 #include "loads/common/start.h"
-#include "measure/config.h"
+#include "options.h"
 #include "system/clock.h"
 #include "system/threads.h"
 

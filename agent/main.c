@@ -2,12 +2,13 @@
 /* rtproof-agent: measures how late a Linux system reacts, on the system itself, and writes the record. */
 #include "system/sys.h"
 
-#include "system/clock.h"
 #include "load_command.h"
 #include "loads/common/program.h"
 #include "measure/measure.h"
-#include "system/undo.h"
+#include "options.h"
 #include "record/record.h"
+#include "system/clock.h"
+#include "system/undo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,33 +20,7 @@ static const char usage[] =
 	"usage: rtproof-agent run -o FILE --duration TIME [option ...]\n"
 	"       rtproof-agent load NAME[:K=V,..] ... [--program ...] [--duration TIME] [--stop-on-eof]\n"
 	"       rtproof-agent list | version | help\n"
-	"\n"
-	"  -o, --output FILE       the record; must not exist; - for standard output\n"
-	"      --duration TIME     how long to measure: 20s, 5min, 12h, 2d\n"
-	"      --samples N         or: how many due times for the first thread\n"
-	"      --period TIME       between due times (1ms)\n"
-	"      --period-step TIME  how much longer each thread's is than the last one's (0s)\n"
-	"      --warmup TIME       run this long first and throw it away (1s)\n"
-	"      --probe NAME[:K=V,..]  what to measure (timer)\n"
-	"      --method NAME       how; see list\n"
-	"      --cpus LIST         which CPUs, such as 0-3,5 (all that are allowed)\n"
-	"      --threads N         measuring threads (one for each CPU)\n"
-	"      --policy NAME       fifo, rr, other or deadline (fifo)\n"
-	"      --priority N        1 to 99 (80)\n"
-	"      --phase TIME        between the due times of neighbours (even: spread over a period)\n"
-	"      --dma-latency US    hold /dev/cpu_dma_latency at this (0); off: leave it alone\n"
-	"      --no-lock-memory    do without mlockall()\n"
-	"      --record WHAT       samples or summary (samples)\n"
-	"      --checkpoint TIME   flush to the medium this often (10s)\n"
-	"      --load NAME[:K=V,..]  a load to run meanwhile; may be given again; see list\n"
-	"      --trace WHAT        keep the kernel's events: on, or events=NAME+..,buffer_kib=N\n"
-	"      --trace-blocks TIME  on and off by turns, for this long\n"
-	"      --program NAME[:K=V,..] COMMAND  (one argument) a program as a load; see list\n"
-	"      --allow-unprivileged  measure without the real-time policy if it is refused\n"
-	"      --limit TIME        what the reaction is to stay below; what is above is kept; may be given again\n"
-	"      --progress TIME     a line for each thread on standard error, this often\n"
-	"      --stop-on-eof       end when standard input ends\n"
-	"      --until-decided     note that who watches ends the run (SIGINT) when its limits are decided\n";
+	"\n";
 
 static void list_options(const struct load *load, const struct load_option *option)
 {
@@ -81,7 +56,14 @@ static int list(void)
 	return EXIT_SUCCESS;
 }
 
-static int refuse(const char *why)
+static int help(void)
+{
+	fputs(usage, stdout);
+	options_print(stdout);
+	return ferror(stdout) != 0;
+}
+
+static int say(const char *why)
 {
 	fprintf(stderr, "rtproof-agent: %s\n", why);
 	return EXIT_REFUSED;
@@ -93,7 +75,7 @@ static int run(int argc, char **argv)
 	char why[512] = "";
 
 	if (parse_config(argc, argv, &config, why, sizeof(why)) || run_measure(&config, why, sizeof(why)))
-		return refuse(why);
+		return say(why);
 	return EXIT_SUCCESS;
 }
 
@@ -101,7 +83,7 @@ static int load(int argc, char **argv)
 {
 	char why[512] = "";
 
-	return loading_main(argc, argv, why, sizeof(why)) ? refuse(why) : EXIT_SUCCESS;
+	return loading_main(argc, argv, why, sizeof(why)) ? say(why) : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
@@ -121,6 +103,6 @@ int main(int argc, char **argv)
 	if (!strcmp(command, "version"))
 		return printf("%s record %d.%d\n", AGENT_VERSION, RECORD_MAJOR, RECORD_MINOR) < 0;
 	if (!strcmp(command, "help") || !strcmp(command, "--help") || !strcmp(command, "-h"))
-		return fputs(usage, stdout) < 0;
-	return refuse("unknown command; see rtproof-agent help");
+		return help();
+	return say("unknown command; see rtproof-agent help");
 }

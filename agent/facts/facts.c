@@ -127,11 +127,29 @@ static void facts_series(struct run *run)
 	}
 }
 
-static void facts_asked(struct run *run, int64_t trace_seed)
+static void facts_of_lists(struct run *run)
 {
 	const struct config *config = run->config;
 	char text[CPUS_TEXT];
 	size_t used = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < config->n_loads && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
+					 config->loads[i].name);
+	fact(run, MOMENT_ASKED, "loads", text);
+	used = 0;
+	text[0] = '\0';
+	for (int i = 0; i < config->n_limits; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%lld", i ? "," : "",
+					 (long long)config->limits_ns[i]);
+	fact(run, MOMENT_ASKED, "limits_ns", text);
+}
+
+static void facts_asked(struct run *run, int64_t trace_seed)
+{
+	const struct config *config = run->config;
+	char text[CPUS_TEXT];
 	const struct {
 		const char *key;
 		int64_t value;
@@ -163,17 +181,7 @@ static void facts_asked(struct run *run, int64_t trace_seed)
 		run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, numbers[i].key, numbers[i].value);
 	if (config->period_step_ns)
 		run_fact_number(run, WHOLE_RUN, MOMENT_ASKED, "period_step_ns", config->period_step_ns);
-	text[0] = '\0';
-	for (int i = 0; i < config->n_loads && used < sizeof(text); i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
-					 config->loads[i].name);
-	fact(run, MOMENT_ASKED, "loads", text);
-	used = 0;
-	text[0] = '\0';
-	for (int i = 0; i < config->n_limits; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%lld", i ? "," : "",
-					 (long long)config->limits_ns[i]);
-	fact(run, MOMENT_ASKED, "limits_ns", text);
+	facts_of_lists(run);
 	if (!config->trace)
 		return;
 	fact(run, MOMENT_ASKED, "trace", config->trace);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was asked: the options of "rtproof-agent run", all in one place. */
+/* What was asked, all in one place: options.c fills it in. */
 #ifndef RTPROOF_CONFIG_H
 #define RTPROOF_CONFIG_H
 
@@ -14,6 +14,7 @@ enum { CONFIG_LOADS = 16, CONFIG_THREADS_MOST = 4096 };
 struct config {
 	const char *output; /* "-": standard output */
 	const struct probe *probe;
+	const char *method_asked; /* NULL: the probe's first */
 	const struct method *method;
 	const char *probe_values[PROBE_OPTIONS]; /* in the order of the probe's options; NULL: not given */
 	char probe_text[512], probe_given[512];  /* what they point into, and the same as it was given */
@@ -42,11 +43,17 @@ struct config {
 	char arguments[2048]; /* as given */
 };
 
-/* 0, or -EINVAL with the reason as a sentence in why. Looks at the machine: CPUs, and what its kernel can do. */
-int parse_config(int argc, char **argv, struct config *config, char *why, size_t room);
+/* What holds for options that are not given. */
+void config_set_presets(struct config *config);
 
-/* The same of "rtproof-agent load": loads, how long, and whether to end with standard input. */
-int parse_loads(int argc, char **argv, struct config *config, char *why, size_t room);
+/*
+ * Checks options against each other and fills in what follows from them: the method, the CPUs. Looks at the machine: CPUs, and
+ * what its kernel can do. 0, or -EINVAL with the reason as a sentence in why.
+ */
+int config_complete(struct config *config, char *why, size_t room);
+
+/* The CPUs alone, which loads want to know as well. The same answers. */
+int config_choose_cpus(struct config *config, char *why, size_t room);
 
 int64_t config_period_ns(const struct config *config, int thread);
 

@@ -63,6 +63,37 @@ static void take_input(struct run *run, struct pollfd *input)
 	input->fd = -1;
 }
 
+/* How long the main thread still waits. */
+struct patience {
+	int64_t deadline_ns; /* when the threads should have ended by themselves */
+	int64_t give_up_ns;  /* when those that were asked to end are left behind */
+	bool overdue;
+};
+
+static void watch_time(struct run *run, struct patience *patience)
+{
+	if (clock_now_ns() <= patience->deadline_ns)
+		return;
+	if (patience->overdue) {
+		run_ask_to_stop(run, END_AS_ASKED, "some threads did not end by themselves");
+		return;
+	}
+	/* The grace counts from now, should the whole process have been stopped until now. */
+	patience->overdue = true;
+	patience->deadline_ns = clock_now_ns() + GRACE_NS;
+}
+
+static void stop_if_asked(struct run *run, struct trace *trace, struct patience *patience)
+{
+	if (run->notices.stop_asked || workers_done(run))
+		trace_stop(trace);
+	if (!run->notices.stop_asked)
+		return;
+	workers_stop(run);
+	if (patience->give_up_ns == INT64_MAX)
+		patience->give_up_ns = clock_now_ns() + GRACE_NS + run->config->period_ns;
+}
+
 /*
  * The main thread's part of the run: signals, loads, the host, the time. A thread that does not come back after the
  * last due time is given twice the grace, once before and once after it is asked to stop.
@@ -74,10 +105,9 @@ void supervise(struct run *run, struct trace *trace, int signal_fd)
 		{ .fd = signal_fd, .events = POLLIN },
 		{ .fd = run->config->stop_on_eof ? STDIN_FILENO : -1, .events = POLLIN },
 	};
-	int64_t give_up_ns = INT64_MAX, deadline_ns = planned_end_ns(run);
-	bool overdue = false;
+	struct patience patience = { .deadline_ns = planned_end_ns(run), .give_up_ns = INT64_MAX };
 
-	while (workers_done(run) < run->started && clock_now_ns() < give_up_ns) {
+	while (workers_done(run) < run->started && clock_now_ns() < patience.give_up_ns) {
 		char ignored[64];
 
 		poll(fds, 3, run->notices.stop_asked ? 50 : 1000);
@@ -89,20 +119,8 @@ void supervise(struct run *run, struct trace *trace, int signal_fd)
 			take_signal(run, signal_fd);
 		if (fds[2].revents)
 			take_input(run, &fds[2]);
-		if (clock_now_ns() > deadline_ns && overdue)
-			run_ask_to_stop(run, END_AS_ASKED, "some threads did not end by themselves");
-		if (clock_now_ns() > deadline_ns && !overdue) {
-			/* The grace counts from now, should the whole process have been stopped until now. */
-			overdue = true;
-			deadline_ns = clock_now_ns() + GRACE_NS;
-		}
-		if (run->notices.stop_asked || workers_done(run))
-			trace_stop(trace);
-		if (run->notices.stop_asked) {
-			workers_stop(run);
-			if (give_up_ns == INT64_MAX)
-				give_up_ns = clock_now_ns() + GRACE_NS + run->config->period_ns;
-		}
+		watch_time(run, &patience);
+		stop_if_asked(run, trace, &patience);
 	}
 	trace_stop(trace);
 }

@@ -4,6 +4,8 @@
 #include "system/text.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,4 +103,14 @@ int text_number(const char *text, int64_t least, int64_t most, int64_t *value)
 	errno = 0;
 	*value = strtoll(text, &end, 10);
 	return errno || end == text || *end || *value < least || *value > most ? -EINVAL : 0;
+}
+
+int text_refuse(char *why, size_t room, int err, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, room, format, arguments);
+	va_end(arguments);
+	return err;
 }

@@ -21,4 +21,7 @@ int text_duration_ns(const char *text, int64_t *ns);
 /* A whole number between least and most. 0 or -EINVAL. */
 int text_number(const char *text, int64_t least, int64_t most, int64_t *value);
 
+/* Writes a reason as a sentence into why; answers err again. */
+int text_refuse(char *why, size_t room, int err, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
 #endif

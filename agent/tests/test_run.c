@@ -6,6 +6,7 @@
 #include "system/sys.h"
 
 #include "measure/measure.h"
+#include "options.h"
 
 #include "check.h"
 #include "decode.h"

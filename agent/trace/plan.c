@@ -6,7 +6,6 @@
 #include "system/folder.h"
 #include "system/text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,16 +21,6 @@ enum {
 static const char presets[] = "sched_wakeup+sched_wakeup_new+sched_waking+sched_switch+sys_enter_clock_nanosleep*+"
 			      "sys_exit_clock_nanosleep*+sys_enter_nanosleep*+sys_exit_nanosleep*+spi_*+irq_handler_*";
 
-int trace_refuse(char *why, size_t room, int err, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(why, room, format, arguments);
-	va_end(arguments);
-	return err;
-}
-
 static int parse_option(struct trace_plan *plan, const char *option, char *why, size_t room)
 {
 	if (!strncmp(option, "events=", 7) && option[7] && strlen(option) < sizeof(plan->patterns)) {
@@ -43,7 +32,7 @@ static int parse_option(struct trace_plan *plan, const char *option, char *why, 
 		return 0;
 	if (!strncmp(option, "seed=", 5) && !text_number(option + 5, 0, UINT32_MAX, &plan->seed))
 		return 0;
-	return trace_refuse(why, room, -EINVAL,
+	return text_refuse(why, room, -EINVAL,
 			    "--trace takes on, or events=NAME+NAME.., buffer_kib=N (4 to %d) and seed=N with commas between; not '%s'",
 			    BUFFER_LIMIT_KIB, option);
 }
@@ -54,7 +43,7 @@ static int parse(struct trace_plan *plan, const char *text, char *why, size_t ro
 	int err = 0;
 
 	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
-		return trace_refuse(why, room, -EINVAL, "--trace takes %d characters at most", (int)sizeof(copy) - 1);
+		return text_refuse(why, room, -EINVAL, "--trace takes %d characters at most", (int)sizeof(copy) - 1);
 	for (char *one = strtok_r(copy, ",", &rest); one && !err; one = strtok_r(NULL, ",", &rest))
 		if (strcmp(text, "on"))
 			err = parse_option(plan, one, why, room);
@@ -67,7 +56,7 @@ static int choose_buffer(struct trace_plan *plan, char *why, size_t room)
 	int64_t there_kib = memory_room() / KIB / plan->cpus, most_kib = BUFFERS_MOST_KIB / plan->cpus;
 
 	if (plan->buffer_kib > there_kib / 2)
-		return trace_refuse(why, room, -ENOMEM,
+		return text_refuse(why, room, -ENOMEM,
 				    "a trace buffer of %lld KiB for each of %d CPUs is more than half of the memory there is",
 				    (long long)plan->buffer_kib, plan->cpus);
 	if (plan->buffer_kib)
@@ -151,13 +140,13 @@ int trace_choose(struct trace_plan *plan, const char *names, char *why, size_t r
 		int found = find_events(plan, one, names);
 
 		if (found < 0)
-			return trace_refuse(why, room, found, "--trace takes %d events at most; '%s' makes them more", TRACE_EVENTS, one);
+			return text_refuse(why, room, found, "--trace takes %d events at most; '%s' makes them more", TRACE_EVENTS, one);
 		if (!found && plan->given)
-			return trace_refuse(why, room, -EINVAL, "this kernel has no event '%s' to trace", one);
+			return text_refuse(why, room, -EINVAL, "this kernel has no event '%s' to trace", one);
 		if (!found)
 			used += (size_t)snprintf(plan->missing + used, sizeof(plan->missing) - used, " %s", one);
 	}
-	return plan->n_events ? 0 : trace_refuse(why, room, -EINVAL, "this kernel has none of the events to trace");
+	return plan->n_events ? 0 : text_refuse(why, room, -EINVAL, "this kernel has none of the events to trace");
 }
 
 bool trace_is_on_in(const struct trace_plan *plan, int64_t block)

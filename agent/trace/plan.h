@@ -20,9 +20,6 @@ struct trace_plan {
 	int n_events;
 };
 
-/* Writes the reason as a sentence into why; err again. */
-int trace_refuse(char *why, size_t room, int err, const char *format, ...) __attribute__((format(printf, 4, 5)));
-
 /* Reads what was asked (NULL: nothing) and looks for room. 0, or -errno with the reason as a sentence in why. */
 int trace_plan(struct trace_plan *plan, const char *asked, int64_t blocks_ns, char *why, size_t room);
 

@@ -93,7 +93,7 @@ static int choose_events(struct trace *trace, char *why, size_t room)
 	int err = names ? text_read_file(path, names, NAMES_ROOM - 1) : -ENOMEM;
 
 	if (err < 0) {
-		trace_refuse(why, room, err, "the kernel does not tell which events it has to trace: %s", strerror(-err));
+		text_refuse(why, room, err, "the kernel does not tell which events it has to trace: %s", strerror(-err));
 	} else {
 		names[err] = '\0';
 		for (char *end = names; (end = strchr(end, '\n')); end++)
@@ -141,21 +141,21 @@ static int set_up(struct trace *trace, char *why, size_t room)
 		err = set_clock(trace);
 	}
 	if (err)
-		return trace_refuse(why, room, err, "the trace can't %s: %s", what, strerror(-err));
+		return text_refuse(why, room, err, "the trace can't %s: %s", what, strerror(-err));
 	err = choose_events(trace, why, room);
 	if (err)
 		return err;
 	err = switch_events(trace, true, set);
-	return err ? trace_refuse(why, room, err, "the events can't be switched on: %s", strerror(-err)) : 0;
+	return err ? text_refuse(why, room, err, "the events can't be switched on: %s", strerror(-err)) : 0;
 }
 
 static int refuse_tracefs(int err, char *why, size_t room)
 {
 	if (err == -ENOENT || err == -ENODEV)
-		return trace_refuse(why, room, err, "there is no trace to be had: this kernel has no tracefs (CONFIG_TRACING)");
+		return text_refuse(why, room, err, "there is no trace to be had: this kernel has no tracefs (CONFIG_TRACING)");
 	if (geteuid())
-		return trace_refuse(why, room, err, "a trace needs root (%s)", strerror(-err));
-	return trace_refuse(why, room, err, "tracefs can't be used, maybe because the kernel is locked down or this is a container: %s", strerror(-err));
+		return text_refuse(why, room, err, "a trace needs root (%s)", strerror(-err));
+	return text_refuse(why, room, err, "tracefs can't be used, maybe because the kernel is locked down or this is a container: %s", strerror(-err));
 }
 
 int trace_open(struct trace *trace, struct run *run, char *why, size_t room)

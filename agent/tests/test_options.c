@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "measure/config.h"
+#include "options.h"
 
 #include "check.h"
 
