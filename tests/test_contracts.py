@@ -25,8 +25,9 @@ from rtproof.cli import commands
 from rtproof.cli.main import main
 from rtproof.errors import UserError
 from rtproof.report import blocks, formats, sections
+from rtproof.report.section_list import SECTIONS, ReportSection
 
-KINDS = (commands, exporters, sections, formats, targets, rules)
+KINDS = (commands, exporters, formats, targets, rules)
 
 
 class Plugin(NamedTuple):
@@ -153,19 +154,22 @@ def test_an_exporter_refuses_option_values_without_sense(plugin: Plugin, analysi
         assert not (tmp_path / "out").exists()
 
 
-def test_sections_have_places_of_their_own_in_steps_of_ten() -> None:
-    orders = [module.ORDER for module in plugins.load_all(sections)]
-    assert orders == sorted(set(orders))
-    assert [order for order in orders if order % 10] == []
+def test_each_section_stands_once_in_the_list() -> None:
+    assert len({section.name for section in SECTIONS}) == len(SECTIONS)
+    assert len({section.draw for section in SECTIONS}) == len(SECTIONS)
 
 
-@every(sections)
-def test_a_section_renders_whole_blocks_and_the_same_ones_again(plugin: Plugin, analysis: Analysis) -> None:
-    module = plugin.load()
-    assert module.TITLE
-    rendered = module.render(analysis)
+def test_no_module_of_the_sections_is_left_out_of_the_list() -> None:
+    listed = {section.draw.__module__.rpartition(".")[2] for section in SECTIONS}
+    assert {name.replace("_", "-") for name in listed} == set(plugins.names(sections))
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
+def test_a_section_renders_whole_blocks_and_the_same_ones_again(section: ReportSection, analysis: Analysis) -> None:
+    assert section.title
+    rendered = section.draw(analysis)
     assert isinstance(rendered, list)
-    assert rendered == module.render(analysis)
+    assert rendered == section.draw(analysis)
     for each in rendered:
         complain(each)
 

@@ -64,9 +64,9 @@ def test_what_holds_only_those_that_ran_says_so(threads: int) -> None:
     told = "Not in here: 7,090 due times at the end of the run, for which their thread did not run. The latency"
     for section in (percentiles, histogram, ccdf, cumulative, timeline):
         first = section.render(analysis)[0]
-        assert isinstance(first, Text), section.TITLE
-        assert first.paragraphs[0].startswith(told), section.TITLE
-        assert not any("Not in here" in str(block) for block in section.render(analysed(clean()))), section.TITLE
+        assert isinstance(first, Text), section.__name__
+        assert first.paragraphs[0].startswith(told), section.__name__
+        assert not any("Not in here" in str(block) for block in section.render(analysed(clean()))), section.__name__
 
 
 def test_the_largest_is_at_least_the_stall() -> None:

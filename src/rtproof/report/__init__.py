@@ -13,8 +13,9 @@ from rtproof.analysis.model import Analysis
 from rtproof.analysis.simulated import simulated
 from rtproof.analysis.virtual_time import virtual_time
 from rtproof.record import WHOLE_RUN, Fact, Moment
-from rtproof.report import formats, sections
+from rtproof.report import formats
 from rtproof.report.blocks import Section
+from rtproof.report.section_list import SECTIONS
 
 COMMAND_FACT = "host.command"
 """Key of the fact that holds the command as the user gave it; the record itself knows only the agent's."""
@@ -28,9 +29,8 @@ def compose(
     ``info``: what the host knows of the run and the record does not. ``command``: what the user typed to start it.
     """
     told = _with_host_facts(analysis, info or {}, command)
-    wanted = [module for module in plugins.load_all(sections) if not short or getattr(module, "SHORT", False)]
-    drawn = [(module, tuple(module.render(told))) for module in wanted]
-    return [Section(_name(module.__name__), module.TITLE, blocks) for module, blocks in drawn if blocks]
+    drawn = [(section, tuple(section.draw(told))) for section in SECTIONS if section.short or not short]
+    return [Section(section.name, section.title, blocks) for section, blocks in drawn if blocks]
 
 
 def render(form: str, title: str, parts: list[Section]) -> bytes:
@@ -49,10 +49,6 @@ def title(analysis: Analysis) -> str:
     virtual = ", virtual time" if virtual_time(analysis.record) else ""
     in_band = f", {IN_BAND}" if core_beside(analysis.record) else ""
     return f"rtproof: {analysis.verdict.state.value} - {measured}{in_band}{virtual}"
-
-
-def _name(module_name: str) -> str:
-    return module_name.rpartition(".")[2]
 
 
 def _with_host_facts(analysis: Analysis, info: Mapping[str, object], command: str | None) -> Analysis:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report sections, one file each.
+"""What the sections of a report show. A section is a function from an Analysis to a list of blocks.
 
-A section module has ``ORDER: int`` (place in the report, in steps of ten), ``TITLE: str`` and
-``render(analysis: Analysis) -> list[Block]``, a pure function; an empty list leaves the section out. Its docstring says
-what the section shows. One that belongs to the short form, which is printed when a run ends, says ``SHORT = True``.
+The function is pure and may share its module with others of its subject. ``report/section_list.py`` has the order, the
+names and the titles of all sections.
 """

@@ -9,10 +9,6 @@ from rtproof.record import Record
 from rtproof.report import figures, looptimes
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 90
-SHORT = True
-TITLE = "Loops of the application"
-
 THREADS = 4
 COLUMNS = figures.headings(figures.US, "work duration", "overall loop time", "top of loop timing error")
 JUDGED = (

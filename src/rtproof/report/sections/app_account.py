@@ -5,9 +5,6 @@ from rtproof.analysis.accounts import accounts
 from rtproof.analysis.model import Analysis
 from rtproof.report.blocks import Block, Table
 
-ORDER = 100
-TITLE = "What the application did"
-
 WORDS = {
     "loops": "loops",
     "slept": "slept first",

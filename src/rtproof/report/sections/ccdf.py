@@ -12,9 +12,6 @@ from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, Plot, Text
 from rtproof.report.streams import Stream, for_plots, latency_unit, left_out_at_the_end, limit_marker
 
-ORDER = 140
-TITLE = "Tail"
-
 THREADS = 8
 NOTHING = "There are not two different latencies above zero, so there is no curve to draw."
 

@@ -8,9 +8,6 @@ from rtproof.report.blocks import Block, Text
 from rtproof.report.cumulative import Named
 from rtproof.report.streams import latency_unit, left_out_at_the_end, limit_marker, streams
 
-ORDER = 260
-TITLE = "Cumulative percentage"
-
 CAPTION = "Largest latency, and the one that few exceed"
 
 

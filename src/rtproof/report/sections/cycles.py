@@ -7,10 +7,6 @@ from rtproof.analysis.phrases import duration, quantity
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 60
-SHORT = True
-TITLE = "Cycles of the loop"
-
 
 def render(analysis: Analysis) -> list[Block]:
     found = analysis.cycles

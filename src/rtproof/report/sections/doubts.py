@@ -6,10 +6,6 @@ from rtproof.analysis.model import Analysis, Doubt, Severity
 from rtproof.analysis.phrases import quantity
 from rtproof.report.blocks import Block, Text
 
-ORDER = 20
-SHORT = True
-TITLE = "Doubts"
-
 KINDS = {Severity.INVALID: "bad", Severity.WARNING: "doubt"}
 WORDS = {Severity.INVALID: "Makes the run invalid", Severity.WARNING: "Warning"}
 

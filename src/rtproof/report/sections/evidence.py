@@ -9,9 +9,6 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table
 from rtproof.report.words import whole_number
 
-ORDER = 190
-TITLE = "Evidence: asked and effective"
-
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
 INSIDE = (
     *("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches", "migrations", "io_calls"),

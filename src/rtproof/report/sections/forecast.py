@@ -13,9 +13,6 @@ from rtproof.report.blocks import Block, Curve, Marker, Plot, Table, Text
 from rtproof.report.figures import Unit, axis_unit
 from rtproof.report.streams import latency_unit, limit_marker
 
-ORDER = 180
-TITLE = "Forecast"
-
 SURE = percent(CONFIDENCE)
 MODEL = (
     "This is a model and no proof. It carries the shape of the measured tail further out and cannot know of a "

@@ -10,9 +10,6 @@ from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, Plot
 from rtproof.report.streams import Stream, for_plots, latency_unit, left_out_at_the_end, limit_marker
 
-ORDER = 130
-TITLE = "Histogram"
-
 THREADS = 8
 
 

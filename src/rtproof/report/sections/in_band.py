@@ -5,10 +5,6 @@ from rtproof.analysis.doubts import FOREMOST
 from rtproof.analysis.model import Analysis
 from rtproof.report.blocks import Block, Text
 
-ORDER = -10
-SHORT = True
-TITLE = "Beside a co-kernel"
-
 
 def render(analysis: Analysis) -> list[Block]:
     """One paragraph where a co-kernel was found, or may be hidden; else nothing."""

@@ -5,9 +5,6 @@ from rtproof.analysis.model import Analysis
 from rtproof.report import figures, procfs
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 210
-TITLE = "Evidence: interrupts"
-
 SHOWN = 15
 FILES = {"/proc/interrupts": "Interrupts", "/proc/softirqs": "Softirqs"}
 

@@ -6,9 +6,6 @@ from rtproof.analysis.model import Analysis
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 70
-TITLE = "Who woke the threads"
-
 COUNTS = ("posts", "answered", "skipped")
 SAME = (
     "Where the thread that posts runs on the CPU of the one that it wakes, its way to sleep is in each value, as in "

@@ -7,9 +7,6 @@ from rtproof.analysis.phrases import percent
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 170
-SHORT = False
-TITLE = "Above limits and levels"
 HEADER = (
     "thread", "CPU", "level [us]", "what it is", "seconds", "ran above", "missed above", "seconds with any",
     "in such a second", "dispersion",

@@ -8,9 +8,6 @@ from rtproof.record import Counter, Moment
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 200
-TITLE = "Evidence: loads, temperature, frequency"
-
 SHORTEST_S = 0.5
 """The last reading comes when the run ends, perhaps only a moment after the one before: that says nothing of a rate."""
 

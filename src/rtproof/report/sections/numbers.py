@@ -13,10 +13,6 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.streams import Stream, latency_unit, streams
 
-ORDER = 30
-SHORT = True
-TITLE = "Numbers per thread"
-
 
 def render(analysis: Analysis) -> list[Block]:
     found = streams(analysis)

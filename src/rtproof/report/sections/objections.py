@@ -5,10 +5,6 @@ from rtproof.analysis.model import Analysis
 from rtproof.report.blocks import Block
 from rtproof.report.objections import blocks, of_run
 
-ORDER = 110
-SHORT = True
-TITLE = "Objections"
-
 
 def render(analysis: Analysis) -> list[Block]:
     return blocks(of_run(analysis))

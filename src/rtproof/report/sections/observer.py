@@ -7,10 +7,6 @@ from rtproof.analysis.phrases import duration
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 230
-TITLE = "Observer effect: what tracing itself changes"
-SHORT = True
-
 
 def render(analysis: Analysis) -> list[Block]:
     found = observer(analysis.record)

@@ -9,9 +9,6 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.streams import latency_unit, streams
 
-ORDER = 160
-TITLE = "Largest latencies"
-
 SHOWN = 20
 MORE = 100
 COLUMNS = ("date and time (UTC)", "thread", "CPU", "activation", "together")

@@ -10,9 +10,6 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.streams import Stream, latency_unit, left_out_at_the_end, streams
 
-ORDER = 120
-TITLE = "Percentiles"
-
 Shares = tuple[float, ...]
 
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}

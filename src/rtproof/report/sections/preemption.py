@@ -12,9 +12,6 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table
 from rtproof.report.stagetable import ENDS, ends
 
-ORDER = 50
-TITLE = "Context switch"
-
 FIRST = "irq"
 INTERRUPT_BIN_NS, TASK_BIN_NS = 500, 2_000
 """Article 5's bins: 2,000 of the one, 2,500 of the other."""

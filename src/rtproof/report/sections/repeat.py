@@ -10,9 +10,6 @@ from rtproof.record import EndReason, Record
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 270
-TITLE = "The record, and how to repeat the run"
-
 REASONS = {
     EndReason.AS_ASKED: "as asked",
     EndReason.INTERRUPTED: "interrupted by the user",

@@ -9,10 +9,6 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table
 from rtproof.report.stagetable import ENDS, ends, is_response
 
-ORDER = 80
-SHORT = True
-TITLE = "Response"
-
 _ORIGINS = {"respond_sysfs": "task", "wire": "output", "wire_sysfs": "output"}
 """What a method counts from, where that is not the edge: it does not know when that was, or drives it itself."""
 

@@ -8,10 +8,6 @@ from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.stagetable import HEADINGS, is_response, numbers
 
-ORDER = 40
-SHORT = True
-TITLE = "Stages"
-
 MEANINGS = {
     "irq": "in the interrupt handler",
     "task": "in the task of the kernel",

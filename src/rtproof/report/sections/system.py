@@ -14,9 +14,6 @@ from rtproof.record import Moment, Record, SystemFile
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 240
-TITLE = "Evidence: the system"
-
 LONGEST = 600
 FROM_FILES = {
     "/proc/cpuinfo": {"model name": "processor", "Hardware": "hardware", "machine": "machine"},

@@ -6,9 +6,6 @@ from rtproof.analysis.threadtable import Thread, threads
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 250
-TITLE = "Evidence: threads of the system"
-
 HEADER = ("PID", "TID", "class", "priority", "nice", "CPU", "name")
 NUMERIC = (0, 1, 3, 4, 5)
 

@@ -13,9 +13,6 @@ from rtproof.report import binning, figures
 from rtproof.report.blocks import Block, Curve, HeatMap, Plot
 from rtproof.report.streams import Stream, for_plots, latency_unit, left_out_at_the_end, limit_marker
 
-ORDER = 150
-TITLE = "Over time"
-
 THREADS = 8
 COLUMNS = 600
 

@@ -8,9 +8,6 @@ from rtproof.analysis.tracing import TraceSummary, summary
 from rtproof.report import figures
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 220
-TITLE = "The kernel's trace"
-
 LOOK = (
     "rtproof run leaves trace.txt and trace.dat beside the record; rtproof export writes both anew, as trace-txt and "
     "trace-dat. trace-cmd report and KernelShark read trace.dat."

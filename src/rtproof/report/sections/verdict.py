@@ -5,10 +5,6 @@ from rtproof.analysis.model import Analysis, State, Verdict
 from rtproof.report import answers
 from rtproof.report.blocks import Block, Table, Text
 
-ORDER = 10
-SHORT = True
-TITLE = "Verdict"
-
 KINDS = {
     State.PROVEN: "good",
     State.REFUTED: "bad",

@@ -5,10 +5,6 @@ from rtproof.analysis.model import Analysis
 from rtproof.analysis.virtual_time import WORDS, virtual_time
 from rtproof.report.blocks import Block, Text
 
-ORDER = 0
-SHORT = True
-TITLE = "Virtual time"
-
 
 def render(analysis: Analysis) -> list[Block]:
     made_by = virtual_time(analysis.record)
