@@ -18,12 +18,12 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
         for name in ("agent", "guest", "kmod"):
             build_data["force_include"][str(Path(self.root, name))] = f"rtproof/_{name}_source"
         sys.path.insert(0, str(Path(self.root, "src")))
-        from rtproof.agents.architectures import host
-        from rtproof.agents.build import NAME, build_agent
-        from rtproof.errors import UserError
+        from rtproof.agents.architectures import host_architecture
+        from rtproof.agents.build import AGENT_NAME, build_agent
+        from rtproof.core.errors import UserError
 
         try:
-            build_data["force_include"][str(build_agent())] = f"rtproof/_agents/{host().name}/{NAME}"
+            build_data["force_include"][str(build_agent())] = f"rtproof/_agents/{host_architecture().name}/{AGENT_NAME}"
         except UserError as error:
             self.app.display_warning(f"the agent is not built yet, that is left to its first use: {error}")
         finally:

@@ -8,10 +8,10 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtproof.analysis.quantiles import quantiles
-from rtproof.analysis.scan import summarise
-from rtproof.record import Moment
-from rtproof.record.rtrec import open_record
+from rtproof.record.contents import Moment
+from rtproof.record.reading import open_record
+from rtproof.summary.quantiles import quantiles
+from rtproof.summary.series import summarise
 from tools import run
 
 BEFORE = "66ed3c6"

@@ -7,10 +7,9 @@ import numpy as np
 from claim_processes import Floats
 from claim_rules import ALPHA, Claim, Rounded, Told
 
-from rtproof.analysis.claim import Kind, course, decide_course
-from rtproof.analysis.late import Late
-from rtproof.analysis.model import Requirement
-from rtproof.record import Int64Array
+from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.claim import LateStretches, RefutingRule, decide_course, episode_course
+from rtproof.record.contents import Int64Array
 
 NS = 10**9
 Judge = Callable[[Rounded, float, Claim], Told]
@@ -18,7 +17,7 @@ Judge = Callable[[Rounded, float, Claim], Told]
 
 def product(late: Rounded, length_s: float, claim: Claim) -> Told:
     """What the code says that judges records; times are rounded to the nanosecond first."""
-    found = Late(*map(in_ns, (late.a_low, late.a_high, late.b_low, late.b_high)))
+    found = LateStretches(*map(in_ns, (late.a_low, late.a_high, late.b_low, late.b_high)))
     requirement = Requirement(
         0,
         round(claim.at_most_s * NS),
@@ -27,11 +26,11 @@ def product(late: Rounded, length_s: float, claim: Claim) -> Told:
         longest_ns=round(claim.longest_s * NS),
         bunches=claim.bunches,
     )
-    decision = decide_course(requirement, course(found, round(length_s * NS), requirement.gap_ns), ALPHA)
+    decision = decide_course(requirement, episode_course(found, round(length_s * NS), requirement.gap_ns), ALPHA)
     return Told(
         _in_s(decision.proven_at_ns),
         _in_s(decision.refuted_at_ns),
-        decision.kind is Kind.DURATION,
+        decision.kind is RefutingRule.DURATION,
         decision.proven_with,
         decision.withheld,
     )

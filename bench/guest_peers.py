@@ -9,9 +9,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtproof.record import rtrec
+from rtproof.record import reading
 from rtproof.vm.guest import Job, run_job
-from rtproof.vm.kernel import Kernel
+from rtproof.vm.kernel_files import Kernel
 from rtproof.vm.machine import Machine
 
 PERIOD_US, SAMPLES, PRIORITY = 1000, 60_000, 98
@@ -67,7 +67,7 @@ def compare(kernel: Kernel, boot: tuple[str, ...], agent: Path, scratch: Path) -
 
 
 def _of_record(path: Path) -> Figures:
-    record = rtrec.open_record(path)
+    record = reading.open_record(path)
     return _figures(sorted(int(value) for block in record.blocks(0) for value in block.values))
 
 

@@ -17,8 +17,8 @@ import guest_peers
 from goals import Goal, show
 
 from rtproof.agents.build import build_agent, cache_dir
-from rtproof.errors import RtproofError
-from rtproof.lab import kernels
+from rtproof.core.errors import RtproofError
+from rtproof.lab import kernel_catalogue
 
 BUILD = Path(__file__).parent.parent / "build"
 SYSTEMS = {"debian-6.1-rt": (), "debian-6.1": ("preempt=none",)}
@@ -120,7 +120,7 @@ def beside_peers() -> tuple[dict[str, float], dict[str, object]]:
     agent = build_agent("x86_64")
     for system, boot in SYSTEMS.items():
         with tempfile.TemporaryDirectory() as scratch:
-            found = guest_peers.compare(kernels.fetch(system), boot, agent, Path(scratch))
+            found = guest_peers.compare(kernel_catalogue.fetch_kernel(system), boot, agent, Path(scratch))
         ours = found["rtproof"]
         for peer in guest_peers.PEERS:
             ratios[f"min_ratio_to_{peer}_{system}"] = ours.min_ns / found[peer].min_ns
@@ -140,7 +140,7 @@ def main() -> int:
     BUILD.mkdir(exist_ok=True)
     try:
         for name in SYSTEMS:
-            kernels.fetch(name)
+            kernel_catalogue.fetch_kernel(name)
         ratios, figures = beside_peers()
         results = {**cell_costs(), **matrix(), **ratios}
     except (RtproofError, RuntimeError) as error:

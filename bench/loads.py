@@ -3,8 +3,8 @@
 
 from pathlib import Path
 
-from rtproof.record import Moment
-from rtproof.record.rtrec import open_record
+from rtproof.record.contents import Moment
+from rtproof.record.reading import open_record
 from tools import run
 
 SECONDS = 5

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rtproof.record import Begin, End, EndReason, Int64Array, Series
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.record.contents import Begin, End, EndReason, Int64Array, Series
+from rtproof.record.writing import RecordWriter, SeriesWriter
 from tools import MemoryWatch
 
 SAMPLES = 196_190_335
@@ -87,10 +86,10 @@ def _timed(*arguments: str) -> Timing:
 
 
 def _summarise(path: str) -> dict[str, float]:
-    from rtproof.analysis.analyse import analyse
-    from rtproof.analysis.model import Requirement
-    from rtproof.analysis.quantiles import quantiles
-    from rtproof.record.rtrec import open_record
+    from rtproof.judge.analyse import analyse
+    from rtproof.judge.analysis_model import Requirement
+    from rtproof.record.reading import open_record
+    from rtproof.summary.quantiles import quantiles
 
     analysis = analyse(open_record(path), Requirement(limit_ns=1_000_000))
     pooled = analysis.pooled
@@ -117,9 +116,9 @@ def _query(path: str) -> dict[str, float]:
 
 
 def _export(record: str, parquet: str) -> None:
-    from rtproof.analysis.analyse import analyse
     from rtproof.exporters import parquet as exporter
-    from rtproof.record.rtrec import open_record
+    from rtproof.judge.analyse import analyse
+    from rtproof.record.reading import open_record
 
     exporter.export(analyse(open_record(record)), Path(parquet), {})
 

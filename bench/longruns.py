@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from longrun import PERIOD_NS, PIECE, SAMPLES, latencies
 
-from rtproof.record import WHOLE_RUN, Begin, Counter, End, EndReason, Fact, Moment, Series, layouts
-from rtproof.record.framing import ChunkType, Frame, Window, frame_bytes, walk
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.slicing import SECOND_NS
-from rtproof.record.writer import RecordWriter
+from rtproof.record import chunks
+from rtproof.record.activations import SECOND_NS
+from rtproof.record.chunks import ChunkType, FileWindow, Frame, frame_bytes, walk_chunks
+from rtproof.record.contents import WHOLE_RUN, Begin, Counter, End, EndReason, Fact, Moment, Series
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
 OWN = 4
 """Records that are made themselves."""
@@ -50,7 +50,7 @@ def generate(path: Path, seed: int, n: int = SAMPLES) -> None:
     series = Series(0, 0, 0, True, False, PERIOD_NS, 0, "timer", "posix_timer", "latency", "ns")
     draft = path.with_suffix(".part")
     with RecordWriter(draft) as writer:
-        numbers = (layouts.MAJOR, layouts.MINOR, _number(seed), 0, 0)
+        numbers = (chunks.MAJOR, chunks.MINOR, _number(seed), 0, 0)
         writer.begin(Begin(*numbers, "bench", "armv5tejl", "3.0.12-rt30", "#1 PREEMPT RT"))
         for key, value in (("policy", "fifo"), ("duration_ns", n * PERIOD_NS), ("limits_ns", LIMIT_NS)):
             writer.fact(Fact(0, WHOLE_RUN, Moment.ASKED, key, str(value)))
@@ -75,7 +75,7 @@ def _tick(writer: RecordWriter, begin_ns: int, end_ns: int) -> None:
 def ticks_mb(path: Path) -> float:
     """What the readings of counters take of a record."""
     with path.open("rb") as file:
-        frames = walk(Window(file.fileno(), path.stat().st_size))
+        frames = walk_chunks(FileWindow(file.fileno(), path.stat().st_size))
         sizes = [
             len(frame_bytes(frame.type, frame.sequence, bytes(frame.payload)))
             for frame in frames
@@ -88,13 +88,13 @@ def renumber(source: Path, path: Path, number: int) -> None:
     """The same record as another run."""
     draft = path.with_suffix(".part")
     with source.open("rb") as file, draft.open("wb") as new:
-        for part in walk(Window(file.fileno(), source.stat().st_size)):
+        for part in walk_chunks(FileWindow(file.fileno(), source.stat().st_size)):
             assert isinstance(part, Frame), "a record made here is whole"
             payload = bytes(part.payload)
             if part.type == ChunkType.BEGIN:
-                head = list(layouts.BEGIN.unpack_from(payload))
+                head = list(chunks.BEGIN_FIELDS.unpack_from(payload))
                 head[2] = _number(number)
-                payload = layouts.BEGIN.pack(*head) + payload[layouts.BEGIN.size :]
+                payload = chunks.BEGIN_FIELDS.pack(*head) + payload[chunks.BEGIN_FIELDS.size :]
             new.write(frame_bytes(part.type, part.sequence, payload))
     draft.rename(path)
 

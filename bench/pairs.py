@@ -7,10 +7,9 @@ from pathlib import Path
 
 import peers
 
-from rtproof.analysis.pool import pooled
-from rtproof.analysis.quantiles import quantiles
-from rtproof.analysis.scan import summarise
-from rtproof.record.rtrec import open_record
+from rtproof.record.reading import open_record
+from rtproof.summary.quantiles import quantiles
+from rtproof.summary.series import pooled, summarise
 from tools import Cost, run
 
 

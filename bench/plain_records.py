@@ -4,9 +4,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from rtproof.record import Begin, End, EndReason, Int64Array, Series
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.record.contents import Begin, End, EndReason, Int64Array, Series
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
 MS = 1_000_000
 BEGIN = Begin(1, 0, bytes(16), 1_700_000_000_000_000_000, 0, "0.1.0", "x86_64", "6.12.0-rt", "#1 SMP PREEMPT_RT")

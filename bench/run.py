@@ -19,7 +19,7 @@ import sizes
 from goals import Goal, show
 
 from rtproof.agents.build import build_agent
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 
 BUILD = Path(__file__).parent.parent / "build"
 ROUNDS, SECONDS = 7, 5

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rtproof.record import Begin, Series
-from rtproof.record.rtrec import open_record
-from rtproof.record.series_writer import write_series_samples
-from rtproof.record.writer import RecordWriter
+from rtproof.record.contents import Begin, Series
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter, write_series_samples
 from tools import proportional_bytes
 
 HEADER = 20

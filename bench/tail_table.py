@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/rtproof/analysis/tail/table.py: how A^2 is distributed where the fit is right, by shape and width of bins.
+"""Writes src/rtproof/tail/fit_test_table.py: how A^2 is distributed where the fit is right, by shape and width of bins.
 
 A few minutes on four CPUs; the same seed gives the same numbers (to the last digit where numpy rounds alike).
 """
@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.analysis.tail.anderson_darling import statistic
-from rtproof.analysis.tail.excesses import Excesses, coarsened
-from rtproof.analysis.tail.region import fit
+from rtproof.tail.pareto_fit import anderson_darling_statistic, fit_tail
+from rtproof.tail.thresholds import Excesses, coarsened_excesses
 
 PLACE = Path(__file__).parent.parent / "src" / "rtproof" / "analysis" / "tail" / "table.py"
 SHAPES = (-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8)
@@ -51,7 +50,7 @@ def cell(xi: float, width: float, repetitions: int, seed: int = SEED) -> NDArray
     """The quantiles of one cell."""
     generator = np.random.default_rng([seed, SHAPES.index(xi), WIDTHS.index(width)])
     samples = (drawn(xi, width, EXCESSES, generator) for _ in range(repetitions))
-    values = [statistic(one, fit(coarsened(one))) for one in samples]
+    values = [anderson_darling_statistic(one, fit_tail(coarsened_excesses(one))) for one in samples]
     return np.quantile(values, [1 - p for p in PROBABILITIES])
 
 

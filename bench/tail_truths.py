@@ -13,9 +13,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.analysis.counts import Counts, from_values
-from rtproof.analysis.special import gamma_inverse
-from rtproof.analysis.tail.likelihood import growth
+from rtproof.statistics.exact_bounds import gamma_inverse
+from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.tail.pareto_fit import pareto_growth
 
 Floats = NDArray[np.float64]
 SCALE_NS = 1e5
@@ -35,7 +35,7 @@ class Pareto:
     sigma_ns: float = SCALE_NS
 
     def __call__(self, share: Floats) -> Floats:
-        return self.sigma_ns * np.asarray(growth(1 / share, self.xi))
+        return self.sigma_ns * np.asarray(pareto_growth(1 / share, self.xi))
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def smallest_shares(n: int, count: int, generator: np.random.Generator) -> Float
 def largest(truth: Truth, n: int, generator: np.random.Generator, step_ns: int = 1, count: int = TOP) -> Counts:
     """The ``count`` largest of n values of a clock that counts in steps."""
     values = truth(smallest_shares(n, min(count, n), generator))
-    return from_values(np.floor(values / step_ns).astype(np.int64) * step_ns)
+    return counts_of_values(np.floor(values / step_ns).astype(np.int64) * step_ns)
 
 
 def with_mode(truth: Truth, mode: Truth, share: float, n: int, generator: np.random.Generator) -> Counts:
@@ -119,7 +119,7 @@ def with_events(truth: Truth, mode: Truth, rare: int, n: int, generator: np.rand
     """The largest of n values, of which so many come from a second mechanism."""
     body = truth(smallest_shares(n - rare, TOP, generator))
     second = mode(generator.random(min(rare, 10 * TOP)))
-    return from_values(np.floor(np.concatenate((body, second))).astype(np.int64))
+    return counts_of_values(np.floor(np.concatenate((body, second))).astype(np.int64))
 
 
 def repeated(task: Callable[[int], list[float]], repetitions: int, short: bool) -> Floats:

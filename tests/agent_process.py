@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.agents.find import find_agent
-from rtproof.errors import UserError
-from rtproof.record import Record
-from rtproof.record.rtrec import open_record
+from rtproof.agents.agent_program import find_agent
+from rtproof.core.errors import UserError
+from rtproof.record.contents import Record
+from rtproof.record.reading import open_record
 
 PATIENCE_S = 60
 """How long anything may take before a test fails; nothing here waits longer than it must."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rtproof.record import (
+from rtproof.record import histogram_bins
+from rtproof.record.contents import (
     WHOLE_RUN,
     Begin,
     Block,
@@ -24,7 +25,6 @@ from rtproof.record import (
     Slice,
     SystemFile,
     View,
-    bins,
 )
 
 MS = 1_000_000
@@ -119,7 +119,7 @@ def count(series: Series, blocks: Sequence[Block], starts: Sequence[int] = ()) -
 def slice_of(series: Series, view: View, values: Sequence[int], dues: Sequence[int], counted: Counted) -> Slice:
     """A SUMMARY chunk as the agent would write it; counted: for its pairs, which view CHARGED has none of."""
     lag = (counted.pairs, counted.products, counted.catch_up) if view is View.OBSERVED else (0, 0, 0)
-    places, n = np.unique(bins.index(np.array(values, np.int64)), return_counts=True)
+    places, n = np.unique(histogram_bins.bin_of(np.array(values, np.int64)), return_counts=True)
     squares = sum(v * v for v in values)
     ends = (min(values), max(values)) if values else (0, 0)
     return Slice(

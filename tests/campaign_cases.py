@@ -8,25 +8,25 @@ from analysis_records import SERIES
 from stage_records import staged
 
 from rtproof import profiles
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import Profile
-from rtproof.report.campaign import Outcome
+from rtproof.report.pages.campaign_page import CellOutcome
 
 SYSTEM = "a board"
 
 
-def outcome(profile: Profile, key: str, analysis: Analysis | None, system: str = SYSTEM, way: int = 0) -> Outcome:
+def outcome(profile: Profile, key: str, analysis: Analysis | None, system: str = SYSTEM, way: int = 0) -> CellOutcome:
     """A cell measured in one of its ways."""
     cell = profile.cell(key)
-    return Outcome(system, cell, analysis, cell.ways[way], link=f"cells/{key}.html")
+    return CellOutcome(system, cell, analysis, cell.ways[way], link=f"cells/{key}.html")
 
 
 def shortened(name: str) -> Profile:
     return profiles.load(name).shortened(duration_ns=20_000_000_000)
 
 
-def akamina() -> list[Outcome]:
+def akamina() -> list[CellOutcome]:
     """With stages, in virtual time."""
     profile = shortened("akamina")
     staged = report_cases.several_fields()
@@ -36,14 +36,14 @@ def akamina() -> list[Outcome]:
     return [replace(told, way=way, passed=passed), replace(told, cell=profile.cell("loaded"), way=way, passed=passed)]
 
 
-def ten_ms() -> list[Outcome]:
+def ten_ms() -> list[CellOutcome]:
     """A loop that stops, and a cell that failed."""
     profile = shortened("ten-ms")
     failed = replace(outcome(profile, "other--stress-flood", None), failure="there is no load 'pingflood'", link="")
     return [outcome(profile, "other--idle", report_cases.loop()), failed]
 
 
-def simple_rt_app() -> list[Outcome]:
+def simple_rt_app() -> list[CellOutcome]:
     """Four loops of 5 ms, of which the third is 1 ms late."""
     late = [0, 0, 1_000_000, 0]
     work = [700_000, 800_000, 900_000, 800_000]
@@ -56,7 +56,7 @@ def simple_rt_app() -> list[Outcome]:
     return [outcome(shortened("simple-rt-app"), "loaded", analyse(staged(told, series=series), None, 1))]
 
 
-def bootlin() -> list[Outcome]:
+def bootlin() -> list[CellOutcome]:
     """On two systems."""
     profile = shortened("bootlin-timer")
     return [

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 from run_folders import latencies
 
-from rtproof.analysis.comparison.compare import compare
-from rtproof.analysis.comparison.figures import RunFigures
-from rtproof.analysis.comparison.model import Comparison
-from rtproof.analysis.counts import from_values
-from rtproof.record import Seconds
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.comparison_model import Comparison
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.record.contents import Seconds
+from rtproof.summary.counts import counts_of_values
 
 N = 20_000
 DAY_NS = 86_400 * 10**9
@@ -24,7 +24,7 @@ def figures(seed: int, factor: float = 1.0, name: str = "", **facts: str) -> Run
     return RunFigures(
         name or f"run-{seed}",
         {"view": "observed", "probe": "timer", **facts},
-        from_values(values),
+        counts_of_values(values),
         int(values.max()),
         seconds=Seconds(np.arange(len(seconds)), every, 0 * every, seconds.max(axis=1)),
         span_ns=len(seconds) * 1_000_000_000,
@@ -40,4 +40,4 @@ def side(first: int, n: int, factor: float = 1.0, **facts: str) -> list[RunFigur
 
 def compared(n: int = 5, factor: float = 2.0, **facts: str) -> Comparison:
     """n runs of each; B is later by a factor, and says the facts."""
-    return compare(side(0, n), side(n, n, factor, **facts))
+    return compare_sides(side(0, n), side(n, n, factor, **facts))

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rtproof.analysis.comparison.figures import RunFigures
-from rtproof.analysis.counts import Counts
-from rtproof.record import Int64Array, Seconds, bins
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.record import histogram_bins
+from rtproof.record.contents import Int64Array, Seconds
+from rtproof.summary.counts import Counts
 
 FACTS = {
     "probe": "timer",
@@ -32,8 +33,8 @@ FIRST_DAY = 20_000
 
 def counted(values: Int64Array) -> Counts:
     """In the bins of a record."""
-    places, n = np.unique(bins.index(values), return_counts=True)
-    return Counts(*bins.edges(places), n.astype(np.int64))
+    places, n = np.unique(histogram_bins.bin_of(values), return_counts=True)
+    return Counts(*histogram_bins.bin_edges(places), n.astype(np.int64))
 
 
 def run_of(values: Int64Array, name: str = "run", **facts: str) -> RunFigures:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.lab import debian, sources
+from rtproof.lab import debian_packages
 
-TOOLS = (*debian.TOOLS, "gpg", "gpgconf")
+TOOLS = (*debian_packages.TOOLS, "gpg", "gpgconf")
 
 
 class Mirror:
@@ -34,7 +34,7 @@ class Mirror:
         for path, content in files.items():
             (tree / path).parent.mkdir(parents=True, exist_ok=True)
             (tree / path).write_bytes(content)
-        control = [f"Package: {name}", f"Version: {version}", f"Architecture: {debian.host_architecture()}"]
+        control = [f"Package: {name}", f"Version: {version}", f"Architecture: {debian_packages.debian_architecture()}"]
         control += [
             "Maintainer: nobody <nobody@localhost>",
             "Description: none",
@@ -53,7 +53,7 @@ class Mirror:
     def publish(self) -> None:
         """Write and sign the index of every suite."""
         for place, stanzas in self._indexes.items():
-            index = Path(place, "main", f"binary-{debian.host_architecture()}", "Packages.gz")
+            index = Path(place, "main", f"binary-{debian_packages.debian_architecture()}", "Packages.gz")
             index.parent.mkdir(parents=True, exist_ok=True)
             index.write_bytes(gzip.compress("\n".join(stanzas).encode(), mtime=0))
             self._sign(Path(place), index)
@@ -67,7 +67,11 @@ class Mirror:
                 (str(index.with_suffix("").relative_to(place)), gzip.decompress(data)),
             )
         ]
-        release = [f"Suite: {place.name}", f"Codename: {place.name}", f"Architectures: {debian.host_architecture()}"]
+        release = [
+            f"Suite: {place.name}",
+            f"Codename: {place.name}",
+            f"Architectures: {debian_packages.debian_architecture()}",
+        ]
         release += ["Components: main", "Date: Sat, 04 Jan 2025 10:00:00 UTC", "SHA256:", *rows, ""]
         (place / "Release").write_text("\n".join(release))
         run = [
@@ -108,7 +112,7 @@ def mirror(tmp_path: Path, signing_key: Path, monkeypatch: pytest.MonkeyPatch) -
     """An empty mirror that the lab trusts and takes for Debian's, and an empty cache."""
     (tmp_path / "debian").mkdir()
     found = Mirror(tmp_path / "debian", signing_key)
-    monkeypatch.setattr(sources, "KEYRINGS", (signing_key / "archive.gpg",))
+    monkeypatch.setattr(debian_packages, "KEYRINGS", (signing_key / "archive.gpg",))
     monkeypatch.setenv("RTPROOF_MIRROR", found.uri)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return found

@@ -7,10 +7,11 @@ from typing import Any
 
 from analysis_records import MS, SERIES, block, fact, file, record
 
-from rtproof.analysis.doubts import doubts
-from rtproof.analysis.model import Doubt, Requirement
-from rtproof.analysis.scan import summarise
-from rtproof.record import Block, Fact, Moment, Record, Series, SystemFile
+from rtproof.judge.analyse import doubts_about_run
+from rtproof.judge.analysis_model import Requirement
+from rtproof.record.contents import Block, Fact, Moment, Record, Series, SystemFile
+from rtproof.summary.series import summarise
+from rtproof.summary.summary_model import Doubt
 
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 N = 3000
@@ -67,7 +68,7 @@ def clean(blocks: tuple[Block, ...] = BLOCKS, series: Series = SERIES, **parts: 
 
 def said_of(made: Record, limit_ns: int | None = 500_000) -> dict[str, Doubt]:
     """Doubts by code. No code may occur twice for one thread."""
-    found = doubts(made, summarise(made), Requirement(limit_ns) if limit_ns else None)
+    found = doubts_about_run(made, summarise(made), Requirement(limit_ns) if limit_ns else None)
     by_code = {doubt.code: doubt for doubt in found}
     assert len(by_code) == len(found)
     return by_code

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 from analysis_records import SERIES, array, block, record
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis
-from rtproof.record import Level, Record, Series, Slice, View, bins
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record import histogram_bins
+from rtproof.record.contents import Level, Record, Series, Slice, View
 
 FIRST = replace(SERIES, id=0, thread=0, cpu=0)
 SECOND = replace(SERIES, id=1, thread=1, cpu=3, on_grid=False, first_due_ns=500)
@@ -37,7 +38,7 @@ def summary_analysis(values: tuple[int, ...] = (1_000, 5_001, 75_000)) -> Analys
 
 def slice_of_values(series: Series, values: list[int]) -> Slice:
     """The summary of all values of a series, which are sorted."""
-    places = bins.index(values)
+    places = histogram_bins.bin_of(values)
     squares = sum(value * value for value in values)
     ones = places * 0 + 1
     last = (len(values) - 1) * series.period_ns

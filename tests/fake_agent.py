@@ -15,9 +15,8 @@ import numpy as np
 from analysis_records import BEGIN, MS, SERIES, fact
 
 import rtproof
-from rtproof.record import End, EndReason
-from rtproof.record.series_writer import write_series_samples
-from rtproof.record.writer import RecordWriter
+from rtproof.record.contents import End, EndReason
+from rtproof.record.writing import RecordWriter, write_series_samples
 
 PROGRAM = """#!{python}
 import sys

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from analysis_records import SECOND, SERIES, block, record
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.forecast.model import Forecast, Horizon
-from rtproof.analysis.model import Analysis, Requirement
-from rtproof.record import Int64Array, Record
-from rtproof.simulation.latencies import Tail, second_maxima
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.record.contents import Int64Array, Record
+from rtproof.simulation.events import KnownTail, second_maxima
+from rtproof.tail.forecast_model import Forecast, ForecastHorizon
 
 HOUR = 3_600
 HOURS = 8
@@ -20,9 +20,9 @@ SLOW = replace(SERIES, period_ns=SECOND)
 Change = Callable[[Int64Array], Int64Array]
 
 
-def smooth(hours: float = HOURS, seed: int = 1, tail: Tail | None = None, rate_per_s: float = 0.3) -> Int64Array:
+def smooth(hours: float = HOURS, seed: int = 1, tail: KnownTail | None = None, rate_per_s: float = 0.3) -> Int64Array:
     """One-second maxima with a smooth tail that comes singly."""
-    return second_maxima("poisson", rate_per_s, int(hours * HOUR), tail or Tail(), np.random.default_rng(seed))
+    return second_maxima("poisson", rate_per_s, int(hours * HOUR), tail or KnownTail(), np.random.default_rng(seed))
 
 
 def long_run(largest: Int64Array, **parts: Any) -> Record:
@@ -33,13 +33,13 @@ def long_run(largest: Int64Array, **parts: Any) -> Record:
 
 
 def analysed(
-    largest: Int64Array, limit_ns: int | None = None, horizon: Horizon | None = None, **parts: Any
+    largest: Int64Array, limit_ns: int | None = None, horizon: ForecastHorizon | None = None, **parts: Any
 ) -> Analysis:
     """All that is said of it."""
     return analyse(long_run(largest, **parts), Requirement(limit_ns) if limit_ns else None, 1, horizon=horizon)
 
 
-def forecast_of(largest: Int64Array, horizon: Horizon | None = None, **parts: Any) -> Forecast:
+def forecast_of(largest: Int64Array, horizon: ForecastHorizon | None = None, **parts: Any) -> Forecast:
     """What is forecast from it."""
     found = analysed(largest, None, horizon, **parts).forecast
     assert found is not None

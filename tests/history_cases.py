@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 from analysis_records import SECOND
 
-from rtproof.analysis.comparison.figures import RunFigures
-from rtproof.analysis.counts import from_values
-from rtproof.record import Seconds
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.record.contents import Seconds
+from rtproof.summary.counts import counts_of_values
 
 FACTS = {
     "probe": "timer",
@@ -32,7 +32,7 @@ def run(number: int, factor: float = 1.0, values: int = 4_000, facts: dict[str, 
     return RunFigures(
         name=f"run {number:02}",
         facts=FACTS | (facts or {}),
-        counts=from_values(latencies),
+        counts=counts_of_values(latencies),
         largest=int(latencies.max(initial=0)),
         seconds=Seconds(np.arange(4, dtype=np.int64), obtained, np.zeros(4, np.int64), largest),
         span_ns=4 * SECOND,

@@ -13,14 +13,12 @@ from pathlib import Path
 import numpy as np
 from analysis_records import BEGIN, MS, SERIES, fact
 
-from rtproof.errors import TargetError
-from rtproof.lab.cache import Kept
-from rtproof.lab.cells import Cell, Cost, Load, Setting, System
-from rtproof.lab.matrix import Matrix, Runner
-from rtproof.record import End, EndReason, Moment
-from rtproof.record.series_writer import write_series_samples
-from rtproof.record.writer import RecordWriter
-from rtproof.vm.kernel import Kernel
+from rtproof.core.errors import TargetError
+from rtproof.lab.cell_runner import GuestFunctions, KernelMatrix
+from rtproof.lab.guest_cell import CellCost, CellSetting, GuestCell, GuestLoad, GuestSystem, StoredCell
+from rtproof.record.contents import End, EndReason, Moment
+from rtproof.record.writing import RecordWriter, write_series_samples
+from rtproof.vm.kernel_files import Kernel
 from rtproof.vm.machine import Machine
 
 ACTIVATIONS = 2_000
@@ -42,23 +40,23 @@ def kernel(release: str = "6.1.0-50-amd64", image: Path = Path("vmlinuz")) -> Ke
     return Kernel("x86_64", image, None, release, hashlib.sha256(release.encode()).hexdigest())
 
 
-def system(name: str, *boot: str) -> System:
-    return System(name, " ".join(boot), FakeMachine(kernel(name), boot=boot))
+def system(name: str, *boot: str) -> GuestSystem:
+    return GuestSystem(name, " ".join(boot), FakeMachine(kernel(name), boot=boot))
 
 
 RT = system("debian-6.1-rt")
 PLAIN = system("debian-6.1", "preempt=none")
 
 
-def load(name: str) -> Load:
-    return Load(name, () if name == "idle" else (name,))
+def load(name: str) -> GuestLoad:
+    return GuestLoad(name, () if name == "idle" else (name,))
 
 
-def matrix(folder: Path, *names: str, systems: tuple[System, ...] = (RT, PLAIN), shifts: int = 1) -> Matrix:
+def matrix(folder: Path, *names: str, systems: tuple[GuestSystem, ...] = (RT, PLAIN), shifts: int = 1) -> KernelMatrix:
     agent = folder / "agent"
     agent.write_text("an agent")
     loads = tuple(load(name) for name in names or ("idle", "mmap"))
-    return Matrix(systems, loads, Setting(), shifts, {"x86_64": agent})
+    return KernelMatrix(systems, loads, CellSetting(), shifts, {"x86_64": agent})
 
 
 def boot(machine: Machine) -> None:
@@ -66,12 +64,12 @@ def boot(machine: Machine) -> None:
         raise TargetError("the guest never spoke; the console's log is console.log")
 
 
-def largest_ns(cell: Cell) -> int:
+def largest_ns(cell: GuestCell) -> int:
     """Of a cell: small with an rt kernel, else by its load and shift."""
     return RT_NS if "rt" in cell.system.name else LARGEST_NS.get(cell.load.name, 9_000) + cell.shift * 1_000
 
 
-def fill(cell: Cell, folder: Path) -> Cost:
+def fill(cell: GuestCell, folder: Path) -> CellCost:
     """What the cell's load says: fail, measure nothing, go on until interrupted, or measure."""
     if cell.load.name == "fails":
         raise TargetError("the guest's kernel panicked; the console's log is console.log")
@@ -85,7 +83,7 @@ def fill(cell: Cell, folder: Path) -> Cost:
     if "preempt=lazy" in cell.system.machine.boot:
         (folder / "preempt").write_text("none (voluntary) full \n")
     write(folder / "run.rtrec", values, "other" if cell.load.name == "invalid" else "fifo")
-    return Cost(4.0, 2.0)
+    return CellCost(4.0, 2.0)
 
 
 def write(path: Path, values: "np.ndarray[tuple[int], np.dtype[np.int64]]", policy: str) -> None:
@@ -110,8 +108,8 @@ def keys_not_in_docs(told: object) -> set[str]:
     return {key for key in told if f"`{key}`" not in page} | keys_not_in_docs(list(told.values()))
 
 
-RUNNER = Runner(boot, fill)
+RUNNER = GuestFunctions(boot, fill)
 
 
-def kept(folder: Path, cost: Cost) -> Kept:
-    return Kept(folder, cost, fresh=True)
+def kept(folder: Path, cost: CellCost) -> StoredCell:
+    return StoredCell(folder, cost, fresh=True)

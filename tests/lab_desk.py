@@ -8,12 +8,11 @@ from pathlib import Path
 import lab_cases
 import pytest
 
-from rtproof.errors import UserError
-from rtproof.lab import cells, kernels, systems
-from rtproof.lab.cells import Cell, Cost
-from rtproof.record import rundir
-from rtproof.vm import qemu
-from rtproof.vm.kernel import Kernel
+from rtproof.core.errors import UserError
+from rtproof.lab import guest_cell, kernel_catalogue, systems
+from rtproof.lab.guest_cell import CellCost, GuestCell
+from rtproof.record import run_folder
+from rtproof.vm.kernel_files import Kernel
 
 LOADS = ("mmap", "dd", "fails", "invalid", "cpu", "net", "timers")
 AGENT = "#!/bin/sh\nprintf 'load\\t%s\\thelp\\n' " + " ".join(LOADS) + "\n"
@@ -31,8 +30,8 @@ def module(name: str, say: object = None) -> Path:
     return Path(f"{name}.ko")
 
 
-def measure(infos: Mapping[str, rundir.RunInfo], cell: Cell, folder: Path) -> Cost:
-    rundir.write_info(folder, infos["x86_64"])
+def measure(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell, folder: Path) -> CellCost:
+    run_folder.write_run_info(folder, infos["x86_64"])
     return lab_cases.fill(cell, folder)
 
 
@@ -45,13 +44,13 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     agent.write_text(AGENT)
     agent.chmod(0o755)
     Path("vmlinuz").write_bytes(b"an image")
-    monkeypatch.setattr("rtproof.agents.find.find_agent", lambda arch="": agent)
-    monkeypatch.setattr(kernels, "resolve", resolve)
-    monkeypatch.setattr(kernels, "module", module)
+    monkeypatch.setattr("rtproof.experiment.guest_runner.find_agent", lambda arch="": agent)
+    monkeypatch.setattr(kernel_catalogue, "resolve_kernel", resolve)
+    monkeypatch.setattr(kernel_catalogue, "module_for_kernel", module)
     monkeypatch.setattr(systems, "Machine", lab_cases.FakeMachine)
-    monkeypatch.setattr(cells, "boot", lab_cases.boot)
-    monkeypatch.setattr(cells, "measure", measure)
-    monkeypatch.setattr(qemu, "version_of", lambda machine: "QEMU emulator version 7.2")
+    monkeypatch.setattr(guest_cell, "boot_guest", lab_cases.boot)
+    monkeypatch.setattr(guest_cell, "measure_guest_cell", measure)
+    monkeypatch.setattr("rtproof.experiment.guest_runner.emulator_version", lambda machine: "QEMU emulator version 7.2")
     assert os.access(agent, os.X_OK)
     return tmp_path
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.errors import UserError
-from rtproof.lab import kernels
-from rtproof.vm.kernel import Kernel
+from rtproof.core.errors import UserError
+from rtproof.lab import kernel_catalogue
+from rtproof.vm.kernel_files import Kernel
 
 EMULATORS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64", "armv7": "qemu-system-arm"}
 
 
 def kernel(name: str) -> Kernel:
     """A kernel of the catalogue, with its BusyBox in the cache; skips the test if it cannot be had or not be booted."""
-    emulator = EMULATORS[kernels.entry(name).machine.name]
+    emulator = EMULATORS[kernel_catalogue.catalogue_entry(name).machine.name]
     if not shutil.which(emulator):
         pytest.skip(f"{emulator} is not installed")
     return fetched(name)
@@ -36,13 +36,13 @@ def module(name: str, which: str = "rtproof") -> Path:
     for tool in ("make", "gcc"):
         if not shutil.which(tool):
             pytest.skip(f"{tool} is not installed")
-    return kernels.module(name, which)
+    return kernel_catalogue.module_for_kernel(name, which)
 
 
 @functools.cache
 def _fetch(name: str) -> Kernel | str:
     """Asked for once in a process, also if the answer is why not: without a network that takes long."""
     try:
-        return kernels.fetch(name)
+        return kernel_catalogue.fetch_kernel(name)
     except UserError as error:
         return f"{name} cannot be had here: {error}"

@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from rtproof.errors import TargetError
+from rtproof.core.errors import TargetError
 
 DEADLINE_S = 60
 

@@ -8,12 +8,12 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from rtproof.analysis.objections import Claim, Figures, Kind, Span, Thread
+from rtproof.judge.objections import Figures, ResultClaim, RowKind, RowThread, Span
 
 US, MS, MINUTE = 1_000, 1_000_000, 60_000_000_000
 
 
-def figures_of(name: str, kind: Kind, values: Sequence[int], period_ns: int, step: int) -> Figures:
+def figures_of(name: str, kind: RowKind, values: Sequence[int], period_ns: int, step: int) -> Figures:
     """min, mean, max and deviation of the values, each rounded to the step."""
     n, mean = len(values), sum(values) / len(values)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else None
@@ -49,7 +49,7 @@ def _latencies(draw: st.DrawFn, name: str, length: int) -> Figures:
     ran = [first, *(behind[gone:] if draw(st.booleans()) else behind[: len(behind) - gone])]
     count = due - gone
     mean = (least + sum(ran) + (count - 1 - len(ran)) * low) / count
-    return Figures(name, Kind.LATENCY, period, count, least, mean, least + late, in_bins=count)
+    return Figures(name, RowKind.LATENCY, period, count, least, mean, least + late, in_bins=count)
 
 
 def with_count(each: Figures, count: int) -> Figures:
@@ -64,7 +64,7 @@ def with_count(each: Figures, count: int) -> Figures:
 
 
 @st.composite
-def runs(draw: st.DrawFn, name: str = "row") -> Claim:
+def runs(draw: st.DrawFn, name: str = "row") -> ResultClaim:
     """A run of some minutes whose length is printed in whole ones, cut off or rounded, of one to four threads."""
     length = draw(st.integers(4, 60 * 60)) * MINUTE + draw(st.integers(0, MINUTE - 1))
     cut = draw(st.booleans())
@@ -72,29 +72,29 @@ def runs(draw: st.DrawFn, name: str = "row") -> Claim:
     threads = []
     for number in range(draw(st.integers(1, 4))):
         threads.append(draw(_latencies(f"thread {number}", length)))
-    return Claim(
+    return ResultClaim(
         name,
         tuple(threads),
         span=Span(told, told - MINUTE // 2, told + MINUTE),
         loadavg=(4.2, 4.1, 4.0),
         load_line="while true; do ./load 65; done &",
-        threads=tuple(Thread(each.name, "fifo", "fifo", 80, 80, cpu=at) for at, each in enumerate(threads)),
+        threads=tuple(RowThread(each.name, "fifo", "fifo", 80, 80, cpu=at) for at, each in enumerate(threads)),
         cpu_count=4,
     )
 
 
 @st.composite
-def apps(draw: st.DrawFn) -> Claim:
+def apps(draw: st.DrawFn) -> ResultClaim:
     """An absolute-time loop: loop i ends how late top i + 1 is; the first top may be left out of what is told."""
     period, step = 5 * MS, draw(st.sampled_from([1, 100, 1_000]))
     tops = draw(st.lists(st.integers(1, 3 * MS), min_size=12, max_size=60))
     tops[0] = min(tops)
     loops = [period + after - before for before, after in pairwise(tops)]
     told = tops[1:] if draw(st.booleans()) else tops
-    return Claim(
+    return ResultClaim(
         "app",
         (
-            replace(figures_of("loop", Kind.LOOP, loops, period, step), in_bins=None),
-            replace(figures_of("top", Kind.TOP, told, period, step), in_bins=None),
+            replace(figures_of("loop", RowKind.LOOP, loops, period, step), in_bins=None),
+            replace(figures_of("top", RowKind.TOP, told, period, step), in_bins=None),
         ),
     )

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from agent_process import agent
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Severity
-from rtproof.record import Int64Array, Moment, Record
-from rtproof.record.rtrec import open_record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Int64Array, Moment, Record
+from rtproof.record.reading import open_record
+from rtproof.summary.summary_model import Severity
 from rtproof.vm.guest import Job, run_job
 from rtproof.vm.machine import Machine
 

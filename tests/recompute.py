@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtproof.record import Int64Array, Record, Series, Slice, View, bins
+from rtproof.record import histogram_bins
+from rtproof.record.contents import Int64Array, Record, Series, Slice, View
 
 SECOND = 1_000_000_000
 
@@ -87,7 +88,7 @@ def check_numbers(one: Slice, values: Int64Array) -> None:
     assert (one.min, one.max) == ((min(numbers), max(numbers)) if numbers else (0, 0))
     assert one.sum == sum(numbers)
     assert one.sum_squares == sum(number * number for number in numbers)
-    counted = Counter(bins.index(values).tolist())
+    counted = Counter(histogram_bins.bin_of(values).tolist())
     assert dict(zip(one.bins.tolist(), one.bin_counts.tolist(), strict=True)) == counted
 
 
@@ -161,7 +162,7 @@ def check_learned(record: Record, series: Series, samples: Ran) -> None:
     for level in learned:
         at_most = int(round(taught.size * level.share, 6))
         assert level.taught == taught.size
-        assert level.value == bins.edges(bins.index(taught[taught.size - at_most - 1]))[1]
+        assert level.value == histogram_bins.bin_edges(histogram_bins.bin_of(taught[taught.size - at_most - 1]))[1]
         assert level.since_ns == samples.due_ns[~first_minute][0]
 
 

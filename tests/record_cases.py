@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rtproof.record import (
+from rtproof.record.chunks import CHUNK_HEADER, FileWindow, Frame, walk_chunks
+from rtproof.record.contents import (
     WHOLE_RUN,
     Begin,
     Block,
@@ -22,9 +23,7 @@ from rtproof.record import (
     Series,
     SystemFile,
 )
-from rtproof.record.framing import HEADER, Frame, Window, walk
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
 MS = 1_000_000
 NONE = np.zeros(0, dtype=np.int64)
@@ -133,7 +132,7 @@ def chunks(path: Path) -> Iterator[bytes]:
     whole = path.read_bytes()
     starts = []
     with path.open("rb") as file:
-        for part in walk(Window(file.fileno(), len(whole))):
+        for part in walk_chunks(FileWindow(file.fileno(), len(whole))):
             assert isinstance(part, Frame), part
             starts.append(part.offset)
     for start, stop in zip(starts, [*starts[1:], len(whole)], strict=True):
@@ -141,5 +140,5 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 
 def payload_of(chunk: bytes) -> bytes:
-    length = HEADER.unpack_from(chunk)[1]
-    return chunk[HEADER.size : HEADER.size + length]
+    length = CHUNK_HEADER.unpack_from(chunk)[1]
+    return chunk[CHUNK_HEADER.size : CHUNK_HEADER.size + length]

@@ -11,9 +11,10 @@ from export_cases import summary_analysis
 from stage_records import LOOP, VIRTUAL, source_file, staged, stimuli, usual
 
 from rtproof import report
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis, Requirement
-from rtproof.record import Counter, Event, Fact, Moment, Record, Series, Slice, SystemFile, slicing
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.record import activations
+from rtproof.record.contents import Counter, Event, Fact, Moment, Record, Series, Slice, SystemFile
 from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
 
 LIMIT = Requirement(500_000)
@@ -176,7 +177,9 @@ def summarised(made: Record, series: Series) -> list[Slice]:
     """What an agent says of a series that it keeps no samples of."""
     (whole,) = made.blocks(series.id)
     none = np.zeros_like(whole.values)
-    return slicing.slices(series, slicing.activations(series, 0, whole.first_due_ns, whole.values, none))
+    return activations.slices_of_views(
+        series, activations.number_activations(series, 0, whole.first_due_ns, whole.values, none)
+    )
 
 
 def loop() -> Analysis:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from analysis_records import BEGIN, MS, SERIES
 
-from rtproof.record import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series, rundir
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.record import run_folder
+from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
-INFO = rundir.RunInfo(
+INFO = run_folder.RunInfo(
     command=["rtproof", "run"],
     started="2026-01-02T03:04:05+00:00",
     host="desk",
@@ -50,7 +50,7 @@ def write_record(
 
 def write_run(folder: Path, values: np.ndarray[Any, np.dtype[np.int64]], info: Any = INFO, **more: Any) -> Path:
     """A run folder; what else a record can have as of ``write_record``."""
-    rundir.create(folder)
-    rundir.write_info(folder, info)
-    write_record(folder / rundir.RECORD_NAME, values, **more)
+    run_folder.create_run_folder(folder)
+    run_folder.write_run_info(folder, info)
+    write_record(folder / run_folder.RECORD_NAME, values, **more)
     return folder

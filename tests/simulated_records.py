@@ -7,30 +7,34 @@ from pathlib import Path
 import numpy as np
 from analysis_records import BEGIN
 
-from rtproof.record import End, EndReason, Record
-from rtproof.record.rtrec import open_record
-from rtproof.record.writer import RecordWriter
-from rtproof.simulation import played
-from rtproof.simulation.asked import SECOND_NS, Asked, Process
-from rtproof.simulation.written import Counted
+from rtproof.record.contents import End, EndReason, Record
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter
+from rtproof.simulation import simulated_thread
+from rtproof.simulation.request import SECOND_NS, SimulatedProcess, SimulationRequest
+from rtproof.simulation.simulated_thread import SummaryThread
 
 
 def written(
-    path: Path, process: Process, asked: Asked, parts: Sequence[tuple[int, int, int]], reason: EndReason
+    path: Path,
+    process: SimulatedProcess,
+    asked: SimulationRequest,
+    parts: Sequence[tuple[int, int, int]],
+    reason: EndReason,
 ) -> Record:
     """The record of all threads until the last part's end.
 
     parts: begin and length in seconds, and the seed of what is not late in it.
     """
-    series = played.series_of(asked)
-    late = played.late_ones(process, asked, series)
+    series = simulated_thread.series_of(asked)
+    late = simulated_thread.late_activations(process, asked, series)
     with RecordWriter(path) as writer:
         writer.begin(BEGIN)
         for one in series:
             writer.series(one)
-        feeds = [Counted(writer, one) for one in series]
+        feeds = [SummaryThread(writer, one) for one in series]
         for begin_s, length_s, seed in parts:
             for feed, one, late_one in zip(feeds, series, late, strict=True):
-                feed.add(played.stretch(one, late_one, begin_s, length_s, np.random.default_rng(seed)))
+                feed.add(simulated_thread.play_stretch(one, late_one, begin_s, length_s, np.random.default_rng(seed)))
         writer.end(End(sum(parts[-1][:2]) * SECOND_NS, reason, "", tuple(feed.finish() for feed in feeds)))
     return open_record(path)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from analysis_records import MS, SERIES, block, fact, file, record
 
-from rtproof.record import Moment, Record, Series, SystemFile
+from rtproof.record.contents import Moment, Record, Series, SystemFile
 
 VIRTUAL = fact("virtual_time", "qemu icount shift=0: 1 ns is one instruction", Moment.START)
 KERNEL = replace(SERIES, probe="kernel", method="task")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from analysis_records import BEGIN, fact, record
 from report_cases import system_file
 
-from rtproof.record import Fact, Moment, Record, SystemFile
+from rtproof.record.contents import Fact, Moment, Record, SystemFile
 
 CONFIG = "/proc/config.gz"
 DEBUGFS = "/sys/kernel/debug/sched/preempt"

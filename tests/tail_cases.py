@@ -3,9 +3,9 @@
 
 import numpy as np
 
-from rtproof.analysis.counts import Counts, from_values
-from rtproof.analysis.tail.excesses import Excesses, highest, tail_of
-from rtproof.record import Int64Array
+from rtproof.record.contents import Int64Array
+from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.tail.thresholds import Excesses, highest_excesses, tail_of
 
 
 def pareto(xi: float, sigma: float, size: int, seed: int) -> Int64Array:
@@ -17,11 +17,11 @@ def pareto(xi: float, sigma: float, size: int, seed: int) -> Int64Array:
 
 def counts_of(xi: float, sigma: float, size: int, seed: int = 1, step: int = 1) -> Counts:
     """Of a clock that counts in steps."""
-    return from_values(pareto(xi, sigma, size, seed) // step * step)
+    return counts_of_values(pareto(xi, sigma, size, seed) // step * step)
 
 
 def excesses_of(xi: float, sigma: float, size: int, k: int = 1000, **how: int) -> Excesses:
     """how: seed and step of ``counts_of``."""
-    found = highest(tail_of(counts_of(xi, sigma, size, **how), size, how.get("step", 1)), k)
+    found = highest_excesses(tail_of(counts_of(xi, sigma, size, **how), size, how.get("step", 1)), k)
     assert found is not None
     return found

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 from analysis_records import MS, block, record
 
-from rtproof.analysis.afterwards import WHAT, chosen_after_the_data
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis, Requirement, State
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.verdict import AFTER_THE_DATA, chosen_after_the_data
 
 PROVEN = Requirement(limit_ns=MS, at_most_ns=MS)
 REFUTED = Requirement(limit_ns=5_000)
@@ -23,8 +24,8 @@ def test_nothing_is_decided(requirement: Requirement, state: State) -> None:
     assert before.verdict.state is state
     after = chosen_after_the_data(before)
     assert after.verdict.state is State.UNDECIDED
-    assert any(WHAT in reason for reason in after.verdict.reasons)
-    assert any(WHAT in text for _, text in after.verdict.sentences)
+    assert any(AFTER_THE_DATA in reason for reason in after.verdict.reasons)
+    assert any(AFTER_THE_DATA in text for _, text in after.verdict.sentences)
     assert after.doubts[-1].code == "limit-after-data"
     assert after.verdict.chosen_after
 
@@ -35,7 +36,7 @@ def test_nothing_is_left_of_the_test_but_the_order_statistic() -> None:
     assert (after.rate_high, after.rate_low, after.log_e_proven, after.needed_ns, after.alpha) == (None,) * 5
     assert after.rate_high_fixed == before.rate_high_fixed is not None
     lines = dict(after.sentences)
-    assert lines["VERDICT"] == f"UNDECIDED - {WHAT}"
+    assert lines["VERDICT"] == f"UNDECIDED - {AFTER_THE_DATA}"
     assert lines["LIMIT"].endswith("confidence 95 %; chosen after the fact")
     assert lines["RANK"].startswith("0 episodes above 1,000 us in 1.0 s; had this been asked of number 1 of this run's")
     assert lines["RANK"].endswith("less often than once per 333 ms (95 %, fixed-time)")

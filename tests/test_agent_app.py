@@ -17,8 +17,8 @@ from agent_process import measured, needs_fifo, running
 from app_cases import account, sieve_alone, whole
 from test_agent_refusals import refusal
 
-from rtproof.analysis import app
 from rtproof.exporters import app_csv
+from rtproof.summary import application_loops
 
 MS = 1_000_000
 SIEVE_TO, PASSES, ROUNDS, ROUNDS_MOST = 100_000, 40, 8, 60
@@ -182,8 +182,8 @@ def test_a_loop_that_was_stopped_catches_up_or_moves_its_target(tmp_path: Path, 
         assert without_sleep.size >= 2
         assert (loops.loop_ns[without_sleep] < period_ns).all()
         assert (np.diff(without_sleep) == 1).all()
-    (told,) = app.of_threads(record).values()
-    assert app.relation_holds(told.loop.count, told.loop.sum, told.elapsed_ns)
+    (told,) = application_loops.loops_of_threads(record).values()
+    assert application_loops.relation_holds(told.loop.count, told.loop.sum, told.elapsed_ns)
 
 
 LISTING_1 = "h H c e f i l m n q r s t u w x y z"

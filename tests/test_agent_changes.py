@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from agent_process import needs_fifo, running, whole
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import State
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import State
 
 pytestmark = pytest.mark.serial
 SECOND = 1_000_000_000

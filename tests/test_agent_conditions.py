@@ -16,9 +16,10 @@ import pytest
 from agent_process import needs_fifo, needs_root, run, running, whole
 from test_agent_changes import measuring_thread
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Doubt, Requirement, Severity, State
-from rtproof.record import Condition, Moment, Record
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.record.contents import Condition, Moment, Record
+from rtproof.summary.summary_model import Doubt, Severity
 
 pytestmark = pytest.mark.serial
 SECOND = 1_000_000_000

@@ -13,11 +13,11 @@ import pytest
 import recompute
 from agent_process import Running, eventually, may_use_fifo, needs_root, policy, running, whole
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Summary
-from rtproof.analysis.quantiles import quantile
-from rtproof.record import EndReason, Record
-from rtproof.record.rtrec import open_record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import EndReason, Record
+from rtproof.record.reading import open_record
+from rtproof.summary.quantiles import quantile
+from rtproof.summary.summary_model import Summary
 
 pytestmark = pytest.mark.serial
 

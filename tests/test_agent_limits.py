@@ -8,7 +8,7 @@ import agent_process
 import pytest
 import recompute
 
-from rtproof.record.framing import HEADER, ChunkType, Frame, Window, walk
+from rtproof.record.chunks import CHUNK_HEADER, ChunkType, FileWindow, Frame, walk_chunks
 
 NEVER_NS = 3_600_000_000_000
 ALWAYS_NS = 1
@@ -103,10 +103,10 @@ def test_what_is_above_is_no_more_than_the_free_space_is_asked_for(tmp_path: Pat
     length = ("--samples", "4000", "--period", "500us", "--warmup", "20ms", "--threads", "1", "--record", "summary")
     agent_process.measured(tmp_path / "r", *agent_process.policy(), *limits, *length)
     with (tmp_path / "r").open("rb") as file:
-        window = Window(file.fileno(), (tmp_path / "r").stat().st_size)
-        frames = [(frame.type, len(frame.payload)) for frame in walk(window) if isinstance(frame, Frame)]
-    listed = [HEADER.size + size for kind, size in frames if kind == ChunkType.EXCEEDED]
-    counted = [HEADER.size + size for kind, size in frames if kind == ChunkType.ABOVE]
+        window = FileWindow(file.fileno(), (tmp_path / "r").stat().st_size)
+        frames = [(frame.type, len(frame.payload)) for frame in walk_chunks(window) if isinstance(frame, Frame)]
+    listed = [CHUNK_HEADER.size + size for kind, size in frames if kind == ChunkType.EXCEEDED]
+    counted = [CHUNK_HEADER.size + size for kind, size in frames if kind == ChunkType.ABOVE]
     assert len(listed) >= 4000 // 256
     assert sum(listed) <= 14 * 4000
     assert 0 < sum(counted) <= len(counted) * 6 * 8 * 3

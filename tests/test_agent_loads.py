@@ -12,25 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from agent_process import (
-    PATIENCE_S,
-    TOKEN,
-    Running,
-    agent,
-    eventually,
-    marked,
-    needs_root,
-    run,
-    running,
-    whole,
-)
+from agent_process import PATIENCE_S, TOKEN, Running, agent, eventually, marked, needs_root, run, running, whole
 
 from rtproof import loads
 from rtproof.agents.build import source_dir
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Severity
 from rtproof.cli.commands.loads import rows
-from rtproof.record import EndReason, Record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import EndReason, Record
+from rtproof.summary.summary_model import Severity
 
 pytestmark = pytest.mark.real
 

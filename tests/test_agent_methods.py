@@ -10,8 +10,8 @@ import pytest
 import recompute
 from agent_process import measured, needs_fifo
 
-from rtproof.analysis.analyse import analyse
-from rtproof.record import Moment, Record, View
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Moment, Record, View
 
 pytestmark = pytest.mark.serial
 

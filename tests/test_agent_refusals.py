@@ -14,7 +14,7 @@ import pytest
 import recompute
 from agent_process import needs_fifo, needs_root, whole
 
-from rtproof.record import Moment
+from rtproof.record.contents import Moment
 
 SHORT = ("--samples", "100", "--warmup", "20ms")
 

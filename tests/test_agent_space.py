@@ -11,7 +11,7 @@ import pytest
 import recompute
 from agent_process import needs_fifo, needs_root, policy, running, whole
 
-from rtproof.record import EndReason
+from rtproof.record.contents import EndReason
 
 pytestmark = [pytest.mark.serial, needs_root]
 

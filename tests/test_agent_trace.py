@@ -16,12 +16,12 @@ import pytest
 from agent_process import eventually, measured, running, whole
 from trace_cases import events_of_text, report_of_trace_cmd, trace_cmd
 
-from rtproof.analysis import tracefile
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.observer import LEAST_SETS
 from rtproof.cli.main import main
 from rtproof.exporters import trace_dat, trace_txt
-from rtproof.record import Event, Record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Event, Record
+from rtproof.summary import kernel_trace
+from rtproof.summary.tracing_effect import LEAST_SETS
 
 pytestmark = pytest.mark.serial
 SECOND = 1_000_000_000
@@ -90,9 +90,11 @@ def test_trace_cmd_finds_the_events_of_the_text(tmp_path: Path, trace: str) -> N
     events = events_of_text(text)
     assert len(events) > 300
     assert report_of_trace_cmd(dat) == events
-    in_buffers = sum(int(tracefile.stats(record, cpu)["entries"]) for cpu in tracefile.cpus(record))
+    in_buffers = sum(
+        int(kernel_trace.trace_statistics(record, cpu)["entries"]) for cpu in kernel_trace.trace_cpus(record)
+    )
     assert in_buffers == len(events)
-    lost = [tracefile.stats(record, cpu)["overrun"] for cpu in tracefile.cpus(record)]
+    lost = [kernel_trace.trace_statistics(record, cpu)["overrun"] for cpu in kernel_trace.trace_cpus(record)]
     assert set(lost) != {"0"} or trace == "on"
     assert re.findall(r"(?m)^overrun: (\d+)$", trace_cmd("report", "--stat", str(dat))) == lost
 
@@ -101,7 +103,7 @@ def test_all_of_trace_cmd_s_readers_take_the_file(tmp_path: Path) -> None:
     """Its other view, its filters and its dump of the file's parts, as KernelShark reads them too."""
     record = measured(tmp_path / "record", "--trace", "buffer_kib=512", "--samples", "200", *SHORT)
     text, dat = exported(record, tmp_path)
-    kinds = tracefile.kinds(tracefile.lines(record))
+    kinds = kernel_trace.event_kinds(kernel_trace.trace_lines(record))
     latency = trace_cmd("report", "-l", str(dat))
     assert Counter(re.findall(r"(?m)^.{16,24}\d+\S* +\d+\.\d+: (\w+): ", latency)) == kinds
     filtered = trace_cmd("report", "-F", "sched_waking: prio < 100", str(dat))
@@ -109,7 +111,7 @@ def test_all_of_trace_cmd_s_readers_take_the_file(tmp_path: Path) -> None:
     assert len(re.findall(r": sched_waking: ", filtered)) == urgent > 0
     assert not re.search(r": sched_switch: ", filtered)
     parts = trace_cmd("dump", "--summary", str(dat))
-    assert f"{len(tracefile.cpus(record))} [CPUs with tracing data]" in parts
+    assert f"{len(kernel_trace.trace_cpus(record))} [CPUs with tracing data]" in parts
     assert "[Tracing clock]" in parts
     assert "[mono]" in parts
 
@@ -122,7 +124,7 @@ def test_the_trace_has_every_activation_and_nothing_from_outside_of_the_loop(tmp
         ("trace_off", "loop=ends"),
     ]
     origin_ns = record.begin.origin_monotonic_ns
-    lines = tracefile.lines(record)
+    lines = kernel_trace.trace_lines(record)
     times_ns = [line.time_ns - origin_ns for line in lines]
     took_ns = int(began.text.partition("took_ns=")[2])
     assert began.time_ns - took_ns - CLOCKS_APART_NS <= min(times_ns)
@@ -148,14 +150,18 @@ def test_marks_of_the_application_are_in_it(tmp_path: Path) -> None:
 def test_the_user_chooses_events_and_the_record_names_them(tmp_path: Path) -> None:
     events = "sched:sched_wakeup+irq_handler_*"
     record = measured(tmp_path / "record", "--trace", f"events={events},buffer_kib=64", "--samples", "200", *SHORT)
-    kept = [name for name in tracefile.names(record) if name.startswith("events/") and "ftrace" not in name]
+    kept = [name for name in kernel_trace.trace_names(record) if name.startswith("events/") and "ftrace" not in name]
     assert sorted(kept) == [
         "events/irq/irq_handler_entry/format",
         "events/irq/irq_handler_exit/format",
         "events/sched/sched_wakeup/format",
     ]
-    assert {line.event for line in tracefile.lines(record)} <= {"sched_wakeup", "irq_handler_entry", "irq_handler_exit"}
-    assert tracefile.about(record)["buffer_kib"] == "64"
+    assert {line.event for line in kernel_trace.trace_lines(record)} <= {
+        "sched_wakeup",
+        "irq_handler_entry",
+        "irq_handler_exit",
+    }
+    assert kernel_trace.trace_information(record)["buffer_kib"] == "64"
     assert record.fact("trace") == f"events={events},buffer_kib=64"
 
 
@@ -248,7 +254,7 @@ def test_an_interrupted_run_keeps_its_trace(tmp_path: Path) -> None:
         assert one.end() == 0
     record = whole(tmp_path / "record")
     assert [event.kind for event in switches(record)] == ["trace_on", "trace_off"]
-    assert len(tracefile.lines(record)) > 300
+    assert len(kernel_trace.trace_lines(record)) > 300
 
 
 def test_a_run_from_the_command_line_leaves_the_bundle(
@@ -292,7 +298,7 @@ def test_nothing_is_traced_in_a_block_without_tracing(tmp_path: Path) -> None:
     starts = [time_ns for time_ns, _, _ in switched]
     ends = [time_ns - took_ns for time_ns, _, took_ns in switched[1:]]
     inside: Counter[bool] = Counter()
-    for line in tracefile.lines(record):
+    for line in kernel_trace.trace_lines(record):
         block = bisect.bisect_right(starts, line.time_ns - origin_ns - CLOCKS_APART_NS) - 1
         if 0 <= block < len(ends) and line.time_ns - origin_ns < ends[block] - CLOCKS_APART_NS:
             inside[switched[block][1]] += 1

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import importlib.util
 import os
 import platform
@@ -10,9 +11,15 @@ from pathlib import Path
 import pytest
 
 import rtproof
-from rtproof.agents import build, compilers, find
-from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, for_machine, host
-from rtproof.errors import UserError
+from rtproof.agents import agent_program, build
+from rtproof.agents.architectures import (
+    ARCHITECTURES,
+    Architecture,
+    architecture,
+    architecture_of_machine,
+    host_architecture,
+)
+from rtproof.core.errors import UserError
 
 AGENT = Path(__file__).parent.parent / "agent"
 PT_INTERP = 3
@@ -90,8 +97,8 @@ def only_in_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    compilers._identity.cache_clear()
-    compilers.links_statically.cache_clear()
+    build._identity.cache_clear()
+    build.links_statically.cache_clear()
     return folder
 
 
@@ -103,14 +110,14 @@ def script(path: Path, text: str) -> None:
 def test_no_two_builds_claim_the_same_machine() -> None:
     machines = [machine for arch in ARCHITECTURES for machine in arch.machines]
     assert len(machines) == len(set(machines))
-    assert {for_machine(machine).name for machine in machines} == set(ELF)
+    assert {architecture_of_machine(machine).name for machine in machines} == set(ELF)
 
 
 def test_this_machine_has_a_build() -> None:
-    assert platform.machine() in host().machines
+    assert platform.machine() in host_architecture().machines
 
 
-@pytest.mark.parametrize("ask", [architecture, for_machine])
+@pytest.mark.parametrize("ask", [architecture, architecture_of_machine])
 def test_an_unknown_machine_is_refused(ask: object) -> None:
     with pytest.raises(UserError, match="pdp11"):
         ask("pdp11")  # type: ignore[operator]
@@ -122,7 +129,7 @@ def test_the_makefile_compiles_the_same_sources(tmp_path: Path) -> None:
         ["make", "-s", "-C", AGENT, "sources", f"O={tmp_path}"], capture_output=True, check=True, text=True
     )
     listed = [name for name in run.stdout.split() if not name.endswith("_table.c")]
-    assert sorted(listed) == build.sources(AGENT)
+    assert sorted(listed) == build.c_files_of(AGENT)
 
 
 @needs_compiler
@@ -130,10 +137,10 @@ def test_the_agent_for_this_machine_is_static_stripped_and_of_this_version() -> 
     path = build.build_agent()
     program = path.read_bytes()
     segments, sections = header_types(program)
-    assert elf_identity(program) == ELF[host().name]
+    assert elf_identity(program) == ELF[host_architecture().name]
     assert PT_INTERP not in segments
     assert SHT_SYMTAB not in sections
-    assert find.agent_version(path) == rtproof.__version__
+    assert agent_program.agent_version(path) == rtproof.__version__
 
 
 @needs_compiler
@@ -190,7 +197,7 @@ def test_a_relative_cache_setting_is_ignored_as_its_specification_asks(monkeypat
 
 def test_without_a_compiler_both_ways_to_get_one_are_named(only_in_path: Path) -> None:
     with pytest.raises(UserError, match=r"install gcc.*pip install 'rtproof\[cross\]'"):
-        compilers.choose(host())
+        build.choose_compiler(host_architecture())
 
 
 @needs_compiler
@@ -200,37 +207,37 @@ def test_a_compiler_without_a_static_library_is_passed_over(
     real = shutil.which("cc", path=os.defpath)
     script(only_in_path / "cc", f'case "$*" in *-static*) exit 1 ;; esac; exec {real} "$@"')
     script(only_in_path / "musl-gcc", f'PATH={os.defpath}; exec {real} "$@"')
-    assert compilers.choose(host()).command == ("musl-gcc",)
+    assert build.choose_compiler(host_architecture()).command == ("musl-gcc",)
 
 
 def test_a_compiler_asked_for_by_name_must_be_there(only_in_path: Path) -> None:
     with pytest.raises(UserError, match="'no-such-gcc -m32' is no compiler"):
-        compilers.choose(host(), "no-such-gcc -m32")
+        build.choose_compiler(host_architecture(), "no-such-gcc -m32")
 
 
 def test_a_c_compiler_of_this_machine_builds_for_no_other(only_in_path: Path) -> None:
     script(only_in_path / "cc", "exit 0")
-    other = next(arch for arch in ARCHITECTURES if arch != host())
+    other = next(arch for arch in ARCHITECTURES if arch != host_architecture())
     with pytest.raises(UserError, match=f"nothing here can build the agent for {other.name}"):
-        compilers.choose(other)
+        build.choose_compiler(other)
 
 
 def test_an_agent_that_cannot_be_run_is_said(tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("no program")
     with pytest.raises(UserError, match=r"cannot run .*agent"):
-        find.agent_version(tmp_path / "agent")
+        agent_program.agent_version(tmp_path / "agent")
 
 
 def test_a_program_that_is_no_agent_is_said(tmp_path: Path) -> None:
     script(tmp_path / "agent", "echo what >&2; exit 3")
     with pytest.raises(UserError, match="does not say its version: what"):
-        find.agent_version(tmp_path / "agent")
+        agent_program.agent_version(tmp_path / "agent")
 
 
 def test_the_packaged_agent_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "agent").touch()
-    monkeypatch.setattr(find, "packaged", lambda arch: tmp_path / "agent")
-    assert find.find_agent() == tmp_path / "agent"
+    monkeypatch.setattr(agent_program, "packaged_agent", lambda arch: tmp_path / "agent")
+    assert agent_program.find_agent() == tmp_path / "agent"
 
 
 @needs_zig
@@ -241,7 +248,7 @@ def test_zig_builds_for_every_architecture_what_runs_on_it(arch: Architecture) -
     program = path.read_bytes()
     assert elf_identity(program) == ELF[arch.name]
     assert PT_INTERP not in header_types(program)[0]
-    assert find.agent_version(path, emulator(arch)) == rtproof.__version__
+    assert agent_program.agent_version(path, emulator(arch)) == rtproof.__version__
 
 
 @needs_zig
@@ -250,7 +257,7 @@ def test_zig_builds_for_every_architecture_what_runs_on_it(arch: Architecture) -
 @pytest.mark.parametrize("name", ["arm920t", "ppc"])
 def test_the_c_tests_pass_on_the_oldest_and_on_a_big_endian_processor(name: str) -> None:
     arch = architecture(name)
-    compiler = compilers.choose(arch, "zig").command
+    compiler = build.choose_compiler(arch, "zig").command
     place = AGENT.parent / "build" / f"agent-{name}"
     arguments = [f"O={place}", f"CC={' '.join(compiler)}", f"RUN={' '.join(emulator(arch))}"]
     run = subprocess.run(["make", "-s", "-C", AGENT, "check", *arguments], capture_output=True, text=True, check=False)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 from agent_process import agent
 
-from rtproof.agents import listing
-from rtproof.agents.find import ask
+from rtproof.agents import agent_program
+from rtproof.agents.agent_program import agent_prints
 
 LISTED = """probe\ttimer\ta timer
 load\trtc\tinterrupts; not here: there is no /dev/rtc0; nor /dev/rtc
@@ -13,25 +14,32 @@ load_option\trtc\thz\trate
 
 
 def test_lines_are_taken_by_their_kind() -> None:
-    assert [row[:2] for row in listing.rows(LISTED)] == [["probe", "timer"], ["load", "rtc"], ["load_option", "rtc"]]
-    assert listing.rows(LISTED, "load_option", "probe") == [
+    assert [row[:2] for row in agent_program.listed_rows(LISTED)] == [
+        ["probe", "timer"],
+        ["load", "rtc"],
+        ["load_option", "rtc"],
+    ]
+    assert agent_program.listed_rows(LISTED, "load_option", "probe") == [
         ["probe", "timer", "a timer"],
         ["load_option", "rtc", "hz", "rate"],
     ]
-    assert listing.rows(LISTED, "method") == []
+    assert agent_program.listed_rows(LISTED, "method") == []
 
 
 def test_lines_of_other_versions_are_left_out() -> None:
-    assert listing.rows("load\tcpu\nload\tcpu\tbusy\tand more\nthing\ta\tb\n\n") == []
+    assert agent_program.listed_rows("load\tcpu\nload\tcpu\tbusy\tand more\nthing\ta\tb\n\n") == []
 
 
 def test_a_help_is_apart_from_what_is_missing() -> None:
-    ((*_, text),) = listing.rows(LISTED, "load")
-    assert listing.missing(text) == "there is no /dev/rtc0; nor /dev/rtc"
-    assert listing.without_missing(text) == "interrupts"
-    assert (listing.missing("a timer"), listing.without_missing("a timer")) == ("", "a timer")
+    ((*_, text),) = agent_program.listed_rows(LISTED, "load")
+    assert agent_program.missing_on_machine(text) == "there is no /dev/rtc0; nor /dev/rtc"
+    assert agent_program.help_without_missing(text) == "interrupts"
+    assert (agent_program.missing_on_machine("a timer"), agent_program.help_without_missing("a timer")) == (
+        "",
+        "a timer",
+    )
 
 
 def test_the_agent_tells_kinds_that_are_known() -> None:
-    kinds = {row[0] for row in listing.rows(ask(Path(agent()), "list"))}
+    kinds = {row[0] for row in agent_program.listed_rows(agent_prints(Path(agent()), "list"))}
     assert {"probe", "method", "load", "load_option"} <= kinds

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import numpy as np
 import pytest
 from analysis_records import block, record
@@ -6,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stage_records import KERNEL, fields_of, staged
 
-from rtproof.analysis import stretch
-from rtproof.analysis.aligned import aligned
+from rtproof.summary import due_times
+from rtproof.summary.fields import aligned_fields
 
 NAMES = ("a", "b", "c")
 
 
 def test_values_of_the_same_activation_stand_side_by_side() -> None:
     made = staged({"a": [1, 2], "b": [3, 4], "c": [5, 6]}, gaps={0: 1})
-    (piece, rest) = aligned(made, made.series)
+    (piece, rest) = aligned_fields(made, made.series)
     assert piece.index.tolist() == [0, 2]
     assert piece.due_ns.tolist() == [0, 2 * KERNEL.period_ns]
     assert [values.tolist() for values in piece.values] == [[1, 2], [3, 4], [5, 6]]
@@ -31,8 +32,8 @@ def test_only_activations_that_every_field_has_are_aligned(kept: list[set[int]],
     ]
     made = record(blocks, series)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stretch, "LONGEST", longest)
-        pieces = list(aligned(made, series))
+        patch.setattr(due_times, "LONGEST", longest)
+        pieces = list(aligned_fields(made, series))
     common = sorted(set.intersection(*kept))
     assert np.concatenate([piece.index for piece in pieces]).tolist() == common
     for number in range(3):

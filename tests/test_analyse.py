@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import numpy as np
 from analysis_records import BEGIN, MS, SECOND, block, end, fact, record
 from stage_records import KERNEL, LOOP, fields_of, staged
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Requirement, State
-from rtproof.record import End, EndReason
-from rtproof.record.rtrec import open_record
-from rtproof.record.series_writer import write_series_samples
-from rtproof.record.writer import RecordWriter
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.record.contents import End, EndReason
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter, write_series_samples
 
 
 def test_a_clean_run_below_its_limit() -> None:

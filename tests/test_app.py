@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stage_records import fields_of, staged
 
-from rtproof.analysis import app, stretch
-from rtproof.analysis.app import App
-from rtproof.record import Record
+from rtproof.record.contents import Record
+from rtproof.summary import application_loops, due_times
+from rtproof.summary.application_loops import ApplicationLoops
 
 PERIOD_US = 5_000
 
 
-def of(made: Record) -> App:
-    return app.together(app.of_threads(made).values())
+def of(made: Record) -> ApplicationLoops:
+    return application_loops.loops_of_all_threads(application_loops.loops_of_threads(made).values())
 
 
 def test_times_of_a_loop_are_told_from_its_target() -> None:
@@ -52,7 +53,9 @@ def test_moments_are_those_of_the_columns() -> None:
 
 def test_loop_times_add_up_to_what_passed() -> None:
     made = app_record(TABLE, [(7, 8, 9)] * 4)
-    assert {thread: (each.elapsed_ns // US, each.apart) for thread, each in app.of_threads(made).items()} == {
+    assert {
+        thread: (each.elapsed_ns // US, each.apart) for thread, each in application_loops.loops_of_threads(made).items()
+    } == {
         0: (4 * PERIOD_US + 260, 0),
         1: (3 * PERIOD_US, 0),
     }
@@ -62,28 +65,28 @@ def test_loop_times_add_up_to_what_passed() -> None:
 def test_loops_that_are_not_all_known_do_not_add_up() -> None:
     found = of(app_record(TABLE, gaps={1: 3}))
     assert (found.loop.count, found.apart) == (3, 1)
-    assert not app.relation_holds(found.loop.count, found.loop.sum, found.elapsed_ns)
+    assert not application_loops.relation_holds(found.loop.count, found.loop.sum, found.elapsed_ns)
 
 
 @pytest.mark.parametrize(
     ("off_ns", "holds"), [(0, True), (3_000, True), (-3_000, True), (3_001, False), (-3_001, False)]
 )
 def test_the_relation_allows_a_microsecond_for_each_loop(off_ns: int, holds: bool) -> None:
-    assert app.relation_holds(3, 15 * MS + off_ns, 15 * MS) is holds
+    assert application_loops.relation_holds(3, 15 * MS + off_ns, 15 * MS) is holds
 
 
 def test_the_fields_make_it_an_app_whatever_the_probe_is_called() -> None:
-    assert app.is_app(app_record(TABLE))
-    assert app.is_app(staged({"top": [1], "start": [2], "end": [3]}))
-    assert not app.is_app(staged({"irq": [1], "task": [2]}))
-    assert not app.is_app(staged({"start": [1], "top": [2], "end": [3]}))
-    assert not app.is_app(record([]))
+    assert application_loops.is_app(app_record(TABLE))
+    assert application_loops.is_app(staged({"top": [1], "start": [2], "end": [3]}))
+    assert not application_loops.is_app(staged({"irq": [1], "task": [2]}))
+    assert not application_loops.is_app(staged({"start": [1], "top": [2], "end": [3]}))
+    assert not application_loops.is_app(record([]))
 
 
 def test_a_thread_that_lacks_a_field_is_left_out() -> None:
     made = app_record(TABLE, TABLE)
     without = replace(made, series=tuple(each for each in made.series if (each.thread, each.field) != (0, "start")))
-    assert list(app.of_threads(without)) == [1]
+    assert list(application_loops.loops_of_threads(without)) == [1]
 
 
 def test_one_loop_is_followed_by_none() -> None:
@@ -92,9 +95,9 @@ def test_one_loop_is_followed_by_none() -> None:
 
 
 def test_nothing_at_all_is_an_app_without_loops() -> None:
-    series = fields_of(APP, 0, app.FIELDS)
-    assert app.of_threads(record([], series)) == {}
-    assert app.together([]) == App()
+    series = fields_of(APP, 0, application_loops.LOOP_FIELDS)
+    assert application_loops.loops_of_threads(record([], series)) == {}
+    assert application_loops.loops_of_all_threads([]) == ApplicationLoops()
 
 
 @given(
@@ -107,12 +110,12 @@ def test_pieces_and_holes_change_no_loop(drawn: list[tuple[int, int, int]], long
     rows = [(top, top + wait, top + wait + work) for top, wait, work in drawn]
     starts = sorted({0, *(hole for hole in holes if hole < len(rows))})
     blocks = []
-    for at, series in enumerate(fields_of(APP, 0, app.FIELDS)):
+    for at, series in enumerate(fields_of(APP, 0, application_loops.LOOP_FIELDS)):
         for number, (start, stop) in enumerate(zip(starts, [*starts[1:], len(rows)], strict=True)):
             blocks.append(block([US * row[at] for row in rows[start:stop]], None, start + 2 * number, series))
-    made = record(sorted(blocks, key=lambda each: each.first_index), fields_of(APP, 0, app.FIELDS))
+    made = record(sorted(blocks, key=lambda each: each.first_index), fields_of(APP, 0, application_loops.LOOP_FIELDS))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stretch, "LONGEST", longest)
+        patch.setattr(due_times, "LONGEST", longest)
         loops = whole(made)
     index = [at + 2 * sum(start <= at for start in starts[1:]) for at in range(len(rows))]
     tops = [PERIOD_US * number + row[0] for number, row in zip(index, rows, strict=True)]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof import articles
-from rtproof.articles import printed
-from rtproof.errors import UserError
+from rtproof.articles import article_file
+from rtproof.core.errors import UserError
 
 ROW = """title = "T"
 source = "S"
@@ -184,7 +184,7 @@ def test_a_file_that_is_missing_is_a_sentence(tmp_path: Path) -> None:
 @given(st.text(max_size=20))
 def test_a_time_is_read_or_refused(text: str) -> None:
     try:
-        figure = printed.time(text)
+        figure = article_file.printed_time(text)
     except UserError:
         return
     assert figure.unit == "ns"
@@ -201,5 +201,5 @@ def test_a_time_is_read_or_refused(text: str) -> None:
     ],
 )
 def test_a_number_knows_the_unit_of_its_last_digit(text: str, value: int, step: int) -> None:
-    figure = printed.duration(text)
+    figure = article_file.printed_duration(text)
     assert (figure.value, figure.step, figure.at_least) == (value, step, text.startswith(">"))

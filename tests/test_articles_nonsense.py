@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from rtproof import articles
-from rtproof.analysis.objections import Objection, objections
-from rtproof.articles import reading
-from rtproof.errors import UserError
+from rtproof.articles import article_file
+from rtproof.core.errors import UserError
+from rtproof.judge.objections import Objection, objections
 
 HEAD = 'title = "T"\nsource = "S"\nabout = "A"\n'
 FIGURE = re.compile(
@@ -45,7 +45,7 @@ class Place:
 
 
 def places(name: str) -> Iterator[Place]:
-    for part in (reading.FOLDER / f"{name}.toml").read_text().split("[[row]]")[1:]:
+    for part in (article_file.FOLDER / f"{name}.toml").read_text().split("[[row]]")[1:]:
         block = f"[[row]]{part}"
         found = re.search(r'^key = "(.*)"', block, re.M)
         assert found
@@ -195,13 +195,13 @@ def test_a_threshold_of_nonsense_is_refused(tmp_path: Path, text: str, sentence:
 
 @pytest.mark.parametrize("value", ["-70 us", "70", "0 us", "70 ms", "70 ns", "70 h", "soon"])
 def test_a_value_above_which_nothing_lies_is_refused(tmp_path: Path, value: str) -> None:
-    text = (reading.FOLDER / "akamina.toml").read_text().replace('above = "70 us"', f'above = "{value}"')
+    text = (article_file.FOLDER / "akamina.toml").read_text().replace('above = "70 us"', f'above = "{value}"')
     with pytest.raises(UserError, match=re.escape(f"{tmp_path}/mine.toml, statement 'preemption-26-24': above: ")):
         read(tmp_path, text)
 
 
 @pytest.mark.parametrize("value", ["1.3", "130 %", "0 %", "-1 %", "some"])
 def test_a_share_of_nonsense_is_refused(tmp_path: Path, value: str) -> None:
-    text = (reading.FOLDER / "akamina.toml").read_text().replace('top_share = "1.3 %"', f'top_share = "{value}"')
+    text = (article_file.FOLDER / "akamina.toml").read_text().replace('top_share = "1.3 %"', f'top_share = "{value}"')
     with pytest.raises(UserError, match=re.escape(f"{tmp_path}/mine.toml, statement 'preemption-26-24': top_share: ")):
         read(tmp_path, text)

@@ -15,10 +15,10 @@ from stage_records import LOOP, VIRTUAL, staged
 from test_observer import run
 from trace_cases import traced
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.as_json import SCHEMA, VERSION, to_dict
-from rtproof.analysis.model import Analysis, Requirement
-from rtproof.record import Event
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.record.contents import Event
+from rtproof.schema.analysis_json import ANALYSIS_SCHEMA, ANALYSIS_VERSION, analysis_dict
 
 PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
 UNITS = ("_ns", "_s", "_per_s", "_count", "_bytes", "_ratio", "_ppm")
@@ -46,9 +46,9 @@ def keys(data: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_it_is_strict_json_with_its_name_and_version(analysis: Analysis) -> None:
-    text = json.dumps(to_dict(analysis), allow_nan=False)
+    text = json.dumps(analysis_dict(analysis), allow_nan=False)
     back = json.loads(text)
-    assert (back["schema"], back["version"]) == (SCHEMA, VERSION) == ("rtproof.analysis", 3)
+    assert (back["schema"], back["version"]) == (ANALYSIS_SCHEMA, ANALYSIS_VERSION) == ("rtproof.analysis", 3)
     assert back["verdict"]["state"] == "REFUTED"
     assert back["threads"][0]["schedule"]["values_count"] == 1400
     assert back["threads"][0]["observed"]["max_ns"] == 400_200_000
@@ -57,33 +57,37 @@ def test_it_is_strict_json_with_its_name_and_version(analysis: Analysis) -> None
 
 
 def test_every_number_has_its_unit_in_its_key(analysis: Analysis) -> None:
-    for key, value in keys(to_dict(analysis)):
+    for key, value in keys(analysis_dict(analysis)):
         if isinstance(value, int | float) and not isinstance(value, bool):
             assert key.endswith(UNITS) or key in NUMBERS_OF_THINGS | LOGARITHMS, key
 
 
 def test_every_key_is_on_the_page(analysis: Analysis) -> None:
     named = set(re.findall(r"`([a-zA-Z_]+)`", PAGE))
-    for key, _ in keys(to_dict(analysis)):
+    for key, _ in keys(analysis_dict(analysis)):
         assert key in named or re.sub("_ns$", "_UNIT", key) in named, key
 
 
 def test_what_n_does_not_carry_is_null(analysis: Analysis) -> None:
-    quantiles = to_dict(analysis, (0.5, 0.9999))["threads"][0]["observed"]["quantiles"]
+    quantiles = analysis_dict(analysis, (0.5, 0.9999))["threads"][0]["observed"]["quantiles"]
     assert [q["share_ratio"] for q in quantiles] == [0.5, 0.9999]
     assert quantiles[0]["value_ns"] == 9499
     assert (quantiles[1]["value_ns"], quantiles[1]["high_ns"]) == (None, None)
 
 
 def test_an_empty_record_has_a_form_too() -> None:
-    data = to_dict(analyse(record([], [])))
+    data = analysis_dict(analyse(record([], [])))
     assert json.loads(json.dumps(data, allow_nan=False))["verdict"]["exit_code"] == 3
     assert data["pooled"]["observed"]["mean_ns"] is None
 
 
 def test_fields_are_told_apart(analysis: Analysis) -> None:
-    assert (to_dict(analysis)["stages"], to_dict(analysis)["switches"], to_dict(analysis)["cycles"]) == ([], [], None)
-    several = to_dict(analyse(staged({"irq": [1_000] * 9, "task": [4_000] * 8 + [3_500]}, facts=(VIRTUAL,))))
+    assert (
+        analysis_dict(analysis)["stages"],
+        analysis_dict(analysis)["switches"],
+        analysis_dict(analysis)["cycles"],
+    ) == ([], [], None)
+    several = analysis_dict(analyse(staged({"irq": [1_000] * 9, "task": [4_000] * 8 + [3_500]}, facts=(VIRTUAL,))))
     assert several["record"]["virtual_time"] == VIRTUAL.value
     largest = {each["field"]: each["observed"]["max_ns"] for each in several["stages"]}
     assert largest == {"irq": 1_000, "task": 4_000}
@@ -97,7 +101,9 @@ def test_fields_are_told_apart(analysis: Analysis) -> None:
 
 def test_cycles_of_a_loop_are_in_it() -> None:
     told = Event(9_000_000_000, 0, "stalled", "gone; since_ns=5000000000")
-    found = to_dict(analyse(record([block([0, 5_000_000, 0] * 10, series=LOOP)], [LOOP], events=(told,))))["cycles"]
+    found = analysis_dict(analyse(record([block([0, 5_000_000, 0] * 10, series=LOOP)], [LOOP], events=(told,))))[
+        "cycles"
+    ]
     assert (found["period_ns"], found["band_ratio"]) == (10**7, 0.2)
     assert (found["low_ns"], found["high_ns"]) == (8_000_000, 12_000_000)
     assert (found["ignored_count"], found["counted_count"]) == (2, 27)
@@ -109,10 +115,10 @@ def test_cycles_of_a_loop_are_in_it() -> None:
 
 
 def test_the_trace_and_what_it_adds_are_in_it() -> None:
-    found = to_dict(analyse(traced()))["trace"]
+    found = analysis_dict(analyse(traced()))["trace"]
     assert (found["recorded_count"], found["overwritten_count"], found["dropped_count"]) == (5, 4, 1)
     assert found["kinds"][0] == {"event": "sched_waking", "events_count": 2}
-    observer = to_dict(analyse(run(1, 2_000)))["observer"]
+    observer = analysis_dict(analyse(run(1, 2_000)))["observer"]
     assert (observer["sets_count"], observer["refused"]) == (10, None)
     (field,) = observer["fields"]
     assert field["effects"][1]["low_ns"] <= 2_000 <= field["effects"][1]["high_ns"]
@@ -124,5 +130,5 @@ def test_the_trace_and_what_it_adds_are_in_it() -> None:
 
 @pytest.mark.parametrize("name", ["several_fields", "loop", "response", "application"])
 def test_every_key_of_other_kinds_of_records_is_on_the_page(name: str) -> None:
-    unknown = {key for key, _ in keys(to_dict(CASES[name]())) if f"`{key.replace('_ns', '_UNIT')}`" not in PAGE}
+    unknown = {key for key, _ in keys(analysis_dict(CASES[name]())) if f"`{key.replace('_ns', '_UNIT')}`" not in PAGE}
     assert {key for key in unknown if f"`{key}`" not in PAGE} == set()

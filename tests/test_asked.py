@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 from analysis_records import fact, record
 
-from rtproof.analysis.asked import asked_duration_ns, number, time_ns
-from rtproof.record import Moment
+from rtproof.record.contents import Moment
+from rtproof.summary.recorded_facts import agent_time_ns, fact_number, requested_duration_ns
 
 
 @pytest.mark.parametrize(("text", "value"), [("80", 80), ("-1", -1), ("unavailable: no", None), ("", None)])
 def test_facts_that_are_numbers(text: str, value: int | None) -> None:
     made = record([], facts=(fact("priority", text, Moment.START, 3),))
-    assert number(made, "priority", Moment.START, 3) == value
-    assert number(made, "priority") is None
+    assert fact_number(made, "priority", Moment.START, 3) == value
+    assert fact_number(made, "priority") is None
 
 
 @pytest.mark.parametrize(("text", "value"), [("20000000000", 20_000_000_000), ("0", None)])
 def test_a_duration_of_0_was_not_asked_for(text: str, value: int | None) -> None:
-    assert asked_duration_ns(record([], facts=(fact("duration_ns", text),))) == value
+    assert requested_duration_ns(record([], facts=(fact("duration_ns", text),))) == value
 
 
 @pytest.mark.parametrize(
@@ -28,4 +29,4 @@ def test_a_duration_of_0_was_not_asked_for(text: str, value: int | None) -> None
 )
 def test_times_are_read_as_the_agent_reads_them(text: str | None, ns: int | None) -> None:
     """The cases of agent/tests/test_text.c."""
-    assert time_ns(text) == ns
+    assert agent_time_ns(text) == ns

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 import record_cases as cases
 
-from rtproof.errors import RecordError
-from rtproof.record import Block, ChunkRef
-from rtproof.record.blocks import BlockReader
-from rtproof.record.rtrec import open_record
+from rtproof.core.errors import RecordError
+from rtproof.record.contents import Block, ChunkRef
+from rtproof.record.reading import BlockReader, open_record
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import record_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.errors import RecordError
-from rtproof.record import Record
-from rtproof.record.framing import HEADER, frame_bytes
-from rtproof.record.rtrec import open_record
+from rtproof.core.errors import RecordError
+from rtproof.record.chunks import CHUNK_HEADER, frame_bytes
+from rtproof.record.contents import Record
+from rtproof.record.reading import open_record
 
 SEEDS = 60
 SERIES = (cases.ON_GRID, cases.OFF_GRID)
@@ -190,7 +190,7 @@ def test_one_chunk_out_of_place_costs_no_other(
     corrupt: Corruption, whole: tuple[list[bytes], dict[int, cases.Truth]], broken: Path
 ) -> None:
     chunks, truth = whole
-    series_chunks = [chunk for chunk in chunks if HEADER.unpack_from(chunk)[2] == 4]
+    series_chunks = [chunk for chunk in chunks if CHUNK_HEADER.unpack_from(chunk)[2] == 4]
     largest_block = 30
     for seed in range(SEEDS):
         content = corrupt(random.Random(seed), chunks)
@@ -214,7 +214,7 @@ def test_wrong_payloads_behind_valid_checksums(
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(payload)))
         payload[at : at + data.draw(st.integers(0, 8))] = data.draw(st.binary(max_size=8))
-    _, _, kind, _, sequence, _ = HEADER.unpack_from(changed[place])
+    _, _, kind, _, sequence, _ = CHUNK_HEADER.unpack_from(changed[place])
     changed[place] = frame_bytes(kind, sequence, bytes(payload))
     broken.write_bytes(b"".join(changed))
     try:

@@ -9,24 +9,27 @@ import fake_agent
 import pytest
 from test_session import INFO
 
-from rtproof.run import campaign, session
-from rtproof.run.campaign import Cell, Ended
-from rtproof.run.live import LiveView
-from rtproof.run.session import Plan
+from rtproof.experiment import local_runner
+from rtproof.experiment.local_runner import TargetCell, TargetCellEnd
+from rtproof.run import session
+from rtproof.run.live_view import LiveView
+from rtproof.run.session import RunPlan
 from rtproof.targets.local import LocalTarget
 
 
-def cell(folder: Path, name: str, *behaviours: str) -> Cell:
+def cell(folder: Path, name: str, *behaviours: str) -> TargetCell:
     """A cell with a way for each behaviour of the agent."""
     ways = [
-        (behaviour, Plan(folder / name, fake_agent.install(folder, behaviour), (), INFO)) for behaviour in behaviours
+        (behaviour, RunPlan(folder / name, fake_agent.install(folder, behaviour), (), INFO)) for behaviour in behaviours
     ]
-    return Cell(name, ways)
+    return TargetCell(name, ways)
 
 
-def run(*cells: Cell) -> tuple[list[Ended], str]:
+def run(*cells: TargetCell) -> tuple[list[TargetCellEnd], str]:
     out = io.StringIO()
-    found = list(campaign.run(LocalTarget(), cells, lambda at, each: LiveView(out, f"{at} {each.name}", False)))
+    found = list(
+        local_runner.run_cells(LocalTarget(), cells, lambda at, each: LiveView(out, f"{at} {each.name}", False))
+    )
     return found, out.getvalue()
 
 
@@ -76,25 +79,25 @@ def test_an_agent_that_fails_in_the_end_is_kept_with_its_sentence(tmp_path: Path
 
 
 def test_a_cell_whose_files_cannot_be_written_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> session.Outcome:
+    def full(*_: object) -> session.AgentOutcome:
         raise OSError(errno.ENOSPC, "No space left on device", "agent.log")
 
-    monkeypatch.setattr(session, "run", full)
+    monkeypatch.setattr(session, "run_session", full)
     ended, _ = run(cell(tmp_path, "a", "good"), cell(tmp_path, "b", "good"))
     assert [(each.outcome, each.failure) for each in ended] == [(None, "agent.log: No space left on device")] * 2
 
 
 def test_ctrl_c_in_a_cell_skips_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "run", lambda *_: session.Outcome(0, "", interrupted=True))
+    monkeypatch.setattr(session, "run_session", lambda *_: session.AgentOutcome(0, "", interrupted=True))
     (first, second), _ = run(cell(tmp_path, "a", "good"), cell(tmp_path, "b", "good"))
     assert first.outcome is not None
-    assert (second.outcome, second.failure) == (None, campaign.INTERRUPTED)
+    assert (second.outcome, second.failure) == (None, local_runner.NOT_MEASURED_INTERRUPTED)
 
 
 def test_ctrl_c_between_cells_skips_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> session.Outcome:
+    def interrupted(*_: object) -> session.AgentOutcome:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session, "run", interrupted)
+    monkeypatch.setattr(session, "run_session", interrupted)
     ended, _ = run(cell(tmp_path, "a", "good"), cell(tmp_path, "b", "good"))
-    assert [(each.outcome, each.failure) for each in ended] == [(None, campaign.INTERRUPTED)] * 2
+    assert [(each.outcome, each.failure) for each in ended] == [(None, local_runner.NOT_MEASURED_INTERRUPTED)] * 2

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import numpy as np
 import pytest
 
-from rtproof.analysis.history.changes import SHORTEST, changes, p_value
+from rtproof.compare.change_points import SHORTEST, change_p_value, mean_changes
 
 
 def noise(seed: int, n: int = 80) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
@@ -25,12 +26,12 @@ def test_the_p_value_is_that_of_students_t_test() -> None:
     generator = np.random.default_rng(3)
     for left, right in ((1, 5), (3, 3), (30, 12), (40, 40)):
         a, b = generator.normal(0, 1, left), generator.normal(1, 2, right)
-        assert p_value(a, b) == pytest.approx(stats.ttest_ind(a, b).pvalue, rel=1e-9)
+        assert change_p_value(a, b) == pytest.approx(stats.ttest_ind(a, b).pvalue, rel=1e-9)
 
 
 def test_the_p_value_where_nothing_varies() -> None:
     one, two = np.ones(4), np.full(4, 2.0)
-    assert (p_value(one, one), p_value(one, two), p_value(one[:1], two[:1])) == (1.0, 0.0, 1.0)
+    assert (change_p_value(one, one), change_p_value(one, two), change_p_value(one[:1], two[:1])) == (1.0, 0.0, 1.0)
 
 
 def test_the_place_is_where_the_energy_distance_is_largest_for_any_end() -> None:
@@ -43,7 +44,7 @@ def test_the_place_is_where_the_energy_distance_is_largest_for_any_end() -> None
         for at in range(SHORTEST, 24 - SHORTEST + 1)
         for end in range(at + SHORTEST, 25)
     ]
-    (found,) = changes(values)
+    (found,) = mean_changes(values)
     assert found.at == max(pairs)[1]
     assert (found.since, found.until) == (0, 24)
     assert found.before == pytest.approx(series[: found.at].mean())
@@ -52,7 +53,7 @@ def test_the_place_is_where_the_energy_distance_is_largest_for_any_end() -> None
 def test_a_step_is_found_and_its_sides_are_told() -> None:
     series = noise(1)
     series[40:] += 2
-    (found,) = changes(list(series))
+    (found,) = mean_changes(list(series))
     assert abs(found.at - 40) <= 3
     assert found.after - found.before == pytest.approx(2, abs=0.6)
     assert found.p < 1e-4
@@ -63,36 +64,36 @@ def test_several_steps_in_several_windows() -> None:
     series[30:] += 3
     series[110:] -= 4
     series[170:] += 3
-    places = [change.at for change in changes(list(series))]
+    places = [change.at for change in mean_changes(list(series))]
     assert len(places) == 3
     assert all(abs(place - true) <= 2 for place, true in zip(places, (30, 110, 170), strict=True))
-    found = changes(list(series))
+    found = mean_changes(list(series))
     assert [change.since for change in found] == [0, *places[:-1]]
     assert [change.until for change in found] == [*places[1:], 200]
 
 
 def test_noise_has_no_change() -> None:
-    assert sum(bool(changes(list(noise(seed)))) for seed in range(60)) <= 2
+    assert sum(bool(mean_changes(list(noise(seed)))) for seed in range(60)) <= 2
 
 
 def test_one_run_that_is_off_is_no_change_wherever_it_is() -> None:
     for at in (0, 1, 40, 78, 79):
         series = noise(4)
         series[at] += 6
-        assert changes(list(series)) == ()
+        assert mean_changes(list(series)) == ()
 
 
 def test_sequences_without_noise_or_of_a_few_runs() -> None:
-    assert changes([1.0] * 40) == ()
-    (found,) = changes([1.0] * 20 + [2.0] * 20)
+    assert mean_changes([1.0] * 40) == ()
+    (found,) = mean_changes([1.0] * 20 + [2.0] * 20)
     assert (found.at, found.p) == (20, 0.0)
-    assert changes([]) == changes([1.0]) == changes([1.0, 2.0, 1.0, 2.0, 1.0]) == ()
+    assert mean_changes([]) == mean_changes([1.0]) == mean_changes([1.0, 2.0, 1.0, 2.0, 1.0]) == ()
 
 
 def test_what_a_window_takes_for_a_change_is_weighed_on_the_whole() -> None:
     """A change that only just passes in a window goes where the sides of the whole sequence do not differ enough."""
     series = noise(6, 40)
     series[20:] += 1.2
-    weak, strict = changes(list(series), p=1e-2), changes(list(series), p=1e-7)
+    weak, strict = mean_changes(list(series), p=1e-2), mean_changes(list(series), p=1e-7)
     assert weak
     assert strict == ()

@@ -10,18 +10,8 @@ import pytest
 from analysis_records import MS, SECOND, block, fact
 from doubt_cases import N, clean, facts, said_of
 
-from rtproof.analysis.model import Severity
-from rtproof.record import (
-    WHOLE_RUN,
-    Condition,
-    Conditions,
-    Counter,
-    Deviation,
-    Event,
-    Fact,
-    Moment,
-    Record,
-)
+from rtproof.record.contents import WHOLE_RUN, Condition, Conditions, Counter, Deviation, Event, Fact, Moment, Record
+from rtproof.summary.summary_model import Severity
 
 COLUMNS = (
     *("time_ns", "noted", "elsewhere", "checks", "other_policy", "other_priority", "other_affinity"),

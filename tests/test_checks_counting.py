@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +8,9 @@ from analysis_records import MS, SECOND, SERIES, array, block, end, fact
 from app_cases import app_record
 from doubt_cases import BLOCKS, N, clean, facts, said_of, with_facts
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Severity
-from rtproof.record import Block, Damage, EndReason, Event, Moment, SeriesTotals
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Block, Damage, EndReason, Event, Moment, SeriesTotals
+from rtproof.summary.summary_model import Severity
 
 ASKED = Moment.ASKED
 FREE = replace(SERIES, on_grid=False)

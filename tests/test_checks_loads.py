@@ -10,10 +10,10 @@ from agent_process import agent, measured, policy
 from analysis_records import MS, SECOND, array
 from doubt_cases import clean, facts, said_of
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Doubt, Severity
-from rtproof.record import WHOLE_RUN, Counter, Event, Fact, Moment, Record
-from rtproof.record.rtrec import open_record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import WHOLE_RUN, Counter, Event, Fact, Moment, Record
+from rtproof.record.reading import open_record
+from rtproof.summary.summary_model import Doubt, Severity
 
 ASKED, START, DURING, END = Moment
 

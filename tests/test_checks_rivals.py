@@ -11,11 +11,10 @@ from analysis_records import fact
 from doubt_cases import Changes, clean, facts, files, said_of
 from report_cases import system_file
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Severity
-from rtproof.analysis.rtthreads import rt_threads
-from rtproof.analysis.threadtable import threads
-from rtproof.record import Moment, Record, SystemFile
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Moment, Record, SystemFile
+from rtproof.summary.summary_model import Severity
+from rtproof.summary.thread_table import real_time_threads, target_threads
 
 START, DURING, END = Moment.START, Moment.DURING, Moment.END
 NAMES = "PID TID CLS RTPRIO PSR RUN_NS CPUS COMM\n"
@@ -143,7 +142,7 @@ def test_where_only_our_own_threads_are_seen_that_is_said() -> None:
 
 
 def test_lines_that_are_no_thread_are_passed_over() -> None:
-    assert rt_threads(run("what\n1 2 FF\n9 9 FF 1000 0 0 0 far\n\n", "\x00")) == ()
+    assert real_time_threads(run("what\n1 2 FF\n9 9 FF 1000 0 0 0 far\n\n", "\x00")) == ()
 
 
 SPIN = """
@@ -169,11 +168,11 @@ def test_a_fifo_thread_beside_the_agent_is_seen_as_it_is(tmp_path: Path) -> None
     finally:
         rival.kill()
         rival.wait()
-    found = {thread.id: thread for thread in rt_threads(record)}
+    found = {thread.id: thread for thread in real_time_threads(record)}
     assert (found[rival.pid].policy, found[rival.pid].priority, found[rival.pid].cpu) == ("FF", 90, 0)
     assert found[rival.pid].cpus == frozenset({0})
     assert found[rival.pid].ran_ns
-    own = {thread.id for thread in threads(record) if str(thread.process) == record.fact("agent_pid", START)}
+    own = {thread.id for thread in target_threads(record) if str(thread.process) == record.fact("agent_pid", START)}
     assert own
     assert not own & set(found)
     (doubt,) = [doubt for doubt in analyse(record, None, 1).doubts if doubt.code == "rt-threads"]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 from doubt_cases import clean, facts, said_of, with_facts
 
-from rtproof.analysis.model import Severity
-from rtproof.record import Event, Moment
+from rtproof.record.contents import Event, Moment
+from rtproof.summary.summary_model import Severity
 
 ASKED, START, DURING, END = Moment
 

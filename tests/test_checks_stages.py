@@ -9,12 +9,11 @@ from analysis_records import MS, SECOND, block, fact
 from doubt_cases import N, clean, facts, files, said_of
 from stage_records import GPIO, KERNEL, VIRTUAL, fields_of, source_file, stimuli
 
-from rtproof.analysis.doubts import doubts
-from rtproof.analysis.fields import by_field
-from rtproof.analysis.model import Doubt, Severity
-from rtproof.analysis.scan import summarise
-from rtproof.analysis.switches import switches
-from rtproof.record import End, EndReason, Moment, Record, SeriesTotals
+from rtproof.judge.analyse import doubts_about_run
+from rtproof.record.contents import End, EndReason, Moment, Record, SeriesTotals
+from rtproof.summary.fields import series_by_field, stage_switches
+from rtproof.summary.series import summarise
+from rtproof.summary.summary_model import Doubt, Severity
 
 SERIES = tuple(replace(each, cpu=2) for each in fields_of(KERNEL, 0, ("irq", "task")))
 IRQ, TASK = SERIES
@@ -31,7 +30,7 @@ def staged(irq: Sequence[int] = (2_000,) * N, task: Sequence[int] = (9_000,) * N
 
 
 def said(made: Record) -> dict[str, Doubt]:
-    found = doubts(made, summarise(made, 1), None, switches(made, by_field(made)))
+    found = doubts_about_run(made, summarise(made, 1), None, stage_switches(made, series_by_field(made)))
     assert len({doubt.code for doubt in found}) == len(found)
     return {doubt.code: doubt for doubt in found}
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 from analysis_records import MS, end
 from doubt_cases import BLOCKS, CLOCK, N, clean, facts, said_of, with_facts, with_files
 
-from rtproof.analysis.model import Doubt, Severity
-from rtproof.record import WHOLE_RUN, EndReason, Event, Moment
+from rtproof.record.contents import WHOLE_RUN, EndReason, Event, Moment
+from rtproof.summary.summary_model import Doubt, Severity
 
 ASKED, START, DURING, END = Moment
 

@@ -6,10 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rtproof.analysis.bunches import bunched, spacing
-from rtproof.analysis.claim import Kind, course, decide, wider_gap
-from rtproof.analysis.late import NOTHING_LATE, Late
-from rtproof.analysis.model import Requirement, State
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.claim import (
+    NOTHING_LATE,
+    LateStretches,
+    RefutingRule,
+    decide,
+    episode_course,
+    episode_spacing,
+    look_bunched,
+    wider_gap,
+)
 
 SECOND = 10**9
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
@@ -18,14 +25,14 @@ HOURLY = Requirement(500_000, HOUR)
 MINUTELY = Requirement(500_000, MINUTE)
 
 
-def at(*times_s: float) -> Late:
+def at(*times_s: float) -> LateStretches:
     """Single late activations."""
     times = np.array([round(each * SECOND) for each in times_s], np.int64)
-    return Late.exact(times, times)
+    return LateStretches.exact(times, times)
 
 
-def between(*pairs_s: tuple[float, float]) -> Late:
-    return Late.exact(*(np.array([round(pair[end] * SECOND) for pair in pairs_s], np.int64) for end in (0, 1)))
+def between(*pairs_s: tuple[float, float]) -> LateStretches:
+    return LateStretches.exact(*(np.array([round(pair[end] * SECOND) for pair in pairs_s], np.int64) for end in (0, 1)))
 
 
 def test_the_usual_gap_and_longest_length() -> None:
@@ -53,31 +60,31 @@ def test_the_factor_of_bunches_multiplies_the_time(bunches: float, needed: float
 
 def test_time_within_an_episode_and_the_gap_behind_it_proves_nothing() -> None:
     late = between((1000, 1100))
-    found = course(late, 2 * HOUR, HOURLY.gap_ns)
+    found = episode_course(late, 2 * HOUR, HOURLY.gap_ns)
     assert found.live_ns == 2 * HOUR - 160 * SECOND
     assert found.live_at(1120 * SECOND) == 1000 * SECOND
     assert found.missing_quiet_ns == 0
-    assert course(late, 1130 * SECOND, MINUTE).missing_quiet_ns == 30 * SECOND
+    assert episode_course(late, 1130 * SECOND, MINUTE).missing_quiet_ns == 30 * SECOND
 
 
 def test_late_times_as_far_apart_as_the_gap_are_one_episode() -> None:
-    assert course(at(10, 13, 16), MINUTE, 3 * SECOND).episodes == 1
-    assert course(at(10, 13.000_000_001), MINUTE, 3 * SECOND).episodes == 2
+    assert episode_course(at(10, 13, 16), MINUTE, 3 * SECOND).episodes == 1
+    assert episode_course(at(10, 13.000_000_001), MINUTE, 3 * SECOND).episodes == 2
 
 
 def test_above_from_the_start_is_refuted_by_rate_at_once_and_later_by_duration() -> None:
     """Always late from s on: at most s + D, whatever came before."""
     begun = decide(HOURLY, between((0, 50)), 50 * SECOND, ALPHA)
-    assert (begun.state, begun.kind, begun.at_ns) == (State.REFUTED, Kind.RATE, 0)
+    assert (begun.state, begun.kind, begun.at_ns) == (State.REFUTED, RefutingRule.RATE, 0)
     later = decide(HOURLY, between((1800, 3000)), 3000 * SECOND, ALPHA)
-    assert (later.state, later.kind, later.at_ns) == (State.REFUTED, Kind.DURATION, 2400 * SECOND)
+    assert (later.state, later.kind, later.at_ns) == (State.REFUTED, RefutingRule.DURATION, 2400 * SECOND)
     short = decide(HOURLY, between((1800, 2400)), 3000 * SECOND, ALPHA)
     assert short.state is State.UNDECIDED
 
 
 def test_a_refutation_prevails_over_a_proof_and_both_times_are_kept() -> None:
     decision = decide(MINUTELY, between((300, 400)), 400 * SECOND, ALPHA)
-    assert (decision.state, decision.kind, decision.first) == (State.REFUTED, Kind.DURATION, State.PROVEN)
+    assert (decision.state, decision.kind, decision.first) == (State.REFUTED, RefutingRule.DURATION, State.PROVEN)
     assert decision.proven_at_ns is not None
     assert decision.proven_at_ns / SECOND == pytest.approx(208.9, abs=0.1)
     assert (decision.proven_with, decision.refuted_at_ns) == (0, 315 * SECOND)
@@ -86,38 +93,38 @@ def test_a_refutation_prevails_over_a_proof_and_both_times_are_kept() -> None:
 def test_the_storm_of_the_issue_is_refuted() -> None:
     """4,384 exceedances in 24 h against once per minute, which the gap of a minute made few episodes of."""
     times = np.sort(np.random.default_rng(1).integers(0, 24 * HOUR, 4384))
-    decision = decide(MINUTELY, Late.exact(times, times), 24 * HOUR, ALPHA)
+    decision = decide(MINUTELY, LateStretches.exact(times, times), 24 * HOUR, ALPHA)
     assert decision.state is State.REFUTED
     assert decision.first is State.REFUTED
 
 
 def test_where_only_seconds_are_known_each_rule_takes_the_bound_that_cannot_help_it() -> None:
-    seconds = Late.of_seconds(np.array([100, 103]) * SECOND)
-    found = course(seconds, MINUTE * 5, 3 * SECOND)
+    seconds = LateStretches.of_seconds(np.array([100, 103]) * SECOND)
+    found = episode_course(seconds, MINUTE * 5, 3 * SECOND)
     assert found.episodes == 2
     assert found.refuting_begins_ns.tolist() == [101 * SECOND]
     assert found.live_ns == 300 * SECOND - 7 * SECOND
-    storm = Late.of_seconds(np.arange(100, 118) * SECOND)
-    assert course(storm, 5 * MINUTE, 3 * SECOND).longest_ns == 16 * SECOND
-    assert course(storm, 5 * MINUTE, 3 * SECOND).too_long_at(15 * SECOND) == 118 * SECOND
+    storm = LateStretches.of_seconds(np.arange(100, 118) * SECOND)
+    assert episode_course(storm, 5 * MINUTE, 3 * SECOND).longest_ns == 16 * SECOND
+    assert episode_course(storm, 5 * MINUTE, 3 * SECOND).too_long_at(15 * SECOND) == 118 * SECOND
 
 
 def test_an_episode_that_may_go_on() -> None:
-    found = course(between((10, 12), (20, 25)), 26 * SECOND, 3 * SECOND)
+    found = episode_course(between((10, 12), (20, 25)), 26 * SECOND, 3 * SECOND)
     assert (found.open_for_ns, found.missing_quiet_ns, found.open_since_ns) == (5 * SECOND, 2 * SECOND, 20 * SECOND)
-    assert course(between((10, 12)), 26 * SECOND, 3 * SECOND).open_since_ns is None
+    assert episode_course(between((10, 12)), 26 * SECOND, 3 * SECOND).open_since_ns is None
 
 
 def test_lost_values_end_proofs_but_no_refutation() -> None:
     assert decide(HOURLY, NOTHING_LATE, 10 * HOUR, ALPHA, 0).state is State.UNDECIDED
     assert decide(HOURLY, NOTHING_LATE, 10 * HOUR, ALPHA, 4 * HOUR).state is State.PROVEN
     assert decide(HOURLY, at(0), 10 * HOUR, ALPHA, 0).state is State.REFUTED
-    assert decide(HOURLY, between((1800, 3000)), HOUR, ALPHA, 0).kind is Kind.DURATION
+    assert decide(HOURLY, between((1800, 3000)), HOUR, ALPHA, 0).kind is RefutingRule.DURATION
 
 
 def test_with_a_gap_below_a_second_seconds_prove_nothing() -> None:
     often = Requirement(1, 10 * SECOND)
-    late = Late.of_seconds([5 * SECOND])
+    late = LateStretches.of_seconds([5 * SECOND])
     assert often.gap_ns < SECOND
     assert decide(often, late, HOUR, ALPHA).state is State.UNDECIDED
     assert decide(often, at(5.2), HOUR, ALPHA).state is State.PROVEN
@@ -128,7 +135,7 @@ def test_episodes_in_bunches_withhold_a_proof_and_a_wider_gap_is_named() -> None
     starts = [3600 * hour + 120.0 * part for hour in (2, 10, 16) for part in range(3)]
     decision = decide(HOURLY, at(*starts), 30 * HOUR, ALPHA)
     assert (decision.state, decision.withheld, decision.episodes) == (State.UNDECIDED, True, 9)
-    assert wider_gap(HOURLY, course(at(*starts), 30 * HOUR, HOURLY.gap_ns)) == (2 * MINUTE, 3)
+    assert wider_gap(HOURLY, episode_course(at(*starts), 30 * HOUR, HOURLY.gap_ns)) == (2 * MINUTE, 3)
     apart = [3600.0 * hour for hour in (1, 2, 3, 7, 10, 13, 16, 17, 19)]
     assert decide(HOURLY, at(*apart), 30 * HOUR, ALPHA).state is State.PROVEN
 
@@ -138,14 +145,14 @@ def test_the_level_of_the_bunch_test(n: int) -> None:
     """At most 6 % of runs with independent episodes are called bunched; it is a test, so some are."""
     rng = np.random.default_rng(n)
     runs = 4000 if n < 100 else 1500
-    rejected = sum(bunched(np.sort(rng.random(n)), 1.0) for _ in range(runs)) / runs
+    rejected = sum(look_bunched(np.sort(rng.random(n)), 1.0) for _ in range(runs)) / runs
     assert 0.02 <= rejected <= 0.06
 
 
 def test_too_few_episodes_are_never_called_bunched() -> None:
-    assert spacing([1.0, 2.0], 1000.0) is None
-    assert not bunched([1.0, 1.1], 1000.0)
-    assert bunched([1.0, 1.1, 1.2, 1.3], 1000.0)
+    assert episode_spacing([1.0, 2.0], 1000.0) is None
+    assert not look_bunched([1.0, 1.1], 1000.0)
+    assert look_bunched([1.0, 1.1, 1.2, 1.3], 1000.0)
 
 
 @pytest.mark.parametrize("rate", [1.0, 3.0])
@@ -155,6 +162,6 @@ def test_errors_at_the_rate_of_the_claim_and_power_above_it(asked: Requirement, 
     runs, length_ns, states = 300, 40 * asked.at_most_ns, []
     for _ in range(runs):
         times = rng.integers(0, length_ns, rng.poisson(40 * rate))
-        states.append(decide(asked, Late.exact(times, times), length_ns, ALPHA).first)
+        states.append(decide(asked, LateStretches.exact(times, times), length_ns, ALPHA).first)
     proven, refuted = (states.count(state) / runs for state in (State.PROVEN, State.REFUTED))
     assert (proven <= 0.1 and refuted <= 0.08) if rate == 1 else (proven <= 0.02 and refuted >= 0.97)

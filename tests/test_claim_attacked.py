@@ -11,18 +11,17 @@ from doubt_cases import FACTS, facts
 from record_cases import chunks
 from simulated_records import written
 
-from rtproof.analysis.afterwards import chosen_after_the_data
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.as_json import to_dict
-from rtproof.analysis.model import Analysis, Requirement, State
-from rtproof.analysis.verdict import BOUNDS
-from rtproof.analysis.watch import Watch
-from rtproof.analysis.wording import under
-from rtproof.record import End, EndReason, Event, Moment, Record, SeriesTotals
-from rtproof.record.framing import HEADER, ChunkType
-from rtproof.record.rtrec import open_record
-from rtproof.simulation.asked import Asked, Process
-from rtproof.simulation.latencies import Tail
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.verdict import BOUND_KEYS, chosen_after_the_data
+from rtproof.judge.verdict_sentences import texts_under_labels
+from rtproof.judge.watch import Watch
+from rtproof.record.chunks import CHUNK_HEADER, ChunkType
+from rtproof.record.contents import End, EndReason, Event, Moment, Record, SeriesTotals
+from rtproof.record.reading import open_record
+from rtproof.schema.analysis_json import analysis_dict
+from rtproof.simulation.events import KnownTail
+from rtproof.simulation.request import SimulatedProcess, SimulationRequest
 
 LIMIT = 500_000
 MINUTELY = Requirement(LIMIT, 60 * SECOND)
@@ -58,15 +57,15 @@ def short(*values: int) -> Record:
 
 def simulated(path: Path, threads: int) -> tuple[Record, list[bytes]]:
     """Five minutes in six parts, with exceedances in the first, and its chunks."""
-    asked = Asked("", LENGTH * MS, 10 * MS, tuple(range(threads)))
-    process = Process(3, "poisson", 1.5 / 60, Tail(LIMIT, 20_000))
+    asked = SimulationRequest("", LENGTH * MS, 10 * MS, tuple(range(threads)))
+    process = SimulatedProcess(3, "poisson", 1.5 / 60, KnownTail(LIMIT, 20_000))
     parts = [(at, 50, at) for at in range(0, 300, 50)]
     return written(path, process, asked, parts, EndReason.AS_ASKED), list(chunks(path))
 
 
 def without(path: Path, parts: list[bytes], kind: ChunkType, *also: ChunkType) -> Record:
     """The record without the first chunk of a kind, and without all of others."""
-    kinds = [HEADER.unpack(part[: HEADER.size])[2] for part in parts]
+    kinds = [CHUNK_HEADER.unpack(part[: CHUNK_HEADER.size])[2] for part in parts]
     gone = kinds.index(kind)
     path.write_bytes(b"".join(part for at, part in enumerate(parts) if at != gone and kinds[at] not in also))
     return open_record(path)
@@ -99,9 +98,9 @@ def test_a_run_that_is_invalid_has_no_bound() -> None:
     analysis = analysed(invalid)
     verdict = analysis.verdict
     assert verdict.state is State.INVALID
-    assert {getattr(verdict, name) for name in BOUNDS} == {None}
-    assert to_dict(analysis)["verdict"]["rate_high_per_s"] is None
-    assert "anything rarer" not in " ".join(under(verdict.sentences, "UNSEEN"))
+    assert {getattr(verdict, name) for name in BOUND_KEYS} == {None}
+    assert analysis_dict(analysis)["verdict"]["rate_high_per_s"] is None
+    assert "anything rarer" not in " ".join(texts_under_labels(verdict.sentences, "UNSEEN"))
     after = chosen_after_the_data(analysis).verdict
     assert after.state is State.INVALID
     assert "RANK" not in {label for label, _ in after.sentences}
@@ -109,7 +108,7 @@ def test_a_run_that_is_invalid_has_no_bound() -> None:
 
 
 def test_latencies_below_zero_are_no_stall() -> None:
-    (said, *_) = under(analysed(short(*[-5_000] * 6_000)).verdict.sentences, "MAX")
+    (said, *_) = texts_under_labels(analysed(short(*[-5_000] * 6_000)).verdict.sentences, "MAX")
     assert said.startswith("-5 us on thread 0")
 
 

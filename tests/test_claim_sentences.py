@@ -12,13 +12,11 @@ from analysis_records import MS, SECOND
 from verdict_cases import invalid, measured
 
 from rtproof import report
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.as_json import to_dict
-from rtproof.analysis.model import Analysis, Requirement, State
-from rtproof.record import Record
-from rtproof.report.ci.junit import junit
-from rtproof.report.ci.rows import of_run
-from rtproof.report.ci.tables import markdown
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.record.contents import Record
+from rtproof.report.pages.ci_verdicts import ci_junit, ci_markdown, run_row
+from rtproof.schema.analysis_json import analysis_dict
 
 ONE = Requirement(500_000, SECOND)
 MINUTELY = Requirement(500_000, 60 * SECOND)
@@ -64,19 +62,19 @@ THREE = (ONE, replace(ONE, limit_ns=2_000_000), replace(ONE, limit_ns=3_000_000,
 
 def told(analysis: Analysis) -> dict[str, str]:
     """What every output says, without its line breaks, tags and marks."""
-    rows, sections = [of_run("run", analysis)], report.compose(analysis)
+    rows, sections = [run_row("run", analysis)], report.compose(analysis)
     plain = {
         "terminal": report.render("text", "run", sections),
         "page": report.render("html", "run", sections),
         "report in Markdown": report.render("markdown", "run", sections),
-        "JUnit": junit(rows),
-        "Markdown": markdown(rows),
+        "JUnit": ci_junit(rows),
+        "Markdown": ci_markdown(rows),
     }
     found = {}
     for name, text in plain.items():
         bare = re.sub(r"<[^>]+>", " ", text.decode()) if name in ("page", "JUnit") else text.decode()
         found[name] = " ".join(html.unescape(bare.replace("\\", "")).split())
-    sentences = [each["text"] for verdict in to_dict(analysis)["verdicts"] for each in verdict["sentences"]]
+    sentences = [each["text"] for verdict in analysis_dict(analysis)["verdicts"] for each in verdict["sentences"]]
     return {**found, "JSON": " ".join(json.loads(json.dumps(sentences)))}
 
 
@@ -96,7 +94,7 @@ def test_every_output_says_the_sentences_of_the_state(case: str) -> None:
 def test_the_assumption_stands_where_a_bet_decided_and_nowhere_else(case: str) -> None:
     analysis = RUNS[case][0]()
     by_bet = case in ("proven", "refuted by rate")
-    assert (to_dict(analysis)["verdict"]["assumption"] == ASSUMED.format("5 %")) is by_bet
+    assert (analysis_dict(analysis)["verdict"]["assumption"] == ASSUMED.format("5 %")) is by_bet
     for output, text in told(analysis).items():
         assert ("Wrong in at most" in text) is by_bet, output
 
@@ -167,7 +165,7 @@ def test_the_row_of_ci_tells_the_same_time_of_a_decision_by_the_first_part() -> 
 
 def test_json_tells_both_kinds_and_both_times() -> None:
     late = analyse(measured(*range(5_000, 6_000, 40)), replace(ONE, gap_ns=50 * MS, longest_ns=400 * MS), 1)
-    verdict = to_dict(late)["verdict"]
+    verdict = analysis_dict(late)["verdict"]
     assert (verdict["state"], verdict["kind"], verdict["assumption"]) == ("REFUTED", "duration", None)
     assert verdict["proven_at_ns"] < verdict["decided_at_ns"] == 5_400_000_000
     assert verdict["requirement"]["longest_ns"] == 400 * MS

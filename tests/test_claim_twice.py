@@ -9,10 +9,9 @@ import pytest
 from claim_processes import Floats
 from claim_rules import Claim, Rounded, Told, reference
 
-from rtproof.analysis.claim import Kind, decide
-from rtproof.analysis.late import Late
-from rtproof.analysis.model import Requirement
-from rtproof.analysis.persecond import SECOND_NS
+from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.claim import LateStretches, RefutingRule, decide
+from rtproof.summary.per_second import SECOND_NS
 
 ALPHA = 0.05
 EACH = 400
@@ -22,7 +21,7 @@ EACH = 400
 class Case:
     """Nanoseconds throughout; the reference takes them as its unit, so that nothing is rounded."""
 
-    late: Late
+    late: LateStretches
     length_ns: int
     requirement: Requirement
 
@@ -50,7 +49,7 @@ def drawn(generator: np.random.Generator) -> Case:
     order = generator.permutation(begin.size)
     begin, end, coarse = begin[order], end[order], coarse[order]
     first, last = begin // SECOND_NS * SECOND_NS, end // SECOND_NS * SECOND_NS
-    late = Late(
+    late = LateStretches(
         np.where(coarse, first, begin),
         np.where(coarse, np.minimum(first + SECOND_NS, length_ns), begin),
         np.where(coarse, last, end),
@@ -81,7 +80,11 @@ def in_bunches(generator: np.random.Generator) -> Case:
     begin = np.sort(members + generator.uniform(0, 1, members.size) * asked.at_most_ns * generator.uniform(0.03, 1))
     length_ns = int(generator.uniform(10, 130) * asked.at_most_ns)
     due = begin[begin < length_ns].astype(np.int64)
-    late = Late.exact(due, due) if generator.random() < 0.5 else Late.of_seconds(due // SECOND_NS * SECOND_NS)
+    late = (
+        LateStretches.exact(due, due)
+        if generator.random() < 0.5
+        else LateStretches.of_seconds(due // SECOND_NS * SECOND_NS)
+    )
     return Case(late, length_ns, asked)
 
 
@@ -118,6 +121,6 @@ def test_both_say_the_same_at_the_same_time(
         assert near(found.proven_at_ns, first), where
         assert found.proven_at_ns is None or found.proven_with == told.episodes, where
         if found.kind is not None and told.refuted_s is not None:
-            assert (found.kind is Kind.DURATION) == told.by_length, where
+            assert (found.kind is RefutingRule.DURATION) == told.by_length, where
         seen |= {told.state, "withheld" * told.withheld, "by length" * told.by_length}
     assert states <= seen

@@ -13,9 +13,9 @@ import fake_agent
 import pytest
 from test_cli_run import HOURLY, started
 
-from rtproof.cli import foreign, results
 from rtproof.cli.main import main
-from rtproof.record import rundir
+from rtproof.experiment import local_runner, stored_runs
+from rtproof.record import run_folder
 
 PROFILE = """
 schema = 1
@@ -80,7 +80,7 @@ def test_every_cell_is_a_run_folder_and_the_page_leads_to_it(capsys: pytest.Capt
     assert sorted(path.name for path in Path("a/cells").iterdir()) == ["good", "good.html", "late", "late.html"]
     assert '<a href="./cells/late.html">' in Path("a/report.html").read_text()
     assert "700.000" in Path("a/table.md").read_text()
-    assert rundir.open_run("a/cells/good").info is not None
+    assert run_folder.open_run("a/cells/good").info is not None
 
 
 def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +120,7 @@ def test_the_requirement_of_the_profile_is_fixed_before_the_run_and_the_user_s_w
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run(profile("good", requirement=LIMIT), "--duration", "1s")
-    info = rundir.open_run("a/cells/good").info
+    info = run_folder.open_run("a/cells/good").info
     assert info is not None
     assert info.requirements == [HOURLY]
     Path("a").rename("b")
@@ -329,7 +329,7 @@ def test_a_disk_that_is_full_costs_no_figure(
     def full(path: Path, content: bytes) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(results, "write_new", full)
+    monkeypatch.setattr(stored_runs, "write_new_file", full)
     assert run(profile("good", "late"), "--duration", "1s") == 2
     out, err = capsys.readouterr()
     assert "rtproof: no a/cells/good.html: No space left on device\n" in err
@@ -388,7 +388,7 @@ def test_ctrl_c_in_a_program_costs_no_cell(capsys: pytest.CaptureFixture[str], m
         yield "theirs", Path("latency.txt")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(foreign, "results", interrupted)
+    monkeypatch.setattr(local_runner, "run_programs", interrupted)
     assert run(profile("good"), "--duration", "1s") == 130
     out, err = capsys.readouterr()
     assert "106.589" in out
@@ -407,7 +407,7 @@ def test_ctrl_c_keeps_what_is_measured_and_says_so() -> None:
     assert "rtproof: interrupted: 2 of 3 cells are measured and kept" in err
     assert "not measured: the campaign was interrupted before" in out
     assert "it was interrupted; what it measured until then is kept and judged" in out
-    end = rundir.open_run("a/cells/until-interrupted").record.end
+    end = run_folder.open_run("a/cells/until-interrupted").record.end
     assert end is not None
     assert end.reason.name == "INTERRUPTED"
     assert Path("a/report.html").exists()

@@ -13,9 +13,8 @@ from analysis_records import BEGIN, SERIES
 from run_folders import latencies, write_record, write_run
 
 from rtproof.cli.main import main
-from rtproof.record import End, EndReason
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.record.contents import End, EndReason
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
 N = 20_000
 MODES = np.exp(np.random.default_rng(5).normal(0, 0.02, 20))

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import subprocess
 import sys
 from pathlib import Path
@@ -6,9 +7,9 @@ from pathlib import Path
 import pytest
 from click.shell_completion import BashComplete
 
-from rtproof.agents.architectures import host
-from rtproof.agents.build import NAME, cache_dir
-from rtproof.cli import complete
+from rtproof.agents.architectures import host_architecture
+from rtproof.agents.build import AGENT_NAME, cache_dir
+from rtproof.cli import shell_completion
 from rtproof.cli.main import COMPLETION_VARIABLE, cli, main
 
 LISTING = """probe\ttimer\twakes up
@@ -24,8 +25,8 @@ load_option\tsched\tgroups\thow many
 def built_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An agent in the cache that lists what it has; the packaged one does not count."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("rtproof.agents.find.packaged", lambda _: tmp_path / "nowhere")
-    program = cache_dir() / f"{host().name}-0" / NAME
+    monkeypatch.setattr("rtproof.agents.agent_program.packaged_agent", lambda _: tmp_path / "nowhere")
+    program = cache_dir() / f"{host_architecture().name}-0" / AGENT_NAME
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\n[ \"$1\" = list ] && cat <<'END'\n{LISTING}END\n")
     program.chmod(0o755)
@@ -85,7 +86,7 @@ def test_a_broken_agent_completes_nothing(built_agent: Path) -> None:
 def test_nothing_is_built_to_complete(built_agent: Path) -> None:
     built_agent.unlink()
     assert completed(["run", "--method"], "") == []
-    assert complete._built_agent() is None
+    assert shell_completion._built_agent() is None
 
 
 def test_the_shell_gets_its_answer_from_the_process() -> None:

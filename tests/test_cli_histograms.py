@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -6,9 +7,9 @@ from pathlib import Path
 import pytest
 from run_folders import latencies, write_run
 
-from rtproof.cli import histograms
 from rtproof.cli.main import main
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
+from rtproof.experiment import stored_runs
 
 DATA = Path(__file__).parent / "data" / "cyclictest"
 
@@ -51,18 +52,18 @@ def test_only_files_of_known_tools_are_recognised(tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_text("hello")
     places = (run, run / "run.rtrec", run / "run.json", other, tmp_path / "none.txt")
-    assert [histograms.is_one(place) for place in places] == [False] * len(places)
-    assert histograms.is_one(DATA / "histogram.txt")
+    assert [stored_runs.is_histogram_file(place) for place in places] == [False] * len(places)
+    assert stored_runs.is_histogram_file(DATA / "histogram.txt")
 
 
 def test_figures_of_a_file_that_contradicts_itself_are_left_out_of_comparisons() -> None:
-    found = histograms.recognised(DATA / "result.json")
+    found = stored_runs.read_histogram_file(DATA / "result.json")
     assert found
-    told = histograms.figures(DATA / "result.json", found)
+    told = stored_runs.histogram_figures(DATA / "result.json", found)
     assert (told.n, told.overflow, told.started_ns, told.invalid) == (200, 50, 1_795_216_821 * 10**9, ())
-    assert histograms.figures(DATA, replace(found, faults=("no",))).invalid == ("no",)
+    assert stored_runs.histogram_figures(DATA, replace(found, faults=("no",))).invalid == ("no",)
     with pytest.raises(UserError, match="nothing to compare"):
-        histograms.figures(DATA, replace(found, histogram=None))
+        stored_runs.histogram_figures(DATA, replace(found, histogram=None))
 
 
 def test_report_of_a_histogram_lies_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,9 +10,8 @@ from forecast_cases import HOUR, smooth
 from record_cases import BEGIN
 
 from rtproof.cli.main import main
-from rtproof.record import End, EndReason, Series
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.record.contents import End, EndReason, Series
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
 Forecast = Callable[..., dict[str, object]]
 SECOND = 10**9

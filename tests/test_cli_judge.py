@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import os
-import xml.etree.ElementTree as ET  # of files that are written here
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,9 @@ from analysis_records import BEGIN, MS, SERIES
 from run_folders import INFO, latencies, write_run
 
 from rtproof.cli.main import main
-from rtproof.record import End, EndReason
-from rtproof.record.rundir import RequirementInfo
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.record.contents import End, EndReason
+from rtproof.record.run_folder import RequirementInfo
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
 DATA = Path(__file__).parent / "data" / "cyclictest"
 SECOND, HOUR = 10**9, 3_600 * 10**9
@@ -214,7 +214,7 @@ def test_one_bad_file_among_ten_is_an_error_and_the_others_are_judged(
 def test_a_defect_in_one_run_costs_the_others_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from rtproof.analysis import analyse
+    from rtproof.judge import analyse
 
     real = analyse.analyse
 
@@ -225,7 +225,7 @@ def test_a_defect_in_one_run_costs_the_others_nothing(
 
     for number in range(4):
         proven(tmp_path / f"{number}")
-    monkeypatch.setattr("rtproof.analysis.analyse.analyse", fails_on_the_third)
+    monkeypatch.setattr("rtproof.judge.analyse.analyse", fails_on_the_third)
     assert judge(tmp_path) == 2
     out = capsys.readouterr().out
     assert out.count(" PROVEN ") == 3

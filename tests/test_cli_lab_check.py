@@ -7,8 +7,8 @@ import pytest
 from lab_desk import desk
 
 from rtproof.cli.main import main
-from rtproof.lab import matrix
-from rtproof.lab.comparison import VIRTUAL_TIME
+from rtproof.lab import cell_runner
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 
 __all__ = ["desk"]
 
@@ -65,9 +65,9 @@ def test_no_kernel_is_no_answer(bisect: list[str], code: int, capsys: pytest.Cap
 
 def test_ctrl_c_ends_a_bisection(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object) -> None:
-        raise matrix.Interrupted(0, 1)
+        raise cell_runner.CellsInterrupted(0, 1)
 
-    monkeypatch.setattr(matrix, "run", interrupt)
+    monkeypatch.setattr(cell_runner, "run_missing_cells", interrupt)
     assert check("--bisect") == 130
 
 

@@ -8,9 +8,9 @@ import pytest
 from lab_desk import assert_refused, desk
 
 from rtproof.cli.main import main
-from rtproof.lab import matrix
-from rtproof.lab.comparison import VIRTUAL_TIME
-from rtproof.record import rundir
+from rtproof.lab import cell_runner
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME
+from rtproof.record import run_folder
 
 __all__ = ["desk"]
 
@@ -36,7 +36,7 @@ def test_it_prints_the_table_and_leaves_everything(capsys: pytest.CaptureFixture
     assert folders == ["debian-6.1-rt_idle__0", "debian-6.1-rt_mmap__0"] + [
         f"debian-6.1_preempt=none_{load}__0" for load in ("idle", "mmap")
     ]
-    info = rundir.open_run(Path("a/cells", folders[0])).info
+    info = run_folder.open_run(Path("a/cells", folders[0])).info
     assert info is not None
     assert (info.command[:3], info.target, info.note) == (["rtproof", "lab", "compare"], "qemu", VIRTUAL_TIME)
 
@@ -77,9 +77,9 @@ def test_an_invalid_cell_makes_the_exit_code_three() -> None:
 
 def test_ctrl_c_is_one_sentence_and_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupt(*arguments: object) -> None:
-        raise matrix.Interrupted(3, 9)
+        raise cell_runner.CellsInterrupted(3, 9)
 
-    monkeypatch.setattr(matrix, "run", interrupt)
+    monkeypatch.setattr(cell_runner, "run_missing_cells", interrupt)
     assert compare("--output", "a") == 130
     sentence = "interrupted: 3 of 9 cells are finished and kept, the same command goes on from there"
     assert capsys.readouterr().err == f"rtproof: {sentence}\n"

@@ -8,7 +8,7 @@ import pytest
 from debian_mirror import Mirror, add_kernel, mirror, only_amd64, signing_key
 
 from rtproof.cli.main import main
-from rtproof.lab import kernels
+from rtproof.lab import kernel_catalogue
 
 __all__ = ["mirror", "signing_key"]
 
@@ -80,7 +80,7 @@ def test_a_module_is_printed_with_its_path(
         asked.append(arguments[:3])
         return tmp_path / "other.ko"
 
-    monkeypatch.setattr(kernels, "module", module)
+    monkeypatch.setattr(kernel_catalogue, "module_for_kernel", module)
     assert main(["lab", "module", "--kernel", "debian-6.1", "--which", "other"]) == 0
     assert capsys.readouterr().out == f"{tmp_path}/other.ko\n"
     assert asked == [("debian-6.1", "other", "")]

@@ -9,9 +9,9 @@ import pytest
 from analysis_records import SERIES, block, record
 from lab_desk import assert_refused, desk
 
-from rtproof.analysis.cycles import cycles
 from rtproof.cli.commands.lab.ten_ms import in_all
 from rtproof.cli.main import main
+from rtproof.summary.cycles import loop_cycles
 
 __all__ = ["desk"]
 
@@ -49,7 +49,7 @@ def test_json_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> Non
 def test_as_many_cycles_are_counted_as_asked_for(counted: int, whole: int) -> None:
     assert in_all(counted) == whole
     loop = replace(SERIES, period_ns=10_000_000, probe="kernel", method="loop", field="task")
-    assert cycles(record([block([0] * (whole + 1), series=loop)], (loop,))).counted >= counted
+    assert loop_cycles(record([block([0] * (whole + 1), series=loop)], (loop,))).counted >= counted
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ import click
 import pytest
 from run_folders import latencies, write_run
 
-from rtproof import __version__, plugins
+from rtproof import __version__
 from rtproof.cli import commands
 from rtproof.cli.main import main
-from rtproof.errors import TargetError, UserError
+from rtproof.core import plugins
+from rtproof.core.errors import TargetError, UserError
 
 RTPROOF = [sys.executable, "-m", "rtproof"]
 
@@ -31,7 +32,7 @@ def test_help_lists_the_commands_without_heavy_imports() -> None:
     lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[-1] == "0"
     listed = {line.split()[0] for line in lines if line.startswith("  ") and line.strip()}
-    assert set(plugins.names(commands)) <= listed
+    assert set(plugins.plugin_names(commands)) <= listed
 
 
 def test_no_command_is_usage() -> None:
@@ -64,8 +65,8 @@ def with_command(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(plugins, "names", lambda _: ["fail"])
-    monkeypatch.setattr(plugins, "load", lambda *_: SimpleNamespace(command=fail))
+    monkeypatch.setattr(plugins, "plugin_names", lambda _: ["fail"])
+    monkeypatch.setattr(plugins, "load_plugin", lambda *_: SimpleNamespace(command=fail))
 
 
 @pytest.mark.parametrize(

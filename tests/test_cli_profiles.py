@@ -7,7 +7,7 @@ import pytest
 
 from rtproof import profiles
 from rtproof.cli.main import main
-from rtproof.cli.needs import known, needs
+from rtproof.experiment.profile_setup import agent_abilities, what_profile_lacks
 
 LISTED = """probe	kernel	words
 method	kernel	auto	words; not here: the module is not loaded, and no tracer
@@ -35,36 +35,38 @@ def agent(tmp_path: Path) -> str:
 
 
 def test_a_method_knows_why_it_cannot_run() -> None:
-    found = known(LISTED)
+    found = agent_abilities(LISTED)
     assert found.methods["kernel", "user"] == "the module is not loaded"
     assert found.methods["kernel", ""] == "the module is not loaded, and no tracer"
     assert found.methods["timerlat", "thread"] == ""
 
 
 def test_what_a_profile_lacks_is_told() -> None:
-    found = known(LISTED)
-    assert needs(profiles.load("akamina"), found) == ["by way of timerlat (kernel: the module is not loaded)"]
-    assert needs(profiles.load("akamina"), found, short=True) == ["by way of timerlat"]
-    assert needs(profiles.load("bootlin-xenomai"), known(LISTED + DOLOAD), short=True) == [
+    found = agent_abilities(LISTED)
+    assert what_profile_lacks(profiles.load("akamina"), found) == [
+        "by way of timerlat (kernel: the module is not loaded)"
+    ]
+    assert what_profile_lacks(profiles.load("akamina"), found, short=True) == ["by way of timerlat"]
+    assert what_profile_lacks(profiles.load("bootlin-xenomai"), agent_abilities(LISTED + DOLOAD), short=True) == [
         "2 of 3 cells: by way of timerlat",
         "1 of 3 cells: by way of timer",
     ]
-    (line,) = needs(profiles.load("ten-ms"), found)
+    (line,) = what_profile_lacks(profiles.load("ten-ms"), found)
     assert line.startswith("can't run here (kernel: the module is not loaded; ")
     assert "cycle: this agent has no probe cycle" in line
-    gpio = needs(profiles.load("bootlin-gpio"), found)
+    gpio = what_profile_lacks(profiles.load("bootlin-gpio"), found)
     assert gpio[0] == "--set chip=... (chip of the two lines: its number, label or /dev/gpiochipN)"
     assert gpio[3] == "can't run here (this agent has no probe gpio with such a method)"
-    assert needs(profiles.load("bootlin-gpio"), found, short=True)[0] == "--set chip=..."
-    assert needs(profiles.load("bootlin-timer"), known(LISTED + TIMERS + DOLOAD)) == []
+    assert what_profile_lacks(profiles.load("bootlin-gpio"), found, short=True)[0] == "--set chip=..."
+    assert what_profile_lacks(profiles.load("bootlin-timer"), agent_abilities(LISTED + TIMERS + DOLOAD)) == []
 
 
 def test_loads_that_lack_something_are_told() -> None:
-    assert needs(profiles.load("toradex"), known(LISTED)) == [
+    assert what_profile_lacks(profiles.load("toradex"), agent_abilities(LISTED)) == [
         "1 of 2 cells: can't run here (this agent has no load irqmix)"
     ]
     listed = LISTED.replace("; not here: the module is not loaded", "") + "load\tdd\twords\nload\ttimers\twords\n"
-    told = needs(profiles.load("ten-ms"), known(listed + "load\tpingflood\twords\n"))
+    told = what_profile_lacks(profiles.load("ten-ms"), agent_abilities(listed + "load\tpingflood\twords\n"))
     assert told == ["4 of 5 cells: by way of kernel without rtc (kernel: there is no real-time clock)"]
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import fake_agent
 import pytest
 
-from rtproof import exporters, plugins
+from rtproof import exporters
 from rtproof.cli.main import main
-from rtproof.record import rundir
-from rtproof.record.writer import RecordWriter
+from rtproof.core import plugins
+from rtproof.record import run_folder
+from rtproof.record.writing import RecordWriter
 from rtproof.report import formats
 
 LIMIT = ["--limit", "500us"]
@@ -92,11 +93,11 @@ def test_a_percentile_may_be_asked_for(run: Path, capsys: pytest.CaptureFixture[
     assert "99.99999 %" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", plugins.names(formats))
+@pytest.mark.parametrize("name", plugins.plugin_names(formats))
 def test_every_report_format(run: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["report", str(run), "--format", name]) == 0
-    suffix = plugins.load(formats, name).SUFFIX
+    suffix = plugins.load_plugin(formats, name).SUFFIX
     assert capsys.readouterr().out == f"a{suffix}\n"
     assert Path(f"a{suffix}").stat().st_size > 100
 
@@ -114,12 +115,12 @@ def test_a_report_is_never_written_over(run: Path, capsys: pytest.CaptureFixture
     assert Path("a.html").read_text() == "precious"
 
 
-@pytest.mark.parametrize("name", plugins.names(exporters))
+@pytest.mark.parametrize("name", plugins.plugin_names(exporters))
 def test_every_export_format(run: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if name == "parquet":
         pytest.importorskip("duckdb")
     capsys.readouterr()
-    exporter = plugins.load(exporters, name)
+    exporter = plugins.load_plugin(exporters, name)
     if hasattr(exporter, "NEEDS"):
         assert main(["export", str(run), "--format", name]) == 2
         assert capsys.readouterr().err.startswith("rtproof: ")
@@ -209,8 +210,8 @@ def test_what_is_no_record_is_one_sentence(
 def test_a_broken_run_json_is_one_sentence(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "broken"
     folder.mkdir()
-    (folder / rundir.RECORD_NAME).write_bytes((run / rundir.RECORD_NAME).read_bytes())
-    (folder / rundir.INFO_NAME).write_text('{"schema_version": 1')
+    (folder / run_folder.RECORD_NAME).write_bytes((run / run_folder.RECORD_NAME).read_bytes())
+    (folder / run_folder.INFO_NAME).write_text('{"schema_version": 1')
     capsys.readouterr()
     assert main(["show", str(folder)]) == 2
     assert "run.json is not what a run leaves" in capsys.readouterr().err

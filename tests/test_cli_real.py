@@ -17,8 +17,9 @@ import pytest
 from agent_process import eventually, needs_root
 
 from rtproof.cli.main import main
-from rtproof.errors import RecordError
-from rtproof.record import EndReason, Record, rundir
+from rtproof.core.errors import RecordError
+from rtproof.record import run_folder
+from rtproof.record.contents import EndReason, Record
 
 pytestmark = pytest.mark.serial
 
@@ -54,7 +55,7 @@ class Started:
             return False
 
     def record_so_far(self) -> Record:
-        return rundir.open_run(self.folder).record
+        return run_folder.open_run(self.folder).record
 
     def agent_pid(self) -> int:
         """The agent is the child that leads its session."""

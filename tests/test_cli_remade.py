@@ -14,8 +14,8 @@ import pytest
 from test_cli_campaign import BINS, LATENCY, LIMIT, of_ours, profile, run
 from test_cli_run import started
 
-from rtproof.cli import campaignfile
 from rtproof.cli.main import main
+from rtproof.experiment import campaign_folder
 
 MADE = ("report.html", "result.json", "table.md")
 
@@ -104,13 +104,13 @@ def test_what_a_host_that_stopped_left_is_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It never came to its page, but had written down each cell that had ended."""
-    whole = campaignfile.write
+    whole = campaign_folder.write_campaign_file
 
-    def until_it_stops(folder: Path, campaign: campaignfile.Campaign) -> None:
+    def until_it_stops(folder: Path, campaign: campaign_folder.StoredCampaign) -> None:
         if len(campaign.cells) == 1:
             whole(folder, campaign)
 
-    monkeypatch.setattr(campaignfile, "write", until_it_stops)
+    monkeypatch.setattr(campaign_folder, "write_campaign_file", until_it_stops)
     assert run(profile("good", "late", "good-too"), "--duration", "1s") in (0, 2)
     taken_away(Path("a"))
     shutil.rmtree("a/cells/good-too", ignore_errors=True)
@@ -216,10 +216,10 @@ def test_options_of_one_run_are_refused(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_disk_that_is_full_costs_the_page_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_folder: Path, _campaign: campaignfile.Campaign) -> None:
+    def full(_folder: Path, _campaign: campaign_folder.StoredCampaign) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(campaignfile, "write", full)
+    monkeypatch.setattr(campaign_folder, "write_campaign_file", full)
     assert run(profile("good"), "--duration", "1s") == 0
     assert "rtproof: no a/campaign.json: No space left on device\n" in capsys.readouterr().err
     assert Path("a/report.html").exists()

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from rtproof import profiles
-from rtproof.analysis.model import Requirement
+from rtproof.cli.limit_options import take_requirements
 from rtproof.cli.main import main
-from rtproof.cli.profiled import requirements_of
-from rtproof.cli.requirement import take_requirements
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
+from rtproof.experiment.profile_setup import profile_requirements
+from rtproof.judge.analysis_model import Requirement
 
 SECOND = 10**9
 HOUR = 3600 * SECOND
@@ -83,9 +83,9 @@ def test_a_gap_shorter_than_two_periods_is_refused(tmp_path: Path, capsys: pytes
 
 def test_the_requirements_of_all_profiles_can_be_judged() -> None:
     known = [profiles.load(name) for name in profiles.names()]
-    asked = [requirements_of(profile, ()) for profile in known]
+    asked = [profile_requirements(profile, ()) for profile in known]
     assert any(asked)
-    (akamina,) = requirements_of(profiles.load("akamina"), ())
+    (akamina,) = profile_requirements(profiles.load("akamina"), ())
     assert (akamina.gap_ns, akamina.longest_ns) == (51 * SECOND, 255 * SECOND)
 
 
@@ -93,7 +93,7 @@ def test_a_profile_may_fix_gap_length_and_bunches() -> None:
     profile = profiles.load("akamina")
     (claim,) = profile.claims
     odd = replace(profile, claims=(replace(claim, gap_ns=SECOND, longest_ns=20 * SECOND, bunches=2.0),))
-    (asked,) = requirements_of(odd, ())
+    (asked,) = profile_requirements(odd, ())
     assert (asked.gap_ns, asked.longest_ns, asked.bunches) == (SECOND, 20 * SECOND, 2)
     with pytest.raises(UserError, match="the requirement of the profile akamina: with --gap 10min twice as many"):
-        requirements_of(replace(profile, claims=(replace(claim, gap_ns=600 * SECOND),)), ())
+        profile_requirements(replace(profile, claims=(replace(claim, gap_ns=600 * SECOND),)), ())

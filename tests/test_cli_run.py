@@ -15,12 +15,12 @@ from pathlib import Path
 import fake_agent
 import pytest
 
-from rtproof.analysis.model import State
 from rtproof.cli.main import main
-from rtproof.record import rundir
+from rtproof.judge.analysis_model import State
+from rtproof.record import run_folder
 
 LIMIT = ["--limit", "500us"]
-HOURLY = rundir.RequirementInfo(
+HOURLY = run_folder.RequirementInfo(
     limit_ns=500_000, at_most_ns=3_600_000_000_000, confidence=0.95, longest_ns=600_000_000_000
 )
 
@@ -48,7 +48,7 @@ def test_a_run_prints_and_leaves_everything(capsys: pytest.CaptureFixture[str]) 
     assert "rtproof-agent: measured as asked" in err
     assert names() == ["a", "a.html"]
     assert Path("a.html").read_text().startswith("<!doctype html>")
-    info = rundir.open_run("a").info
+    info = run_folder.open_run("a").info
     assert info is not None
     assert info.command[:3] == ["rtproof", "run", "--agent"]
     assert (info.note, info.target, info.requirements) == ("first", "local", [])
@@ -89,7 +89,7 @@ def test_json_is_all_that_goes_to_standard_output(capsys: pytest.CaptureFixture[
 
 def test_the_requirement_is_fixed_before_the_run() -> None:
     run("late", "--output", "a", *LIMIT)
-    info = rundir.open_run("a").info
+    info = run_folder.open_run("a").info
     assert info is not None
     assert info.requirements == [HOURLY]
 
@@ -97,7 +97,7 @@ def test_the_requirement_is_fixed_before_the_run() -> None:
 def test_several_limits_are_all_fixed_before_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--limit", "50ms", "--at-most", "1/h", "--at-most", "1/day", "--gap", "10s"]
     assert run("late", "--output", "a", "--json", *LIMIT, *words) == 1
-    info = rundir.open_run("a").info
+    info = run_folder.open_run("a").info
     assert info is not None
     asked = [(each.limit_ns, each.at_most_ns, each.gap_ns) for each in info.requirements]
     assert asked == [(500_000, 3600 * 10**9, 10**10), (50_000_000, 86_400 * 10**9, 10**10)]
@@ -225,7 +225,7 @@ def test_ctrl_c_keeps_the_run() -> None:
         out, _ = process.communicate()
     assert process.returncode == State.UNDECIDED.exit_code
     assert out.endswith("run: a\nreport: a.html\n")
-    end = rundir.open_run("a").record.end
+    end = run_folder.open_run("a").record.end
     assert end is not None
     assert end.reason.name == "INTERRUPTED"
 
@@ -238,6 +238,6 @@ def test_kill_9_of_the_host_ends_the_agent_and_keeps_the_record() -> None:
         process.kill()
     assert select.select([pipe], [], [], 60)[0] == [pipe], "the agent does not end"
     os.close(pipe)
-    end = rundir.open_run("a").record.end
+    end = run_folder.open_run("a").record.end
     assert end is not None
     assert end.reason.name == "HOST_GONE"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.analysis.model import State
 from rtproof.cli.main import main
-from rtproof.record import EndReason
-from rtproof.record.rundir import Run, open_run
+from rtproof.judge.analysis_model import State
+from rtproof.record.contents import EndReason
+from rtproof.record.run_folder import Run, open_run
 
 BASE = ["run", "--output", "r", "--no-report", "--target", "simulated", "--limit", "100us"]
 UNTIL = [*BASE, "--until-decided"]

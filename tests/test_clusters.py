@@ -9,13 +9,12 @@ import pytest
 from analysis_records import BEGIN, MS, SECOND, SERIES, array
 from numpy.typing import ArrayLike
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.clusters import clusters
-from rtproof.analysis.model import Analysis
-from rtproof.record import End, EndReason, Int64Array, Series
-from rtproof.record.rtrec import open_record
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.episodes import level_clusters
+from rtproof.record.contents import End, EndReason, Int64Array, Series
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
 BARE = replace(SERIES, has_samples=False)
 LIMIT = 100_000
@@ -39,7 +38,7 @@ def test_counted_by_hand(tmp_path: Path) -> None:
     """Four above in the first second, two in the third, of five."""
     values = np.full(5_000, 10_000)
     values[[0, 5, 6, 999, 2_000, 2_999]] = LIMIT + 1
-    (found,) = clusters(analysed(tmp_path / "a", values))
+    (found,) = level_clusters(analysed(tmp_path / "a", values))
     assert (found.level.value, found.seconds, found.ran, found.missed, found.hit) == (LIMIT, 5, 6, 0, 2)
     assert found.size == 3.0
     assert found.dispersion == pytest.approx(np.var([4, 0, 2, 0, 0], ddof=1) / np.mean([4, 0, 2, 0, 0]))
@@ -48,12 +47,12 @@ def test_counted_by_hand(tmp_path: Path) -> None:
 def test_missed_ones_are_counted_apart(tmp_path: Path) -> None:
     values = np.full(3_000, 10_000)
     values[500] = 4 * MS + LIMIT + 1
-    (found,) = clusters(analysed(tmp_path / "a", values, gaps=(array(500), array(4))))
+    (found,) = level_clusters(analysed(tmp_path / "a", values, gaps=(array(500), array(4))))
     assert (found.ran, found.missed, found.hit, found.size, found.dispersion) == (1, 4, 1, 1.0, None)
 
 
 def test_nothing_above(tmp_path: Path) -> None:
-    (found,) = clusters(analysed(tmp_path / "a", np.full(3_000, LIMIT)))
+    (found,) = level_clusters(analysed(tmp_path / "a", np.full(3_000, LIMIT)))
     assert (found.ran, found.hit, found.size, found.dispersion) == (0, 0, None, None)
 
 
@@ -65,7 +64,7 @@ def test_bursts_show_and_chance_does_not(tmp_path: Path) -> None:
     starts = np.flatnonzero(random.random(bursts.size - 10) < 0.0002)
     bursts[(starts[:, None] + np.arange(10)).reshape(-1)] = LIMIT + 1
     (by_chance, *_), (in_bursts, *_) = (
-        clusters(analysed(tmp_path / name, values)) for name, values in (("alone", alone), ("bursts", bursts))
+        level_clusters(analysed(tmp_path / name, values)) for name, values in (("alone", alone), ("bursts", bursts))
     )
     assert by_chance.dispersion is not None
     assert in_bursts.dispersion is not None
@@ -77,7 +76,7 @@ def test_bursts_show_and_chance_does_not(tmp_path: Path) -> None:
 
 def test_learned_levels_count_from_the_second_minute_on(tmp_path: Path) -> None:
     values = np.random.default_rng(2).gamma(4.0, 5_000.0, 100_000).astype(np.int64)
-    found = clusters(analysed(tmp_path / "a", values, BARE, replace(BARE, id=1, thread=1)))
+    found = level_clusters(analysed(tmp_path / "a", values, BARE, replace(BARE, id=1, thread=1)))
     assert [(each.series.thread, each.level.share) for each in found] == [
         (thread, share) for thread in (0, 1) for share in (0, 0.001, 0.0001)
     ]

@@ -1,35 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from hypothesis import given
 from hypothesis import strategies as st
 from report_cases import system_file
 from system_records import NO_COKERNEL, XENOMAI_2, XENOMAI_3, missing, target
 
-from rtproof.analysis.cokernels import ModeSwitches, cokernel, counts, mode_switches, pipeline
-from rtproof.analysis.kernel_config import parse
-from rtproof.record import Moment
+from rtproof.record.contents import Moment
+from rtproof.summary.cokernels import (
+    ModeSwitches,
+    cokernel_of,
+    counts_mode_switches,
+    interrupt_pipeline,
+    mode_switches,
+    parse_kernel_config,
+)
 
 ISDIR = 21
 
 
 def test_each_is_told_by_its_traces() -> None:
     folder = {name: missing(path, ISDIR) for name, path in (("evl", "/sys/class/evl"), ("rtai", "/proc/rtai"))}
-    assert cokernel(target("x", folder["evl"]), None, "").name == "EVL (Xenomai 4)"
-    assert cokernel(target("x", folder["rtai"]), None, "").name == "RTAI"
-    assert cokernel(target("x", missing("/proc/xenomai", ISDIR)), None, "").name == "Xenomai"
+    assert cokernel_of(target("x", folder["evl"]), None, "").name == "EVL (Xenomai 4)"
+    assert cokernel_of(target("x", folder["rtai"]), None, "").name == "RTAI"
+    assert cokernel_of(target("x", missing("/proc/xenomai", ISDIR)), None, "").name == "Xenomai"
     log = "<6>[1.0] [Xenomai] Cobalt v3.2.4\n"
-    assert cokernel(target("x", *NO_COKERNEL), None, log).name == "Xenomai 3.2.4 (Cobalt)"
+    assert cokernel_of(target("x", *NO_COKERNEL), None, log).name == "Xenomai 3.2.4 (Cobalt)"
 
 
 def test_what_nobody_looked_for_or_does_not_show_is_unknown() -> None:
-    assert cokernel(target("x"), None, "").name is None
-    assert cokernel(target("x", *NO_COKERNEL[1:], missing("/proc/xenomai", 13)), None, "").name is None
-    built = parse("/proc/config.gz", "CONFIG_EVL=y\n")
-    assert cokernel(target("x", *NO_COKERNEL), built, "").name is None
+    assert cokernel_of(target("x"), None, "").name is None
+    assert cokernel_of(target("x", *NO_COKERNEL[1:], missing("/proc/xenomai", 13)), None, "").name is None
+    built = parse_kernel_config("/proc/config.gz", "CONFIG_EVL=y\n")
+    assert cokernel_of(target("x", *NO_COKERNEL), built, "").name is None
 
 
 def test_the_pipeline_is_named_by_its_option() -> None:
-    assert pipeline(target("x"), parse("", "CONFIG_DOVETAIL=y\nCONFIG_IRQ_PIPELINE=y\n")) == "Dovetail"
-    assert pipeline(target("x"), parse("", "# CONFIG_IPIPE is not set\n")) is None
+    assert (
+        interrupt_pipeline(target("x"), parse_kernel_config("", "CONFIG_DOVETAIL=y\nCONFIG_IRQ_PIPELINE=y\n"))
+        == "Dovetail"
+    )
+    assert interrupt_pipeline(target("x"), parse_kernel_config("", "# CONFIG_IPIPE is not set\n")) is None
 
 
 def test_mode_switches_are_those_of_both_ends() -> None:
@@ -58,9 +68,9 @@ def test_in_band_switches_are_those_that_evl_counts() -> None:
 
 
 def test_a_name_may_have_blanks() -> None:
-    assert counts(XENOMAI_3.format(7))["0 [IRQ4355: [timer]]"] == 0
+    assert counts_mode_switches(XENOMAI_3.format(7))["0 [IRQ4355: [timer]]"] == 0
 
 
 @given(st.text())
 def test_no_text_is_too_strange(text: str) -> None:
-    assert all(number >= 0 for number in counts(f"CPU PID MSW NAME\n{text}").values())
+    assert all(number >= 0 for number in counts_mode_switches(f"CPU PID MSW NAME\n{text}").values())

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from comparison_cases import in_time, side
 
-from rtproof.analysis.comparison.conditions import SAME_BOOT_NS, boots, conditions
-from rtproof.analysis.comparison.figures import RunFigures, figures_of_histogram
+from rtproof.compare.likeness import SAME_BOOT_NS, distinct_boots, measuring_conditions
+from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 
 
 def said(a: list[RunFigures], b: list[RunFigures]) -> str:
-    return "\n".join(conditions((("new", a), ("old", b))))
+    return "\n".join(measuring_conditions((("new", a), ("old", b))))
 
 
 def at_boot(runs: list[RunFigures], *times: int | None) -> list[RunFigures]:
@@ -20,10 +20,10 @@ def at_boot(runs: list[RunFigures], *times: int | None) -> list[RunFigures]:
 
 def test_boots_are_counted_by_the_clocks() -> None:
     some = side(1, 3)
-    assert boots(at_boot(some, 0, 1, SAME_BOOT_NS)) == 1
-    assert boots(at_boot(some, 0, 10**15, 2 * 10**15)) == 3
-    assert boots(at_boot(some, 0, None, 1)) is None
-    assert boots([]) is None
+    assert distinct_boots(at_boot(some, 0, 1, SAME_BOOT_NS)) == 1
+    assert distinct_boots(at_boot(some, 0, 10**15, 2 * 10**15)) == 3
+    assert distinct_boots(at_boot(some, 0, None, 1)) is None
+    assert distinct_boots([]) is None
 
 
 def test_nothing_is_said_of_what_is_not_known() -> None:

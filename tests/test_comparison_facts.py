@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import pytest
 from analysis_records import BEGIN, SERIES, block, fact, file, record
 
-from rtproof.analysis.comparison.facts import facts_of
-from rtproof.analysis.comparison.ranking import RANKING, known, rank
-from rtproof.record import Fact, Moment, SystemFile
+from rtproof.compare.likeness import RANKING, known_fact, ranked_facts
+from rtproof.compare.run_metrics import facts_of
+from rtproof.record.contents import Fact, Moment, SystemFile
 
 START = Moment.START
 
@@ -111,12 +112,12 @@ def test_what_could_not_be_had_is_not_known() -> None:
     ],
 )
 def test_what_is_known_to_matter_comes_first(more: str, less: str) -> None:
-    assert rank(more) < rank(less)
+    assert ranked_facts(more) < ranked_facts(less)
 
 
 def test_each_row_says_why_and_where_that_is_written() -> None:
     assert all(row.why and row.source and not row.why.endswith(".") for row in RANKING)
-    found = known("governor")
+    found = known_fact("governor")
     assert found is not None
     assert "slowly" in found.why
-    assert known("config SND") is None
+    assert known_fact("config SND") is None

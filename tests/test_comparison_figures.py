@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import math
 from dataclasses import replace
 
@@ -6,11 +7,11 @@ import numpy as np
 import pytest
 from analysis_records import BEGIN, MS, SECOND, SERIES, block, fact, record
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.comparison.blocks import LEAST, blocks_of
-from rtproof.analysis.comparison.figures import RunFigures, figures_of, figures_of_histogram
-from rtproof.analysis.counts import Counts
-from rtproof.record import Moment, Record, Slice, View, bins
+from rtproof.compare.run_metrics import LEAST, RunFigures, figures_of, figures_of_histogram, time_blocks
+from rtproof.judge.analyse import analyse
+from rtproof.record import histogram_bins
+from rtproof.record.contents import Moment, Record, Slice, View
+from rtproof.summary.counts import Counts
 
 VALUES = [1_000 + 10 * i for i in range(2_000)]
 
@@ -103,27 +104,27 @@ def slices(seconds: int, lengths_s: int) -> Record:
         value, n = 300 + number, lengths_s
         times = (start * SECOND, (start + lengths_s) * SECOND - MS)
         sums = (n, 0, value, value, n * value, n * value * value, 0, 0, 0)
-        parts.append(Slice(0, View.OBSERVED, *times, *sums, bins.index([value]), np.array([n])))
+        parts.append(Slice(0, View.OBSERVED, *times, *sums, histogram_bins.bin_of([value]), np.array([n])))
     series = replace(SERIES, has_samples=False)
     return record([], (series,), slices=tuple(parts), end=None)
 
 
 def test_a_long_run_has_blocks_of_ten_minutes() -> None:
-    found = blocks_of(slices(7_200, 10))
+    found = time_blocks(slices(7_200, 10))
     assert (found.length_ns, len(found.counts)) == (600 * SECOND, 12)
     assert [each.total for each in found.counts] == [600] * 12
     assert sum(each.n.size for each in found.counts) == 720
 
 
 def test_a_shorter_one_has_shorter_blocks() -> None:
-    found = blocks_of(slices(1_200, 10))
+    found = time_blocks(slices(1_200, 10))
     assert len(found.counts) >= LEAST
     assert found.length_ns < 600 * SECOND
 
 
 @pytest.mark.parametrize("seconds", [60, 1_200])
 def test_too_few_parts_of_time_are_no_blocks(seconds: int) -> None:
-    found = blocks_of(slices(seconds, seconds // 4))
+    found = time_blocks(slices(seconds, seconds // 4))
     assert not found.counts
     assert "4 parts of time" in found.why
-    assert "no summary" in blocks_of(record([block(VALUES)])).why
+    assert "no summary" in time_blocks(record([block(VALUES)])).why

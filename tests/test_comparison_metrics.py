@@ -8,18 +8,26 @@ import numpy as np
 import pytest
 from comparison_cases import FACTS, latencies, run_of, side
 
-from rtproof.analysis.comparison.effects import MARGIN, effects, overall
-from rtproof.analysis.comparison.figures import Reading, RunFigures, figures_of_histogram
-from rtproof.analysis.comparison.metrics import MOST_LEVELS, Metric, metrics, pooled, reference_levels
-from rtproof.analysis.comparison.model import Finding
-from rtproof.analysis.counts import Counts, from_values
-from rtproof.errors import UserError
+from rtproof.compare.comparison_model import ComparisonFinding
+from rtproof.compare.effects import (
+    MARGIN,
+    MOST_LEVELS,
+    ComparedMetric,
+    compared_metrics,
+    metric_effects,
+    overall_finding,
+    pooled_counts,
+    reference_levels,
+)
+from rtproof.compare.run_metrics import FigureReading, RunFigures, figures_of_histogram
+from rtproof.core.errors import UserError
+from rtproof.summary.counts import Counts, counts_of_values
 
 
-def metric(a: list[float], b: list[float], unit: str = "ratio", width: float = 0.0) -> Metric:
+def metric(a: list[float], b: list[float], unit: str = "ratio", width: float = 0.0) -> ComparedMetric:
     """Of these logarithms; ``width``: how much of each its bin leaves open downwards."""
-    readings = [tuple(Reading(x, x - width, x) for x in some) for some in (a, b)]
-    return Metric("m", "m", unit, (readings[0], readings[1]))
+    readings = [tuple(FigureReading(x, x - width, x) for x in some) for some in (a, b)]
+    return ComparedMetric("m", "m", unit, (readings[0], readings[1]))
 
 
 def test_levels_are_of_both_sides_together_whatever_their_order() -> None:
@@ -28,7 +36,7 @@ def test_levels_are_of_both_sides_together_whatever_their_order() -> None:
     levels, impossible = reference_levels(a, b)
     assert levels == reference_levels(b, a)[0]
     assert impossible == ()
-    together = pooled((*a, *b))
+    together = pooled_counts((*a, *b))
     for level, share in zip(levels, (1e-3, 1e-4), strict=True):
         assert together.exceedances(level)[1] / together.total == pytest.approx(share, rel=0.1)
 
@@ -60,13 +68,13 @@ def test_a_level_is_where_no_bin_of_any_run_is_cut() -> None:
 def test_every_run_needs_the_metric() -> None:
     a = side(1, 3)
     short = replace(run_of(np.full(50, 9_000)), name="short")
-    found, impossible = metrics([*a, short], a, [10_000])
+    found, impossible = compared_metrics([*a, short], a, [10_000])
     assert [one.key for one in found] == ["p50", "above_10000", "second_maxima"]
     assert {one.metric: one.why for one in impossible}["p99"] == "short: 50 values do not reach to 99 %"
 
 
 def test_the_ratio_is_that_of_geometric_means() -> None:
-    (effect,) = effects([metric([math.log(2), math.log(8)], [math.log(1), math.log(4)])])
+    (effect,) = metric_effects([metric([math.log(2), math.log(8)], [math.log(1), math.log(4)])])
     assert [effect.a, effect.b, effect.ratio] == pytest.approx([4, 2, 2])
     assert effect.run_factor == pytest.approx(math.exp(math.sqrt(2 * 2 * math.log(2) ** 2 / 2)))
     assert effect.margin == pytest.approx(1 + MARGIN)
@@ -75,7 +83,7 @@ def test_the_ratio_is_that_of_geometric_means() -> None:
 
 def test_bins_widen_the_interval_by_what_they_leave_open() -> None:
     a, b = [1.0, 1.1, 1.2, 1.0, 1.1], [2.0, 2.1, 2.2, 2.0, 2.1]
-    (plain,), (coarse,) = effects([metric(a, b)]), effects([metric(a, b, width=0.2)])
+    (plain,), (coarse,) = metric_effects([metric(a, b)]), metric_effects([metric(a, b, width=0.2)])
     assert plain.low is not None
     assert plain.high is not None
     assert coarse.low == pytest.approx(plain.low * math.exp(-0.2))
@@ -86,28 +94,31 @@ def test_bins_widen_the_interval_by_what_they_leave_open() -> None:
 
 def test_bins_hide_what_lies_within_them() -> None:
     """Runs that do not scatter show every difference but for the margin, and no bin tells what lies in it."""
-    (found,) = effects([metric([1.0] * 5, [1.0] * 5, width=0.2)])
+    (found,) = metric_effects([metric([1.0] * 5, [1.0] * 5, width=0.2)])
     assert found.detectable == pytest.approx((1 + MARGIN) * math.exp(0.2))
     least = math.log(found.detectable or 0)
-    (shown,) = effects([metric([1.0] * 5, [1.01 + least] * 5, width=0.2)])
-    (hidden,) = effects([metric([1.0] * 5, [0.99 + least] * 5, width=0.2)])
-    assert (shown.finding, hidden.finding) == (Finding.A_BETTER, Finding.NO_DIFFERENCE)
+    (shown,) = metric_effects([metric([1.0] * 5, [1.01 + least] * 5, width=0.2)])
+    (hidden,) = metric_effects([metric([1.0] * 5, [0.99 + least] * 5, width=0.2)])
+    assert (shown.finding, hidden.finding) == (ComparisonFinding.A_BETTER, ComparisonFinding.NO_DIFFERENCE)
 
 
 def test_holm_makes_each_metric_pay_for_the_others() -> None:
     clear = metric([1.0, 1.1, 1.2, 1.0, 1.1], [2.0, 2.1, 2.2, 2.0, 2.1])
     nothing = metric([1.0, 1.1, 1.2, 1.0, 1.1], [1.0, 1.1, 1.2, 1.0, 1.1])
-    (alone,) = effects([clear])
+    (alone,) = metric_effects([clear])
     assert alone.p_holm == pytest.approx(2 / 252)
-    six, seven = effects([clear] + [nothing] * 5), effects([clear] + [nothing] * 6)
+    six, seven = metric_effects([clear] + [nothing] * 5), metric_effects([clear] + [nothing] * 6)
     assert [six[0].p_holm, seven[0].p_holm] == pytest.approx([12 / 252, 14 / 252])
-    assert (overall(six), overall(seven)) == (Finding.A_BETTER, Finding.NO_DIFFERENCE)
+    assert (overall_finding(six), overall_finding(seven)) == (
+        ComparisonFinding.A_BETTER,
+        ComparisonFinding.NO_DIFFERENCE,
+    )
     assert seven[0].detectable is None
-    assert overall(()) is Finding.NOT_JUDGED
+    assert overall_finding(()) is ComparisonFinding.NOT_JUDGED
 
 
 def test_runs_of_a_saturated_histogram_have_no_level_beyond_it() -> None:
-    full = [RunFigures(f"f{i}", FACTS, from_values(np.arange(1, 20_000)), overflow=500) for i in range(2)]
+    full = [RunFigures(f"f{i}", FACTS, counts_of_values(np.arange(1, 20_000)), overflow=500) for i in range(2)]
     levels, impossible = reference_levels(full, full)
     assert levels == ()
     assert all("beyond the scale" in one.why for one in impossible)

@@ -7,14 +7,14 @@ import pytest
 from comparison_cases import DAY_NS, FIRST_DAY, in_time, side
 
 from rtproof import report
-from rtproof.analysis.comparison import compare
-from rtproof.analysis.comparison.as_json import to_dict
-from rtproof.analysis.comparison.figures import RunFigures
-from rtproof.analysis.comparison.model import Comparison, Finding
-from rtproof.analysis.comparison.turns import changes, imbalance, shown, turns
-from rtproof.report.comparison import Told, sections, title
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.comparison_model import Comparison, ComparisonFinding
+from rtproof.compare.likeness import run_turns, shown_turns, turn_changes, turn_imbalance
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.report.pages.comparison_page import ComparisonContext, comparison_sections, comparison_title
+from rtproof.schema.comparison_json import comparison_dict
 
-TOLD = Told(("the new one", "the old one"))
+TOLD = ComparisonContext(("the new one", "the old one"))
 UNTIMED = [RunFigures("run", {}, side(1, 1)[0].counts)] * 5
 
 
@@ -33,17 +33,17 @@ def ordered(order: str) -> tuple[list[RunFigures], list[RunFigures]]:
 
 
 def page(said: Comparison, form: str) -> str:
-    return " ".join(report.render(form, title(said), sections(said, TOLD)).decode().split())
+    return " ".join(report.render(form, comparison_title(said), comparison_sections(said, TOLD)).decode().split())
 
 
 @pytest.mark.parametrize(
     "order", ["ABBAABBAAB", "ABABABABAB", "BBAABABABAB", "AABBAABBABAB", "ABBA" * 5, "ABBAABBAABBA"]
 )
 def test_turns_have_a_winner(order: str) -> None:
-    said = compare(*ordered(order))
+    said = compare_sides(*ordered(order))
     assert said.turns.interleaved is True
     assert (said.turns.order, said.turns.why) == (order, "")
-    assert said.finding is Finding.A_BETTER
+    assert said.finding is ComparisonFinding.A_BETTER
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,14 @@ def test_turns_have_a_winner(order: str) -> None:
     ],
 )
 def test_a_series_without_turns_has_none(order: str) -> None:
-    said = compare(*ordered(order))
+    said = compare_sides(*ordered(order))
     assert said.turns.interleaved is False
     assert said.turns.order == order
-    assert said.finding is Finding.NOT_INTERLEAVED
-    assert {effect.finding for effect in said.effects} <= {Finding.NOT_INTERLEAVED, Finding.NO_DIFFERENCE}
+    assert said.finding is ComparisonFinding.NOT_INTERLEAVED
+    assert {effect.finding for effect in said.effects} <= {
+        ComparisonFinding.NOT_INTERLEAVED,
+        ComparisonFinding.NO_DIFFERENCE,
+    }
     lines = dict(said.sentences)
     assert lines["VERDICT"].startswith(
         "not interleaved, so neither side is called better: in order of time the runs are"
@@ -75,14 +78,14 @@ def test_a_series_without_turns_has_none(order: str) -> None:
 
 
 def test_no_output_names_a_winner() -> None:
-    said = compare(*ordered("AAAAABBBBB"))
-    assert title(said).endswith("not interleaved")
+    said = compare_sides(*ordered("AAAAABBBBB"))
+    assert comparison_title(said).endswith("not interleaved")
     for form in ("text", "html", "markdown"):
         shown_page = page(said, form)
         assert "is better" not in shown_page, form
         assert "Not interleaved" in shown_page, form
         assert "interval and p hold only if nothing else changed from run to run" in shown_page, form
-    plain = to_dict(said)
+    plain = comparison_dict(said)
     assert "is better" not in str(plain)
     assert plain["finding"] == "not interleaved"
     assert plain["turns"] == {
@@ -94,15 +97,15 @@ def test_no_output_names_a_winner() -> None:
 
 def test_without_times_the_order_is_not_known() -> None:
     a, b = ordered("ABBAABBAAB")
-    said = compare([*a[:4], replace(a[4], started_ns=None)], b)
-    assert said.finding is Finding.UNKNOWN_ORDER
+    said = compare_sides([*a[:4], replace(a[4], started_ns=None)], b)
+    assert said.finding is ComparisonFinding.UNKNOWN_ORDER
     assert dict(said.sentences)["VERDICT"].startswith("not known to be interleaved, so neither side is called better")
-    assert to_dict(said)["turns"] == {
+    assert comparison_dict(said)["turns"] == {
         "interleaved": None,
         "order": None,
         "why_not": "when it began is not known of 1 of 10 runs",
     }
-    assert turns(UNTIMED, UNTIMED).interleaved is None
+    assert run_turns(UNTIMED, UNTIMED).interleaved is None
 
 
 def test_a_clock_that_nobody_set_tells_no_order() -> None:
@@ -111,24 +114,24 @@ def test_a_clock_that_nobody_set_tells_no_order() -> None:
         [replace(run, started_ns=(run.started_ns or 0) - FIRST_DAY * DAY_NS) for run in some]
         for some in ordered("ABBAABBAAB")
     )
-    assert turns(a, b).interleaved is None
+    assert run_turns(a, b).interleaved is None
     same = [replace(run, started_ns=FIRST_DAY * DAY_NS) for run in a]
-    assert turns(same, same).why == "runs of both sides have the same start time"
+    assert run_turns(same, same).why == "runs of both sides have the same start time"
 
 
 def test_an_even_series_without_turns_is_not_said_to_be_alike() -> None:
-    said = compare(in_time(side(1, 5), 0, 1), in_time(side(2, 5), 10, 1))
-    assert said.finding is Finding.NOT_INTERLEAVED
+    said = compare_sides(in_time(side(1, 5), 0, 1), in_time(side(2, 5), 10, 1))
+    assert said.finding is ComparisonFinding.NOT_INTERLEAVED
     assert "no difference shown either" in " ".join(text for _, text in said.sentences)
 
 
 def test_fewer_than_five_runs_are_not_judged_in_any_order() -> None:
-    assert compare(*ordered("AAABBB")).finding is Finding.NOT_JUDGED
+    assert compare_sides(*ordered("AAABBB")).finding is ComparisonFinding.NOT_JUDGED
 
 
 def test_figures_of_an_order() -> None:
-    assert imbalance("AAAABBBB") == 1
-    assert imbalance("ABBAABBA") == 0.25
-    assert (changes("AAAABBBB"), changes("ABBAABBA")) == (1, 4)
-    assert shown("AAABBA") == "3 A, 2 B, 1 A"
-    assert shown("AB" * 8).endswith("1 A, 1 B, ...")
+    assert turn_imbalance("AAAABBBB") == 1
+    assert turn_imbalance("ABBAABBA") == 0.25
+    assert (turn_changes("AAAABBBB"), turn_changes("ABBAABBA")) == (1, 4)
+    assert shown_turns("AAABBA") == "3 A, 2 B, 1 A"
+    assert shown_turns("AB" * 8).endswith("1 A, 1 B, ...")

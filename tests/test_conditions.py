@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from record_cases import BEGIN
 
-from rtproof.record import Condition, Conditions, Deviation
-from rtproof.record.framing import ChunkType
-from rtproof.record.payloads import decode
-from rtproof.record.rtrec import open_record
-from rtproof.record.wire import MalformedError
-from rtproof.record.writer import RecordWriter
+from rtproof.record.chunks import ChunkType
+from rtproof.record.contents import Condition, Conditions, Deviation
+from rtproof.record.decoding import decode_payload
+from rtproof.record.encoding import MalformedError
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter
 
 HEAD = struct.pack("<HHI", 2, 1, 2)
 SEEN = struct.pack("<BIH", 0, 300, 1) + b"1"
@@ -29,7 +29,7 @@ def rows_of(some: Conditions) -> list[list[int]]:
 
 
 def test_by_hand() -> None:
-    found = decode(ChunkType.CONDITIONS, memoryview(HEAD + SEEN + ROWS))
+    found = decode_payload(ChunkType.CONDITIONS, memoryview(HEAD + SEEN + ROWS))
     assert isinstance(found, Conditions)
     assert (found.thread, found.deviations) == (2, (Deviation(Condition.CPU, 300, "1"),))
     assert rows_of(found) == [
@@ -41,7 +41,7 @@ def test_too_long_or_too_short() -> None:
     whole = HEAD + SEEN + ROWS
     for payload in (whole + b"\0", *(whole[:length] for length in range(len(whole)))):
         with pytest.raises(MalformedError):
-            decode(ChunkType.CONDITIONS, memoryview(payload))
+            decode_payload(ChunkType.CONDITIONS, memoryview(payload))
 
 
 IMPOSSIBLE = {
@@ -55,7 +55,7 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_impossible(name: str) -> None:
     with pytest.raises(MalformedError):
-        decode(ChunkType.CONDITIONS, memoryview(IMPOSSIBLE[name]))
+        decode_payload(ChunkType.CONDITIONS, memoryview(IMPOSSIBLE[name]))
 
 
 def conditions(thread: int, rows: list[list[int]], *deviations: Deviation) -> Conditions:

@@ -10,10 +10,11 @@ import pytest
 from agent_process import agent
 from probe_guest import Guest
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Requirement, Severity, State
-from rtproof.record import Moment, Record
-from rtproof.record.rtrec import open_record
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.record.contents import Moment, Record
+from rtproof.record.reading import open_record
+from rtproof.summary.summary_model import Severity
 from rtproof.vm.guest import Job, run_job
 from rtproof.vm.machine import Machine, Mode
 

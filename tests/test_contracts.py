@@ -17,13 +17,14 @@ from app_cases import TABLE, app_record
 from click.testing import CliRunner
 from stage_records import staged
 
-from rtproof import exporters, plugins, targets
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis, Requirement
-from rtproof.analysis.objections import Claim, rules
+from rtproof import exporters, targets
 from rtproof.cli import commands
 from rtproof.cli.main import main
-from rtproof.errors import UserError
+from rtproof.core import plugins
+from rtproof.core.errors import UserError
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.objections import ResultClaim, rules
 from rtproof.report import blocks, formats, sections
 from rtproof.report.section_list import SECTIONS, ReportSection
 
@@ -35,14 +36,14 @@ class Plugin(NamedTuple):
     name: str
 
     def load(self) -> Any:
-        return plugins.load(self.package, self.name)
+        return plugins.load_plugin(self.package, self.name)
 
     def __str__(self) -> str:
         return f"{self.package.__name__.removeprefix('rtproof.')}.{self.name}"
 
 
 def every(*kinds: ModuleType) -> pytest.MarkDecorator:
-    found = [Plugin(package, name) for package in kinds for name in plugins.names(package)]
+    found = [Plugin(package, name) for package in kinds for name in plugins.plugin_names(package)]
     return pytest.mark.parametrize("plugin", found, ids=str)
 
 
@@ -71,8 +72,8 @@ def test_a_plugin_says_what_it_is(plugin: Plugin) -> None:
 
 def test_listing_and_loading_plugins_leaves_heavy_libraries_alone() -> None:
     packages = ", ".join(kind.__name__ for kind in KINDS)
-    load = f"[plugins.load_all(kind) for kind in ({packages})]"
-    code = f"import sys, {packages}; from rtproof import plugins; {load}; print(*sys.modules)"
+    load = f"[plugins.load_plugins(kind) for kind in ({packages})]"
+    code = f"import sys, {packages}; from rtproof.core import plugins; {load}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "rtproof.exporters.parquet" in loaded
     assert not {"duckdb", "scipy", "pyarrow"} & set(loaded)
@@ -161,7 +162,7 @@ def test_each_section_stands_once_in_the_list() -> None:
 
 def test_no_module_of_the_sections_is_left_out_of_the_list() -> None:
     listed = {section.draw.__module__.rpartition(".")[2] for section in SECTIONS}
-    assert {name.replace("_", "-") for name in listed} == set(plugins.names(sections))
+    assert {name.replace("_", "-") for name in listed} == set(plugins.plugin_names(sections))
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
@@ -252,12 +253,14 @@ def test_a_rule_has_a_place_a_code_and_nothing_against_a_row_that_tells_nothing(
     assert re.fullmatch("[a-z-]+", module.CODE)
     assert all(isinstance(code, str) for code in module.DOUBTS)
     assert (
-        list(module.judge([])) == list(module.judge([Claim("a"), Claim("b", group="g"), Claim("c", group="g")])) == []
+        list(module.judge([]))
+        == list(module.judge([ResultClaim("a"), ResultClaim("b", group="g"), ResultClaim("c", group="g")]))
+        == []
     )
 
 
 def test_every_rule_has_its_own_code_and_no_doubt_is_cited_twice() -> None:
-    modules = plugins.load_all(rules)
+    modules = plugins.load_plugins(rules)
     cited = [code for module in modules for code in module.DOUBTS]
     assert len({module.CODE for module in modules}) == len({module.ORDER for module in modules}) == len(modules)
     assert len(set(cited)) == len(cited)

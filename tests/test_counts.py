@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.analysis.counts import EMPTY, Counts, from_dense, from_values, merge
+from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_dense_bins, counts_of_values, merge_counts
 
 VALUES = st.lists(st.integers(-(2**62), 2**62) | st.integers(-50, 5000), max_size=60)
 GRID = 64
@@ -18,7 +18,7 @@ def array(*values: int) -> np.ndarray:
 
 
 def exact(values: list[int]) -> Counts:
-    return from_values(np.array(values, np.int64))
+    return counts_of_values(np.array(values, np.int64))
 
 
 def wide(values: list[int]) -> Counts:
@@ -32,15 +32,15 @@ def as_lists(counts: Counts) -> tuple[list[int], list[int], list[int]]:
 
 @given(VALUES, st.integers(0, 60))
 def test_parts_merge_to_the_whole(values: list[int], cut: int) -> None:
-    assert as_lists(merge([exact(values[:cut]), exact(values[cut:])])) == as_lists(exact(values))
+    assert as_lists(merge_counts([exact(values[:cut]), exact(values[cut:])])) == as_lists(exact(values))
 
 
 @given(VALUES, VALUES, VALUES)
 def test_merging_mixed_exactness_does_not_depend_on_order_or_grouping(a: list[int], b: list[int], c: list[int]) -> None:
     one, two, three = exact(a), wide(b), exact(c)
-    together = as_lists(merge([one, two, three]))
-    assert as_lists(merge([three, merge([two, one])])) == together
-    assert as_lists(merge([merge([one, three]), two])) == together
+    together = as_lists(merge_counts([one, two, three]))
+    assert as_lists(merge_counts([three, merge_counts([two, one])])) == together
+    assert as_lists(merge_counts([merge_counts([one, three]), two])) == together
     lo, hi, n = together
     assert all(left < right for left, right in zip(hi, lo[1:], strict=False))
     assert sum(n) == len(a) + len(b) + len(c)
@@ -48,16 +48,16 @@ def test_merging_mixed_exactness_does_not_depend_on_order_or_grouping(a: list[in
 
 def test_an_exact_value_falls_into_the_wide_bin_that_holds_it() -> None:
     parts = [Counts(array(10), array(19), array(5)), exact([9, 10, 15, 20])]
-    assert as_lists(merge(parts)) == ([9, 10, 20], [9, 19, 20], [1, 7, 1])
+    assert as_lists(merge_counts(parts)) == ([9, 10, 20], [9, 19, 20], [1, 7, 1])
 
 
 def test_nothing_merges_to_nothing() -> None:
-    assert merge([]).total == 0
-    assert merge([EMPTY, EMPTY]) == EMPTY
+    assert merge_counts([]).total == 0
+    assert merge_counts([NO_COUNTS, NO_COUNTS]) == NO_COUNTS
 
 
 def test_dense_counts_start_where_they_are_told() -> None:
-    assert as_lists(from_dense(array(0, 2, 0, 1), 100)) == ([101, 103], [101, 103], [2, 1])
+    assert as_lists(counts_of_dense_bins(array(0, 2, 0, 1), 100)) == ([101, 103], [101, 103], [2, 1])
 
 
 @given(VALUES.filter(bool))
@@ -106,7 +106,7 @@ def test_fixed_bins_tell_how_many_counts_an_edge_cuts() -> None:
 @pytest.mark.parametrize(("width", "count"), [(0, 1), (1, 0)])
 def test_a_histogram_without_bins_is_refused(width: int, count: int) -> None:
     with pytest.raises(ValueError, match="at least one bin"):
-        EMPTY.fixed_bins(0, width, count)
+        NO_COUNTS.fixed_bins(0, width, count)
 
 
 def test_ccdf_is_the_share_above_each_value() -> None:

@@ -11,7 +11,7 @@ from test_importers import END, POINTS, TEXT
 
 from rtproof import importers
 from rtproof.cli.main import main
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.importers import cyclictest, cyclictest_json, jitterdebugger, xenomai
 
 DATA = Path(__file__).parent / "data"

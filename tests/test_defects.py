@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A defect is no verdict: whatever is raised, wherever, one sentence says it and the exit code is 2, never 1."""
 
+import importlib
 import os
 import pickle
 import subprocess
@@ -17,10 +18,11 @@ import msgspec
 import pytest
 from run_folders import INFO, latencies, write_run
 
-from rtproof import __version__, defects, exporters, importers, plugins
-from rtproof.agents.architectures import host
+from rtproof import __version__, exporters, importers
+from rtproof.agents.architectures import host_architecture
 from rtproof.cli.main import COMPLETION_VARIABLE, cli, main
-from rtproof.errors import UserError
+from rtproof.core import defects, plugins
+from rtproof.core.errors import UserError
 from rtproof.report import formats
 
 DATA = Path(__file__).parent / "data"
@@ -28,29 +30,29 @@ ABSENT = "no module of this name"
 PLANT = ZeroDivisionError("planted\nhere")
 
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
-    "agent build": ((), "rtproof.cli.commands.agent.build_agent"),
-    "agent list": ((), "rtproof.cli.commands.agent.find_agent"),
-    "agent path": ((), "rtproof.cli.commands.agent.find_agent"),
-    "agent version": ((), "rtproof.cli.commands.agent.find_agent"),
-    "compare": (("a", "--against", "b", "--no-report"), "rtproof.report.comparison.sections"),
+    "agent build": ((), "rtproof.agents.build.build_agent"),
+    "agent list": ((), "rtproof.agents.agent_program.find_agent"),
+    "agent path": ((), "rtproof.agents.agent_program.find_agent"),
+    "agent version": ((), "rtproof.agents.agent_program.find_agent"),
+    "compare": (("a", "--against", "b", "--no-report"), "rtproof.report.pages.comparison_page.comparison_sections"),
     "completion": (("bash",), "rtproof.cli.commands.completion.get_completion_class"),
-    "export": (("a", "--format", "csv"), "rtproof.analysis.analyse.analyse"),
-    "history": (("a", "b", "--no-report"), "rtproof.analysis.history.history.history"),
-    "judge": (("a", "b", "--limit", "1ms"), "rtproof.report.ci.tables.text"),
-    "lab check": (("--kernel", "k", "--max", "20us"), "rtproof.cli.laboratory.named"),
-    "lab compare": (("--kernel", "k", "--load", "mmap"), "rtproof.cli.laboratory.named"),
-    "lab kernels": ((), "rtproof.lab.inventory.inventory"),
-    "lab kernels fetch": (("debian-6.12",), "rtproof.lab.kernels.fetch"),
-    "lab module": (("--kernel", "debian-6.12"), "rtproof.lab.kernels.module"),
-    "lab profile": (("akamina",), "rtproof.cli.experiments.kernels"),
-    "lab ten-ms": ((), "rtproof.cli.experiments.kernels"),
-    "loads": ((), "rtproof.agents.find.find_agent"),
+    "export": (("a", "--format", "csv"), "rtproof.judge.analyse.analyse"),
+    "history": (("a", "b", "--no-report"), "rtproof.compare.history.analyse_history"),
+    "judge": (("a", "b", "--limit", "1ms"), "rtproof.report.pages.ci_verdicts.ci_text"),
+    "lab check": (("--kernel", "k", "--max", "20us"), "rtproof.experiment.guest_runner.named_kernels"),
+    "lab compare": (("--kernel", "k", "--load", "mmap"), "rtproof.experiment.guest_runner.named_kernels"),
+    "lab kernels": ((), "rtproof.lab.kernel_catalogue.list_kernels"),
+    "lab kernels fetch": (("debian-6.12",), "rtproof.lab.kernel_catalogue.fetch_kernel"),
+    "lab module": (("--kernel", "debian-6.12"), "rtproof.lab.kernel_catalogue.module_for_kernel"),
+    "lab profile": (("akamina",), "rtproof.experiment.guest_runner.profile_kernels"),
+    "lab ten-ms": ((), "rtproof.experiment.guest_runner.profile_kernels"),
+    "loads": ((), "rtproof.agents.agent_program.find_agent"),
     "matrix": (("a",), "rtproof.cli.commands.matrix._read"),
-    "plan": (("--limit", "1ms", "--at-most", "1/h"), "rtproof.analysis.planning.plan"),
+    "plan": (("--limit", "1ms", "--at-most", "1/h"), "rtproof.judge.planning.plan_length"),
     "profiles": ((), "rtproof.profiles.names"),
-    "report": (("a",), "rtproof.analysis.analyse.analyse"),
-    "run": (("--agent", "agent-late", "--duration", "1s"), "rtproof.run.session.run"),
-    "show": (("a",), "rtproof.analysis.analyse.analyse"),
+    "report": (("a",), "rtproof.judge.analyse.analyse"),
+    "run": (("--agent", "agent-late", "--duration", "1s"), "rtproof.run.session.run_session"),
+    "show": (("a",), "rtproof.judge.analyse.analyse"),
 }
 """Arguments that each command takes, and what it calls on its way, where the exception is planted."""
 
@@ -72,13 +74,18 @@ def plant(monkeypatch: pytest.MonkeyPatch, place: str, error: BaseException = PL
     def fail(*_: object, **__: object) -> None:
         raise error
 
+    module, _, name = place.rpartition(".")
+    planted = getattr(importlib.import_module(module), name)
     monkeypatch.setattr(place, fail)
+    for each in [each for each in sys.modules.values() if getattr(each, "__name__", "").startswith("rtproof.")]:
+        if getattr(each, name, None) is planted:
+            monkeypatch.setattr(each, name, fail)
 
 
 def the_sentence(capsys: pytest.CaptureFixture[str]) -> str:
     """All that was printed, which is one line on standard error but for what says that something begins."""
     out, err = capsys.readouterr()
-    err = err.removeprefix(f"building the agent for {host().name}\n")
+    err = err.removeprefix(f"building the agent for {host_architecture().name}\n")
     assert out == ""
     assert err.count("\n") == 1
     assert err.startswith("rtproof: ")
@@ -133,14 +140,14 @@ LATENCY = "RTS|      8.720|     32.945|    106.589|       1|     2|    00:00:02/
 
 
 @pytest.mark.usefixtures("desk")
-@pytest.mark.parametrize("name", plugins.names(importers))
+@pytest.mark.parametrize("name", plugins.plugin_names(importers))
 @pytest.mark.parametrize("function", ["looks_like", "read"])
 @pytest.mark.parametrize("command", ["show", "report", "judge", "history"])
 def test_an_exception_in_an_importer_is_a_sentence_and_2(
     name: str, function: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("latency.txt").write_text(LATENCY)
-    module = plugins.load(importers, name)
+    module = plugins.load_plugin(importers, name)
     plant(monkeypatch, f"{module.__name__}.{function}")
     code = main([command, str(TEXTS[name]), *(["--limit", "1ms"] if command == "judge" else [])])
     out, err = capsys.readouterr()
@@ -152,22 +159,22 @@ def test_an_exception_in_an_importer_is_a_sentence_and_2(
 
 
 @pytest.mark.usefixtures("desk")
-@pytest.mark.parametrize("name", plugins.names(exporters))
+@pytest.mark.parametrize("name", plugins.plugin_names(exporters))
 def test_an_exception_in_an_exporter_is_a_sentence_and_2(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plant(monkeypatch, f"{plugins.load(exporters, name).__name__}.export")
+    plant(monkeypatch, f"{plugins.load_plugin(exporters, name).__name__}.export")
     assert main(["export", "a", "--format", name]) == 2
     assert "ZeroDivisionError" in the_sentence(capsys)
 
 
 @pytest.mark.usefixtures("desk")
-@pytest.mark.parametrize("name", plugins.names(formats))
+@pytest.mark.parametrize("name", plugins.plugin_names(formats))
 def test_an_exception_in_a_report_format_is_a_sentence_and_2_and_leaves_no_file(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = set(Path().iterdir())
-    plant(monkeypatch, f"{plugins.load(formats, name).__name__}.draw")
+    plant(monkeypatch, f"{plugins.load_plugin(formats, name).__name__}.draw")
     for output in ((), ("--output", "-")):
         assert main(["report", "a", "--format", name, *output]) == 2
         assert "ZeroDivisionError" in the_sentence(capsys)
@@ -214,7 +221,7 @@ def recursion() -> Exception:
 def test_every_kind_of_exception_is_a_sentence_and_2(
     error: BaseException, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plant(monkeypatch, "rtproof.analysis.analyse.analyse", error)
+    plant(monkeypatch, "rtproof.judge.analyse.analyse", error)
     assert main(["show", "a"]) == 2
     said = the_sentence(capsys)
     assert says in said
@@ -227,7 +234,7 @@ def test_a_variable_shows_the_traceback_in_place_of_the_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(defects.DEBUG, "1")
-    plant(monkeypatch, "rtproof.analysis.analyse.analyse")
+    plant(monkeypatch, "rtproof.judge.analyse.analyse")
     assert main(["show", "a"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -240,7 +247,7 @@ def test_where_no_file_can_be_kept_the_variable_is_named(
     desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(desk / "nowhere"))
-    plant(monkeypatch, "rtproof.analysis.analyse.analyse")
+    plant(monkeypatch, "rtproof.judge.analyse.analyse")
     assert main(["show", "a"]) == 2
     assert f"set {defects.DEBUG}=1" in the_sentence(capsys)
 
@@ -268,7 +275,7 @@ def test_an_exception_that_ends_a_thread_is_no_success(
 def test_an_exception_in_each_worker_process_is_a_sentence_for_each_run(
     desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plant(monkeypatch, "rtproof.analysis.analyse.analyse")
+    plant(monkeypatch, "rtproof.judge.analyse.analyse")
     assert main(["history", "a", "b", "--no-report"]) == 2
     assert "no run can be read: a: this is a defect" in the_sentence(capsys)
     assert len(list((desk / "kept").iterdir())) == 2
@@ -291,9 +298,9 @@ def process(code: str, *words: str, **environment: str) -> "subprocess.Completed
     ("code", "says"),
     [
         ("import sys; sys.modules['click'] = None", "the Python package 'click' cannot be loaded"),
-        ("import sys; sys.modules['rtproof.cli.folder'] = None", "this is a defect of rtproof"),
+        ("import sys; sys.modules['rtproof.cli.main'] = None", "this is a defect of rtproof"),
         (f"import sys; sys.modules['numpy'] = None; sys.{ABSENT.replace(' ', '_')} = 1", "the Python package 'numpy'"),
-        ("import rtproof.record.rundir as r; r.open_run = None", "this is a defect of rtproof"),
+        ("import rtproof.record.run_folder as r; r.open_run = None", "this is a defect of rtproof"),
     ],
 )
 def test_what_cannot_even_start_is_a_sentence_and_2(code: str, says: str, desk: Path) -> None:
@@ -304,7 +311,7 @@ def test_what_cannot_even_start_is_a_sentence_and_2(code: str, says: str, desk: 
 
 
 def test_a_completion_that_fails_is_a_sentence_and_2(desk: Path) -> None:
-    code = "import rtproof.plugins as p; p.names = lambda _: 1 // 0"
+    code = "import rtproof.core.plugins as p; p.plugin_names = lambda _: 1 // 0"
     words = {"COMP_WORDS": "rtproof sh", "COMP_CWORD": "1", COMPLETION_VARIABLE: "bash_complete"}
     done = process(code, TMPDIR=str(desk / "kept"), **words)
     assert (done.returncode, done.stdout) == (2, "")
@@ -324,7 +331,7 @@ def test_a_check_for_bisect_cannot_test_a_commit_by_a_defect(
     desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Git takes 2 for a bad commit, and 125 for one that cannot be tested."""
-    plant(monkeypatch, "rtproof.cli.laboratory.named")
+    plant(monkeypatch, "rtproof.experiment.guest_runner.named_kernels")
     assert main(["lab", "check", "--kernel", "k", "--max", "20us", "--bisect"]) == 125
     assert "ZeroDivisionError" in the_sentence(capsys)
     assert len(list((desk / "kept").iterdir())) == 1
@@ -333,8 +340,8 @@ def test_a_check_for_bisect_cannot_test_a_commit_by_a_defect(
 def test_the_sentence_names_the_deepest_line_of_ours(desk: Path) -> None:
     with pytest.raises(TypeError) as theirs:
         msgspec.structs.replace(INFO, nonsense=1)
-    assert "line" not in defects.sentence(theirs.value).partition(";")[0]
+    assert "line" not in defects.error_sentence(theirs.value).partition(";")[0]
     with pytest.raises(AttributeError) as ours:
-        plugins.load(None, "x")  # type: ignore[arg-type]
-    assert "(plugins.py, line " in defects.sentence(ours.value)
+        plugins.load_plugin(None, "x")  # type: ignore[arg-type]
+    assert "(core/plugins.py, line " in defects.error_sentence(ours.value)
     assert len(list((desk / "kept").iterdir())) == 2

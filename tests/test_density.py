@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -8,41 +9,41 @@ from analysis_records import MS, SECOND, SERIES, Counted, array, block, record, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.analysis import latency_rows, pool, scan
-from rtproof.analysis.density import COLUMNS, Density, density
-from rtproof.record import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
+from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
+from rtproof.summary import series
+from rtproof.summary.density import COLUMNS, LatencyDensity, latency_density, rows_of_values, smallest_of_row
 
 PER_BLOCK = 500
 """Samples in a block of the records below; 20 blocks are a slice of 10 s."""
 LATENCIES = np.random.default_rng(3).gamma(2, 900, 60_000).astype(np.int64) + 3_000
 
 
-def of(whole: Record, **options: int) -> Density | None:
+def of(whole: Record, **options: int) -> LatencyDensity | None:
     """As a report asks for it."""
-    return density(whole, pool.pooled(scan.summarise(whole, 1)).seconds, **options)
+    return latency_density(whole, series.pooled(series.summarise(whole, 1)).seconds, **options)
 
 
-def found(whole: Record, **options: int) -> Density:
+def found(whole: Record, **options: int) -> LatencyDensity:
     result = of(whole, **options)
     assert result is not None
     return result
 
 
 def observed(whole: Record) -> int:
-    return pool.pooled(scan.summarise(whole, 1)).observed.count
+    return series.pooled(series.summarise(whole, 1)).observed.count
 
 
-def by_hand(dues: Sequence[int], values: Sequence[int], made: Density) -> dict[tuple[int, int], int]:
+def by_hand(dues: Sequence[int], values: Sequence[int], made: LatencyDensity) -> dict[tuple[int, int], int]:
     """(first time, lowest latency) of each filled cell, and how many lie in it."""
     cells: dict[tuple[int, int], int] = {}
     for due, value in zip(dues, values, strict=True):
-        row = int(latency_rows.of_values(array(value))[0])
-        cell = due // made.column_ns * made.column_ns, latency_rows.smallest(row)
+        row = int(rows_of_values(array(value))[0])
+        cell = due // made.column_ns * made.column_ns, smallest_of_row(row)
         cells[cell] = cells.get(cell, 0) + 1
     return cells
 
 
-def cells(made: Density) -> dict[tuple[int, int], int]:
+def cells(made: LatencyDensity) -> dict[tuple[int, int], int]:
     filled = zip(*np.nonzero(made.counts), strict=True)
     return {(int(made.time_edges_ns[c]), int(made.latency_edges[r])): int(made.counts[r, c]) for r, c in filled}
 
@@ -153,8 +154,8 @@ def test_slices_that_are_there_are_not_read_from_samples() -> None:
         read.extend(ref.count for ref in refs)
         return torn.read_blocks(refs)
 
-    seconds = pool.pooled(scan.summarise(torn, 1)).seconds
-    made = density(replace(torn, read_blocks=counting), seconds, most_samples=0)
+    seconds = series.pooled(series.summarise(torn, 1)).seconds
+    made = latency_density(replace(torn, read_blocks=counting), seconds, most_samples=0)
     assert made is not None
     assert (made.what, made.counts.sum(), sum(read)) == ("slices", LATENCIES.size, 10_000)
 

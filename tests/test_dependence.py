@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -6,14 +7,12 @@ import numpy as np
 import pytest
 from analysis_records import MS, SERIES, block, record
 
-from rtproof.analysis.blockcounts import BlockCounter, Plan
-from rtproof.analysis.dependence import inflation
-from rtproof.analysis.model import Dependence, Quantile
-from rtproof.analysis.pool import pooled
-from rtproof.analysis.quantiles import quantile, quantiles
-from rtproof.analysis.scan import summarise
-from rtproof.analysis.stretch import stretches
-from rtproof.record import Block, Int64Array, Series, Slice, View
+from rtproof.record.contents import Block, Int64Array, Series, Slice, View
+from rtproof.summary.dependence import BlockCounter, LevelPlan, inflation
+from rtproof.summary.due_times import sample_stretches
+from rtproof.summary.quantiles import quantile, quantiles
+from rtproof.summary.series import pooled, summarise
+from rtproof.summary.summary_model import Dependence, Quantile
 
 N = 120_000
 FREE = replace(SERIES, on_grid=False)
@@ -151,9 +150,11 @@ def test_the_counts_are_those_of_counting_one_by_one(series: Series, unit_ns: in
         values[places] += missed * MS
         first_ns = number * 1000 * MS + int(random.integers(0, MS)) * (not series.on_grid)
         blocks.append(Block(series.id, number * 1000, first_ns, values, places, missed))
-    plan = Plan(blocks[0].first_due_ns, unit_ns, 4900 * MS // unit_ns, np.array([10_000, MS, MS + 500_000, 4 * MS]))
+    plan = LevelPlan(
+        blocks[0].first_due_ns, unit_ns, 4900 * MS // unit_ns, np.array([10_000, MS, MS + 500_000, 4 * MS])
+    )
     counter = BlockCounter(series, plan)
-    for stretch in stretches(blocks):
+    for stretch in sample_stretches(blocks):
         counter.add(stretch.block, stretch.told)
     found = counter.result()
     ran, missed = np.zeros((2, 5, plan.units), np.int64)

@@ -14,14 +14,15 @@ from doubt_cases import clean, facts
 from report_cases import system_file
 from stage_records import VIRTUAL
 
-from rtproof import plugins, report
-from rtproof.analysis.afterwards import chosen_after_the_data
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.as_json import to_dict
-from rtproof.analysis.model import Analysis, Requirement, State
-from rtproof.record import Moment, Record
+from rtproof import report
+from rtproof.core import plugins
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.judge.verdict import chosen_after_the_data
+from rtproof.record.contents import Moment, Record
 from rtproof.report import answers, formats
-from rtproof.report.ci import junit, rows
+from rtproof.report.pages import ci_verdicts
+from rtproof.schema.analysis_json import analysis_dict
 
 LENGTH = 6_000
 LIMIT = Requirement(500_000, 60 * SECOND)
@@ -43,9 +44,9 @@ def judged(*late: int, requirement: Requirement | tuple[Requirement, ...] = LIMI
 def texts(analysis: Analysis) -> str:
     """All that any output says of it, without line breaks, but for the sentence that says that there is none."""
     blocks = report.compose(analysis)
-    drawn = [report.render(form, report.title(analysis), blocks).decode() for form in plugins.names(formats)]
-    row = rows.of_run("run", analysis)
-    said = " ".join([*drawn, junit.junit([row]).decode(), json.dumps(to_dict(analysis))])
+    drawn = [report.render(form, report.title(analysis), blocks).decode() for form in plugins.plugin_names(formats)]
+    row = ci_verdicts.run_row("run", analysis)
+    said = " ".join([*drawn, ci_verdicts.ci_junit([row]).decode(), json.dumps(analysis_dict(analysis))])
     return " ".join(said.split()).replace("nothing has a probability", "nothing has one")
 
 
@@ -101,7 +102,7 @@ def test_several_limits_are_each_told_as_seen() -> None:
 
 
 def test_as_json_whatever_needs_a_probability_is_null() -> None:
-    given = to_dict(judged())
+    given = analysis_dict(judged())
     assert given["verdict"]["deterministic"] is True
     for key in (
         "alpha_ratio",
@@ -130,15 +131,17 @@ def _quantiles(found: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_the_first_screen_says_it_in_one_sentence() -> None:
-    assert answers.claim(judged().verdict) == "500 us was not exceeded in this deterministic run."
-    assert answers.claim(judged(3_000).verdict) == (
+    assert answers.claim_answer(judged().verdict) == "500 us was not exceeded in this deterministic run."
+    assert answers.claim_answer(judged(3_000).verdict) == (
         "500 us was exceeded in this deterministic run more often than was asked."
     )
-    assert answers.longer(judged().verdict).startswith("No length of virtual time proves a limit")
+    assert answers.longer_run_answer(judged().verdict).startswith("No length of virtual time proves a limit")
 
 
 def test_junit_skips_what_was_not_exceeded_and_fails_what_was() -> None:
-    quiet, late = (junit.junit([rows.of_run("run", judged(*each))]).decode() for each in ((), (3_000,)))
+    quiet, late = (
+        ci_verdicts.ci_junit([ci_verdicts.run_row("run", judged(*each))]).decode() for each in ((), (3_000,))
+    )
     assert '<skipped message="UNDECIDED: not exceeded in this deterministic run: ' in quiet
     assert '<failure message="REFUTED: exceeded once in this deterministic run: ' in late
     assert 'name="above 500 us at most once per 1 min, virtual time"' in quiet

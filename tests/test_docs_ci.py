@@ -12,9 +12,9 @@ import pytest
 from test_cli_judge import proven, refuted, undecided
 from test_readme import resolve
 
-from rtproof import plugins
-from rtproof.analysis.model import State
 from rtproof.cli import commands
+from rtproof.core import plugins
+from rtproof.judge.analysis_model import State
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "ci.md").read_text()
@@ -28,7 +28,7 @@ TYPED = sorted({match.strip() for match in COMMAND.findall(PAGE)})
 @pytest.mark.parametrize("line", TYPED)
 def test_the_commands_and_their_options_exist(line: str) -> None:
     _, name, *words = shlex.split(line)
-    command, words = resolve(plugins.load(commands, name).command, words)
+    command, words = resolve(plugins.load_plugin(commands, name).command, words)
     with click.Context(command) as context:
         command.make_parser(context).parse_args(words)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from doubt_cases import clean, facts, files, said_of
 
-from rtproof.analysis.doubts import CHECKS, LOSSES, doubts
-from rtproof.analysis.model import Severity
-from rtproof.analysis.scan import summarise
-from rtproof.record import Event, Moment
+from rtproof.judge.analyse import CHECKS, LOSS_CODES, doubts_about_run
+from rtproof.record.contents import Event, Moment
+from rtproof.summary.series import summarise
+from rtproof.summary.summary_model import Severity
 
 ROOT = Path(__file__).parent.parent
 ANALYSIS = ROOT / "src" / "rtproof" / "analysis"
@@ -33,7 +33,7 @@ def test_what_makes_a_run_invalid_comes_first() -> None:
         facts=facts({("warmup_ns", Moment.ASKED): "0", ("cpu", Moment.END): "1"}),
         files=files({("/proc/cpuinfo", Moment.START): "flags : hypervisor"}),
     )
-    found = doubts(made, summarise(made), None)
+    found = doubts_about_run(made, summarise(made), None)
     assert [d.code for d in found] == ["cpu", "warm-up", "guest"]
     assert [d.severity for d in found] == [Severity.INVALID, Severity.WARNING, Severity.WARNING]
     assert all(d.what and d.remedy for d in found)
@@ -44,9 +44,9 @@ def test_what_is_gone_comes_before_all_other_warnings() -> None:
         facts=facts({("warmup_ns", Moment.ASKED): "0", ("cpu", Moment.END): "1"}),
         events=(Event(5, 0, "dropped", ""),),
     )
-    assert [d.code for d in doubts(made, summarise(made), None)] == ["cpu", "events-dropped", "warm-up"]
+    assert [d.code for d in doubts_about_run(made, summarise(made), None)] == ["cpu", "events-dropped", "warm-up"]
 
 
 def test_every_loss_is_a_doubt() -> None:
     table = (ROOT / "docs" / "json-schema.md").read_text().partition("## Doubts")[2]
-    assert [code for code in LOSSES if f"| `{code}` |" not in table] == []
+    assert [code for code in LOSS_CODES if f"| `{code}` |" not in table] == []

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 from analysis_records import MS, SECOND, SERIES, array, block, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.duetimes import Told, off_grid
+from rtproof.judge.analyse import analyse
+from rtproof.summary.due_times import PreviousDueTime, off_grid_due_times
 
 LOOSE = replace(SERIES, on_grid=False)
 OUTSIDE = replace(LOOSE, external=True)
@@ -14,20 +15,20 @@ OUTSIDE = replace(LOOSE, external=True)
 
 def test_a_due_time_follows_from_the_wake_up_before() -> None:
     one = replace(block([5, 7, 9], series=LOOSE), first_due_ns=100)
-    assert off_grid(LOOSE, one).tolist() == [100, 100 + MS + 5, 100 + 2 * MS + 12]
+    assert off_grid_due_times(LOOSE, one).tolist() == [100, 100 + MS + 5, 100 + 2 * MS + 12]
 
 
 def test_from_outside_it_follows_from_the_due_time_before_and_what_was_missed() -> None:
     one = replace(block([5, 7, 9], {0: 2, 2: 4}, series=OUTSIDE), first_due_ns=100)
-    assert off_grid(OUTSIDE, one).tolist() == [100, 100 + 3 * MS, 100 + 4 * MS]
-    told = Told(array(0, 2), array(100, 77))
-    assert off_grid(OUTSIDE, one, told).tolist() == [100, 100 + 3 * MS, 77]
+    assert off_grid_due_times(OUTSIDE, one).tolist() == [100, 100 + 3 * MS, 100 + 4 * MS]
+    told = PreviousDueTime(array(0, 2), array(100, 77))
+    assert off_grid_due_times(OUTSIDE, one, told).tolist() == [100, 100 + 3 * MS, 77]
 
 
 def test_in_a_record_of_1_0_it_follows_from_the_wake_up_before() -> None:
     old = replace(OUTSIDE, chained=True)
     one = replace(block([5, 7, 9], series=old), first_due_ns=100)
-    assert off_grid(old, one).tolist() == off_grid(LOOSE, one).tolist()
+    assert off_grid_due_times(old, one).tolist() == off_grid_due_times(LOOSE, one).tolist()
 
 
 @given(st.lists(st.lists(st.integers(-50, 90_000), min_size=1, max_size=4), min_size=1, max_size=9), st.data())
@@ -38,7 +39,7 @@ def test_what_a_block_tells_holds_until_the_next_one(parts: list[list[int]], dat
         expected += [due + at * MS + sum(values[:at]) for at in range(len(values))]
     places = [sum(map(len, parts[:at])) for at in range(len(parts))]
     joined = replace(block([value for part in parts for value in part], series=LOOSE), first_due_ns=told[0])
-    assert off_grid(LOOSE, joined, Told(array(*places), array(*told))).tolist() == expected
+    assert off_grid_due_times(LOOSE, joined, PreviousDueTime(array(*places), array(*told))).tolist() == expected
 
 
 def test_a_record_of_events_from_outside_keeps_their_due_times() -> None:

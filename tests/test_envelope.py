@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.analysis.envelope import Drawn, Envelope
+from rtproof.summary.application_loops import DrawnPoints, Envelope
 
 
-def drawn(values: list[int], most: int, cut: int = 0) -> Drawn:
+def drawn(values: list[int], most: int, cut: int = 0) -> DrawnPoints:
     envelope = Envelope(len(values), most)
     whole = np.array(values, np.int64)
     for part in (slice(cut), slice(cut, None)):

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from analysis_records import MS, SECOND, SERIES, array, block, record
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.claim import course
-from rtproof.analysis.episodes import LateTimes, Window, episodes, late_times
-from rtproof.analysis.evidence import gather
-from rtproof.analysis.model import NO_LONGEST, Episode, Requirement, State, Summary, Verdict
-from rtproof.analysis.pool import pooled
-from rtproof.analysis.scan import summarise
-from rtproof.analysis.verdict import judge
-from rtproof.record import Event, Level, Record, Seconds
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import NO_LONGEST, Episode, Requirement, State, Verdict
+from rtproof.judge.claim import episode_course
+from rtproof.judge.episodes import LateTimes, MeasuredWindow, episodes_of_course, late_times
+from rtproof.judge.evidence import gather_evidence
+from rtproof.judge.verdict import judge_requirement
+from rtproof.record.contents import Event, Level, Record, Seconds
+from rtproof.summary.series import pooled, summarise
+from rtproof.summary.summary_model import Summary
 
 LIMIT = 500_000
 MINUTE = 60 * SECOND
@@ -32,14 +32,14 @@ def summary_of(thread: int, maxima: dict[int, int]) -> Summary:
 
 
 def times_of(*summaries: Summary, events: tuple[Event, ...] = (), asked: Requirement | None = None) -> LateTimes:
-    window = Window(0, 4000 * SECOND, 4000 * SECOND)
+    window = MeasuredWindow(0, 4000 * SECOND, 4000 * SECOND)
     return late_times(record([], events=events), summaries, asked or Requirement(LIMIT), window)
 
 
 def found(*summaries: Summary, events: tuple[Event, ...] = (), gap_s: int = 60) -> tuple[Episode, ...]:
     asked = Requirement(LIMIT, gap_ns=gap_s * SECOND)
     times = times_of(*summaries, events=events, asked=asked)
-    return episodes(times, course(times.late, 4000 * SECOND, asked.gap_ns), 0)
+    return episodes_of_course(times, episode_course(times.late, 4000 * SECOND, asked.gap_ns), 0)
 
 
 def told(*some: Episode) -> list[tuple[int, int, int, tuple[int, ...]]]:
@@ -138,7 +138,7 @@ def test_of_many_blocks_only_those_with_something_late_are_read() -> None:
 
     (summary,) = summarise(made)
     bare = replace(summary, top=replace(summary.top, value=NO, due_ns=NO, index=NO))
-    times = late_times(replace(made, read_blocks=reading), [bare], SHORT, Window(0, 12 * SECOND, 12 * SECOND))
+    times = late_times(replace(made, read_blocks=reading), [bare], SHORT, MeasuredWindow(0, 12 * SECOND, 12 * SECOND))
     assert times.late.begin_lo.tolist() == [(1000 * n + 999) * MS for n in (1, 4, 7, 10)]
     assert set(read) <= {0, 1, 3, 4, 6, 7, 9, 10}
 
@@ -155,7 +155,7 @@ def test_missed_activations_behind_a_late_one_are_late_too() -> None:
 def verdict_of(made: Record, asked: Requirement) -> Verdict:
     """Without doubts: these records hold what is judged, and nothing else."""
     summaries = summarise(made)
-    return judge(asked, gather(made, asked, summaries, pooled(summaries), ()))
+    return judge_requirement(asked, gather_evidence(made, asked, summaries, pooled(summaries), ()))
 
 
 def recorded(due_ns: tuple[int, ...], length_ns: int, value: int = 700_000) -> Record:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from analysis_records import MS, SECOND, SERIES, array, block, end, fact, record
 
-from rtproof.analysis.evidence import end_ns, exceedances, gather
-from rtproof.analysis.model import Requirement
-from rtproof.analysis.pool import pooled
-from rtproof.analysis.scan import summarise
-from rtproof.record import Counter, EndReason, Event, Level, Top, View, bins
-from rtproof.record.slicing import activations, slices
+from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.evidence import count_exceedances, end_ns, gather_evidence
+from rtproof.record import histogram_bins
+from rtproof.record.activations import number_activations, slices_of_views
+from rtproof.record.contents import Counter, EndReason, Event, Level, Top, View
+from rtproof.summary.series import pooled, summarise
 
 NO = array()
 
@@ -20,7 +21,7 @@ def test_the_figures_of_a_run() -> None:
     blocks = [block([10, 20, 2 * MS + 1], {2: 2}), block([30] * 7 + [3_000_000], series=other)]
     made = record(blocks, [SERIES, other], facts=(fact("duration_ns", 10 * MS), fact("loads", "sched cpu")))
     summaries = summarise(made)
-    found = gather(made, Requirement(MS), summaries, pooled(summaries), ())
+    found = gather_evidence(made, Requirement(MS), summaries, pooled(summaries), ())
     assert (found.threads, found.obtained, found.missed, found.expected, found.lost) == (2, 11, 2, 13, 0)
     assert (found.exceedances_observed, found.exceedances_schedule) == (2, 3)
     assert (found.measured_ns, found.asked_duration_ns, found.ended_as_asked) == (8 * MS, 10 * MS, True)
@@ -33,7 +34,7 @@ def test_the_figures_of_a_run() -> None:
 def test_without_a_limit_there_are_no_exceedances() -> None:
     made = record([block([10])])
     summaries = summarise(made)
-    found = gather(made, None, summaries, pooled(summaries), ())
+    found = gather_evidence(made, None, summaries, pooled(summaries), ())
     assert (found.exceedances_observed, found.exceedances_schedule, found.episodes) == (None, None, ())
 
 
@@ -42,19 +43,21 @@ def test_only_an_end_as_asked_is_one(reason: EndReason) -> None:
     blocks = [block([10])]
     made = record(blocks, end=end(blocks, reason))
     summaries = summarise(made)
-    assert gather(made, None, summaries, pooled(summaries), ()).ended_as_asked is (reason is EndReason.AS_ASKED)
+    assert gather_evidence(made, None, summaries, pooled(summaries), ()).ended_as_asked is (
+        reason is EndReason.AS_ASKED
+    )
 
 
 def test_a_record_without_end_did_not_end_as_asked() -> None:
     made = record([block([10])], end=None)
     summaries = summarise(made)
-    assert gather(made, None, summaries, pooled(summaries), ()).ended_as_asked is False
+    assert gather_evidence(made, None, summaries, pooled(summaries), ()).ended_as_asked is False
 
 
 def test_a_thread_that_stalled_was_watched_until_the_end() -> None:
     made = record([block([10] * 5)], events=(Event(90 * SECOND, 0, "stalled", "since_ns=5000000"),))
     summaries = summarise(made)
-    found = gather(made, Requirement(MS), summaries, pooled(summaries), ())
+    found = gather_evidence(made, Requirement(MS), summaries, pooled(summaries), ())
     assert found.measured_ns == 90 * SECOND
     assert found.episodes[0].worst_ns == 90 * SECOND - 5_000_000
 
@@ -64,7 +67,7 @@ def test_of_a_record_that_was_cut_off_only_what_all_threads_left_is_watched() ->
     other = replace(SERIES, id=1, thread=1)
     made = record([block([10] * 9), block([10] * 5, series=other)], [SERIES, other], end=None)
     summaries = summarise(made)
-    found = gather(made, Requirement(MS), summaries, pooled(summaries), ())
+    found = gather_evidence(made, Requirement(MS), summaries, pooled(summaries), ())
     assert (found.measured_ns, found.cut_off) == (5 * MS, True)
 
 
@@ -77,11 +80,11 @@ def test_of_a_record_that_was_cut_off_an_episode_beyond_what_is_watched_is_in_no
     made = record(blocks, [SERIES, other], end=None)
     summaries = summarise(made)
     wanted = Requirement(MS, gap_ns=SECOND)
-    found = gather(made, wanted, summaries, pooled(summaries), ())
+    found = gather_evidence(made, wanted, summaries, pooled(summaries), ())
     assert [each.first_second for each in found.episodes] == [4]
     assert (found.measured_ns, found.exceedances_observed) == (5 * SECOND, 2)
     whole = replace(made, end=record(blocks, [SERIES, other]).end)
-    assert len(gather(whole, wanted, summaries, pooled(summaries), ()).episodes) == 2
+    assert len(gather_evidence(whole, wanted, summaries, pooled(summaries), ()).episodes) == 2
 
 
 def test_the_last_instant_known() -> None:
@@ -92,16 +95,16 @@ def test_the_last_instant_known() -> None:
 
 def test_the_largest_values_tell_what_a_wide_bin_does_not() -> None:
     """A limit in the middle of a bin of the record's scale."""
-    low, high = (int(edge) for edge in bins.edges(bins.index(5 * MS)))
+    low, high = (int(edge) for edge in histogram_bins.bin_edges(histogram_bins.bin_of(5 * MS)))
     values = np.array([10, low, low + 1, high, high], np.int64)
-    parts = tuple(slices(SERIES, activations(SERIES, 0, 0, values, np.zeros_like(values))))
+    parts = tuple(slices_of_views(SERIES, number_activations(SERIES, 0, 0, values, np.zeros_like(values))))
     top = Top(3, array(3, 4, 2), array(3 * MS, 4 * MS, 2 * MS), array(high, high, low + 1))
     bare = replace(record([]), slices=parts)
     (summary,) = summarise(bare)
-    assert exceedances(summary, low + 1) == (4, 4)
+    assert count_exceedances(summary, low + 1) == (4, 4)
     (summary,) = summarise(replace(bare, top={0: top}))
-    assert exceedances(summary, low + 1) == (2, 2)
-    assert exceedances(summary, low) == (4, 4)
+    assert count_exceedances(summary, low + 1) == (2, 2)
+    assert count_exceedances(summary, low) == (4, 4)
     assert parts[0].view is View.OBSERVED
 
 
@@ -112,9 +115,9 @@ def told(limit_ns: int, ran: list[int], missed: list[int]) -> Level:
 
 def test_the_agent_tells_how_many_were_above_its_limit() -> None:
     """More in a bin than the largest values can tell apart: the agent counted them, also the missed ones."""
-    low, high = (int(edge) for edge in bins.edges(bins.index(5 * MS)))
+    low, high = (int(edge) for edge in histogram_bins.bin_edges(histogram_bins.bin_of(5 * MS)))
     values = np.array([10] * 4 + [high] * 300 + [low] * 700, np.int64)
-    parts = tuple(slices(SERIES, activations(SERIES, 0, 0, values, np.zeros_like(values))))
+    parts = tuple(slices_of_views(SERIES, number_activations(SERIES, 0, 0, values, np.zeros_like(values))))
     bare = replace(record([]), slices=parts)
     for level, expected in (
         (told(low, [200, 100], [0, 0]), (300, 300)),
@@ -123,14 +126,14 @@ def test_the_agent_tells_how_many_were_above_its_limit() -> None:
     ):
         made = replace(bare, levels={SERIES.id: (level,)})
         summaries = summarise(made)
-        found = gather(made, Requirement(low), summaries, pooled(summaries), ())
+        found = gather_evidence(made, Requirement(low), summaries, pooled(summaries), ())
         assert (found.exceedances_observed, found.exceedances_schedule) == expected
 
 
 def test_counts_that_lack_some_are_not_believed() -> None:
     values = np.array([10] * 4 + [5 * MS] * 3, np.int64)
-    parts = tuple(slices(SERIES, activations(SERIES, 0, 0, values, np.zeros_like(values))))
+    parts = tuple(slices_of_views(SERIES, number_activations(SERIES, 0, 0, values, np.zeros_like(values))))
     made = replace(record([]), slices=parts, levels={SERIES.id: (told(MS, [1, 1], [0, 0]),)})
     summaries = summarise(made)
-    found = gather(made, Requirement(MS), summaries, pooled(summaries), ())
+    found = gather_evidence(made, Requirement(MS), summaries, pooled(summaries), ())
     assert (found.exceedances_observed, found.exceedances_schedule) == (3, 3)

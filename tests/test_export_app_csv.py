@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import csv
 import statistics
 from dataclasses import replace
@@ -10,9 +11,9 @@ from app_cases import APP, TABLE, app_record
 from export_cases import small_analysis
 from stage_records import VIRTUAL, staged
 
-from rtproof.analysis.analyse import analyse
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.exporters import app_csv
+from rtproof.judge.analyse import analyse
 
 EXPECTED = """"one and two"
 thread,loop,target_us,top_us,top_error_us,work_start_us,work_end_us,work_duration_us,loop_time_us,slept,slack_us

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 from export_cases import small_analysis, summary_analysis
 from stage_records import staged
 
-from rtproof.analysis.analyse import analyse
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.exporters import bins
+from rtproof.judge.analyse import analyse
 
 
 def rows(path: Path) -> list[list[str]]:

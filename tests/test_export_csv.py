@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 from export_cases import small_analysis, summary_analysis
 
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.exporters import csv
 
 EXPECTED = """thread,cpu,activation,due_ns,latency_ns,missed_after

@@ -9,9 +9,9 @@ import pytest
 from analysis_records import block, record
 from export_cases import small_analysis, summary_analysis
 
-from rtproof.analysis.analyse import analyse
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.exporters import cyclictest
+from rtproof.judge.analyse import analyse
 
 PRINTED = """# Histogram
 000000 000000\t000000

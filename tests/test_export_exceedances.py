@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 from export_cases import limited_record, small_analysis
 
-from rtproof.analysis.analyse import analyse
 from rtproof.cli.main import main
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.exporters import exceedances
-from rtproof.record.rundir import open_run
+from rtproof.judge.analyse import analyse
+from rtproof.record.run_folder import open_run
 
 EXPECTED = """limit_ns,thread,cpu,activation,due_ns,latency_ns
 1000000,0,0,1,1000000,3002500

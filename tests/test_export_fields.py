@@ -7,10 +7,11 @@ from types import ModuleType
 import pytest
 from stage_records import VIRTUAL, staged
 
-from rtproof import exporters, plugins
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis
-from rtproof.exporters import _common, bins, csv, cyclictest, hdr, parquet
+from rtproof import exporters
+from rtproof.core import plugins
+from rtproof.exporters import _columns, bins, csv, cyclictest, hdr, parquet
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis
 
 LINES = """thread,cpu,field,activation,due_ns,latency_ns,missed_after
 0,0,irq,0,0,1000,1
@@ -66,15 +67,17 @@ def test_cyclictest_has_the_judged_field_only_and_says_so(tmp_path: Path) -> Non
 
 
 def test_a_field_cannot_break_the_format() -> None:
-    assert _common.plain('a,b "c"\n;é') == "a_b__c____"
+    assert _columns.plain('a,b "c"\n;é') == "a_b__c____"
 
 
-FOR_ALL = [name for name in plugins.names(exporters) if not hasattr(plugins.load(exporters, name), "NEEDS")]
+FOR_ALL = [
+    name for name in plugins.plugin_names(exporters) if not hasattr(plugins.load_plugin(exporters, name), "NEEDS")
+]
 
 
 @pytest.mark.parametrize("name", FOR_ALL)
 def test_what_is_no_time_is_said_with_every_export(name: str, tmp_path: Path) -> None:
-    module = plugins.load(exporters, name)
+    module = plugins.load_plugin(exporters, name)
     if name == "parquet":
         pytest.importorskip("duckdb")
     for number, facts in enumerate([(), (VIRTUAL,)]):

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import base64
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from export_cases import small_analysis, summary_analysis
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.exporters import hdr
 
 HdrHistogram: Any = pytest.importorskip("hdrh.histogram", reason="hdrhistogram is the judge").HdrHistogram

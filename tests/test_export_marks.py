@@ -10,14 +10,15 @@ from app_cases import TABLE, app_record
 from export_cases import limited_record
 from stage_records import VIRTUAL
 
-from rtproof import exporters, plugins
-from rtproof.analysis import simulated, virtual_time
-from rtproof.analysis.analyse import analyse
-from rtproof.record import Fact, Record
+from rtproof import exporters
+from rtproof.core import plugins
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Fact, Record
+from rtproof.summary import recorded_facts
 
 PLAYED = fact("simulated", "poisson,seed=1")
-WORDS = {VIRTUAL: virtual_time.WORDS, PLAYED: simulated.WORDS}
-FORMATS = [module for module in plugins.load_all(exporters) if "trace" not in module.SUFFIX]
+WORDS = {VIRTUAL: recorded_facts.VIRTUAL_TIME_SENTENCE, PLAYED: recorded_facts.SIMULATED_SENTENCE}
+FORMATS = [module for module in plugins.load_plugins(exporters) if "trace" not in module.SUFFIX]
 
 
 def record_for(suffix: str) -> Record:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import sys
 from pathlib import Path
 
@@ -6,9 +7,9 @@ import pytest
 from analysis_records import SERIES, block, record
 from export_cases import small_analysis, summary_analysis
 
-from rtproof.analysis.analyse import analyse
-from rtproof.errors import UserError
-from rtproof.exporters import _common, parquet
+from rtproof.core.errors import UserError
+from rtproof.exporters import _columns, parquet
+from rtproof.judge.analyse import analyse
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -22,7 +23,7 @@ def rows(path: Path) -> list[tuple[int, ...]]:
 def samples() -> list[tuple[int, ...]]:
     return [
         (series.thread, series.cpu, *row)
-        for series, part in _common.all_columns(small_analysis().record)
+        for series, part in _columns.all_columns(small_analysis().record)
         for row in zip(*map(list, (part.index, part.due_ns, part.value, part.missed)), strict=True)
     ]
 

@@ -9,13 +9,13 @@ import pytest
 from analysis_records import block, record
 from trace_cases import FILES, TEXT, events_of_text, report_of_trace_cmd, trace_cmd, traced
 
-from rtproof.analysis import tracefile
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.tracepages import layout, print_addresses
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.exporters import trace_dat, trace_txt
-from rtproof.record import Record
-from rtproof.record.rtrec import open_record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Record
+from rtproof.record.reading import open_record
+from rtproof.summary import kernel_trace
+from rtproof.summary.kernel_trace import page_layout, print_addresses
 
 
 def test_the_text_is_that_of_the_kernel(tmp_path: Path) -> None:
@@ -95,17 +95,19 @@ def arm(tmp_path: Path) -> Record:
 
 def test_a_trace_of_a_32_bit_kernel_is_read_event_by_event(arm: Record, tmp_path: Path) -> None:
     said = trace_dat.export(analyse(arm), tmp_path / "trace.dat", {})
-    text = tracefile.text(arm, "text")
+    text = kernel_trace.trace_text(arm, "text")
     events = events_of_text(text)
     assert said.endswith(f": {len(events)} events on 3 pages of 4096 bytes from 1 CPU")
-    assert layout(arm).commit_size == 4
+    assert page_layout(arm).commit_size == 4
     assert print_addresses(arm) == {0xC0473AD4: "tracing_mark_write"}
-    assert sum(int(tracefile.stats(arm, cpu)["entries"]) for cpu in tracefile.cpus(arm)) == len(events)
+    assert sum(int(kernel_trace.trace_statistics(arm, cpu)["entries"]) for cpu in kernel_trace.trace_cpus(arm)) == len(
+        events
+    )
 
 
 def test_trace_cmd_finds_the_same_in_it(arm: Record, tmp_path: Path) -> None:
     trace_dat.export(analyse(arm), tmp_path / "trace.dat", {})
-    assert report_of_trace_cmd(tmp_path / "trace.dat") == events_of_text(tracefile.text(arm, "text"))
+    assert report_of_trace_cmd(tmp_path / "trace.dat") == events_of_text(kernel_trace.trace_text(arm, "text"))
     assert "print:                tracing_mark_write: work 1" in trace_cmd("report", str(tmp_path / "trace.dat"))
 
 

@@ -12,19 +12,19 @@ import pytest
 from analysis_records import fact
 from doubt_cases import clean, facts, said_of
 
-from rtproof.analysis.model import Severity
-from rtproof.record import Moment
+from rtproof.record.contents import Moment
+from rtproof.summary.summary_model import Severity
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "rtproof"
 PAGE = (ROOT / "docs" / "record-format.md").read_text()
 VALUES = {"none", "yes", "schedstat", "summary"}
 """Words of the section on facts that are values."""
-CHECKS, COMPARISON = "analysis/checks/", "analysis/comparison/facts.py"
-SHOWN, REPEAT = "report/sections/evidence.py", "report/sections/repeat.py"
+CHECKS, COMPARISON = "judge/checks/", "compare/run_metrics.py"
+SHOWN, REPEAT = "report/sections/evidence.py", "report/sections/evidence.py"
 FACTS: Mapping[str, tuple[str, str]] = {
     "affinity": (CHECKS + "conditions.py", "the doubt affinity"),
-    "agent_pid": ("analysis/ownthreads.py", "which threads are no rivals"),
+    "agent_pid": ("summary/thread_table.py", "which threads are no rivals"),
     "allow_unprivileged": (CHECKS + "scheduling.py", "the doubt unprivileged"),
     "args": (REPEAT, "the command that repeats the run"),
     "check_mean": ("", "only the agent needs it: it says how the checks were drawn, for who wants to draw them again"),
@@ -32,11 +32,11 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "checkpoint_ns": ("", "of the writing of the file: what was lost with a checkpoint is told by the file itself"),
     "clock": (COMPARISON, "a difference of compared runs"),
     "clock_read_ns": (CHECKS + "system.py", "the doubt clock-source"),
-    "clock_resolution_ns": ("analysis/system_facts.py", "whether timers have a high resolution"),
+    "clock_resolution_ns": ("summary/system_facts.py", "whether timers have a high resolution"),
     "cpu": (CHECKS + "scheduling.py", "the doubt cpu"),
     "cpu_checks": ("", "the rows of CONDITIONS say how many activations were looked at"),
     "cpu_time_ns": (CHECKS + "system.py", "the doubt rt-budget"),
-    "cpus": ("analysis/objections/measured.py", "the objection placement"),
+    "cpus": ("judge/objections/measured_row.py", "the objection placement"),
     "dma_latency": (CHECKS + "scheduling.py", "the doubt dma-latency"),
     "dma_latency_us": ("", "dma_latency says what was set, or why it was not"),
     "duration_ns": (CHECKS + "counting.py", "the doubts activations-missing and activations-surplus"),
@@ -45,11 +45,11 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "involuntary_switches": (CHECKS + "conditions.py", "the doubt run-delay, from the series"),
     "io_calls": (CHECKS + "scheduling.py", "the doubt io-calls"),
     "kmsg": (CHECKS + "system.py", "the doubt no-kernel-log"),
-    "limits_ns": ("analysis/asked.py", "what a record alone is judged by"),
+    "limits_ns": ("summary/recorded_facts.py", "what a record alone is judged by"),
     "load.NAME.cpu_ms": (CHECKS + "loads.py", "the doubt load-slight"),
     "load.NAME.idle_parts": (CHECKS + "loads.py", "the doubt load-part-idle"),
     "load.NAME.lack": (CHECKS + "loads.py", "the doubt load-lessened"),
-    "load.NAME.note": ("report/sections/loads.py", "told beside the work of the load"),
+    "load.NAME.note": ("report/sections/evidence.py", "told beside the work of the load"),
     "load.NAME.parts": (CHECKS + "loads.py", "the doubt load-part-idle"),
     "load.NAME.rest_ns": (CHECKS + "loads.py", "how long a load may do nothing"),
     "loads": (CHECKS + "loads.py", "the doubt load-unproven"),
@@ -67,21 +67,21 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "policy_refused": (CHECKS + "scheduling.py", "why, in the doubt unprivileged"),
     "priority": (CHECKS + "scheduling.py", "the doubt priority"),
     "probe": (COMPARISON, "what has to agree in compared runs; from the series"),
-    "probe_options": ("analysis/asked.py", "options of compared runs, the band of a loop"),
-    "proxy_of": ("report/sections/cycles.py", "says what a proxy stands for"),
+    "probe_options": ("summary/recorded_facts.py", "options of compared runs, the band of a loop"),
+    "proxy_of": ("report/sections/loops.py", "says what a proxy stands for"),
     "record": ("", "the series says whether samples were kept"),
     "run_delay": (CHECKS + "budgets.py", "the doubts on run delay"),
     "samples": (CHECKS + "counting.py", "how many activations were due"),
-    "simulated": ("analysis/simulated.py", "the doubt simulated"),
+    "simulated": ("summary/recorded_facts.py", "the doubt simulated"),
     "threads": ("", "asked of the agent; how many there were is told by the series"),
-    "tid": ("analysis/ownthreads.py", "which threads are no rivals"),
+    "tid": ("summary/thread_table.py", "which threads are no rivals"),
     "timer_slack_ns": (CHECKS + "scheduling.py", "the doubt timer-slack"),
     "trace": (COMPARISON, "a difference of compared runs"),
-    "trace_blocks_ns": ("analysis/observer.py", "the blocks that are compared"),
+    "trace_blocks_ns": ("summary/tracing_effect.py", "the blocks that are compared"),
     "trace_seed": ("", "each block has its event; the seed is for who wants to repeat the order"),
     "tracer": (CHECKS + "conditions.py", "the doubt traced"),
-    "until_decided": ("analysis/asked.py", "the doubt ended-early"),
-    "virtual_time": ("analysis/virtual_time.py", "the doubt virtual-time"),
+    "until_decided": ("summary/recorded_facts.py", "the doubt ended-early"),
+    "virtual_time": ("summary/recorded_facts.py", "the doubt virtual-time"),
     "voluntary_switches": (SHOWN, "a loop that sleeps has one for each activation, one that waits otherwise none"),
     "warmup_activations": (CHECKS + "counting.py", "the doubt warm-up"),
     "warmup_ns": (CHECKS + "counting.py", "the doubt warm-up"),
@@ -104,16 +104,16 @@ EVENTS: Mapping[str, tuple[str, str]] = {
 }
 COUNTERS: Mapping[str, tuple[str, str]] = {
     "load.NAME": (CHECKS + "loads.py", "the doubts on loads"),
-    "temperature.N": ("report/sections/loads.py", "smallest, mean and largest of each gauge"),
-    "frequency.cpuN": ("report/sections/loads.py", "smallest, mean and largest of each gauge"),
+    "temperature.N": ("report/sections/evidence.py", "smallest, mean and largest of each gauge"),
+    "frequency.cpuN": ("report/sections/evidence.py", "smallest, mean and largest of each gauge"),
     "clock.raw": (CHECKS + "conditions.py", "the doubt on a clock that is slewed"),
 }
-CORES, SYSTEM = "analysis/cokernels.py", "analysis/system_facts.py"
+CORES, SYSTEM = "summary/cokernels.py", "summary/system_facts.py"
 CLOCKS = "/sys/devices/system/clocksource/clocksource0"
 FILES: Mapping[str, tuple[str, str]] = {
-    "threads": ("analysis/threadtable.py", "the table of threads"),
-    "rt-threads": ("analysis/rtthreads.py", "the doubt rt-threads"),
-    "/proc/config.gz": ("analysis/kernel_config.py", "the preemption model"),
+    "threads": ("summary/thread_table.py", "the table of threads"),
+    "rt-threads": ("summary/thread_table.py", "the doubt rt-threads"),
+    "/proc/config.gz": ("summary/cokernels.py", "the preemption model"),
     "kernel-log": (CORES, "co-kernels, preemption model, troubles before the run"),
     "rt-group": (CHECKS + "budgets.py", "the doubts on budgets"),
     "fair-server": (CHECKS + "budgets.py", "the doubts on budgets"),
@@ -143,7 +143,7 @@ FILES: Mapping[str, tuple[str, str]] = {
     "/sys/class/dmi/id/product_name": (SYSTEM, "the hardware"),
     "/sys/hypervisor/type": (SYSTEM, "whether it is a guest"),
     "/sys/kernel/security/lockdown": (COMPARISON, "a difference of compared runs"),
-    "/sys/kernel/realtime": ("analysis/preemption_model.py", "the preemption model"),
+    "/sys/kernel/realtime": ("summary/preemption_model.py", "the preemption model"),
     "/sys/devices/system/cpu/isolated": (COMPARISON, "a difference of compared runs"),
     "/sys/devices/system/cpu/nohz_full": (COMPARISON, "a difference of compared runs"),
     "/sys/devices/system/cpu/online": (COMPARISON, "a difference of compared runs"),
@@ -153,16 +153,16 @@ FILES: Mapping[str, tuple[str, str]] = {
     f"{CLOCKS}/available_clocksource": (SYSTEM, "what else the clock source could be"),
     f"{CLOCKS}/current_clocksource": (CHECKS + "system.py", "the doubts clock-changed and clock-source"),
     "/proc/stat": (CHECKS + "system.py", "the doubt steal"),
-    "/proc/interrupts": ("report/sections/interrupts.py", "the table of interrupts"),
-    "/proc/softirqs": ("report/sections/interrupts.py", "the table of interrupts"),
-    "/proc/loadavg": ("analysis/objections/measured.py", "the objections unequal-load and not-unloaded"),
+    "/proc/interrupts": ("report/sections/evidence.py", "the table of interrupts"),
+    "/proc/softirqs": ("report/sections/evidence.py", "the table of interrupts"),
+    "/proc/loadavg": ("judge/objections/measured_row.py", "the objections unequal-load and not-unloaded"),
     "/proc/vmstat": ("", "of the whole system; faults of the measured loop are facts of each thread"),
     "/proc/xenomai/stat": (CORES, "the doubt mode-switches"),
     "/proc/xenomai/sched/stat": (CORES, "the doubt mode-switches"),
     "/proc/xenomai/sched": (CORES, "the doubt core-tasks"),
     "/proc/xenomai/sched/threads": (CORES, "the doubt core-tasks"),
     "/proc/sys/kernel/sched_rt_runtime_us": (CHECKS + "system.py", "the doubt rt-budget"),
-    "/sys/kernel/debug/sched/preempt": ("analysis/preemption_model.py", "the preemption model"),
+    "/sys/kernel/debug/sched/preempt": ("summary/preemption_model.py", "the preemption model"),
     "/sys/devices/virtual/thread": (CORES, "the doubts mode-switches and core-tasks, of EVL"),
 }
 

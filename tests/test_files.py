@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import errno
 import os
 import socket
@@ -7,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rtproof import files
-from rtproof.cli import histograms
-from rtproof.errors import RecordError, UserError
-from rtproof.record.blocks import open_regular
+from rtproof.core import files
+from rtproof.core.errors import RecordError, UserError
+from rtproof.experiment import stored_runs
+from rtproof.record.reading import open_regular
 
 
 def test_a_new_file_stays(tmp_path: Path) -> None:
@@ -54,10 +55,10 @@ def test_what_exists_is_refused_and_kept(tmp_path: Path, kind: str) -> None:
 def test_only_folders_that_are_new_and_empty_are_taken_back(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     wanted = tmp_path / "mine" / "kept" / "empty" / "a"
-    with pytest.raises(OSError, match="full"), files.no_empty_folders(wanted):
+    with pytest.raises(OSError, match="full"), files.removing_empty_folders(wanted):
         fill_and_fail(wanted)
     assert sorted(path.name for path in (tmp_path / "mine").rglob("*")) == ["kept", "note"]
-    with files.no_empty_folders(wanted):
+    with files.removing_empty_folders(wanted):
         wanted.mkdir(parents=True)
     assert wanted.exists()
 
@@ -90,6 +91,6 @@ def test_what_the_kernel_makes_up_as_it_is_read_is_refused_before_it_is_opened(p
     with pytest.raises(UserError, match="the kernel makes it up as it is read"):
         files.refuse_what_waits(Path(path))
     with pytest.raises(UserError, match="the kernel makes it up as it is read"):
-        histograms.recognised(Path(path))
+        stored_runs.read_histogram_file(Path(path))
     with pytest.raises(RecordError, match="is empty"):
         open_regular(path)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from forecast_cases import codes, forecast_of, message, smooth
 
-from rtproof.record import Int64Array
+from rtproof.record.contents import Int64Array
 
 
 def coarse(values: Int64Array) -> str:

@@ -11,19 +11,19 @@ from analysis_records import SECOND, record
 from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, smooth
 from report_cases import nothing
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.as_json import to_dict
-from rtproof.analysis.forecast import predict, wording
-from rtproof.analysis.forecast.model import Horizon
-from rtproof.analysis.model import Analysis, State
-from rtproof.analysis.wording import under
-from rtproof.record import EndReason, Int64Array
-from rtproof.simulation.latencies import Tail, rate_above
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.verdict_sentences import texts_under_labels
+from rtproof.record.contents import EndReason, Int64Array
+from rtproof.schema.analysis_json import analysis_dict
+from rtproof.simulation.events import KnownTail, rate_above
+from rtproof.tail import forecast, forecast_sentences
+from rtproof.tail.forecast_model import ForecastHorizon
 
 T_NS = HOURS * HOUR * SECOND
 
 
-def true_level(horizon_ns: int, tail: Tail, rate_per_s: float = 0.3) -> float:
+def true_level(horizon_ns: int, tail: KnownTail, rate_per_s: float = 0.3) -> float:
     """Of the process of ``smooth``, by bisection: the level that is exceeded once in the horizon."""
     low, high = tail.threshold_ns, 1e9
     while high - low > 1:
@@ -34,12 +34,12 @@ def true_level(horizon_ns: int, tail: Tail, rate_per_s: float = 0.3) -> float:
 
 
 def sentences(analysis: Analysis, label: str) -> tuple[str, ...]:
-    return under(analysis.verdict.sentences, label)
+    return texts_under_labels(analysis.verdict.sentences, label)
 
 
 @pytest.mark.parametrize("shape", [-0.2, 0.0, 0.2])
 def test_the_limit_holds_what_is_true_and_is_not_far_from_it(shape: float) -> None:
-    tail, found = Tail(shape=shape), []
+    tail, found = KnownTail(shape=shape), []
     for seed in range(12):
         one = forecast_of(smooth(seed=seed, tail=tail))
         found += [one.limit_ns / true_level(one.horizon_ns, tail)] if one.limit_ns else []
@@ -50,7 +50,8 @@ def test_the_limit_holds_what_is_true_and_is_not_far_from_it(shape: float) -> No
 
 def test_the_limit_is_that_of_ten_times_the_run_unless_asked_otherwise() -> None:
     usual, near, far = (
-        forecast_of(smooth(), horizon) for horizon in (None, Horizon(2 * T_NS), Horizon(60 * T_NS, far=True))
+        forecast_of(smooth(), horizon)
+        for horizon in (None, ForecastHorizon(2 * T_NS), ForecastHorizon(60 * T_NS, far=True))
     )
     assert usual.horizon_ns == 10 * T_NS
     assert (near.limit_ns or 0) < (usual.limit_ns or 0) < (far.limit_ns or 0)
@@ -73,7 +74,7 @@ def test_a_run_that_was_ended_early_has_a_warning_where_it_has_a_limit() -> None
 
 
 def test_the_limit_is_never_below_the_largest_measured() -> None:
-    found = forecast_of(smooth(), Horizon(T_NS // 100))
+    found = forecast_of(smooth(), ForecastHorizon(T_NS // 100))
     assert found.limit_ns is not None
     assert found.limit_ns > smooth().max()
 
@@ -97,7 +98,9 @@ def test_a_fit_that_fails_among_those_that_hold_is_not_said_to_hold() -> None:
     found = forecast_of(smooth())
     assert found.ladder is not None
     rungs = tuple(replace(rung, p=0.07 if 400 <= rung.k <= 800 else 0.3) for rung in found.ladder.rungs)
-    (line,) = wording.rests_on(replace(found, ladder=replace(found.ladder, rungs=rungs, best=rungs[-1])))
+    (line,) = forecast_sentences.basis_sentence(
+        replace(found, ladder=replace(found.ladder, rungs=rungs, best=rungs[-1]))
+    )
     assert line.startswith("tail fit holds for the highest 200, 1,600 and 2,880 of 28,800 one-second maxima ")
 
 
@@ -117,7 +120,7 @@ def test_the_rate_above_a_limit_beyond_the_data() -> None:
     assert far == pytest.approx(once)
     assert once < just < 1 / (HOURS * HOUR) * 10
     assert found.rate_above(largest - 1) is None
-    near = forecast_of(smooth(), Horizon(60 * SECOND))
+    near = forecast_of(smooth(), ForecastHorizon(60 * SECOND))
     assert near.rate_above(10 * largest) == pytest.approx(1 / (HOURS * HOUR))
     assert found.rate_above(found.limit_ns) == pytest.approx(once, rel=0.02)
 
@@ -125,7 +128,7 @@ def test_the_rate_above_a_limit_beyond_the_data() -> None:
 def test_it_has_no_say_in_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [(smooth(), 400_000), (smooth(), 150_000), (smooth(0.2), 400_000)]
     with_it = [analysed(largest, limit).verdict for largest, limit in runs]
-    monkeypatch.setattr("rtproof.analysis.analyse.forecast", lambda *_: None)
+    monkeypatch.setattr("rtproof.judge.analyse.forecast", lambda *_: None)
     without = [analysed(largest, limit).verdict for largest, limit in runs]
     assert {verdict.state for verdict in with_it} >= {State.PROVEN, State.REFUTED}
     for one, other in zip(with_it, without, strict=True):
@@ -137,8 +140,8 @@ def test_a_short_run_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError("a short run was fitted")
 
-    monkeypatch.setattr(predict, "limit_of", never)
-    monkeypatch.setattr(predict, "stationarity", never)
+    monkeypatch.setattr(forecast, "tail_limit", never)
+    monkeypatch.setattr(forecast, "stationarity", never)
     assert codes(forecast_of(smooth(0.3))) == ["FEW"]
 
 
@@ -158,7 +161,7 @@ def test_strange_runs_are_refused_and_not_stumbled_over(largest: Int64Array) -> 
 
 def test_as_json_it_has_its_figures() -> None:
     limit = 10 * int(smooth().max())
-    given = to_dict(analysed(smooth(), limit))["forecast"]
+    given = analysis_dict(analysed(smooth(), limit))["forecast"]
     json.dumps(given, allow_nan=False)
     assert given["limit_ns"] > smooth().max()
     assert (given["horizon_ns"], given["measured_ns"]) == (10 * T_NS, T_NS)
@@ -173,6 +176,6 @@ def test_as_json_it_has_its_figures() -> None:
 
 
 def test_as_json_a_refusal_has_its_code_and_no_fit() -> None:
-    given = to_dict(analysed(smooth(0.2)))["forecast"]
+    given = analysis_dict(analysed(smooth(0.2)))["forecast"]
     assert [each["code"] for each in given["refusals"]] == ["FEW"]
     assert (given["limit_ns"], given["stationarity"], given["top"], given["ladder"]) == (None, None, None, [])

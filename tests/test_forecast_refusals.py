@@ -9,13 +9,11 @@ import pytest
 from analysis_records import SECOND, array, fact, file
 from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, message, smooth
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.forecast.model import CODES, Forecast, Horizon
-from rtproof.analysis.forecast.predict import fitted
-from rtproof.analysis.forecast.shape import Largest
-from rtproof.analysis.forecast.units import Units
-from rtproof.record import Event, Moment, Record
-from rtproof.simulation.latencies import Tail, second_maxima
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Event, Moment, Record
+from rtproof.simulation.events import KnownTail, second_maxima
+from rtproof.tail.forecast import LargestUnits, fitted_forecast
+from rtproof.tail.forecast_model import REFUSAL_CODES, Forecast, ForecastHorizon, TailUnits
 
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 T_NS = HOURS * HOUR * SECOND
@@ -134,7 +132,7 @@ def test_a_few_values_of_another_kind() -> None:
 
 
 def test_a_heavy_tail() -> None:
-    found = forecast_of(smooth(tail=Tail(shape=0.9)))
+    found = forecast_of(smooth(tail=KnownTail(shape=0.9)))
     assert "HEAVY" in codes(found)
     assert "no useful limit exists (shape 0." in message(found, "HEAVY")
 
@@ -150,14 +148,14 @@ def test_a_largest_value_below_0_has_no_multiples() -> None:
 
 
 def test_a_limit_far_beyond_the_data() -> None:
-    found = forecast_of(smooth(2, seed=4, tail=Tail(threshold_ns=50_000, scale_ns=20_000, shape=0.45)))
+    found = forecast_of(smooth(2, seed=4, tail=KnownTail(threshold_ns=50_000, scale_ns=20_000, shape=0.45)))
     assert "WIDE" in codes(found)
     assert "times the largest latency measured" in message(found, "WIDE")
 
 
 @pytest.mark.parametrize("kind", ["storm", "storm2", "drift"])
 def test_a_run_that_is_not_even(kind: str) -> None:
-    largest = second_maxima(kind, 0.3, 24 * HOUR, Tail(), np.random.default_rng(2))
+    largest = second_maxima(kind, 0.3, 24 * HOUR, KnownTail(), np.random.default_rng(2))
     found = forecast_of(largest)
     assert "DRIFT" in codes(found)
     told = message(found, "DRIFT")
@@ -182,9 +180,9 @@ def test_a_run_of_slow_activations_is_compared_too(uneven: bool) -> None:
 def test_a_run_that_cannot_be_compared_with_itself_has_no_forecast() -> None:
     second = np.arange(HOURS * HOUR)
     ran = second % 600 < 150
-    units = Units(second[ran], smooth()[ran], T_NS)
+    units = TailUnits(second[ran], smooth()[ran], T_NS)
     begun = Forecast(None, 10 * T_NS, (), T_NS, units.count, units.unit_ns)
-    found = fitted(begun, units, Largest(int(units.largest_ns.max()), "noon"))
+    found = fitted_forecast(begun, units, LargestUnits(int(units.largest_ns.max()), "noon"))
     assert codes(found) == ["DRIFT"]
     assert message(found, "DRIFT").endswith(
         "there are fewer than 3 stretches of 10 min with values in at least half of each"
@@ -192,7 +190,7 @@ def test_a_run_that_cannot_be_compared_with_itself_has_no_forecast() -> None:
 
 
 def test_a_question_that_reaches_too_far() -> None:
-    found = forecast_of(smooth(), Horizon(11 * T_NS))
+    found = forecast_of(smooth(), ForecastHorizon(11 * T_NS))
     assert codes(found) == ["FAR"]
     assert message(found, "FAR") == (
         "88 h are 11.0 times the measured time of 8 h; beyond 10 times nothing is forecast, so the run needs 8 h 48 min"
@@ -200,14 +198,16 @@ def test_a_question_that_reaches_too_far() -> None:
 
 
 def test_a_little_too_far_is_not_said_to_be_near_enough() -> None:
-    assert " are 10.1 times the measured time " in message(forecast_of(smooth(), Horizon(10 * T_NS + SECOND)), "FAR")
+    assert " are 10.1 times the measured time " in message(
+        forecast_of(smooth(), ForecastHorizon(10 * T_NS + SECOND)), "FAR"
+    )
 
 
 def test_who_asks_for_it_may_look_farther_but_not_everywhere() -> None:
-    found = forecast_of(smooth(), Horizon(50 * T_NS, far=True))
+    found = forecast_of(smooth(), ForecastHorizon(50 * T_NS, far=True))
     assert codes(found) == []
     assert "50 times as far" in found.warnings[0]
-    assert codes(forecast_of(smooth(), Horizon(101 * T_NS, far=True))) == ["FAR"]
+    assert codes(forecast_of(smooth(), ForecastHorizon(101 * T_NS, far=True))) == ["FAR"]
 
 
 @pytest.mark.parametrize(
@@ -243,9 +243,9 @@ def test_every_reason_is_told_in_the_order_of_the_list() -> None:
     largest[[3_000, 20_000]] = 120_000_000, 150_000_000
     largest[HOUR : 2 * HOUR] += 1_000_000
     parts: dict[str, Any] = {"files": (file(CLOCK, "hpet"), file("/proc/cpuinfo", "flags : fpu hypervisor"))}
-    told = codes(forecast_of(largest, Horizon(20 * T_NS), **parts))
+    told = codes(forecast_of(largest, ForecastHorizon(20 * T_NS), **parts))
     assert {"DATA", "DRIFT", "FAR", "EXTERNAL"} < set(told)
-    assert told == sorted(told, key=CODES.index)
+    assert told == sorted(told, key=REFUSAL_CODES.index)
 
 
 def test_a_short_run_is_told_of_what_more_time_would_not_mend() -> None:
@@ -254,7 +254,7 @@ def test_a_short_run_is_told_of_what_more_time_would_not_mend() -> None:
 
 
 def test_no_message_promises_or_ends_in_a_stop() -> None:
-    for found in (analysed(smooth(0.1)), analysed(smooth(tail=Tail(shape=0.9)))):
+    for found in (analysed(smooth(0.1)), analysed(smooth(tail=KnownTail(shape=0.9)))):
         assert found.forecast is not None
         for each in found.forecast.refusals:
             assert not each.message.endswith(".")

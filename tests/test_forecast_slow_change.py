@@ -8,9 +8,9 @@ import pytest
 from forecast_cases import HOUR, codes, forecast_of, message, smooth
 from slow_runs import KINDS, SlowRun, slow_run
 
-from rtproof.analysis.forecast.slow_change import COMPARED, SLOW, TESTED, slow_change, slow_p
-from rtproof.analysis.forecast.wording import lines, unseen_rhythms
-from rtproof.record import Int64Array
+from rtproof.record.contents import Int64Array
+from rtproof.tail.forecast_sentences import forecast_lines, unseen_rhythms_sentence
+from rtproof.tail.stationarity import COMPARED, SLOW, TESTED, slow_change, slow_p
 
 
 def p_of(largest: Int64Array) -> float:
@@ -78,15 +78,15 @@ def test_what_cannot_be_seen_is_named_with_every_forecast() -> None:
     said = (
         "it holds only if the 10 h are like the 1 h measured: a rhythm longer than 20 min (a third of the run), such "
     )
-    assert any(line.startswith(said) and "that of a day" in line for line in lines(found))
+    assert any(line.startswith(said) and "that of a day" in line for line in forecast_lines(found))
 
 
 @pytest.mark.parametrize(("hours", "example"), [(71, "a day"), (80, "a week"), (503, "a week")])
 def test_the_rhythm_that_is_named_is_longer_than_the_run_can_show(hours: int, example: str) -> None:
     found = replace(forecast_of(smooth(1, seed=2)), measured_ns=hours * HOUR * 10**9)
-    assert f"such as that of {example}, cannot be seen" in unseen_rhythms(found)
+    assert f"such as that of {example}, cannot be seen" in unseen_rhythms_sentence(found)
     months = replace(found, measured_ns=600 * HOUR * 10**9)
-    assert "such as" not in unseen_rhythms(months)
+    assert "such as" not in unseen_rhythms_sentence(months)
 
 
 def test_too_few_minutes_with_values_are_not_tested() -> None:

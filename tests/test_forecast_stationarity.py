@@ -1,35 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from rtproof.analysis.forecast.stationarity import (
-    SLOT_S,
-    SLOTS,
-    Blocks,
-    Stationarity,
-    dispersion_p,
-    stationarity,
-    trend_p,
-)
-from rtproof.record import Int64Array
-from rtproof.simulation.latencies import Tail, second_maxima
+from rtproof.record.contents import Int64Array
+from rtproof.simulation.events import KnownTail, second_maxima
+from rtproof.tail.stationarity import SLOT_S, SLOTS, BlockMaxima, Stationarity, dispersion_p, stationarity, trend_p
 
 HOUR = 3_600
 BLOCK_S = SLOTS * SLOT_S
 
 
 def even_run(seconds: int, seed: int = 1) -> Int64Array:
-    return second_maxima("poisson", 0.05, seconds, Tail(), np.random.default_rng(seed))
+    return second_maxima("poisson", 0.05, seconds, KnownTail(), np.random.default_rng(seed))
 
 
 def of(largest: Int64Array) -> Stationarity:
     return stationarity(np.arange(largest.size), largest)
 
 
-def blocks(*hits: int) -> Blocks:
-    return Blocks(0, np.full(len(hits), SLOTS), np.array(hits))
+def blocks(*hits: int) -> BlockMaxima:
+    return BlockMaxima(0, np.full(len(hits), SLOTS), np.array(hits))
 
 
 def test_the_dispersion_is_that_of_a_table_of_counts() -> None:
@@ -68,7 +61,7 @@ def test_an_even_run_is_not_flagged_and_its_p_values_are_spread() -> None:
 
 @pytest.mark.parametrize("kind", ["storm", "storm2", "drift"])
 def test_an_uneven_run_is_flagged(kind: str) -> None:
-    found = of(second_maxima(kind, 0.05, 24 * HOUR, Tail(), np.random.default_rng(5)))
+    found = of(second_maxima(kind, 0.05, 24 * HOUR, KnownTail(), np.random.default_rng(5)))
     assert min(found.dispersion_p or 1, found.trend_p or 1) < 1e-3
     assert found.lowest < found.highest
 
@@ -91,7 +84,7 @@ def test_a_slow_rise_is_a_trend() -> None:
 
 
 def test_the_order_of_the_seconds_decides_and_not_their_values() -> None:
-    largest = second_maxima("storm2", 0.05, 24 * HOUR, Tail(), np.random.default_rng(6))
+    largest = second_maxima("storm2", 0.05, 24 * HOUR, KnownTail(), np.random.default_rng(6))
     shuffled = of(np.random.default_rng(7).permutation(largest))
     assert min(shuffled.dispersion_p or 0, shuffled.trend_p or 0) > 0.01
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
@@ -6,18 +7,18 @@ import pytest
 from analysis_records import SECOND, block, record
 from forecast_cases import SLOW, long_run
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.forecast.units import Units, units_of
+from rtproof.judge.analyse import analyse
+from rtproof.tail.forecast_model import TailUnits, tail_units
 
 
-def of(*largest: int, measured_ns: int = SECOND) -> Units:
-    return Units(np.arange(len(largest)), np.array(largest), measured_ns)
+def of(*largest: int, measured_ns: int = SECOND) -> TailUnits:
+    return TailUnits(np.arange(len(largest)), np.array(largest), measured_ns)
 
 
 def test_the_largest_of_each_second_over_all_threads() -> None:
     series = [SLOW, replace(SLOW, id=1, thread=1)]
     run = record([block([5, 1, 9], series=series[0]), block([4, 7, 2], series=series[1])], series)
-    units = units_of(analyse(run, None, 1).pooled)
+    units = tail_units(analyse(run, None, 1).pooled)
     assert units.largest_ns.tolist() == [5, 7, 9]
     assert (units.count, units.measured_ns, units.unit_ns) == (3, 3 * SECOND, SECOND)
 
@@ -25,7 +26,7 @@ def test_the_largest_of_each_second_over_all_threads() -> None:
 def test_a_second_in_which_nothing_ran_is_no_unit() -> None:
     largest = np.array([1, 3 * SECOND, 5, 2], np.int64)
     run = record([block(largest.tolist(), {1: 2}, series=SLOW)], (SLOW,))
-    units = units_of(analyse(run, None, 1).pooled)
+    units = tail_units(analyse(run, None, 1).pooled)
     assert units.second.tolist() == [0, 1, 4, 5]
     assert units.unit_ns == 1.5 * SECOND
 
@@ -42,4 +43,4 @@ def test_counts_and_probabilities() -> None:
     units = of(5, 9, 5, measured_ns=30 * SECOND)
     assert (units.counts.lo.tolist(), units.counts.n.tolist()) == ([5, 9], [2, 1])
     assert units.unit_ns == 10 * SECOND
-    assert units_of(analyse(long_run(np.array([4])), None, 1).pooled).largest_ns.tolist() == [4]
+    assert tail_units(analyse(long_run(np.array([4])), None, 1).pooled).largest_ns.tolist() == [4]

@@ -8,10 +8,10 @@ import pytest
 from agent_process import agent
 
 from rtproof import profiles
-from rtproof.cli import foreign as programs
-from rtproof.errors import TargetError
-from rtproof.profiles import Program
-from rtproof.run import foreign
+from rtproof.core.errors import TargetError
+from rtproof.experiment import local_runner
+from rtproof.profiles import OtherTool
+from rtproof.run import other_tool
 
 LATENCY = """#!/bin/sh
 echo "== Sampling period: 1000 us
@@ -35,10 +35,10 @@ def latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_programs_of_a_profile_are_run_as_long_as_a_cell(latency: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = profiles.load("bootlin-xenomai").shortened(duration_ns=1_500_000_000)
-    here = tuple(Program(each.label, each.command) for each in whole.programs)
+    here = tuple(OtherTool(each.label, each.command) for each in whole.programs)
     cells = tuple(cell for cell in whole.cells)
     profile = _with(whole, here, cells)
-    found = list(programs.results(profile, Path(agent()), latency))
+    found = list(local_runner.run_programs(profile, Path(agent()), latency))
     assert [label for label, _ in found] == ["user task", "kernel task", "timer IRQ"]
     assert "-T2 -q" in found[0][1].read_text()
     assert "-t1" in found[1][1].read_text()
@@ -47,8 +47,8 @@ def test_the_programs_of_a_profile_are_run_as_long_as_a_cell(latency: Path, caps
 
 def test_what_is_not_here_is_said_and_left_out(latency: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile = profiles.load("bootlin-xenomai")
-    absent = (Program("a", ("latency", "{seconds}"), str(latency / "none")), Program("b", ("no-such-program",)))
-    assert list(programs.results(_with(profile, absent, profile.cells), Path(agent()), latency)) == []
+    absent = (OtherTool("a", ("latency", "{seconds}"), str(latency / "none")), OtherTool("b", ("no-such-program",)))
+    assert list(local_runner.run_programs(_with(profile, absent, profile.cells), Path(agent()), latency)) == []
     said = capsys.readouterr().err
     assert f"latency (a) was not run: there is no {latency / 'none'}" in said
     assert "there is no program 'no-such-program'" in said
@@ -56,34 +56,34 @@ def test_what_is_not_here_is_said_and_left_out(latency: Path, capsys: pytest.Cap
 
 def test_a_tool_that_fails_is_a_sentence_with_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"^sh ended with exit code 3: no device$"):
-        foreign.run(["sh", "-c", "echo no device; exit 3"], 1, tmp_path / "said")
+        other_tool.run_tool(["sh", "-c", "echo no device; exit 3"], 1, tmp_path / "said")
 
 
 def test_a_tool_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(foreign, "TO_END_S", 0)
+    monkeypatch.setattr(other_tool, "EXTRA_TIME_S", 0)
     with pytest.raises(TargetError, match=r"^sleep did not end within 1 s$"):
-        foreign.run(["sleep", "60"], 1, tmp_path / "said")
+        other_tool.run_tool(["sleep", "60"], 1, tmp_path / "said")
 
 
 def test_loads_run_meanwhile_and_are_gone_afterwards() -> None:
-    with foreign.loaded(Path(agent()), ["--load", OURS]):
+    with other_tool.under_loads(Path(agent()), ["--load", OURS]):
         assert _running()
     assert not _running()
 
 
 def test_loads_that_cannot_start_are_a_sentence() -> None:
     with pytest.raises(TargetError, match="the loads did not start: there is no load 'nonsense'"):  # noqa: SIM117
-        with foreign.loaded(Path(agent()), ["--load", "nonsense"]):
+        with other_tool.under_loads(Path(agent()), ["--load", "nonsense"]):
             pytest.fail("it went on without a load")
 
 
 def test_without_loads_nothing_is_started() -> None:
-    with foreign.loaded(Path("/no/agent"), []):
+    with other_tool.under_loads(Path("/no/agent"), []):
         assert not _running()
 
 
 def _with(
-    profile: profiles.Profile, some: tuple[Program, ...], cells: tuple[profiles.CellPlan, ...]
+    profile: profiles.Profile, some: tuple[OtherTool, ...], cells: tuple[profiles.CellPlan, ...]
 ) -> profiles.Profile:
     from dataclasses import replace
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import os
 import signal
 
 import pytest
 
-from rtproof.analysis.forked import each_by_itself, in_processes
-from rtproof.errors import RtproofError
+from rtproof.core.errors import RtproofError
+from rtproof.core.processes import each_by_itself, in_processes
 
 
 def test_items_keep_their_order_and_are_worked_on_elsewhere() -> None:

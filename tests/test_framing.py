@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record import framing
-from rtproof.record.framing import Frame, Hole, Window, frame_bytes, no_search_for_garbage, walk
+from rtproof.record import chunks
+from rtproof.record.chunks import FileWindow, Frame, Hole, frame_bytes, garbage_collector_paused, walk_chunks
 
 
 def walked(path: Path, size: int | None = None) -> list[tuple[int, ...] | tuple[int, int, int, bytes]]:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         found: list[tuple[int, ...] | tuple[int, int, int, bytes]] = []
-        for part in walk(Window(descriptor, path.stat().st_size if size is None else size)):
+        for part in walk_chunks(FileWindow(descriptor, path.stat().st_size if size is None else size)):
             if isinstance(part, Frame):
                 found.append((part.offset, part.type, part.sequence, bytes(part.payload)))
             else:
@@ -36,16 +36,16 @@ def test_bytes_are_those_of_the_page() -> None:
 
 
 def test_largest_payload() -> None:
-    assert len(frame_bytes(1, 0, bytes(framing.MOST_PAYLOAD))) == framing.MOST_PAYLOAD + framing.HEADER.size
+    assert len(frame_bytes(1, 0, bytes(chunks.MOST_PAYLOAD))) == chunks.MOST_PAYLOAD + chunks.CHUNK_HEADER.size
     with pytest.raises(ValueError, match="does not fit"):
-        frame_bytes(1, 0, bytes(framing.MOST_PAYLOAD + 1))
+        frame_bytes(1, 0, bytes(chunks.MOST_PAYLOAD + 1))
 
 
 @given(st.lists(st.binary(max_size=80), max_size=20), st.integers(64, 300))
 def test_walk_finds_all_whatever_the_window(payloads: list[bytes], window: int) -> None:
     path = Path("walk.rtrec")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(framing, "WINDOW", window)
+        patch.setattr(chunks, "WINDOW_BYTES", window)
         path.write_bytes(b"".join(frame_bytes(5, number, payload) for number, payload in enumerate(payloads)))
         found = walked(path)
     assert [part[1:] for part in found] == [(5, number, payload) for number, payload in enumerate(payloads)]
@@ -59,7 +59,7 @@ def _in_tmp(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("window", [64, 100, 1 << 20])
 @pytest.mark.parametrize("garbage", [1, 3, 59, 200, 5000])
 def test_a_hole_is_told_and_the_next_chunk_found(window: int, garbage: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(framing, "WINDOW", window)
+    monkeypatch.setattr(chunks, "WINDOW_BYTES", window)
     path = Path("hole.rtrec")
     first, second = frame_bytes(5, 0, b"one"), frame_bytes(5, 1, b"second")
     path.write_bytes(first + b"RTP\x1a"[:garbage] * garbage + second)
@@ -68,7 +68,7 @@ def test_a_hole_is_told_and_the_next_chunk_found(window: int, garbage: int, monk
 
 
 def test_a_chunk_larger_than_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(framing, "WINDOW", 64)
+    monkeypatch.setattr(chunks, "WINDOW_BYTES", 64)
     path = Path("large.rtrec")
     path.write_bytes(frame_bytes(3, 0, bytes(10_000)) + frame_bytes(3, 1, b"x"))
     assert [part[1:3] for part in walked(path)] == [(3, 0), (3, 1)]
@@ -90,7 +90,7 @@ def test_a_file_that_shrinks_while_it_is_read_ends_there() -> None:
 
 
 def test_garbage_is_looked_for_again_whatever_happens() -> None:
-    @no_search_for_garbage()
+    @garbage_collector_paused()
     def fail() -> None:
         raise ValueError(f"collecting: {gc.isenabled()}")
 
@@ -103,7 +103,7 @@ def test_garbage_is_looked_for_again_whatever_happens() -> None:
 def test_who_looks_for_no_garbage_is_not_made_to() -> None:
     gc.disable()
     try:
-        with no_search_for_garbage():
+        with garbage_collector_paused():
             pass
         assert not gc.isenabled()
     finally:

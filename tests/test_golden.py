@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 import recompute
 
-from rtproof.agents import build, compilers
-from rtproof.agents.architectures import ARCHITECTURES, Architecture, host
-from rtproof.analysis.duetimes import off_grid
-from rtproof.analysis.stretch import stretches
-from rtproof.record import WHOLE_RUN, EndReason, Event, Fact, Moment, Record, Series, View
-from rtproof.record.rtrec import open_record
+from rtproof.agents import build
+from rtproof.agents.architectures import ARCHITECTURES, Architecture, host_architecture
+from rtproof.record.contents import WHOLE_RUN, EndReason, Event, Fact, Moment, Record, Series, View
+from rtproof.record.reading import open_record
+from rtproof.summary.due_times import off_grid_due_times, sample_stretches
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 VECTORS = (GOLDEN / "vector.rtrec", GOLDEN / "vector-1.1.rtrec", GOLDEN / "vector-1.2.rtrec")
@@ -188,8 +187,8 @@ def test_due_times_from_outside_are_read_as_the_version_has_them(name: str, mino
         assert flags(series) == f"cpu 0 external{'' if minor else ' chained'}"
         told = list(record.blocks(series.id))
         assert len(told) == blocks
-        (joined,) = stretches(told)
-        due_ns = off_grid(series, joined.block, joined.told)
+        (joined,) = sample_stretches(told)
+        due_ns = off_grid_due_times(series, joined.block, joined.told)
         assert due_ns.tolist() == recompute.ran(record, series).due_ns.tolist()
         off_ns = due_ns - due_ns[0] - np.arange(100) * series.period_ns
         assert (np.abs(off_ns) <= series.period_ns // 16).all()
@@ -231,7 +230,7 @@ def test_a_summary_without_samples_has_the_same_numbers(path: Path) -> None:
 
 
 def compile_vector(arch: Architecture, place: Path) -> Path:
-    compiler = compilers.choose(arch, "auto" if arch == host() else "zig")
+    compiler = build.choose_compiler(arch, "auto" if arch == host_architecture() else "zig")
     sources = [f"{name}.c" for name in ("tests/vector", *VECTOR_UNITS)]
     command = [*compiler.command, "@cflags", *sources, "@ldflags", "-o", str(place)]
     done = subprocess.run(command, cwd=build.source_dir(), capture_output=True, text=True, check=False)
@@ -240,7 +239,7 @@ def compile_vector(arch: Architecture, place: Path) -> Path:
 
 
 def runner(arch: Architecture) -> list[str]:
-    if arch == host():
+    if arch == host_architecture():
         return []
     program = shutil.which(f"{arch.qemu[0]}-static") or shutil.which(arch.qemu[0])
     if not program:
@@ -250,7 +249,7 @@ def runner(arch: Architecture) -> list[str]:
 
 @each_architecture
 def test_every_architecture_writes_the_same_bytes(arch: Architecture, tmp_path: Path) -> None:
-    if arch != host() and not importlib.util.find_spec("ziglang"):
+    if arch != host_architecture() and not importlib.util.find_spec("ziglang"):
         pytest.skip("ziglang is not installed (extra cross)")
     written = tmp_path / "vector.rtrec"
     subprocess.run([*runner(arch), compile_vector(arch, tmp_path / "vector"), written], check=True)

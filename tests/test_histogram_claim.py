@@ -7,14 +7,19 @@ import numpy as np
 import pytest
 from analysis_records import SECOND
 
-from rtproof.analysis.claim import decide
-from rtproof.analysis.counts import Counts, from_values
-from rtproof.analysis.histogram_claim import counted_ns, fewest_episodes
-from rtproof.analysis.histogram_only import HistogramOnly, after_the_data, say, stated
-from rtproof.analysis.imported import Imported, Part
-from rtproof.analysis.late import Late
-from rtproof.analysis.model import Requirement, State
-from rtproof.record import Int64Array
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.claim import LateStretches, decide
+from rtproof.judge.histogram_only import (
+    HistogramOnly,
+    after_the_data,
+    counted_ns,
+    fewest_episodes,
+    limit_was_stated,
+    summarise_histogram,
+)
+from rtproof.record.contents import Int64Array
+from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 US, MS = 1_000, 1_000_000
 MINUTE, HOUR = 60 * SECOND, 3_600 * SECOND
@@ -27,13 +32,13 @@ def histogram(**counts: int) -> Counts:
     return Counts(low, low + US - 1, np.array(list(counts.values()), np.int64))
 
 
-def file(hours: float, *, threads: int = 1, period: int = MS, **counts: int) -> Imported:
+def file(hours: float, *, threads: int = 1, period: int = MS, **counts: int) -> ImportedHistogram:
     """A file that shows that every due activation ran, so many hours at this period; counts are of all threads."""
     late = sum(counts.values())
     due = round(hours * HOUR / period)
     bins = histogram(us20=due * threads - late, **counts)
-    parts = tuple(Part(number, count=due, min_ns=20 * US, max_ns=int(bins.lo[-1])) for number in range(threads))
-    return Imported(
+    parts = tuple(ImportedPart(number, count=due, min_ns=20 * US, max_ns=int(bins.lo[-1])) for number in range(threads))
+    return ImportedHistogram(
         "tool",
         "",
         duration_ns=round(hours * HOUR),
@@ -48,16 +53,16 @@ def file(hours: float, *, threads: int = 1, period: int = MS, **counts: int) -> 
     )
 
 
-def state(imported: Imported, **asked: int) -> State:
-    return say(imported, [Requirement(LIMIT, **asked)]).state
+def state(imported: ImportedHistogram, **asked: int) -> State:
+    return summarise_histogram(imported, [Requirement(LIMIT, **asked)]).state
 
 
-def reason(imported: Imported, **asked: int) -> str:
-    return say(imported, [Requirement(LIMIT, **asked)]).judged[0].reason
+def reason(imported: ImportedHistogram, **asked: int) -> str:
+    return summarise_histogram(imported, [Requirement(LIMIT, **asked)]).judged[0].reason
 
 
 def test_proven_where_nothing_exceeds_and_every_due_activation_is_counted() -> None:
-    said = say(file(4), [Requirement(LIMIT)])
+    said = summarise_histogram(file(4), [Requirement(LIMIT)])
     assert said.state is State.PROVEN
     assert "every due activation is counted" in said.judged[0].reason
     assert "once per 1 h was asked" in said.judged[0].reason
@@ -72,10 +77,10 @@ def test_it_takes_as_long_as_with_times() -> None:
     assert "too short: PROVEN takes 3 h 29 min" in reason(file(3.48))
     assert state(file(6.5), at_most_ns=2 * HOUR) is State.UNDECIDED
     two = [Requirement(LIMIT), Requirement(2 * LIMIT)]
-    assert say(file(3.49), two).state is State.UNDECIDED, "each at half of alpha"
-    assert say(file(5), two).state is State.PROVEN
+    assert summarise_histogram(file(3.49), two).state is State.UNDECIDED, "each at half of alpha"
+    assert summarise_histogram(file(5), two).state is State.PROVEN
     m = replace(Requirement(LIMIT), bunches=2.0)
-    assert [say(file(hours), [m]).state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
+    assert [summarise_histogram(file(hours), [m]).state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
     assert "bunches of up to 2.9 on average" in reason(file(10))
 
 
@@ -93,14 +98,14 @@ def test_it_takes_as_long_as_with_times() -> None:
 )
 def test_undecided_where_the_file_does_not_show_it(lacking: dict[str, int | None], words: str) -> None:
     limit = lacking.pop("limit", None) or LIMIT
-    said = say(replace(file(10), **lacking), [Requirement(limit)])  # type: ignore[arg-type]
+    said = summarise_histogram(replace(file(10), **lacking), [Requirement(limit)])  # type: ignore[arg-type]
     assert said.state is State.UNDECIDED
     assert words in said.judged[0].reason
 
 
 def test_overruns_that_are_told_to_be_none_need_no_short_maximum() -> None:
     long = replace(file(10), max_ns=2 * MS)
-    assert say(replace(long, overruns=0), [Requirement(3 * MS)]).state is State.PROVEN
+    assert summarise_histogram(replace(long, overruns=0), [Requirement(3 * MS)]).state is State.PROVEN
 
 
 def test_a_thread_that_ran_less_long_keeps_it_from_being_proven() -> None:
@@ -173,14 +178,14 @@ def test_bins_that_may_hold_what_was_smaller_refute_nothing() -> None:
 
 
 def test_limit_chosen_after_the_data_proves_nothing_and_a_stated_one_says_so() -> None:
-    said = say(file(4), [Requirement(LIMIT)])
+    said = summarise_histogram(file(4), [Requirement(LIMIT)])
     assert after_the_data(said, "chosen late").state is State.UNDECIDED
     assert not after_the_data(said, "chosen late").doubts
-    assert stated(said, "as the user says").judged[0].reason.endswith("; as the user says")
+    assert limit_was_stated(said, "as the user says").judged[0].reason.endswith("; as the user says")
 
 
 def test_of_several_limits_the_run_is_proven_only_if_all_are() -> None:
-    said = say(file(20, us200=1), [Requirement(LIMIT), Requirement(300 * US)])
+    said = summarise_histogram(file(20, us200=1), [Requirement(LIMIT), Requirement(300 * US)])
     assert [one.state for one in said.judged] == [State.UNDECIDED, State.PROVEN]
     assert said.state is State.UNDECIDED
 
@@ -223,15 +228,15 @@ class Measured:
         if self.stall_ns > self.asked.limit_ns:
             begin.append(np.array([self.length_ns - self.stall_ns]))
             end.append(np.array([self.length_ns - self.asked.limit_ns]))
-        late_times = Late.exact(np.concatenate(begin), np.concatenate(end))
+        late_times = LateStretches.exact(np.concatenate(begin), np.concatenate(end))
         return decide(self.asked, late_times, self.length_ns, 1 - self.asked.confidence).state
 
     def told(self, generator: np.random.Generator) -> HistogramOnly:
         """The verdict on what a tool prints of it: microseconds, and a duration that is off by up to a second."""
         together = np.concatenate(self.values) // US * US
-        counts = from_values(together)
-        parts = tuple(Part(at, count=each.size, max_ns=int(each.max())) for at, each in enumerate(self.values))
-        imported = Imported(
+        counts = counts_of_values(together)
+        parts = tuple(ImportedPart(at, count=each.size, max_ns=int(each.max())) for at, each in enumerate(self.values))
+        imported = ImportedHistogram(
             "tool",
             "",
             duration_ns=self.length_ns + int(generator.uniform(-0.99, 0.99) * SECOND),
@@ -244,7 +249,7 @@ class Measured:
             resolution_ns=US,
             parts=parts,
         )
-        return say(imported, [self.asked])
+        return summarise_histogram(imported, [self.asked])
 
 
 def drawn(generator: np.random.Generator) -> Measured:

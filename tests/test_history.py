@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import math
 import random
 from dataclasses import replace
@@ -6,13 +7,13 @@ from dataclasses import replace
 import pytest
 from history_cases import invalid, run, stepped
 
-from rtproof.analysis.history.history import history
-from rtproof.analysis.history.model import FEWEST
-from rtproof.analysis.history.power import visible_step
+from rtproof.compare.change_points import visible_step
+from rtproof.compare.history import analyse_history
+from rtproof.compare.history_model import FEWEST
 
 
 def test_a_change_is_found_with_its_ratio_and_the_fact_that_changed_with_it() -> None:
-    (sequence,) = history(stepped()).sequences
+    (sequence,) = analyse_history(stepped()).sequences
     (place,) = sequence.places
     assert abs(place.at - 25) <= 1
     keys = {found.metric for found in place.found}
@@ -29,12 +30,12 @@ def test_a_change_is_found_with_its_ratio_and_the_fact_that_changed_with_it() ->
 def test_the_order_is_that_of_the_start_and_not_of_the_names() -> None:
     runs = stepped()
     mixed = random.Random(1).sample(runs, len(runs))
-    assert history(mixed) == history(runs)
-    assert [place.at for place in history(mixed, by_name=True).sequences[0].places] != [25]
+    assert analyse_history(mixed) == analyse_history(runs)
+    assert [place.at for place in analyse_history(mixed, by_name=True).sequences[0].places] != [25]
 
 
 def test_without_a_change_it_says_what_could_be_seen() -> None:
-    (sequence,) = history([run(n) for n in range(30)]).sequences
+    (sequence,) = analyse_history([run(n) for n in range(30)]).sequences
     assert sequence.places == ()
     assert sequence.judged
     (middle,) = (metric for metric in sequence.metrics if metric.key == "p50")
@@ -44,7 +45,7 @@ def test_without_a_change_it_says_what_could_be_seen() -> None:
 
 
 def test_fewer_runs_than_needed_are_not_judged() -> None:
-    (sequence,) = history(stepped(count=FEWEST - 1, at=9, factor=5)).sequences
+    (sequence,) = analyse_history(stepped(count=FEWEST - 1, at=9, factor=5)).sequences
     assert not sequence.judged
     assert all(f"{FEWEST} are needed" in metric.why for metric in sequence.metrics)
     assert sequence.places == ()
@@ -54,7 +55,7 @@ def test_fewer_runs_than_needed_are_not_judged() -> None:
 def test_metric_that_some_runs_lack_is_judged_on_the_others() -> None:
     runs = stepped()
     runs[3] = run(3, values=500)
-    (sequence,) = history(runs).sequences
+    (sequence,) = analyse_history(runs).sequences
     (tail,) = (metric for metric in sequence.metrics if metric.key == "p99.9")
     assert tail.values[3] is None
     assert 3 not in tail.places
@@ -63,7 +64,7 @@ def test_metric_that_some_runs_lack_is_judged_on_the_others() -> None:
 
 def test_metric_that_too_few_runs_have_says_which_and_why() -> None:
     runs = [run(n, values=500 if n < 15 else 4_000) for n in range(30)]
-    (sequence,) = history(runs).sequences
+    (sequence,) = analyse_history(runs).sequences
     (tail,) = (metric for metric in sequence.metrics if metric.key == "p99.9")
     assert "15 of 30 runs" in tail.why
     assert "500 values do not reach" in tail.why
@@ -72,7 +73,7 @@ def test_metric_that_too_few_runs_have_says_which_and_why() -> None:
 def test_runs_that_measured_nothing_or_twice_are_left_out_and_named() -> None:
     runs = stepped()
     given = [*runs, invalid(run(90)), runs[7], replace(run(91), started_ns=None), run(92, values=0)]
-    found = history(given)
+    found = analyse_history(given)
     assert found.runs == 40
     why = {one.run: one.why for one in found.left_out}
     assert why["run 90"] == "INVALID: the load was dead"
@@ -82,13 +83,13 @@ def test_runs_that_measured_nothing_or_twice_are_left_out_and_named() -> None:
 
 
 def test_runs_without_an_id_are_not_taken_for_one() -> None:
-    assert history([replace(run(n), run_id="0" * 32) for n in range(3)]).runs == 3
+    assert analyse_history([replace(run(n), run_id="0" * 32) for n in range(3)]).runs == 3
 
 
 def test_runs_that_measured_otherwise_are_a_sequence_of_their_own() -> None:
     """Every other run has another period, which is no change."""
     runs = [run(n, facts={"period": "1ms"}) if n % 2 else run(n, 3.0, facts={"period": "2ms"}) for n in range(60)]
-    found = history(runs)
+    found = analyse_history(runs)
     assert {one.name for one in found.sequences} == {"period 1ms", "period 2ms"}
     assert [len(one.runs) for one in found.sequences] == [30, 30]
     assert [one.places for one in found.sequences] == [(), ()]
@@ -96,23 +97,23 @@ def test_runs_that_measured_otherwise_are_a_sequence_of_their_own() -> None:
 
 def test_changes_apart_are_places_apart() -> None:
     runs = [run(n, 1.0 if n < 15 else 2.0 if n < 30 else 1.0) for n in range(45)]
-    (sequence,) = history(runs).sequences
+    (sequence,) = analyse_history(runs).sequences
     assert [abs(place.at - true) <= 1 for place, true in zip(sequence.places, (15, 30), strict=True)] == [True, True]
     assert sequence.places[1].facts == ()
 
 
 def test_no_runs() -> None:
-    assert history([]).sequences == ()
+    assert analyse_history([]).sequences == ()
 
 
 def test_runs_in_virtual_time_have_no_change_by_chance() -> None:
     real = stepped()
-    assert history(real).sequences[0].places
+    assert analyse_history(real).sequences[0].places
     virtual = [replace(each, facts={**each.facts, "virtual time": "QEMU"}) for each in real]
-    (found,) = history(virtual).sequences
+    (found,) = analyse_history(virtual).sequences
     assert found.places == ()
     assert all(metric.changes == () and metric.noise is None for metric in found.metrics)
     assert all("the runs are deterministic (virtual time)" in metric.why for metric in found.metrics)
     assert [metric.values for metric in found.metrics] == [
-        metric.values for metric in history(real).sequences[0].metrics
+        metric.values for metric in analyse_history(real).sequences[0].metrics
     ]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from history_cases import run
 
-from rtproof.analysis.comparison.figures import RunFigures
-from rtproof.analysis.history.causes import fact_changes
+from rtproof.compare.history import fact_changes
+from rtproof.compare.run_metrics import RunFigures
 
 
 def runs(**texts: str) -> list[RunFigures]:

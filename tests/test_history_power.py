@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import numpy as np
 import pytest
 
-from rtproof.analysis.history.changes import changes
-from rtproof.analysis.history.power import visible_step
+from rtproof.compare.change_points import mean_changes, visible_step
 
 
 @pytest.mark.parametrize("runs", [20, 40, 80, 150])
@@ -13,7 +13,7 @@ def test_a_step_of_that_size_is_found_about_nine_times_of_ten(runs: int) -> None
     for _ in range(200):
         series = generator.standard_normal(runs)
         series[runs // 2 :] += visible_step(runs)
-        found += bool(changes(list(series)))
+        found += bool(mean_changes(list(series)))
     assert 0.82 <= found / 200 <= 0.98, "200 histories have a standard error of 0.02"
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 
 from rtproof import importers
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.importers import cyclictest
 
 DATA = Path(__file__).parent / "data" / "cyclictest"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import json
 from pathlib import Path
 from typing import Any
@@ -6,7 +7,7 @@ from typing import Any
 import pytest
 
 from rtproof import importers
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.importers import cyclictest_json
 
 DATA = Path(__file__).parent / "data" / "cyclictest"

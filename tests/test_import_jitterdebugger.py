@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import json
 from pathlib import Path
 
 import pytest
 
 from rtproof import importers
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 from rtproof.importers import jitterdebugger
 
 FILE = Path(__file__).parent / "data" / "jitterdebugger.json"

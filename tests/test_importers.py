@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 
-from rtproof import importers, plugins
-from rtproof.errors import UserError
+from rtproof import importers
+from rtproof.core import plugins
+from rtproof.core.errors import UserError
 from rtproof.importers import xenomai
 
 TEXT = """== Sampling period: 1000 us
@@ -129,7 +131,7 @@ def test_missing_and_huge_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_every_importer_keeps_the_contract() -> None:
-    for module in plugins.load_all(importers):
+    for module in plugins.load_plugins(importers):
         assert module.__doc__
         assert isinstance(module.TOOL, str)
         assert callable(module.looks_like)

@@ -17,29 +17,24 @@ from system_records import NO_COKERNEL, XENOMAI_3, config, missing
 from test_lab_table import MAKING, comparison, read
 
 from rtproof import report
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.as_json import to_dict
-from rtproof.analysis.cokernels import CoreThread, core_beside, core_threads
-from rtproof.analysis.comparison.compare import compare
-from rtproof.analysis.comparison.figures import RunFigures
-from rtproof.analysis.history.history import history
-from rtproof.analysis.model import Analysis, Requirement, Severity
 from rtproof.cli.commands.lab import check
-from rtproof.lab import as_json as lab_json
-from rtproof.lab import page as lab_page
-from rtproof.lab import table as lab_table
-from rtproof.record import Moment, Record, SystemFile
-from rtproof.report import campaign
-from rtproof.report import comparison as comparison_page
-from rtproof.report import history as history_page
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.history import analyse_history
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.lab import kernel_comparison_page
+from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.report.blocks import Section
-from rtproof.report.campaign.as_json import encode as encode_campaign
-from rtproof.report.campaign.outcome import NOTHING_MORE
-from rtproof.report.ci import rows, tables
-from rtproof.report.ci.junit import junit
-from rtproof.report.comparison.as_json import encode as encode_comparison
-from rtproof.report.comparison.told import Told
-from rtproof.report.history.as_json import encode as encode_history
+from rtproof.report.pages import campaign_page, ci_verdicts, comparison_page, history_page
+from rtproof.report.pages.campaign_json import encode_campaign
+from rtproof.report.pages.campaign_outcomes import NO_EXTRAS
+from rtproof.report.pages.ci_verdicts import ci_junit
+from rtproof.report.pages.comparison_page import ComparisonContext, encode_comparison
+from rtproof.report.pages.history_page import encode_history
+from rtproof.schema.analysis_json import analysis_dict
+from rtproof.summary.cokernels import CoreThread, core_beside, core_threads
+from rtproof.summary.summary_model import Severity
 
 CORE = "Xenomai 3.2.1 (Cobalt)"
 VERSION = system_file("/proc/xenomai/version", "3.2.1\n")
@@ -138,39 +133,44 @@ def test_each_claim_says_it() -> None:
 
 @pytest.mark.parametrize("limits", [0, 1, 3])
 def test_every_analysis_names_the_core_in_its_json(limits: int) -> None:
-    assert to_dict(analysed(limits))["record"]["core"] == CORE
-    assert to_dict(analyse(clean(), None, 1))["record"]["core"] is None
+    assert analysis_dict(analysed(limits))["record"]["core"] == CORE
+    assert analysis_dict(analyse(clean(), None, 1))["record"]["core"] is None
 
 
 def test_ci_outputs_say_it_with_every_claim() -> None:
-    row = rows.of_run("a run", analysed(3))
+    row = ci_verdicts.run_row("a run", analysed(3))
     assert [claim.text.endswith(", in-band") for claim in row.claims] == [True] * 3
-    for shown in (tables.text([row]), tables.markdown([row]), junit([row])):
+    for shown in (ci_verdicts.ci_text([row]), ci_verdicts.ci_markdown([row]), ci_junit([row])):
         assert shown.decode().count("in-band") >= 3
-    assert rows.of_run("a run", analyse(beside(), None, 1)).claims[0].text == "no limit, in-band"
+    assert ci_verdicts.run_row("a run", analyse(beside(), None, 1)).claims[0].text == "no limit, in-band"
 
 
 def test_a_profile_says_it_of_the_system_in_every_table() -> None:
     profile = campaign_cases.shortened("bootlin-xenomai")
     outcomes = [campaign_cases.outcome(profile, cell.key, analysed()) for cell in profile.cells]
-    shown = text(campaign.sections(profile, outcomes, None))
+    shown = text(campaign_page.campaign_sections(profile, outcomes, None))
     assert "IN-BAND" in "\n".join(shown.splitlines()[:8])
-    assert tables_without_mark(unfolded(campaign.sections(profile, outcomes, None)), (campaign_cases.SYSTEM,)) == []
-    assert "in-band" in campaign.title(profile, outcomes)
-    told = json.loads(encode_campaign(profile, outcomes, None, NOTHING_MORE))
+    assert (
+        tables_without_mark(
+            unfolded(campaign_page.campaign_sections(profile, outcomes, None)), (campaign_cases.SYSTEM,)
+        )
+        == []
+    )
+    assert "in-band" in campaign_page.campaign_title(profile, outcomes)
+    told = json.loads(encode_campaign(profile, outcomes, None, NO_EXTRAS))
     assert [result["core"] for cell in told["cells"] for result in cell["results"]] == [CORE] * len(outcomes)
 
 
 def test_the_lab_says_it_of_a_system_in_every_table() -> None:
     reading = replace(read(5_000), core=CORE)
     found = comparison((RT, {"idle": reading}), (PLAIN, {"idle": [9_000]}))
-    shown = text(lab_table.sections(found))
+    shown = text(kernel_comparison_page.terminal_sections(found))
     assert "in-band" in "\n".join(shown.splitlines()[:8])
     assert tables_without_mark(shown, (RT.name,)) == []
     assert f"{PLAIN.name} (in-band)" not in shown
-    whole = text(lab_page.sections(found, MAKING))
+    whole = text(kernel_comparison_page.page_sections(found, MAKING))
     assert tables_without_mark(whole, (f"{RT.name},", f"{RT.name} stayed")) == []
-    told = lab_json.to_dict(found, MAKING)
+    told = kernel_comparison_page.comparison_dict(found, MAKING)
     assert [shift["core"] for cell in told["cells"] for shift in cell["shifts"]] == [CORE, None]
     assert [each["name"] for each in told["systems"]] == [RT.name, PLAIN.name]
 
@@ -187,9 +187,9 @@ def test_lab_check_says_it_before_the_figure(capsys: pytest.CaptureFixture[str])
 
 def test_a_comparison_says_it_of_each_run() -> None:
     sides = [[campaign_run(side, number) for number in range(5)] for side in "ab"]
-    found = compare(sides[0], sides[1], ("A", "B"))
-    told = Told(("one", "another"))
-    shown = text(comparison_page.sections(found, told))
+    found = compare_sides(sides[0], sides[1], ("A", "B"))
+    told = ComparisonContext(("one", "another"))
+    shown = text(comparison_page.comparison_sections(found, told))
     assert "In-band" in "\n".join(shown.splitlines()[:8])
     assert all(f"a{number} (in-band)" in shown for number in range(5))
     assert "b1 (in-band)" not in shown
@@ -198,11 +198,11 @@ def test_a_comparison_says_it_of_each_run() -> None:
 
 
 def test_a_history_says_it_of_each_run() -> None:
-    found = history([replace(run, facts={**run.facts, "kernel beside Linux": CORE}) for run in stepped(30)])
-    shown = text(history_page.sections(found, Told(())))
+    found = analyse_history([replace(run, facts={**run.facts, "kernel beside Linux": CORE}) for run in stepped(30)])
+    shown = text(history_page.history_sections(found, ComparisonContext(())))
     assert "In-band" in "\n".join(shown.splitlines()[:8])
-    assert "run 03 (in-band)" in unfolded(history_page.sections(found, Told(())))
-    (sequence,) = json.loads(encode_history(found, Told(())))["sequences"]
+    assert "run 03 (in-band)" in unfolded(history_page.history_sections(found, ComparisonContext(())))
+    (sequence,) = json.loads(encode_history(found, ComparisonContext(())))["sequences"]
     assert {run["core"] for run in sequence["runs"]} == {CORE}
 
 

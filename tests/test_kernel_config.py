@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import gzip
 
 from hypothesis import given
@@ -6,14 +7,14 @@ from hypothesis import strategies as st
 from report_cases import system_file
 from system_records import CONFIG, config, target
 
-from rtproof.analysis.kernel_config import LARGEST, kernel_config, parse
-from rtproof.record import Moment, SystemFile
+from rtproof.record.contents import Moment, SystemFile
+from rtproof.summary.cokernels import LARGEST_CONFIG, kernel_config, parse_kernel_config
 
 TEXT = '# Linux/arm 3.0.12-rt30 Kernel Configuration\nCONFIG_HZ=128\nCONFIG_CMDLINE="a=b c"\n# CONFIG_SMP is not set\n'
 
 
 def test_options_have_values_and_those_left_out_say_no() -> None:
-    found = parse("/x", TEXT)
+    found = parse_kernel_config("/x", TEXT)
     assert (found.release, found.options) == ("3.0.12-rt30", {"HZ": "128", "CMDLINE": "a=b c", "SMP": "n"})
     assert not found.has("SMP")
     assert not found.has("HZ")
@@ -34,7 +35,7 @@ def test_without_a_configuration_there_is_none() -> None:
 
 
 def test_a_bomb_is_not_inflated() -> None:
-    bomb = gzip.compress(b"CONFIG_A=y\n" + b"x" * (4 * LARGEST))
+    bomb = gzip.compress(b"CONFIG_A=y\n" + b"x" * (4 * LARGEST_CONFIG))
     found = kernel_config(target("x", SystemFile(0, Moment.START, CONFIG, 0, False, bomb)))
     assert found is not None
     assert found.has("A")

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from run_folders import latencies, write_run
 
-from rtproof import exporters, kinds, plugins
+from rtproof import exporters
 from rtproof.cli.main import main
+from rtproof.core import plugins
+from rtproof.record import file_kinds
 from rtproof.report import formats
 
 DATA = Path(__file__).parent / "data"
@@ -96,10 +98,10 @@ def test_a_file_of_another_tool_is_named(
 @pytest.mark.parametrize("name", [name for name in OTHERS if name != "not a record"])
 def test_each_is_told_apart_by_its_own_row(name: str, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(OTHERS[name])
-    assert name in kinds.what_it_is(tmp_path / "x")
+    assert name in file_kinds.advice(tmp_path / "x")
 
 
-@pytest.mark.parametrize("form", plugins.names(formats))
+@pytest.mark.parametrize("form", plugins.plugin_names(formats))
 def test_a_report_of_ours_names_the_run_to_give(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write_run(tmp_path / "a", latencies(1, 1_000))
     assert main(["report", str(run), "--format", form]) == 0
@@ -115,7 +117,7 @@ def test_a_report_of_ours_names_the_run_to_give(form: str, tmp_path: Path, capsy
 @pytest.mark.parametrize("form", ["csv", "bins", "hdr", "parquet"])
 def test_an_export_of_ours_names_the_run_to_give(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = write_run(tmp_path / "a", latencies(1, 1_000))
-    output = tmp_path / f"a{plugins.load(exporters, form).SUFFIX}"
+    output = tmp_path / f"a{plugins.load_plugin(exporters, form).SUFFIX}"
     assert main(["export", str(run), "--format", form, "--output", str(output)]) == 0
     assert f"give the run it was made from, {run};" in refusal(output, capsys)
 

@@ -9,7 +9,7 @@ import lab_kernels
 import pytest
 
 from rtproof.vm.guest import Job, run_job
-from rtproof.vm.kernel import Kernel
+from rtproof.vm.kernel_files import Kernel
 from rtproof.vm.machine import Machine
 
 pytestmark = pytest.mark.slow

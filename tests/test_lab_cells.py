@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import shlex
 from dataclasses import replace
 from itertools import pairwise
@@ -8,49 +9,49 @@ from typing import NamedTuple
 import pytest
 from lab_cases import PLAIN, matrix
 
-from rtproof.errors import TargetError, UserError
-from rtproof.lab import cells
-from rtproof.lab.cells import IDLE, Cell, Load, Setting, parse_load
-from rtproof.record import rundir
-from rtproof.vm.guest import Job, Outcome
+from rtproof.core.errors import TargetError, UserError
+from rtproof.lab import guest_cell
+from rtproof.lab.guest_cell import IDLE_LOAD, CellSetting, GuestCell, GuestLoad, parse_guest_load
+from rtproof.record import run_folder
+from rtproof.vm.guest import Job, JobOutcome
 from rtproof.vm.machine import Machine
 
 
 def test_loads_are_names_and_several_at_once() -> None:
-    assert parse_load("idle") == IDLE
-    assert parse_load("dd:mib=8+net") == Load("dd:mib=8+net", ("dd:mib=8", "net"))
-    assert parse_load("article2-stress+net") == Load("article2-stress+net", ("cpu", "dd", "timers", "net"))
+    assert parse_guest_load("idle") == IDLE_LOAD
+    assert parse_guest_load("dd:mib=8+net") == GuestLoad("dd:mib=8+net", ("dd:mib=8", "net"))
+    assert parse_guest_load("article2-stress+net") == GuestLoad("article2-stress+net", ("cpu", "dd", "timers", "net"))
 
 
 @pytest.mark.parametrize("text", ["", "+", "dd+", "dd++net", "dd+idle"])
 def test_what_is_no_load_is_refused(text: str) -> None:
     with pytest.raises(UserError, match="is not a load"):
-        parse_load(text)
+        parse_guest_load(text)
 
 
 def test_a_load_that_is_a_program_is_refused() -> None:
     with pytest.raises(
         UserError, match="the load stress-ng:workers=2 runs a program of the target's, and a guest has none"
     ):
-        parse_load("cpu+stress-ng:workers=2")
+        parse_guest_load("cpu+stress-ng:workers=2")
 
 
-def words(cell: Cell) -> list[str]:
-    (line,) = [line for line in cell.job().script.splitlines() if cells.GUEST_AGENT in line and " run " in line]
+def words(cell: GuestCell) -> list[str]:
+    (line,) = [line for line in cell.job().script.splitlines() if guest_cell.GUEST_AGENT in line and " run " in line]
     return shlex.split(line)
 
 
 def test_the_job_runs_the_agent_with_the_setting_and_the_loads(tmp_path: Path) -> None:
     (cell,) = matrix(tmp_path, "mmap", systems=(PLAIN,)).cells()
-    cell = replace(cell, load=parse_load("dd+net"), setting=Setting(more=("--policy", "rr")))
+    cell = replace(cell, load=parse_guest_load("dd+net"), setting=CellSetting(more=("--policy", "rr")))
     asked = words(cell)
-    assert asked[:3] == [cells.GUEST_AGENT, "run", "-o"]
+    assert asked[:3] == [guest_cell.GUEST_AGENT, "run", "-o"]
     pairs = list(pairwise(asked))
     for pair in [("--probe", "timer"), ("--period", "1ms"), ("--duration", "2s"), ("--warmup", "1s")]:
         assert pair in pairs
     assert [value for name, value in pairs if name == "--load"] == ["dd", "net"]
     assert ("--policy", "rr") in pairs
-    assert cell.job().files == ((cells.GUEST_AGENT, tmp_path / "agent"),)
+    assert cell.job().files == ((guest_cell.GUEST_AGENT, tmp_path / "agent"),)
 
 
 def test_a_shift_starts_later_and_warms_up_longer(tmp_path: Path) -> None:
@@ -70,8 +71,8 @@ def test_the_key_changes_with_everything_that_goes_in(tmp_path: Path) -> None:
     machine = replace(PLAIN.machine, memory_mib=1024)
     changed = [
         replace(cell, agent=other),
-        replace(cell, load=IDLE),
-        replace(cell, setting=Setting(duration_ns=10**9)),
+        replace(cell, load=IDLE_LOAD),
+        replace(cell, setting=CellSetting(duration_ns=10**9)),
         replace(cell, system=replace(PLAIN, machine=machine)),
     ]
     assert len({each.key() for each in (cell, *changed)}) == 5
@@ -84,7 +85,7 @@ def test_an_agent_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         replace(cell, agent=tmp_path / "nowhere").key()
 
 
-INFO = rundir.RunInfo(
+INFO = run_folder.RunInfo(
     command=["rtproof"], started="", host="", user="", rtproof_version="", agent_sha256="", agent_arch="", target="qemu"
 )
 
@@ -99,22 +100,22 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(tmp_path, monkeypatch)
 
 
-def measured(at: Place, code: int, said: str, files: tuple[str, ...]) -> cells.Cost:
+def measured(at: Place, code: int, said: str, files: tuple[str, ...]) -> guest_cell.CellCost:
     (cell,) = matrix(at.folder, "mmap", systems=(PLAIN,)).cells()
     out = at.folder / "out"
     out.mkdir()
 
-    def run_job(machine: Machine, job: Job, out: Path, timeout_s: float) -> Outcome:
+    def run_job(machine: Machine, job: Job, out: Path, timeout_s: float) -> JobOutcome:
         for name in files:
             (out / name).write_text("")
-        return Outcome(code, said, out / "console.log", 3.0, 5.0)
+        return JobOutcome(code, said, out / "console.log", 3.0, 5.0)
 
-    at.monkeypatch.setattr(cells, "run_job", run_job)
-    return cells.measure({"x86_64": INFO}, cell, out)
+    at.monkeypatch.setattr(guest_cell, "run_job", run_job)
+    return guest_cell.measure_guest_cell({"x86_64": INFO}, cell, out)
 
 
 def test_a_measured_cell_is_a_run_folder(at: Place) -> None:
-    assert measured(at, 0, "", ("run.rtrec",)) == cells.Cost(3.0, 5.0)
+    assert measured(at, 0, "", ("run.rtrec",)) == guest_cell.CellCost(3.0, 5.0)
     assert sorted(path.name for path in (at.folder / "out").iterdir()) == ["run.json", "run.rtrec"]
 
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import os
 import subprocess
 from pathlib import Path
@@ -6,10 +7,10 @@ from pathlib import Path
 import pytest
 from debian_mirror import Mirror, add_kernel, mirror, signing_key
 
-from rtproof.errors import UserError
-from rtproof.lab import debian, sources
-from rtproof.lab.debian import Archive, Package, UnavailableError
-from rtproof.lab.kernels import SUITES
+from rtproof.core.errors import UserError
+from rtproof.lab import debian_packages
+from rtproof.lab.debian_packages import Archive, Package, UnavailableError
+from rtproof.lab.kernel_catalogue import SUITES
 
 __all__ = ["mirror", "signing_key"]
 
@@ -36,11 +37,11 @@ def newest(archive: Archive, pattern: str, folder: Path) -> list[tuple[Package, 
 
 @pytest.fixture
 def archive(mirror: Mirror) -> Archive:
-    return Archive(SUITES["6.1"], debian.host_architecture())
+    return Archive(SUITES["6.1"], debian_packages.debian_architecture())
 
 
 def test_an_index_is_read() -> None:
-    (package,) = debian.parse_packages(SHOWN)
+    (package,) = debian_packages.parse_packages(SHOWN)
     assert (package.name, package.version) == ("linux-headers-6.12.95+deb12-rt-amd64", "6.12.95-1~bpo12+1")
     assert (package.architecture, package.size) == ("amd64", 2022228)
     assert package.depends == (
@@ -52,11 +53,11 @@ def test_an_index_is_read() -> None:
     )
 
 
-@pytest.mark.parametrize("missing", debian.TOOLS)
+@pytest.mark.parametrize("missing", debian_packages.TOOLS)
 def test_a_machine_without_apt_is_told_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
-    for tool in set(debian.TOOLS) - {missing}:
+    for tool in set(debian_packages.TOOLS) - {missing}:
         (tmp_path / tool).write_text("#!/bin/sh\n")
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -136,11 +137,11 @@ def test_an_index_signed_by_another_is_refused(mirror: Mirror, tmp_path: Path, m
     mirror.add("bookworm", "tool", "1", {})
     mirror.publish()
     (tmp_path / "none.gpg").touch()
-    monkeypatch.setattr(sources, "KEYRINGS", (tmp_path / "none.gpg",))
+    monkeypatch.setattr(debian_packages, "KEYRINGS", (tmp_path / "none.gpg",))
     with pytest.raises(
         UnavailableError, match=r"cannot find tool for .* in Debian's bookworm \(apt-get says: GPG error"
     ):
-        newest(Archive(("bookworm",), debian.host_architecture()), "tool", tmp_path)
+        newest(Archive(("bookworm",), debian_packages.debian_architecture()), "tool", tmp_path)
 
 
 def test_what_the_archive_has_not_is_said_with_apts_words(archive: Archive, tmp_path: Path) -> None:
@@ -179,4 +180,4 @@ def test_the_machines_apt_is_left_alone(mirror: Mirror, archive: Archive, tmp_pa
 def test_a_package_that_cannot_be_unpacked_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.deb").write_text("no package")
     with pytest.raises(UserError, match=r"a\.deb cannot be unpacked: .*"):
-        debian.unpack(tmp_path / "a.deb", tmp_path / "all")
+        debian_packages.unpack_package(tmp_path / "a.deb", tmp_path / "all")

@@ -9,13 +9,13 @@ import lab_cases
 import pytest
 
 from rtproof import profiles
-from rtproof.errors import UserError
-from rtproof.lab import experiment
-from rtproof.lab.cells import REFUSAL, Cell, Cost
-from rtproof.lab.experiment import Bench, Trial
-from rtproof.lab.matrix import Ran, Result
-from rtproof.lab.systems import Named
-from rtproof.profiles import CellPlan, Profile, Way, choose
+from rtproof.core.errors import UserError
+from rtproof.experiment import guest_campaign, guest_runner
+from rtproof.experiment.guest_campaign import GuestBench, GuestTrial
+from rtproof.lab.cell_runner import CellResult, CellResults
+from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellCost, GuestCell
+from rtproof.lab.systems import NamedKernel
+from rtproof.profiles import CellPlan, Profile, Way, settings
 
 
 def resolve(loads: Sequence[str]) -> tuple[str, ...]:
@@ -23,29 +23,31 @@ def resolve(loads: Sequence[str]) -> tuple[str, ...]:
 
 
 def shortened(name: str) -> Profile:
-    return choose.ready(experiment.for_guests(profiles.load(name), {})).shortened(duration_ns=1_000_000_000)
+    return settings.with_parameters(guest_runner.for_guests(profiles.load(name), {})).shortened(
+        duration_ns=1_000_000_000
+    )
 
 
 class Runner:
     """Remembers cells, and refuses those with a probe that is not there."""
 
     def __init__(self, *absent: str) -> None:
-        self.rounds: list[list[Cell]] = []
+        self.rounds: list[list[GuestCell]] = []
         self._absent = absent
 
-    def run(self, cells: list[Cell]) -> Ran:
+    def run(self, cells: list[GuestCell]) -> CellResults:
         self.rounds.append(cells)
-        return Ran(tuple(self._result(cell) for cell in cells), 1.0)
+        return CellResults(tuple(self._result(cell) for cell in cells), 1.0)
 
-    def _result(self, cell: Cell) -> Result:
+    def _result(self, cell: GuestCell) -> CellResult:
         if cell.setting.probe in self._absent:
-            return Result(cell, failure=f"{REFUSAL}there is no {cell.setting.probe}")
-        return Result(cell, failure="the guest's kernel panicked")
+            return CellResult(cell, failure=f"{REFUSAL_PREFIX}there is no {cell.setting.probe}")
+        return CellResult(cell, failure="the guest's kernel panicked")
 
 
-def conduct(profile: Profile, runner: Runner) -> list[Trial]:
-    bench = Bench(runner.run, {"x86_64": Path("agent")}, resolve)
-    return experiment.conduct(profile, (lab_cases.RT, lab_cases.PLAIN), bench)
+def conduct(profile: Profile, runner: Runner) -> list[GuestTrial]:
+    bench = GuestBench(runner.run, {"x86_64": Path("agent")}, resolve)
+    return guest_campaign.run_trials(profile, (lab_cases.RT, lab_cases.PLAIN), bench)
 
 
 def test_every_profile_is_ready_for_guests_without_a_word_of_the_user() -> None:
@@ -54,7 +56,7 @@ def test_every_profile_is_ready_for_guests_without_a_word_of_the_user() -> None:
 
 
 def test_what_the_user_names_comes_before_what_a_guest_has() -> None:
-    own = experiment.for_guests(profiles.load("bootlin-gpio"), {"in": "5"})
+    own = guest_runner.for_guests(profiles.load("bootlin-gpio"), {"in": "5"})
     values = {parameter.name: parameter.default for parameter in own.parameters}
     assert (values["in"], values["out"], values["chip"]) == ("5", "6", "rtproof-loop")
 
@@ -85,8 +87,8 @@ def test_what_the_agent_refuses_is_tried_in_the_next_way() -> None:
 
 def test_the_last_way_that_is_refused_is_a_failure() -> None:
     trials = conduct(shortened("akamina"), Runner("kernel", "timerlat", "timer"))
-    outcomes = experiment.outcomes(shortened("akamina"), trials)
-    assert {outcome.failure for outcome in outcomes} == {f"{REFUSAL}there is no timer"}
+    outcomes = guest_campaign.trial_outcomes(shortened("akamina"), trials)
+    assert {outcome.failure for outcome in outcomes} == {f"{REFUSAL_PREFIX}there is no timer"}
     assert all(len(outcome.passed) == 2 for outcome in outcomes)
 
 
@@ -94,7 +96,7 @@ def test_a_failed_cell_is_not_tried_in_another_way() -> None:
     runner = Runner()
     trials = conduct(shortened("akamina"), runner)
     assert len(runner.rounds) == 1
-    assert {outcome.failure for outcome in experiment.outcomes(shortened("akamina"), trials)} == {
+    assert {outcome.failure for outcome in guest_campaign.trial_outcomes(shortened("akamina"), trials)} == {
         "the guest's kernel panicked"
     }
 
@@ -127,7 +129,7 @@ def test_the_agent_is_told_the_profiles_limit_so_that_records_keep_what_exceeds_
 
 
 def test_our_module_is_for_stages_of_the_kernel_and_for_its_chip() -> None:
-    ours = {name for name in profiles.names() if experiment.needs_our_module(profiles.load(name))}
+    ours = {name for name in profiles.names() if guest_runner.profile_needs_our_module(profiles.load(name))}
     assert ours == {"akamina", "bootlin-gpio", "bootlin-xenomai", "ten-ms"}
 
 
@@ -135,17 +137,17 @@ def test_kernels_get_the_modules_for_the_profiles_hardware_as_far_as_they_have_t
     for name in ("veth.ko", "lm75.ko", "i2c-piix4.ko.xz"):
         (tmp_path / name).touch()
     kernel = replace(lab_cases.kernel(), modules=tmp_path)
-    named = [Named("debian-6.1", kernel, True, (Path("rtproof.ko"),)), Named("own", lab_cases.kernel())]
+    named = [NamedKernel("debian-6.1", kernel, True, (Path("rtproof.ko"),)), NamedKernel("own", lab_cases.kernel())]
 
     def modules(profile: str) -> list[tuple[str | Path, ...]]:
-        return [each.modules for each in experiment.with_hardware(named, profiles.load(profile))]
+        return [each.modules for each in guest_runner.with_modules_of_profile(named, profiles.load(profile))]
 
     assert modules("akamina") == modules("bootlin-gpio") == [(Path("rtproof.ko"), "veth"), ()]
     assert modules("simple-rt-app") == [(Path("rtproof.ko"), "veth", "i2c-piix4", "lm75"), ()]
     (tmp_path / "lm75.ko").unlink()
     (tmp_path / "modules.builtin").write_text("kernel/drivers/net/veth.ko\n")
     kernel = replace(kernel, modules=tmp_path.rename(tmp_path.with_name("other")))
-    (own,) = experiment.with_hardware([Named("own", kernel)], profiles.load("simple-rt-app"))
+    (own,) = guest_runner.with_modules_of_profile([NamedKernel("own", kernel)], profiles.load("simple-rt-app"))
     assert own.modules == ("veth", "i2c-piix4")
 
 
@@ -153,9 +155,9 @@ def test_programs_are_refused_because_a_guest_has_none() -> None:
     def programs(loads: Sequence[str]) -> tuple[str, ...]:
         return tuple(word for load in loads for word in ("--program", f"{load}:stress-ng"))
 
-    bench = Bench(Runner().run, {"x86_64": Path("agent")}, programs)
+    bench = GuestBench(Runner().run, {"x86_64": Path("agent")}, programs)
     with pytest.raises(UserError, match="'doload' is a program, and guests have none"):
-        experiment.conduct(shortened("bootlin-timer"), (lab_cases.RT,), bench)
+        guest_campaign.run_trials(shortened("bootlin-timer"), (lab_cases.RT,), bench)
 
 
 def test_a_way_with_a_program_is_passed_over_where_another_is_left() -> None:
@@ -163,8 +165,8 @@ def test_a_way_with_a_program_is_passed_over_where_another_is_left() -> None:
         return tuple(word for load in loads for word in ("--program" if load == "stress-ng" else "--load", load))
 
     runner = Runner()
-    bench = Bench(runner.run, {"x86_64": Path("agent")}, programs)
-    (trial,) = experiment.conduct(shortened("simple-rt-app"), (lab_cases.RT,), bench)
+    bench = GuestBench(runner.run, {"x86_64": Path("agent")}, programs)
+    (trial,) = guest_campaign.run_trials(shortened("simple-rt-app"), (lab_cases.RT,), bench)
     assert [why for _, why in trial.passed] == ["the load 'stress-ng' is a program, and guests have none of these"]
     assert runner.rounds[0][0].load.loads == ("cpu:workers=1",)
 
@@ -178,13 +180,13 @@ def test_an_outcome_is_read_from_the_cell_and_judged_by_the_profiles_limit(tmp_p
     profile = shortened("akamina")
 
     class Measured(Runner):
-        def _result(self, cell: Cell) -> Result:
+        def _result(self, cell: GuestCell) -> CellResult:
             folder = tmp_path / cell.slug
             folder.mkdir()
             lab_cases.fill(replace(cell, load=lab_cases.load("idle")), folder)
-            return Result(cell, lab_cases.kept(folder, Cost(1.0, 1.0)))
+            return CellResult(cell, lab_cases.kept(folder, CellCost(1.0, 1.0)))
 
-    found = experiment.outcomes(profile, conduct(profile, Measured()))
+    found = guest_campaign.trial_outcomes(profile, conduct(profile, Measured()))
     assert [outcome.cell.key for outcome in found] == ["unloaded", "unloaded", "loaded", "loaded"]
     for outcome in found:
         assert outcome.analysis is not None
@@ -195,5 +197,5 @@ def test_an_outcome_is_read_from_the_cell_and_judged_by_the_profiles_limit(tmp_p
 
 def test_a_plan_that_was_not_run_says_so() -> None:
     plan = CellPlan("one", "one", {}, {}, 1, None, 1, 1, ways=(Way("only"),))
-    (outcome,) = experiment.outcomes(profiles.load("akamina"), [Trial(lab_cases.RT, plan)])
+    (outcome,) = guest_campaign.trial_outcomes(profiles.load("akamina"), [GuestTrial(lab_cases.RT, plan)])
     assert outcome.failure == "it was not run"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import re
 from pathlib import Path
 
@@ -6,10 +7,10 @@ import lab_kernels
 import pytest
 from debian_mirror import Mirror, add_kernel, image, mirror, only_amd64, signing_key
 
-from rtproof.errors import UserError
-from rtproof.lab import kernels
-from rtproof.lab.debian import Archive, UnavailableError
-from rtproof.vm.kernel import open_kernel
+from rtproof.core.errors import UserError
+from rtproof.lab import kernel_catalogue
+from rtproof.lab.debian_packages import Archive, UnavailableError
+from rtproof.vm.kernel_files import open_kernel
 
 __all__ = ["mirror", "signing_key"]
 
@@ -31,7 +32,7 @@ def own_image(folder: Path, release: str = "6.9.1") -> Path:
 
 
 def test_names_are_as_documented() -> None:
-    names = [entry.name for entry in kernels.catalogue()]
+    names = [entry.name for entry in kernel_catalogue.catalogue()]
     assert names[:4] == ["debian-6.1-rt", "debian-6.1", "debian-6.12-rt", "debian-6.12"]
     assert sorted(names[4:]) == sorted(name + end for name in names[:4] for end in ("-arm64", "-armhf"))
 
@@ -57,21 +58,21 @@ def test_each_name_stands_for_its_packages_and_no_others(name: str, package: str
         "linux-image-6.11.5+bpo-amd64",
         "linux-image-amd64",
     ]
-    fitting = [e.name for e in kernels.catalogue() if re.fullmatch(e.image_pattern, package)]
+    fitting = [e.name for e in kernel_catalogue.catalogue() if re.fullmatch(e.image_pattern, package)]
     assert fitting == [name]
-    assert not any(re.fullmatch(e.image_pattern, other) for e in kernels.catalogue() for other in others)
+    assert not any(re.fullmatch(e.image_pattern, other) for e in kernel_catalogue.catalogue() for other in others)
 
 
 @only_amd64
 def test_a_kernel_is_fetched_with_all_that_it_needs(published: Mirror) -> None:
     said: list[str] = []
-    kernel = kernels.fetch("debian-6.1-rt", say=said.append)
+    kernel = kernel_catalogue.fetch_kernel("debian-6.1-rt", say=said.append)
     assert (kernel.arch, kernel.release) == ("x86_64", RELEASE)
     assert kernel.modules is not None
     assert [path.name for path in kernel.modules.rglob("*.ko")] == ["loop.ko"]
-    assert kernels.busybox("x86_64").read_bytes() == b"not really\n"
+    assert kernel_catalogue.fetch_busybox("x86_64").read_bytes() == b"not really\n"
     assert "include ../linux-headers-6.1.0-50-common-rt/Makefile" in (
-        (kernels.headers("debian-6.1-rt") / "Makefile").read_text()
+        (kernel_catalogue.kernel_headers("debian-6.1-rt") / "Makefile").read_text()
     )
     kept = {path.name for path in kernel.image.parents[1].rglob("*") if path.is_file()}
     assert kept == {f"vmlinuz-{RELEASE}", f"config-{RELEASE}", "loop.ko", "Makefile", "tool", "files.json"}
@@ -82,26 +83,26 @@ def test_a_kernel_is_fetched_with_all_that_it_needs(published: Mirror) -> None:
 def test_a_second_fetch_needs_nothing_of_the_network_or_of_apt(
     published: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = kernels.fetch("debian-6.1-rt")
+    first = kernel_catalogue.fetch_kernel("debian-6.1-rt")
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert kernels.fetch("debian-6.1-rt") == first
+    assert kernel_catalogue.fetch_kernel("debian-6.1-rt") == first
 
 
 @only_amd64
 def test_the_newer_one_is_fetched_only_when_asked(published: Mirror) -> None:
-    kernels.fetch("debian-6.1-rt")
+    kernel_catalogue.fetch_kernel("debian-6.1-rt")
     add_kernel(published, "6.1.192-1", "6.1.0-56-rt-amd64")
     published.publish()
-    assert kernels.fetch("debian-6.1-rt").release == RELEASE
-    assert kernels.fetch("debian-6.1-rt", again=True).release == "6.1.0-56-rt-amd64"
+    assert kernel_catalogue.fetch_kernel("debian-6.1-rt").release == RELEASE
+    assert kernel_catalogue.fetch_kernel("debian-6.1-rt", again=True).release == "6.1.0-56-rt-amd64"
 
 
 @only_amd64
 def test_a_damaged_kernel_is_fetched_again(published: Mirror) -> None:
-    kernel = kernels.fetch("debian-6.1-rt")
+    kernel = kernel_catalogue.fetch_kernel("debian-6.1-rt")
     kernel.image.write_bytes(kernel.image.read_bytes()[:-1] + b"x")
-    assert kernels.cached(kernels.entry("debian-6.1-rt")) is None
-    assert kernels.fetch("debian-6.1-rt") == kernel
+    assert kernel_catalogue.cached_kernel(kernel_catalogue.catalogue_entry("debian-6.1-rt")) is None
+    assert kernel_catalogue.fetch_kernel("debian-6.1-rt") == kernel
 
 
 @only_amd64
@@ -110,9 +111,9 @@ def test_without_its_headers_a_kernel_is_not_fetched(mirror: Mirror) -> None:
     mirror.add("bookworm", "busybox-static", "1", {"usr/bin/busybox": b"merged\n"})
     mirror.publish()
     with pytest.raises(UnavailableError, match=f"cannot find linux-headers-{RELEASE} for amd64"):
-        kernels.fetch("debian-6.1-rt")
-    assert kernels.busybox("x86_64").read_bytes() == b"merged\n"
-    assert kernels.cached(kernels.entry("debian-6.1-rt")) is None
+        kernel_catalogue.fetch_kernel("debian-6.1-rt")
+    assert kernel_catalogue.fetch_busybox("x86_64").read_bytes() == b"merged\n"
+    assert kernel_catalogue.cached_kernel(kernel_catalogue.catalogue_entry("debian-6.1-rt")) is None
 
 
 @only_amd64
@@ -120,19 +121,24 @@ def test_a_package_of_another_layout_is_said(mirror: Mirror) -> None:
     mirror.add("bookworm", "busybox-static", "1", {"opt/busybox": b""})
     mirror.publish()
     with pytest.raises(UserError, match="Debian's package has no bin/busybox"):
-        kernels.busybox("x86_64")
+        kernel_catalogue.fetch_busybox("x86_64")
 
 
 def test_an_unknown_name_is_answered_with_the_names() -> None:
-    for ask in (kernels.fetch, kernels.resolve, kernels.headers, kernels.module):
+    for ask in (
+        kernel_catalogue.fetch_kernel,
+        kernel_catalogue.resolve_kernel,
+        kernel_catalogue.kernel_headers,
+        kernel_catalogue.module_for_kernel,
+    ):
         with pytest.raises(UserError, match=r"debian-6\.2.*debian-6\.1-rt, debian-6\.1, .*debian-6\.12-armhf"):
             ask("debian-6.2")
     with pytest.raises(UserError, match="no BusyBox for 'sparc'; there is one for: x86_64, aarch64, armv7"):
-        kernels.busybox("sparc")
+        kernel_catalogue.fetch_busybox("sparc")
 
 
 def test_an_image_of_the_users_is_taken_as_it_is(tmp_path: Path) -> None:
-    kernel = kernels.resolve(str(own_image(tmp_path)))
+    kernel = kernel_catalogue.resolve_kernel(str(own_image(tmp_path)))
     assert (kernel.release, kernel.modules) == ("6.9.1", None)
 
 
@@ -140,18 +146,18 @@ def test_an_image_of_the_users_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_modules_beside_an_image_are_found(tmp_path: Path, place: str) -> None:
     folder = tmp_path / "lib" / "modules" / "6.9.1"
     folder.mkdir(parents=True)
-    assert kernels.resolve(str(own_image(tmp_path / place))).modules == folder
+    assert kernel_catalogue.resolve_kernel(str(own_image(tmp_path / place))).modules == folder
 
 
 def test_modules_may_be_elsewhere(tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere" / "6.9.1"
     folder.mkdir(parents=True)
-    assert kernels.resolve(str(own_image(tmp_path)), folder).modules == folder
+    assert kernel_catalogue.resolve_kernel(str(own_image(tmp_path)), folder).modules == folder
 
 
 def test_modules_are_not_given_for_a_name(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"debian-6\.1 has its own modules"):
-        kernels.resolve("debian-6.1", tmp_path)
+        kernel_catalogue.resolve_kernel("debian-6.1", tmp_path)
 
 
 def test_debian_itself_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +168,7 @@ def test_debian_itself_is_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     except UserError as error:
         pytest.skip(f"this machine does not use Debian: {error}")
     try:
-        program = kernels.busybox("x86_64").read_bytes()
+        program = kernel_catalogue.fetch_busybox("x86_64").read_bytes()
     except UnavailableError as error:
         pytest.skip(f"Debian cannot be reached from here: {error}")
     assert program.startswith(b"\x7fELF")
@@ -176,4 +182,4 @@ def test_debians_kernels_are_what_their_names_say(name: str) -> None:
     assert re.fullmatch(r"6\.1\.0-\d+-(rt-)?amd64", kernel.release)
     assert ("-rt-" in kernel.release) == name.endswith("-rt")
     assert kernel == open_kernel(kernel.image, kernel.modules)
-    assert (kernels.headers(name) / ".config").is_file()
+    assert (kernel_catalogue.kernel_headers(name) / ".config").is_file()

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import os
 import signal
 import threading
@@ -9,23 +10,25 @@ import lab_cases
 import pytest
 from lab_cases import PLAIN, RT, RUNNER, matrix, system
 
-from rtproof.lab.cache import Cache
-from rtproof.lab.comparison import Comparison
-from rtproof.lab.matrix import Interrupted, Matrix, Result, comparison, run
+from rtproof.lab.cell_runner import CellResult, CellsInterrupted, KernelMatrix, compare_kernels, run_missing_cells
+from rtproof.lab.guest_cell import CellStore
+from rtproof.lab.kernel_comparison import KernelComparison
 
 pytestmark = pytest.mark.slow
 
 
-def run_here(folder: Path, wanted: Matrix, jobs: int = 2) -> tuple[Comparison, tuple[Result, ...]]:
-    ran = run(wanted.cells(), Cache(folder / "cells"), RUNNER, jobs, lambda _: None)
-    return comparison(wanted, ran), ran.results
+def run_here(folder: Path, wanted: KernelMatrix, jobs: int = 2) -> tuple[KernelComparison, tuple[CellResult, ...]]:
+    ran = run_missing_cells(wanted.cells(), CellStore(folder / "cells"), RUNNER, jobs, lambda _: None)
+    return compare_kernels(wanted, ran), ran.results
 
 
 def test_every_cell_is_measured_told_of_once_and_read(tmp_path: Path) -> None:
     told: list[str] = []
     wanted = matrix(tmp_path)
-    ran = run(wanted.cells(), Cache(tmp_path / "cells"), RUNNER, 2, lambda result: told.append(result.cell.name))
-    found, results = comparison(wanted, ran), ran.results
+    ran = run_missing_cells(
+        wanted.cells(), CellStore(tmp_path / "cells"), RUNNER, 2, lambda result: told.append(result.cell.name)
+    )
+    found, results = compare_kernels(wanted, ran), ran.results
     names = [f"{s.name}, {load}" for load in ("idle", "mmap") for s in (RT, PLAIN)]
     assert sorted(told) == sorted(names)
     assert [result.cell.name for result in results] == names
@@ -105,7 +108,7 @@ def test_ctrl_c_keeps_the_finished_cells_and_says_how_many(tmp_path: Path) -> No
     watcher = threading.Thread(target=interrupt)
     watcher.start()
     wanted = matrix(tmp_path, "mmap", "lingers", systems=(PLAIN,))
-    with pytest.raises(Interrupted) as caught:
+    with pytest.raises(CellsInterrupted) as caught:
         run_here(tmp_path, wanted, jobs=1)
     watcher.join()
     assert caught.value.sentence == (

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 
-from rtproof.errors import UserError
-from rtproof.lab import sources
-from rtproof.lab.sources import Source, machine_sources, sources_for
+from rtproof.core.errors import UserError
+from rtproof.lab import debian_packages
+from rtproof.lab.debian_packages import AptSource, machine_sources, sources_for
 
 DEB822 = """\
 # a comment
@@ -60,13 +61,13 @@ def configured(folder: Path, one_line: str = "", **parts: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "KEYRINGS", ())
+    monkeypatch.setattr(debian_packages, "KEYRINGS", ())
     monkeypatch.delenv("RTPROOF_MIRROR", raising=False)
 
 
 def test_sources_in_stanzas_are_read(tmp_path: Path) -> None:
     one, two, security = machine_sources(configured(tmp_path, debian_sources=DEB822, old_sources_disabled=DEB822))
-    assert one == Source(
+    assert one == AptSource(
         "http://one.test/debian",
         ("trixie", "trixie-updates"),
         ("main", "non-free-firmware"),
@@ -78,7 +79,7 @@ def test_sources_in_stanzas_are_read(tmp_path: Path) -> None:
 
 def test_sources_on_lines_are_read(tmp_path: Path) -> None:
     found = machine_sources(configured(tmp_path, ONE_LINE, more_list="deb http://more.test/debian sid main\n"))
-    assert found[0] == Source(
+    assert found[0] == AptSource(
         "http://one.test/debian",
         ("bookworm",),
         ("main", "contrib"),
@@ -119,7 +120,7 @@ def test_a_machine_that_follows_stable_is_served(tmp_path: Path) -> None:
 
 def test_debians_keyring_is_taken_where_a_source_names_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ring.gpg").touch()
-    monkeypatch.setattr(sources, "KEYRINGS", (tmp_path / "missing.gpg", tmp_path / "ring.gpg"))
+    monkeypatch.setattr(debian_packages, "KEYRINGS", (tmp_path / "missing.gpg", tmp_path / "ring.gpg"))
     text = sources_for(("bookworm", "bookworm-security"), folder=configured(tmp_path, ONE_LINE))
     assert "Signed-By: /keys/a.gpg" in text
     assert f"Signed-By: {tmp_path}/ring.gpg" in text

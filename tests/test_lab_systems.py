@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 from lab_cases import kernel
 
-from rtproof.errors import UserError
-from rtproof.lab.systems import Named, is_rt, models_of, open_named, systems, with_modules
-from rtproof.vm.kernel import Kernel
+from rtproof.core.errors import UserError
+from rtproof.lab.systems import NamedKernel, is_rt, models_of, open_named, systems, with_modules
+from rtproof.vm.kernel_files import Kernel
 
-OLD_RT = Named("debian-6.1-rt", kernel("6.1.0-50-rt-amd64"), catalogue=True)
-NEW_RT = Named("debian-6.12-rt", kernel("6.12.95+deb12-rt-amd64"), catalogue=True)
-PLAIN = Named("debian-6.1", kernel("6.1.0-50-amd64"), catalogue=True)
+OLD_RT = NamedKernel("debian-6.1-rt", kernel("6.1.0-50-rt-amd64"), catalogue=True)
+NEW_RT = NamedKernel("debian-6.12-rt", kernel("6.12.95+deb12-rt-amd64"), catalogue=True)
+PLAIN = NamedKernel("debian-6.1", kernel("6.1.0-50-amd64"), catalogue=True)
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +20,7 @@ def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("vmlinuz").write_bytes(b"an image")
 
 
-def names(*kernels: Named, preempts: tuple[str, ...] = (), boots: tuple[str, ...] = ()) -> list[str]:
+def names(*kernels: NamedKernel, preempts: tuple[str, ...] = (), boots: tuple[str, ...] = ()) -> list[str]:
     return [system.name for system in systems(kernels, preempts, boots)]
 
 
@@ -66,9 +67,9 @@ def test_boot_arguments_are_for_all_and_several_are_systems_of_their_own() -> No
 
 
 def test_images_of_one_name_are_told_apart() -> None:
-    old, new = Named("bzImage", kernel("6.1.1")), Named("bzImage", kernel("6.1.2"))
+    old, new = NamedKernel("bzImage", kernel("6.1.1")), NamedKernel("bzImage", kernel("6.1.2"))
     assert names(old, new) == ["bzImage 6.1.1", "bzImage 6.1.2"]
-    twin = Named("bzImage", Kernel("x86_64", Path("vmlinuz"), None, "6.1.1", "another image"))
+    twin = NamedKernel("bzImage", Kernel("x86_64", Path("vmlinuz"), None, "6.1.1", "another image"))
     assert names(old, twin) == ["bzImage (1)", "bzImage (2)"]
 
 
@@ -97,7 +98,7 @@ def test_our_module_goes_with_the_probe_that_needs_it() -> None:
     def own(name: str) -> Path:
         return Path(f"{name}.ko")
 
-    image = Named("bzImage", kernel())
+    image = NamedKernel("bzImage", kernel())
     given = (Path("mine.ko"),)
     assert with_modules(PLAIN, (), "timer", own).modules == ()
     assert with_modules(PLAIN, (), "kernel:x=y", own).modules == (Path("debian-6.1.ko"),)

@@ -12,43 +12,53 @@ from analysis_records import block, fact, record
 from lab_cases import PLAIN, RT, keys_not_in_docs, load, matrix, system
 
 from rtproof import report
-from rtproof.analysis.analyse import analyse
-from rtproof.lab import as_json, page, table
-from rtproof.lab.cells import Cost, Setting, System
-from rtproof.lab.comparison import VIRTUAL_TIME, Comparison, Spot, common_loads, first_under, ranking
-from rtproof.lab.page import Making
-from rtproof.lab.readings import Reading, reading
-from rtproof.record import Moment
+from rtproof.judge.analyse import analyse
+from rtproof.lab import kernel_comparison_page
+from rtproof.lab.guest_cell import CellCost, CellSetting, GuestSystem
+from rtproof.lab.kernel_comparison import (
+    VIRTUAL_TIME,
+    CellReading,
+    KernelComparison,
+    SystemUnderLoad,
+    common_loads,
+    loads_clearly_won,
+    rank_systems,
+    reading_of_analysis,
+)
+from rtproof.lab.kernel_comparison_page import Provenance
+from rtproof.record.contents import Moment
 from rtproof.report.blocks import Plot, Section, Table, Text
 
-MAKING = Making("rtproof lab compare --load mmap", "0.1.0", {"x86_64": "QEMU 7.2"}, {"x86_64": "a" * 64})
+MAKING = Provenance("rtproof lab compare --load mmap", "0.1.0", {"x86_64": "QEMU 7.2"}, {"x86_64": "a" * 64})
 FULL = system("debian-6.1", "preempt=full")
 N = 200
 
 
-def read(largest_ns: int, policy: str = "fifo", missed: int = 0) -> Reading:
+def read(largest_ns: int, policy: str = "fifo", missed: int = 0) -> CellReading:
     values = np.full(N, 3_900)
     values[N // 2] = largest_ns
     facts = (fact("policy", "fifo"), fact("policy", policy, Moment.START, 0))
     ran = block(values.tolist(), {N // 2: missed} if missed else None)
-    return reading(analyse(record([ran], facts=facts), None, 1), "none")
+    return reading_of_analysis(analyse(record([ran], facts=facts), None, 1), "none")
 
 
-Column = tuple[System, Mapping[str, list[int] | str | Reading]]
+Column = tuple[GuestSystem, Mapping[str, list[int] | str | CellReading]]
 
 
-def comparison(*columns: Column, shifts: int = 1) -> Comparison:
+def comparison(*columns: Column, shifts: int = 1) -> KernelComparison:
     """Per system and load: the largest latency of each shift, or why it failed, or a reading."""
     names = list(dict.fromkeys(name for _, cells in columns for name in cells))
     spots = tuple(_spot(each, name, cells[name]) for name in names for each, cells in columns)
     systems = tuple(each for each, _ in columns)
-    return Comparison(systems, tuple(map(load, names)), Setting(), shifts, spots, Cost(8.0, 4.0), 3, 1, 5.0)
+    return KernelComparison(
+        systems, tuple(map(load, names)), CellSetting(), shifts, spots, CellCost(8.0, 4.0), 3, 1, 5.0
+    )
 
 
-def _spot(each: System, name: str, cell: list[int] | str | Reading) -> Spot:
+def _spot(each: GuestSystem, name: str, cell: list[int] | str | CellReading) -> SystemUnderLoad:
     if isinstance(cell, str):
-        return Spot(each, load(name), (), (cell,))
-    return Spot(each, load(name), (cell,) if isinstance(cell, Reading) else tuple(map(read, cell)))
+        return SystemUnderLoad(each, load(name), (), (cell,))
+    return SystemUnderLoad(each, load(name), (cell,) if isinstance(cell, CellReading) else tuple(map(read, cell)))
 
 
 USUAL: tuple[Column, ...] = ((RT, {"idle": [5_000], "mmap": [6_400]}), (PLAIN, {"idle": [5_100], "mmap": [704_000]}))
@@ -60,16 +70,16 @@ def tables(sections: list[Section]) -> dict[str, Table]:
 
 
 def test_the_headline_names_the_first_and_the_last_with_their_loads() -> None:
-    places = ranking(comparison(*USUAL))
-    assert table.headline(places) == (
+    places = rank_systems(comparison(*USUAL))
+    assert kernel_comparison_page.ranking_headline(places) == (
         "debian-6.1-rt stayed within 6.4 us (mmap); debian-6.1 preempt=none reached 704 us (mmap), 110.0 times as much."
     )
 
 
 def test_like_figures_are_not_ranked_as_clear() -> None:
     found = comparison(*USUAL)
-    assert [each.name for each in first_under(found, ranking(found)[0])] == ["mmap"]
-    assert first_under(found, ranking(found)[1]) == []
+    assert [each.name for each in loads_clearly_won(found, rank_systems(found)[0])] == ["mmap"]
+    assert loads_clearly_won(found, rank_systems(found)[1]) == []
 
 
 def test_systems_are_ranked_by_the_loads_that_all_have_figures_for() -> None:
@@ -77,21 +87,27 @@ def test_systems_are_ranked_by_the_loads_that_all_have_figures_for() -> None:
         (RT, {"idle": [5_000], "dd": "the guest never spoke"}), (PLAIN, {"idle": [4_000], "dd": [9_000]})
     )
     assert common_loads(found) == [load("idle")]
-    assert [place.system for place in ranking(found)] == [PLAIN, RT]
-    (text,) = [each for each in table.ranking_blocks(found) if isinstance(each, Text)]
+    assert [place.system for place in rank_systems(found)] == [PLAIN, RT]
+    (text,) = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
     assert "Ranked by those 1 of 2 loads under which all have figures." in text.paragraphs
 
 
 def test_a_system_without_any_figure_hinders_nobody() -> None:
     found = comparison((RT, {"idle": "does not boot"}), (PLAIN, {"idle": [4_000]}))
-    assert [place.system for place in ranking(found)] == [PLAIN]
-    assert table.headline(ranking(found)) == "debian-6.1 preempt=none stayed within 4 us (idle)."
+    assert [place.system for place in rank_systems(found)] == [PLAIN]
+    assert (
+        kernel_comparison_page.ranking_headline(rank_systems(found))
+        == "debian-6.1 preempt=none stayed within 4 us (idle)."
+    )
     nothing = comparison((RT, {"idle": "does not boot"}))
-    assert table.headline(ranking(nothing)) == "There is no load under which every system has figures."
+    assert (
+        kernel_comparison_page.ranking_headline(rank_systems(nothing))
+        == "There is no load under which every system has figures."
+    )
 
 
 def test_the_table_has_a_row_per_load_and_a_column_per_system() -> None:
-    (grid,) = [each for each in table.latency_tables(comparison(*USUAL)) if isinstance(each, Table)]
+    (grid,) = [each for each in kernel_comparison_page.latency_tables(comparison(*USUAL)) if isinstance(each, Table)]
     assert grid.caption == "min / mean / max latency [us] of the activations that ran, n = 200 per cell"
     assert grid.header == ("load", "debian-6.1-rt", "debian-6.1 preempt=none")
     assert grid.rows == (
@@ -102,15 +118,15 @@ def test_the_table_has_a_row_per_load_and_a_column_per_system() -> None:
 
 def test_heat_is_the_logarithm_of_the_maximum() -> None:
     lines = [[_spot(RT, "a", [largest]) for largest in (4_000, 40_000, 400_000)], [_spot(RT, "b", "failed")]]
-    assert table.heat_of(lines) == [[0.0, pytest.approx(0.5), 1.0], [None]]
-    alike = table.heat_of([[_spot(RT, "a", [5_000]), _spot(RT, "a", [5_500])]])
+    assert kernel_comparison_page.heat_of(lines) == [[0.0, pytest.approx(0.5), 1.0], [None]]
+    alike = kernel_comparison_page.heat_of([[_spot(RT, "a", [5_000]), _spot(RT, "a", [5_500])]])
     assert max(share for share in alike[0] if share is not None) < 0.1
-    assert table.heat_of([[_spot(RT, "a", "failed")]]) == [[None]]
+    assert kernel_comparison_page.heat_of([[_spot(RT, "a", "failed")]]) == [[None]]
 
 
 def test_many_systems_show_maxima_first() -> None:
     systems = [(system(f"kernel-{n}"), {"mmap": [5_000 + n]}) for n in range(5)]
-    first, second = table.latency_tables(comparison(*systems))
+    first, second = kernel_comparison_page.latency_tables(comparison(*systems))
     assert isinstance(first, Table)
     assert isinstance(second, Table)
     assert first.rows[0][:2] == ("mmap", "5.0")
@@ -118,20 +134,22 @@ def test_many_systems_show_maxima_first() -> None:
 
 
 def test_shifts_show_the_largest_and_the_range() -> None:
-    found = tables(table.sections(comparison((PLAIN, {"mmap": [9_000, 7_000, 8_000]}), shifts=3)))
+    found = tables(
+        kernel_comparison_page.terminal_sections(comparison((PLAIN, {"mmap": [9_000, 7_000, 8_000]}), shifts=3))
+    )
     assert found["min / mean / max latency"].rows == (("mmap", "3.9 / 3.9 / 9.0"),)
     assert found["Range of the largest latency over 3 shifts"].rows == (("mmap", "7.0 to 9.0"),)
 
 
 def test_missed_activations_have_a_table_where_there_are_some() -> None:
-    assert "Missed activations" not in tables(table.sections(comparison(*USUAL)))
+    assert "Missed activations" not in tables(kernel_comparison_page.terminal_sections(comparison(*USUAL)))
     late = comparison((PLAIN, {"dd": read(3_800_000, missed=3)}))
-    assert tables(table.sections(late))["Missed activations"].rows == (("dd", "3"),)
+    assert tables(kernel_comparison_page.terminal_sections(late))["Missed activations"].rows == (("dd", "3"),)
 
 
 def test_failed_and_invalid_cells_are_words_and_sentences() -> None:
     found = comparison((RT, {"a": "the guest never spoke", "b": read(5_000, "other")}))
-    sections = {section.name: section for section in table.sections(found)}
+    sections = {section.name: section for section in kernel_comparison_page.terminal_sections(found)}
     assert tables([sections["latencies"]])["min / mean / max latency"].rows == (("a", "failed"), ("b", "invalid"))
     failed, invalid = sections["faults"].blocks
     assert isinstance(failed, Text)
@@ -144,7 +162,7 @@ def test_failed_and_invalid_cells_are_words_and_sentences() -> None:
 
 def test_the_page_draws_a_tail_for_each_load_and_says_how_it_was_made() -> None:
     found = comparison(*USUAL)
-    sections = {section.name: section for section in page.sections(found, MAKING)}
+    sections = {section.name: section for section in kernel_comparison_page.page_sections(found, MAKING)}
     plots = [each for each in sections["tails"].blocks if isinstance(each, Plot)]
     assert [plot.title.split(": ")[1] for plot in plots] == ["idle", "mmap"]
     assert [curve.name for curve in plots[1].curves] == [RT.name, PLAIN.name]
@@ -160,11 +178,13 @@ def test_the_page_draws_a_tail_for_each_load_and_says_how_it_was_made() -> None:
     assert code[0].paragraphs == (MAKING.command,)
 
 
-FORMS: dict[str, Callable[[Comparison], str]] = {
-    "text": lambda found: report.render("text", "t", table.sections(found)).decode(),
-    "markdown": lambda found: report.render("markdown", "t", page.short_sections(found, MAKING)).decode(),
-    "html": lambda found: report.render("html", "t", page.sections(found, MAKING)).decode(),
-    "json": lambda found: as_json.encode(found, MAKING).decode(),
+FORMS: dict[str, Callable[[KernelComparison], str]] = {
+    "text": lambda found: report.render("text", "t", kernel_comparison_page.terminal_sections(found)).decode(),
+    "markdown": lambda found: report.render(
+        "markdown", "t", kernel_comparison_page.readme_sections(found, MAKING)
+    ).decode(),
+    "html": lambda found: report.render("html", "t", kernel_comparison_page.page_sections(found, MAKING)).decode(),
+    "json": lambda found: kernel_comparison_page.encode_comparison(found, MAKING).decode(),
 }
 
 
@@ -177,7 +197,7 @@ def test_every_form_says_what_virtual_time_is(form: str) -> None:
 
 
 def test_json_has_every_figure_in_nanoseconds() -> None:
-    found = json.loads(as_json.encode(comparison(*USUAL), MAKING))
+    found = json.loads(kernel_comparison_page.encode_comparison(comparison(*USUAL), MAKING))
     assert (found["schema"], found["version"], found["time"]) == ("rtproof.lab.comparison", 1, "virtual")
     assert found["ranking"][1] == {"system": PLAIN.name, "load": "mmap", "max_ns": 704_000}
     cell = found["cells"][3]
@@ -188,7 +208,7 @@ def test_json_has_every_figure_in_nanoseconds() -> None:
 
 
 def test_every_key_of_the_json_is_on_the_page_about_it() -> None:
-    told = json.loads(as_json.encode(comparison(*USUAL, shifts=2), MAKING))
+    told = json.loads(kernel_comparison_page.encode_comparison(comparison(*USUAL, shifts=2), MAKING))
     assert keys_not_in_docs({**told, "qemu": {}, "agents_sha256": {}}) == set()
 
 

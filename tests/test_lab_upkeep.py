@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 import rtproof
-from rtproof.errors import UserError
-from rtproof.lab import upkeep
+from rtproof.core.errors import UserError
+from rtproof.lab import stored_folders
 
 SIZE = 1000
 LONG_AGO_S = 1_000_000_000
 USER = """
 import sys
 from pathlib import Path
-from rtproof.lab import upkeep
+from rtproof.lab import stored_folders
 root = Path(sys.argv[1])
-upkeep.enrol(root)
-print(*(upkeep.use(root / name) for name in sys.argv[2:]), flush=True)
+stored_folders.enrol_user(root)
+print(*(stored_folders.mark_used(root / name) for name in sys.argv[2:]), flush=True)
 sys.stdin.read()
 """
 
@@ -39,7 +39,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def left(root: Path) -> list[str]:
-    return sorted(path.name for path in root.iterdir() if path.is_dir() and path.name != upkeep.USERS)
+    return sorted(path.name for path in root.iterdir() if path.is_dir() and path.name != stored_folders.USERS_FOLDER)
 
 
 @contextmanager
@@ -59,41 +59,41 @@ def user(root: Path, *names: str) -> Iterator[None]:
 
 
 def test_what_fits_stays(root: Path) -> None:
-    upkeep.bound(root, 5 * SIZE)
+    stored_folders.bound_cache(root, 5 * SIZE)
     assert left(root) == ["a", "b", "b.1", "c", "d"]
 
 
 def test_the_longest_unused_go_first_with_what_failed_attempts_left(root: Path) -> None:
-    upkeep.bound(root, 3 * SIZE)
+    stored_folders.bound_cache(root, 3 * SIZE)
     assert left(root) == ["b.1", "c", "d"]
-    upkeep.bound(root, SIZE)
+    stored_folders.bound_cache(root, SIZE)
     assert left(root) == ["d"]
 
 
 def test_use_makes_a_cell_young(root: Path) -> None:
-    assert upkeep.use(root / "a")
-    upkeep.bound(root, 2 * SIZE)
+    assert stored_folders.mark_used(root / "a")
+    stored_folders.bound_cache(root, 2 * SIZE)
     assert left(root) == ["a", "d"]
 
 
 def test_what_is_gone_can_not_be_used(root: Path) -> None:
-    assert not upkeep.use(root / "z")
-    assert not upkeep.use(root.parent / "nowhere" / "z")
+    assert not stored_folders.mark_used(root / "z")
+    assert not stored_folders.mark_used(root.parent / "nowhere" / "z")
     assert not (root.parent / "nowhere").exists()
 
 
 def test_what_a_running_lab_has_used_stays_until_it_ends(root: Path) -> None:
     with user(root, "a", "c"):
-        assert upkeep.use(root / "d")
-        upkeep.bound(root, 0)
+        assert stored_folders.mark_used(root / "d")
+        stored_folders.bound_cache(root, 0)
         assert left(root) == ["a", "c", "d"]
-    upkeep.bound(root, 0)
+    stored_folders.bound_cache(root, 0)
     assert left(root) == []
-    assert list((root / upkeep.USERS).iterdir()) == []
+    assert list((root / stored_folders.USERS_FOLDER).iterdir()) == []
 
 
 def test_a_cache_that_can_not_be_written_is_one_sentence(tmp_path: Path) -> None:
     place = tmp_path / "file"
     place.write_text("")
     with pytest.raises(UserError, match=r"cannot keep the cells in .*/file/cells: Not a directory"):
-        upkeep.bound(place / "cells")
+        stored_folders.bound_cache(place / "cells")

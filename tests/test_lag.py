@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from analysis_records import MS, SERIES, array, block
 
-from rtproof.analysis import lag
-from rtproof.analysis.counts import from_values
-from rtproof.analysis.duetimes import Told
-from rtproof.analysis.model import NO_LAG, NO_MOMENTS, Lag
-from rtproof.analysis.moments import of_counts
-from rtproof.analysis.stretch import Stretch
-from rtproof.record import Block
+from rtproof.record.contents import Block
+from rtproof.summary import moments
+from rtproof.summary.counts import counts_of_values
+from rtproof.summary.due_times import PreviousDueTime, SampleStretch
+from rtproof.summary.moments import moments_of_counts
+from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag
 
 LATE = 500_000
 
 
-def of(block_: Block, *cuts: int, tail: Stretch | None = None) -> Lag:
-    return lag.of_stretch(SERIES, Stretch(block_, array(*cuts), tail))
+def of(block_: Block, *cuts: int, tail: SampleStretch | None = None) -> Lag:
+    return moments.lag_of_stretch(SERIES, SampleStretch(block_, array(*cuts), tail))
 
 
 def test_a_late_activation_is_followed_by_a_short_cycle() -> None:
@@ -42,37 +42,39 @@ def test_no_pair_reaches_into_another_slice() -> None:
 
 
 def test_the_tail_leads_into_the_first_pairs() -> None:
-    tail = Stretch(block([3, LATE]), array())
+    tail = SampleStretch(block([3, LATE]), array())
     assert of(block([5, 7]), tail=tail) == Lag(2, 5 * LATE + 35, 1)
 
 
 def test_off_the_grid_a_cycle_is_the_period_and_the_latency() -> None:
     free = replace(SERIES, on_grid=False)
-    values = Stretch(block([0, 300_000, -300_000, 0]), array())
-    assert lag.of_stretch(free, values).catch_up_pairs == 1
+    values = SampleStretch(block([0, 300_000, -300_000, 0]), array())
+    assert moments.lag_of_stretch(free, values).catch_up_pairs == 1
 
 
 def test_from_outside_a_cycle_is_what_the_due_times_say() -> None:
     """Due at 0, 1.5 (told anew) and 2 ms: a long cycle and a short one, though all latencies are the same."""
     outside = replace(SERIES, on_grid=False, external=True)
-    whole = Stretch(
-        block([10, 10, 10], series=outside), array(), None, Told(array(0, 1, 2), array(0, 1_500_000, 2 * MS))
+    whole = SampleStretch(
+        block([10, 10, 10], series=outside), array(), None, PreviousDueTime(array(0, 1, 2), array(0, 1_500_000, 2 * MS))
     )
-    assert lag.of_stretch(outside, whole).catch_up_pairs == 1
-    tail = Stretch(block([10, 10], series=outside), array(), None, Told(array(0, 1), array(0, 1_500_000)))
+    assert moments.lag_of_stretch(outside, whole).catch_up_pairs == 1
+    tail = SampleStretch(
+        block([10, 10], series=outside), array(), None, PreviousDueTime(array(0, 1), array(0, 1_500_000))
+    )
     rest = replace(block([10], series=outside), first_due_ns=2 * MS)
-    behind = Stretch(rest, array(), tail, Told(array(0), array(2 * MS)))
-    assert lag.of_stretch(outside, behind) == Lag(1, 100, 1)
+    behind = SampleStretch(rest, array(), tail, PreviousDueTime(array(0), array(2 * MS)))
+    assert moments.lag_of_stretch(outside, behind) == Lag(1, 100, 1)
 
 
 def test_merging_adds() -> None:
-    assert lag.merge([Lag(1, 2, 3), Lag(10, -20, 30)]) == Lag(11, -18, 33)
-    assert lag.merge([]) == NO_LAG
+    assert moments.merge_lags([Lag(1, 2, 3), Lag(10, -20, 30)]) == Lag(11, -18, 33)
+    assert moments.merge_lags([]) == NO_LAG
 
 
 def test_correlation_is_that_of_neighbours() -> None:
     values = np.tile(np.array([100, 300], np.int64), 5000)
-    found = lag.correlation(of(block(values)), of_counts(from_values(values)))
+    found = moments.lag_correlation(of(block(values)), moments_of_counts(counts_of_values(values)))
     assert found == pytest.approx(-1, abs=1e-3)
-    assert lag.correlation(NO_LAG, NO_MOMENTS) is None
-    assert lag.correlation(of(block([MS, MS])), of_counts(from_values(array(MS, MS)))) is None
+    assert moments.lag_correlation(NO_LAG, NO_MOMENTS) is None
+    assert moments.lag_correlation(of(block([MS, MS])), moments_of_counts(counts_of_values(array(MS, MS)))) is None

@@ -8,14 +8,13 @@ from analysis_records import fact
 from click.testing import CliRunner
 from record_cases import BEGIN, ON_GRID, latencies
 
-from rtproof.analysis.asked import limits_ns
-from rtproof.analysis.model import Requirement
-from rtproof.cli import results
 from rtproof.cli.main import cli
-from rtproof.record import End, EndReason
-from rtproof.record.rtrec import open_record
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.experiment import stored_runs
+from rtproof.judge.analysis_model import Requirement
+from rtproof.record.contents import End, EndReason
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter, SeriesWriter
+from rtproof.summary.recorded_facts import requested_limits_ns
 
 HOUR_NS = 3_600 * 10**9
 
@@ -32,7 +31,7 @@ def written(path: Path, limits: str) -> Path:
 
 
 def test_its_limits_are_judged_with_the_usual_time(tmp_path: Path) -> None:
-    found = results.read_run(written(tmp_path / "a.rtrec", "500000,1000000")).analysis
+    found = stored_runs.read_run(written(tmp_path / "a.rtrec", "500000,1000000")).analysis
     asked = [verdict.requirement for verdict in found.verdicts]
     assert asked == [Requirement.usual(limit, HOUR_NS) for limit in (500_000, 1_000_000)]
     assert [verdict.chosen_after for verdict in found.verdicts] == [False, False]
@@ -46,14 +45,14 @@ def test_its_limits_are_judged_with_the_usual_time(tmp_path: Path) -> None:
 def test_a_time_that_is_given_later_was_chosen_after_the_data(tmp_path: Path) -> None:
     record = written(tmp_path / "a.rtrec", "500000")
     later = (Requirement.usual(500_000, HOUR_NS), Requirement.usual(500_000, HOUR_NS // 60))
-    assert [v.chosen_after for v in results.read_run(record, later).analysis.verdicts] == [False, True]
+    assert [v.chosen_after for v in stored_runs.read_run(record, later).analysis.verdicts] == [False, True]
 
 
 @pytest.mark.parametrize("limits", ["", "x", "-5", "0", "9" * 30, "1e9", ","])
 def test_what_is_no_limit_is_none(tmp_path: Path, limits: str) -> None:
     record = written(tmp_path / "a.rtrec", limits)
-    assert limits_ns(open_record(record)) == ()
-    found = results.read_run(record).analysis
+    assert requested_limits_ns(open_record(record)) == ()
+    found = stored_runs.read_run(record).analysis
     assert [verdict.requirement for verdict in found.verdicts] == [None]
     assert "limit-of-record" not in [doubt.code for doubt in found.doubts]
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 from agent_process import agent, run
 
 from rtproof import loads
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 
 MINE = 'name = "mine"\nhelp = "x"\n[[parts]]\nload = "cpu"\noptions = { workers = 1 }\n'
 

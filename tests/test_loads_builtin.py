@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from agent_process import PATIENCE_S, Running, eventually, needs_root, run, running, whole
 
-from rtproof.analysis.analyse import analyse
-from rtproof.record import Counter, EndReason, Moment, Record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Counter, EndReason, Moment, Record
 
 pytestmark = pytest.mark.real
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 
-from rtproof.errors import UserError
-from rtproof.loads.definition import read
+from rtproof.core.errors import UserError
+from rtproof.loads.definition import read_load
 
 GOOD = """
 name = "mine"
@@ -36,7 +37,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_definition_is_read(tmp_path: Path) -> None:
-    file = read(written(tmp_path, GOOD))
+    file = read_load(written(tmp_path, GOOD))
     assert (file.name, file.restart, len(file.parts)) == ("mine", "65s", 2)
     assert file.parameters["kind"].choices == ("cpu", "vm")
 
@@ -83,7 +84,7 @@ def test_what_makes_no_sense_is_refused_with_file_and_key(
     assert there in GOOD
     path = written(tmp_path, GOOD.replace(there, instead))
     with pytest.raises(UserError) as refused:
-        read(path)
+        read_load(path)
     assert str(refused.value).startswith(f"{path}")
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -93,4 +94,4 @@ def test_a_definition_has_parts(tmp_path: Path) -> None:
     for parts in ("parts = []", "[[parts]]\nload = 'cpu'\n" * 17):
         path = written(tmp_path, f"name = 'mine'\nhelp = 'x'\n{parts}")
         with pytest.raises(UserError, match=r"parts: there are (0|17), and there must be 1 to 16"):
-            read(path)
+            read_load(path)

@@ -5,7 +5,7 @@ import probe_guest
 import pytest
 from probe_guest import Guest
 
-from rtproof.record import EndReason, Moment
+from rtproof.record.contents import EndReason, Moment
 
 pytestmark = pytest.mark.serial
 

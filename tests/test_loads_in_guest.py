@@ -5,7 +5,7 @@ import probe_guest
 import pytest
 from probe_guest import Guest
 
-from rtproof.record import Counter, Moment
+from rtproof.record.contents import Counter, Moment
 
 pytestmark = pytest.mark.slow
 

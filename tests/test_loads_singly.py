@@ -21,11 +21,11 @@ from test_agent_loads import EVERY, SMALLER, idle, main_process, parent, refuted
 from test_loads_builtin import free_port
 
 from rtproof import loads
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Severity
 from rtproof.cli.commands.loads import rows
-from rtproof.record import Moment
-from rtproof.record.rtrec import open_record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Moment
+from rtproof.record.reading import open_record
+from rtproof.summary.summary_model import Severity
 
 MS = 1_000_000
 CALM = (

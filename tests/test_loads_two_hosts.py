@@ -13,9 +13,9 @@ import pytest
 from agent_process import PATIENCE_S, agent, eventually, needs_root, run, whole
 from test_loads_builtin import counter
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Severity
-from rtproof.record import EndReason
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import EndReason
+from rtproof.summary.summary_model import Severity
 
 pytestmark = [pytest.mark.serial, needs_root]
 

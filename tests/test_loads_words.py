@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import msgspec
 import pytest
 
-from rtproof.errors import UserError
-from rtproof.loads.schema import LoadFile
-from rtproof.loads.words import part_name, parts, words
+from rtproof.core.errors import UserError
+from rtproof.loads.agent_options import agent_load_options, default_parts, part_name
+from rtproof.loads.definition import LoadFile
 
 FILE = msgspec.convert(
     {
@@ -33,14 +34,14 @@ FILE = msgspec.convert(
 
 
 def test_parts_become_words_of_the_agent() -> None:
-    assert words(FILE, {}) == (
+    assert agent_load_options(FILE, {}) == (
         *("--load", "sched:groups=1,restart=5s", "--load", "cpu:restart=65s", "--program"),
         "stress:count=2,again=1,needs=x-cpu,rest=2,processes=3,restart=65s /usr/bin/Stress --cpu 1 'it'\"'\"'s'",
     )
 
 
 def test_what_the_user_sets_takes_the_place_of_presets() -> None:
-    found = words(FILE, {"workers": "8", "kind": "vm", "restart": "3s"})
+    found = agent_load_options(FILE, {"workers": "8", "kind": "vm", "restart": "3s"})
     assert found[:4] == ("--load", "sched:groups=8,restart=5s", "--load", "vm:restart=3s")
     assert found[5].endswith(",restart=3s /usr/bin/Stress --vm 8 'it'\"'\"'s'")
 
@@ -58,12 +59,12 @@ def test_what_the_user_sets_takes_the_place_of_presets() -> None:
 )
 def test_settings_without_sense_are_refused(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(UserError) as refused:
-        words(FILE, given)
+        agent_load_options(FILE, given)
     assert str(refused.value) == sentence
 
 
 def test_what_a_load_needs_is_known_beforehand() -> None:
-    assert list(parts(FILE)) == [
+    assert list(default_parts(FILE)) == [
         *(("load", "sched"), ("load", "cpu")),
         *(("program", "x-cpu"), ("program", "/usr/bin/Stress")),
     ]

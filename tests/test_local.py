@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import os
 import select
 import signal
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.errors import TargetError
+from rtproof.core.errors import TargetError
 from rtproof.targets import local
 
 

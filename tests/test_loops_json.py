@@ -8,9 +8,9 @@ from analysis_records import SERIES, record
 from app_cases import APP, TABLE, US, app_record
 from stage_records import fields_of
 
-from rtproof.analysis import app
-from rtproof.analysis.loops_json import app_dict, moments_dict
-from rtproof.analysis.model import NO_MOMENTS
+from rtproof.schema.analysis_json import app_dict, moments_dict
+from rtproof.summary import application_loops
+from rtproof.summary.summary_model import NO_MOMENTS
 
 
 def test_the_table_of_article_3_is_in_it_for_all_threads_and_for_each() -> None:
@@ -39,7 +39,7 @@ def test_other_probes_and_summaries_have_none() -> None:
 
 
 def test_of_no_loop_everything_is_unknown_and_still_json() -> None:
-    found = app_dict(record([], fields_of(APP, 0, app.FIELDS)))
+    found = app_dict(record([], fields_of(APP, 0, application_loops.LOOP_FIELDS)))
     assert found is not None
     assert json.loads(json.dumps(found, allow_nan=False))["work"] == moments_dict(NO_MOMENTS, "ns")
     assert (found["work"]["min_ns"], found["work"]["mean_ns"], found["threads"]) == (None, None, [])

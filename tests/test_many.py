@@ -12,11 +12,12 @@ from analysis_records import BEGIN
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record import Int64Array, many, packed
-from rtproof.record.framing import ChunkType, Frame, Window, walk
-from rtproof.record.levels import Above, Exceeding
-from rtproof.record.wire import MalformedError
-from rtproof.record.writer import RecordWriter
+from rtproof.record import decoding, encoding
+from rtproof.record.activations import AboveCounts, ExceedingLists
+from rtproof.record.chunks import ChunkType, FileWindow, Frame, walk_chunks
+from rtproof.record.contents import Int64Array
+from rtproof.record.encoding import MalformedError
+from rtproof.record.writing import RecordWriter
 
 COUNTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15), st.integers(0, 300), st.integers(0, 3)), min_size=1)
 
@@ -33,16 +34,16 @@ def payloads(folder: Path, kind: ChunkType, write: Callable[[RecordWriter], None
         writer.begin(BEGIN)
         write(writer)
     with path.open("rb") as file:
-        parts = walk(Window(file.fileno(), path.stat().st_size))
+        parts = walk_chunks(FileWindow(file.fileno(), path.stat().st_size))
         return [bytes(part.payload) for part in parts if isinstance(part, Frame) and part.type == kind]
 
 
-def write_above(writer: RecordWriter, some: list[Above]) -> None:
+def write_above(writer: RecordWriter, some: list[AboveCounts]) -> None:
     for one in some:
         writer.above(3, one)
 
 
-def write_parts(writer: RecordWriter, whole: Exceeding) -> None:
+def write_parts(writer: RecordWriter, whole: ExceedingLists) -> None:
     for at in range(whole.value.size):
         writer.exceeded(3, whole.part(at, at + 1))
 
@@ -63,11 +64,11 @@ def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]
             expected[key] = before[0] + ran, before[1] + missed
         if rows:
             columns = zip(*((*key, *rows[key]) for key in sorted(rows)), strict=True)
-            some.append(Above(*map(array, map(list, columns))))
+            some.append(AboveCounts(*map(array, map(list, columns))))
     if not some:
         return
     stored = payloads(folder, ChunkType.ABOVE, lambda writer: write_above(writer, some))
-    found = many.above(stored)
+    found = decoding.decode_above(stored)
     rows_found = zip(
         found.second.tolist(), found.level.tolist(), found.ran.tolist(), found.missed.tolist(), strict=True
     )
@@ -75,36 +76,40 @@ def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]
 
 
 def test_exceedances_of_several_chunks(folder: Path) -> None:
-    whole = Exceeding(array([3, 4, 900]), array([-5, 10, 2**62]), array([2**62, 7, 8]), array([1, 3, 65_535]), ended=4)
+    whole = ExceedingLists(
+        array([3, 4, 900]), array([-5, 10, 2**62]), array([2**62, 7, 8]), array([1, 3, 65_535]), ended=4
+    )
     stored = payloads(folder, ChunkType.EXCEEDED, lambda writer: write_parts(writer, whole))
-    found = many.exceeding(stored)
+    found = decoding.decode_exceeding(stored)
     for name in ("index", "due_ns", "value", "lists"):
         assert getattr(found, name).tolist() == getattr(whole, name).tolist()
     assert (len(stored), found.ended) == (3, 4)
 
 
 def seconds(first: int, *columns: Sequence[int]) -> bytes:
-    return struct.pack("<HHI", 3, 0, first) + b"".join(map(packed.encode, columns))
+    return struct.pack("<HHI", 3, 0, first) + b"".join(map(encoding.encode_array, columns))
 
 
 def test_seconds_of_several_chunks() -> None:
-    found = many.seconds([seconds(5, [1, 2], [0, 0], [9, -8]), seconds(40, [], [], []), seconds(6, [3], [1], [7])])
+    found = decoding.decode_seconds(
+        [seconds(5, [1, 2], [0, 0], [9, -8]), seconds(40, [], [], []), seconds(6, [3], [1], [7])]
+    )
     assert found.second.tolist() == [5, 6, 6]
     assert found.obtained.tolist() == [1, 2, 3]
     assert (found.missed.tolist(), found.max.tolist()) == ([0, 0, 1], [9, -8, 7])
 
 
 WRONG: dict[str, tuple[Callable[[Sequence[bytes]], Any], bytes, bytes]] = {
-    "seconds": (many.seconds, seconds(5, [1], [0], [9]), seconds(5, [1], [0], [9, 9])),
-    "negative": (many.seconds, seconds(5, [1], [0], [9]), seconds(5, [1], [-1], [9])),
-    "too short": (many.top, struct.pack("<HH", 3, 2) + 3 * packed.encode([1]), b"\3"),
+    "seconds": (decoding.decode_seconds, seconds(5, [1], [0], [9]), seconds(5, [1], [0], [9, 9])),
+    "negative": (decoding.decode_seconds, seconds(5, [1], [0], [9]), seconds(5, [1], [-1], [9])),
+    "too short": (decoding.decode_top, struct.pack("<HH", 3, 2) + 3 * encoding.encode_array([1]), b"\3"),
     "above": (
-        many.above,
+        decoding.decode_above,
         struct.pack("<HHII", 3, 0, 7, 1) + bytes([1, 5, 0]),
         struct.pack("<HHII", 3, 0, 7, 2) + bytes([1, 5, 0]),
     ),
     "numbers of the neighbour": (
-        many.above,
+        decoding.decode_above,
         struct.pack("<HHII", 3, 0, 7, 1) + bytes([1, 5, 0, 1, 5, 0]),
         struct.pack("<HHII", 3, 0, 7, 2) + bytes([1]),
     ),

@@ -7,10 +7,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record import Int64Array, Top, packed
-from rtproof.record.items import CounterName, SeriesSeconds, SeriesTop, Tick
-from rtproof.record.layouts import TICK_ENTRY
-from rtproof.record.merge import largest, merge_counters, merge_seconds, merge_top
+from rtproof.record import encoding
+from rtproof.record.activations import largest
+from rtproof.record.chunks import TICK_ENTRY_FIELDS
+from rtproof.record.contents import Int64Array, Top
+from rtproof.record.decoding import CounterName, SeriesSeconds, SeriesTop, Tick
+from rtproof.record.reading import merge_counters, merge_seconds, merge_top
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-5, 5)), max_size=6)
 
@@ -20,12 +22,12 @@ def array(*values: int) -> Int64Array:
 
 
 def part(series: int, first: int, rows: list[tuple[int, int, int]]) -> SeriesSeconds:
-    columns = [packed.encode([row[column] for row in rows]) for column in range(3)]
+    columns = [encoding.encode_array([row[column] for row in rows]) for column in range(3)]
     return SeriesSeconds(series, struct.pack("<HHI", series, 0, first) + b"".join(columns))
 
 
 def top_part(series: int, some: Top) -> SeriesTop:
-    columns = [packed.encode(column) for column in (some.index, some.due_ns, some.value)]
+    columns = [encoding.encode_array(column) for column in (some.index, some.due_ns, some.value)]
     return SeriesTop(series, struct.pack("<HH", series, some.k) + b"".join(columns))
 
 
@@ -80,7 +82,7 @@ def test_the_smallest_of_all_values_can_be_sorted() -> None:
 
 def test_counters() -> None:
     def tick(time_ns: int, *entries: tuple[int, int]) -> Tick:
-        return Tick(time_ns, b"".join(TICK_ENTRY.pack(*entry) for entry in entries))
+        return Tick(time_ns, b"".join(TICK_ENTRY_FIELDS.pack(*entry) for entry in entries))
 
     names = [CounterName(1, True, "load.cpu", "loops"), CounterName(2, False, "temperature.0", "m°C")]
     ticks = [tick(10, (1, 100), (2, -5)), tick(20), tick(30, (2, -6), (9, 1), (1, 2**62))]
@@ -93,4 +95,4 @@ def test_counters() -> None:
 def test_no_ticks() -> None:
     (counter,) = merge_counters([CounterName(1, True, "load.cpu", "loops")], [])
     assert counter.value.size == counter.time_ns.size == 0
-    assert TICK_ENTRY.size == struct.calcsize("<Hq")
+    assert TICK_ENTRY_FIELDS.size == struct.calcsize("<Hq")

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from objection_cases import MINUTE, MS, US, apps, runs, with_count
 
-from rtproof.analysis.model import Doubt, Severity
-from rtproof.analysis.objections import Claim, Figures, Kind, Span, Thread, objections
-from rtproof.analysis.objections.claim import exactly
+from rtproof.judge.objections import Figures, ResultClaim, RowKind, RowThread, Span, objections
+from rtproof.judge.objections.result_row import exact_span
+from rtproof.summary.summary_model import Doubt, Severity
 
-Change = Callable[[Claim, Figures], Claim]
+Change = Callable[[ResultClaim, Figures], ResultClaim]
 
 
-def codes(*claims: Claim) -> set[str]:
+def codes(*claims: ResultClaim) -> set[str]:
     return {objection.code for objection in objections(claims)}
 
 
@@ -28,17 +28,17 @@ def first(**parts: Any) -> Change:
 
 
 @given(runs(), runs("other"))
-def test_sound_rows_are_not_objected_to(one: Claim, other: Claim) -> None:
+def test_sound_rows_are_not_objected_to(one: ResultClaim, other: ResultClaim) -> None:
     assert objections([replace(one, group="g"), replace(other, group="g")]) == ()
 
 
 @given(apps())
-def test_a_sound_loop_is_not_objected_to(app: Claim) -> None:
+def test_a_sound_loop_is_not_objected_to(app: ResultClaim) -> None:
     assert objections([app]) == ()
 
 
 @given(runs(), st.floats(0.005, 0.9))
-def test_missing_samples_are_found(run: Claim, gone: float) -> None:
+def test_missing_samples_are_found(run: ResultClaim, gone: float) -> None:
     """Gone of what the length had room for at least, not of what ran."""
     assert run.span is not None
     (each, *others) = run.figures
@@ -48,7 +48,7 @@ def test_missing_samples_are_found(run: Claim, gone: float) -> None:
 
 
 @given(runs(), st.floats(0.001, 3))
-def test_samples_too_many_are_found(run: Claim, more: float) -> None:
+def test_samples_too_many_are_found(run: ResultClaim, more: float) -> None:
     assert run.span is not None
     (each, *others) = run.figures
     most = -(-run.span.longest_ns // (each.period_ns or 1))
@@ -63,7 +63,10 @@ def test_samples_too_many_are_found(run: Claim, more: float) -> None:
     [((1.0, 2.0), False), ((9.0, 10.5), False), ((0.2, 0.9), False), ((1.0, 2.5), True), ((2.0, 3.9), True)],
 )
 def test_load_averages_differ_by_a_task_and_by_a_factor(averages: tuple[float, float], found: bool) -> None:
-    runs = [Claim(str(load), (), loadavg=(load, load, load), group="g", span=exactly(3 * MINUTE)) for load in averages]
+    runs = [
+        ResultClaim(str(load), (), loadavg=(load, load, load), group="g", span=exact_span(3 * MINUTE))
+        for load in averages
+    ]
     told = objections(runs)
     assert bool(told) is found
     assert all("the load average of 1 min differs (" in each.what for each in told)
@@ -71,7 +74,7 @@ def test_load_averages_differ_by_a_task_and_by_a_factor(averages: tuple[float, f
 
 def test_unequal_work_names_those_that_did_it() -> None:
     rates = {"a": 100.0, "b": 900.0, "c": None}
-    runs = [Claim(name, (), loads={"cpu": rate}, group="g") for name, rate in rates.items()]
+    runs = [ResultClaim(name, (), loads={"cpu": rate}, group="g") for name, rate in rates.items()]
     (found,) = objections(runs)
     assert (found.claims, found.what.count("/s")) == (("a", "b"), 2)
 
@@ -82,10 +85,10 @@ def test_unequal_work_names_those_that_did_it() -> None:
 )
 def test_a_thousandth_may_be_missing_and_two_clocks_may_differ(due: int, fewest: int, most: int) -> None:
     """One sample at the least either way; 500 parts in a million too many, so one more of 2,000."""
-    span = exactly(due * MS)
+    span = exact_span(due * MS)
 
     def found(count: int) -> set[str]:
-        return codes(Claim("row", (Figures("thread", Kind.LATENCY, MS, count, 0, 0, 0),), span=span))
+        return codes(ResultClaim("row", (Figures("thread", RowKind.LATENCY, MS, count, 0, 0, 0),), span=span))
 
     assert [found(count) for count in (fewest - 1, fewest, most, most + 1)] == [
         {"samples-missing"},
@@ -96,7 +99,7 @@ def test_a_thousandth_may_be_missing_and_two_clocks_may_differ(due: int, fewest:
 
 
 @given(runs(), st.integers(1_100, 50_000), st.floats(0.35, 0.65), st.integers(-100, 300))
-def test_a_tick_longer_than_the_period_is_found(run: Claim, tick_us: int, mean: float, least_us: int) -> None:
+def test_a_tick_longer_than_the_period_is_found(run: ResultClaim, tick_us: int, mean: float, least_us: int) -> None:
     (each, *others) = run.figures
     tick, least = tick_us * (each.period_ns or 0) // 1_000, least_us * US
     coarse = replace(each, min_ns=least, mean_ns=least + mean * tick, max_ns=least + tick)
@@ -104,13 +107,13 @@ def test_a_tick_longer_than_the_period_is_found(run: Claim, tick_us: int, mean: 
 
 
 @given(runs(), st.integers(10_000, 10**8))
-def test_a_lattice_is_found(run: Claim, lattice_ns: int) -> None:
+def test_a_lattice_is_found(run: ResultClaim, lattice_ns: int) -> None:
     (each, *others) = run.figures
     assert codes(replace(run, figures=(replace(each, lattice_ns=lattice_ns), *others))) == {"granularity"}
 
 
 @given(runs(), runs("b"), st.floats(0, 3), st.floats(1.01, 40))
-def test_unequal_load_averages_are_found(one: Claim, other: Claim, low: float, more: float) -> None:
+def test_unequal_load_averages_are_found(one: ResultClaim, other: ResultClaim, low: float, more: float) -> None:
     high = max(low, 0) * 1.5 + more + 0.01
     busy = replace(one, group="g", loadavg=(high,) * 3)
     idle = replace(other, group="g", loadavg=(low,) * 3)
@@ -120,14 +123,17 @@ def test_unequal_load_averages_are_found(one: Claim, other: Claim, low: float, m
 
 
 @given(runs(), runs("b"), st.floats(0.1, 1e6), st.floats(2.1, 100))
-def test_unequal_work_is_found(one: Claim, other: Claim, rate: float, factor: float) -> None:
+def test_unequal_work_is_found(one: ResultClaim, other: ResultClaim, rate: float, factor: float) -> None:
     much, little = (replace(run, group="g") for run in (one, other))
     assert codes(replace(much, loads={"cpu": rate * factor}), replace(little, loads={"cpu": rate})) == {"unequal-load"}
     assert codes(replace(much, loads={"cpu": rate * 1.9}), replace(little, loads={"cpu": rate})) == set()
 
 
 def test_measured_rows_with_different_loads_are_not_like_for_like() -> None:
-    one, other = Claim("a", measured=True, group="g", loads={"cpu": 1.0}), Claim("b", measured=True, group="g")
+    one, other = (
+        ResultClaim("a", measured=True, group="g", loads={"cpu": 1.0}),
+        ResultClaim("b", measured=True, group="g"),
+    )
     (found,) = objections([one, other])
     assert (found.code, found.claims) == ("unequal-load", ("a", "b"))
     assert "a: cpu; b: none" in found.what
@@ -138,13 +144,13 @@ def test_measured_rows_with_different_loads_are_not_like_for_like() -> None:
 )
 def test_an_average_of_a_time_before_the_run_does_not_count(minutes: float, found: set[str]) -> None:
     """Averages of 1 min agree and the longer ones do not: in a short run these are of what was before."""
-    span = exactly(int(minutes * MINUTE))
+    span = exact_span(int(minutes * MINUTE))
     averages = (("a", (4.0, 4.0, 4.0)), ("b", (4.0, 0.1, 0.1)))
-    assert codes(*(Claim(name, group="g", span=span, loadavg=loadavg) for name, loadavg in averages)) == found
+    assert codes(*(ResultClaim(name, group="g", span=span, loadavg=loadavg) for name, loadavg in averages)) == found
 
 
 @given(apps(), st.integers(4 * MS, 100 * MS), st.sampled_from(["min_ns", "max_ns"]))
-def test_a_loop_that_no_lateness_explains_is_found(app: Claim, off: int, which: str) -> None:
+def test_a_loop_that_no_lateness_explains_is_found(app: ResultClaim, off: int, which: str) -> None:
     loop, top = app.figures
     sign = 1 if which == "max_ns" else -1
     wrong = replace(loop, **{which: (loop.period_ns or 0) + sign * off}, deviation_ns=None)  # type: ignore[arg-type]
@@ -152,7 +158,7 @@ def test_a_loop_that_no_lateness_explains_is_found(app: Claim, off: int, which: 
 
 
 @given(apps(), st.integers(2, 100), st.booleans())
-def test_loops_that_do_not_add_up_are_found(app: Claim, times: int, more: bool) -> None:
+def test_loops_that_do_not_add_up_are_found(app: ResultClaim, times: int, more: bool) -> None:
     """Shifted as a whole, so that the mean is further off than one late top per run and the rounding explain."""
     loop, top = app.figures
     off = (1 if more else -1) * (times * (top.max_ns or 0) / (loop.count or 1) + 2 * (loop.step_ns + top.step_ns) + 1)
@@ -162,7 +168,7 @@ def test_loops_that_do_not_add_up_are_found(app: Claim, times: int, more: bool) 
 
 
 @given(apps(), st.floats(2.5, 100))
-def test_a_deviation_that_cannot_be_is_found(app: Claim, factor: float) -> None:
+def test_a_deviation_that_cannot_be_is_found(app: ResultClaim, factor: float) -> None:
     loop, top = app.figures
     width = (top.max_ns or 0) - (top.min_ns or 0) + 10 * top.step_ns
     wrong = replace(top, deviation_ns=factor * width)
@@ -170,7 +176,7 @@ def test_a_deviation_that_cannot_be_is_found(app: Claim, factor: float) -> None:
 
 
 @given(runs(), st.integers(-1_000, 1_000).filter(bool))
-def test_a_histogram_that_does_not_add_up_is_found(run: Claim, off: int) -> None:
+def test_a_histogram_that_does_not_add_up_is_found(run: ResultClaim, off: int) -> None:
     (each, *others) = run.figures
     wrong = replace(each, in_bins=(each.count or 0) + off)
     assert codes(replace(run, figures=(wrong, *others))) == {"sums"}
@@ -179,37 +185,41 @@ def test_a_histogram_that_does_not_add_up_is_found(run: Claim, off: int) -> None
 @pytest.mark.parametrize("parts", [{"mean_ns": 9}, {"mean_ns": -9}, {"max_ns": 300}, {"count": 5, "out_of_band": 6}])
 def test_figures_against_each_other_are_found(parts: dict[str, Any]) -> None:
     sound = Figures("latency", count=10, min_ns=1, mean_ns=2, max_ns=3)
-    assert codes(Claim("a", (sound,))) == set()
-    assert codes(Claim("a", (replace(sound, **parts),))) == {"sums"}
+    assert codes(ResultClaim("a", (sound,))) == set()
+    assert codes(ResultClaim("a", (replace(sound, **parts),))) == {"sums"}
 
 
 @given(st.integers(1, 10**9))
 def test_zero_seen_is_only_objected_to_where_it_was_taken_for_good(n: int) -> None:
-    zero = Figures("cycle", Kind.LENGTH, 10 * MS, n, out_of_band=0)
-    assert codes(Claim("a", (zero,), judged=True)) == {"zero-is-no-bound"}
-    assert codes(Claim("a", (zero,))) == codes(Claim("a", (replace(zero, out_of_band=1),), judged=True)) == set()
+    zero = Figures("cycle", RowKind.LENGTH, 10 * MS, n, out_of_band=0)
+    assert codes(ResultClaim("a", (zero,), judged=True)) == {"zero-is-no-bound"}
+    assert (
+        codes(ResultClaim("a", (zero,)))
+        == codes(ResultClaim("a", (replace(zero, out_of_band=1),), judged=True))
+        == set()
+    )
 
 
 @pytest.mark.parametrize(("places", "cpus"), list(product([(0, 0), (0, 1, 1), (3, 3, 3, 3)], [1, 2, 3, 8])))
 def test_threads_on_one_cpu_are_objected_to_where_another_was_free(places: tuple[int, ...], cpus: int) -> None:
-    threads = tuple(Thread(f"thread {at}", cpu=cpu) for at, cpu in enumerate(places))
+    threads = tuple(RowThread(f"thread {at}", cpu=cpu) for at, cpu in enumerate(places))
     expected = {"placement"} if len(set(places)) < cpus else set()
-    assert codes(Claim("a", threads=threads, cpu_count=cpus)) == expected
+    assert codes(ResultClaim("a", threads=threads, cpu_count=cpus)) == expected
 
 
 @pytest.mark.parametrize(
     ("thread", "found"),
     [
-        (Thread("t", "fifo", "other"), {"priority"}),
-        (Thread("t", "fifo", "fifo", 80, 60), {"priority"}),
-        (Thread("t", "fifo", "fifo", 80, 80), set()),
-        (Thread("t", "fifo", None, 80, None), set()),
-        (Thread("t", faults=3), {"page-faults"}),
-        (Thread("t", faults=0), set()),
+        (RowThread("t", "fifo", "other"), {"priority"}),
+        (RowThread("t", "fifo", "fifo", 80, 60), {"priority"}),
+        (RowThread("t", "fifo", "fifo", 80, 80), set()),
+        (RowThread("t", "fifo", None, 80, None), set()),
+        (RowThread("t", faults=3), {"page-faults"}),
+        (RowThread("t", faults=0), set()),
     ],
 )
-def test_threads_that_were_not_what_was_asked_for_are_found(thread: Thread, found: set[str]) -> None:
-    assert codes(Claim("a", threads=(thread,))) == found
+def test_threads_that_were_not_what_was_asked_for_are_found(thread: RowThread, found: set[str]) -> None:
+    assert codes(ResultClaim("a", threads=(thread,))) == found
 
 
 @pytest.mark.parametrize(
@@ -225,16 +235,16 @@ def test_threads_that_were_not_what_was_asked_for_are_found(thread: Thread, foun
     ],
 )
 def test_what_the_kernel_logged_counts_where_it_tells_of_a_fault(line: str, found: bool) -> None:
-    claim = Claim("a", kernel_lines=(line, line))
+    claim = ResultClaim("a", kernel_lines=(line, line))
     assert codes(claim) == ({"kernel-log"} if found else set())
     assert all(each.what.count(line) == 1 for each in objections([claim]))
 
 
 def test_a_doubt_is_cited_and_not_worked_out_again() -> None:
     """The figures alone would give an objection too; there is one, and it says what the doubt says."""
-    gone = Figures("latency", Kind.LATENCY, MS, 10, in_bins=10)
+    gone = Figures("latency", RowKind.LATENCY, MS, 10, in_bins=10)
     doubt = Doubt("activations-missing", Severity.INVALID, "thread 0: 10 of 1,000 left a trace", "measure again")
-    claim = Claim("mine", (gone,), measured=True, span=Span(1_000 * MS, 1_000 * MS, 1_000 * MS), doubts=(doubt,))
+    claim = ResultClaim("mine", (gone,), measured=True, span=Span(1_000 * MS, 1_000 * MS, 1_000 * MS), doubts=(doubt,))
     (found,) = objections([claim])
     assert (found.code, found.doubt) == ("samples-missing", "activations-missing")
     assert found.what == "mine: thread 0: 10 of 1,000 left a trace"
@@ -244,34 +254,34 @@ def test_a_doubt_is_cited_and_not_worked_out_again() -> None:
 
 def test_rows_whose_load_line_has_the_same_fault_share_an_objection() -> None:
     lines = ("a & ; b", "true", "c & ; d", "'", "")
-    found = objections([Claim(name, load_line=line) for name, line in zip("vwxyz", lines, strict=True)])
+    found = objections([ResultClaim(name, load_line=line) for name, line in zip("vwxyz", lines, strict=True)])
     assert [each.claims for each in found] == [("v", "x"), ("y",)]
 
 
 def test_many_threads_with_the_same_fault_are_one_objection() -> None:
-    gone = tuple(Figures(f"thread {at}", Kind.LATENCY, MS, 10) for at in range(128))
-    (found,) = objections([Claim("a", gone, span=exactly(1_000 * MS))])
+    gone = tuple(Figures(f"thread {at}", RowKind.LATENCY, MS, 10) for at in range(128))
+    (found,) = objections([ResultClaim("a", gone, span=exact_span(1_000 * MS))])
     assert "thread 0: 10 samples where 1,000 were due" in found.what
     assert "and 124 more; the others are in no minimum" in found.what
 
 
 def test_loops_are_held_to_their_periods_by_their_number() -> None:
     """Each lies within the lateness of a top, and all together are a tenth of it too long on average."""
-    top = Figures("top", Kind.TOP, 5 * MS, 1_000, 0, 10 * US, 100 * US)
-    loop = Figures("loop", Kind.LOOP, 5 * MS, 1_000, 5 * MS - 90 * US, 5 * MS, 5 * MS + 90 * US)
-    assert codes(Claim("a", (loop, top))) == set()
-    assert codes(Claim("a", (replace(loop, mean_ns=5 * MS + 10 * US), top))) == {"sums"}
+    top = Figures("top", RowKind.TOP, 5 * MS, 1_000, 0, 10 * US, 100 * US)
+    loop = Figures("loop", RowKind.LOOP, 5 * MS, 1_000, 5 * MS - 90 * US, 5 * MS, 5 * MS + 90 * US)
+    assert codes(ResultClaim("a", (loop, top))) == set()
+    assert codes(ResultClaim("a", (replace(loop, mean_ns=5 * MS + 10 * US), top))) == {"sums"}
 
 
 def test_fields_of_the_same_activations_have_as_many_values_and_one_period() -> None:
-    top = Figures("top", Kind.TOP, 5 * MS, 1_000, 0, 10 * US, 100 * US)
-    loop = Figures("loop", Kind.LOOP, 5 * MS, 999, 5 * MS - 90 * US, 5 * MS, 5 * MS + 90 * US)
-    work = Figures("work", Kind.LENGTH, None, 1_000, US, 2 * US, 3 * US)
-    assert codes(Claim("a", (work, loop, top))) == set()
-    assert codes(Claim("a", (replace(work, count=100), loop, top))) == {"sums"}
-    assert codes(Claim("a", (work, loop, replace(top, period_ns=5 * US)))) == {"sums"}
-    threads = (Figures("thread 0", Kind.LATENCY, MS, 1_000), Figures("thread 1", Kind.LATENCY, 2 * MS, 500))
-    assert codes(Claim("a", threads)) == set(), "threads need not be alike"
+    top = Figures("top", RowKind.TOP, 5 * MS, 1_000, 0, 10 * US, 100 * US)
+    loop = Figures("loop", RowKind.LOOP, 5 * MS, 999, 5 * MS - 90 * US, 5 * MS, 5 * MS + 90 * US)
+    work = Figures("work", RowKind.LENGTH, None, 1_000, US, 2 * US, 3 * US)
+    assert codes(ResultClaim("a", (work, loop, top))) == set()
+    assert codes(ResultClaim("a", (replace(work, count=100), loop, top))) == {"sums"}
+    assert codes(ResultClaim("a", (work, loop, replace(top, period_ns=5 * US)))) == {"sums"}
+    threads = (Figures("thread 0", RowKind.LATENCY, MS, 1_000), Figures("thread 1", RowKind.LATENCY, 2 * MS, 500))
+    assert codes(ResultClaim("a", threads)) == set(), "threads need not be alike"
 
 
 @pytest.mark.parametrize(
@@ -280,8 +290,8 @@ def test_fields_of_the_same_activations_have_as_many_values_and_one_period() -> 
 def test_cycles_of_an_overloaded_loop_are_long_but_not_of_another_unit(
     least: float, most: float, found: set[str]
 ) -> None:
-    cycles = Figures("cycle", Kind.LENGTH, 10 * MS, 1_000, least * 10 * MS, None, most * 10 * MS)
-    assert codes(Claim("a", (cycles,))) == found
+    cycles = Figures("cycle", RowKind.LENGTH, 10 * MS, 1_000, least * 10 * MS, None, most * 10 * MS)
+    assert codes(ResultClaim("a", (cycles,))) == found
 
 
 @pytest.mark.parametrize(
@@ -298,17 +308,17 @@ def test_cycles_of_an_overloaded_loop_are_long_but_not_of_another_unit(
 def test_counts_out_of_the_band_agree_with_the_ends(
     below: int, above: int, least: int, most: int, found: set[str]
 ) -> None:
-    told = Figures("cycle", Kind.LENGTH, 10 * MS, 1_000, least * MS, None, most * MS, below=below, above=above)
-    assert codes(Claim("a", (replace(told, low_ns=8 * MS, high_ns=12 * MS),))) == found
-    assert codes(Claim("a", (told,))) == set(), "no band is told"
+    told = Figures("cycle", RowKind.LENGTH, 10 * MS, 1_000, least * MS, None, most * MS, below=below, above=above)
+    assert codes(ResultClaim("a", (replace(told, low_ns=8 * MS, high_ns=12 * MS),))) == found
+    assert codes(ResultClaim("a", (told,))) == set(), "no band is told"
 
 
 @pytest.mark.parametrize(("share", "found"), [(1.0, set()), (0.5, {"backlog"})])
 def test_the_mean_knows_of_what_came_due_behind_a_late_one(share: float, found: set[str]) -> None:
     """200 periods late, and all behind it ran, one after the other: together they were late by 200 * 201 / 2."""
     mean = share * MS * 200 * 201 / 2 / 60_000
-    late = Figures("latency", Kind.LATENCY, MS, 60_000, 0, mean, 200 * MS)
-    assert codes(Claim("a", (late,), span=exactly(MINUTE))) == found
+    late = Figures("latency", RowKind.LATENCY, MS, 60_000, 0, mean, 200 * MS)
+    assert codes(ResultClaim("a", (late,), span=exact_span(MINUTE))) == found
     gone = replace(late, count=59_800)
     told = Span(MINUTE, MINUTE, MINUTE)
-    assert "backlog" not in codes(Claim("a", (gone,), span=told)), "they are missing, which has its own rule"
+    assert "backlog" not in codes(ResultClaim("a", (gone,), span=told)), "they are missing, which has its own rule"

@@ -4,7 +4,7 @@
 import pytest
 
 from rtproof import articles
-from rtproof.analysis.objections import Objection, objections
+from rtproof.judge.objections import Objection, objections
 
 XENOMAI = tuple(f"xenomai-{board}-{stage}" for board in ("g20", "g45", "9263") for stage in ("user", "kernel", "irq"))
 DEFECTS: dict[str, list[tuple[str, tuple[str, ...]]]] = {

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from test_cli_campaign import FIGURES
 
 from rtproof import articles
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.objections import Claim, Figures, claim_of, objections
-from rtproof.analysis.objections.claim import exactly
-from rtproof.analysis.objections.rules.busy import least_average
-from rtproof.errors import UserError
-from rtproof.record import Moment
-from rtproof.report.campaign import Outcome, objected
+from rtproof.core.errors import UserError
+from rtproof.judge.analyse import analyse
+from rtproof.judge.objections import Figures, ResultClaim, claim_of, objections
+from rtproof.judge.objections.result_row import exact_span
+from rtproof.judge.objections.rules.busy import least_average
+from rtproof.record.contents import Moment
+from rtproof.report.pages import campaign_page
+from rtproof.report.pages.campaign_page import CellOutcome
 
 SECOND = 10**9
 OVER_S = (60, 300, 900)
@@ -34,11 +35,13 @@ def averages(before: float, tasks: float, length_s: float, late_s: float = 0.0) 
     )
 
 
-def idle(before: float, tasks: float, length_s: float = 20.0) -> Claim:
+def idle(before: float, tasks: float, length_s: float = 20.0) -> ResultClaim:
     """Four threads on four CPUs."""
     told = averages(before, tasks, length_s)
-    span, was = exactly(int(length_s * SECOND)), (round(before, 2),) * 3
-    return Claim("row", THREADS, True, span=span, loadavg=told, loadavg_before=was, said_idle=True, online_count=4)
+    span, was = exact_span(int(length_s * SECOND)), (round(before, 2),) * 3
+    return ResultClaim(
+        "row", THREADS, True, span=span, loadavg=told, loadavg_before=was, said_idle=True, online_count=4
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,9 @@ def test_it_never_tells_of_more_than_there_was(
 ) -> None:
     """Wherever the looks fall, and however much longer the readings are apart than the run; up to what is printed."""
     told = averages(before, tasks, length_s + more_s, late_s)
-    claim = Claim("row", span=exactly(int(length_s * SECOND)), loadavg=told, loadavg_before=(round(before, 2),) * 3)
+    claim = ResultClaim(
+        "row", span=exact_span(int(length_s * SECOND)), loadavg=told, loadavg_before=(round(before, 2),) * 3
+    )
     least = least_average(claim)
     assert least is None or least <= tasks + 0.06
 
@@ -82,7 +87,7 @@ def test_it_never_tells_of_more_than_there_was(
 def test_of_a_published_row_an_average_counts_that_has_forgotten_the_time_before(
     minutes: int, least: float | None
 ) -> None:
-    row = Claim("row", span=exactly(minutes * 60 * SECOND), loadavg=(9.0, 5.0, 2.0))
+    row = ResultClaim("row", span=exact_span(minutes * 60 * SECOND), loadavg=(9.0, 5.0, 2.0))
     assert least_average(row) == least
     assert least_average(replace(row, loadavg=())) is None
     assert least_average(replace(row, span=None)) is None
@@ -128,8 +133,8 @@ def test_the_cell_without_a_load_of_a_profile_is_held_to_it_and_no_other_run_is(
         files=(*files, file("/proc/loadavg", busy, Moment.END)),
     )
     measured = analyse(whole, None, 1)
-    outcomes = [Outcome("a board", profile.cell(key), measured) for key in ("unloaded", "loaded")]
-    own, _ = objected.found(profile, outcomes, None)
+    outcomes = [CellOutcome("a board", profile.cell(key), measured) for key in ("unloaded", "loaded")]
+    own, _ = campaign_page.campaign_objections(profile, outcomes, None)
     hit = [each for each in own if each.code == "not-unloaded"]
     assert [each.claims for each in hit] == [("unloaded, a board",)]
     assert "at least 10.00 with 4 CPUs and 1 measuring thread:" in hit[0].what

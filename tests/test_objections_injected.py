@@ -10,11 +10,11 @@ import pytest
 from analysis_records import MS, SECOND, SERIES, block, fact, file, record
 from doubt_cases import FACTS, FILES, OF_A_THREAD
 
-from rtproof import plugins
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.objections import Claim, claim_of, objections, rules
-from rtproof.analysis.objections.claim import exactly
-from rtproof.record import WHOLE_RUN, Counter, Event, Fact, Int64Array, Moment, Record
+from rtproof.core import plugins
+from rtproof.judge.analyse import analyse
+from rtproof.judge.objections import ResultClaim, claim_of, objections, rules
+from rtproof.judge.objections.result_row import exact_span
+from rtproof.record.contents import WHOLE_RUN, Counter, Event, Fact, Int64Array, Moment, Record
 
 SOUND = 120
 """Random sound records, whose false alarms are counted."""
@@ -85,11 +85,11 @@ def run(seed: int, said: Run = Run()) -> Record:
     )
 
 
-def claim(made: Record, name: str = "run", group: str = "") -> Claim:
+def claim(made: Record, name: str = "run", group: str = "") -> ResultClaim:
     return claim_of(analyse(made, workers=1), name, group)
 
 
-def codes(*claims: Claim) -> set[str]:
+def codes(*claims: ResultClaim) -> set[str]:
     return {each.code for each in objections(claims)}
 
 
@@ -182,7 +182,7 @@ def test_unequal_load_averages_are_objected_to(loadavg: str, found: set[str]) ->
     for one, other in pairwise(range(6)):
         pair = claim(run(one), "a", "g"), claim(run(other, Run(loadavg=loadavg)), "b", "g")
         assert codes(*pair) == set(), "a few seconds tell of no minute"
-        assert codes(*(replace(each, span=exactly(240 * SECOND), figures=()) for each in pair)) == found
+        assert codes(*(replace(each, span=exact_span(240 * SECOND), figures=()) for each in pair)) == found
 
 
 @pytest.mark.parametrize(("times", "done"), [((), ()), ((0, 1, 4), (0, 1_000, 1_000))])
@@ -216,4 +216,4 @@ def test_a_run_judged_by_none_seen_is_objected_to() -> None:
 
 def test_every_rule_is_tried() -> None:
     alone = {"unequal-load", "not-unloaded", "sums", "zero-is-no-bound", "backlog"}
-    assert {rule.CODE for rule in plugins.load_all(rules)} == {*DEFECTS, *alone}
+    assert {rule.CODE for rule in plugins.load_plugins(rules)} == {*DEFECTS, *alone}

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stage_records import LOOP, VIRTUAL
 
-from rtproof import plugins
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.as_json import to_dict
-from rtproof.analysis.counts import Counts, from_values
-from rtproof.analysis.cycles import most_out_of_band, says
-from rtproof.analysis.objections import Claim, Kind, claim_of, objections, rules
-from rtproof.analysis.objections.measured import lattice_ns
-from rtproof.record import Counter, Event, Moment, Record
+from rtproof.core import plugins
+from rtproof.judge.analyse import analyse
+from rtproof.judge.objections import ResultClaim, RowKind, claim_of, objections, rules
+from rtproof.judge.objections.measured_row import lattice_ns
+from rtproof.record.contents import Counter, Event, Moment, Record
 from rtproof.report.blocks import Text
-from rtproof.report.sections import objections as section
+from rtproof.report.sections import verdict
+from rtproof.schema.analysis_json import analysis_dict
+from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.summary.cycles import cycle_sentences, most_cycles_out_of_band
 
 PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
 
@@ -38,7 +38,7 @@ def with_facts(**changed: str) -> Record:
 
 def test_a_clean_run_is_not_objected_to() -> None:
     assert codes(clean()) == []
-    assert section.render(analyse(clean(), workers=1)) == []
+    assert verdict.objections_section(analyse(clean(), workers=1)) == []
 
 
 def test_a_claim_has_the_figures_and_the_circumstances_of_the_run() -> None:
@@ -69,8 +69,8 @@ def test_what_a_doubt_says_is_cited() -> None:
     """And so it does not stand in the report a second time."""
     made = with_facts(minor_faults="7")
     assert codes(made) == [("page-faults", "page-faults")]
-    assert section.render(analyse(made, workers=1)) == []
-    assert to_dict(analyse(made, workers=1))["objections"][0]["doubt"] == "page-faults"
+    assert verdict.objections_section(analyse(made, workers=1)) == []
+    assert analysis_dict(analyse(made, workers=1))["objections"][0]["doubt"] == "page-faults"
 
 
 def test_a_wrong_policy_is_cited_and_one_that_is_unknown_is_not_objected_to() -> None:
@@ -82,7 +82,7 @@ def test_missed_activations_are_in_no_figure_of_those_that_ran() -> None:
     gaps = block([9_000] * 2_400, dict.fromkeys(range(0, 2_400, 4), 1))
     made = clean((gaps,))
     assert codes(made) == [("samples-missing", None)]
-    (said,) = section.render(analyse(made, workers=1))
+    (said,) = verdict.objections_section(analyse(made, workers=1))
     assert isinstance(said, Text)
     assert "2,400 samples where 3,000 were due in 3.0 s (80.0 %)" in said.paragraphs[0]
     assert "only the schedule view counts them" in said.paragraphs[0]
@@ -103,7 +103,7 @@ def test_a_backlog_is_not_taken_for_a_tick() -> None:
     """A loop that is too slow for its period for a while: evenly late, with a median far below half a period."""
     backlog = [9_000] * 2_000 + list(range(9_000, 3 * MS, 3 * MS // 1_000))
     (each,) = claim_of(analyse(clean((block(backlog[:3_000]),)), workers=1), "a").figures
-    published = Claim("row", (replace(each, mean_ns=1.5 * MS, lattice_ns=None),))
+    published = ResultClaim("row", (replace(each, mean_ns=1.5 * MS, lattice_ns=None),))
     assert {found.code for found in objections([published])} == {"granularity"}
     assert objections([replace(published, measured=True)]) == ()
 
@@ -123,7 +123,7 @@ def test_values_on_a_lattice_are_told() -> None:
 def test_the_cycles_of_a_loop_are_figures_too() -> None:
     made = record([block([0, 5 * MS, 0] * 10, series=LOOP)], [LOOP])
     cycles = claim_of(analyse(made, workers=1), "a").figures[1]
-    assert (cycles.kind, cycles.count, cycles.out_of_band) == (Kind.LENGTH, 27, 18)
+    assert (cycles.kind, cycles.count, cycles.out_of_band) == (RowKind.LENGTH, 27, 18)
 
 
 def test_cycles_in_virtual_time_bound_nothing_and_lack_no_bound() -> None:
@@ -134,9 +134,9 @@ def test_cycles_in_virtual_time_bound_nothing_and_lack_no_bound() -> None:
     found = analyse(virtual, workers=1)
     assert claim_of(found, "a").figures[1].out_of_band is None
     assert found.cycles is not None
-    assert most_out_of_band(found.cycles) is None
-    assert says(found.cycles) == "0 of 27 cycles were out of the band."
-    assert (given := to_dict(found)["cycles"])["most_out_of_band_ratio"] is None
+    assert most_cycles_out_of_band(found.cycles) is None
+    assert cycle_sentences(found.cycles) == "0 of 27 cycles were out of the band."
+    assert (given := analysis_dict(found)["cycles"])["most_out_of_band_ratio"] is None
     assert given["confidence_ratio"] is None
 
 
@@ -168,34 +168,34 @@ def test_files_of_nonsense_tell_nothing(content: str) -> None:
 def test_the_step_of_a_lattice_is_found(step: int, start: int, places: set[int]) -> None:
     """Of places with no common factor, which so many of them never have by chance."""
     values = np.array(sorted({*places, 0, 1}), np.int64) * step + start
-    assert lattice_ns(from_values(values)) == step
+    assert lattice_ns(counts_of_values(values)) == step
 
 
 @given(st.floats(30.0, 1e6), st.integers(0, 1_000))
 def test_a_lattice_of_parts_of_nanoseconds_is_found(step: float, start: int) -> None:
     values = np.floor(np.arange(60) * step).astype(np.int64) + start
-    found = lattice_ns(from_values(values))
+    found = lattice_ns(counts_of_values(values))
     assert found is not None
     assert abs(found - step) <= 1
 
 
 def test_values_without_a_step_and_values_in_bins_make_no_lattice() -> None:
     drawn = np.random.default_rng(2).integers(0, 10**6, 500)
-    assert lattice_ns(from_values(drawn)) is None
+    assert lattice_ns(counts_of_values(drawn)) is None
     edges = np.arange(30, dtype=np.int64) * 1_000
     assert lattice_ns(Counts(edges, edges + 999, np.ones(30, np.int64))) is None
-    assert lattice_ns(from_values(np.arange(5, dtype=np.int64) * 1_000)) is None
+    assert lattice_ns(counts_of_values(np.arange(5, dtype=np.int64) * 1_000)) is None
 
 
 def test_every_code_is_on_the_page_and_no_other() -> None:
     table = PAGE.partition("## Objections")[2].partition("## Doubts")[0]
-    codes_of_rules = {module.CODE for module in plugins.load_all(rules)}
+    codes_of_rules = {module.CODE for module in plugins.load_plugins(rules)}
     assert codes_of_rules == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
 
 
 def test_every_doubt_that_is_cited_exists() -> None:
     known = set(re.findall(r"^\| `([a-z-]+)` \|", PAGE.partition("## Doubts")[2].partition("\n# ")[0], re.MULTILINE))
-    assert {code for module in plugins.load_all(rules) for code in module.DOUBTS} <= known
+    assert {code for module in plugins.load_plugins(rules) for code in module.DOUBTS} <= known
 
 
 def test_facts_without_a_priority_ask_for_none() -> None:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import shutil
 import subprocess
 
@@ -6,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.analysis.objections.shell import fault
+from rtproof.judge.objections.rules.load_line import shell_fault
 
 BASH = shutil.which("bash")
 WORDS = "a b do done while until if then else fi for in { } ( ) ; & | && || \n ! > 2>&1 'x;' $(c) $x echo true case #c"
@@ -28,7 +29,7 @@ WORDS = "a b do done while until if then else fi for in { } ( ) ; & | && || \n !
     ],
 )
 def test_a_fault_is_told(line: str, says: str) -> None:
-    assert fault(line) == says
+    assert shell_fault(line) == says
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_a_fault_is_told(line: str, says: str) -> None:
     ],
 )
 def test_a_valid_line_is_left_alone(line: str) -> None:
-    assert fault(line) is None
+    assert shell_fault(line) is None
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not installed")
@@ -58,4 +59,4 @@ def test_what_bash_accepts_is_never_called_faulty(words: list[str]) -> None:
     line = " ".join(words)
     accepts = subprocess.run([str(BASH), "-n", "-c", line], capture_output=True, check=False).returncode == 0
     if accepts:
-        assert fault(line) is None
+        assert shell_fault(line) is None

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from analysis_records import MS, SERIES, block, fact, record
 
-from rtproof.analysis.observer import CONFIDENCE, LEAST_SETS, Observer, observer
-from rtproof.record import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Record
+from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Record
+from rtproof.summary.tracing_effect import EFFECT_CONFIDENCE, LEAST_SETS, TracingEffects, tracing_effects
 
 BLOCK_NS = 100 * MS
 EACH = BLOCK_NS // MS
@@ -48,17 +48,17 @@ def run(seed: int, shift_ns: int, blocks: int = 40) -> Record:
 
 def least(runs: int) -> float:
     """Of so many runs, intervals that must hold: 95 % less three standard deviations."""
-    return runs * CONFIDENCE - 3 * sqrt(runs * CONFIDENCE * (1 - CONFIDENCE))
+    return runs * EFFECT_CONFIDENCE - 3 * sqrt(runs * EFFECT_CONFIDENCE * (1 - EFFECT_CONFIDENCE))
 
 
-def compared(made: Record) -> Observer:
-    found = observer(made)
+def compared(made: Record) -> TracingEffects:
+    found = tracing_effects(made)
     assert found is not None
     return found
 
 
 def test_of_a_long_run_no_more_is_read_than_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtproof.analysis.observer.MOST_BLOCKS", 40)
+    monkeypatch.setattr("rtproof.summary.tracing_effect.MOST_BLOCKS", 40)
     whole = run(1, 2_000, blocks=400)
     (values,) = (piece.values for piece in whole.blocks(SERIES.id))
     made = record([block(values[at : at + EACH], first_index=at) for at in range(0, values.size, EACH)])
@@ -75,8 +75,8 @@ def test_of_a_long_run_no_more_is_read_than_is_compared(monkeypatch: pytest.Monk
 
 
 def test_a_run_without_turns_has_no_effect_to_tell_of() -> None:
-    assert observer(record([block([1_000])])) is None
-    assert observer(record([block([1_000])], facts=(fact("trace_blocks_ns", 0),))) is None
+    assert tracing_effects(record([block([1_000])])) is None
+    assert tracing_effects(record([block([1_000])], facts=(fact("trace_blocks_ns", 0),))) is None
 
 
 def test_a_shift_that_was_put_in_is_found() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record.order import in_order, missing
+from rtproof.record.chunks import missing_sequences, places_in_order
 
 
 def longest_by_trying(sequences: list[int]) -> int:
@@ -18,7 +18,7 @@ def longest_by_trying(sequences: list[int]) -> int:
 
 @given(st.lists(st.integers(0, 9), max_size=9))
 def test_as_many_as_possible_and_increasing(sequences: list[int]) -> None:
-    places = in_order(sequences)
+    places = places_in_order(sequences)
     assert places == sorted(set(places))
     kept = [sequences[place] for place in places]
     assert kept == sorted(set(kept))
@@ -36,9 +36,9 @@ def test_as_many_as_possible_and_increasing(sequences: list[int]) -> None:
     ids=["whole", "doubled", "from far behind", "moved back"],
 )
 def test_only_what_moved_drops_out(sequences: list[int], dropped: list[int]) -> None:
-    assert sorted(set(range(len(sequences))) - set(in_order(sequences))) == dropped
+    assert sorted(set(range(len(sequences))) - set(places_in_order(sequences))) == dropped
 
 
 def test_missing() -> None:
-    assert missing([1, 2, 5, 6, 8]) == [(0, 0, 0), (2, 3, 4), (4, 7, 7)]
-    assert missing([0, 1, 2]) == []
+    assert missing_sequences([1, 2, 5, 6, 8]) == [(0, 0, 0), (2, 3, 4), (4, 7, 7)]
+    assert missing_sequences([0, 1, 2]) == []

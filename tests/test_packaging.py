@@ -12,7 +12,7 @@ import pytest
 
 import rtproof
 from rtproof.agents import build
-from rtproof.agents.architectures import host
+from rtproof.agents.architectures import host_architecture
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def test_the_wheel_serves_every_host(wheel: Path) -> None:
 def test_the_wheel_has_the_sources_for_targets_and_what_the_report_needs(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
-        f"rtproof/_agent_source/{name}" for name in [*build.sources(ROOT / "agent"), "cflags", "ldflags", "table.sh"]
+        f"rtproof/_agent_source/{name}" for name in [*build.c_files_of(ROOT / "agent"), "cflags", "ldflags", "table.sh"]
     }
     wanted |= {f"rtproof/_guest_source/{path.name}" for path in (ROOT / "guest").iterdir()}
     wanted |= {f"rtproof/_kmod_source/{name}" for name in ("Kbuild", "main.c", "rtproof.h", "LICENSE")}
@@ -62,5 +62,7 @@ def test_the_installed_package_brings_its_own_agent(wheel: Path, tmp_path: Path)
             command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
         ).stdout.strip()
 
-    assert rtproof_says("agent", "path") == str(tmp_path / "rtproof" / "_agents" / host().name / "rtproof-agent")
+    assert rtproof_says("agent", "path") == str(
+        tmp_path / "rtproof" / "_agents" / host_architecture().name / "rtproof-agent"
+    )
     assert rtproof_says("agent", "version") == rtproof.__version__

@@ -6,33 +6,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record import Int64Array, packed, packed_many
-from rtproof.record.wire import MalformedError
+from rtproof.record import encoding
+from rtproof.record.contents import Int64Array
+from rtproof.record.encoding import MalformedError
 
 ARRAYS = st.lists(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-50, 50), max_size=30), max_size=12)
 
 
-def layouts(stored: list[bytes]) -> tuple[packed_many.Bytes, packed_many.Layouts]:
+def layouts(stored: list[bytes]) -> tuple[encoding.ByteArray, encoding.ArrayLayouts]:
     data = np.frombuffer(b"".join(stored), np.uint8)
     sizes = np.array([len(one) for one in stored], np.int64)
-    return data, packed_many.layouts(data, np.cumsum(sizes) - sizes, np.cumsum(sizes))
+    return data, encoding.array_layouts(data, np.cumsum(sizes) - sizes, np.cumsum(sizes))
 
 
 @given(ARRAYS)
 def test_together_as_one_by_one(arrays: list[list[int]]) -> None:
-    stored = [packed.encode(array) for array in arrays]
+    stored = [encoding.encode_array(array) for array in arrays]
     data, heads = layouts(stored)
     for number, one in enumerate(stored):
-        alone = packed.layout(one)
-        assert (packed_many.one(heads, number).n, packed_many.one(heads, number).width) == (alone.n, alone.width)
-    values: Int64Array = packed_many.decode(data, heads)
+        alone = encoding.array_layout(one)
+        assert (encoding.layout_of_one(heads, number).n, encoding.layout_of_one(heads, number).width) == (
+            alone.n,
+            alone.width,
+        )
+    values: Int64Array = encoding.decode_array_batch(data, heads)
     assert values.tolist() == [value for array in arrays for value in array]
 
 
 @pytest.mark.parametrize("at", [0, 12, 13, 14])
 def test_a_wrong_head_is_malformed(at: int) -> None:
     """Number of elements, width, size of the exceptions and their number."""
-    fine = packed.encode([5, 9, 5])
+    fine = encoding.encode_array([5, 9, 5])
     wrong = bytearray(fine)
     wrong[at + (2 if at == 0 else 0)] = 0xFF
     layouts([fine, fine])
@@ -41,7 +45,7 @@ def test_a_wrong_head_is_malformed(at: int) -> None:
 
 
 def test_a_short_one_is_malformed() -> None:
-    fine = packed.encode(list(range(40)))
+    fine = encoding.encode_array(list(range(40)))
     for length in range(len(fine)):
         with pytest.raises(MalformedError):
             layouts([fine, fine[:length]])
@@ -50,8 +54,8 @@ def test_a_short_one_is_malformed() -> None:
 def test_exceptions_out_of_order_are_malformed() -> None:
     values = [0] * 40
     values[3] = values[30] = 10**6
-    fine = packed.encode(values)
-    head = packed.layout(fine)
+    fine = encoding.encode_array(values)
+    head = encoding.array_layout(fine)
     assert head.exceptions == 2
     swapped = fine[: head.positions] + fine[head.positions + 2 : head.positions + 4]
     swapped += fine[head.positions : head.positions + 2] + fine[head.positions + 4 :]

@@ -5,34 +5,22 @@ import struct
 
 import pytest
 
-from rtproof.record import (
-    Begin,
-    End,
-    EndReason,
-    Event,
-    Fact,
-    Moment,
-    Series,
-    SeriesTotals,
-    SystemFile,
-    View,
-    many,
-    packed,
-)
-from rtproof.record.framing import ChunkType
-from rtproof.record.items import (
+from rtproof.record import decoding, encoding
+from rtproof.record.chunks import ChunkType
+from rtproof.record.contents import Begin, End, EndReason, Event, Fact, Moment, Series, SeriesTotals, SystemFile, View
+from rtproof.record.decoding import (
     CounterName,
     SamplesHead,
     SeriesLevel,
     SeriesSeconds,
     SeriesTop,
     Tick,
+    decode_payload,
 )
-from rtproof.record.payloads import decode
-from rtproof.record.stored import StoredSlice
-from rtproof.record.wire import MalformedError
+from rtproof.record.encoding import MalformedError
+from rtproof.record.histogram_bins import StoredSlice
 
-EMPTY = packed.encode(())
+EMPTY = encoding.encode_array(())
 SAMPLES = struct.pack("<HHQq", 3, 0, 100, -5)
 SUMMARY = struct.pack("<HBBqqQQqqqQQQQQQ", 3, 1, 0, -5, 7, 2, 1, -9, 9, 0, 162, 2, 1, 2**64 - 81, 2**64 - 1, 6)
 
@@ -58,10 +46,10 @@ HAND_MADE = [
         struct.pack("<HHiBqq", 3, 1, -1, 2, 1000, -7) + text("p") + text("m") + text("f") + text("ns"),
         Series(3, 1, -1, False, True, 1000, -7, "p", "m", "f", "ns"),
     ),
-    (ChunkType.SAMPLES, SAMPLES + packed.encode([4, 5, 6]) + EMPTY + EMPTY, SamplesHead(3, 100, -5, 3, 103)),
+    (ChunkType.SAMPLES, SAMPLES + encoding.encode_array([4, 5, 6]) + EMPTY + EMPTY, SamplesHead(3, 100, -5, 3, 103)),
     (
         ChunkType.SAMPLES,
-        SAMPLES + packed.encode([4, 5, 6]) + packed.encode([0, 2]) + packed.encode([1, 10]),
+        SAMPLES + encoding.encode_array([4, 5, 6]) + encoding.encode_array([0, 2]) + encoding.encode_array([1, 10]),
         SamplesHead(3, 100, -5, 3, 114),
     ),
     (ChunkType.COUNTER, struct.pack("<HBB", 8, 1, 0) + text("t") + text("C"), CounterName(8, False, "t", "C")),
@@ -82,11 +70,11 @@ HAND_MADE = [
 
 @pytest.mark.parametrize(("kind", "payload", "item"), HAND_MADE, ids=lambda part: getattr(part, "name", None))
 def test_hand_made(kind: ChunkType, payload: bytes, item: object) -> None:
-    assert decode(kind, memoryview(payload)) == item
+    assert decode_payload(kind, memoryview(payload)) == item
 
 
 def test_summary() -> None:
-    part = decode(ChunkType.SUMMARY, memoryview(SUMMARY + struct.pack("<I", 2) + bytes([17, 1, 18, 1])))
+    part = decode_payload(ChunkType.SUMMARY, memoryview(SUMMARY + struct.pack("<I", 2) + bytes([17, 1, 18, 1])))
     assert isinstance(part, StoredSlice)
     assert (part.series, part.view, part.first_due_ns, part.last_due_ns) == (3, View.CHARGED, -5, 7)
     assert (part.count, part.lost, part.min, part.max, part.sum) == (2, 1, -9, 9, 0)
@@ -95,43 +83,43 @@ def test_summary() -> None:
 
 
 def test_seconds() -> None:
-    columns = [packed.encode(column) for column in ([1, 2], [0, 3], [-7, 8])]
-    part = decode(ChunkType.SECONDS, memoryview(struct.pack("<HHI", 3, 0, 2**32 - 1) + b"".join(columns)))
+    columns = [encoding.encode_array(column) for column in ([1, 2], [0, 3], [-7, 8])]
+    part = decode_payload(ChunkType.SECONDS, memoryview(struct.pack("<HHI", 3, 0, 2**32 - 1) + b"".join(columns)))
     assert isinstance(part, SeriesSeconds)
     assert part.series == 3
-    found = many.seconds([part.payload])
+    found = decoding.decode_seconds([part.payload])
     assert found.second.tolist() == [2**32 - 1, 2**32]
     assert [found.obtained.tolist(), found.missed.tolist(), found.max.tolist()] == [[1, 2], [0, 3], [-7, 8]]
 
 
 def test_top() -> None:
-    columns = b"".join(packed.encode(column) for column in ([5], [500], [-1]))
-    part = decode(ChunkType.TOP, memoryview(struct.pack("<HH", 3, 64) + columns))
+    columns = b"".join(encoding.encode_array(column) for column in ([5], [500], [-1]))
+    part = decode_payload(ChunkType.TOP, memoryview(struct.pack("<HH", 3, 64) + columns))
     assert isinstance(part, SeriesTop)
-    found = many.top([part.payload])
+    found = decoding.decode_top([part.payload])
     assert (part.series, found.k) == (3, 64)
     assert [column.tolist() for column in (found.number, found.due_ns, found.value)] == [[5], [500], [-1]]
 
 
 def test_unknown_type() -> None:
-    assert decode(99, memoryview(b"anything")) is None
+    assert decode_payload(99, memoryview(b"anything")) is None
 
 
 @pytest.mark.parametrize(("kind", "payload", "item"), HAND_MADE, ids=lambda part: getattr(part, "name", None))
 def test_too_long_or_too_short(kind: ChunkType, payload: bytes, item: object) -> None:
     with pytest.raises(MalformedError):
-        decode(kind, memoryview(payload + b"\0"))
+        decode_payload(kind, memoryview(payload + b"\0"))
     for length in range(len(payload)):
         with pytest.raises(MalformedError):
-            assert decode(kind, memoryview(payload[:length])) != item
+            assert decode_payload(kind, memoryview(payload[:length])) != item
 
 
 def samples_with(positions: list[int], sizes: list[int]) -> bytes:
-    return SAMPLES + packed.encode([4, 5, 6]) + packed.encode(positions) + packed.encode(sizes)
+    return SAMPLES + encoding.encode_array([4, 5, 6]) + encoding.encode_array(positions) + encoding.encode_array(sizes)
 
 
 def seconds_with(*columns: list[int]) -> bytes:
-    return struct.pack("<HHI", 3, 0, 0) + b"".join(map(packed.encode, columns))
+    return struct.pack("<HHI", 3, 0, 0) + b"".join(map(encoding.encode_array, columns))
 
 
 ABOVE_TWICE = struct.pack("<HHII", 3, 0, 7, 2)
@@ -146,7 +134,7 @@ IMPOSSIBLE = {
     "no samples": (ChunkType.SAMPLES, SAMPLES + 3 * EMPTY),
     "index at the end of numbers": (
         ChunkType.SAMPLES,
-        struct.pack("<HHQq", 3, 0, 2**63 - 1, 0) + packed.encode([1]) + EMPTY + EMPTY,
+        struct.pack("<HHQq", 3, 0, 2**63 - 1, 0) + encoding.encode_array([1]) + EMPTY + EMPTY,
     ),
     "gaps of unequal length": (ChunkType.SAMPLES, samples_with([0, 1], [1])),
     "gap behind no sample": (ChunkType.SAMPLES, samples_with([3], [1])),
@@ -171,7 +159,7 @@ IMPOSSIBLE = {
     "in no list": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 1) + bytes([1, 1, 1, 0])),
     "the same again": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 2) + bytes([1, 1, 1, 1, 0, 1, 1, 1])),
     "in the 17th list": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 1) + bytes([1, 1, 1, 0x80, 0x80, 4])),
-    "top of unequal length": (ChunkType.TOP, struct.pack("<HH", 3, 64) + packed.encode([1]) + EMPTY + EMPTY),
+    "top of unequal length": (ChunkType.TOP, struct.pack("<HH", 3, 64) + encoding.encode_array([1]) + EMPTY + EMPTY),
 }
 
 
@@ -179,4 +167,4 @@ IMPOSSIBLE = {
 def test_impossible(name: str) -> None:
     kind, payload = IMPOSSIBLE[name]
     with pytest.raises(MalformedError):
-        decode(kind, memoryview(payload))
+        decode_payload(kind, memoryview(payload))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 
-from rtproof.analysis import phrases
+from rtproof.core import phrases
 
 SECOND, MINUTE, HOUR = 10**9, 60 * 10**9, 3600 * 10**9
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import importlib
 import sys
 from collections.abc import Iterator
@@ -7,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from rtproof import plugins
-from rtproof.errors import UserError
+from rtproof.core import plugins
+from rtproof.core.errors import UserError
 
 FILES = {
     "__init__.py": "",
@@ -32,16 +33,16 @@ def fruits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
 
 
 def test_the_files_of_the_folder_are_the_plugins(fruits: ModuleType) -> None:
-    assert plugins.names(fruits) == ["also-early", "early", "late"]
+    assert plugins.plugin_names(fruits) == ["also-early", "early", "late"]
 
 
 def test_a_new_file_is_a_new_plugin(fruits: ModuleType) -> None:
     Path(fruits.__path__[0], "added.py").write_text("ORDER = 15")
-    assert plugins.load(fruits, "added").ORDER == 15
+    assert plugins.load_plugin(fruits, "added").ORDER == 15
 
 
 def test_order_first_then_name(fruits: ModuleType) -> None:
-    assert [module.__name__ for module in plugins.load_all(fruits)] == [
+    assert [module.__name__ for module in plugins.load_plugins(fruits)] == [
         "fruits.also_early",
         "fruits.early",
         "fruits.late",
@@ -51,11 +52,11 @@ def test_order_first_then_name(fruits: ModuleType) -> None:
 @pytest.mark.parametrize("name", ["plum", "_helper", "", "late.x", "../late"])
 def test_a_wrong_name_is_answered_with_the_right_ones(fruits: ModuleType, name: str) -> None:
     with pytest.raises(UserError, match=r"in fruits; there are: also-early, early, late$"):
-        plugins.load(fruits, name)
+        plugins.load_plugin(fruits, name)
 
 
 def test_a_broken_plugin_harms_only_who_asks_for_it(fruits: ModuleType) -> None:
     Path(fruits.__path__[0], "broken.py").write_text("import there_is_no_such_module")
-    assert plugins.load(fruits, "late").ORDER == 20
+    assert plugins.load_plugin(fruits, "late").ORDER == 20
     with pytest.raises(ModuleNotFoundError):
-        plugins.load(fruits, "broken")
+        plugins.load_plugin(fruits, "broken")

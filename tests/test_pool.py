@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 from analysis_records import MS, SERIES, block, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.analysis.model import Summary
-from rtproof.analysis.moments import of_counts
-from rtproof.analysis.pool import pooled
-from rtproof.analysis.scan import summarise
+from rtproof.summary.moments import moments_of_counts
+from rtproof.summary.series import pooled, summarise
+from rtproof.summary.summary_model import Summary
 
 OTHER = replace(SERIES, id=1, thread=5, cpu=3)
 VALUES = st.lists(st.integers(0, 10 * MS), min_size=1, max_size=50)
@@ -23,7 +23,7 @@ def summaries(a: list[int], b: list[int]) -> tuple[Summary, ...]:
 def test_all_threads_together_are_all_their_values(a: list[int], b: list[int]) -> None:
     whole = pooled(summaries(a, b))
     assert whole.observed_counts.total == len(a) + len(b)
-    assert whole.observed == of_counts(whole.observed_counts)
+    assert whole.observed == moments_of_counts(whole.observed_counts)
     assert whole.top.value.tolist() == sorted(a + b, reverse=True)[:100]
     assert whole.span_ns == max(len(a), len(b)) * MS
     assert (whole.expected, whole.lag.pairs) == (len(a) + len(b), len(a) + len(b) - 2)

@@ -5,8 +5,8 @@ import probe_guest
 import pytest
 from probe_guest import Guest
 
-from rtproof.analysis.preemption_model import Confidence, PreemptionModel, preemption_model
-from rtproof.analysis.system_facts import system_facts
+from rtproof.summary.preemption_model import Confidence, PreemptionModel, preemption_model
+from rtproof.summary.system_facts import system_facts
 
 DYNAMIC = """\
 P=/sys/kernel/debug/sched/preempt

@@ -13,12 +13,12 @@ import pytest
 from app_cases import account, sieve_alone, whole
 from probe_guest import Guest, invalid
 
-from rtproof.analysis import app, tracefile
-from rtproof.analysis.aligned import aligned
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.app import Loops
-from rtproof.record import Int64Array
-from rtproof.record.rtrec import open_record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Int64Array
+from rtproof.record.reading import open_record
+from rtproof.summary import application_loops, kernel_trace
+from rtproof.summary.application_loops import Loops
+from rtproof.summary.fields import aligned_fields
 
 US, MS = 1_000, 1_000_000
 LOOPS, EVERY, BUSY_NS, PERIOD_NS = 200, 50, 3_500 * US, MS
@@ -102,8 +102,8 @@ def test_loop_times_add_up_to_the_time_that_the_kernels_trace_saw(guest: Guest) 
     assert begins.size == LOOPS
     assert abs(int(loops.loop_ns.sum()) - seen_ns) <= US * (LOOPS - 1)
     assert begins - record.begin.origin_monotonic_ns == pytest.approx(loops.start_ns, abs=10 * US)
-    (told,) = app.of_threads(record).values()
-    assert app.relation_holds(LOOPS - 1, told.loop.sum, seen_ns)
+    (told,) = application_loops.loops_of_threads(record).values()
+    assert application_loops.relation_holds(LOOPS - 1, told.loop.sum, seen_ns)
     assert (told.loop.sum, told.apart) == (told.elapsed_ns, 0)
 
 
@@ -208,8 +208,8 @@ def test_every_kind_of_work_is_done_by_each_thread(guest: Guest) -> None:
 
 def test_a_summary_has_the_same_fields(guest: Guest) -> None:
     record = guest.record("sums")
-    assert app.is_app(record)
-    assert not app.has_samples(record)
+    assert application_loops.is_app(record)
+    assert not application_loops.has_samples(record)
     _, start, end = analyse(record).stages
     assert (end.observed.sum - start.observed.sum) / end.observed.count == pytest.approx(100 * US, rel=0.2)
 
@@ -231,7 +231,7 @@ def test_a_limit_ends_the_run_as_asked(guest: Guest, name: str) -> None:
 
 def test_marks_stand_in_the_trace_that_the_run_takes(guest: Guest) -> None:
     record = guest.record("traced")
-    begins = re.findall(r": work 1$", tracefile.text(record, "text"), re.MULTILINE)
+    begins = re.findall(r": work 1$", kernel_trace.trace_text(record, "text"), re.MULTILINE)
     assert LOOPS - 2 <= len(begins) <= LOOPS
 
 
@@ -239,7 +239,7 @@ def test_edges_on_a_line_are_the_work(guest: Guest) -> None:
     """The kernel's own times of the edges, on the other end of the wire."""
     record, edges = guest.record("lines"), open_record(guest.folder / "edges")
     loops, shift_ns = whole(record), edges.begin.origin_monotonic_ns - record.begin.origin_monotonic_ns
-    due = np.concatenate([part.due_ns for part in aligned(edges, edges.series[:1])]) + shift_ns
+    due = np.concatenate([part.due_ns for part in aligned_fields(edges, edges.series[:1])]) + shift_ns
     measured = due[due >= loops.start_ns[0]]
     assert measured.size == 2 * LOOPS
     assert measured[::2] == pytest.approx(loops.start_ns, abs=20 * US)

@@ -9,8 +9,8 @@ import probe_guest
 import pytest
 from probe_guest import Guest
 
-from rtproof.analysis.episodes import stalled_since_ns
-from rtproof.lab import kernels
+from rtproof.lab import kernel_catalogue
+from rtproof.summary.recorded_facts import stalled_since_ns
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ wait $agent
 
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
-    if kernels.cached(kernels.entry(NAME)) is None:
+    if kernel_catalogue.cached_kernel(kernel_catalogue.catalogue_entry(NAME)) is None:
         pytest.skip(f"{NAME} is not in the cache: rtproof lab kernels fetch {NAME}")
     if not shutil.which("gcc"):
         pytest.skip("gcc is not installed")

@@ -13,10 +13,10 @@ import recompute
 from agent_process import measured, policy, running, whole
 from report_cases import words
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Cycles, Severity
-from rtproof.record import Int64Array, Record
-from rtproof.report.sections import cycles as section
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Int64Array, Record
+from rtproof.report.sections import loops
+from rtproof.summary.summary_model import Cycles, Severity
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -48,7 +48,7 @@ def test_it_is_called_a_proxy_wherever_it_is_named(tmp_path: Path) -> None:
     fact = record.fact("proxy_of")
     assert fact is not None
     assert fact.startswith("the kernel's own loop (probe kernel, method loop)")
-    assert f"A proxy of {fact}." in words(section.render(analyse(record)))
+    assert f"A proxy of {fact}." in words(loops.cycles_section(analyse(record)))
     (told,) = [line for line in agent_process.run("list").stdout.splitlines() if line.startswith("probe\tcycle\t")]
     assert "in user space, a proxy of the kernel's own" in told
 
@@ -73,7 +73,7 @@ def test_a_process_that_was_stopped_stalls_the_loop_which_then_catches_up(tmp_pa
     assert found.max_ns == stall.duration_ns
     values = np.concatenate([block.values for block in record.blocks(0)])
     assert_made_up(values)
-    assert "The loop stood still for" in str(section.render(analyse(record))[0])
+    assert "The loop stood still for" in str(loops.cycles_section(analyse(record))[0])
     assert [doubt.code for doubt in analyse(record).doubts if doubt.severity is Severity.INVALID] == ["stopped"]
 
 

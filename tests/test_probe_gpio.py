@@ -12,10 +12,10 @@ import probe_guest
 import pytest
 from probe_guest import Guest, account, facts, invalid, values
 
-from rtproof.analysis.analyse import analyse
-from rtproof.record import Record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Record
 from rtproof.report.blocks import Table
-from rtproof.report.sections import response
+from rtproof.report.sections import stages
 
 RT, PLAIN = "debian-6.1-rt", "debian-6.1"
 BACKS = ("v2", "v1", "sysfs")
@@ -244,7 +244,7 @@ def test_nothing_speaks_against_a_run_in_which_all_was_answered(guest: Guest) ->
 
 def test_the_report_splits_the_answer(guest: Guest) -> None:
     def rows(name: str) -> list[str]:
-        *_, times = response.render(analyse(guest.record(name)))
+        *_, times = stages.response_section(analyse(guest.record(name)))
         assert isinstance(times, Table)
         return [str(row[0]) for row in times.rows]
 

@@ -13,8 +13,8 @@ import pytest
 import refused_calls
 from agent_process import eventually, measured, policy, run, running, whole
 
-from rtproof.analysis.analyse import analyse
-from rtproof.record import EndReason, Record
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import EndReason, Record
 
 METHODS = ("futex", "cond", "sem", "sysv", "mq", "signal", "pipe", "eventfd")
 SAMPLES = 100

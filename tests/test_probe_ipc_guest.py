@@ -6,8 +6,8 @@ import pytest
 from probe_guest import Guest, facts, invalid, values
 from test_probe_ipc import METHODS, account, totals
 
-from rtproof.analysis.preemption_model import preemption_model
-from rtproof.analysis.threadtable import threads
+from rtproof.summary.preemption_model import preemption_model
+from rtproof.summary.thread_table import target_threads
 
 RT, PLAIN = "debian-6.1-rt", "debian-6.1"
 SCRIPT = f"""\
@@ -57,7 +57,7 @@ def test_the_guest_tells_its_model(guest: Guest) -> None:
 
 
 def test_its_threads_are_listed_with_their_policies(guest: Guest) -> None:
-    found = {thread.name: thread for thread in threads(guest.record("futex"))}
+    found = {thread.name: thread for thread in target_threads(guest.record("futex"))}
     assert (found["rtproof-0"].policy, found["rtproof-0"].priority) == ("FF", 80)
     assert found["kthreadd"].of_kernel
     assert any(thread.interrupt for thread in found.values()) == (guest.name == RT)

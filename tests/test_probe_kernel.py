@@ -8,8 +8,9 @@ import probe_guest
 import pytest
 from probe_guest import Guest, facts, invalid, values
 
-from rtproof.analysis.analyse import analyse
-from rtproof.record import Record, bins
+from rtproof.judge.analyse import analyse
+from rtproof.record import histogram_bins
+from rtproof.record.contents import Record
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +95,7 @@ def test_the_modules_account_is_that_of_the_record(guest: Guest) -> None:
             assert (told["count"], told["lost"], told["rests"]) == (got.size, 0, 0)
             assert (told["min"], told["max"], told["sum"]) == (got.min(), got.max(), got.sum())
             assert told["sum_squares"] == sum(int(value) ** 2 for value in got)
-            found = Counter(f"bin {place}" for place in bins.index(got).tolist())
+            found = Counter(f"bin {place}" for place in histogram_bins.bin_of(got).tolist())
             assert {name: n for name, n in told.items() if name.startswith("bin ")} == found
 
 

@@ -6,7 +6,7 @@ import probe_guest
 import pytest
 from probe_guest import Guest, facts, invalid, values
 
-from rtproof.record import EndReason
+from rtproof.record.contents import EndReason
 
 SCRIPT = """\
 T=/sys/kernel/tracing

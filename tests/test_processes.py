@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import numpy as np
 import pytest
 
-from rtproof.simulation import processes
-from rtproof.simulation.processes import KINDS, cluster_rate, event_rate, event_times, events
+from rtproof.simulation.events import BURST_GAP_S, EVENT_KINDS, STORM_S, cluster_rate, event_rate, event_times, events
 
 DAY_S = 86_400.0
 RATE = 0.02
@@ -13,7 +13,7 @@ def generator(seed: int = 1) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVENT_KINDS)
 def test_times_are_sorted_inside_the_run_and_the_same_for_a_seed(kind: str) -> None:
     times = event_times(kind, RATE, DAY_S, generator())
     assert times.dtype == np.float64
@@ -24,7 +24,7 @@ def test_times_are_sorted_inside_the_run_and_the_same_for_a_seed(kind: str) -> N
     assert not np.array_equal(times[:5], event_times(kind, RATE, DAY_S, generator(2))[:5])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVENT_KINDS)
 def test_the_mean_rate_is_the_one_asked_for(kind: str) -> None:
     """Also in the first seconds: clusters that began before the run reach into it."""
     counts = [event_times(kind, RATE, DAY_S, generator(seed)).size for seed in range(60)]
@@ -39,7 +39,7 @@ def starts(times: np.ndarray, gap_s: float) -> int:
     return 1 + int(np.count_nonzero(np.diff(times) > gap_s)) if times.size else 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVENT_KINDS)
 def test_clusters_come_at_their_rate(kind: str) -> None:
     """At a rate so low that neighbours hardly ever join."""
     rate = event_rate(kind, 1e-5)
@@ -51,12 +51,12 @@ def test_clusters_come_at_their_rate(kind: str) -> None:
 def test_the_gaps_of_a_burst_and_the_length_of_a_storm() -> None:
     times = event_times("burst5", event_rate("burst5", 1e-5), 1e8, generator())
     gaps = np.diff(times)
-    assert np.mean(gaps[gaps < 200]) == pytest.approx(processes.BURST_GAP_S, rel=0.08)
+    assert np.mean(gaps[gaps < 200]) == pytest.approx(BURST_GAP_S, rel=0.08)
     times = event_times("storm", event_rate("storm", 1e-6), 1e9, generator())
     edges = np.flatnonzero(np.diff(times) > 200)
     lengths = times[edges[1:]] - times[edges[:-1] + 1]
-    assert lengths.max() < processes.STORM_S
-    assert lengths.max() > 0.9 * processes.STORM_S
+    assert lengths.max() < STORM_S
+    assert lengths.max() > 0.9 * STORM_S
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_a_drifting_rate_trebles() -> None:
 def test_only_the_storms_of_storm2_stretch_the_tail() -> None:
     found = events("storm2", 0.01, 1e6, generator())
     assert set(found.stretch.tolist()) == {1.0, 2.0}
-    assert np.mean(found.stretch == 2.0) == pytest.approx(KINDS["storm2"].clustered, abs=0.05)
+    assert np.mean(found.stretch == 2.0) == pytest.approx(EVENT_KINDS["storm2"].clustered, abs=0.05)
     assert set(events("storm", 0.01, 1e6, generator()).stretch.tolist()) == {1.0}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVENT_KINDS)
 def test_nothing_happens_at_no_rate(kind: str) -> None:
     assert event_times(kind, 0.0, DAY_S, generator()).size == 0

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import pytest
 
 from rtproof import profiles
-from rtproof.errors import UserError
-from rtproof.profiles import agent_arguments, choose
+from rtproof.core.errors import UserError
+from rtproof.profiles import agent_arguments
+from rtproof.profiles.settings import AS_GIVEN, with_loads, with_options, with_parameters, with_settings
 
 H = 3_600_000_000_000
 S = 1_000_000_000
@@ -95,22 +97,22 @@ def test_a_shortened_profile_keeps_the_article_s_length() -> None:
 
 
 def test_axes_choose_cells() -> None:
-    profile = choose.with_settings(profiles.load("ten-ms"), {"policy": "fifo", "load": "stress"})
+    profile = with_settings(profiles.load("ten-ms"), {"policy": "fifo", "load": "stress"})
     assert [cell.key for cell in profile.cells] == ["fifo--stress"]
     assert [change.option for change in profile.changes] == ["policy", "load"]
-    assert choose.with_settings(profiles.load("ten-ms"), {"policy": "fifo,other"}).changes == ()
+    assert with_settings(profiles.load("ten-ms"), {"policy": "fifo,other"}).changes == ()
 
 
 def test_parameters_have_to_be_given_and_reach_the_probe() -> None:
     gpio = profiles.load("bootlin-gpio")
     with pytest.raises(UserError, match=r"can't know chip, the .*: say --set chip=\.\.\. --set in=\.\.\. --set out"):
-        choose.ready(gpio)
-    given = choose.ready(choose.with_settings(gpio, {"chip": "0", "in": "3", "out": "2"}))
+        with_parameters(gpio)
+    given = with_parameters(with_settings(gpio, {"chip": "0", "in": "3", "out": "2"}))
     assert "--probe gpio:chip=0,in=3,out=2,edge=both" in " ".join(agent_arguments(given.cells[0]))
 
 
 def test_options_of_the_user_win_over_cells_and_ways() -> None:
-    profile = choose.with_options(profiles.load("bootlin-timer"), {"priority": 50, "load": ("cpu",), "duration": "3s"})
+    profile = with_options(profiles.load("bootlin-timer"), {"priority": 50, "load": ("cpu",), "duration": "3s"})
     for cell in profile.cells:
         assert "--priority 50 " in " ".join(agent_arguments(cell))
         assert agent_arguments(cell)[-2:] == ("--load", "cpu")
@@ -122,19 +124,19 @@ def test_options_of_the_user_win_over_cells_and_ways() -> None:
 
 
 def test_a_probe_of_the_user_is_the_only_way() -> None:
-    profile = choose.with_options(profiles.load("akamina"), {"probe": "timer", "method": "nanosleep"})
+    profile = with_options(profiles.load("akamina"), {"probe": "timer", "method": "nanosleep"})
     (way,) = profile.cells[0].ways
-    assert way.name == choose.AS_GIVEN
+    assert way.name == AS_GIVEN
     assert "--probe timer --method nanosleep" in " ".join(agent_arguments(profile.cells[0]))
 
 
 def test_the_same_value_is_no_change() -> None:
-    assert choose.with_options(profiles.load("bootlin-timer"), {"priority": 99}).changes == ()
+    assert with_options(profiles.load("bootlin-timer"), {"priority": 99}).changes == ()
 
 
 def test_options_that_make_cells_the_same_are_refused() -> None:
     with pytest.raises(UserError, match=r"cells clock-nanosleep and nanosleep .* same: choose one with --set method="):
-        choose.with_options(profiles.load("bootlin-timer"), {"method": "timerfd"})
+        with_options(profiles.load("bootlin-timer"), {"method": "timerfd"})
 
 
 @pytest.mark.parametrize(
@@ -146,17 +148,17 @@ def test_options_that_make_cells_the_same_are_refused() -> None:
 )
 def test_unknown_settings_are_refused(settings: dict[str, str], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        choose.with_settings(profiles.load("akamina"), settings)
+        with_settings(profiles.load("akamina"), settings)
 
 
 def test_where_nothing_can_be_set_that_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the profile own has nothing to set named 'x', nor anything else"):
-        choose.with_settings(profiles.load(written(tmp_path, SMALL)), {"x": "1"})
+        with_settings(profiles.load(written(tmp_path, SMALL)), {"x": "1"})
 
 
 def test_nothing_left_to_run_is_refused() -> None:
     with pytest.raises(UserError, match="no cell with all"):
-        choose.with_settings(profiles.load("ten-ms"), {"policy": "fifo", "load": "idle"})
+        with_settings(profiles.load("ten-ms"), {"policy": "fifo", "load": "idle"})
 
 
 def test_unknown_profiles_and_cells_are_refused(tmp_path: Path) -> None:
@@ -247,10 +249,10 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 def test_other_loads_go_to_the_cells_that_have_any_and_are_told(tmp_path: Path) -> None:
     own = profiles.load(written(tmp_path, SMALL + AXIS))
-    changed = choose.with_loads(own, ("mmap", "dd"))
+    changed = with_loads(own, ("mmap", "dd"))
     assert [cell.loads for cell in changed.cells] == [(), ("mmap", "dd")]
     assert [(change.before, change.now) for change in changed.changes] == [(("cpu",), "mmap dd")]
-    assert choose.with_loads(own, ()) == own
+    assert with_loads(own, ()) == own
 
 
 def test_what_stands_in_a_guest_is_data(tmp_path: Path) -> None:

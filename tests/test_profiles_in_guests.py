@@ -15,7 +15,8 @@ from probe_guest import values
 
 from rtproof import profiles
 from rtproof.cli.main import main
-from rtproof.record import Moment, rundir
+from rtproof.record import run_folder
+from rtproof.record.contents import Moment
 
 RT, PLAIN = "debian-6.1-rt", "debian-6.1 preempt=none"
 TRANSFER_NS = 250_000
@@ -66,7 +67,7 @@ def test_akamina_communication_delays_the_plain_kernel_only(tmp_path: Path) -> N
         stages = stage_ns(found, system)
         assert stages["irq"] < stages["user"]
     for place in (tmp_path / "out" / "cells").glob("*/"):
-        record = rundir.open_run(place).record
+        record = run_folder.open_run(place).record
         assert record.fact("limits_ns", Moment.ASKED) == "500000"
 
 
@@ -78,7 +79,7 @@ def test_simple_rt_app_reads_its_sensor_and_is_late_on_the_plain_kernel_only(tmp
     (changed,) = found["profile"]["changes"]
     assert (changed["option"], changed["now"]) == ("load", "cpu:workers=1 mmap")
     for place in (tmp_path / "out" / "cells").glob("*/"):
-        start, end = (values(rundir.open_run(place).record)[field] for field in ("start", "end"))
+        start, end = (values(run_folder.open_run(place).record)[field] for field in ("start", "end"))
         assert (end - start > TRANSFER_NS).all()
 
 
@@ -88,7 +89,7 @@ def test_bootlin_gpio_answers_late_on_the_plain_kernel_only_and_the_same_when_ru
 ) -> None:
     records = []
     for time in ("first", "again"):
-        monkeypatch.setattr("rtproof.lab.cache.kept_cells", lambda place=tmp_path / f"kept-{time}": place)
+        monkeypatch.setattr("rtproof.lab.guest_cell.cell_store_folder", lambda place=tmp_path / f"kept-{time}": place)
         found = told(tmp_path / time, "bootlin-gpio", "--duration", "500ms", "--load", "mmap")
         assert largest_ns(found, "loaded", PLAIN) > 5 * largest_ns(found, "loaded", RT)
         places = sorted((tmp_path / time / "cells").glob("*/run.rtrec"))

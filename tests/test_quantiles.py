@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import math
 from fractions import Fraction
 
@@ -8,17 +9,17 @@ from analysis_records import MS, block, record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.analysis.counts import Counts, from_values
-from rtproof.analysis.model import Moments
-from rtproof.analysis.quantiles import DEFAULT, interval_ranks, quantile, quantiles
-from rtproof.analysis.scan import summarise
-from rtproof.analysis.special import binomial_at_most
-from rtproof.record import View
+from rtproof.record.contents import View
+from rtproof.statistics.exact_bounds import binomial_at_most
+from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.summary.quantiles import USUAL_SHARES, interval_ranks, quantile, quantiles
+from rtproof.summary.series import summarise
+from rtproof.summary.summary_model import Moments
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=300), st.sampled_from((0.01, 0.07, 0.5, 0.9, 0.99)))
 def test_the_point_is_the_nearest_rank(values: list[int], p: float) -> None:
-    found = quantile(from_values(np.array(values)), p)
+    found = quantile(counts_of_values(np.array(values)), p)
     share = Fraction(str(p))
     if len(values) * (1 - share) < 1:
         assert found.value is None
@@ -63,13 +64,13 @@ def test_the_ranks_of_scipy() -> None:
 
 def test_the_99_999_percent_threshold_of_a_run_of_four_hours() -> None:
     """1.5 million samples: 15 exceedances, and an interval from the 24th to the 8th largest value."""
-    found = quantile(from_values(np.arange(1_500_000)), 0.99999)
+    found = quantile(counts_of_values(np.arange(1_500_000)), 0.99999)
     assert found.value == 1_499_984
     assert (1_500_000 - (found.low or 0), 1_500_000 - (found.high or 0)) == (24, 8)
 
 
 def test_unknown_where_n_does_not_carry_it() -> None:
-    found = {q.p: q for q in (quantile(from_values(np.arange(1000)), p) for p in DEFAULT)}
+    found = {q.p: q for q in (quantile(counts_of_values(np.arange(1000)), p) for p in USUAL_SHARES)}
     assert found[0.999].value == 998
     assert found[0.999].high is None
     assert found[0.9999].value is None
@@ -77,7 +78,7 @@ def test_unknown_where_n_does_not_carry_it() -> None:
 
 
 def test_nothing_counted() -> None:
-    found = quantile(from_values(np.array([], np.int64)), 0.5)
+    found = quantile(counts_of_values(np.array([], np.int64)), 0.5)
     assert (found.n, found.value, found.low, found.high) == (0, None, None, None)
 
 
@@ -91,7 +92,7 @@ def test_a_wide_bin_stands_for_its_upper_end_but_not_above_the_maximum() -> None
 @pytest.mark.parametrize("p", [0.0, 1.0, 99.9])
 def test_a_share_outside_0_and_1_is_refused(p: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
-        quantile(from_values(np.array([1])), p)
+        quantile(counts_of_values(np.array([1])), p)
 
 
 def test_a_stall_shows_in_the_schedule_only() -> None:

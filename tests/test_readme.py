@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
-from rtproof import plugins
-from rtproof.analysis.model import State
 from rtproof.cli import commands
+from rtproof.core import plugins
+from rtproof.judge.analysis_model import State
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -33,7 +33,7 @@ def test_the_first_two_commands_are_the_demo_and_the_tests() -> None:
 @pytest.mark.parametrize("line", [line for line in TYPED if line.startswith("rtproof ")])
 def test_the_commands_and_their_options_exist(line: str) -> None:
     _, name, *words = shlex.split(line, comments=True)
-    command, words = resolve(plugins.load(commands, name).command, words)
+    command, words = resolve(plugins.load_plugin(commands, name).command, words)
     with click.Context(command) as context:
         command.make_parser(context).parse_args(words)
 

@@ -10,9 +10,9 @@ import slow_verdict
 from analysis_records import SERIES, block, record
 from slow_verdict import TICK_NS
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Requirement, Verdict
-from rtproof.record import Block, End, EndReason, Record, Series
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement, Verdict
+from rtproof.record.contents import Block, End, EndReason, Record, Series
 
 PERIOD_NS = TICK_NS
 LIMITS_NS = (50_000_000, 120_000_000, 700_000_000, 2_500_000_000)

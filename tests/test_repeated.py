@@ -10,7 +10,7 @@ import pytest
 from test_cli_run import started
 
 from rtproof.cli.main import main
-from rtproof.record import rundir
+from rtproof.record import run_folder
 
 LENGTH = ("--duration", "1s")
 
@@ -43,11 +43,11 @@ def test_repeat_leaves_a_run_folder_each_and_tells_how_much_they_differ(capsys: 
 def test_sides_take_turns_so_that_a_drift_meets_both_alike() -> None:
     assert run("--abba", "--load good", "--load late", "--repeat", "5", "--note", "why", *LENGTH) == 0
     assert folders() == ["01-A", "02-B", "03-B", "04-A", "05-A", "06-B", "07-B", "08-A", "09-A", "10-B"]
-    info = rundir.open_run("a/runs/02-B").info
+    info = run_folder.open_run("a/runs/02-B").info
     assert info is not None
     assert info.note == "why; B: --load late"
-    assert rundir.open_run("a/runs/01-A").record.slices[0].max == 10_000
-    assert rundir.open_run("a/runs/10-B").record.slices[0].max == 700_000
+    assert run_folder.open_run("a/runs/01-A").record.slices[0].max == 10_000
+    assert run_folder.open_run("a/runs/10-B").record.slices[0].max == 700_000
 
 
 def test_own_options_win_and_loads_add_up() -> None:
@@ -70,7 +70,7 @@ def test_own_options_win_and_loads_add_up() -> None:
 def test_every_side_is_judged_by_the_same_limit(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--abba", "", "", "--repeat", "1", "--limit", "500us", *LENGTH, behaviour="tells_its_arguments") == 0
     for name in ("01-A", "02-B"):
-        info = rundir.open_run(Path("a/runs") / name).info
+        info = run_folder.open_run(Path("a/runs") / name).info
         assert info is not None
         assert "--limit 500us" in (Path("a/runs") / name / "agent.log").read_text()
     assert "\nverdicts: rtproof judge a/runs\n" in capsys.readouterr().out

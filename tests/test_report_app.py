@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 from itertools import cycle, islice
 
@@ -9,18 +10,18 @@ from hypothesis import strategies as st
 from report_cases import normal, nothing, only_plot, row, several_fields, tables, words
 from stage_records import fields_of
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.app import FIELDS
-from rtproof.analysis.model import Analysis
-from rtproof.record import Record
-from rtproof.report.sections import app
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Record
+from rtproof.report.sections import loops
+from rtproof.summary.application_loops import LOOP_FIELDS
 
 TIMES = "What loops took"
 EACH = "Sleep, slack and the sum of the loops"
 
 
 def summary_only() -> Analysis:
-    series = [replace(each, has_samples=False) for each in fields_of(APP, 0, FIELDS)]
+    series = [replace(each, has_samples=False) for each in fields_of(APP, 0, LOOP_FIELDS)]
     columns = [[US * value for value in column] for column in zip(*TABLE, strict=True)]
     slices = tuple(slice_of_values(each, sorted(values)) for each, values in zip(series, columns, strict=True))
     return analyse(replace(app_record(TABLE), series=tuple(series), slices=slices, chunk_refs=(), end=None))
@@ -31,7 +32,7 @@ def many(count: int) -> Record:
 
 
 def test_the_table_is_that_of_the_article() -> None:
-    found = tables(app.render(analyse(app_record(TABLE))))[TIMES]
+    found = tables(loops.app_section(analyse(app_record(TABLE))))[TIMES]
     assert found.header == (
         "",
         "work duration [us]",
@@ -45,14 +46,14 @@ def test_the_table_is_that_of_the_article() -> None:
 
 def test_sleep_and_slack_are_told_and_what_a_limit_judges() -> None:
     overrun = [*TABLE, (11_200, 11_201, 12_000), (7_000, 7_001, 7_500)]
-    said = words(app.render(analyse(app_record(overrun))))
+    said = words(loops.app_section(analyse(app_record(overrun))))
     assert "2 of 6 loops with another behind did not sleep; the smallest slack was -11.2 ms." in said
     assert "A limit judges the field end" in said
 
 
 def test_what_all_tops_share_is_apart_from_what_varies() -> None:
     """Article 3's relation: no loop is off the period by more than the timing error varies."""
-    blocks = app.render(analyse(app_record(TABLE)))
+    blocks = loops.app_section(analyse(app_record(TABLE)))
     parts = tables(blocks)["How late the top was"]
     assert parts.header == ("", "top of loop timing error [us]")
     assert parts.rows == (
@@ -63,8 +64,8 @@ def test_what_all_tops_share_is_apart_from_what_varies() -> None:
     )
     assert "no loop differ from the period by more than 1,273 us." in words(blocks)
     moving = replace(app_record(TABLE), series=tuple(replace(each, external=True) for each in app_record(TABLE).series))
-    assert "differ from the period" not in words(app.render(analyse(moving)))
-    assert "differ from the period" not in words(app.render(analyse(app_record(TABLE[:1]))))
+    assert "differ from the period" not in words(loops.app_section(analyse(moving)))
+    assert "differ from the period" not in words(loops.app_section(analyse(app_record(TABLE[:1]))))
 
 
 @given(st.lists(st.integers(0, 20_000), min_size=2, max_size=40))
@@ -77,30 +78,30 @@ def test_no_loop_is_off_the_period_by_more_than_tops_vary(late: list[int]) -> No
 def test_targets_that_move_are_said() -> None:
     made = app_record(TABLE)
     moving = replace(made, series=tuple(replace(each, on_grid=False, external=True) for each in made.series))
-    said = [words(app.render(analyse(each))) for each in (made, moving)]
+    said = [words(loops.app_section(analyse(each))) for each in (made, moving)]
     assert ["Targets kept to no grid" in each for each in said] == [False, True]
 
 
 def test_each_thread_has_its_sums() -> None:
-    found = tables(app.render(analyse(app_record(TABLE, TABLE[:2]))))[EACH]
+    found = tables(loops.app_section(analyse(app_record(TABLE, TABLE[:2]))))[EACH]
     first, second = row(found, "thread 0"), row(found, "thread 1")
     assert (first["sum of loop times [us]"], first["difference [us]"]) == ("20,260.000", "0.000")
     assert (second["loops"], second["smallest slack [us]"]) == ("2", "3,950.000")
 
 
 def test_sums_that_cannot_be_are_said() -> None:
-    assert "add up to" not in words(app.render(analyse(app_record(TABLE))))
-    said = words(app.render(analyse(app_record(TABLE, gaps={1: 3}))))
+    assert "add up to" not in words(loops.app_section(analyse(app_record(TABLE))))
+    said = words(loops.app_section(analyse(app_record(TABLE, gaps={1: 3}))))
     assert "Loop times of thread 0 add up to 16.5 ms, but from its first top to its last 35.2 ms passed: 1 hole" in said
 
 
 def test_a_thousand_loops_are_points_and_more_an_envelope() -> None:
-    plot = only_plot(app.render(analyse(many(1_000))))
+    plot = only_plot(loops.app_section(analyse(many(1_000))))
     (curve,) = plot.curves
     assert (curve.name, len(curve.x)) == ("thread 0", 999)
     assert plot.says.startswith("The time from the top of each loop to the next.")
     assert plot.y_ends == (3_727 - 2_544 / 20, 6_271 + 2_544 / 20)
-    plot = only_plot(app.render(analyse(many(10_000))))
+    plot = only_plot(loops.app_section(analyse(many(10_000))))
     longest, shortest = plot.curves
     assert (longest.name, shortest.name) == ("thread 0 longest", "thread 0 shortest")
     assert len(longest.x) == len(shortest.x) == 500
@@ -109,13 +110,13 @@ def test_a_thousand_loops_are_points_and_more_an_envelope() -> None:
 
 
 def test_of_many_threads_the_first_are_drawn() -> None:
-    plot = only_plot(app.render(analyse(app_record(*[TABLE] * 6))))
+    plot = only_plot(loops.app_section(analyse(app_record(*[TABLE] * 6))))
     assert [curve.name for curve in plot.curves] == [f"thread {thread}" for thread in range(4)]
     assert "Of 6 threads the first 4 are drawn." in plot.says
 
 
 def test_a_summary_says_what_cannot_be_told() -> None:
-    blocks = app.render(summary_only())
+    blocks = loops.app_section(summary_only())
     found = tables(blocks)[TIMES]
     assert list(row(found, "average").values())[1:] == ["3,884.400", "unknown", "346.000"]
     assert list(row(found, "maximum").values())[1:] == ["unknown", "unknown", "1,311.000"]
@@ -123,10 +124,10 @@ def test_a_summary_says_what_cannot_be_told() -> None:
 
 
 def test_one_loop_has_neither_loop_time_nor_slack() -> None:
-    blocks = app.render(analyse(app_record(TABLE[:1])))
+    blocks = loops.app_section(analyse(app_record(TABLE[:1])))
     assert row(tables(blocks)[TIMES], "average")["overall loop time [us]"] == "unknown"
     assert "Only one loop is known" in words(blocks)
 
 
 def test_other_runs_have_no_loops() -> None:
-    assert [app.render(each) for each in (normal(), nothing(), several_fields())] == [[]] * 3
+    assert [loops.app_section(each) for each in (normal(), nothing(), several_fields())] == [[]] * 3

@@ -9,16 +9,23 @@ import pytest
 import report_cases
 
 from rtproof import articles, profiles, report
-from rtproof.analysis.model import Analysis, Doubt, Severity
-from rtproof.errors import UserError
-from rtproof.profiles import Claim, Profile, choose
-from rtproof.profiles.model import Guest
-from rtproof.report import campaign
+from rtproof.core.errors import UserError
+from rtproof.judge.analysis_model import Analysis
+from rtproof.profiles import Profile, ProfileLimit, settings
+from rtproof.profiles.profile import GuestReplacement
 from rtproof.report.blocks import Link, Section, Table
-from rtproof.report.campaign import Given, More, Outcome, asked, conditions, first, loops, metrics
+from rtproof.report.pages import (
+    campaign_conditions,
+    campaign_extra_tables,
+    campaign_outcomes,
+    campaign_page,
+    campaign_table,
+)
+from rtproof.report.pages.campaign_page import CampaignExtras, CellOutcome, OtherToolResult
+from rtproof.summary.summary_model import Doubt, Severity
 
 S = 1_000_000_000
-NOTHING = More()
+NOTHING = CampaignExtras()
 CASES = {
     "akamina": (campaign_cases.akamina, "akamina"),
     "ten-ms": (campaign_cases.ten_ms, "ten-ms"),
@@ -27,10 +34,12 @@ CASES = {
 }
 
 
-def drawn(name: str, profile: Profile | None = None, more: More = NOTHING, short: bool = False) -> dict[str, Section]:
+def drawn(
+    name: str, profile: Profile | None = None, more: CampaignExtras = NOTHING, short: bool = False
+) -> dict[str, Section]:
     make, article = CASES[name]
     profile = profile or campaign_cases.shortened(name)
-    told = campaign.sections(profile, make(), articles.load(article), more, short=short)
+    told = campaign_page.campaign_sections(profile, make(), articles.load(article), more, short=short)
     return {section.name: section for section in told}
 
 
@@ -101,12 +110,12 @@ def test_values_that_are_gone_are_told_of_though_the_cell_is_valid() -> None:
     )
     outcome = replace(first, analysis=replace(first.analysis, doubts=doubts))
     assert outcome.losses == ("the lateness of 3 activations could not be kept",)
-    (section,) = conditions.faults([outcome])
+    (section,) = campaign_conditions.cell_fault_blocks([outcome])
     told = texts(section)
     assert "the lateness of 3 activations could not be kept" in told
     assert told.count("half of it is gone") == 1
     assert "told elsewhere" not in told
-    assert conditions.faults([replace(first, analysis=replace(first.analysis, doubts=()))]) == []
+    assert campaign_conditions.cell_fault_blocks([replace(first, analysis=replace(first.analysis, doubts=()))]) == []
 
 
 def test_failed_and_invalid_cells_have_their_sentences() -> None:
@@ -120,7 +129,7 @@ def test_failed_and_invalid_cells_have_their_sentences() -> None:
 
 
 def test_what_differs_from_the_article_is_said() -> None:
-    found = drawn("akamina", more=More(command="rtproof run --profile akamina"))
+    found = drawn("akamina", more=CampaignExtras(command="rtproof run --profile akamina"))
     first, run = texts(found["result"]), texts(found["conditions"])
     assert "Shortened: 20.0 s instead of 4 h 10 min." in first
     assert "All cells: measured by way of timerlat. The kernel's tracer timerlat gives" in first
@@ -141,8 +150,8 @@ def test_the_article_s_command_stands_below_the_options_of_a_cell() -> None:
 
 
 def test_changes_and_chosen_cells_are_said() -> None:
-    profile = choose.with_options(campaign_cases.shortened("bootlin-timer"), {"priority": 50})
-    words = texts(drawn("bootlin-timer", choose.with_settings(profile, {"method": "nanosleep"}))["result"])
+    profile = settings.with_options(campaign_cases.shortened("bootlin-timer"), {"priority": 50})
+    words = texts(drawn("bootlin-timer", settings.with_settings(profile, {"method": "nanosleep"}))["result"])
     assert "Changed: priority 50 instead of 99." in words
     assert "Only method nanosleep, of clock_nanosleep, nanosleep, setitimer, posix_timer." in words
 
@@ -153,7 +162,9 @@ def test_of_a_short_run_fewer_cycles_are_left_out_and_that_is_told() -> None:
     assert made[0].analysis
     assert made[0].analysis.cycles
     other = replace(made[0].analysis, cycles=replace(made[0].analysis.cycles, ignored=7))
-    told = first.different(campaign_cases.shortened("ten-ms"), [*made, replace(made[0], analysis=other)])
+    told = campaign_conditions.difference_block(
+        campaign_cases.shortened("ten-ms"), [*made, replace(made[0], analysis=other)]
+    )
     assert "Not counted are the first 7 to 299 cycles instead of 1,000." in texts(
         Section("first", "First", tuple(told))
     )
@@ -161,9 +172,9 @@ def test_of_a_short_run_fewer_cycles_are_left_out_and_that_is_told() -> None:
 
 
 def test_what_stands_for_something_in_a_guest_is_told_there_only() -> None:
-    profile = replace(campaign_cases.shortened("akamina"), guest=Guest(says="Something stands for it."))
+    profile = replace(campaign_cases.shortened("akamina"), guest=GuestReplacement(says="Something stands for it."))
     assert "Something stands for it." in texts(drawn("akamina", profile, short=True)["result"])
-    other = replace(campaign_cases.shortened("ten-ms"), guest=Guest(says="Something stands for it."))
+    other = replace(campaign_cases.shortened("ten-ms"), guest=GuestReplacement(says="Something stands for it."))
     assert "stands for it." not in texts(drawn("ten-ms", other, short=True)["result"])
 
 
@@ -174,7 +185,9 @@ def test_a_run_as_long_as_the_article_s_is_not_called_shortened() -> None:
 def test_virtual_time_is_labelled_where_it_is() -> None:
     assert "not a board's microseconds" in texts(drawn("akamina")["result"])
     assert "irtual" not in texts(drawn("ten-ms")["result"])
-    assert campaign.title(campaign_cases.shortened("akamina"), campaign_cases.akamina()).endswith("virtual time")
+    assert campaign_page.campaign_title(campaign_cases.shortened("akamina"), campaign_cases.akamina()).endswith(
+        "virtual time"
+    )
 
 
 def test_article_1_s_matrix() -> None:
@@ -223,8 +236,8 @@ def test_article_5_s_curves_with_its_zooms() -> None:
 
 def test_all_limits_are_drawn_and_told_of_and_none_on_a_stage() -> None:
     profile = campaign_cases.shortened("akamina")
-    given = (Claim(100_000, 3600 * S), Claim(100_000, 86_400 * S), Claim(90_000, 3600 * S))
-    sections = drawn("akamina", choose.with_claims(profile, given))
+    given = (ProfileLimit(100_000, 3600 * S), ProfileLimit(100_000, 86_400 * S), ProfileLimit(90_000, 3600 * S))
+    sections = drawn("akamina", settings.with_claims(profile, given))
     markers = [[marker.name for marker in plot.markers] for plot in report_cases.plots(list(sections["curves"].blocks))]
     assert ["limit 100 us", "limit 90 us"] in markers
     assert [] in markers
@@ -237,21 +250,21 @@ def test_all_limits_are_drawn_and_told_of_and_none_on_a_stage() -> None:
 
 
 def test_asked_is_told_of_each_limit_with_its_gap_and_its_longest_episode() -> None:
-    claims = (Claim(100_000, 3600 * S), Claim(90_000, 60 * S, 2 * S, 9 * S, 2.0))
-    by_profile = asked.judged(claims, [])
-    assert asked.sentences(by_profile) == (
+    claims = (ProfileLimit(100_000, 3600 * S), ProfileLimit(90_000, 60 * S, 2 * S, 9 * S, 2.0))
+    by_profile = campaign_outcomes.judged_requirements(claims, [])
+    assert campaign_outcomes.requirement_sentences(by_profile) == (
         "Asked: 100 us, at most once per 1 h, none longer than 10 min, confidence 95 %. An episode joins all times "
         "above 100 us, on any thread, that are no more than 1 min apart.",
         "Asked: 90 us, at most once per 1 min, none longer than 9.0 s, in bunches of 2 on average, confidence 95 %. "
         "An episode joins all times above 90 us, on any thread, that are no more than 2.0 s apart.",
     )
-    assert ", confidence" not in "".join(asked.sentences(by_profile, virtual=True))
+    assert ", confidence" not in "".join(campaign_outcomes.requirement_sentences(by_profile, virtual=True))
 
 
 def test_a_change_of_gap_length_and_bunches_is_told() -> None:
     profile = campaign_cases.shortened("akamina")
     (own,) = profile.claims
-    changed = choose.with_claims(profile, (replace(own, gap_ns=S, longest_ns=20 * S, bunches=2.0),))
+    changed = settings.with_claims(profile, (replace(own, gap_ns=S, longest_ns=20 * S, bunches=2.0),))
     (change,) = changed.changes
     assert change.before == ("500us at most once per 17min",)
     assert change.now == "500us at most once per 17min, a gap of 1s, none longer than 20s, bunches of 2 on average"
@@ -262,7 +275,9 @@ def test_a_plot_holds_no_more_curves_than_can_be_told_apart(systems: int, curves
     """With more than 8 each cell has plots of its own; of those a plot holds 8 again, and the page says so."""
     profile = campaign_cases.shortened("akamina")
     told = [replace(each, system=f"board {at}") for at in range(systems) for each in campaign_cases.akamina()]
-    found = {section.name: section for section in campaign.sections(profile, told, articles.load("akamina"))}
+    found = {
+        section.name: section for section in campaign_page.campaign_sections(profile, told, articles.load("akamina"))
+    }
     plots = report_cases.plots(list(found["curves"].blocks))
     assert {len(plot.curves) for plot in plots} == {curves}
     assert ("Cumulative percentage: interrupt latency, unloaded" in [plot.title for plot in plots]) is (systems > 4)
@@ -272,7 +287,9 @@ def test_a_plot_holds_no_more_curves_than_can_be_told_apart(systems: int, curves
 def test_without_an_interrupt_there_is_no_context_switch() -> None:
     profile = campaign_cases.shortened("akamina")
     told = [campaign_cases.outcome(profile, "unloaded", report_cases.normal(), way=2)]
-    found = {section.name: section for section in campaign.sections(profile, told, articles.load("akamina"))}
+    found = {
+        section.name: section for section in campaign_page.campaign_sections(profile, told, articles.load("akamina"))
+    }
     (switches,) = tables(found["switch"])
     assert [row["task, fullest bin [us]"] for row in rows(switches)] == ["12 to 14", "12 to 14", "8 to 10", "10 to 12"]
     assert [row["cell"] for row in rows(switches)] == ["unloaded"] * 4
@@ -310,7 +327,7 @@ def test_article_3_s_table_and_figure() -> None:
     ]
     (plot,) = report_cases.plots(list(found["app"].blocks))
     assert [(curve.name, curve.x, curve.y) for curve in plot.curves] == [("a board", (0, 1, 2), (5000, 6000, 4000))]
-    assert (parts.caption, parts.header) == (loops.SHARED, table.header[1:])
+    assert (parts.caption, parts.header) == (campaign_extra_tables.SHARED_TERMS, table.header[1:])
     assert parts.rows == (
         ("constant: every loop, at least", "300.000", "351", "294"),
         ("varying: beyond that, average", "250.000", "49", "66"),
@@ -325,7 +342,7 @@ def test_article_3_s_table_and_figure() -> None:
 def test_loop_times_of_all_systems_are_in_one_plot() -> None:
     told = [replace(each, system=name) for name in ("rt", "plain") for each in campaign_cases.simple_rt_app()]
     profile = campaign_cases.shortened("simple-rt-app")
-    found = {each.name: each for each in campaign.sections(profile, told, articles.load("simple-rt-app"))}
+    found = {each.name: each for each in campaign_page.campaign_sections(profile, told, articles.load("simple-rt-app"))}
     (plot,) = report_cases.plots(list(found["app"].blocks))
     assert [curve.name for curve in plot.curves] == ["rt", "plain"]
     table, _ = tables(found["app"])
@@ -338,7 +355,7 @@ def test_loop_times_of_all_systems_are_in_one_plot() -> None:
 def test_an_edge_without_an_answer_is_later_than_a_period(case: Callable[[], Analysis], longest: str) -> None:
     profile = campaign_cases.shortened("bootlin-gpio")
     told = [campaign_cases.outcome(profile, "loaded", case())]
-    result, *more = campaign.sections(profile, told, articles.load("bootlin"))
+    result, *more = campaign_page.campaign_sections(profile, told, articles.load("bootlin"))
     here, *published = rows(tables(result)[0])
     assert here["max [us]"] == longest
     (matrix,) = [table for section in more if section.name == "matrix" for table in tables(section)]
@@ -362,8 +379,8 @@ def test_objections_to_own_rows_and_to_the_article_s() -> None:
 
 
 def test_a_result_that_was_given_is_a_row() -> None:
-    given = Given("user task", "Xenomai latency", 7, 8_720, 32_945, None)
-    (table,) = tables(drawn("bootlin-timer", more=More([given]))["result"])
+    given = OtherToolResult("user task", "Xenomai latency", 7, 8_720, 32_945, None)
+    (table,) = tables(drawn("bootlin-timer", more=CampaignExtras([given]))["result"])
     last = rows(table)[-1]
     assert last["measured on"] == "given: Xenomai latency"
     assert (last["n"], last["min [us]"], last["max [us]"]) == ("7", "8.720", "unknown")
@@ -391,8 +408,8 @@ def test_the_exit_code_is_the_worst_verdict(case: Callable[[], Analysis], code: 
     profile = campaign_cases.shortened("akamina")
     good = campaign_cases.outcome(profile, "unloaded", report_cases.response())
     told = campaign_cases.outcome(profile, "loaded", case())
-    assert campaign.exit_code([good, told]) == told.analysis.verdict.state.exit_code  # type: ignore[union-attr]
-    assert campaign.exit_code([good, replace(told, analysis=None, failure="x")]) == 2
+    assert campaign_page.campaign_exit_code([good, told]) == told.analysis.verdict.state.exit_code  # type: ignore[union-attr]
+    assert campaign_page.campaign_exit_code([good, replace(told, analysis=None, failure="x")]) == 2
 
 
 @pytest.mark.parametrize(("key", "words"), [("columns", "no column 'moon'"), ("extras", "no section 'moon'")])
@@ -406,9 +423,9 @@ def test_unknown_columns_and_sections_are_refused(key: str, words: str) -> None:
 @pytest.mark.parametrize("name", profiles.names())
 def test_columns_sections_and_rows_of_every_profile_are_there(name: str) -> None:
     profile = profiles.load(name).shortened(duration_ns=S)
-    told = [Outcome("a board", cell, None, failure="nothing was measured") for cell in profile.cells]
+    told = [CellOutcome("a board", cell, None, failure="nothing was measured") for cell in profile.cells]
     article = articles.load(profile.article)
-    assert campaign.sections(profile, told, article)
+    assert campaign_page.campaign_sections(profile, told, article)
     for cell in profile.cells:
         assert [key for key in cell.article_rows if article.row(key) is None] == []
 
@@ -420,14 +437,14 @@ def test_no_count_of_cycles_out_of_the_band_stands_without_what_it_leaves_possib
     assert all(row["out of band, at most (95 %)"].endswith(" %") for row in known)
     row = articles.load("ten-ms").row("fifo-stress")
     assert row
-    (column,) = metrics.metrics(("out-share",))
+    (column,) = campaign_table.metrics_by_name(("out-share",))
     assert column.article(row) == "0.027 %"
     assert column.article(replace(row, figures={})) == ""
 
 
 def test_what_the_article_says_of_its_own_figures_stands_beside_them() -> None:
-    profile = choose.ready(profiles.load("toradex"))
-    found = campaign.sections(profile, campaign_cases.bootlin(), articles.load("toradex"))
+    profile = settings.with_parameters(profiles.load("toradex"))
+    found = campaign_page.campaign_sections(profile, campaign_cases.bootlin(), articles.load("toradex"))
     section = next(section for section in found if section.name == "objections")
     *_, itself = tables(section)
     assert itself.caption == "What the article itself says against its rows"

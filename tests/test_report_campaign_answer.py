@@ -6,7 +6,7 @@ from dataclasses import replace
 import campaign_cases
 import report_cases
 
-from rtproof.report.campaign.answer import MOST, answer
+from rtproof.report.pages.campaign_page import MOST_LISTED_CELLS, answer_block
 
 
 def test_a_limit_is_answered_with_the_worst_verdict_and_what_was_asked() -> None:
@@ -16,7 +16,7 @@ def test_a_limit_is_answered_with_the_worst_verdict_and_what_was_asked() -> None
         campaign_cases.outcome(profile, "loaded", report_cases.missed()),
     ]
     states = [each.analysis.verdict.state.value for each in told if each.analysis]
-    first = answer(profile, told)
+    first = answer_block(profile, told)
     assert states == ["INVALID", "REFUTED"]
     assert (first.headline, first.kind) == ("INVALID in 1 of 2 cells", "bad")
     assert first.paragraphs == (
@@ -31,7 +31,7 @@ def test_a_limit_is_answered_with_the_worst_verdict_and_what_was_asked() -> None
 
 
 def test_of_several_systems_each_has_its_line() -> None:
-    first = answer(campaign_cases.shortened("bootlin-timer"), campaign_cases.bootlin())
+    first = answer_block(campaign_cases.shortened("bootlin-timer"), campaign_cases.bootlin())
     assert [name for name, _ in first.terms] == ["rt", "plain"]
     assert first.terms[1][1].count("400,000.000 us (n = 3,012)") == 4
 
@@ -40,16 +40,16 @@ def test_how_long_a_proof_takes_is_told_where_it_is_open() -> None:
     profile = campaign_cases.shortened("akamina")
     open_ = campaign_cases.outcome(profile, "unloaded", report_cases.several_fields())
     needed = open_.analysis.verdict.needed_ns if open_.analysis else None
-    assert ("PROVEN takes" in "".join(answer(profile, [open_]).paragraphs)) is bool(needed)
+    assert ("PROVEN takes" in "".join(answer_block(profile, [open_]).paragraphs)) is bool(needed)
 
 
 def test_cycles_and_loops_are_answered_by_what_their_articles_count() -> None:
-    ((words, cycles),) = answer(campaign_cases.shortened("ten-ms"), campaign_cases.ten_ms()).terms
+    ((words, cycles),) = answer_block(campaign_cases.shortened("ten-ms"), campaign_cases.ten_ms()).terms
     assert words == "Cycles out of the band (95 % confidence)"
     assert "STALLED" in cycles
     assert " % possible)" in cycles
     assert cycles.endswith("other, stress+flood: not measured")
-    ((words, loops),) = answer(campaign_cases.shortened("simple-rt-app"), campaign_cases.simple_rt_app()).terms
+    ((words, loops),) = answer_block(campaign_cases.shortened("simple-rt-app"), campaign_cases.simple_rt_app()).terms
     assert (words, loops) == (
         "Loop time",
         "5 ms loop: 4,000.000 to 6,000.000 us (n = 3), top late by at most 1,300.000 us",
@@ -63,6 +63,6 @@ def test_many_cells_are_told_of_in_part() -> None:
         replace(campaign_cases.outcome(profile, cell.key, report_cases.response()), cell=replace(cell, label=str(at)))
         for at in range(20)
     ]
-    ((_, listed),) = answer(profile, told).terms
+    ((_, listed),) = answer_block(profile, told).terms
     assert listed.endswith("; and 12 more cells, below")
-    assert listed.count("n = ") == MOST
+    assert listed.count("n = ") == MOST_LISTED_CELLS

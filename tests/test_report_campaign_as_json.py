@@ -12,11 +12,11 @@ import campaign_cases
 import pytest
 
 from rtproof import articles, report
-from rtproof.profiles import Claim, choose
-from rtproof.report import campaign
+from rtproof.profiles import ProfileLimit, settings
 from rtproof.report.blocks import Table
-from rtproof.report.campaign import Given, More, Outcome
-from rtproof.report.campaign.as_json import encode
+from rtproof.report.pages import campaign_page
+from rtproof.report.pages.campaign_json import encode_campaign
+from rtproof.report.pages.campaign_page import CampaignExtras, CellOutcome, OtherToolResult
 
 DOCS = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
 PAGE = DOCS[DOCS.index("# The JSON form of a profile's cells") : DOCS.index("## A histogram of another tool")]
@@ -149,17 +149,19 @@ def names(schema: Any) -> Iterator[str]:
         yield from names(schema[0])
 
 
-def encoded(name: str, outcomes: Sequence[Outcome], more: More = More()) -> dict[str, Any]:  # noqa: B008
+def encoded(name: str, outcomes: Sequence[CellOutcome], more: CampaignExtras = CampaignExtras()) -> dict[str, Any]:  # noqa: B008
     profile = campaign_cases.shortened(name)
     if profile.claims:
-        profile = choose.with_claims(profile, (Claim(90_000, 3_600_000_000_000),))
-    told: dict[str, Any] = json.loads(encode(profile, outcomes, articles.load(profile.article), more))
+        profile = settings.with_claims(profile, (ProfileLimit(90_000, 3_600_000_000_000),))
+    told: dict[str, Any] = json.loads(encode_campaign(profile, outcomes, articles.load(profile.article), more))
     return told
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_result_is_of_the_schema(name: str) -> None:
-    more = More([Given("user task", "Xenomai latency", 7, 8_720, 32_945.5, None, ("a note",))], "rtproof run")
+    more = CampaignExtras(
+        [OtherToolResult("user task", "Xenomai latency", 7, 8_720, 32_945.5, None, ("a note",))], "rtproof run"
+    )
     assert list(faults(encoded(name, CASES[name](), more), SCHEMA)) == []
 
 
@@ -185,7 +187,7 @@ def test_the_largest_latencies_are_those_of_the_table() -> None:
         for result in cell["results"]
     ]
     profile = campaign_cases.shortened("bootlin-timer")
-    page = campaign.sections(profile, outcomes, articles.load("bootlin"))
+    page = campaign_page.campaign_sections(profile, outcomes, articles.load("bootlin"))
     (table,) = (block for block in page[0].blocks if isinstance(block, Table))
     at = table.header.index("max [us]")
     assert [row[at] for row in table.rows if not row[1].startswith("article")] == largest
@@ -210,7 +212,7 @@ def test_what_article_5_reads_from_its_curves_is_there() -> None:
 def test_all_forms_have_every_cell_of_every_table(name: str) -> None:
     """The page, table.md and the terminal's form say the same."""
     profile = campaign_cases.shortened(name)
-    page = campaign.sections(profile, CASES[name](), articles.load(profile.article))
+    page = campaign_page.campaign_sections(profile, CASES[name](), articles.load(profile.article))
     whole = {form: report.render(form, "t", page).decode() for form in ("html", "markdown", "json")}
     html = re.sub(r"<[^>]*>", " ", whole["html"]).replace("&gt;", ">").replace("&#x27;", "'").replace("&quot;", '"')
     markdown = whole["markdown"].replace("\\", "")

@@ -12,9 +12,9 @@ import report_cases
 from test_report_html_browser import PAINTED, SCROLLS_SIDEWAYS
 
 from rtproof import articles, report
-from rtproof.report import campaign
 from rtproof.report.blocks import Plot
-from rtproof.report.campaign import Outcome
+from rtproof.report.pages import campaign_page
+from rtproof.report.pages.campaign_page import CellOutcome
 
 pytestmark = pytest.mark.skipif(chromium.program() is None, reason="there is no chromium")
 
@@ -25,7 +25,7 @@ LOWEST = """(() => {
 })()"""
 
 
-def many() -> list[Outcome]:
+def many() -> list[CellOutcome]:
     """Four systems with five cells each, of which one failed; the loops of all are INVALID."""
     profile = campaign_cases.shortened("ten-ms")
     case = report_cases.loop()
@@ -33,11 +33,11 @@ def many() -> list[Outcome]:
     return [replace(told[0], analysis=None, failure="there is no load 'pingflood'", link=""), *told[1:]]
 
 
-def applications() -> list[Outcome]:
+def applications() -> list[CellOutcome]:
     return [replace(each, system=name) for name in SYSTEMS[:2] for each in campaign_cases.simple_rt_app()]
 
 
-CASES: dict[str, tuple[Callable[[], Sequence[Outcome]], str, str]] = {
+CASES: dict[str, tuple[Callable[[], Sequence[CellOutcome]], str, str]] = {
     "akamina": (campaign_cases.akamina, "akamina", "at most once per 1 h"),
     "ten-ms": (campaign_cases.ten_ms, "ten-ms", "Cycles out of the band"),
     "simple-rt-app": (applications, "simple-rt-app", "Loop time"),
@@ -53,8 +53,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int
     found = {}
     for name, (make, article, _) in CASES.items():
         profile, told = campaign_cases.shortened(name if name != "many" else "ten-ms"), make()
-        sections = campaign.sections(profile, told, articles.load(article))
-        (folder / f"{name}.html").write_bytes(report.render("html", campaign.title(profile, told), sections))
+        sections = campaign_page.campaign_sections(profile, told, articles.load(article))
+        (folder / f"{name}.html").write_bytes(
+            report.render("html", campaign_page.campaign_title(profile, told), sections)
+        )
         plots = sum(isinstance(block, Plot) for section in sections for block in section.blocks)
         found[name] = folder / f"{name}.html", plots
     return found

@@ -12,13 +12,13 @@ from report_cases import summarised
 from stage_records import LOOP, staged
 
 from rtproof import articles
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis
 from rtproof.exporters import csv
-from rtproof.record import Record
-from rtproof.report import campaign
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Record
 from rtproof.report.blocks import Plot, Section, Table
-from rtproof.report.campaign import Outcome
+from rtproof.report.pages import campaign_page
+from rtproof.report.pages.campaign_page import CellOutcome
 
 N = 200_000
 BIN = 1 / 512
@@ -51,12 +51,12 @@ def only_summary(made: Record) -> Record:
     return replace(made, series=series, chunk_refs=(), slices=tuple(slices))
 
 
-def page(name: str, article: str, told: list[Outcome]) -> dict[str, Section]:
+def page(name: str, article: str, told: list[CellOutcome]) -> dict[str, Section]:
     profile = campaign_cases.shortened(name)
-    return {section.name: section for section in campaign.sections(profile, told, articles.load(article))}
+    return {section.name: section for section in campaign_page.campaign_sections(profile, told, articles.load(article))}
 
 
-def cell(name: str, key: str, analysis: Analysis, stage: str = "") -> Outcome:
+def cell(name: str, key: str, analysis: Analysis, stage: str = "") -> CellOutcome:
     told = campaign_cases.outcome(campaign_cases.shortened(name), key, analysis, way=1)
     return replace(told, way=replace(told.way, stage=stage)) if told.way else told
 

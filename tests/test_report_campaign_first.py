@@ -7,14 +7,14 @@ import campaign_cases
 import pytest
 
 from rtproof import articles
-from rtproof.analysis.doubts import LOSSES
-from rtproof.analysis.model import Doubt, Severity
-from rtproof.report import campaign
+from rtproof.judge.analyse import LOSS_CODES
 from rtproof.report.blocks import Table, Text
-from rtproof.report.campaign import Outcome, first
+from rtproof.report.pages import campaign_conditions, campaign_page
+from rtproof.report.pages.campaign_page import CellOutcome
+from rtproof.summary.summary_model import Doubt, Severity
 
 
-def outcomes(*parts: tuple[str, tuple[Doubt, ...]]) -> list[Outcome]:
+def outcomes(*parts: tuple[str, tuple[Doubt, ...]]) -> list[CellOutcome]:
     """Of each its failure and doubts."""
     made = campaign_cases.bootlin()[1]
     assert made.analysis
@@ -24,8 +24,11 @@ def outcomes(*parts: tuple[str, tuple[Doubt, ...]]) -> list[Outcome]:
     return [replace(each, system=f"board {at}") for at, each in enumerate(found)]
 
 
-def told(some: list[Outcome]) -> dict[str, Text]:
-    blocks = [*first.missing(some), *first.different(campaign_cases.shortened("bootlin-timer"), some)]
+def told(some: list[CellOutcome]) -> dict[str, Text]:
+    blocks = [
+        *campaign_conditions.missing_block(some),
+        *campaign_conditions.difference_block(campaign_cases.shortened("bootlin-timer"), some),
+    ]
     assert all(isinstance(block, Text) for block in blocks)
     return {block.headline: block for block in blocks if isinstance(block, Text)}
 
@@ -35,19 +38,19 @@ def doubt(code: str, severity: Severity = Severity.WARNING) -> Doubt:
 
 
 def test_nothing_is_missing_from_whole_cells() -> None:
-    assert first.MISSING not in told(outcomes(("", ()), ("", (doubt("guest"),))))
+    assert campaign_conditions.MISSING_TITLE not in told(outcomes(("", ()), ("", (doubt("guest"),))))
 
 
-@pytest.mark.parametrize("code", LOSSES)
+@pytest.mark.parametrize("code", LOSS_CODES)
 def test_each_kind_of_loss_is_told(code: str) -> None:
-    block = told(outcomes(("", ()), ("", (doubt("guest"), doubt(code)))))[first.MISSING]
+    block = told(outcomes(("", ()), ("", (doubt("guest"), doubt(code)))))[campaign_conditions.MISSING_TITLE]
     assert block.kind == "doubt"
     assert block.paragraphs == (f"1 of 2 cells not whole: clock_nanosleep, board 1: what {code} says",)
 
 
 def test_failed_and_invalid_cells_are_told_with_the_first_reason_and_how_many_there_are() -> None:
     invalid = (doubt("policy", Severity.INVALID), doubt("lost"))
-    block = told(outcomes(("no GPIO", ()), ("", invalid), ("no more GPIO", ())))[first.MISSING]
+    block = told(outcomes(("no GPIO", ()), ("", invalid), ("no more GPIO", ())))[campaign_conditions.MISSING_TITLE]
     assert block.kind == "bad"
     assert block.paragraphs == (
         "2 of 3 cells failed: clock_nanosleep, board 0: no GPIO (and 1 more, below)",
@@ -58,9 +61,9 @@ def test_failed_and_invalid_cells_are_told_with_the_first_reason_and_how_many_th
 
 def test_what_a_way_lacks_is_told_and_for_which_cells() -> None:
     made = campaign_cases.akamina()
-    said = told(made)[first.CHANGED].paragraphs[0]
+    said = told(made)[campaign_conditions.CHANGED_TITLE].paragraphs[0]
     assert said.startswith("All cells: measured by way of timerlat. ")
-    other = told([replace(made[0], passed=()), *made[1:]])[first.CHANGED].paragraphs[0]
+    other = told([replace(made[0], passed=()), *made[1:]])[campaign_conditions.CHANGED_TITLE].paragraphs[0]
     assert other.startswith("loaded (comms): measured by way of timerlat.")
 
 
@@ -68,6 +71,10 @@ def test_what_a_way_lacks_is_told_and_for_which_cells() -> None:
 @pytest.mark.parametrize("name", ["akamina", "ten-ms", "simple-rt-app"])
 def test_it_stands_before_the_table(name: str, short: bool) -> None:
     make = {"akamina": campaign_cases.akamina, "ten-ms": campaign_cases.ten_ms}.get(name, campaign_cases.simple_rt_app)
-    page = campaign.sections(campaign_cases.shortened(name), make(), articles.load(name), short=short)
+    page = campaign_page.campaign_sections(campaign_cases.shortened(name), make(), articles.load(name), short=short)
     headlines = [block.headline if isinstance(block, Text) else type(block) for block in page[0].blocks]
-    assert headlines.index(first.MISSING) < headlines.index(first.CHANGED) < headlines.index(Table)
+    assert (
+        headlines.index(campaign_conditions.MISSING_TITLE)
+        < headlines.index(campaign_conditions.CHANGED_TITLE)
+        < headlines.index(Table)
+    )

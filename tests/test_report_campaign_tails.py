@@ -10,17 +10,18 @@ import pytest
 from analysis_records import SERIES, block, record
 
 from rtproof import articles
-from rtproof.analysis.analyse import analyse
+from rtproof.judge.analyse import analyse
 from rtproof.report.blocks import Table
-from rtproof.report.campaign import Outcome, tails
+from rtproof.report.pages import campaign_curves
+from rtproof.report.pages.campaign_page import CellOutcome
 
 N = 60_000
 
 
-def outcome(place: int, system: str, drawn: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Outcome:
+def outcome(place: int, system: str, drawn: np.ndarray[tuple[int], np.dtype[np.int64]]) -> CellOutcome:
     series = replace(SERIES, probe="timer")
     analysis = analyse(record([block(drawn.tolist(), series=series)], [series]), workers=1)
-    return Outcome(system, campaign_cases.shortened("akamina").cells[place], analysis)
+    return CellOutcome(system, campaign_cases.shortened("akamina").cells[place], analysis)
 
 
 def usual(seed: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -34,8 +35,8 @@ def late(seed: int, share: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return values
 
 
-def told(*outcomes: Outcome) -> list[tuple[str, ...]]:
-    section = tails.section(campaign_cases.shortened("akamina"), outcomes, articles.load("akamina"))
+def told(*outcomes: CellOutcome) -> list[tuple[str, ...]]:
+    section = campaign_curves.tails_section(campaign_cases.shortened("akamina"), outcomes, articles.load("akamina"))
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     return list(table.rows)
 
@@ -84,10 +85,16 @@ def test_pairs_of_one_cell_or_one_system_come_first() -> None:
 @pytest.mark.parametrize("name", ["ten-ms", "bootlin-timer"])
 def test_a_profile_without_zooms_has_no_curves(name: str) -> None:
     profile = replace(campaign_cases.shortened(name), bins=(), zooms=())
-    assert tails.section(profile, [outcome(0, "a", usual(1)), outcome(1, "a", usual(2))], None).blocks == ()
+    assert (
+        campaign_curves.tails_section(profile, [outcome(0, "a", usual(1)), outcome(1, "a", usual(2))], None).blocks
+        == ()
+    )
 
 
 def test_one_cell_and_cells_without_values_have_nothing_to_compare() -> None:
     profile = campaign_cases.shortened("akamina")
-    failed = Outcome("a", profile.cells[0], failure="no")
-    assert tails.section(profile, [failed, outcome(1, "a", usual(1))], articles.load("akamina")).blocks == ()
+    failed = CellOutcome("a", profile.cells[0], failure="no")
+    assert (
+        campaign_curves.tails_section(profile, [failed, outcome(1, "a", usual(1))], articles.load("akamina")).blocks
+        == ()
+    )

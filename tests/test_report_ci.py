@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 
-from rtproof.analysis.model import State
-from rtproof.report.ci.junit import junit
-from rtproof.report.ci.rows import Claim, Row, exit_code, unread, worst
-from rtproof.report.ci.tables import markdown, text
+from rtproof.judge.analysis_model import State
+from rtproof.report.pages.ci_verdicts import (
+    CiClaim,
+    CiRow,
+    ci_exit_code,
+    ci_junit,
+    ci_markdown,
+    ci_text,
+    unread_row,
+    worst_row,
+)
 
 HOSTILE = 'a|b <img src=x> ]]> & "q" \x1b[31m\x00\u202e `c` *d*'
 
 
-def claim(state: State, text: str = "above 1 ms") -> Claim:
-    return Claim(text, state, f"because {state.value}", "1 episode", "2 h", (f"VERDICT {state.value}", "MAX 3 us"))
+def claim(state: State, text: str = "above 1 ms") -> CiClaim:
+    return CiClaim(text, state, f"because {state.value}", "1 episode", "2 h", (f"VERDICT {state.value}", "MAX 3 us"))
 
 
-def row(name: str, *states: State) -> Row:
-    return Row(name, states[0], tuple(claim(state) for state in states), ("a doubt",), 10**10)
+def row(name: str, *states: State) -> CiRow:
+    return CiRow(name, states[0], tuple(claim(state) for state in states), ("a doubt",), 10**10)
 
 
 ROWS = [
@@ -23,26 +31,26 @@ ROWS = [
     row("wrong", State.INVALID),
     row("short", State.UNDECIDED),
     row("open", State.NOT_ASKED),
-    unread("torn", "torn is not a record"),
+    unread_row("torn", "torn is not a record"),
 ]
 
 
 def test_the_worst_decides() -> None:
-    assert (exit_code(ROWS), worst(ROWS)) == (2, "ERROR, 1 of 6 runs could not be read")
-    assert (exit_code(ROWS[:5]), worst(ROWS[:5])) == (3, "INVALID")
-    assert (exit_code([]), exit_code(ROWS[:1])) == (0, 0)
-    assert (worst([]), worst(ROWS[:1]), worst([ROWS[4]])) == ("NOT ASKED", "PROVEN", "NOT ASKED")
+    assert (ci_exit_code(ROWS), worst_row(ROWS)) == (2, "ERROR, 1 of 6 runs could not be read")
+    assert (ci_exit_code(ROWS[:5]), worst_row(ROWS[:5])) == (3, "INVALID")
+    assert (ci_exit_code([]), ci_exit_code(ROWS[:1])) == (0, 0)
+    assert (worst_row([]), worst_row(ROWS[:1]), worst_row([ROWS[4]])) == ("NOT ASKED", "PROVEN", "NOT ASKED")
 
 
 def test_a_run_without_a_limit_is_not_among_the_proven() -> None:
     mixed = [ROWS[4], ROWS[0], ROWS[0]]
-    assert (exit_code(mixed), worst(mixed)) == (0, "PROVEN, but for 1 run without a limit")
-    assert markdown(mixed).decode().startswith("## rtproof: PROVEN, but for 1 run without a limit")
+    assert (ci_exit_code(mixed), worst_row(mixed)) == (0, "PROVEN, but for 1 run without a limit")
+    assert ci_markdown(mixed).decode().startswith("## rtproof: PROVEN, but for 1 run without a limit")
 
 
 def test_junit_is_read_by_others() -> None:
     junitparser = pytest.importorskip("junitparser")
-    found = junitparser.JUnitXml.fromstring(junit(ROWS))
+    found = junitparser.JUnitXml.fromstring(ci_junit(ROWS))
     assert (found.tests, found.failures, found.errors, found.skipped) == (7, 1, 2, 3)
     (suite,) = found
     cases = {(case.classname, case.name): case for case in suite}
@@ -61,13 +69,13 @@ def test_junit_is_read_by_others() -> None:
 
 def test_strict_takes_what_is_not_proven_for_a_failure() -> None:
     junitparser = pytest.importorskip("junitparser")
-    found = junitparser.JUnitXml.fromstring(junit(ROWS, strict=True))
+    found = junitparser.JUnitXml.fromstring(ci_junit(ROWS, strict=True))
     assert (found.failures, found.errors, found.skipped) == (4, 2, 0)
 
 
 def test_the_counts_are_those_of_the_suite() -> None:
     junitparser = pytest.importorskip("junitparser")
-    found = junitparser.JUnitXml.fromstring(junit(ROWS))
+    found = junitparser.JUnitXml.fromstring(ci_junit(ROWS))
     before = (found.tests, found.failures, found.errors, found.skipped)
     found.update_statistics()
     assert (found.tests, found.failures, found.errors, found.skipped) == before
@@ -75,19 +83,19 @@ def test_the_counts_are_those_of_the_suite() -> None:
 
 def test_nothing_from_a_run_breaks_out_of_the_document() -> None:
     junitparser = pytest.importorskip("junitparser")
-    made = Row(HOSTILE, State.REFUTED, (claim(State.REFUTED, HOSTILE),), (HOSTILE,), 1)
-    (suite,) = junitparser.JUnitXml.fromstring(junit([made]))
+    made = CiRow(HOSTILE, State.REFUTED, (claim(State.REFUTED, HOSTILE),), (HOSTILE,), 1)
+    (suite,) = junitparser.JUnitXml.fromstring(ci_junit([made]))
     (case,) = suite
     assert "<img src=x>" in case.name
     assert "\x00" not in case.name
-    shown = markdown([made], HOSTILE).decode()
+    shown = ci_markdown([made], HOSTILE).decode()
     assert "<img" not in shown.replace("\\<img", "")
     line = next(line for line in shown.splitlines() if "REFUTED |" in line)
     assert line.replace("\\|", "").count("|") == 7
 
 
 def test_markdown_is_a_table_with_folded_details() -> None:
-    shown = markdown(ROWS, "the user says so").decode()
+    shown = ci_markdown(ROWS, "the user says so").decode()
     assert shown.startswith("## rtproof: ERROR, 1 of 6 runs could not be read - 6 runs\n")
     assert shown.count("<details>") == shown.count("</details>") == 6
     assert "> the user says so" in shown
@@ -97,7 +105,7 @@ def test_markdown_is_a_table_with_folded_details() -> None:
 
 
 def test_text_has_the_reasons() -> None:
-    shown = text(ROWS).decode()
+    shown = ci_text(ROWS).decode()
     for words in (
         "rtproof: ERROR, 1 of 6 runs could not be read - 6 runs",
         "REFUTED: because REFUTED",
@@ -109,6 +117,6 @@ def test_text_has_the_reasons() -> None:
 
 def test_several_verdicts_are_not_sure_together() -> None:
     both = [row("good", State.PROVEN), row("bad", State.REFUTED), row("short", State.UNDECIDED)]
-    for shown in (text(both).decode(), markdown(both).decode()):
+    for shown in (ci_text(both).decode(), ci_markdown(both).decode()):
         assert "That the verdicts on all 2 decided runs are right is less sure" in " ".join(shown.split())
-    assert "less sure" not in text(both[1:]).decode()
+    assert "less sure" not in ci_text(both[1:]).decode()

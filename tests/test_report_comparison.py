@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import json
 from dataclasses import replace
 
@@ -7,17 +8,23 @@ import pytest
 from compared_runs import compared, figures, side
 
 from rtproof import report
-from rtproof.analysis.comparison.compare import compare
-from rtproof.analysis.comparison.figures import RunFigures
-from rtproof.analysis.comparison.model import Comparison
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.comparison_model import Comparison
+from rtproof.compare.run_metrics import RunFigures
 from rtproof.report.blocks import Plot, Section, Table, Text
-from rtproof.report.comparison import Told, alone, as_json, curves, metrics, outcome, sections, title
+from rtproof.report.pages import comparison_figures, comparison_page
+from rtproof.report.pages.comparison_page import (
+    ComparisonContext,
+    comparison_sections,
+    comparison_title,
+    single_side_sections,
+)
 
-TOLD = Told(("the new one", "the old one"), (), "rtproof compare a --against b")
+TOLD = ComparisonContext(("the new one", "the old one"), (), "rtproof compare a --against b")
 
 
-def by_name(found: Comparison, told: Told = TOLD, *, short: bool = False) -> dict[str, Section]:
-    return {section.name: section for section in sections(found, told, short=short)}
+def by_name(found: Comparison, told: ComparisonContext = TOLD, *, short: bool = False) -> dict[str, Section]:
+    return {section.name: section for section in comparison_sections(found, told, short=short)}
 
 
 def tables(section: Section) -> list[Table]:
@@ -37,30 +44,32 @@ def plot_of(section: Section) -> Plot:
 
 def test_the_first_line_is_what_was_found_with_how_many_runs() -> None:
     found = compared()
-    first = sections(found, TOLD)[0]
+    first = comparison_sections(found, TOLD)[0]
     text = first.blocks[0]
     assert isinstance(text, Text)
-    assert text.headline == outcome.sentence(outcome.lines(found, "VERDICT")[0])
+    assert text.headline == comparison_page.outcome_sentence(comparison_page.outcome_lines(found, "VERDICT")[0])
     assert "5" in text.headline
     assert text.kind == "good"
     assert text.paragraphs[0] == "A: the new one (5 runs). B: the old one (5 runs)."
     assert text.paragraphs[1].startswith("p50: A is better")
-    assert title(found) == "rtproof: A against B, 5 runs against 5 - A is better"
+    assert comparison_title(found) == "rtproof: A against B, 5 runs against 5 - A is better"
 
 
 @pytest.mark.parametrize(("n", "factor"), [(5, 1.0), (1, 2.0)])
 def test_what_is_not_shown_is_a_doubt(n: int, factor: float) -> None:
-    text = sections(compared(n, factor), TOLD)[0].blocks[0]
+    text = comparison_sections(compared(n, factor), TOLD)[0].blocks[0]
     assert isinstance(text, Text)
     assert text.kind == "doubt"
 
 
 def test_every_sentence_of_the_comparison_stands_somewhere() -> None:
     found = compared(4, 2.0, load="cpu")
-    page = report.render("text", "t", sections(compare(found.a.runs, found.b.runs, although=("load",)), TOLD)).decode()
+    page = report.render(
+        "text", "t", comparison_sections(compare_sides(found.a.runs, found.b.runs, although=("load",)), TOLD)
+    ).decode()
     flat = " ".join(page.split())
     for label in ("COMPARED", "SEEN", "CURVES", "CONDITIONS", "MAX"):
-        for line in outcome.lines(found, label):
+        for line in comparison_page.outcome_lines(found, label):
             assert line.split(":")[0].split(",")[0] in flat
 
 
@@ -72,7 +81,10 @@ def test_the_table_of_metrics_begins_with_the_finding() -> None:
     effect = found.effects[0]
     assert rows[effect.label][1] == "A is better"
     assert float(rows[effect.label][2]) == pytest.approx(effect.ratio, abs=0.01)
-    assert rows[effect.label][3] == f"{metrics.ratio(effect.low)} to {metrics.ratio(effect.high)}"
+    assert (
+        rows[effect.label][3]
+        == f"{comparison_figures.metric_ratio(effect.low)} to {comparison_figures.metric_ratio(effect.high)}"
+    )
     assert {len(row) for row in table.rows} == {len(table.header)}
 
 
@@ -85,7 +97,7 @@ def test_one_run_each_has_no_interval_no_p_and_says_so() -> None:
     ("size", "text"), [(None, "none"), (0.5, "0.50"), (1234.5, "1,234"), (0.0123, "0.0123"), (32.14, "32.1")]
 )
 def test_ratios(size: float | None, text: str) -> None:
-    assert metrics.ratio(size) == text
+    assert comparison_figures.metric_ratio(size) == text
 
 
 def test_curves_are_single_runs_thin_and_each_side_bold_in_its_colour() -> None:
@@ -102,7 +114,7 @@ def test_curves_are_single_runs_thin_and_each_side_bold_in_its_colour() -> None:
 
 def test_values_beyond_the_scale_of_a_histogram_keep_the_curve_up() -> None:
     run = replace(figures(1), overflow=1_000, largest=None)
-    (plot,) = curves.blocks([("A", [run])], curves.unit_of([("A", [run])]))
+    (plot,) = comparison_figures.curve_blocks([("A", [run])], comparison_figures.curve_unit([("A", [run])]))
     assert isinstance(plot, Plot)
     assert plot.curves[-1].y[-1] == pytest.approx(1_000 / (run.counts.total + 1_000))
     assert "1,000 values beyond the scale" in plot.says
@@ -110,17 +122,17 @@ def test_values_beyond_the_scale_of_a_histogram_keep_the_curve_up() -> None:
 
 def test_of_many_runs_some_are_drawn_and_it_is_said() -> None:
     many = [replace(figures(1), name=str(at)) for at in range(30)]
-    (plot,) = curves.blocks([("A", many)], curves.unit_of([("A", many)]))
+    (plot,) = comparison_figures.curve_blocks([("A", many)], comparison_figures.curve_unit([("A", many)]))
     assert isinstance(plot, Plot)
-    assert len(plot.curves) == curves.MOST + 1
+    assert len(plot.curves) == comparison_figures.MOST + 1
     assert "Of 30 single runs of A the first 24 are drawn." in plot.says
 
 
 def test_one_value_only_is_no_curve() -> None:
     run = figures(1)
     same = replace(run, counts=replace(run.counts, lo=run.counts.lo[:1], hi=run.counts.hi[:1], n=run.counts.n[:1]))
-    (text,) = curves.blocks([("A", [same])], curves.unit_of([("A", [same])]))
-    assert text == Text((curves.NOTHING,))
+    (text,) = comparison_figures.curve_blocks([("A", [same])], comparison_figures.curve_unit([("A", [same])]))
+    assert text == Text((comparison_figures.NOTHING,))
 
 
 def test_the_shift_function_has_its_band_or_says_why_not() -> None:
@@ -137,7 +149,7 @@ def test_the_shift_function_has_its_band_or_says_why_not() -> None:
 def test_a_crossing_is_marked_in_the_tails() -> None:
     body = [replace(figures(at, 1.0), name=f"a{at}") for at in range(5)]
     turned = [_turned(at) for at in range(5, 10)]
-    found = compare(body, turned)
+    found = compare_sides(body, turned)
     assert found.order.crossings
     markers = plot_of(by_name(found)["curves"]).markers
     assert [marker.name for marker in markers] == ["they cross"] * len(found.order.crossings)
@@ -152,7 +164,7 @@ def _turned(seed: int) -> RunFigures:
 
 def test_facts_are_listed_with_reasons_and_the_terminal_is_spared() -> None:
     facts = {f"config X{at}": "y" for at in range(30)} | {"governor": "powersave"}
-    found = compare(side(0, 5, 1.0, **{"governor": "performance", "config Z": "y"}), side(5, 5, 1.0, **facts))
+    found = compare_sides(side(0, 5, 1.0, **{"governor": "performance", "config Z": "y"}), side(5, 5, 1.0, **facts))
     whole, short = (by_name(found, short=short)["differences"] for short in (False, True))
     first = tables(whole)[0]
     assert first.rows[0][:3] == ("governor", "performance", "powersave")
@@ -167,7 +179,7 @@ def test_nothing_that_differs_is_said_too() -> None:
 
 def test_runs_left_out_are_named_with_the_reason() -> None:
     bad = replace(figures(99), invalid=("it stood still",))
-    found = compare([*side(0, 5), bad], side(5, 5))
+    found = compare_sides([*side(0, 5), bad], side(5, 5))
     told = replace(TOLD, complaints=("c/run.rtrec is empty",))
     for short in (False, True):
         said = words(by_name(found, told, short=short)["runs"])
@@ -177,7 +189,7 @@ def test_runs_left_out_are_named_with_the_reason() -> None:
 
 def test_json_can_be_read_and_has_no_number_that_is_none() -> None:
     found = compared(1, load="none of ours")
-    read = json.loads(as_json.encode(found, TOLD), parse_constant=pytest.fail)
+    read = json.loads(comparison_page.encode_comparison(found, TOLD), parse_constant=pytest.fail)
     assert read["finding"] == "not judged"
     assert read["sides"][0]["values_count"] == 20_000
     assert [one["metric"] for one in read["metrics"]] == [one.metric for one in found.effects]
@@ -186,7 +198,7 @@ def test_json_can_be_read_and_has_no_number_that_is_none() -> None:
 
 @pytest.mark.parametrize("form", ["html", "markdown", "text", "json"])
 def test_every_format_draws_the_page(form: str) -> None:
-    drawn = report.render(form, "a title", sections(compared(), TOLD)).decode()
+    drawn = report.render(form, "a title", comparison_sections(compared(), TOLD)).decode()
     assert "a title" in drawn
     assert "run-0" in drawn
 
@@ -194,7 +206,7 @@ def test_every_format_draws_the_page(form: str) -> None:
 def test_runs_of_one_thing_tell_what_they_differ_by() -> None:
     some = [figures(at, factor) for at, factor in enumerate((1.0, 1.5, 2.0))]
     some.append(replace(figures(9), invalid=("it stood still",)))
-    first, tails = alone(some, Told(("all the same",)))
+    first, tails = single_side_sections(some, ComparisonContext(("all the same",)))
     assert "3 runs: the largest latency is" in words(first)
     spread, each = tables(first)
     median = next(row for row in spread.rows if row[0] == "50 %")
@@ -205,5 +217,5 @@ def test_runs_of_one_thing_tell_what_they_differ_by() -> None:
 
 
 def test_a_single_run_has_no_spread() -> None:
-    (first,) = alone(side(0, 1), Told(("",)), short=True)
+    (first,) = single_side_sections(side(0, 1), ComparisonContext(("",)), short=True)
     assert {row[-1] for row in tables(first)[0].rows} == {"unknown: one run"}

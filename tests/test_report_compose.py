@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import re
 from collections.abc import Iterator
 
 import pytest
 from report_cases import CASES, normal, nothing, sections_of
 
-from rtproof import plugins, report
-from rtproof.errors import UserError
+from rtproof import report
+from rtproof.core import plugins
+from rtproof.core.errors import UserError
 from rtproof.report import formats
 from rtproof.report.blocks import Block, HeatMap, Plot, Table, Text
 
@@ -52,7 +54,7 @@ def test_coordinates_can_be_drawn(name: str) -> None:
                 assert not block.log_y or block.y_edges[0] > 0
 
 
-@pytest.mark.parametrize("form", plugins.names(formats))
+@pytest.mark.parametrize("form", plugins.plugin_names(formats))
 @pytest.mark.parametrize("name", CASES)
 def test_every_format_draws_every_kind_of_run(name: str, form: str) -> None:
     analysis = CASES[name]()

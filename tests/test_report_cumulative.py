@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_cases import CASES, all_equal, several_fields
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.counts import from_values
-from rtproof.record import Int64Array
-from rtproof.report import plotdata
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Int64Array
+from rtproof.report import plot_data
 from rtproof.report.blocks import Marker, Plot, Table, Text
-from rtproof.report.cumulative import POINTS, Named, left_out, plots
-from rtproof.report.figures import US
-from rtproof.report.sections import cumulative
+from rtproof.report.cumulative_curves import POINTS, NamedCounts, cumulative_plots, left_out_of_plot
+from rtproof.report.number_format import US
+from rtproof.report.sections import distribution
+from rtproof.summary.counts import counts_of_values
 
 
 def gamma(n: int, seed: int = 1) -> Int64Array:
@@ -23,7 +23,7 @@ def gamma(n: int, seed: int = 1) -> Int64Array:
 
 @given(st.lists(st.integers(-(10**6), 10**7), min_size=2, max_size=300))
 def test_every_point_is_the_percentage_that_is_not_later(values: list[int]) -> None:
-    drawn = plots([Named("run", from_values(np.array(values, np.int64)))], unit=US)
+    drawn = cumulative_plots([NamedCounts("run", counts_of_values(np.array(values, np.int64)))], unit=US)
     assert bool(drawn) == (len(set(values)) > 1)
     for plot in drawn:
         (curve,) = plot.curves
@@ -34,7 +34,9 @@ def test_every_point_is_the_percentage_that_is_not_later(values: list[int]) -> N
 
 
 def test_the_zooms_are_those_of_the_article_and_show_the_top() -> None:
-    drawn = plots([Named("a", from_values(gamma(50_000))), Named("b", from_values(gamma(50_000, 2)))])
+    drawn = cumulative_plots(
+        [NamedCounts("a", counts_of_values(gamma(50_000))), NamedCounts("b", counts_of_values(gamma(50_000, 2)))]
+    )
     assert [plot.title for plot in drawn] == [
         "Cumulative percentage",
         *(f"Cumulative percentage, the top {top} %" for top in (20, 3, 2)),
@@ -48,7 +50,7 @@ def test_the_zooms_are_those_of_the_article_and_show_the_top() -> None:
 
 def test_a_curve_of_many_values_keeps_its_ends_and_stays_small() -> None:
     values = gamma(400_000)
-    for plot in plots([Named("a", from_values(values))]):
+    for plot in cumulative_plots([NamedCounts("a", counts_of_values(values))]):
         (curve,) = plot.curves
         assert len(curve.x) <= 2 * POINTS + 2
         assert curve.x[-1] == values.max() / 1_000
@@ -56,31 +58,33 @@ def test_a_curve_of_many_values_keeps_its_ends_and_stays_small() -> None:
 
 
 def test_a_zoom_into_too_few_values_is_left_out() -> None:
-    drawn = plots([Named("few", from_values(gamma(400))), Named("many", from_values(gamma(4_000)))])
+    drawn = cumulative_plots(
+        [NamedCounts("few", counts_of_values(gamma(400))), NamedCounts("many", counts_of_values(gamma(4_000)))]
+    )
     assert [[curve.name for curve in plot.curves] for plot in drawn] == [["few", "many"]] * 3 + [["many"]]
 
 
 def test_what_it_shows_is_said() -> None:
     values = np.concatenate((np.full(97, 5_000), np.full(3, 90_000)))
-    (whole, top) = plots([Named("run", from_values(values))], zooms=(0.1,))
+    (whole, top) = cumulative_plots([NamedCounts("run", counts_of_values(values))], zooms=(0.1,))
     assert whole.says == "run: half of 100 values are at most 5.000 us, all at most 90.000 us."
     assert "90 %" in top.says
 
 
 def test_a_limit_far_beyond_the_values_is_not_drawn() -> None:
-    named = [Named("run", from_values(gamma(1_000)))]
-    near, far = (plots(named, markers=(Marker("limit", "x", at),))[0].markers for at in (20.0, 1e6))
+    named = [NamedCounts("run", counts_of_values(gamma(1_000)))]
+    near, far = (cumulative_plots(named, markers=(Marker("limit", "x", at),))[0].markers for at in (20.0, 1e6))
     assert (len(near), far) == (1, ())
 
 
 def test_nothing_makes_no_plot() -> None:
-    assert plots([]) == []
-    assert cumulative.render(analyse(CASES["normal"]().record, workers=1))
-    assert plots([Named("same", from_values(np.full(50, 7)))]) == []
+    assert cumulative_plots([]) == []
+    assert distribution.cumulative_section(analyse(CASES["normal"]().record, workers=1))
+    assert cumulative_plots([NamedCounts("same", counts_of_values(np.full(50, 7)))]) == []
 
 
 def test_the_section_has_a_curve_and_a_row_for_each_stage() -> None:
-    table, meaning, *drawn = cumulative.render(several_fields())
+    table, meaning, *drawn = distribution.cumulative_section(several_fields())
     assert isinstance(table, Table)
     assert isinstance(meaning, Text)
     assert "at 100 values a second is one every 17 min" in meaning.paragraphs[0]
@@ -90,15 +94,15 @@ def test_the_section_has_a_curve_and_a_row_for_each_stage() -> None:
 
 
 def test_of_equal_values_only_the_table_is_left() -> None:
-    assert not any(isinstance(block, Plot) for block in cumulative.render(all_equal()))
+    assert not any(isinstance(block, Plot) for block in distribution.cumulative_section(all_equal()))
 
 
 def test_curves_that_are_not_drawn_are_named() -> None:
-    named = [Named("few", from_values(gamma(400))), Named("many", from_values(gamma(4_000)))]
-    assert left_out(named) == "Fewer than 10 values are in the top 2 % of few (n = 400): not drawn."
-    assert left_out(named[1:]) == ""
+    named = [NamedCounts("few", counts_of_values(gamma(400))), NamedCounts("many", counts_of_values(gamma(4_000)))]
+    assert left_out_of_plot(named) == "Fewer than 10 values are in the top 2 % of few (n = 400): not drawn."
+    assert left_out_of_plot(named[1:]) == ""
 
 
 def test_the_page_is_told_what_the_axis_shows() -> None:
-    drawn = plots([Named("run", from_values(gamma(1_000)))])[1]
-    assert plotdata.script_data(drawn)["yEnds"] == drawn.y_ends
+    drawn = cumulative_plots([NamedCounts("run", counts_of_values(gamma(1_000)))])[1]
+    assert plot_data.plot_script_data(drawn)["yEnds"] == drawn.y_ends

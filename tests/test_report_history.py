@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import json
 from dataclasses import replace
 from functools import cache
@@ -9,23 +10,24 @@ from history_cases import invalid, run, stepped
 from test_contracts import complain
 
 from rtproof import report
-from rtproof.analysis.history.history import history
-from rtproof.analysis.history.model import History
+from rtproof.compare.history import analyse_history
+from rtproof.compare.history_model import RunHistory
 from rtproof.report.blocks import Plot
-from rtproof.report.comparison.told import Told
-from rtproof.report.history import sections, title
-from rtproof.report.history.as_json import encode
+from rtproof.report.pages.comparison_page import ComparisonContext
+from rtproof.report.pages.history_page import encode_history, history_sections, history_title
 
-TOLD = Told((), ("runs/torn is not a record",), "rtproof history runs")
+TOLD = ComparisonContext((), ("runs/torn is not a record",), "rtproof history runs")
 
 
 @cache
-def changed() -> History:
-    return history([*stepped(), invalid(run(90))])
+def changed() -> RunHistory:
+    return analyse_history([*stepped(), invalid(run(90))])
 
 
-def text(found: History, *, short: bool = True) -> str:
-    return " ".join(report.render("text", title(found), sections(found, TOLD, short=short)).decode().split())
+def text(found: RunHistory, *, short: bool = True) -> str:
+    return " ".join(
+        report.render("text", history_title(found), history_sections(found, TOLD, short=short)).decode().split()
+    )
 
 
 def test_the_change_comes_first_with_its_ratio_and_the_fact() -> None:
@@ -47,7 +49,7 @@ def test_the_change_comes_first_with_its_ratio_and_the_fact() -> None:
 
 
 def test_every_figure_has_a_plot_with_the_change_marked_and_the_levels() -> None:
-    plots = [block for part in sections(changed(), TOLD) for block in part.blocks if isinstance(block, Plot)]
+    plots = [block for part in history_sections(changed(), TOLD) for block in part.blocks if isinstance(block, Plot)]
     (middle,) = (plot for plot in plots if plot.title.startswith("50 %"))
     assert [marker.name for marker in middle.markers] == ["change at run 26"]
     assert middle.markers[0].at == 25.5
@@ -59,16 +61,16 @@ def test_every_figure_has_a_plot_with_the_change_marked_and_the_levels() -> None
 
 
 def test_fewer_runs_have_the_sentence_and_the_table_that_remains() -> None:
-    shown = text(history(stepped(count=9, at=4)))
+    shown = text(analyse_history(stepped(count=9, at=4)))
     assert "9 runs: too few to tell a change" in shown
     assert "No statement on changes is possible: 20 runs are needed" in shown
     assert "run 08" in shown
 
 
 def test_many_runs_in_virtual_time_are_not_called_too_few() -> None:
-    found = history([replace(each, facts={**each.facts, "virtual time": "QEMU"}) for each in stepped()])
+    found = analyse_history([replace(each, facts={**each.facts, "virtual time": "QEMU"}) for each in stepped()])
     shown = text(found)
-    assert title(found) == "rtproof: history of 40 runs - virtual time, no change is tested"
+    assert history_title(found) == "rtproof: history of 40 runs - virtual time, no change is tested"
     assert "40 runs: no change is tested in virtual time" in shown
     assert "no number of further runs would tell more" in shown
     assert "too few" not in shown
@@ -76,40 +78,40 @@ def test_many_runs_in_virtual_time_are_not_called_too_few() -> None:
 
 
 def test_without_a_change_none_is_claimed() -> None:
-    shown = text(history([run(n) for n in range(25)]))
+    shown = text(analyse_history([run(n) for n in range(25)]))
     assert "25 runs: no change shown" in shown
     assert "No change is shown, which is not the same as none." in shown
-    assert "no change is shown" in text(history([run(n) for n in range(25)]), short=False)
+    assert "no change is shown" in text(analyse_history([run(n) for n in range(25)]), short=False)
 
 
 def test_change_without_a_recorded_fact_says_so() -> None:
     same = [replace(each, facts={**each.facts, "kernel release": "6.1"}) for each in stepped()]
-    assert "no recorded fact changed with it" in text(history(same))
+    assert "no recorded fact changed with it" in text(analyse_history(same))
 
 
 def test_sequences_are_told_apart() -> None:
     runs = [run(n, facts={"period": "1ms" if n % 2 else "2ms"}) for n in range(12)]
-    shown = text(history(runs))
+    shown = text(analyse_history(runs))
     assert "6 runs (period 1ms)" in shown
     assert "6 runs (period 2ms)" in shown
 
 
 def test_no_run_left() -> None:
-    assert "No run is left" in text(history([invalid(run(1))]))
+    assert "No run is left" in text(analyse_history([invalid(run(1))]))
 
 
 @pytest.mark.parametrize("form", ["html", "markdown", "json", "text"])
 def test_every_form_draws_it(form: str) -> None:
-    parts = sections(changed(), TOLD)
+    parts = history_sections(changed(), TOLD)
     for part in parts:
         for block in part.blocks:
             complain(block)
     assert len({part.name for part in parts}) == len(parts)
-    assert len(report.render(form, title(changed()), parts)) > 1_000
+    assert len(report.render(form, history_title(changed()), parts)) > 1_000
 
 
 def test_json_has_the_same_figures() -> None:
-    told: Any = json.loads(encode(changed(), TOLD))
+    told: Any = json.loads(encode_history(changed(), TOLD))
     assert (told["schema"], told["version"], told["fewest_runs"]) == ("rtproof.history", 1, 20)
     (sequence,) = told["sequences"]
     (change,) = sequence["changes"]
@@ -123,7 +125,7 @@ def test_json_has_the_same_figures() -> None:
 
 def test_files_without_time_order_are_put_by_name_and_what_they_do_not_tell_is_told() -> None:
     runs = [replace(run(n), started_ns=None, unclear=("its unit is taken for granted",)) for n in range(21)]
-    shown = text(history(runs, by_name=True), short=False)
+    shown = text(analyse_history(runs, by_name=True), short=False)
     assert "run, in order of their names" in shown
     assert "1 is the oldest" not in shown
     assert "21 runs of 21: its unit is taken for granted" in shown
@@ -131,7 +133,7 @@ def test_files_without_time_order_are_put_by_name_and_what_they_do_not_tell_is_t
 
 
 def test_what_is_in_no_figure_has_a_heading_only_if_there_is_any() -> None:
-    found = history([run(n) for n in range(3)])
-    told = Told((), (), "rtproof history runs")
-    assert "left-out" not in [part.name for part in sections(found, told)]
-    assert "Made by: rtproof history runs" in report.render("text", "", sections(found, told)).decode()
+    found = analyse_history([run(n) for n in range(3)])
+    told = ComparisonContext((), (), "rtproof history runs")
+    assert "left-out" not in [part.name for part in history_sections(found, told)]
+    assert "Made by: rtproof history runs" in report.render("text", "", history_sections(found, told)).decode()

@@ -13,11 +13,11 @@ import pytest
 from report_cases import CASES, HOSTILE, hostile, missed, normal
 
 from rtproof import report
-from rtproof.analysis.model import Analysis
+from rtproof.core.printable import clean
+from rtproof.judge.analysis_model import Analysis
 from rtproof.report.blocks import HeatMap, Plot, Section, Table
 from rtproof.report.formats import html
-from rtproof.report.markup import VOID
-from rtproof.report.words import clean
+from rtproof.report.formats.html import VOID
 
 LOADING = ("src", "href", "data", "action", "poster", "srcset", "background", "formaction", "cite", "ping")
 

@@ -10,7 +10,7 @@ from report_cases import CASES, missed, normal
 from verdict_cases import FIRST
 
 from rtproof import report
-from rtproof.analysis.model import Analysis
+from rtproof.judge.analysis_model import Analysis
 
 pytestmark = pytest.mark.skipif(chromium.program() is None, reason="there is no chromium")
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 from analysis_records import SERIES, block, record
 from report_cases import normal, row, system_file, tables, words
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis
-from rtproof.record import Moment
-from rtproof.report.sections import ipc
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Moment
+from rtproof.report.sections import stages
 
 ACCOUNT = """\
 sender_cpu 3
@@ -29,7 +30,7 @@ def of(*contents: str) -> Analysis:
 
 
 def test_each_sender_is_told_by_its_account() -> None:
-    blocks = ipc.render(of(ACCOUNT))
+    blocks = stages.ipc_section(of(ACCOUNT))
     assert row(tables(blocks)[TITLE], "thread 0") == {
         "": "thread 0",
         "CPU woken": "2",
@@ -45,11 +46,11 @@ def test_each_sender_is_told_by_its_account() -> None:
 
 
 def test_what_damage_took_is_unknown() -> None:
-    (table,) = tables(ipc.render(of("posts many\n", ACCOUNT))).values()
+    (table,) = tables(stages.ipc_section(of("posts many\n", ACCOUNT))).values()
     assert [each[0] for each in table.rows] == ["thread 0", "thread 1"]
     assert set(table.rows[0][2:]) == {"unknown"}
 
 
 def test_other_runs_have_no_senders() -> None:
-    assert ipc.render(normal()) == []
-    assert ipc.render(of("")) == []
+    assert stages.ipc_section(normal()) == []
+    assert stages.ipc_section(of("")) == []

@@ -4,17 +4,17 @@
 import numpy as np
 from report_cases import application
 
-from rtproof.analysis.envelope import Drawn
-from rtproof.report import looptimes
+from rtproof.report import stage_tables
+from rtproof.summary.application_loops import DrawnPoints
 
 
-def times(*lengths_us: int, width: int = 1) -> Drawn:
+def times(*lengths_us: int, width: int = 1) -> DrawnPoints:
     values = np.array(lengths_us, np.int64) * 1_000
-    return Drawn(width, np.arange(values.size, dtype=np.int64), values - 500 * (width > 1), values)
+    return DrawnPoints(width, np.arange(values.size, dtype=np.int64), values - 500 * (width > 1), values)
 
 
 def test_the_one_that_varies_most_is_drawn_first_and_all_are_named_in_the_order_given() -> None:
-    plot = looptimes.plot([("calm", times(4_999, 5_001)), ("wild", times(4_000, 6_000))])
+    plot = stage_tables.loop_time_plot([("calm", times(4_999, 5_001)), ("wild", times(4_000, 6_000))])
     assert plot
     assert [curve.name for curve in plot.curves] == ["wild", "calm"]
     assert plot.says == (
@@ -24,7 +24,7 @@ def test_the_one_that_varies_most_is_drawn_first_and_all_are_named_in_the_order_
 
 
 def test_of_many_loops_the_ends_are_drawn() -> None:
-    plot = looptimes.plot([("run", times(5_000, 5_200, width=8))], "title", "And more.")
+    plot = stage_tables.loop_time_plot([("run", times(5_000, 5_200, width=8))], "title", "And more.")
     assert plot
     assert plot.says == "The shortest and the longest of each 8 loops. run: 4,999.5 us to 5,200 us. And more."
     assert [(curve.name, curve.y) for curve in plot.curves] == [
@@ -34,11 +34,11 @@ def test_of_many_loops_the_ends_are_drawn() -> None:
 
 
 def test_nothing_makes_no_plot() -> None:
-    assert looptimes.plot([]) is None
+    assert stage_tables.loop_time_plot([]) is None
 
 
 def test_threads_that_were_not_asked_for_are_left_out() -> None:
     record = application().record
-    (only,) = looptimes.drawn(record, {1: 10})
+    (only,) = stage_tables.loop_time_plots(record, {1: 10})
     assert only == 1
-    assert looptimes.drawn(record, {}) == {}
+    assert stage_tables.loop_time_plots(record, {}) == {}

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import json
 from html.parser import HTMLParser
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.report.markup import Markup, element, json_script
-from rtproof.report.words import clean
+from rtproof.core.printable import clean
+from rtproof.report.formats.html import HtmlMarkup, html_element, json_script
 
 
 class Reader(HTMLParser):
@@ -30,7 +31,7 @@ class Reader(HTMLParser):
 
 @given(st.text(), st.text())
 def test_no_string_gets_out_of_its_place(words: str, attribute: str) -> None:
-    read = Reader(element("p", words, title=attribute))
+    read = Reader(html_element("p", words, title=attribute))
     assert read.tags == ["p"]
     assert read.attributes == [("title", clean(attribute))]
     assert read.words == clean(words)
@@ -44,9 +45,9 @@ def test_data_come_back_whole_and_cannot_end_their_element(words: str) -> None:
 
 
 def test_elements_nest_and_attributes_may_be_bare_or_left_out() -> None:
-    inner = element("b", "1 < 2")
-    assert element("p", "so: ", inner, class_="n", hidden=True, lang=None, aria_label="x") == (
+    inner = html_element("b", "1 < 2")
+    assert html_element("p", "so: ", inner, class_="n", hidden=True, lang=None, aria_label="x") == (
         '<p class="n" hidden aria-label="x">so: <b>1 &lt; 2</b></p>'
     )
-    assert element("br") == "<br>"
-    assert isinstance(inner, Markup)
+    assert html_element("br") == "<br>"
+    assert isinstance(inner, HtmlMarkup)

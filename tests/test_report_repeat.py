@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import pytest
 from report_cases import cut_off, normal, nothing, pairs, sections_of, tables
 
-from rtproof.record import Damage, End, EndReason
+from rtproof.record.contents import Damage, End, EndReason
 from rtproof.report.blocks import Text
-from rtproof.report.sections import repeat
+from rtproof.report.sections import evidence
 
 
 def code(blocks: object) -> list[tuple[str, ...]]:
@@ -23,21 +24,23 @@ def test_the_command_of_the_user_comes_before_that_of_the_agent() -> None:
 
 
 def test_without_a_command_the_agent_s_own_is_left() -> None:
-    assert code(repeat.render(normal()))[0] == ("rtproof-agent run -o run.rtrec --duration 20s",)
-    assert code(repeat.render(nothing())) == [("rtproof show RUN", "rtproof report RUN", "rtproof export RUN --help")]
+    assert code(evidence.repeat_section(normal()))[0] == ("rtproof-agent run -o run.rtrec --duration 20s",)
+    assert code(evidence.repeat_section(nothing())) == [
+        ("rtproof show RUN", "rtproof report RUN", "rtproof export RUN --help")
+    ]
 
 
 def test_paths_are_quoted_for_the_shell() -> None:
     analysis = normal()
     odd = replace(analysis, record=replace(analysis.record, path="/tmp/my run/it's.rtrec"))
-    assert code(repeat.render(odd))[-1][0] == "rtproof show '/tmp/my run/it'\"'\"'s.rtrec'"
-    assert pairs(tables(repeat.render(odd))["The record"])["file"].startswith("it's.rtrec, ")
+    assert code(evidence.repeat_section(odd))[-1][0] == "rtproof show '/tmp/my run/it'\"'\"'s.rtrec'"
+    assert pairs(tables(evidence.repeat_section(odd))["The record"])["file"].startswith("it's.rtrec, ")
 
 
 def test_a_record_that_was_cut_off_or_damaged_says_so() -> None:
     analysis = cut_off()
     hurt = replace(analysis, record=replace(analysis.record, damage=(Damage(4, 8, "8 bytes at 4 are no chunk"),)))
-    rows = tables(repeat.render(hurt))["The record"].rows
+    rows = tables(evidence.repeat_section(hurt))["The record"].rows
     assert ("damage", "8 bytes at 4 are no chunk") in rows
     assert any(what == "ended" and value.startswith("cut off: ") for what, value in rows)
 
@@ -46,5 +49,5 @@ def test_a_record_that_was_cut_off_or_damaged_says_so() -> None:
 def test_every_way_to_end_has_words(reason: EndReason) -> None:
     analysis = normal()
     ended = replace(analysis, record=replace(analysis.record, end=End(5 * 10**9, reason, "so it was", ())))
-    rows = pairs(tables(repeat.render(ended))["The record"])
-    assert rows["ended"] == f"{repeat.REASONS[reason]} (so it was), 5.000 s after measuring began"
+    rows = pairs(tables(evidence.repeat_section(ended))["The record"])
+    assert rows["ended"] == f"{evidence.REASONS[reason]} (so it was), 5.000 s after measuring began"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from rtproof.report.blocks import Curve, HeatMap, Plot
-from rtproof.report.sparkline import CELLS, MOST_CURVES, sparklines
+from rtproof.report.plot_data import CELLS, MOST_CURVES, sparklines
 
 
 def plot(*curves: Curve, **options: object) -> Plot:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 from errno import ENOENT
 
@@ -6,12 +7,12 @@ from report_cases import normal, nothing, system_file, tables
 from system_records import config
 
 from rtproof import report
-from rtproof.record import Moment
+from rtproof.record.contents import Moment
 from rtproof.report.sections import system
 
 
 def test_machine_kernel_and_processor_are_named_once() -> None:
-    assert tables(system.render(normal()))["Machine and kernel"].rows == (
+    assert tables(system.system_section(normal()))["Machine and kernel"].rows == (
         ("machine", "x86_64"),
         ("kernel", "6.1.0-rt #1 SMP PREEMPT_RT"),
         ("processor", "A processor"),
@@ -27,7 +28,7 @@ def test_files_of_one_line_are_shown_and_a_change_is_named() -> None:
         system_file("/sys/x/clocksource", "tsc\n", Moment.END),
         system_file("/sys/x/isolated", "\n"),
     )
-    found = tables(system.render(replace(analysis, record=replace(analysis.record, files=files))))
+    found = tables(system.system_section(replace(analysis, record=replace(analysis.record, files=files))))
     assert found["Settings of the kernel"].rows == (
         ("/proc/loadavg", "1.00; at the end: 2.00"),
         ("/sys/x/clocksource", "tsc"),
@@ -38,7 +39,7 @@ def test_files_of_one_line_are_shown_and_a_change_is_named() -> None:
 def test_files_of_the_trace_are_no_settings() -> None:
     analysis = normal()
     files = (system_file("trace/trace_clock", "[mono]\n", Moment.END), system_file("threads", "one line\n"))
-    found = tables(system.render(replace(analysis, record=replace(analysis.record, files=files))))
+    found = tables(system.system_section(replace(analysis, record=replace(analysis.record, files=files))))
     assert "Settings of the kernel" not in found
 
 
@@ -46,7 +47,7 @@ def test_options_of_the_configuration_are_told_as_far_as_it_names_them() -> None
     """What article 1 tells to switch on for its board."""
     text = "CONFIG_HIGH_RES_TIMERS=y\nCONFIG_HZ=128\n# CONFIG_ATMEL_TCLIB is not set\nCONFIG_DRM=m\nCONFIG_OTHER=y\n"
     analysis = replace(normal(), record=replace(normal().record, files=(config(text),)))
-    found = tables(system.render(analysis))
+    found = tables(system.system_section(analysis))
     (table,) = (table for caption, table in found.items() if "configuration" in caption)
     assert table.caption == "The kernel's configuration, by /proc/config.gz: what articles tell to look at"
     assert table.rows == (
@@ -58,7 +59,7 @@ def test_options_of_the_configuration_are_told_as_far_as_it_names_them() -> None
 
 
 def test_every_file_is_listed_with_its_size_or_why_it_was_not_read() -> None:
-    table = tables(system.render(normal()))["Files kept in the record"]
+    table = tables(system.system_section(normal()))["Files kept in the record"]
     assert table.folded
     assert ("/proc/modules", "start", "not read: No such file or directory") in table.rows
     assert ("/proc/cmdline", "start", "17 bytes") in table.rows
@@ -68,7 +69,7 @@ def test_every_file_is_listed_with_its_size_or_why_it_was_not_read() -> None:
 def test_a_file_in_parts_is_one_row() -> None:
     parts = (system_file("trace/text", "abc", Moment.END), system_file("trace/text", "de", Moment.END))
     analysis = replace(normal(), record=replace(normal().record, files=(*parts, system_file("trace/text", "f"))))
-    table = tables(system.render(analysis))["Files kept in the record"]
+    table = tables(system.system_section(analysis))["Files kept in the record"]
     assert table.rows == (("trace/text", "end", "5 bytes in 2 parts"), ("trace/text", "start", "1 bytes"))
 
 
@@ -81,7 +82,7 @@ def test_what_the_host_told_is_listed_but_not_the_command() -> None:
 
 
 def test_a_record_without_files_names_what_it_knows_of_the_kernel() -> None:
-    assert list(tables(system.render(nothing()))) == ["Machine and kernel", "Preemption model"]
+    assert list(tables(system.system_section(nothing()))) == ["Machine and kernel", "Preemption model"]
 
 
 def test_no_kernel_beside_linux_is_called_none() -> None:
@@ -91,6 +92,6 @@ def test_no_kernel_beside_linux_is_called_none() -> None:
     )
     analysis = normal()
     for kept, value in ((files, "none"), ((), "unknown")):
-        found = tables(system.render(replace(analysis, record=replace(analysis.record, files=kept))))
+        found = tables(system.system_section(replace(analysis, record=replace(analysis.record, files=kept))))
         rows = {row[0]: row[1] for row in found["Preemption model"].rows}
         assert rows["kernel beside Linux"] == value

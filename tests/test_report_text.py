@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 from report_cases import CASES, normal
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.report.blocks import Table
-from rtproof.report.texttable import FOLDED_ROWS, WIDTH, lay_out
+from rtproof.report.text_table import FOLDED_ROWS, WIDTH, lay_out
 
 CELLS = st.text(st.characters(categories=["L", "N", "P", "Zs", "Cc"]), max_size=200)
 

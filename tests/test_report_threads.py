@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from report_cases import nothing, tables, words
 from system_records import TOLD, target
 
-from rtproof.analysis.analyse import analyse
+from rtproof.judge.analyse import analyse
 from rtproof.report.blocks import Table
-from rtproof.report.sections import system, threads
+from rtproof.report.sections import system
 
-BLOCKS = threads.render(analyse(TOLD))
+BLOCKS = system.threads_section(analyse(TOLD))
 
 
 def test_the_most_urgent_comes_first_and_all_are_folded() -> None:
@@ -26,11 +27,11 @@ def test_handlers_of_interrupts_are_counted_with_their_priorities() -> None:
 
 
 def test_without_a_list_there_is_no_section() -> None:
-    assert threads.render(nothing()) == []
+    assert system.threads_section(nothing()) == []
 
 
 def test_the_system_section_has_model_facts_and_the_log() -> None:
-    found = tables(system.render(analyse(TOLD)))
+    found = tables(system.system_section(analyse(TOLD)))
     built, effective, core = found["Preemption model"].rows
     assert (built[1], effective[1], core[1]) == ("rt", "rt", "none")
     assert "threads that only PREEMPT_RT has: ktimers/0" in built[3]
@@ -39,5 +40,5 @@ def test_the_system_section_has_model_facts_and_the_log() -> None:
 
 
 def test_disagreements_are_said_under_the_table() -> None:
-    blocks = system.render(analyse(target("#1 PREEMPT x", release="6.6.1-rt3")))
+    blocks = system.system_section(analyse(target("#1 PREEMPT x", release="6.6.1-rt3")))
     assert "the release is called 6.6.1-rt3" in words(blocks)

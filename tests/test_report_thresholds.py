@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 from analysis_records import MS, block, record
 
-from rtproof.analysis.analyse import analyse
-from rtproof.report import thresholds
+from rtproof.judge.analyse import analyse
+from rtproof.report import cumulative_curves
 
 
 def cells(n: int, threads: int = 1) -> dict[str, str]:
     summary = analyse(record([block([1_000] * (n - 2) + [2_000, 3_000])]), workers=1).pooled
     assert (summary.series.period_ns, len(summary.threads)) == (MS, threads)
-    table = thresholds.table("caption", [("task", summary)])
+    table = cumulative_curves.threshold_table("caption", [("task", summary)])
     return dict(zip(table.header, table.rows[0], strict=True))
 
 
@@ -26,4 +27,4 @@ def test_an_exceedance_is_expected_once_per_hundred_thousand_periods() -> None:
 
 def test_nothing_measured_is_unknown() -> None:
     summary = analyse(record([]), workers=1).pooled
-    assert thresholds.table("caption", [("task", summary)]).rows[0][2] == "unknown"
+    assert cumulative_curves.threshold_table("caption", [("task", summary)]).rows[0][2] == "unknown"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
@@ -6,11 +7,11 @@ import pytest
 from analysis_records import SECOND, SERIES, Counted, block, record, slice_of
 from report_cases import CASES, LIMIT, all_negative, heat_maps, missed, no_limit, normal, nothing, one_sample, plots
 
-from rtproof.analysis import density
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis
-from rtproof.record import Seconds, View
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Seconds, View
 from rtproof.report.sections import timeline
+from rtproof.summary import density
 
 
 def long_run(hours: int) -> Analysis:
@@ -25,7 +26,7 @@ def long_run(hours: int) -> Analysis:
 @pytest.mark.parametrize("name", CASES)
 def test_every_activation_is_in_the_map_once(name: str) -> None:
     analysis = CASES[name]()
-    maps = heat_maps(timeline.render(analysis))
+    maps = heat_maps(timeline.timeline_section(analysis))
     assert len(maps) == (analysis.pooled.seconds.second.size > 1)
     assert all(sum(map(sum, each.rows)) == analysis.pooled.observed.count for each in maps)
     for each in maps:
@@ -34,7 +35,7 @@ def test_every_activation_is_in_the_map_once(name: str) -> None:
 
 def test_the_line_is_the_largest_of_all_threads() -> None:
     analysis = normal()
-    (heat,) = heat_maps(timeline.render(analysis))
+    (heat,) = heat_maps(timeline.timeline_section(analysis))
     assert [y * 1_000 for y in heat.curves[0].y] == pytest.approx(analysis.pooled.seconds.max.tolist())
     assert "the largest of all is 1,250 us, in second 1." in heat.says
     assert [(marker.axis, marker.at) for marker in heat.markers] == [("y", 500.0)]
@@ -43,7 +44,7 @@ def test_the_line_is_the_largest_of_all_threads() -> None:
 
 
 def test_the_largest_of_each_column_lies_in_its_highest_filled_cell() -> None:
-    (heat,) = heat_maps(timeline.render(normal()))
+    (heat,) = heat_maps(timeline.timeline_section(normal()))
     for at, largest in enumerate(heat.curves[0].y):
         highest = max(r for r, row in enumerate(heat.rows) if row[at])
         assert heat.y_edges[highest] <= largest < heat.y_edges[highest + 1]
@@ -54,7 +55,7 @@ def few_negative() -> Analysis:
 
 
 def test_what_is_not_positive_is_the_lowest_row_of_a_logarithmic_axis() -> None:
-    (heat,) = heat_maps(timeline.render(few_negative()))
+    (heat,) = heat_maps(timeline.timeline_section(few_negative()))
     assert heat.log_y
     assert heat.rows[0] == (500, 500)
     assert heat.rows[1] == (500, 500)
@@ -63,14 +64,14 @@ def test_what_is_not_positive_is_the_lowest_row_of_a_logarithmic_axis() -> None:
 
 
 def test_mostly_negative_latencies_are_mapped_on_a_linear_axis() -> None:
-    (heat,) = heat_maps(timeline.render(analyse(record([block([-3_835, -2_000, -5] * 1_000)]), LIMIT, 1)))
+    (heat,) = heat_maps(timeline.timeline_section(analyse(record([block([-3_835, -2_000, -5] * 1_000)]), LIMIT, 1)))
     assert not heat.log_y
     assert "lowest row" not in heat.says
     assert heat.y_edges[0] <= -3.835 < -0.005 < heat.y_edges[-1]
 
 
 def test_the_map_says_that_missed_activations_are_not_in_it() -> None:
-    (heat,) = heat_maps(timeline.render(missed()))
+    (heat,) = heat_maps(timeline.timeline_section(missed()))
     assert heat.says.endswith("798 missed activations never ran and are not in the map.")
 
 
@@ -81,14 +82,14 @@ def test_the_map_says_when_it_is_made_of_summaries() -> None:
     parts = tuple(slice_of(SERIES, View.OBSERVED, [5_000] * 10_000, due.tolist(), counted) for due in dues)
     seconds = Seconds(np.arange(30), np.full(30, 1_000), np.zeros(30, np.int64), np.full(30, 5_000))
     whole = record([], (replace(SERIES, has_samples=False),), slices=parts, seconds={0: seconds})
-    (heat,) = heat_maps(timeline.render(analyse(whole, LIMIT, 1)))
+    (heat,) = heat_maps(timeline.timeline_section(analyse(whole, LIMIT, 1)))
     assert heat.rows == ((10_000, 10_000, 10_000),)
     assert heat.says.endswith("from summaries of about 10.0 s each, which stand where their middle lies.")
 
 
 def test_threads_have_their_own_maxima() -> None:
     analysis = normal()
-    (drawn,) = plots(timeline.render(analysis))
+    (drawn,) = plots(timeline.timeline_section(analysis))
     assert [curve.name for curve in drawn.curves] == ["thread 0", "thread 1"]
     assert [max(curve.y) for curve in drawn.curves] == [625.0, 1_250.0]
     assert drawn.x_ends == (0.0, 3.0)
@@ -96,14 +97,14 @@ def test_threads_have_their_own_maxima() -> None:
 
 
 def test_missed_activations_are_shown_when_they_were_due() -> None:
-    largest, lost = plots(timeline.render(missed()))
+    largest, lost = plots(timeline.timeline_section(missed()))
     assert (lost.title, lost.curves[0].x, lost.curves[0].y) == ("Missed activations", (1.0, 3.0), (399.0, 399.0))
     assert lost.says.startswith("798 activations due never ran, in 2 seconds;")
     assert lost.x_ends == largest.x_ends
 
 
 def test_a_long_run_is_thinned_without_losing_its_largest() -> None:
-    blocks = timeline.render(long_run(54))
+    blocks = timeline.timeline_section(long_run(54))
     (heat,), (drawn,) = heat_maps(blocks), plots(blocks)
     assert len(heat.curves[0].x) <= density.COLUMNS
     assert len(drawn.curves[0].x) <= timeline.COLUMNS
@@ -113,14 +114,14 @@ def test_a_long_run_is_thinned_without_losing_its_largest() -> None:
 
 
 def test_negative_maxima_are_drawn_on_a_linear_axis() -> None:
-    (drawn,) = plots(timeline.render(all_negative()))
+    (drawn,) = plots(timeline.timeline_section(all_negative()))
     assert not drawn.log_y
     assert max(drawn.curves[0].y) == pytest.approx(-0.005)
 
 
 def test_short_runs_and_no_limit() -> None:
-    assert heat_maps(timeline.render(one_sample())) == []
-    assert plots(timeline.render(one_sample()))[0].curves[0].y == (4.321,)
-    assert plots(timeline.render(no_limit()))[0].markers == ()
-    assert timeline.render(nothing()) == []
+    assert heat_maps(timeline.timeline_section(one_sample())) == []
+    assert plots(timeline.timeline_section(one_sample()))[0].curves[0].y == (4.321,)
+    assert plots(timeline.timeline_section(no_limit()))[0].markers == ()
+    assert timeline.timeline_section(nothing()) == []
     assert SECOND == 10**9

@@ -11,16 +11,18 @@ import pytest
 import report_cases
 
 from rtproof import articles
-from rtproof.errors import UserError
-from rtproof.report import campaign, together
+from rtproof.core.errors import UserError
 from rtproof.report.blocks import Table
-from rtproof.report.campaign import Outcome
-from rtproof.report.campaign.as_json import encode
+from rtproof.report.pages import campaign_page, matrix_page
+from rtproof.report.pages.campaign_json import encode_campaign
+from rtproof.report.pages.campaign_page import CellOutcome
 
 
-def result(name: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def result(name: str, outcomes: Sequence[CellOutcome]) -> dict[str, Any]:
     profile = campaign_cases.shortened(name)
-    told: dict[str, Any] = json.loads(encode(profile, outcomes, articles.load(profile.article), campaign.More()))
+    told: dict[str, Any] = json.loads(
+        encode_campaign(profile, outcomes, articles.load(profile.article), campaign_page.CampaignExtras())
+    )
     return told
 
 
@@ -38,8 +40,10 @@ def xenomai() -> dict[str, Any]:
 
 
 def tables(*told: dict[str, Any]) -> list[Table]:
-    runs = [run for each in told for run in together.read(each)]
-    return [block for section in together.sections(runs) for block in section.blocks if isinstance(block, Table)]
+    runs = [run for each in told for run in matrix_page.read_matrix_run(each)]
+    return [
+        block for section in matrix_page.matrix_sections(runs) for block in section.blocks if isinstance(block, Table)
+    ]
 
 
 def test_all_tests_of_the_article_are_columns_and_own_boards_come_first() -> None:
@@ -103,9 +107,9 @@ def test_an_answer_beyond_the_next_edge_that_was_seen_is_no_bound() -> None:
 )
 def test_what_is_no_result_is_refused(told: object, words: str) -> None:
     with pytest.raises(UserError, match=words):
-        together.read(told)
+        matrix_page.read_matrix_run(told)
 
 
 def test_lengths_of_cycles_are_no_latencies() -> None:
     with pytest.raises(UserError, match="lengths of cycles"):
-        together.read(result("ten-ms", campaign_cases.ten_ms()))
+        matrix_page.read_matrix_run(result("ten-ms", campaign_cases.ten_ms()))

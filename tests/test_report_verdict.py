@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import pytest
@@ -6,11 +7,10 @@ from doubt_cases import clean
 from report_cases import CASES, tables
 from verdict_cases import FIRST, lost_values, proven, several, undecided
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.doubts import LOSSES
-from rtproof.analysis.model import Analysis, State
-from rtproof.analysis.phrases import value
-from rtproof.record import WHOLE_RUN, Event
+from rtproof.core.phrases import value
+from rtproof.judge.analyse import LOSS_CODES, analyse
+from rtproof.judge.analysis_model import Analysis, State
+from rtproof.record.contents import WHOLE_RUN, Event
 from rtproof.report import answers
 from rtproof.report.answers import EXACTLY, LONGER, LOOP, SURE, VALID
 from rtproof.report.blocks import Text
@@ -18,7 +18,7 @@ from rtproof.report.sections import verdict
 
 
 def first(analysis: Analysis) -> Text:
-    found = verdict.render(analysis)[0]
+    found = verdict.verdict_section(analysis)[0]
     assert isinstance(found, Text)
     return found
 
@@ -106,7 +106,7 @@ def test_every_first_screen_answers_everything(name: str) -> None:
 def test_lost_values_are_no_matter_of_time() -> None:
     analysis = lost_values()
     assert analysis.verdict.state is State.UNDECIDED
-    assert "Longer does not help this run" in answers.longer(analysis.verdict)
+    assert "Longer does not help this run" in answers.longer_run_answer(analysis.verdict)
 
 
 def test_every_state_has_words_of_its_own_and_a_kind() -> None:
@@ -115,27 +115,31 @@ def test_every_state_has_words_of_its_own_and_a_kind() -> None:
 
 
 def test_the_other_sentences_follow() -> None:
-    (table,) = tables(verdict.render(undecided())).values()
+    (table,) = tables(verdict.verdict_section(undecided())).values()
     assert [row[0] for row in table.rows if row[0]] == ["LIMIT", "RATE", "EXCEEDED", "MAX", "UNSEEN", "FORECAST"]
 
 
 def test_of_several_limits_each_has_a_row_and_a_word_above() -> None:
     analysis = several()
     assert first(analysis).paragraphs[1].startswith("2 limits: ")
-    (rows,) = (each.rows for title, each in tables(verdict.render(analysis)).items() if title.startswith("Every limit"))
+    (rows,) = (
+        each.rows
+        for title, each in tables(verdict.verdict_section(analysis)).items()
+        if title.startswith("Every limit")
+    )
     assert [row[:4] for row in rows] == [("500 us", "1.0 s", "PROVEN", "0"), ("500 us", "10.0 s", "UNDECIDED", "0")]
     assert rows[0][4].startswith("none, decided after 4.3 s")
     assert " after one more" in rows[1][4]
 
 
 def test_one_limit_needs_no_table_and_no_doubt_no_box() -> None:
-    blocks = verdict.render(proven())
+    blocks = verdict.verdict_section(proven())
     assert list(tables(blocks)) == ["What the verdict rests on"]
     assert [block for block in blocks if isinstance(block, Text)] == [first(proven())]
 
 
 def test_doubts_are_on_the_first_screen() -> None:
-    _, doubts, *_ = verdict.render(FIRST["simulated"]())
+    _, doubts, *_ = verdict.verdict_section(FIRST["simulated"]())
     assert isinstance(doubts, Text)
     assert (doubts.kind, doubts.headline) == ("doubt", "1 doubt: read all figures with this in mind")
     assert doubts.paragraphs[0].startswith("simulated: no figure is of any machine")
@@ -143,24 +147,24 @@ def test_doubts_are_on_the_first_screen() -> None:
 
 def test_many_doubts_are_counted() -> None:
     doubt = FIRST["simulated"]().doubts[0]
-    told = answers.doubts(replace(proven(), doubts=tuple(replace(doubt, code=f"d{at}") for at in range(5))))
+    told = answers.doubt_answers(replace(proven(), doubts=tuple(replace(doubt, code=f"d{at}") for at in range(5))))
     assert told is not None
     assert (told.headline[:8], len(told.paragraphs), told.paragraphs[-1]) == ("5 doubts", 4, "and 2 more doubts, below")
 
 
 def test_no_loss_is_among_those_below() -> None:
     doubt = FIRST["simulated"]().doubts[0]
-    losses = tuple(replace(doubt, code=code, what=code) for code in LOSSES)
-    told = answers.doubts(replace(proven(), doubts=(*losses, doubt, doubt)))
+    losses = tuple(replace(doubt, code=code, what=code) for code in LOSS_CODES)
+    told = answers.doubt_answers(replace(proven(), doubts=(*losses, doubt, doubt)))
     assert told is not None
-    assert told.paragraphs == (*LOSSES, "and 2 more doubts, below")
+    assert told.paragraphs == (*LOSS_CODES, "and 2 more doubts, below")
 
 
 def test_a_doubt_about_each_thread_hides_no_other() -> None:
     """Only the first of each kind is told; of the others, how many there are."""
     doubt = FIRST["simulated"]().doubts[0]
     each = tuple(replace(doubt, code="drift", what=f"thread {at}") for at in range(8))
-    told = answers.doubts(replace(proven(), doubts=(*each, doubt)))
+    told = answers.doubt_answers(replace(proven(), doubts=(*each, doubt)))
     assert told is not None
     assert told.headline == "9 doubts: read all figures with this in mind"
     assert told.paragraphs == ("thread 0", doubt.what, "and 7 more doubts, below")
@@ -168,11 +172,11 @@ def test_a_doubt_about_each_thread_hides_no_other() -> None:
 
 def test_objections_are_announced_on_the_first_screen() -> None:
     log = Event(5, WHOLE_RUN, "kernel", "BUG: scheduling while atomic: swapper/0/0/0x00010000")
-    told = answers.doubts(analyse(clean(events=(log,)), workers=1))
+    told = answers.doubt_answers(analyse(clean(events=(log,)), workers=1))
     assert told is not None
     assert told.headline == "1 objection: read all figures with this in mind"
     assert told.paragraphs == ("what speaks against its own figures is below: kernel-log",)
-    assert answers.doubts(analyse(clean(), workers=1)) is None
+    assert answers.doubt_answers(analyse(clean(), workers=1)) is None
 
 
 def test_of_a_few_limits_each_has_its_verdict_on_the_first_screen() -> None:

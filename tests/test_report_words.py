@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.report.words import clean, whole_number
+from rtproof.core.printable import clean
+from rtproof.report.number_format import whole_number
 
 
 @given(st.text())

@@ -13,11 +13,12 @@ import record_cases as cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.errors import RecordError
-from rtproof.record import Block, Damage, EndReason, Int64Array, Moment, Seconds, Series, SeriesTotals, Top, packed
-from rtproof.record.framing import ChunkType
-from rtproof.record.rtrec import open_record
-from rtproof.record.writer import RecordWriter
+from rtproof.core.errors import RecordError
+from rtproof.record import encoding
+from rtproof.record.chunks import ChunkType
+from rtproof.record.contents import Block, Damage, EndReason, Int64Array, Moment, Seconds, Series, SeriesTotals, Top
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 GAPS = st.dictionaries(st.integers(0, 39), st.integers(1, 2**20), max_size=5)
@@ -280,7 +281,7 @@ def test_a_series_described_twice_keeps_its_first_meaning() -> None:
 
 def test_an_impossible_payload_is_damage() -> None:
     sketch = Sketch(cases.ON_GRID)
-    sketch.writer.chunk(ChunkType.SAMPLES, struct.pack("<HHQq", 0, 0, 0, 0), packed.HEAD.pack(9, 0, 70, 4, 0))
+    sketch.writer.chunk(ChunkType.SAMPLES, struct.pack("<HHQq", 0, 0, 0, 0), encoding.ARRAY_HEAD.pack(9, 0, 70, 4, 0))
     sketch.writer.chunk(ChunkType.EVENT, b"\0")
     first, second = sketch.damage()
     assert first.sentence.startswith(f"the SAMPLES chunk at offset {first.offset} was not used: ")

@@ -9,10 +9,10 @@ from analysis_records import MS, SECOND, SERIES, array, block, count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.analysis import samples
-from rtproof.analysis.part import Part, add_up
-from rtproof.errors import RecordError
-from rtproof.record import Block, Series
+from rtproof.core.errors import RecordError
+from rtproof.record.contents import Block, Series
+from rtproof.summary import series
+from rtproof.summary.series import SeriesPart, add_parts
 
 PERIOD = 100 * MS
 GRID = replace(SERIES, period_ns=PERIOD, first_due_ns=35 * MS)
@@ -40,7 +40,7 @@ def free_blocks(values: list[list[int]]) -> list[Block]:
     return blocks
 
 
-def check(series: Series, blocks: list[Block], starts: list[int], part: Part) -> None:
+def check(series: Series, blocks: list[Block], starts: list[int], part: SeriesPart) -> None:
     expected = count(series, blocks, starts)
     lo, n = part.observed.counts.lo, part.observed.counts.n
     assert np.repeat(lo, n).tolist() == sorted(expected.observed)
@@ -60,7 +60,7 @@ def check(series: Series, blocks: list[Block], starts: list[int], part: Part) ->
 @given(grid_blocks(), st.data())
 def test_on_the_grid(blocks: list[Block], data: st.DataObject) -> None:
     starts = [b.first_due_ns for b in blocks if data.draw(st.booleans())]
-    check(GRID, blocks, starts, samples.part_of(GRID, blocks, array(*sorted(starts)), k=5))
+    check(GRID, blocks, starts, series.part_of_samples(GRID, blocks, array(*sorted(starts)), k=5))
 
 
 @settings(deadline=None)
@@ -68,25 +68,25 @@ def test_on_the_grid(blocks: list[Block], data: st.DataObject) -> None:
 def test_off_the_grid(values: list[list[int]], data: st.DataObject) -> None:
     blocks = free_blocks(values)
     starts = sorted({b.first_due_ns for b in blocks if data.draw(st.booleans())})
-    check(FREE, blocks, starts, samples.part_of(FREE, blocks, array(*starts), k=5))
+    check(FREE, blocks, starts, series.part_of_samples(FREE, blocks, array(*starts), k=5))
 
 
 @settings(deadline=None)
 @given(grid_blocks(), st.integers(1, 40), st.integers(0, 6))
 def test_long_stretches_and_parts_change_nothing(blocks: list[Block], longest: int, cut: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rtproof.analysis.stretch.LONGEST", longest)
-        check(GRID, blocks, [], samples.part_of(GRID, blocks, array(), k=5))
+        patch.setattr("rtproof.summary.due_times.LONGEST", longest)
+        check(GRID, blocks, [], series.part_of_samples(GRID, blocks, array(), k=5))
     lead = min(cut, 2)
-    parts = [samples.part_of(GRID, blocks[:cut], array(), 5)] if cut else []
+    parts = [series.part_of_samples(GRID, blocks[:cut], array(), 5)] if cut else []
     if blocks[cut:]:
-        parts.append(samples.part_of(GRID, blocks[max(cut - 2, 0) :], array(), 5, lead=lead))
-    check(GRID, blocks, [], add_up(parts))
+        parts.append(series.part_of_samples(GRID, blocks[max(cut - 2, 0) :], array(), 5, lead=lead))
+    check(GRID, blocks, [], add_parts(parts))
 
 
 def test_activations_missed_off_the_grid_belong_to_the_second_they_were_due_in() -> None:
     late = Block(0, 0, 35 * MS, array(5, 3 * SECOND, 7), array(1), array(29))
-    part = samples.part_of(FREE, [late], array(), 5)
+    part = series.part_of_samples(FREE, [late], array(), 5)
     check(FREE, [late], [], part)
     assert int(part.seconds.missed.sum()) == 29
 
@@ -94,7 +94,7 @@ def test_activations_missed_off_the_grid_belong_to_the_second_they_were_due_in()
 def test_a_long_gap_is_charged_without_being_spelt_out() -> None:
     missed = 3_000_000
     late = block([missed * PERIOD + 7], {0: missed}, series=GRID)
-    part = samples.part_of(GRID, [late], array(), 5)
+    part = series.part_of_samples(GRID, [late], array(), 5)
     assert part.charged.moments.count == part.charged.counts.total == missed
     assert (part.charged.moments.min, part.charged.moments.max) == (7, (missed - 1) * PERIOD + 7)
     assert int(part.seconds.missed.sum()) == missed
@@ -102,4 +102,4 @@ def test_a_long_gap_is_charged_without_being_spelt_out() -> None:
 
 def test_a_stall_of_years_is_refused() -> None:
     with pytest.raises(RecordError, match="claims a stall of 11574 days"):
-        samples.part_of(GRID, [block([5], {0: 10_000_000_000}, series=GRID)], array(), 5)
+        series.part_of_samples(GRID, [block([5], {0: 10_000_000_000}, series=GRID)], array(), 5)

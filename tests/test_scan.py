@@ -13,16 +13,16 @@ import record_cases
 from analysis_records import BEGIN, MS, SECOND, SERIES, array, block, end, record
 from numpy.typing import NDArray
 
-from rtproof.analysis import scan
-from rtproof.analysis.counts import Counts
-from rtproof.analysis.model import Summary
-from rtproof.analysis.scan import summarise
-from rtproof.errors import RecordError, RtproofError
-from rtproof.record import Block, ChunkRef, End, EndReason, Record, Series, bins
-from rtproof.record.framing import ChunkType
-from rtproof.record.rtrec import open_record
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.core.errors import RecordError, RtproofError
+from rtproof.record import histogram_bins
+from rtproof.record.chunks import ChunkType
+from rtproof.record.contents import Block, ChunkRef, End, EndReason, Record, Series
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter, SeriesWriter
+from rtproof.summary import series
+from rtproof.summary.counts import Counts
+from rtproof.summary.series import summarise
+from rtproof.summary.summary_model import Summary
 
 OTHER = replace(SERIES, id=1, thread=1, cpu=3, first_due_ns=250_000)
 FREE = replace(SERIES, on_grid=False)
@@ -54,7 +54,7 @@ def write(path: Path, *series: Series, n: int = 30_000, checkpoint_s: int = 3) -
 
 def on_scale(counts: Counts) -> dict[int, int]:
     """Counts by bin of the record's scale."""
-    cells, place = np.unique(bins.index(counts.lo), return_inverse=True)
+    cells, place = np.unique(histogram_bins.bin_of(counts.lo), return_inverse=True)
     sums = np.zeros(cells.size, np.int64)
     np.add.at(sums, place, counts.n)
     return dict(zip(cells.tolist(), sums.tolist(), strict=True))
@@ -107,7 +107,7 @@ def test_the_seconds_and_top_of_the_samples_are_those_of_the_record(tmp_path: Pa
 def test_parts_in_several_processes_are_the_whole_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = write(tmp_path / "a.rtrec", SERIES, OTHER)
     one = summarise(whole, workers=1)
-    monkeypatch.setattr(scan, "TASK", 5000)
+    monkeypatch.setattr(series, "TASK", 5000)
     for workers in (1, 3):
         for summary, expected in zip(summarise(whole, workers), one, strict=True):
             assert_identical(summary, expected)
@@ -121,7 +121,7 @@ def test_a_process_that_is_killed_ends_the_count(tmp_path: Path, monkeypatch: py
             os.kill(os.getpid(), signal.SIGKILL)
         return whole.read_blocks(refs)
 
-    monkeypatch.setattr(scan, "TASK", 5000)
+    monkeypatch.setattr(series, "TASK", 5000)
     with pytest.raises(RtproofError, match="was killed"):
         summarise(replace(whole, read_blocks=kill), workers=2)
 
@@ -130,7 +130,7 @@ def test_an_unreadable_block_is_said_in_one_sentence_from_any_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = write(tmp_path / "a.rtrec", SERIES)
-    monkeypatch.setattr(scan, "TASK", 5000)
+    monkeypatch.setattr(series, "TASK", 5000)
     (tmp_path / "a.rtrec").write_bytes(b"something else")
     with pytest.raises(RecordError, match="has changed since it was opened"):
         summarise(whole, workers=2)

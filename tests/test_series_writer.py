@@ -9,11 +9,10 @@ import pytest
 import recompute
 import record_cases as cases
 
-from rtproof.record import End, EndReason, Record, Series, View, slicing
-from rtproof.record.rtrec import open_record
-from rtproof.record.series_writer import SeriesWriter, write_series_samples
-from rtproof.record.top_writer import TOP_K
-from rtproof.record.writer import RecordWriter
+from rtproof.record import activations
+from rtproof.record.contents import End, EndReason, Record, Series, View
+from rtproof.record.reading import open_record
+from rtproof.record.writing import TOP_K, RecordWriter, SeriesWriter, write_series_samples
 
 COUNT = 25_000
 GAPS = {0: 2, 4095: 1, 4096: 5, 9_997: 7, 20_000: 1500, COUNT - 1: 3}
@@ -53,14 +52,14 @@ def test_parts_add_up_to_the_whole(series: Series, tmp_path: Path) -> None:
     values = cases.latencies(3, COUNT)
     missed = np.zeros_like(values)
     missed[list(GAPS)] = list(GAPS.values())
-    everything = slicing.activations(series, 0, series.first_due_ns, values, missed)
-    for whole in slicing.slices(series, everything):
+    everything = activations.number_activations(series, 0, series.first_due_ns, values, missed)
+    for whole in activations.slices_of_views(series, everything):
         parts = [part for part in record.slices if part.view is whole.view]
         for name in ("count", "sum", "sum_squares"):
             assert sum(getattr(part, name) for part in parts) == getattr(whole, name)
         histogram = np.repeat(np.concatenate([p.bins for p in parts]), np.concatenate([p.bin_counts for p in parts]))
         assert np.sort(histogram).tolist() == np.repeat(whole.bins, whole.bin_counts).tolist()
-    seconds, found = slicing.seconds(series, everything), record.seconds[series.id]
+    seconds, found = activations.seconds_of(series, everything), record.seconds[series.id]
     for name in ("second", "obtained", "missed", "max"):
         assert getattr(found, name).tolist() == getattr(seconds, name).tolist()
     order = np.lexsort((everything.index, -values))[:TOP_K]

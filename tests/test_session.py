@@ -11,13 +11,14 @@ from pathlib import Path
 import fake_agent
 import pytest
 
-from rtproof.errors import TargetError, UserError
-from rtproof.record import EndReason, rundir
-from rtproof.run import session, talk
-from rtproof.run.live import LiveView
+from rtproof.core.errors import TargetError, UserError
+from rtproof.record import run_folder
+from rtproof.record.contents import EndReason
+from rtproof.run import session
+from rtproof.run.live_view import LiveView
 from rtproof.targets import local
 
-INFO = rundir.RunInfo(
+INFO = run_folder.RunInfo(
     command=["rtproof", "run"],
     started="2026-01-01T00:00:00+00:00",
     host="desk",
@@ -54,16 +55,18 @@ def sender(numbers: list[int]) -> Callable[[], None]:
     return send
 
 
-def run(tmp_path: Path, behaviour: str, seen: Seen | None = None, arguments: tuple[str, ...] = ()) -> session.Outcome:
+def run(
+    tmp_path: Path, behaviour: str, seen: Seen | None = None, arguments: tuple[str, ...] = ()
+) -> session.AgentOutcome:
     agent = fake_agent.install(tmp_path, behaviour)
-    plan = session.Plan(tmp_path / "run", agent, arguments, INFO)
+    plan = session.RunPlan(tmp_path / "run", agent, arguments, INFO)
     view = LiveView(seen or Seen(), "0:00:01", False)
     with local.open_target({}) as target:
-        return session.run(target, plan, view)
+        return session.run_session(target, plan, view)
 
 
 def record_end(tmp_path: Path) -> EndReason | None:
-    end = rundir.open_run(tmp_path / "run").record.end
+    end = run_folder.open_run(tmp_path / "run").record.end
     return end.reason if end else None
 
 
@@ -73,7 +76,7 @@ def test_a_run_leaves_a_folder_with_everything(tmp_path: Path) -> None:
     assert (outcome.exit_code, outcome.said, outcome.failed, outcome.killed_by) == (0, "measured as asked", False, "")
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["agent.log", "run.json", "run.rtrec"]
     assert (tmp_path / "run" / "agent.log").read_text() == "rtproof-agent: measured as asked\n"
-    assert rundir.open_run(tmp_path / "run").info == INFO
+    assert run_folder.open_run(tmp_path / "run").info == INFO
     assert "measured as asked" in seen.getvalue()
     assert "500 activations, max 10.0 us" in seen.getvalue()
 
@@ -152,7 +155,7 @@ def test_nonsense_on_standard_error_does_no_harm(tmp_path: Path) -> None:
 
 def test_endless_talk_fills_no_disk(tmp_path: Path) -> None:
     assert run(tmp_path, "talks_too_much").exit_code == 0
-    assert (tmp_path / "run" / "agent.log").stat().st_size <= talk.LARGEST_LOG
+    assert (tmp_path / "run" / "agent.log").stat().st_size <= session.LARGEST_LOG
 
 
 def test_a_disk_too_full_for_the_log_ends_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,9 +164,9 @@ def test_a_disk_too_full_for_the_log_ends_no_run(tmp_path: Path, monkeypatch: py
 
 
 def test_a_missing_agent_is_one_sentence(tmp_path: Path) -> None:
-    plan = session.Plan(tmp_path / "run", tmp_path / "nowhere", (), INFO)
+    plan = session.RunPlan(tmp_path / "run", tmp_path / "nowhere", (), INFO)
     with local.open_target({}) as target, pytest.raises(TargetError, match="cannot be started"):
-        session.run(target, plan, LiveView(Seen(), "", False))
+        session.run_session(target, plan, LiveView(Seen(), "", False))
     assert not (tmp_path / "run").exists()
 
 
@@ -219,9 +222,9 @@ class Watcher:
 def test_who_watches_is_told_everything_and_ends_the_run(tmp_path: Path) -> None:
     watcher = Watcher()
     agent = fake_agent.install(tmp_path, "until_enough")
-    plan = session.Plan(tmp_path / "run", agent, (), INFO)
+    plan = session.RunPlan(tmp_path / "run", agent, (), INFO)
     with local.open_target({}) as target:
-        outcome = session.run(target, plan, LiveView(Seen(), "0:00:01", False), watcher)
+        outcome = session.run_session(target, plan, LiveView(Seen(), "0:00:01", False), watcher)
     assert (outcome.decided, outcome.interrupted, outcome.exit_code) == (True, False, 0)
     assert record_end(tmp_path) is EndReason.INTERRUPTED
     assert watcher.told[:2] == [(1, 500_000, 3, 600_000), (0, 400, 0)]

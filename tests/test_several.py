@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from functools import partial
 from pathlib import Path
 
 import pytest
 from run_folders import latencies, write_record, write_run
 
-from rtproof.analysis.model import Requirement
-from rtproof.cli.results import Result, read_run
-from rtproof.cli.several import find_runs, read_runs, whole
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
+from rtproof.experiment.stored_runs import AnalysedRun, find_runs, read_run, read_runs, whole_run
+from rtproof.judge.analysis_model import Requirement
 
 
-def largest(run: Path, result: Result) -> tuple[str, int]:
+def largest(run: Path, result: AnalysedRun) -> tuple[str, int]:
     return run.name, result.analysis.pooled.observed.max
 
 
@@ -63,7 +63,7 @@ def test_runs_are_read_as_one_by_one_and_in_order(runs: list[Path]) -> None:
 
 
 def test_a_whole_result_survives_the_way_between_processes(runs: list[Path]) -> None:
-    results = read_runs(runs, whole).wanted
+    results = read_runs(runs, whole_run).wanted
     for run, result in zip(runs, results, strict=True):
         assert result.analysis.pooled.observed == read_run(run).analysis.pooled.observed
         assert result.info is not None
@@ -84,7 +84,7 @@ def test_a_run_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path, runs
 
 def test_a_requirement_given_now_is_handed_on(runs: list[Path]) -> None:
     requirement = Requirement(1_000)
-    read = read_runs(runs, whole, partial(read_run, later=(requirement,)))
+    read = read_runs(runs, whole_run, partial(read_run, later=(requirement,)))
     assert {result.analysis.verdict.requirement for result in read.wanted} == {requirement}
 
 

@@ -10,21 +10,18 @@ from analysis_records import SERIES, block, record
 from doubt_cases import clean
 
 from rtproof import profiles
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.claim import course
-from rtproof.analysis.evidence import gather
-from rtproof.analysis.late import Late
-from rtproof.analysis.model import Requirement, State, Verdict
-from rtproof.analysis.persecond import SECOND_NS
-from rtproof.analysis.pool import pooled
-from rtproof.analysis.scan import summarise
-from rtproof.analysis.tested import limit_tested
-from rtproof.analysis.verdict import judge
-from rtproof.analysis.watch import Watch
 from rtproof.cli.main import main
-from rtproof.cli.profiled import requirements_of
-from rtproof.errors import UserError
-from rtproof.record import Record, Seconds
+from rtproof.core.errors import UserError
+from rtproof.experiment.profile_setup import profile_requirements
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement, State, Verdict
+from rtproof.judge.claim import LateStretches, episode_course
+from rtproof.judge.evidence import figures_of_limit, gather_evidence
+from rtproof.judge.verdict import judge_requirement
+from rtproof.judge.watch import Watch
+from rtproof.record.contents import Record, Seconds
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.series import pooled, summarise
 
 MS = 1_000_000
 
@@ -61,17 +58,17 @@ def test_cells_of_a_profile_are_held_to_their_own_period() -> None:
     profile = profiles.load("akamina")
     often = (Requirement(500_000, SECOND_NS),)
     period_ns = profile.cells[0].period_ns
-    assert requirements_of(profile, often) == often
+    assert profile_requirements(profile, often) == often
     slow = replace(profile, cells=tuple(replace(cell, period_ns=50 * period_ns) for cell in profile.cells))
     assert 50 * period_ns > 25 * MS
     with pytest.raises(UserError, match=r"the cell unloaded of the profile akamina: the gap of 50ms is shorter than"):
-        requirements_of(slow, often)
+        profile_requirements(slow, often)
 
 
 def test_what_has_its_due_times_from_outside_is_not_refused_without_a_period() -> None:
     from click import UsageError
 
-    from rtproof.cli.requirement import refuse_short_gaps
+    from rtproof.cli.limit_options import refuse_short_gaps
 
     own = (Requirement(1_000, gap_ns=MS),)
     refuse_short_gaps(own, {"probe": "gpio:in=gpiochip0/1", "period": None})
@@ -83,15 +80,15 @@ def test_what_has_its_due_times_from_outside_is_not_refused_without_a_period() -
 def test_times_to_the_second_prove_nothing_with_a_shorter_gap_and_the_verdict_says_why() -> None:
     asked = Requirement(100_000, 4 * SECOND_NS)
     assert asked.gap_ns == 200 * MS
-    rough = Late.of_seconds([3 * SECOND_NS])
-    found = limit_tested(asked, course(rough, 4000 * SECOND_NS, asked.gap_ns), 1)
+    rough = LateStretches.of_seconds([3 * SECOND_NS])
+    found = figures_of_limit(asked, episode_course(rough, 4000 * SECOND_NS, asked.gap_ns), 1)
     assert found.decision.state is State.UNDECIDED
     assert (found.vague_from_ns, found.provable) == (3 * SECOND_NS, False)
-    exact = Late.exact([3 * SECOND_NS], [3 * SECOND_NS + 1000])
-    same = limit_tested(asked, course(exact, 4000 * SECOND_NS, asked.gap_ns), 1)
+    exact = LateStretches.exact([3 * SECOND_NS], [3 * SECOND_NS + 1000])
+    same = figures_of_limit(asked, episode_course(exact, 4000 * SECOND_NS, asked.gap_ns), 1)
     assert (same.decision.state, same.vague_from_ns) == (State.PROVEN, None)
     wide = replace(asked, at_most_ns=20 * SECOND_NS, gap_ns=SECOND_NS)
-    assert limit_tested(wide, course(rough, 4000 * SECOND_NS, SECOND_NS), 1).decision.state is State.PROVEN
+    assert figures_of_limit(wide, episode_course(rough, 4000 * SECOND_NS, SECOND_NS), 1).decision.state is State.PROVEN
 
 
 def test_a_watch_says_that_the_end_decides_where_seconds_are_too_coarse() -> None:
@@ -117,7 +114,7 @@ def seconds_only(length_s: int, late: int) -> Record:
 def verdict_of(made: Record, asked: Requirement) -> Verdict:
     """Without doubts: these records hold what is judged, and nothing else."""
     summaries = summarise(made)
-    return judge(asked, gather(made, asked, summaries, pooled(summaries), ()))
+    return judge_requirement(asked, gather_evidence(made, asked, summaries, pooled(summaries), ()))
 
 
 def test_the_verdict_on_times_to_the_second_says_what_keeps_it_from_a_proof() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.run.signals import HANDLED, forwarding
+from rtproof.run.session import FORWARDED_SIGNALS, forwarding_signals
 
 
 class Agent:
@@ -38,10 +38,10 @@ class Agent:
         os.close(self._asking)
 
 
-@pytest.mark.parametrize("number", HANDLED)
+@pytest.mark.parametrize("number", FORWARDED_SIGNALS)
 def test_a_signal_that_another_thread_takes_is_handed_on_at_once(number: signal.Signals) -> None:
     agent = Agent()
-    with forwarding() as forwarder:
+    with forwarding_signals() as forwarder:
         forwarder.process = agent
         other = threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), number))
         other.start()
@@ -57,10 +57,10 @@ def open_files() -> set[Path]:
 
 
 def test_nothing_is_left_behind() -> None:
-    handlers = {number: signal.getsignal(number) for number in (*HANDLED, signal.SIGURG)}
+    handlers = {number: signal.getsignal(number) for number in (*FORWARDED_SIGNALS, signal.SIGURG)}
     threads = threading.active_count()
     files = open_files()
-    with forwarding():
+    with forwarding_signals():
         assert threading.active_count() == threads + 1
     assert {number: signal.getsignal(number) for number in handlers} == handlers
     assert threading.active_count() == threads

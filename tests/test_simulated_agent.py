@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.record import EndReason, Record
-from rtproof.record.rtrec import open_record
-from rtproof.run.live import parse_progress
+from rtproof.record.contents import EndReason, Record
+from rtproof.record.reading import open_record
+from rtproof.run.agent_lines import parse_progress
 from rtproof.targets.simulated import START
 
 PROCESS = ("--simulate", "seed=4", "episodes=1/min")

@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 
-from rtproof.errors import UserError
-from rtproof.simulation.asked import OPTIONS, Asked, Process, asked_of, check_together, process_of, rate_per_s
-from rtproof.simulation.latencies import Tail
+from rtproof.core.errors import UserError
+from rtproof.simulation.events import KnownTail
+from rtproof.simulation.request import (
+    PROCESS_OPTIONS,
+    SimulatedProcess,
+    SimulationRequest,
+    check_together,
+    parse_process,
+    parse_request,
+    rate_per_s,
+)
 
 RUN = ("-o", "x", "--duration", "10s")
 
 
 def test_the_usual_process_is_the_one_that_the_help_tells_of() -> None:
-    assert process_of({}) == Process()
-    assert all("(" in text for text in OPTIONS.values())
+    assert parse_process({}) == SimulatedProcess()
+    assert all("(" in text for text in PROCESS_OPTIONS.values())
 
 
 def test_a_process_is_what_its_options_say() -> None:
     options = {"seed": "7", "kind": "storm2", "episodes": "2/h", "above": "1ms", "scale": "5us", "shape": "0.2"}
-    expected = Process(7, "storm2", 2 / 3600, Tail(1_000_000, 5_000, 0.2), 60)
-    assert process_of({**options, "step": "1min"}) == expected
+    expected = SimulatedProcess(7, "storm2", 2 / 3600, KnownTail(1_000_000, 5_000, 0.2), 60)
+    assert parse_process({**options, "step": "1min"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,12 +53,12 @@ def test_rates(text: str, rate: float) -> None:
 )
 def test_nonsense_is_refused_in_a_sentence(option: str, value: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        process_of({option: value})
+        parse_process({option: value})
 
 
 def test_the_words_of_an_agent() -> None:
     words = (*RUN, "--period", "3ms", "--cpus", "2-3", "--limit", "50us", "--limit", "1ms", "--progress", "500ms")
-    assert asked_of((*words, "--stop-on-eof", "--record", "samples")) == Asked(
+    assert parse_request((*words, "--stop-on-eof", "--record", "samples")) == SimulationRequest(
         "x", 10_000_000_000, 3_000_000, (2, 3), (50_000, 1_000_000), True, 0, True, True
     )
 
@@ -59,11 +68,11 @@ def test_the_words_of_an_agent() -> None:
     [((), (0,)), (("--threads", "3"), (0, 1, 2)), (("--cpus", "5,7", "--threads", "3"), (5, 7, 5))],
 )
 def test_threads_and_cpus(words: tuple[str, ...], cpus: tuple[int, ...]) -> None:
-    assert asked_of((*RUN, *words)).cpus == cpus
+    assert parse_request((*RUN, *words)).cpus == cpus
 
 
 def test_a_number_of_samples_is_a_length_in_whole_seconds() -> None:
-    assert asked_of(("-o", "x", "--samples", "1500")).duration_ns == 2_000_000_000
+    assert parse_request(("-o", "x", "--samples", "1500")).duration_ns == 2_000_000_000
 
 
 @pytest.mark.parametrize(
@@ -81,7 +90,7 @@ def test_a_number_of_samples_is_a_length_in_whole_seconds() -> None:
 )
 def test_what_an_agent_would_do_and_a_simulation_cant(words: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        asked_of(words)
+        parse_request(words)
 
 
 @pytest.mark.parametrize(
@@ -90,4 +99,4 @@ def test_what_an_agent_would_do_and_a_simulation_cant(words: tuple[str, ...], se
 )
 def test_a_process_that_does_not_fit_into_the_run(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        check_together(asked_of(("-o", "x", "--duration", "1h")), process_of(options))
+        check_together(parse_request(("-o", "x", "--duration", "1h")), parse_process(options))

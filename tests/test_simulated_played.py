@@ -8,25 +8,24 @@ import numpy as np
 import pytest
 from analysis_records import BEGIN
 
-from rtproof.analysis.scan import summarise
-from rtproof.record import End, EndReason, Record
-from rtproof.record.rtrec import open_record
-from rtproof.record.writer import RecordWriter
-from rtproof.simulation import played
-from rtproof.simulation.asked import SECOND_NS, Asked, Process
-from rtproof.simulation.played import BODY_NS, Stretch
-from rtproof.simulation.written import Counted, Sampled, values_of
+from rtproof.record.contents import End, EndReason, Record
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter
+from rtproof.simulation import simulated_thread
+from rtproof.simulation.request import SECOND_NS, SimulatedProcess, SimulationRequest
+from rtproof.simulation.simulated_thread import BODY_NS, PlayedStretch, SampledThread, SummaryThread, values_of
+from rtproof.summary.series import summarise
 
-PROCESS = Process(seed=5, kind="burst5", clusters_per_s=0.05)
+PROCESS = SimulatedProcess(seed=5, kind="burst5", clusters_per_s=0.05)
 LIMIT = 120_000
-ASKED = Asked("", 300 * SECOND_NS, period_ns=7_000_000, cpus=(2, 5))
+ASKED = SimulationRequest("", 300 * SECOND_NS, period_ns=7_000_000, cpus=(2, 5))
 
 
-def stretches(asked: Asked = ASKED) -> list[Stretch]:
-    series = played.series_of(asked)
-    late = played.late_ones(PROCESS, asked, series)
+def stretches(asked: SimulationRequest = ASKED) -> list[PlayedStretch]:
+    series = simulated_thread.series_of(asked)
+    late = simulated_thread.late_activations(PROCESS, asked, series)
     generator = np.random.default_rng(1)
-    return [played.stretch(*pair, 0, 300, generator) for pair in zip(series, late, strict=True)]
+    return [simulated_thread.play_stretch(*pair, 0, 300, generator) for pair in zip(series, late, strict=True)]
 
 
 def written(path: Path, keep_samples: bool, cut: int = 300) -> Record:
@@ -41,7 +40,9 @@ def written(path: Path, keep_samples: bool, cut: int = 300) -> Record:
             limits = (10_000, LIMIT)
             generator = np.random.default_rng(2)
             thread = (
-                Sampled(writer, one.series, generator, limits) if keep_samples else Counted(writer, one.series, limits)
+                SampledThread(writer, one.series, generator, limits)
+                if keep_samples
+                else SummaryThread(writer, one.series, limits)
             )
             thread.add(one.until(cut))
             totals.append(thread.finish())
@@ -50,9 +51,9 @@ def written(path: Path, keep_samples: bool, cut: int = 300) -> Record:
 
 
 def test_events_hit_the_next_activation_of_some_thread() -> None:
-    series = played.series_of(ASKED)
-    time_s, value = played.system_events(PROCESS, 300)
-    late = played.late_ones(PROCESS, ASKED, series)
+    series = simulated_thread.series_of(ASKED)
+    time_s, value = simulated_thread.system_events(PROCESS, 300)
+    late = simulated_thread.late_activations(PROCESS, ASKED, series)
     together = sorted((due, v) for one in late for due, v in zip(one.due_ns, one.value, strict=True))
     assert len(together) == time_s.size
     assert all(one.index.size for one in late)
@@ -63,7 +64,7 @@ def test_events_hit_the_next_activation_of_some_thread() -> None:
 
 def test_events_depend_on_the_seed_alone() -> None:
     one_thread = replace(ASKED, cpus=(0,), period_ns=1_000_000)
-    (late,) = played.late_ones(PROCESS, one_thread, played.series_of(one_thread))
+    (late,) = simulated_thread.late_activations(PROCESS, one_thread, simulated_thread.series_of(one_thread))
     assert sorted(late.value) == sorted(value for one in stretches() for value in one.late.value)
 
 
@@ -106,8 +107,8 @@ def test_activations_without_an_event_show_the_body() -> None:
 
 def test_a_period_longer_than_a_second_leaves_seconds_empty() -> None:
     slow = replace(ASKED, period_ns=3 * SECOND_NS, cpus=(0,))
-    series = played.series_of(slow)
-    late = played.late_ones(PROCESS, slow, series)
-    some = played.stretch(series[0], late[0], 0, 9, np.random.default_rng(1))
+    series = simulated_thread.series_of(slow)
+    late = simulated_thread.late_activations(PROCESS, slow, series)
+    some = simulated_thread.play_stretch(series[0], late[0], 0, 9, np.random.default_rng(1))
     assert some.obtained().tolist() == [1, 0, 0] * 3
     assert (some.most() > 0).tolist() == [True, False, False] * 3

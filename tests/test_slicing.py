@@ -8,7 +8,8 @@ import record_cases as cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record import Series, View, bins, slicing
+from rtproof.record import activations, histogram_bins
+from rtproof.record.contents import Series, View
 
 MS = cases.MS
 VALUES = st.integers(-(10**5), 3 * MS) | st.integers(0, 2000)
@@ -16,9 +17,9 @@ ROWS = st.lists(st.tuples(VALUES, st.integers(0, 3)), min_size=1, max_size=40)
 ANY_SERIES = st.sampled_from([cases.ON_GRID, cases.OFF_GRID, cases.EXTERNAL])
 
 
-def stretch(series: Series, rows: list[tuple[int, int]]) -> slicing.Activations:
+def stretch(series: Series, rows: list[tuple[int, int]]) -> activations.Activations:
     values, missed = np.array(rows, dtype=np.int64).T
-    return slicing.activations(series, 10, series.first_due_ns + 10 * MS, values, missed)
+    return activations.number_activations(series, 10, series.first_due_ns + 10 * MS, values, missed)
 
 
 @given(ANY_SERIES, ROWS)
@@ -41,7 +42,7 @@ def test_slices(series: Series, rows: list[tuple[int, int]]) -> None:
         for due_ns, value, missed in zip(some.due_ns.tolist(), values, some.missed.tolist(), strict=True)
         for j in range(1, missed + 1)
     ]
-    found = {part.view: part for part in slicing.slices(series, some)}
+    found = {part.view: part for part in activations.slices_of_views(series, some)}
     views = {View.OBSERVED: list(zip(some.due_ns.tolist(), values, strict=True)), View.CHARGED: late}
     assert set(found) == {view for view, pairs in views.items() if pairs}
     for view, part in found.items():
@@ -54,7 +55,7 @@ def test_slices(series: Series, rows: list[tuple[int, int]]) -> None:
         )
         assert (part.min, part.max, part.sum) == (min(numbers), max(numbers), sum(numbers))
         assert part.sum_squares == sum(number * number for number in numbers)
-        expected = sorted(bins.index(numbers).tolist())
+        expected = sorted(histogram_bins.bin_of(numbers).tolist())
         assert np.repeat(part.bins, part.bin_counts).tolist() == expected
 
 
@@ -63,7 +64,7 @@ def test_neighbours(series: Series, rows: list[tuple[int, int]]) -> None:
     some = stretch(series, rows)
     woke = [due_ns + value for due_ns, value in zip(some.due_ns.tolist(), some.value.tolist(), strict=True)]
     cycles = [b - a for a, b in pairwise(woke)]
-    observed = slicing.slices(series, some)[0]
+    observed = activations.slices_of_views(series, some)[0]
     assert observed.pairs == len(rows) - 1
     assert observed.sum_products == sum(a * b for a, b in pairwise(some.value.tolist()))
     assert observed.catch_up_pairs == sum(10 * a > 12 * MS and 10 * b < 8 * MS for a, b in pairwise(cycles))
@@ -71,7 +72,7 @@ def test_neighbours(series: Series, rows: list[tuple[int, int]]) -> None:
 
 def test_a_late_activation_that_is_caught_up() -> None:
     some = stretch(cases.ON_GRID, [(0, 0), (0, 0), (400_000, 0), (0, 0), (0, 0)])
-    assert slicing.slices(cases.ON_GRID, some)[0].catch_up_pairs == 1
+    assert activations.slices_of_views(cases.ON_GRID, some)[0].catch_up_pairs == 1
 
 
 @given(ROWS)
@@ -79,10 +80,10 @@ def test_seconds(rows: list[tuple[int, int]]) -> None:
     # A period of 0.3 s, so that there are few activations in each second.
     series = Series(0, 0, 0, True, True, 300 * MS, 0, "", "", "", "ns")
     values, missed = np.array(rows, dtype=np.int64).T
-    some = slicing.activations(series, 0, 0, values, missed)
-    found = slicing.seconds(series, some)
+    some = activations.number_activations(series, 0, 0, values, missed)
+    found = activations.seconds_of(series, some)
     ran = [due_ns // 10**9 for due_ns in some.due_ns.tolist()]
-    gone = [due_ns // 10**9 for due_ns in slicing.missed_ones(series, some)[0].tolist()]
+    gone = [due_ns // 10**9 for due_ns in activations.missed_activations(series, some)[0].tolist()]
     assert found.second.tolist() == list(range(min(ran + gone), max(ran + gone) + 1))
     for place, second in enumerate(found.second.tolist()):
         here = [value for value, when in zip(values.tolist(), ran, strict=True) if when == second]
@@ -93,4 +94,4 @@ def test_seconds(rows: list[tuple[int, int]]) -> None:
 @given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1)), max_size=20))
 def test_exact_dot(pairs: list[tuple[int, int]]) -> None:
     a, b = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    assert slicing.exact_dot(a, b) == sum(x * y for x, y in pairs)
+    assert activations.exact_dot(a, b) == sum(x * y for x, y in pairs)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 from analysis_records import file, record
 from stage_records import source_file
 
-from rtproof.analysis.source import SourceCount, source_counts
-from rtproof.record import Moment
+from rtproof.record.contents import Moment
+from rtproof.summary.recorded_facts import SourceCount, source_counts
 
 
 def test_the_account_of_each_field_is_read() -> None:

@@ -8,15 +8,15 @@ from analysis_records import MS, SECOND, SERIES, block, fact, record
 from doubt_cases import clean
 
 from rtproof import report
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.as_json import to_dict
-from rtproof.analysis.comparison.figures import figures_of
-from rtproof.analysis.model import Analysis, Requirement
-from rtproof.lab.readings import reading
-from rtproof.record import End, EndReason, Event, Record, SeriesTotals
+from rtproof.compare.run_metrics import figures_of
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.lab.kernel_comparison import reading_of_analysis
+from rtproof.record.contents import End, EndReason, Event, Record, SeriesTotals
 from rtproof.report.blocks import Text
-from rtproof.report.campaign.metrics import METRICS, longest
-from rtproof.report.sections import ccdf, cumulative, histogram, percentiles, timeline
+from rtproof.report.pages.campaign_table import METRICS, largest_latency_ns
+from rtproof.report.sections import distribution, numbers, timeline
+from rtproof.schema.analysis_json import analysis_dict
 
 RAN = 910
 END_NS = 10 * SECOND
@@ -62,7 +62,7 @@ def test_the_tables_of_a_report_have_it() -> None:
 def test_what_holds_only_those_that_ran_says_so(threads: int) -> None:
     analysis = analysed(stalled(0, threads))
     told = "Not in here: 7,090 due times at the end of the run, for which their thread did not run. The latency"
-    for section in (percentiles, histogram, ccdf, cumulative, timeline):
+    for section in (numbers, distribution, distribution, distribution, timeline):
         first = section.render(analysis)[0]
         assert isinstance(first, Text), section.__name__
         assert first.paragraphs[0].startswith(told), section.__name__
@@ -76,10 +76,10 @@ def test_the_largest_is_at_least_the_stall() -> None:
 
 
 def test_the_json_has_it() -> None:
-    pooled = to_dict(analysed(stalled()))["pooled"]
+    pooled = analysis_dict(analysed(stalled()))["pooled"]
     assert (pooled["expected_count"], pooled["missed_count"], pooled["stalled_count"]) == (8_000, 7_090, 7_090)
     assert pooled["stalled_least_ns"] == END_NS - RAN * MS
-    assert to_dict(analysed(clean()))["pooled"]["stalled_least_ns"] is None
+    assert analysis_dict(analysed(clean()))["pooled"]["stalled_least_ns"] is None
 
 
 def test_what_was_surely_above_a_limit_counts_in_the_schedule() -> None:
@@ -94,10 +94,10 @@ def test_what_was_surely_above_a_limit_counts_in_the_schedule() -> None:
 @pytest.mark.parametrize("name", ["max", "longest"])
 def test_profiles_comparisons_and_the_lab_have_it(name: str) -> None:
     found = analysed(stalled())
-    assert longest(found.pooled).startswith("at least 9,090,000")
+    assert largest_latency_ns(found.pooled).startswith("at least 9,090,000")
     assert METRICS[name].heading == "max [us]"
     assert figures_of(found).missed == 7_090
-    assert (reading(found).missed, reading(found).max_ns) == (7_090, END_NS - RAN * MS)
+    assert (reading_of_analysis(found).missed, reading_of_analysis(found).max_ns) == (7_090, END_NS - RAN * MS)
 
 
 def test_values_lost_at_the_end_count_as_lost() -> None:

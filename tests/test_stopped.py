@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from analysis_records import SECOND, block, end, fact, record
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Requirement, State
-from rtproof.analysis.stopped import ended_when_decided
-from rtproof.record import EndReason
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.verdict import ended_when_decided
+from rtproof.record.contents import EndReason
 
 BLOCKS = (block([9000] * 5000),)
 

@@ -8,12 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.errors import RecordError
-from rtproof.record import View, bins
-from rtproof.record.stored import StoredSlice, histogram_arrays, histogram_bytes, histograms, unzigzag, zigzag
-from rtproof.record.wire import MalformedError, leb128_encode
+from rtproof.core.errors import RecordError
+from rtproof.record import histogram_bins
+from rtproof.record.contents import View
+from rtproof.record.encoding import MalformedError, leb128_encode
+from rtproof.record.histogram_bins import (
+    StoredSlice,
+    histogram_arrays,
+    histogram_bytes,
+    unpack_histograms,
+    unzigzag,
+    zigzag,
+)
 
-PLACES = st.integers(-1 - bins.LAST, bins.LAST)
+PLACES = st.integers(-1 - histogram_bins.LAST_BIN, histogram_bins.LAST_BIN)
 COUNTS = st.integers(1, 2**40)
 
 
@@ -50,8 +58,8 @@ def test_zigzag_begins_as_everywhere() -> None:
         numbers(0, 1, 0, 2),
         numbers(0, 0, 1, 3),
         numbers(0, 4),
-        numbers(zigzag(bins.LAST), 1, 1, 2),
-        numbers(zigzag(-2 - bins.LAST), 3),
+        numbers(zigzag(histogram_bins.LAST_BIN), 1, 1, 2),
+        numbers(zigzag(-2 - histogram_bins.LAST_BIN), 3),
         numbers(0, 2**63, 1, 2**63 + 3),
         numbers(0, 1, 2**63, 2),
     ],
@@ -89,17 +97,23 @@ def test_many_are_unpacked_at_once_like_each_alone(many: list[dict[int, int]]) -
     ordered = [sorted(each.items()) for each in many]
     columns = [np.array(each, dtype=np.int64).reshape(-1, 2).T for each in ordered]
     parts = [stored_slice(histogram_bytes(*column), int(column[1].sum())) for column in columns]
-    sizes, places, counts = histograms(parts)
+    sizes, places, counts = unpack_histograms(parts)
     assert sizes.tolist() == [len(each) for each in many]
     assert list(zip(places.tolist(), counts.tolist(), strict=True)) == [pair for each in ordered for pair in each]
 
 
 @pytest.mark.parametrize(
     "stored",
-    [numbers(0, 1, 0, 2), numbers(0, 0, 1, 3), numbers(0, 4), numbers(zigzag(bins.LAST), 1, 1, 2), numbers(0, 1)],
+    [
+        numbers(0, 1, 0, 2),
+        numbers(0, 0, 1, 3),
+        numbers(0, 4),
+        numbers(zigzag(histogram_bins.LAST_BIN), 1, 1, 2),
+        numbers(0, 1),
+    ],
     ids=["same bin twice", "empty bin", "wrong total", "above", "too few"],
 )
 def test_one_impossible_histogram_among_many_is_told(stored: bytes) -> None:
     good = stored_slice(numbers(zigzag(5), 3), 3)
     with pytest.raises(RecordError, match="a summary of series 3 is wrong"):
-        histograms([good, stored_slice(stored, 3), good])
+        unpack_histograms([good, stored_slice(stored, 3), good])

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
@@ -8,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stage_records import KERNEL, fields_of, staged
 
-from rtproof.analysis import stretch
-from rtproof.analysis.fields import by_field
-from rtproof.analysis.model import Switch
-from rtproof.analysis.switches import switches
-from rtproof.record import Block, Record
+from rtproof.record.contents import Block, Record
+from rtproof.summary import due_times
+from rtproof.summary.fields import series_by_field, stage_switches
+from rtproof.summary.summary_model import Switch
 
 
 def of(made: Record) -> tuple[Switch, ...]:
-    return switches(made, by_field(made))
+    return stage_switches(made, series_by_field(made))
 
 
 def test_the_difference_is_taken_activation_by_activation() -> None:
@@ -79,7 +79,7 @@ def _runs(places: list[int], most: int) -> list[list[int]]:
 
 
 def test_long_series_are_taken_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretch, "LONGEST", 7)
+    monkeypatch.setattr(due_times, "LONGEST", 7)
     earlier, later = fields_of(KERNEL, 0, ("irq", "task"))
     blocks = [block(range(at, at + 5), first_index=at, series=earlier) for at in range(0, 100, 5)]
     blocks += [block(range(at + 9, at + 13), first_index=at, series=later) for at in range(0, 100, 4)]

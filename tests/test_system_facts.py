@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 from report_cases import system_file
 from system_records import TOLD, missing, target
 
-from rtproof.analysis.system_facts import system_facts, troubles
-from rtproof.record import Record
+from rtproof.record.contents import Record
+from rtproof.summary.system_facts import system_facts, troubles
 
 
 def says(record: Record) -> dict[str, str]:

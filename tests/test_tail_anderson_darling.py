@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import numpy as np
 import pytest
 import tail_table
 from tail_cases import excesses_of
 
-from rtproof.analysis.tail import table
-from rtproof.analysis.tail.anderson_darling import p_value, statistic, survivals
-from rtproof.analysis.tail.excesses import Excesses
-from rtproof.analysis.tail.likelihood import survival
-from rtproof.analysis.tail.region import Fit, fit
+from rtproof.tail import fit_test_table
+from rtproof.tail.pareto_fit import (
+    TailFit,
+    anderson_darling_p_value,
+    anderson_darling_statistic,
+    fit_tail,
+    fitted_survivals,
+    pareto_survival,
+)
+from rtproof.tail.thresholds import Excesses
 
 
 def a_squared(shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
@@ -21,66 +27,76 @@ def a_squared(shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
 @pytest.mark.parametrize("step", [1, 250, 1000, 2000])
 def test_the_mean_over_all_places_in_the_bins(step: int) -> None:
     """The statistic is what drawing the places at random gives on average."""
-    of, guess = excesses_of(0.1, 1000, 20_000, step=step, k=500), Fit(0.15, 1100.0, 0.0)
-    high, low = (survival(edge, guess.xi, guess.sigma) for edge in (of.lo, of.lo + of.width))
+    of, guess = excesses_of(0.1, 1000, 20_000, step=step, k=500), TailFit(0.15, 1100.0, 0.0)
+    high, low = (pareto_survival(edge, guess.xi, guess.sigma) for edge in (of.lo, of.lo + of.width))
     n, generator = of.n.astype(int), np.random.default_rng(1)
     drawn = [
         a_squared(1 - np.repeat(low, n) - generator.random(of.count) * np.repeat(high - low, n)) for _ in range(2000)
     ]
-    assert statistic(of, guess) == pytest.approx(np.mean(drawn), abs=5 * np.std(drawn) / 2000**0.5 + 1e-3)
+    assert anderson_darling_statistic(of, guess) == pytest.approx(
+        np.mean(drawn), abs=5 * np.std(drawn) / 2000**0.5 + 1e-3
+    )
 
 
 def test_survivals_are_spread_evenly_and_fall() -> None:
     of = Excesses(0.0, np.array([0.0, 2.0]), np.array([1.0, 1.0]), np.array([2.0, 1.0]), 9)
     ends = np.exp(-np.array([0.0, 1.0, 2.0, 3.0]))
     expected = [1 - 0.25 * (1 - ends[1]), 1 - 0.75 * (1 - ends[1]), (ends[2] + ends[3]) / 2]
-    assert survivals(of, Fit(0.0, 1.0, 0.0)) == pytest.approx(expected)
+    assert fitted_survivals(of, TailFit(0.0, 1.0, 0.0)) == pytest.approx(expected)
 
 
 def test_a_value_that_cannot_be_is_infinitely_bad() -> None:
     of = Excesses(0.0, np.array([0.0, 9.0]), np.array([1.0, 1.0]), np.array([20.0, 1.0]), 99)
-    assert statistic(of, Fit(-0.5, 2.0, 0.0)) == np.inf
-    assert p_value(np.inf, 0.0, 0.0) == 0
+    assert anderson_darling_statistic(of, TailFit(-0.5, 2.0, 0.0)) == np.inf
+    assert anderson_darling_p_value(np.inf, 0.0, 0.0) == 0
 
 
-@pytest.mark.parametrize("xi", table.SHAPES)
-@pytest.mark.parametrize("width", table.WIDTHS)
+@pytest.mark.parametrize("xi", fit_test_table.TABLE_SHAPES)
+@pytest.mark.parametrize("width", fit_test_table.TABLE_WIDTHS)
 def test_the_tables_own_nodes(xi: float, width: float) -> None:
     """Where quantiles are the same to the digits that the table has, any of their probabilities will do."""
-    quantiles = table.QUANTILES[table.SHAPES.index(xi)][table.WIDTHS.index(width)]
-    for a2, p in zip(quantiles, table.PROBABILITIES, strict=True):
-        alike = [q for other, q in zip(quantiles, table.PROBABILITIES, strict=True) if other == a2]
-        found = p_value(a2, xi, width)
+    quantiles = fit_test_table.TABLE_QUANTILES[fit_test_table.TABLE_SHAPES.index(xi)][
+        fit_test_table.TABLE_WIDTHS.index(width)
+    ]
+    for a2, p in zip(quantiles, fit_test_table.TABLE_PROBABILITIES, strict=True):
+        alike = [q for other, q in zip(quantiles, fit_test_table.TABLE_PROBABILITIES, strict=True) if other == a2]
+        found = anderson_darling_p_value(a2, xi, width)
         assert found == pytest.approx(p) or min(alike) * 0.999 <= found <= max(alike) * 1.001
 
 
 def test_p_falls_with_the_statistic_and_never_ends() -> None:
-    found = [p_value(a2, 0.07, 0.3) for a2 in np.linspace(0.05, 30, 400)]
+    found = [anderson_darling_p_value(a2, 0.07, 0.3) for a2 in np.linspace(0.05, 30, 400)]
     assert (np.diff(found) <= 0).all()
     assert found[0] <= 1
     assert found[-1] > 0
-    assert p_value(3.0, 0.07, 0.3) < 1e-3
+    assert anderson_darling_p_value(3.0, 0.07, 0.3) < 1e-3
 
 
 def test_outside_the_table_its_nearest_cell_holds() -> None:
-    assert p_value(0.8, 5.0, 9.0) == p_value(0.8, table.SHAPES[-1], table.WIDTHS[-1])
-    assert p_value(0.8, -5.0, -1.0) == p_value(0.8, table.SHAPES[0], 0.0)
+    assert anderson_darling_p_value(0.8, 5.0, 9.0) == anderson_darling_p_value(
+        0.8, fit_test_table.TABLE_SHAPES[-1], fit_test_table.TABLE_WIDTHS[-1]
+    )
+    assert anderson_darling_p_value(0.8, -5.0, -1.0) == anderson_darling_p_value(
+        0.8, fit_test_table.TABLE_SHAPES[0], 0.0
+    )
 
 
 @pytest.mark.parametrize(("xi", "width"), [(0.0, 0.0), (0.2, 1.0)])
 def test_the_table_can_be_simulated_again(xi: float, width: float) -> None:
     """With 300 repetitions for 4,000, quantiles from 25 to 90 % come out to within a few of their standard errors."""
     again = tail_table.cell(xi, width, 300, seed=77)
-    there = np.array(table.QUANTILES[table.SHAPES.index(xi)][table.WIDTHS.index(width)])
-    inner = np.array(table.PROBABILITIES) >= 0.1
-    inner &= np.array(table.PROBABILITIES) <= 0.75
+    there = np.array(
+        fit_test_table.TABLE_QUANTILES[fit_test_table.TABLE_SHAPES.index(xi)][fit_test_table.TABLE_WIDTHS.index(width)]
+    )
+    inner = np.array(fit_test_table.TABLE_PROBABILITIES) >= 0.1
+    inner &= np.array(fit_test_table.TABLE_PROBABILITIES) <= 0.75
     assert again[inner] == pytest.approx(there[inner], rel=0.12)
 
 
 def test_the_table_is_that_of_its_generator() -> None:
-    assert (table.SHAPES, table.WIDTHS) == (tail_table.SHAPES, tail_table.WIDTHS)
-    assert table.PROBABILITIES == tail_table.PROBABILITIES
-    assert np.array(table.QUANTILES).shape == (7, 8, 15)
+    assert (fit_test_table.TABLE_SHAPES, fit_test_table.TABLE_WIDTHS) == (tail_table.SHAPES, tail_table.WIDTHS)
+    assert fit_test_table.TABLE_PROBABILITIES == tail_table.PROBABILITIES
+    assert np.array(fit_test_table.TABLE_QUANTILES).shape == (7, 8, 15)
 
 
 @pytest.mark.parametrize("step", [1, 500, 1000])
@@ -97,5 +113,5 @@ def test_two_mechanisms_are_rejected() -> None:
 
 
 def _p(of: Excesses) -> float:
-    found = fit(of)
-    return p_value(statistic(of, found), found.xi, of.bin_width / found.sigma)
+    found = fit_tail(of)
+    return anderson_darling_p_value(anderson_darling_statistic(of, found), found.xi, of.bin_width / found.sigma)

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import numpy as np
 import pytest
 from tail_cases import counts_of, pareto
 
-from rtproof.analysis.counts import EMPTY, from_values
-from rtproof.analysis.tail.limits import FARTHEST, limit_of
+from rtproof.summary.counts import NO_COUNTS, counts_of_values
+from rtproof.tail.thresholds import FARTHEST, tail_limit
 
 UNITS = 100_000
 
 
 def test_a_smooth_tail_has_a_limit() -> None:
-    found = limit_of(counts_of(0.05, 1e7, UNITS), UNITS, 10 * UNITS)
+    found = tail_limit(counts_of(0.05, 1e7, UNITS), UNITS, 10 * UNITS)
     assert found.codes == ()
     assert found.level == found.envelope
     true = 1e7 / 0.05 * ((10 * UNITS) ** 0.05 - 1)
@@ -18,21 +19,21 @@ def test_a_smooth_tail_has_a_limit() -> None:
 
 
 def test_too_few_units() -> None:
-    found = limit_of(counts_of(0.05, 1e7, 1999), 1999, 1999)
+    found = tail_limit(counts_of(0.05, 1e7, 1999), 1999, 1999)
     assert found.codes == ("FEW",)
     assert found.level is None
-    assert limit_of(EMPTY, 0, 1).codes == ("FEW", "FAR")
+    assert tail_limit(NO_COUNTS, 0, 1).codes == ("FEW", "FAR")
 
 
 def test_too_far_ahead() -> None:
     counts = counts_of(0.0, 1e7, UNITS)
-    assert limit_of(counts, UNITS, FARTHEST * UNITS).codes == ()
-    assert "FAR" in limit_of(counts, UNITS, FARTHEST * UNITS + 1).codes
+    assert tail_limit(counts, UNITS, FARTHEST * UNITS).codes == ()
+    assert "FAR" in tail_limit(counts, UNITS, FARTHEST * UNITS + 1).codes
 
 
 @pytest.mark.parametrize("values", [np.full(UNITS, 7), pareto(0.0, 200, UNITS, 1) // 1000 * 1000])
 def test_too_coarse(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
-    assert limit_of(from_values(values), UNITS, UNITS, 1000).codes == ("COARSE",)
+    assert tail_limit(counts_of_values(values), UNITS, UNITS, 1000).codes == ("COARSE",)
 
 
 def test_no_fit_holds() -> None:
@@ -41,14 +42,14 @@ def test_no_fit_holds() -> None:
     order = np.argsort(values)
     for first, count in ((-190, 60), (-380, 60)):
         values[order[first : first + count]] = values[order[first]]
-    found = limit_of(from_values(values), UNITS, UNITS)
+    found = tail_limit(counts_of_values(values), UNITS, UNITS)
     assert found.codes == ("FIT",)
     assert found.envelope is None
     assert found.top is None
 
 
 def test_a_heavy_tail_is_told_even_where_no_fit_holds() -> None:
-    found = limit_of(counts_of(1.0, 1e5, UNITS), UNITS, UNITS)
+    found = tail_limit(counts_of(1.0, 1e5, UNITS), UNITS, UNITS)
     assert "HEAVY" in found.codes
     assert found.level is None
 
@@ -56,12 +57,12 @@ def test_a_heavy_tail_is_told_even_where_no_fit_holds() -> None:
 def test_a_single_strange_value() -> None:
     values = pareto(0.0, 1e6, UNITS, 3)
     values[0] = 10**9
-    codes = limit_of(from_values(values), UNITS, UNITS).codes
+    codes = tail_limit(counts_of_values(values), UNITS, UNITS).codes
     assert {"FIT", "TOP"} & set(codes)
 
 
 def test_a_limit_far_beyond_the_largest_value_is_wide() -> None:
-    found = [limit_of(counts_of(0.3, 1e5, 4000, seed), 4000, 40_000) for seed in range(12)]
+    found = [tail_limit(counts_of(0.3, 1e5, 4000, seed), 4000, 40_000) for seed in range(12)]
     wide = [(one.envelope or 0) > 3 * one.ladder.largest for one in found]
     assert [("WIDE" in one.codes) for one in found] == wide
     assert 0 < sum(wide) < len(found)
@@ -69,4 +70,4 @@ def test_a_limit_far_beyond_the_largest_value_is_wide() -> None:
 
 def test_no_horizon() -> None:
     with pytest.raises(ValueError, match="positive"):
-        limit_of(EMPTY, 0, 0)
+        tail_limit(NO_COUNTS, 0, 0)

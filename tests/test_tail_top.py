@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from tail_cases import excesses_of
 
-from rtproof.analysis.tail.excesses import Excesses
-from rtproof.analysis.tail.top import LARGEST, top_test
+from rtproof.tail.thresholds import LARGEST, Excesses, top_test
 
 
 def with_strange(of: Excesses, *excess: float) -> Excesses:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtproof.analysis import moments
-from rtproof.analysis.counts import Counts, from_values
-from rtproof.analysis.tally import ALWAYS_EXACT, WINDOW, Tallied, Tally, add_up
-from rtproof.record import bins
+from rtproof.record import histogram_bins
+from rtproof.summary import moments
+from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.summary.tally import ALWAYS_EXACT, WINDOW, Tallied, Tally, add_tallies
 
 VALUES = st.lists(st.integers(-5000, 40_000) | st.integers(-(2**60), 2**60) | st.integers(2**20, 2**25), max_size=80)
 
@@ -30,10 +31,10 @@ def as_lists(counts: Counts) -> tuple[list[int], list[int], list[int]]:
 @settings(deadline=None)
 @given(st.lists(VALUES, max_size=5))
 def test_values_are_counted_one_by_one_while_they_are_few(pieces: list[list[int]]) -> None:
-    exact = from_values(np.array(flat(pieces), np.int64))
+    exact = counts_of_values(np.array(flat(pieces), np.int64))
     got = tallied(pieces, most=1000)
     assert as_lists(got.counts) == as_lists(exact)
-    assert got.moments == moments.of_counts(exact)
+    assert got.moments == moments.moments_of_counts(exact)
 
 
 @settings(deadline=None)
@@ -41,9 +42,13 @@ def test_values_are_counted_one_by_one_while_they_are_few(pieces: list[list[int]
 def test_too_many_go_to_the_scale_in_any_order_and_grouping(pieces: list[list[int]], most: int) -> None:
     together = tallied([flat(pieces)], most)
     assert as_lists(tallied(pieces[::-1], most).counts) == as_lists(together.counts)
-    parts = add_up((tallied([piece], most) for piece in pieces), most)
+    parts = add_tallies((tallied([piece], most) for piece in pieces), most)
     assert as_lists(parts.counts) == as_lists(together.counts)
-    assert parts.moments == together.moments == moments.of_counts(from_values(np.array(flat(pieces), np.int64)))
+    assert (
+        parts.moments
+        == together.moments
+        == moments.moments_of_counts(counts_of_values(np.array(flat(pieces), np.int64)))
+    )
 
 
 def test_below_a_million_every_value_stays_exact() -> None:
@@ -60,7 +65,7 @@ def test_an_array_whose_top_is_far_away(low: int) -> None:
     values[::50] = 10**9
     got = Tally()
     got.add(values)
-    assert as_lists(got.result().counts) == as_lists(from_values(values))
+    assert as_lists(got.result().counts) == as_lists(counts_of_values(values))
 
 
 @pytest.mark.parametrize(("first", "step", "terms"), [(10**7, 1000, 60), (5 * 10**12, 10**6, 1_100_000), (900, 7, 200)])
@@ -80,6 +85,6 @@ def test_the_stall_of_a_day_is_counted_at_once() -> None:
     got = tally.result()
     assert got.counts.total == got.moments.count == terms
     assert got.moments.sum == 1_000_000 * terms * (terms + 1) // 2
-    lo, hi = bins.edges(bins.index(got.counts.lo[got.counts.lo >= ALWAYS_EXACT]))
+    lo, hi = histogram_bins.bin_edges(histogram_bins.bin_of(got.counts.lo[got.counts.lo >= ALWAYS_EXACT]))
     assert (lo == got.counts.lo[got.counts.lo >= ALWAYS_EXACT]).all()
     assert (hi == got.counts.hi[got.counts.lo >= ALWAYS_EXACT]).all()

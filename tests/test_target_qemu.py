@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import os
 import shutil
 import subprocess
@@ -10,8 +11,8 @@ import lab_kernels
 import pytest
 import vm_cases
 
-from rtproof.errors import TargetError, UserError
-from rtproof.record import rundir
+from rtproof.core.errors import TargetError, UserError
+from rtproof.record import run_folder
 from rtproof.targets import qemu
 from rtproof.vm.machine import Mode
 
@@ -151,5 +152,5 @@ def test_the_agent_measures_in_it_unchanged(tmp_path: Path) -> None:
         words = ["--duration", "1s", "--load", "cpu", "--no-report", "--output", str(tmp_path / name)]
         done = subprocess.run([*command, *words], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        records.append((tmp_path / name / rundir.RECORD_NAME).read_bytes())
+        records.append((tmp_path / name / run_folder.RECORD_NAME).read_bytes())
     assert records[0] == records[1]

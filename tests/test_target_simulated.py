@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import json
 from pathlib import Path
 
 import pytest
 
 from rtproof.cli.main import main
-from rtproof.errors import UserError
-from rtproof.record.rundir import open_run
+from rtproof.core.errors import UserError
+from rtproof.record.run_folder import open_run
 from rtproof.targets import simulated
 
 RUN = ["run", "--target", "simulated", "--output", "r", "--duration", "10min", "--limit", "100us"]
@@ -20,7 +21,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_it_is_no_machine_and_brings_its_agent() -> None:
     with simulated.open_target({"seed": "3"}) as target:
         assert (target.machine(), target.host_name()) == ("simulated", "simulated")
-        assert target.own_agent().name == "agent.py"
+        assert target.own_agent().name == "simulated_agent.py"
         assert target.own_agent().exists()
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from run_folders import INFO, latencies, write_run
 
-from rtproof.cli import laboratory
 from rtproof.cli.main import main
-from rtproof.run.live import LiveView
+from rtproof.experiment import guest_runner
+from rtproof.run.live_view import LiveView
 
 EVIL = "\x1b[2J\x1b]0;owned\x07\u202e"
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202e]")
@@ -75,7 +75,7 @@ def test_a_load_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_what_goes_on_meanwhile(capsys: pytest.CaptureFixture[str]) -> None:
-    laboratory.say(f"cell{EVIL}")
+    guest_runner.print_progress(f"cell{EVIL}")
     assert "cell" in printed(capsys)
 
 

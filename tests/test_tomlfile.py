@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from rtproof import tomlfile
-from rtproof.errors import UserError
+from rtproof.core import toml
+from rtproof.core.errors import UserError
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):
@@ -19,7 +20,7 @@ class Outer(msgspec.Struct, forbid_unknown_fields=True):
 def test_a_file_becomes_an_object(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text("[[inner]]\nnumber = 7\n")
-    assert tomlfile.read(file, Outer) == Outer((Inner(7),))
+    assert toml.read_toml(file, Outer) == Outer((Inner(7),))
 
 
 @pytest.mark.parametrize(
@@ -35,5 +36,5 @@ def test_a_file_becomes_an_object(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_one_sentence(content: bytes, sentence: str) -> None:
     with pytest.raises(UserError) as caught:
-        tomlfile.parse(content, Outer, "a file")
+        toml.parse_toml(content, Outer, "a file")
     assert str(caught.value) == sentence

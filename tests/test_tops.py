@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
@@ -6,15 +7,15 @@ from analysis_records import SERIES, array, block
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.analysis import tops
-from rtproof.record import Block, Top
+from rtproof.record.contents import Block, Top
+from rtproof.summary import per_second
 
 
 @given(st.lists(st.lists(st.integers(-5, 5), min_size=1, max_size=9), max_size=6), st.integers(1, 7))
 def test_the_largest_of_all_blocks_the_earlier_first(pieces: list[list[int]], k: int) -> None:
-    top, index = tops.empty(k), 0
+    top, index = per_second.empty_top(k), 0
     for values in pieces:
-        top = tops.of_block(SERIES, block(values, first_index=index), top)
+        top = per_second.top_of_block(SERIES, block(values, first_index=index), top)
         index += len(values)
     flat = [value for values in pieces for value in values]
     expected = sorted((-value, at) for at, value in enumerate(flat))[:k]
@@ -23,30 +24,30 @@ def test_the_largest_of_all_blocks_the_earlier_first(pieces: list[list[int]], k:
 
 def test_places_behind_gaps() -> None:
     late = block([1, 2, 3, 4], {0: 3, 2: 5}, first_index=10)
-    index, due = tops.place(SERIES, late, array(0, 1, 2, 3))
+    index, due = per_second.place_of_activation(SERIES, late, array(0, 1, 2, 3))
     assert index.tolist() == [10, 14, 15, 21]
     assert due.tolist() == [1_000_000 * i for i in (10, 14, 15, 21)]
 
 
 def test_off_the_grid_each_due_time_follows_from_the_one_before() -> None:
     free = replace(SERIES, on_grid=False)
-    _, due = tops.place(free, Block(0, 7, 100, array(5, 6, 7), array(), array()), array(0, 2))
+    _, due = per_second.place_of_activation(free, Block(0, 7, 100, array(5, 6, 7), array(), array()), array(0, 2))
     assert due.tolist() == [100, 100 + 2_000_011]
 
 
 def test_an_activation_named_twice_counts_once() -> None:
     a = Top(2, array(1, 2), array(10, 20), array(9, 8))
-    merged = tops.merge((a, a, Top(2, array(3), array(30), array(8))))
+    merged = per_second.merge_tops((a, a, Top(2, array(3), array(30), array(8))))
     assert (merged.index.tolist(), merged.value.tolist()) == ([1, 2], [9, 8])
 
 
 def test_only_the_smallest_k_is_exact_over_all() -> None:
     long = Top(3, array(1, 2, 3), array(1, 2, 3), array(9, 8, 7))
-    assert tops.merge((long, Top(2, array(4, 5), array(4, 5), array(6, 5)), tops.NONE)).k == 2
+    assert per_second.merge_tops((long, Top(2, array(4, 5), array(4, 5), array(6, 5)), per_second.NO_TOP)).k == 2
 
 
 def test_of_several_series() -> None:
-    found = tops.of_series(
+    found = per_second.top_of_series(
         {4: Top(2, array(1), array(30), array(9)), 0: Top(2, array(1, 2), array(20, 40), array(9, 3))}
     )
     assert found.series is not None

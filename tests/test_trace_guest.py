@@ -8,11 +8,11 @@ import pytest
 from probe_guest import Guest
 from trace_cases import events_of_text, report_of_trace_cmd
 
-from rtproof.analysis import tracefile
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.observer import observer
-from rtproof.analysis.tracing import summary
 from rtproof.exporters import trace_dat
+from rtproof.judge.analyse import analyse
+from rtproof.summary import kernel_trace
+from rtproof.summary.kernel_trace import trace_summary
+from rtproof.summary.tracing_effect import tracing_effects
 
 SCRIPT = """\
 T=/sys/kernel/tracing
@@ -37,9 +37,9 @@ def rt(tmp_path_factory: pytest.TempPathFactory) -> Guest:
 def test_trace_cmd_reads_the_trace_of_another_kernel(rt: Guest, name: str, tmp_path: Path) -> None:
     record = rt.record(name)
     trace_dat.export(analyse(record), tmp_path / "trace.dat", {})
-    events = events_of_text(tracefile.text(record, "text"))
+    events = events_of_text(kernel_trace.trace_text(record, "text"))
     assert report_of_trace_cmd(tmp_path / "trace.dat") == events
-    found = summary(record)
+    found = trace_summary(record)
     assert found.entries == len(events)
     assert (found.overrun, found.dropped) == (0, 0)
     assert found.kinds["sys_exit_clock_nanosleep"] >= 500
@@ -47,7 +47,7 @@ def test_trace_cmd_reads_the_trace_of_another_kernel(rt: Guest, name: str, tmp_p
 
 def test_in_virtual_time_every_activation_wakes_its_thread_at_its_due_time(rt: Guest) -> None:
     record = rt.record("traced")
-    lines = tracefile.lines(record)
+    lines = kernel_trace.trace_lines(record)
     wakes = [line.time_ns for line in lines if line.event == "sched_waking"]
     origin_ns = record.begin.origin_monotonic_ns
     due_ns = [origin_ns + index * 1_000_000 for index in range(1, 499)]
@@ -70,7 +70,7 @@ def test_turns_are_told_block_by_block(rt: Guest) -> None:
 
 
 def test_in_virtual_time_tracing_adds_its_instructions_to_every_activation(rt: Guest) -> None:
-    found = observer(rt.record("turns"))
+    found = tracing_effects(rt.record("turns"))
     assert found is not None
     assert (found.blocks, found.sets, found.refused) == (40, 10, "")
     (field,) = found.fields

@@ -9,9 +9,9 @@ import pytest
 from agent_process import agent
 from probe_guest import Guest
 
-from rtproof.analysis import tracefile
-from rtproof.errors import TargetError
-from rtproof.vm.guest import Job, started, wait_until_over
+from rtproof.core.errors import TargetError
+from rtproof.summary import kernel_trace
+from rtproof.vm.guest import Job, started_guest, wait_until_over
 from rtproof.vm.machine import Machine
 
 SCRIPT = """\
@@ -93,16 +93,16 @@ def test_where_there_are_no_instances_the_top_is_used_and_put_back(guest: Guest)
     """A kernel before 3.10 has none; here nobody can make one."""
     assert guest.text("top-before") == guest.text("top-after")
     record = guest.record("top")
-    assert tracefile.about(record)["place"] == "top"
-    assert tracefile.kinds(tracefile.lines(record))["sys_exit_clock_nanosleep"] > 280
+    assert kernel_trace.trace_information(record)["place"] == "top"
+    assert kernel_trace.event_kinds(kernel_trace.trace_lines(record))["sys_exit_clock_nanosleep"] > 280
     assert guest.text("top-put-back") == guest.text("top-before"), "after an agent that was killed"
 
 
 def test_a_trace_of_the_users_own_goes_on_untouched(guest: Guest) -> None:
     assert guest.text("before") == guest.text("after")
-    kinds = tracefile.kinds(tracefile.lines(guest.record("traced")))
+    kinds = kernel_trace.event_kinds(kernel_trace.trace_lines(guest.record("traced")))
     assert kinds["sys_exit_clock_nanosleep"] >= 500
-    own = [line for line in map(tracefile.parse_line, guest.text("own-trace").splitlines()) if line]
+    own = [line for line in map(kernel_trace.parse_line, guest.text("own-trace").splitlines()) if line]
     assert {line.event for line in own} == {"print", "sched_wakeup"}, "events of ours are not in it"
 
 
@@ -110,7 +110,7 @@ def test_what_nobody_is_left_to_put_back_the_next_trace_removes(guest: Guest) ->
     left = guest.text("left").split()
     assert [name.split("-")[0] for name in left if name != "mine"] == ["rtproof"]
     assert guest.text("cleared").split() == ["mine"]
-    assert tracefile.has_trace(guest.record("next"))
+    assert kernel_trace.has_trace(guest.record("next"))
 
 
 def test_a_disk_that_has_no_room_for_the_trace_is_told_before_anything_is_switched(guest: Guest) -> None:
@@ -123,14 +123,14 @@ def test_a_disk_that_has_no_room_for_the_trace_is_told_before_anything_is_switch
 
 
 def test_a_tracefs_within_debugfs_will_do(guest: Guest) -> None:
-    assert len(tracefile.lines(guest.record("debugfs-only"))) > 500
+    assert len(kernel_trace.trace_lines(guest.record("debugfs-only"))) > 500
 
 
 def test_a_kernel_that_is_locked_down_has_no_trace_and_is_measured_all_the_same(tmp_path: Path) -> None:
     """Lockdown shuts the way on which guests send their files, too: all that comes out is what the job has said."""
     machine = Machine(lab_kernels.kernel("debian-6.1-rt"))
     job = Job(probe_guest.RUN + LOCKED, (("/agent", Path(agent())),))
-    with pytest.raises(TargetError), started(machine, job, tmp_path / "log", 100) as inside:
+    with pytest.raises(TargetError), started_guest(machine, job, tmp_path / "log", 100) as inside:
         wait_until_over(inside, 100)
     said = inside.mailbox.letters.said.decode().splitlines()
     refused = [line for line in said if line.startswith("rtproof-agent:")]

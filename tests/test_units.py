@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof import units
-from rtproof.errors import UserError
+from rtproof.core import units
+from rtproof.core.errors import UserError
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from rtproof.analysis import sequential
-from rtproof.analysis.claim import course
-from rtproof.analysis.episodes import LateTimes
-from rtproof.analysis.episodes import episodes as episodes_of
-from rtproof.analysis.evidence import Evidence, Worst
-from rtproof.analysis.late import Late
-from rtproof.analysis.model import NO_LONGEST, Doubt, Requirement, Severity, State, Verdict
-from rtproof.analysis.verdict import deciding, judge
+from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, Verdict
+from rtproof.judge.claim import LateStretches, episode_course
+from rtproof.judge.episodes import LateTimes
+from rtproof.judge.episodes import episodes_of_course as episodes_of
+from rtproof.judge.evidence import Evidence, WorstActivation
+from rtproof.judge.verdict import deciding_verdict, judge_requirement
+from rtproof.statistics import sequential_test
+from rtproof.summary.summary_model import Doubt, Severity
 
 SECOND = 10**9
 HOUR = 3600 * SECOND
 LIMIT = Requirement(200_000, 24 * HOUR, 0.95)
-WORST = Worst(150_000, 2, 3, 5, "2026-11-20 11:02:31.4 UTC")
+WORST = WorstActivation(150_000, 2, 3, 5, "2026-11-20 11:02:31.4 UTC")
 CLEAN = Evidence((), 73 * HOUR, 73 * HOUR, True, (), 4, 1_000_000, 0, 1_000_000, WORST, 0, 0, "6.1.0-rt", "sched")
 PROVEN = replace(CLEAN, measured_ns=90 * HOUR, asked_duration_ns=90 * HOUR)
 FORBIDDEN = ("worst case is", "guarantee", "safe")
@@ -27,8 +28,10 @@ def with_late(evidence: Evidence, *times_s: float | tuple[float, float], require
     pairs = [each if isinstance(each, tuple) else (each, each) for each in times_s]
     begin, end = (np.array([round(pair[at] * SECOND) for pair in pairs], np.int64) for at in (0, 1))
     seconds = len({second for first, last in pairs for second in range(int(first), int(last) + 1)})
-    times = LateTimes(Late.exact(begin, end), np.full(begin.size, 231_000), np.zeros(begin.size, np.int64), seconds)
-    found = episodes_of(times, course(times.late, evidence.measured_ns, requirement.gap_ns), 0)
+    times = LateTimes(
+        LateStretches.exact(begin, end), np.full(begin.size, 231_000), np.zeros(begin.size, np.int64), seconds
+    )
+    found = episodes_of(times, episode_course(times.late, evidence.measured_ns, requirement.gap_ns), 0)
     return replace(evidence, times=times, episodes=found)
 
 
@@ -57,11 +60,11 @@ def test_the_bets_decide(n: int, hours: int, state: State) -> None:
     """3.482, 6.803 and 11.181 days; the episodes come too late to refute."""
     later = [60 * 3600 * number for number in range(1, n + 1)]
     evidence = replace(CLEAN, measured_ns=hours * HOUR, asked_duration_ns=hours * HOUR)
-    assert judge(LIMIT, with_late(evidence, *later)).state is state
+    assert judge_requirement(LIMIT, with_late(evidence, *later)).state is state
 
 
 def test_proven_says_how_often_and_how_sure() -> None:
-    verdict = judge(LIMIT, PROVEN)
+    verdict = judge_requirement(LIMIT, PROVEN)
     assert (verdict.state.exit_code, verdict.more_ns, verdict.rate_low) == (0, 0, 0)
     assert verdict.rate_high == pytest.approx(3.4819 / (90 * 3600), rel=1e-4)
     assert verdict.sentences[:6] == (
@@ -77,7 +80,7 @@ def test_proven_says_how_often_and_how_sure() -> None:
 def test_proven_with_episodes_says_how_long_they_were_and_of_what_bunches_it_would_hold() -> None:
     hourly = Requirement(500_000, HOUR)
     evidence = replace(PROVEN, measured_ns=9 * HOUR + 720 * SECOND, threads=1)
-    verdict = judge(hourly, with_late(evidence, (10_000, 10_002), requirement=hourly))
+    verdict = judge_requirement(hourly, with_late(evidence, (10_000, 10_002), requirement=hourly))
     assert verdict.reasons == (
         "Exceeded in 1 episode of 2.0 s in 9 h 12 min (1 thread; 1,000,000 activations)",
         "Episodes above 500 us come less often than once per 1 h 20 min (95 %); once per 1 h was asked. "
@@ -93,14 +96,14 @@ def test_proven_with_episodes_says_how_long_they_were_and_of_what_bunches_it_wou
 def test_proven_with_enough_episodes_says_that_they_look_independent() -> None:
     hourly = Requirement(500_000, HOUR)
     evidence = replace(PROVEN, measured_ns=14 * HOUR)
-    verdict = judge(hourly, with_late(evidence, 9_000, 15_000, 24_500, 33_000, requirement=hourly))
+    verdict = judge_requirement(hourly, with_late(evidence, 9_000, 15_000, 24_500, 33_000, requirement=hourly))
     assert (verdict.state, verdict.bunched) == (State.PROVEN, False)
     assert "The 4 look independent (a weak test of 4)" in verdict.reasons
     assert "All 4 were no longer than 10 min" in verdict.reasons[1]
 
 
 def test_a_proof_with_the_factor_of_bunches_says_what_it_assumes() -> None:
-    verdict = judge(Requirement(200_000, 24 * HOUR, bunches=2.0), replace(PROVEN, measured_ns=170 * HOUR))
+    verdict = judge_requirement(Requirement(200_000, 24 * HOUR, bunches=2.0), replace(PROVEN, measured_ns=170 * HOUR))
     assert verdict.state is State.PROVEN
     assert verdict.reasons[2].endswith(
         "if bunches of 2 episodes on average come independently of one another and at a steady rate"
@@ -111,7 +114,9 @@ def test_a_proof_with_the_factor_of_bunches_says_what_it_assumes() -> None:
 def test_refuted_by_rate() -> None:
     hourly = Requirement(500_000, HOUR)
     times = [n * 600 for n in range(1, 8)]
-    verdict = judge(hourly, with_late(replace(CLEAN, measured_ns=4260 * SECOND), *times, requirement=hourly))
+    verdict = judge_requirement(
+        hourly, with_late(replace(CLEAN, measured_ns=4260 * SECOND), *times, requirement=hourly)
+    )
     assert (verdict.state, verdict.kind) == (State.REFUTED, "rate")
     assert verdict.reasons[0] == (
         "Exceeded in 7 episodes in 1 h 11 min (4 threads, any of which counts; 1,000,000 activations): more often than "
@@ -120,14 +125,16 @@ def test_refuted_by_rate() -> None:
     assert verdict.reasons[1].startswith("Wrong in at most 5 % of runs, if episodes come independently")
     assert not [reason for reason in verdict.reasons if "bunches" in reason]
     bunched = [3000 + 61 * n for n in range(6)]
-    flagged = judge(hourly, with_late(replace(CLEAN, measured_ns=3600 * SECOND), *bunched, requirement=hourly))
+    flagged = judge_requirement(
+        hourly, with_late(replace(CLEAN, measured_ns=3600 * SECOND), *bunched, requirement=hourly)
+    )
     assert "They came in bunches: the 5 % may not hold, and over a longer time they may be rarer" in flagged.reasons
 
 
 def test_refuted_by_duration_was_seen_and_assumes_nothing() -> None:
     hourly = Requirement(500_000, HOUR)
     storm = [5_000 + 30 * n for n in range(25)]
-    verdict = judge(hourly, with_late(replace(CLEAN, measured_ns=3 * HOUR), *storm, requirement=hourly))
+    verdict = judge_requirement(hourly, with_late(replace(CLEAN, measured_ns=3 * HOUR), *storm, requirement=hourly))
     assert (verdict.state, verdict.kind) == (State.REFUTED, "duration")
     assert verdict.reasons[0] == "Above 500 us without 1 min of quiet for 12 min; at most 10 min was asked"
     assert not [reason for reason in verdict.reasons if "Wrong in" in reason or "95 %" in reason]
@@ -135,7 +142,9 @@ def test_refuted_by_duration_was_seen_and_assumes_nothing() -> None:
 
 def test_a_refutation_after_a_proof_tells_of_both() -> None:
     hourly = Requirement(500_000, HOUR)
-    verdict = judge(hourly, with_late(replace(CLEAN, measured_ns=9 * HOUR), (20_000, 30_000), requirement=hourly))
+    verdict = judge_requirement(
+        hourly, with_late(replace(CLEAN, measured_ns=9 * HOUR), (20_000, 30_000), requirement=hourly)
+    )
     assert (verdict.state, verdict.kind, verdict.proven_with) == (State.REFUTED, "duration", 0)
     assert "The first 3 h 29 min alone would have been PROVEN" in verdict.reasons
     assert verdict.decided_at_ns == 20_600 * SECOND
@@ -144,19 +153,19 @@ def test_a_refutation_after_a_proof_tells_of_both() -> None:
 def test_undecided_tells_what_was_seen_first() -> None:
     hourly = Requirement(500_000, HOUR)
     short = replace(CLEAN, measured_ns=50 * SECOND, threads=1, obtained=50_000)
-    verdict = judge(hourly, with_late(short, (20, 49.99), requirement=hourly))
+    verdict = judge_requirement(hourly, with_late(short, (20, 49.99), requirement=hourly))
     assert verdict.reasons == (
         "Exceeded in 30 of 50 s (1 episode, not over) (1 thread; 50,000 activations)",
         "Too short to say more: REFUTED if it goes on until 10 min 20 s; PROVEN after 6 h 49 min more of quiet",
     )
-    assert judge(hourly, short).reasons[0] == "Not exceeded in 50.0 s (1 thread; 50,000 activations)"
+    assert judge_requirement(hourly, short).reasons[0] == "Not exceeded in 50.0 s (1 thread; 50,000 activations)"
 
 
 def test_a_withheld_proof_names_the_gap_and_the_bunches() -> None:
     hourly = Requirement(500_000, HOUR)
     starts = [3600 * hour + 90.0 * part for hour in (2, 10, 16) for part in range(3)]
     evidence = replace(CLEAN, measured_ns=30 * HOUR)
-    verdict = judge(hourly, with_late(evidence, *starts, requirement=hourly))
+    verdict = judge_requirement(hourly, with_late(evidence, *starts, requirement=hourly))
     assert (verdict.state, verdict.withheld, verdict.bunched, verdict.more_ns) == (State.UNDECIDED, True, True, None)
     assert verdict.reasons[:2] == (
         "9 episodes in 30 h would be few enough, but they come in bunches (with a gap of 2 min they would be 3), so "
@@ -168,29 +177,31 @@ def test_a_withheld_proof_names_the_gap_and_the_bunches() -> None:
 def test_what_an_older_run_had_fixed_is_judged_and_said() -> None:
     old = Requirement(500_000, 60 * SECOND, gap_ns=60 * SECOND, longest_ns=NO_LONGEST)
     times = np.arange(20, 86_400, 19.7)
-    verdict = judge(old, with_late(replace(CLEAN, measured_ns=24 * HOUR), *times, requirement=old))
+    verdict = judge_requirement(old, with_late(replace(CLEAN, measured_ns=24 * HOUR), *times, requirement=old))
     assert verdict.state is State.UNDECIDED
     assert verdict.reasons[-1] == (
         "judged by what was fixed before the run: a gap of 1 min and no longest length of an episode; so wide a gap "
         "can hide a storm, which can't be PROVEN"
     )
-    today = judge(Requirement(500_000, 60 * SECOND), with_late(replace(CLEAN, measured_ns=24 * HOUR), *times))
+    today = judge_requirement(
+        Requirement(500_000, 60 * SECOND), with_late(replace(CLEAN, measured_ns=24 * HOUR), *times)
+    )
     assert today.state is State.REFUTED
 
 
 def test_the_figures_of_the_test() -> None:
-    verdict = judge(LIMIT, replace(PROVEN, measured_ns=48 * HOUR))
+    verdict = judge_requirement(LIMIT, replace(PROVEN, measured_ns=48 * HOUR))
     assert (verdict.tau, verdict.decided_at_ns) == (2, None)
     assert verdict.alpha == pytest.approx(0.05)
-    assert verdict.log_e_proven == pytest.approx(sequential.log_e_proven(0, 2))
-    assert verdict.log_e_refuted == pytest.approx(sequential.log_e_refuted(0, 2))
+    assert verdict.log_e_proven == pytest.approx(sequential_test.log_e_proven(0, 2))
+    assert verdict.log_e_refuted == pytest.approx(sequential_test.log_e_refuted(0, 2))
     assert verdict.rate_high_fixed == pytest.approx(2.9957 / (48 * 3600), rel=1e-4)
     assert verdict.chance == pytest.approx((48 / 83.56) ** 0.5, rel=1e-3)
     assert (verdict.chance or 0) < (verdict.chance_with_one_more or 0) < 1
 
 
 def test_undecided_says_how_much_longer_with_none_and_with_one_more_episode() -> None:
-    verdict = judge(LIMIT, with_late(replace(PROVEN, measured_ns=96 * HOUR), 40_000))
+    verdict = judge_requirement(LIMIT, with_late(replace(PROVEN, measured_ns=96 * HOUR), 40_000))
     assert (verdict.state.exit_code, verdict.decided_with) == (4, None)
     assert (verdict.needed_ns or 0) / HOUR == pytest.approx(6.8027 * 24 + 1 / 60, abs=0.01)
     assert verdict.more_ns == (verdict.needed_ns or 0) - 96 * HOUR
@@ -205,60 +216,60 @@ def test_undecided_says_how_much_longer_with_none_and_with_one_more_episode() ->
 )
 def test_a_run_may_end_whenever_one_likes(early: dict[str, object]) -> None:
     """But the bound of the largest value is one for a fixed length, and says so."""
-    verdict = judge(LIMIT, replace(PROVEN, **early))  # type: ignore[arg-type]
+    verdict = judge_requirement(LIMIT, replace(PROVEN, **early))  # type: ignore[arg-type]
     assert verdict.state is State.PROVEN
     assert "fixed-time, had the length been fixed beforehand, which it was not" in text_of(verdict)
-    assert "which it was not" not in text_of(judge(LIMIT, PROVEN))
+    assert "which it was not" not in text_of(judge_requirement(LIMIT, PROVEN))
 
 
 def test_what_was_decided_first_stands() -> None:
     """Unless a refutation comes later."""
     late = [85 * 3600 + 1000.0 * n for n in range(3)]
-    proven = judge(LIMIT, with_late(PROVEN, *late))
+    proven = judge_requirement(LIMIT, with_late(PROVEN, *late))
     assert (proven.state, proven.decided_with) == (State.PROVEN, 0)
-    assert proven.decided_at_ns == sequential.needed_ns(0, 24 * HOUR, 0.05)
+    assert proven.decided_at_ns == sequential_test.needed_ns(0, 24 * HOUR, 0.05)
     text = text_of(proven)
     assert "Not exceeded in the first 83 h 34 min: less often than once per 24 h (95 %)" in text
     assert "The run went on: exceeded in 3 episodes in 90 h" in text
-    refuted = judge(LIMIT, with_late(replace(CLEAN, measured_ns=9000 * HOUR), *early(5)))
+    refuted = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9000 * HOUR), *early(5)))
     assert (refuted.state, refuted.state.exit_code, refuted.decided_with) == (State.REFUTED, 1, 1)
     assert refuted.reasons[0] == "Exceeded in 1 episode in the first 1.0 s: more often than once per 24 h (95 %)"
     assert refuted.reasons[2].startswith("All of it speaks for the claim: either the rate fell during the run")
     assert "if the start is not to count, give --warmup" in text_of(refuted)
-    again = judge(LIMIT, with_late(replace(CLEAN, measured_ns=9 * HOUR), *early(5)))
+    again = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9 * HOUR), *early(5)))
     assert "Exceeded in 5 episodes in 9 h" in again.reasons[0]
     assert again.reasons[-1] == "Decided after 1.0 s, with 1 episode by then"
 
 
 def test_a_limit_that_is_exceeded_all_the_time_is_refuted() -> None:
-    verdict = judge(LIMIT, with_late(replace(CLEAN, measured_ns=9000 * HOUR), (400, 9000 * 3600)))
+    verdict = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9000 * HOUR), (400, 9000 * 3600)))
     assert (verdict.state, verdict.rate_high is not None) == (State.REFUTED, True)
     assert verdict.reasons[0].startswith("Exceeded in 32,399,601 of 32,400,000 s (1 episode, not over) (4 threads")
     assert ": above 200 us without 1 min of quiet for 8,999 h 53 min; at most 10 min was asked" in verdict.reasons[0]
-    whole = judge(LIMIT, with_late(replace(CLEAN, measured_ns=9 * HOUR), (0, 9 * 3600)))
+    whole = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9 * HOUR), (0, 9 * 3600)))
     assert (whole.state, whole.kind) == (State.REFUTED, "rate")
     assert (whole.rate_high, whole.rate_high_fixed, whole.chance, whole.chance_with_one_more) == (None, None, 0, 0)
 
 
 def test_several_limits_share_the_probability_of_error() -> None:
-    alone, both = judge(LIMIT, PROVEN), judge(LIMIT, PROVEN, 2)
+    alone, both = judge_requirement(LIMIT, PROVEN), judge_requirement(LIMIT, PROVEN, 2)
     assert (alone.state, both.state) == (State.PROVEN, State.UNDECIDED)
     assert both.alpha == pytest.approx(0.025)
-    assert (both.needed_ns or 0) == sequential.needed_ns(0, 24 * HOUR, 0.025)
+    assert (both.needed_ns or 0) == sequential_test.needed_ns(0, 24 * HOUR, 0.025)
     said = "one of 2 limits: each is tested at 97.5 %, so that all verdicts together are right with 95 %"
     assert said in text_of(both)
 
 
 def test_of_several_verdicts_the_worst_decides() -> None:
-    proven, undecided = judge(LIMIT, PROVEN), judge(LIMIT, CLEAN)
-    refuted = judge(LIMIT, with_late(CLEAN, *early(40)))
-    assert deciding([proven, undecided, refuted]) is refuted
-    assert deciding([proven, undecided]) is undecided
-    assert deciding([proven]) is proven
+    proven, undecided = judge_requirement(LIMIT, PROVEN), judge_requirement(LIMIT, CLEAN)
+    refuted = judge_requirement(LIMIT, with_late(CLEAN, *early(40)))
+    assert deciding_verdict([proven, undecided, refuted]) is refuted
+    assert deciding_verdict([proven, undecided]) is undecided
+    assert deciding_verdict([proven]) is proven
 
 
 def test_activations_of_which_nothing_is_known_keep_a_run_from_being_proven() -> None:
-    verdict = judge(LIMIT, replace(PROVEN, lost=1))
+    verdict = judge_requirement(LIMIT, replace(PROVEN, lost=1))
     assert verdict.state is State.UNDECIDED
     assert "NEEDED" not in dict(verdict.sentences)
     assert verdict.reasons[0].startswith("Not exceeded in 90 h")
@@ -271,14 +282,14 @@ def test_an_invalid_run_has_no_other_verdict() -> None:
         Doubt("guest", Severity.WARNING, "this is a virtual machine", "measure on the hardware"),
     )
     for requirement in (LIMIT, None):
-        verdict = judge(requirement, with_late(replace(CLEAN, doubts=doubts), *early(40)))
+        verdict = judge_requirement(requirement, with_late(replace(CLEAN, doubts=doubts), *early(40)))
         assert (verdict.state, verdict.state.exit_code) == (State.INVALID, 3)
         assert verdict.reasons == ("policy fifo was asked for, but it was other",)
         assert verdict.sentences[0] == ("VERDICT", "INVALID - policy fifo was asked for, but it was other")
 
 
 def test_without_a_limit_nothing_is_judged() -> None:
-    verdict = judge(None, replace(CLEAN, exceedances_observed=None, exceedances_schedule=None))
+    verdict = judge_requirement(None, replace(CLEAN, exceedances_observed=None, exceedances_schedule=None))
     assert (verdict.state, verdict.state.exit_code, verdict.rate_high, verdict.more_ns) == (
         State.NOT_ASKED,
         0,
@@ -289,7 +300,7 @@ def test_without_a_limit_nothing_is_judged() -> None:
 
 
 def test_nothing_measured() -> None:
-    verdict = judge(LIMIT, replace(CLEAN, measured_ns=0, worst=None))
+    verdict = judge_requirement(LIMIT, replace(CLEAN, measured_ns=0, worst=None))
     assert (verdict.state, verdict.reasons) == (State.UNDECIDED, ("nothing was measured",))
     assert [label for label, _ in verdict.sentences] == ["VERDICT", "LIMIT", "", "VALID FOR"]
 
@@ -297,7 +308,7 @@ def test_nothing_measured() -> None:
 def test_lost_values_leave_no_upper_limit_and_no_way_to_a_proof() -> None:
     """Any of them may have been an episode, and the largest of all."""
     for n, at_most in ((0, 240 * HOUR), (1, 24 * HOUR), (1, 9999 * HOUR)):
-        verdict = judge(replace(LIMIT, at_most_ns=at_most), with_late(replace(CLEAN, lost=7), *early(n)))
+        verdict = judge_requirement(replace(LIMIT, at_most_ns=at_most), with_late(replace(CLEAN, lost=7), *early(n)))
         assert (verdict.rate_high, verdict.rate_high_fixed, verdict.more_ns, verdict.chance) == (None,) * 4
         text = text_of(verdict)
         assert "less often" not in text.replace("anything", "")
@@ -306,28 +317,28 @@ def test_lost_values_leave_no_upper_limit_and_no_way_to_a_proof() -> None:
 
 
 def test_two_limits_of_the_rate_hold_each_by_itself() -> None:
-    told = dict(judge(LIMIT, with_late(CLEAN, *early(2))).sentences)["RATE"]
+    told = dict(judge_requirement(LIMIT, with_late(CLEAN, *early(2))).sentences)["RATE"]
     assert "the upper and the lower limit hold so each by itself, not both together" in told
-    alone = dict(judge(LIMIT, CLEAN).sentences)["RATE"]
+    alone = dict(judge_requirement(LIMIT, CLEAN).sentences)["RATE"]
     assert "not both together" not in alone, "without an episode there is one limit only"
 
 
 def test_an_invalid_run_has_no_limits_of_the_rate() -> None:
     dead = Doubt("load-died", Severity.INVALID, "it died", "mend it")
     broken = with_late(replace(CLEAN, doubts=(dead,)), *early(2))
-    verdict = judge(LIMIT, broken)
+    verdict = judge_requirement(LIMIT, broken)
     assert dict(verdict.sentences)["RATE"].endswith("no limit of the rate holds for a run that is INVALID")
     assert "exceeded in 2 episodes in 73 h" in dict(verdict.sentences)["RATE"]
 
 
 def test_what_an_episode_is_stands_below_the_limit() -> None:
-    lines = judge(replace(LIMIT, gap_ns=600 * 10**9), CLEAN).sentences
+    lines = judge_requirement(replace(LIMIT, gap_ns=600 * 10**9), CLEAN).sentences
     told = "an episode joins all times above 200 us, on any thread, that are no more than 10 min apart"
     assert lines[[label for label, _ in lines].index("LIMIT") + 1] == ("", told)
 
 
 def test_the_largest_value_and_what_it_is_worth() -> None:
-    text = text_of(judge(LIMIT, CLEAN))
+    text = text_of(judge_requirement(LIMIT, CLEAN))
     assert "150 us on thread 2 (cpu 3) at 2026-11-20 11:02:31.4 UTC, the largest of 1,000,000 activations" in text
     assert "a second, equally long run will exceed this with a probability of at most 50 %, if it is alike" in text
     assert "> 150 us: less often than once per 24 h 22 min (95 %, fixed-time)" in text
@@ -340,7 +351,7 @@ def test_missed_activations_are_told_in_both_views() -> None:
     evidence = replace(
         CLEAN, missed=400, obtained=1600, expected=2000, exceedances_observed=1, exceedances_schedule=400
     )
-    text = text_of(judge(LIMIT, with_late(evidence, *early(1))))
+    text = text_of(judge_requirement(LIMIT, with_late(evidence, *early(1))))
     assert "400 activations of 2,000 due never ran" in text
     assert "1 of 1,600 activations that ran (observed), 400 of 2,000 that were due (schedule)" in text
 
@@ -350,6 +361,6 @@ def test_missed_activations_are_told_in_both_views() -> None:
 @pytest.mark.parametrize("ended", [True, False])
 def test_no_sentence_promises_anything(requirement: Requirement | None, n: int, ended: bool) -> None:
     evidence = with_late(replace(CLEAN, ended_as_asked=ended, missed=3, lost=n), *early(n))
-    verdict = judge(requirement, evidence)
+    verdict = judge_requirement(requirement, evidence)
     for text in (text_of(verdict), *verdict.reasons):
         assert not [word for word in FORBIDDEN if word in text.lower()]

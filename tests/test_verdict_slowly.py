@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import slow_verdict
 
-from rtproof.analysis.claim import Decision, Kind, course, decide
-from rtproof.analysis.late import Late
-from rtproof.analysis.model import Requirement, State
-from rtproof.analysis.watch import Watch
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.claim import Decision, LateStretches, RefutingRule, decide, episode_course
+from rtproof.judge.watch import Watch
 
 SECOND_NS = 10**9
 LIMIT = 500_000
@@ -32,17 +31,19 @@ def some(rng: np.random.Generator) -> tuple[list[tuple[int, int]], int, Requirem
     return sorted(spans), length, Requirement(LIMIT, at_most_s * SECOND_NS, confidence, gap), int(rng.choice([1, 2, 8]))
 
 
-def exactly(spans: list[tuple[int, int]]) -> Late:
-    return Late.exact([begin for begin, _ in spans], [end for _, end in spans])
+def exactly(spans: list[tuple[int, int]]) -> LateStretches:
+    return LateStretches.exact([begin for begin, _ in spans], [end for _, end in spans])
 
 
-def by_second(spans: list[tuple[int, int]]) -> Late:
+def by_second(spans: list[tuple[int, int]]) -> LateStretches:
     """As the agent tells: each second in which one was due, and how much longer than the limit the latest of it was."""
     beyond: dict[int, int] = {}
     for begin, end in spans:
         second = begin // SECOND_NS
         beyond[second] = max(beyond.get(second, 0), end - begin)
-    return Late.of_seconds(np.array(list(beyond), np.int64) * SECOND_NS, np.array(list(beyond.values()), np.int64))
+    return LateStretches.of_seconds(
+        np.array(list(beyond), np.int64) * SECOND_NS, np.array(list(beyond.values()), np.int64)
+    )
 
 
 def not_earlier(rough: Decision, exact: Decision) -> None:
@@ -66,8 +67,8 @@ def test_seconds_never_decide_earlier_than_exact_times(seed: int) -> None:
         rough = decide(asked, by_second(spans), length * SECOND_NS, alpha)
         not_earlier(rough, exact)
         assert (
-            course(by_second(spans), length * SECOND_NS, asked.gap_ns).live_ns
-            <= course(exactly(spans), length * SECOND_NS, asked.gap_ns).live_ns
+            episode_course(by_second(spans), length * SECOND_NS, asked.gap_ns).live_ns
+            <= episode_course(exactly(spans), length * SECOND_NS, asked.gap_ns).live_ns
         )
         slow = slow_verdict.decided(
             spans,
@@ -110,7 +111,7 @@ def test_a_duration_needs_late_times_that_are_surely_joined() -> None:
     """Late seconds 4 s apart with a gap of 3 s may be joined or not: that refutes by neither rule too soon."""
     asked = Requirement(LIMIT, 60 * SECOND_NS)
     times = np.arange(300, 320, 4) * SECOND_NS
-    rough = decide(asked, Late.of_seconds(times), 400 * SECOND_NS, 0.05)
-    assert rough.kind is not Kind.DURATION
+    rough = decide(asked, LateStretches.of_seconds(times), 400 * SECOND_NS, 0.05)
+    assert rough.kind is not RefutingRule.DURATION
     inside = [int(at) + offset for at, offset in zip(times, (999_999_999, 0, 999_999_999, 0, 0), strict=True)]
-    assert decide(asked, Late.exact(inside, inside), 400 * SECOND_NS, 0.05).kind is not Kind.DURATION
+    assert decide(asked, LateStretches.exact(inside, inside), 400 * SECOND_NS, 0.05).kind is not RefutingRule.DURATION

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import lzma
 from dataclasses import replace
 from pathlib import Path
@@ -6,9 +7,9 @@ from pathlib import Path
 import pytest
 import vm_cases
 
-from rtproof.errors import UserError
-from rtproof.vm.arch import ARCHES, arch_of
-from rtproof.vm.kernel import open_kernel
+from rtproof.core.errors import UserError
+from rtproof.vm.kernel_files import open_kernel
+from rtproof.vm.machine import ARCHES, arch_of
 
 
 def test_a_bzimage_is_booted_as_what_is_inside_and_unpacked_once(

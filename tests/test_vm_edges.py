@@ -12,11 +12,11 @@ import probe_guest
 import pytest
 
 from rtproof.agents.build import build_agent
-from rtproof.errors import TargetError, UserError
-from rtproof.record.rtrec import open_record
-from rtproof.vm import job as jobs
-from rtproof.vm.edges import Change, Lines, lines_of
-from rtproof.vm.guest import CONSOLE_LOG, Job, started, wait_until_over
+from rtproof.core.errors import TargetError, UserError
+from rtproof.record.reading import open_record
+from rtproof.vm import guest as jobs
+from rtproof.vm.gpio_edges import GpioLines, LevelChange, gpio_lines
+from rtproof.vm.guest import CONSOLE_LOG, Job, started_guest, wait_until_over
 from rtproof.vm.machine import Machine
 
 KERNEL = "debian-6.1-rt-arm64"
@@ -64,21 +64,25 @@ def interface() -> Iterator[Interface]:
 
 
 def test_inputs_are_driven_and_outputs_are_seen(interface: Interface) -> None:
-    lines = Lines(interface.ours, "/chip")
+    lines = GpioLines(interface.ours, "/chip")
     lines.drive(6, True)
     assert interface.asked == ["irq_intercept_out /chip", "set_irq_in /chip unnamed-gpio-in 6 1"]
-    assert [lines.change(PATIENCE_S) for _ in range(3)] == [Change(3, True), Change(3, False), Change(1, True)]
+    assert [lines.change(PATIENCE_S) for _ in range(3)] == [
+        LevelChange(3, True),
+        LevelChange(3, False),
+        LevelChange(1, True),
+    ]
     assert lines.change(0) is None
 
 
 def test_an_answer_is_the_same_level_on_the_line_asked_for(interface: Interface) -> None:
-    lines = Lines(interface.ours, "/chip")
+    lines = GpioLines(interface.ours, "/chip")
     assert lines.answer(0, True, 1, PATIENCE_S)
     assert not lines.answer(0, False, 1, 0.01)
 
 
 def test_a_refusal_and_an_end_are_told(interface: Interface) -> None:
-    lines = Lines(interface.ours, "/chip")
+    lines = GpioLines(interface.ours, "/chip")
     interface._answers["set_irq_in"] = "FAIL Unknown IRQ\n"
     with pytest.raises(TargetError, match=r"^QEMU refuses to set_irq_in /chip unnamed-gpio-in 9 1: Unknown IRQ$"):
         lines.drive(9, True)
@@ -104,13 +108,13 @@ def test_the_agent_answers_edges_on_an_ordinary_chip(tmp_path: Path) -> None:
     machine = Machine(lab_kernels.kernel(KERNEL))
     job = Job(SCRIPT, (("/agent", aarch64_agent()),))
     given = answered = 0
-    with started(machine, job, tmp_path / CONSOLE_LOG, PATIENCE_S) as guest, lines_of(guest) as lines:
+    with started_guest(machine, job, tmp_path / CONSOLE_LOG, PATIENCE_S) as guest, gpio_lines(guest) as lines:
         with suppress(TargetError):  # it ends in the midst of this, when it has had enough
             while guest.alive():
                 given += 1
                 answered += lines.answer(IN, given % 2 == 1, OUT, 0.2)
         wait_until_over(guest, PATIENCE_S)
-        jobs.unpack(guest.mailbox.letters.results.getvalue(), tmp_path)
+        jobs.unpack_results(guest.mailbox.letters.results.getvalue(), tmp_path)
     seen = 0
     for back in BACKS:
         assert (tmp_path / f"{back}.said").read_text() == ""

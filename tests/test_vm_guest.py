@@ -15,11 +15,11 @@ import lab_kernels
 import pytest
 
 from rtproof.agents.build import cache_dir
-from rtproof.errors import TargetError, UserError
+from rtproof.core.errors import TargetError, UserError
+from rtproof.vm.cache_folders import lab_cache
 from rtproof.vm.guest import Job, run_job
 from rtproof.vm.initramfs import find_busybox
 from rtproof.vm.machine import Machine, Mode
-from rtproof.vm.places import lab_cache
 from rtproof.vm.snapshot import snapshot_folder
 
 pytestmark = pytest.mark.slow
@@ -196,7 +196,7 @@ def read(path: str) -> str:
 def test_wall_clock_time_passes_as_the_hosts_does(
     plain: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtproof.vm.accelerator.PATIENCE_S", 3)
+    monkeypatch.setattr("rtproof.vm.guest.PATIENCE_S", 3)
     machine = replace(plain, mode=Mode.WALL_CLOCK, modules=())
     outcome = run_job(machine, Job("sleep 1; echo done"), tmp_path / "out", 300)
     assert outcome.said == "done\n"

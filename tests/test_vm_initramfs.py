@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import shutil
 import subprocess
 from pathlib import Path
@@ -6,9 +7,9 @@ from pathlib import Path
 import pytest
 import vm_cases
 
-from rtproof.agents.architectures import host
-from rtproof.errors import UserError
-from rtproof.vm import initramfs, modules
+from rtproof.agents.architectures import host_architecture
+from rtproof.core.errors import UserError
+from rtproof.vm import initramfs, kernel_files
 
 needs_compiler = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")
 
@@ -40,8 +41,10 @@ def test_it_has_all_that_the_guest_needs(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_bytes(b"x")
     program.chmod(0o755)
-    loaded = modules.in_order(vm_cases.kernel(tmp_path, {"one.ko": vm_cases.module("one")}), ["one"])
-    packed = initramfs.build(host().name, vm_cases.static_busybox(tmp_path), loaded, [("/lab/program", program)])
+    loaded = kernel_files.in_load_order(vm_cases.kernel(tmp_path, {"one.ko": vm_cases.module("one")}), ["one"])
+    packed = initramfs.build_initramfs(
+        host_architecture().name, vm_cases.static_busybox(tmp_path), loaded, [("/lab/program", program)]
+    )
     listed = subprocess.run(["cpio", "-tv", "--quiet"], input=packed, capture_output=True, check=True).stdout.decode()
     assert [(line.split()[0], line.split()[-1]) for line in listed.splitlines() if not line.startswith("d")] == [
         ("-rwxr-xr-x", "init"),
@@ -54,7 +57,7 @@ def test_it_has_all_that_the_guest_needs(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_the_helper_is_static_and_says_what_it_misses_outside_of_a_guest() -> None:
-    helper = initramfs.build_helper(host().name)
+    helper = initramfs.build_helper(host_architecture().name)
     assert initramfs.is_static(helper.read_bytes())
     said = subprocess.run([helper, "settle"], capture_output=True, text=True, check=False)
     assert said.returncode == 1

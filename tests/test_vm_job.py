@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import io
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from rtproof.errors import TargetError, UserError
-from rtproof.vm import job
-from rtproof.vm.job import Job
+from rtproof.core.errors import TargetError, UserError
+from rtproof.vm import guest
+from rtproof.vm.guest import Job
 
 
 def archive(*names: str) -> bytes:
@@ -28,9 +29,9 @@ def test_a_job_is_its_script_and_its_files_and_always_the_same_bytes(tmp_path: P
     program.write_bytes(b"1")
     program.chmod(0o755)
     text.write_bytes(b"2")
-    packed = job.pack(Job("echo", (("/lab/text", text), ("/lab/program", program))))
+    packed = guest.pack_job(Job("echo", (("/lab/text", text), ("/lab/program", program))))
     text.touch()
-    assert packed == job.pack(Job("echo", (("/lab/program", program), ("/lab/text", text))))
+    assert packed == guest.pack_job(Job("echo", (("/lab/program", program), ("/lab/text", text))))
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         assert [(m.name, m.mode, m.mtime) for m in tar] == [
             ("rtproof/job.sh", 0o755, 0),
@@ -41,23 +42,23 @@ def test_a_job_is_its_script_and_its_files_and_always_the_same_bytes(tmp_path: P
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="absent, which is to go into the guest, cannot be read"):
-        job.pack(Job("", (("/x", tmp_path / "absent"),)))
+        guest.pack_job(Job("", (("/x", tmp_path / "absent"),)))
 
 
 def test_results_are_written_below_the_folder_and_over_nothing(tmp_path: Path) -> None:
-    job.unpack(archive("./a", "./b/c"), tmp_path)
+    guest.unpack_results(archive("./a", "./b/c"), tmp_path)
     assert (tmp_path / "b" / "c").read_bytes() == b"abc"
     with pytest.raises(UserError, match="exists already"):
-        job.unpack(archive("./a"), tmp_path)
+        guest.unpack_results(archive("./a"), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["../a", "/etc/passwd", "b/../../a"])
 def test_results_outside_of_the_folder_are_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="outside of their folder"):
-        job.unpack(archive(name), tmp_path / "out")
+        guest.unpack_results(archive(name), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_broken_archive_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="cannot be unpacked"):
-        job.unpack(b"\x01" * 2048, tmp_path)
+        guest.unpack_results(b"\x01" * 2048, tmp_path)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import gzip
 import hashlib
 import lzma
@@ -7,8 +8,8 @@ from pathlib import Path
 import pytest
 import vm_cases
 
-from rtproof.errors import UserError
-from rtproof.vm.kernel import open_kernel, vmlinux_of
+from rtproof.core.errors import UserError
+from rtproof.vm.kernel_files import open_kernel, vmlinux_of
 
 ARM64 = vm_cases.at(0x40, (0x38, b"ARM\x64")) + b"\0" + vm_cases.BANNER
 ARM = vm_cases.at(0x28, (0x24, b"\x18\x28\x6f\x01")) + lzma.compress(vm_cases.BANNER)

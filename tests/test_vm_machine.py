@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +7,7 @@ from pathlib import Path
 import pytest
 import vm_cases
 
-from rtproof.vm.kernel import open_kernel
+from rtproof.vm.kernel_files import open_kernel
 from rtproof.vm.machine import Machine, Mode
 
 pytestmark = pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here")

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import struct
 import zlib
 from collections.abc import Iterator
@@ -6,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.errors import TargetError
-from rtproof.vm.mailbox import SIZE, Mailbox, State
+from rtproof.core.errors import TargetError
+from rtproof.vm.mailbox import MAILBOX_BYTES, GuestState, Mailbox
 
 PAGE = 4096
 SAID, ENDED, RESULT, RESULT_END, FAILED = 1, 2, 3, 4, 5
@@ -71,12 +72,12 @@ def test_the_end_and_the_results_come_with_their_sum(mailbox: Mailbox, guest: Fa
     for piece in (b"abc", b"defgh"):
         guest.post(RESULT, piece)
     guest.post(RESULT_END, struct.pack("<II", 8, zlib.crc32(b"abcdefgh")))
-    guest.put(12, struct.pack("<I", State.DONE))
+    guest.put(12, struct.pack("<I", GuestState.DONE))
     mailbox.feed()
     assert mailbox.letters.end == (-9, 2_500)
     assert mailbox.letters.results.getvalue() == b"abcdefgh"
     assert mailbox.letters.complete
-    assert mailbox.state is State.DONE
+    assert mailbox.state is GuestState.DONE
 
 
 @pytest.mark.parametrize("sums", [(7, zlib.crc32(b"abcdefg")), (8, 1)])
@@ -102,6 +103,6 @@ def test_a_job_without_room_is_refused(mailbox: Mailbox) -> None:
 
 
 def test_a_guest_that_damages_the_memory_is_a_sentence(mailbox: Mailbox, guest: FakeGuest) -> None:
-    guest.put(16, struct.pack("<I", SIZE))
+    guest.put(16, struct.pack("<I", MAILBOX_BYTES))
     with pytest.raises(TargetError, match="has damaged the memory"):
         mailbox.feed()

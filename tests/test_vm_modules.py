@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import lzma
 from pathlib import Path
 
 import pytest
 import vm_cases
 
-from rtproof.errors import UserError
-from rtproof.vm import modules
+from rtproof.core.errors import UserError
+from rtproof.vm import kernel_files
 
 TREE = {
     "kernel/net/top.ko.xz": lzma.compress(vm_cases.module("top", "left-side,right")),
@@ -18,7 +19,7 @@ TREE = {
 
 
 def names(folder: Path, *wanted: str | Path) -> list[str]:
-    return [module.name for module in modules.in_order(vm_cases.kernel(folder, TREE), wanted)]
+    return [module.name for module in kernel_files.in_load_order(vm_cases.kernel(folder, TREE), wanted)]
 
 
 def test_each_module_comes_once_and_after_those_it_needs(tmp_path: Path) -> None:
@@ -32,7 +33,7 @@ def test_a_file_brings_what_it_needs_from_the_folder(tmp_path: Path) -> None:
 
 
 def test_a_name_may_have_either_dash_and_a_packed_module_is_unpacked(tmp_path: Path) -> None:
-    (_, left) = modules.in_order(vm_cases.kernel(tmp_path, TREE), ["left-side"])
+    (_, left) = kernel_files.in_load_order(vm_cases.kernel(tmp_path, TREE), ["left-side"])
     assert left.content == TREE["kernel/net/left-side.ko"]
 
 
@@ -47,7 +48,7 @@ def test_a_module_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_names_need_a_folder_of_modules(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the module base is wanted, and the kernel came without"):
-        modules.in_order(vm_cases.kernel(tmp_path), ["base"])
+        kernel_files.in_load_order(vm_cases.kernel(tmp_path), ["base"])
 
 
 def test_a_module_for_another_kernel_is_refused_before_anything_boots(tmp_path: Path) -> None:
@@ -67,6 +68,6 @@ def test_a_file_that_is_no_module_is_refused(content: bytes, tmp_path: Path) -> 
 
 def test_whether_a_kernel_has_a_module_is_asked_by_either_name(tmp_path: Path) -> None:
     kernel = vm_cases.kernel(tmp_path, TREE)
-    found = {name: modules.has(kernel, name) for name in ("left-side", "left_side", "always", "absent")}
+    found = {name: kernel_files.has_module(kernel, name) for name in ("left-side", "left_side", "always", "absent")}
     assert found == {"left-side": True, "left_side": True, "always": True, "absent": False}
-    assert not modules.has(vm_cases.kernel(tmp_path), "base")
+    assert not kernel_files.has_module(vm_cases.kernel(tmp_path), "base")

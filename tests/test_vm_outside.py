@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from rtproof.errors import TargetError
-from rtproof.vm import outside
-from rtproof.vm.process import Guest
+from rtproof.core.errors import TargetError
+from rtproof.vm import gpio_edges
+from rtproof.vm.qemu_process import Guest
 
 
 class Board:
@@ -29,14 +29,14 @@ class Board:
         if self._breaks and self.driven:
             self.broken = True
             raise TargetError("QEMU ended unexpectedly")
-        assert (output, timeout_s) == (outside.OUT, outside.PATIENCE_S)
+        assert (output, timeout_s) == (gpio_edges.OUTPUT_LINE, gpio_edges.ANSWER_TIMEOUT_S)
         self.driven.append((line, level))
         self._others = 2
         return True
 
     def change(self, timeout_s: float) -> str | None:
         """Other outputs that change."""
-        assert timeout_s == outside.PACE_S
+        assert timeout_s == gpio_edges.PACE_S
         self._others -= 1
         return "another" if self._others else None
 
@@ -51,13 +51,13 @@ def board(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Bo
         yield made
         made.closed = True
 
-    monkeypatch.setattr(outside, "lines_of", lines_of)
+    monkeypatch.setattr(gpio_edges, "gpio_lines", lines_of)
     return made
 
 
 def until_over(board: Board) -> None:
     """Edges while this does something else."""
-    with outside.edges_beside(cast(Guest, board)):
+    with gpio_edges.edges_beside(cast(Guest, board)):
         end = time.monotonic() + 10
         while board.alive() and not board.broken and time.monotonic() < end:
             time.sleep(0.001)
@@ -67,12 +67,12 @@ def until_over(board: Board) -> None:
 @pytest.mark.parametrize("board", [(5,)], indirect=True)
 def test_the_input_goes_up_and_down_until_the_guest_is_over(board: Board) -> None:
     until_over(board)
-    assert board.driven == [(outside.IN, level) for level in (True, False, True, False, True)]
+    assert board.driven == [(gpio_edges.INPUT_LINE, level) for level in (True, False, True, False, True)]
     assert board.closed
 
 
 @pytest.mark.parametrize("board", [(5, True)], indirect=True)
 def test_a_guest_that_ends_in_the_midst_of_an_edge_is_over(board: Board) -> None:
     until_over(board)
-    assert board.driven == [(outside.IN, True)]
+    assert board.driven == [(gpio_edges.INPUT_LINE, True)]
     assert board.closed

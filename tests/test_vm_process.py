@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import os
 import select
 import shutil
@@ -11,8 +12,8 @@ from pathlib import Path
 import pytest
 import vm_cases
 
-from rtproof.errors import TargetError
-from rtproof.vm.process import running
+from rtproof.core.errors import TargetError
+from rtproof.vm.qemu_process import running_guest
 
 pytestmark = [
     pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler here"),
@@ -24,16 +25,16 @@ HOST = """
 import sys, time
 from pathlib import Path
 import vm_cases
-from rtproof.vm.process import running
+from rtproof.vm.qemu_process import running_guest
 folder = Path(sys.argv[1])
-with running(vm_cases.machine(folder), folder):
+with running_guest(vm_cases.machine(folder), folder):
     time.sleep(600)
 """
 
 
 def test_the_emulator_ends_with_the_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then="exec sleep 600")
-    with running(vm_cases.machine(tmp_path), tmp_path) as guest:
+    with running_guest(vm_cases.machine(tmp_path), tmp_path) as guest:
         assert guest.alive()
     assert not guest.alive()
 
@@ -59,6 +60,6 @@ def test_too_little_memory_is_said_before_anything_starts(tmp_path: Path, monkey
     vm_cases.fake_qemu(tmp_path / "bin", monkeypatch, then=f"touch {started}")
     machine = replace(vm_cases.machine(tmp_path), memory_mib=1 << 30)
     needs = r"a guest of 1073741824 MiB needs \d+ MiB of memory; \d+ MiB are free"
-    with pytest.raises(TargetError, match=needs), running(machine, tmp_path):
+    with pytest.raises(TargetError, match=needs), running_guest(machine, tmp_path):
         pass
     assert not started.exists()

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import json
 import socket
 import threading
@@ -8,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rtproof.errors import TargetError
-from rtproof.vm.qmp import Monitor
+from rtproof.core.errors import TargetError
+from rtproof.vm.qemu_process import Monitor
 
 GREETING: dict[str, Any] = {"QMP": {"version": {}}}
 

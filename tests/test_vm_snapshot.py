@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import os
 import shutil
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 import vm_cases
 from test_vm_places import Usage
 
-from rtproof.errors import TargetError
+from rtproof.core.errors import TargetError
 from rtproof.vm import snapshot
 
 KIB = 1024
@@ -40,14 +41,14 @@ def test_a_snapshot_that_is_there_is_used_and_counts_as_new(place: Path, tmp_pat
 
 
 def test_those_not_used_for_longest_go_first_and_the_newest_stays(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot, "KEPT_BYTES", 2 * KIB)
+    monkeypatch.setattr(snapshot, "MOST_SNAPSHOT_BYTES", 2 * KIB)
     states = [stored(place, f"s{age}", age) for age in range(4)]
     with states[3].open("rb") as in_use:
         snapshot._forget_oldest(states[0])
         assert in_use.read() == bytes(KIB)
     assert [state.exists() for state in states] == [True, True, False, False]
     assert [state.with_suffix(".console").exists() for state in states] == [True, True, False, False]
-    monkeypatch.setattr(snapshot, "KEPT_BYTES", 0)
+    monkeypatch.setattr(snapshot, "MOST_SNAPSHOT_BYTES", 0)
     snapshot._forget_oldest(states[0])
     assert [state.exists() for state in states] == [True, False, False, False]
 

@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 from simulated_records import written
 
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Requirement, State
-from rtproof.analysis.sequential import needed_ns as needed_by_one
-from rtproof.analysis.watch import Watch, line, needed_ns
-from rtproof.record import EndReason, Record
-from rtproof.simulation import played
-from rtproof.simulation.asked import SECOND_NS, Asked, Process
-from rtproof.simulation.latencies import Tail
-from rtproof.simulation.played import Late
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.watch import Watch, progress_line, still_needed_ns
+from rtproof.record.contents import EndReason, Record
+from rtproof.simulation import simulated_thread
+from rtproof.simulation.events import KnownTail
+from rtproof.simulation.request import SECOND_NS, SimulatedProcess, SimulationRequest
+from rtproof.simulation.simulated_thread import LateActivations
+from rtproof.statistics.sequential_test import needed_ns as needed_by_one
 
 MINUTE_NS = 60 * SECOND_NS
 LIMIT = 100_000
 ONE = Requirement(LIMIT, MINUTE_NS, gap_ns=2 * SECOND_NS)
 
 
-def watched(requirements: tuple[Requirement, ...], late: list[Late], length_s: int) -> tuple[Watch, int]:
+def watched(requirements: tuple[Requirement, ...], late: list[LateActivations], length_s: int) -> tuple[Watch, int]:
     """What a watch says of threads that were late, and the second that it ended the run with."""
     watch = Watch(requirements)
     limits = {each.limit_ns for each in requirements}
@@ -40,7 +40,7 @@ def watched(requirements: tuple[Requirement, ...], late: list[Late], length_s: i
     return watch, length_s
 
 
-def played_to(path: Path, process: Process, asked: Asked, end_s: int) -> Record:
+def played_to(path: Path, process: SimulatedProcess, asked: SimulationRequest, end_s: int) -> Record:
     return written(path, process, asked, [(0, end_s, 1)], EndReason.INTERRUPTED)
 
 
@@ -58,10 +58,12 @@ def test_the_record_agrees(kind: str, rate: float, likely: State, tmp_path: Path
     """Over seeds and numbers of threads, at rates below, at and above the one that is claimed."""
     ends = set()
     for seed in range(1, 9):
-        asked = Asked("", 1200 * SECOND_NS, 10_000_000, tuple(range(1 + seed % 3)))
-        process = Process(seed, kind, rate / 60, Tail(LIMIT, 20_000))
+        asked = SimulationRequest("", 1200 * SECOND_NS, 10_000_000, tuple(range(1 + seed % 3)))
+        process = SimulatedProcess(seed, kind, rate / 60, KnownTail(LIMIT, 20_000))
         requirements = (ONE, replace(ONE, limit_ns=LIMIT + 20_000))[: 1 + seed % 2]
-        watch, end_s = watched(requirements, played.late_ones(process, asked, played.series_of(asked)), 1200)
+        watch, end_s = watched(
+            requirements, simulated_thread.late_activations(process, asked, simulated_thread.series_of(asked)), 1200
+        )
         analysis = analyse(played_to(tmp_path / f"{seed}", process, asked, end_s), requirements)
         for standing, verdict in zip(watch.standings, analysis.verdicts, strict=True):
             if standing.decision.at_ns is not None:
@@ -204,7 +206,7 @@ def test_lines_say_how_much_longer_now_and_after_one_more_and_the_chance() -> No
     first, second = watch.lines()
     assert first == "200 us, 1/10min: 0 episodes; PROVEN in 38 min 59 s (28 %), in 1 h 14 min after 1 more (33 %)"
     assert second == "100 us, 1/min: 1 episode; PROVEN in 4 min 22 s (28 %), in 6 min 48 s after 1 more (40 %)"
-    assert line(watch.standings[0]) == second
+    assert progress_line(watch.standings[0]) == second
 
 
 def test_a_decided_limit_says_when() -> None:
@@ -214,8 +216,11 @@ def test_a_decided_limit_says_when() -> None:
 
 
 def test_several_limits_need_more_each() -> None:
-    assert needed_ns([ONE], 0) == needed_by_one(0, MINUTE_NS, 0.05)
-    assert needed_ns([ONE, replace(ONE, limit_ns=1)], 2) == needed_by_one(2, MINUTE_NS, (1 - 0.95) / 2) + 2 * ONE.gap_ns
+    assert still_needed_ns([ONE], 0) == needed_by_one(0, MINUTE_NS, 0.05)
+    assert (
+        still_needed_ns([ONE, replace(ONE, limit_ns=1)], 2)
+        == needed_by_one(2, MINUTE_NS, (1 - 0.95) / 2) + 2 * ONE.gap_ns
+    )
 
 
 SHORT = replace(ONE, longest_ns=20 * SECOND_NS)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+
 import pytest
 
-from rtproof.run.watching import Over, parse_over
+from rtproof.run.agent_lines import OverLine, parse_over
 
 
 def test_a_line_of_the_agent() -> None:
     line = "over thread=1 limit_ns=500000 second=17 worst_ns=612345"
-    assert parse_over(line) == Over(1, 500_000, 17, 612_345)
-    assert parse_over(line + " more=1") == Over(1, 500_000, 17, 612_345)
+    assert parse_over(line) == OverLine(1, 500_000, 17, 612_345)
+    assert parse_over(line + " more=1") == OverLine(1, 500_000, 17, 612_345)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.record.wire import Cursor, MalformedError, leb128_decode, leb128_encode, text_bytes
+from rtproof.record.encoding import Cursor, MalformedError, leb128_decode, leb128_encode, text_bytes
 
 UINT64 = st.integers(0, 64).flatmap(lambda bits: st.integers(0, max(2**bits - 1, 0)))
 

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
+
 from analysis_records import MS, array, block, fact, record
 
-from rtproof.analysis import wording
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Requirement
-from rtproof.record import Counter, Moment
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement
+from rtproof.record.contents import Counter, Moment
 
 
 def test_a_limit_in_words() -> None:
     assert (
-        wording.limit(Requirement(500_000)) == "500 us, at most once per 1 h, none longer than 10 min, confidence 95 %"
+        verdict_sentences.limit_sentence(Requirement(500_000))
+        == "500 us, at most once per 1 h, none longer than 10 min, confidence 95 %"
     )
     half = Requirement(2_500, 43_200_000_000_000, 0.999)
-    assert wording.limit(half) == "2.5 us, at most once per 12 h, none longer than 10 min, confidence 99.9 %"
+    assert (
+        verdict_sentences.limit_sentence(half)
+        == "2.5 us, at most once per 12 h, none longer than 10 min, confidence 99.9 %"
+    )
 
 
 def test_the_sentences_of_a_stall() -> None:
@@ -54,7 +59,7 @@ def test_no_load_is_said_too() -> None:
 
 def test_lines_about_the_run_alone() -> None:
     lines = (("VERDICT", "a"), ("", "b"), ("MAX", "c"), ("", "d"), ("RATE", "e"), ("", "f"), ("UNSEEN", "g"))
-    assert wording.of_the_run(lines) == (("MAX", "c"), ("", "d"), ("UNSEEN", "g"))
+    assert verdict_sentences.sentences_of_run(lines) == (("MAX", "c"), ("", "d"), ("UNSEEN", "g"))
 
 
 def test_nothing_follows_from_the_maximum_of_a_run_that_is_invalid() -> None:
@@ -62,7 +67,7 @@ def test_nothing_follows_from_the_maximum_of_a_run_that_is_invalid() -> None:
     facts = (fact("duration_ns", 100 * MS), fact("policy", "fifo"), fact("policy", "other", Moment.END, 0))
     lines = analyse(record([block([5_000] * 100)], facts=facts), Requirement(500_000)).verdict.sentences
     assert lines[0][1].startswith("INVALID")
-    (largest,) = wording.under(lines, "MAX")
+    (largest,) = verdict_sentences.texts_under_labels(lines, "MAX")
     assert largest.startswith("5 us on thread 0")
     assert largest.endswith("the largest of 100 activations; the run is INVALID, so that nothing follows from it")
     assert "probability" not in " ".join(text for _, text in lines)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import record_cases as cases
 
-from rtproof.record import Seconds
-from rtproof.record.framing import HEADER
-from rtproof.record.rtrec import open_record
-from rtproof.record.writer import RecordWriter
+from rtproof.record.chunks import CHUNK_HEADER
+from rtproof.record.contents import Seconds
+from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter
 
 
 def test_never_over_another_file(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_chunks_are_numbered_and_aligned(tmp_path: Path) -> None:
     path = tmp_path / "run.rtrec"
     cases.write_small(path)
     chunks = list(cases.chunks(path))
-    assert [HEADER.unpack_from(chunk)[4] for chunk in chunks] == list(range(len(chunks)))
+    assert [CHUNK_HEADER.unpack_from(chunk)[4] for chunk in chunks] == list(range(len(chunks)))
     assert {len(chunk) % 4 for chunk in chunks} == {0}
 
 

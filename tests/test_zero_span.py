@@ -12,9 +12,9 @@ from analysis_records import BEGIN, SERIES
 from run_folders import INFO
 
 from rtproof.cli.main import main
-from rtproof.record import End, EndReason, rundir
-from rtproof.record.series_writer import SeriesWriter
-from rtproof.record.writer import RecordWriter
+from rtproof.record import run_folder
+from rtproof.record.contents import End, EndReason
+from rtproof.record.writing import RecordWriter, SeriesWriter
 
 DATA = Path(__file__).parent / "data" / "cyclictest"
 NO_NUMBER = re.compile(r"\b(nan|inf)\b|\bNaN\b|\bInfinity\b")
@@ -32,9 +32,9 @@ RUNS: dict[str, tuple[list[int], int | None]] = {
 
 
 def write(folder: Path, values: list[int], length_ns: int | None) -> Path:
-    rundir.create(folder)
-    rundir.write_info(folder, INFO)
-    with RecordWriter(str(folder / rundir.RECORD_NAME)) as writer:
+    run_folder.create_run_folder(folder)
+    run_folder.write_run_info(folder, INFO)
+    with RecordWriter(str(folder / run_folder.RECORD_NAME)) as writer:
         writer.begin(BEGIN)
         writer.series(SERIES)
         feed = SeriesWriter(writer, SERIES)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from analysis_records import block, file, record
 
-from rtproof.analysis import tracefile
-from rtproof.record import Moment, Record
+from rtproof.record.contents import Moment, Record
+from rtproof.summary import kernel_trace
 
 HEADER_PAGE = """\
 \tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
@@ -83,5 +83,5 @@ def report_of_trace_cmd(dat: Path) -> list[tuple[int, int, str]]:
 
 def events_of_text(text: str) -> list[tuple[int, int, str]]:
     """The same of the text."""
-    found = (tracefile.parse_line(line) for line in text.splitlines())
+    found = (kernel_trace.parse_line(line) for line in text.splitlines())
     return sorted((line.cpu, line.time_ns // 1_000, line.event) for line in found if line)

@@ -8,10 +8,10 @@ import numpy as np
 from analysis_records import MS, SECOND, block, fact, record
 from doubt_cases import FACTS, clean, facts
 
-from rtproof.analysis.afterwards import chosen_after_the_data
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Analysis, Requirement
-from rtproof.record import Moment, Record
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.verdict import chosen_after_the_data
+from rtproof.record.contents import Moment, Record
 
 LATE = Requirement(500_000, SECOND, gap_ns=SECOND)
 LENGTH = 6_000

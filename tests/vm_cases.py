@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.vm.kernel import Kernel, open_kernel
+from rtproof.vm.kernel_files import Kernel, open_kernel
 from rtproof.vm.machine import Machine
 
 RELEASE = "6.1.0-50-test"

@@ -12,7 +12,7 @@ from claim_rules import Claim, exact, reference
 
 from acceptance import Benchmark, Result, Value
 from acceptance.claim_errors import CALIBRATED, HOUR_S, TIMES, named, slack
-from rtproof.analysis.bunches import bunched
+from rtproof.judge.claim import look_bunched
 
 SIZES = (3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 45, 60, 100, 200, 400)
 
@@ -60,7 +60,7 @@ def _level(n: int, count: int) -> float:
     generator = np.random.default_rng((6, n))
     starts = np.sort(generator.random((count, n)), axis=1) * HOUR_S
     now = in_ns(np.array([HOUR_S]))[0]
-    return 100 * sum(bunched(in_ns(row), int(now)) for row in starts) / count
+    return 100 * sum(look_bunched(in_ns(row), int(now)) for row in starts) / count
 
 
 def _withheld(count: int) -> tuple[int, int]:

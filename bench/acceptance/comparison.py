@@ -11,12 +11,13 @@ import math
 import numpy as np
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.comparison import RunFigures, compare
-from rtproof.analysis.comparison.effects import effects, overall
-from rtproof.analysis.comparison.metrics import metrics, reference_levels
-from rtproof.analysis.comparison.model import Effect, Finding
-from rtproof.analysis.counts import Counts
-from rtproof.record import Int64Array, Seconds, bins
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.comparison_model import ComparisonFinding, MetricEffect
+from rtproof.compare.effects import compared_metrics, metric_effects, overall_finding, reference_levels
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.record import histogram_bins
+from rtproof.record.contents import Int64Array, Seconds
+from rtproof.summary.counts import Counts
 
 RUN_EFFECT = 0.5
 """Standard deviation of the logarithm of what a run is slower or faster than another of the same system."""
@@ -40,17 +41,17 @@ def drawn(random: np.random.Generator, factor: float = 1.0) -> RunFigures:
 
 def figures(values: Int64Array) -> RunFigures:
     """Of VALUES values in the order of time."""
-    n = np.bincount(bins.index(values))
+    n = np.bincount(histogram_bins.bin_of(values))
     places = np.flatnonzero(n)
     zeros = np.zeros(SECONDS, np.int64)
     seconds = Seconds(np.arange(SECONDS), zeros + VALUES // SECONDS, zeros, values.reshape(SECONDS, -1).max(axis=1))
-    counts = Counts(*bins.edges(places), n[places].astype(np.int64))
+    counts = Counts(*histogram_bins.bin_edges(places), n[places].astype(np.int64))
     return RunFigures("run", {}, counts, int(values.max()), seconds=seconds, effective=float(VALUES))
 
 
-def table(a: list[RunFigures], b: list[RunFigures]) -> tuple[Effect, ...]:
+def table(a: list[RunFigures], b: list[RunFigures]) -> tuple[MetricEffect, ...]:
     """The metrics of two sides, as ``compare`` has them."""
-    return effects(metrics(a, b, reference_levels(a, b)[0])[0])
+    return metric_effects(compared_metrics(a, b, reference_levels(a, b)[0])[0])
 
 
 def false_alarms(short: bool) -> Result:
@@ -58,13 +59,13 @@ def false_alarms(short: bool) -> Result:
     times = FEW if short else MANY
     random = np.random.default_rng(11)
     found = {f"{n} v {n}": _alarms(random, n, times) for n in (5, 8)}
-    one = compare([drawn(random)], [drawn(random, FACTOR)])
+    one = compare_sides([drawn(random)], [drawn(random, FACTOR)])
     values: dict[str, Value] = {key: {**shares} for key, shares in found.items()}
     values["1 v 1"] = one.finding.value
     most, single = (0.13, 0.20) if short else (0.08, 0.08)
     ruled = all(shares["judged different"] <= most and shares[ALONE] <= single for shares in found.values())
     wrong = all(shares["wrong: every value by itself"] > 0.5 for shares in found.values())
-    holds = ruled and wrong and one.finding is Finding.NOT_JUDGED and all(e.p is None for e in one.effects)
+    holds = ruled and wrong and one.finding is ComparisonFinding.NOT_JUDGED and all(e.p is None for e in one.effects)
     goal = (
         f"judged different: at most {most:.2f} of {times} comparisons, p99 alone {single:.2f}; 1 v 1 is not judged; by "
         "values: most are"
@@ -78,7 +79,7 @@ def _alarms(random: np.random.Generator, n: int, times: int) -> dict[str, float]
     for _ in range(times):
         a, b = ([drawn(random) for _ in range(n)] for _ in range(2))
         rows = table(a, b)
-        judged += overall(rows) is not Finding.NO_DIFFERENCE
+        judged += overall_finding(rows) is not ComparisonFinding.NO_DIFFERENCE
         below = [row.p is not None and row.p < 0.05 for row in rows]
         one_metric += below[1]
         any_metric += any(below)
@@ -110,8 +111,8 @@ def power(short: bool) -> Result:
     right = wrong = told = 0
     for _ in range(times):
         rows = table([drawn(random) for _ in range(8)], [drawn(random, FACTOR) for _ in range(8)])
-        right += rows[0].finding is Finding.A_BETTER
-        wrong += any(row.finding is Finding.B_BETTER for row in rows)
+        right += rows[0].finding is ComparisonFinding.A_BETTER
+        wrong += any(row.finding is ComparisonFinding.B_BETTER for row in rows)
         told += (rows[0].detectable or math.inf) <= FACTOR
     value: dict[str, Value] = {
         f"p50 {FACTOR:g} times as large, found": right / times,

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
 from acceptance.comparison import VALUES, figures
-from rtproof.analysis.comparison import RunFigures
-from rtproof.analysis.comparison.inference import exact, interval, rejected, swaps
-from rtproof.analysis.comparison.order import order
+from rtproof.compare.distributions import side_order
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.statistics.mean_difference import difference_interval, is_exact, permuted_means, rejected_share
 
 ALPHA = 0.05
 TRUTH = math.log(2)
@@ -67,15 +67,15 @@ def _covered(cell: Cell, times: int) -> tuple[float, float | None]:
     inside = np.zeros(2)
     for _ in range(times):
         a, b = cell.wider * cell.draw(cell.n) + TRUTH, cell.draw(cell.m)
-        one = interval(a.tolist(), b.tolist(), ALPHA)
-        inside += one.low <= TRUTH <= one.high, exact(cell.n, cell.m) and _inverted(a, b)
-    return float(inside[0] / times), float(inside[1] / times) if exact(cell.n, cell.m) else None
+        one = difference_interval(a.tolist(), b.tolist(), ALPHA)
+        inside += one.low <= TRUTH <= one.high, is_exact(cell.n, cell.m) and _inverted(a, b)
+    return float(inside[0] / times), float(inside[1] / times) if is_exact(cell.n, cell.m) else None
 
 
 def _inverted(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
     """Whether the count of splits does not reject the truth."""
-    steps = swaps(a.size, b.size) @ np.concatenate([a, b])
-    fewest = rejected(a.size, b.size, ALPHA)
+    steps = permuted_means(a.size, b.size) @ np.concatenate([a, b])
+    fewest = rejected_share(a.size, b.size, ALPHA)
     return 1 + min(int(np.count_nonzero(side)) for side in (steps <= TRUTH, steps >= TRUTH)) > fewest
 
 
@@ -86,8 +86,8 @@ def crossing(short: bool) -> Result:
     false = found = 0
     for _ in range(times):
         alike, other, late = (_side(random), _side(random), _side(random, 2.0, 0.0))
-        false += bool(order(alike, other).crossings)
-        found += len(order(late, other).crossings) == 1
+        false += bool(side_order(alike, other).crossings)
+        found += len(side_order(late, other).crossings) == 1
     value: dict[str, Value] = {"of one system": false / times, "that cross": found / times}
     goal = f"of {times} pairs of {RUNS} and {RUNS} runs at most 0.01 of one system cross, and at least {least} that do"
     return Result(value, goal, false <= 0.01 * times and found >= least * times)

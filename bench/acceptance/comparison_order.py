@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.comparison.inference import swaps
-from rtproof.analysis.comparison.turns import interleaved
+from rtproof.compare.likeness import is_interleaved
+from rtproof.statistics.mean_difference import permuted_means
 
 Floats = NDArray[np.float64]
 RUNS = 5
@@ -29,10 +29,10 @@ def drifting(short: bool) -> Result:
     holds, most = True, 0.08 if short else 0.06
     for name, order in ORDERS.items():
         by_p = {kind: _told_apart(some, order) for kind, some in series.items()}
-        winner = {kind: share if interleaved(order) else 0.0 for kind, share in by_p.items()}
+        winner = {kind: share if is_interleaved(order) else 0.0 for kind, share in by_p.items()}
         value[name] = {"p below 5 %": {**by_p}, "winner named": {**winner}}
         holds = holds and max(winner.values()) <= most
-    by_turns = [order for order in _every_order() if interleaved(order)]
+    by_turns = [order for order in _every_order() if is_interleaved(order)]
     shares = np.array([[_told_apart(some[:1_000], order) for some in series.values()] for order in by_turns])
     value["orders of 5 and 5 by turns"] = len(by_turns)
     value["of them, on average"] = dict(zip(series, shares.mean(axis=0).round(3).tolist(), strict=True))
@@ -72,7 +72,7 @@ def _correlated(phi: float, times: int, random: np.random.Generator) -> Floats:
 def _told_apart(series: Floats, order: str) -> float:
     """As ``inference.p_value`` for each row: twice the smaller tail of all splits."""
     side = np.array([name == "A" for name in order])
-    steps = np.concatenate([series[:, side], series[:, ~side]], axis=1) @ swaps(RUNS, RUNS).T
+    steps = np.concatenate([series[:, side], series[:, ~side]], axis=1) @ permuted_means(RUNS, RUNS).T
     tails = np.minimum(*(1 + (sign * steps <= 1e-12).sum(axis=1) for sign in (1, -1)))
     return float((2 * tails / (steps.shape[1] + 1) < ALPHA).mean())
 

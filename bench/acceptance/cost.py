@@ -14,9 +14,9 @@ from pathlib import Path
 import longrun
 
 from acceptance import Benchmark, Result
-from rtproof.agents import build, compilers
-from rtproof.agents.architectures import host
-from rtproof.record.rtrec import open_record
+from rtproof.agents import build
+from rtproof.agents.architectures import host_architecture
+from rtproof.record.reading import open_record
 
 LIMITS_NS = (1_000_000, 500_000)
 """Of the long run's values 1 in 28,000 is above the second, none above the first."""
@@ -38,7 +38,7 @@ def long_record() -> Path:
 
 @cache
 def ingest_program(folder: Path) -> Path:
-    compiler = compilers.choose(host())
+    compiler = build.choose_compiler(host_architecture())
     sources = [str(Path(__file__).parent.parent / "ingest.c"), *(f"{name}.c" for name in UNITS)]
     program = folder / "ingest"
     subprocess.run(

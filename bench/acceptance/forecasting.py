@@ -13,22 +13,21 @@ from pathlib import Path
 import numpy as np
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.bounds import mean_upper
-from rtproof.analysis.claim import course
-from rtproof.analysis.episodes import Window, late_times
-from rtproof.analysis.evidence import end_ns
-from rtproof.analysis.forecast.gates import CAP, UNEVEN_P
-from rtproof.analysis.forecast.predict import forecast, largest_of, with_top
-from rtproof.analysis.forecast.shape import refusals
-from rtproof.analysis.forecast.stationarity import stationarity
-from rtproof.analysis.forecast.units import units_of
-from rtproof.analysis.model import Analysis, Requirement, Summary
-from rtproof.analysis.phrases import value as in_words
-from rtproof.analysis.tail.limits import limit_of
-from rtproof.analysis.wording import under
-from rtproof.record.rundir import open_run
-from rtproof.simulation.latencies import Tail, second_maxima
+from rtproof.core.phrases import value as in_words
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.claim import episode_course
+from rtproof.judge.episodes import MeasuredWindow, late_times
+from rtproof.judge.evidence import end_ns
+from rtproof.judge.verdict_sentences import texts_under_labels
+from rtproof.record.run_folder import open_run
+from rtproof.simulation.events import KnownTail, second_maxima
+from rtproof.statistics.exact_bounds import mean_upper
+from rtproof.summary.summary_model import Summary
+from rtproof.tail.forecast import UNEVEN_P, USUAL_FACTOR, forecast, largest_units, shape_refusals, with_top_test
+from rtproof.tail.forecast_model import tail_units
+from rtproof.tail.stationarity import stationarity
+from rtproof.tail.thresholds import tail_limit
 
 SEED = 20_261_121
 HOURS, SHORT_HOURS = (6, 54), (24,)
@@ -51,7 +50,7 @@ REQUIREMENTS = (Requirement(20_000_000), Requirement(1_000_000))
 def flagged(seconds: int, kind: str, number: int) -> bool:
     """Whether one run is said to be uneven."""
     generator = np.random.default_rng([SEED, seconds, sum(kind.encode()), number])
-    largest = second_maxima(kind, RATE_PER_S, seconds, Tail(), generator)
+    largest = second_maxima(kind, RATE_PER_S, seconds, KnownTail(), generator)
     found = stationarity(np.arange(seconds), largest)
     assert found.dispersion_p is not None
     assert found.trend_p is not None
@@ -104,7 +103,7 @@ def _told(name: str, loads: tuple[str, ...], seconds: int) -> Result:
     threads = [_of_thread(analysis, summary) for summary in analysis.summaries]
     refused = [each.code for each in analysis.forecast.refusals]
     value: dict[str, Value] = {"all threads": list(refused), **{f"cpu {one.cpu}": one.value for one in threads}}
-    says = under(analysis.verdict.sentences, "VERDICT", "MAX", "FORECAST")
+    says = texts_under_labels(analysis.verdict.sentences, "VERDICT", "MAX", "FORECAST")
     holds = bool(refused) and all(one.refused for one in threads)
     return Result(value, "", holds, (*says, *(line for one in threads for line in one.says)))
 
@@ -123,8 +122,8 @@ def _of_thread(analysis: Analysis, summary: Summary) -> Thread:
     """Its refusals, those of its single latencies, and how often it exceeds each limit."""
     of_seconds = forecast(analysis.record, summary, analysis.doubts)
     counts, cpu = summary.observed_counts, summary.series.cpu
-    tail = with_top(limit_of(counts, counts.total, CAP * counts.total))
-    told = refusals(tail, units_of(summary), largest_of(analysis.record, summary))
+    tail = with_top_test(tail_limit(counts, counts.total, USUAL_FACTOR * counts.total))
+    told = shape_refusals(tail, tail_units(summary), largest_units(analysis.record, summary))
     assert of_seconds is not None
     value: dict[str, Value] = {
         "seconds": [each.code for each in of_seconds.refusals],
@@ -141,9 +140,9 @@ def _of_thread(analysis: Analysis, summary: Summary) -> Thread:
 def _episodes(analysis: Analysis, summary: Summary, requirement: Requirement) -> dict[str, Value]:
     """How many, and the mean time between them that is exceeded at 95 %, for a length fixed before the run."""
     own = tuple(event for event in analysis.record.events if event.thread in summary.threads)
-    window = Window(summary.first_due_ns or 0, summary.span_ns, end_ns(analysis.record, summary))
+    window = MeasuredWindow(summary.first_due_ns or 0, summary.span_ns, end_ns(analysis.record, summary))
     late = late_times(replace(analysis.record, events=own), (summary,), requirement, window).late
-    found = course(late, summary.span_ns, requirement.gap_ns).episodes
+    found = episode_course(late, summary.span_ns, requirement.gap_ns).episodes
     minutes = summary.span_ns / 60e9 / mean_upper(found, requirement.confidence)
     words = in_words(requirement.limit_ns)
     return {

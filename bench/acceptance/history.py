@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.history.changes import changes
-from rtproof.analysis.history.correlation import correlation
-from rtproof.analysis.history.weekly import weekly, without
+from rtproof.compare.change_points import mean_changes, neighbour_correlation, weekly_pattern, without_weekly
 
 RUNS = 80
 NEAR = 3
@@ -159,7 +157,9 @@ def _shifted(series: Series, at: int, by: float) -> list[float]:
 
 
 def _found(series: list[float], at: int) -> bool:
-    return any(abs(change.at - at) <= NEAR for change in changes(series, correlation=correlation(series)))
+    return any(
+        abs(change.at - at) <= NEAR for change in mean_changes(series, correlation=neighbour_correlation(series))
+    )
 
 
 def correlated(short: bool) -> Result:
@@ -173,7 +173,7 @@ def correlated(short: bool) -> Result:
     false: list[float] = []
     for phi in CORRELATIONS:
         alarms = [bool(_sought(_autoregressive(phi, generator))) for _ in range(repetitions)]
-        before = [bool(changes(_autoregressive(phi, generator).tolist())) for _ in range(repetitions)]
+        before = [bool(mean_changes(_autoregressive(phi, generator).tolist())) for _ in range(repetitions)]
         found = {f"step of {step:g}": _share_found(phi, step, repetitions // 2, generator) for step in (2.0, 4.0, 8.0)}
         value[f"AR {phi}"] = {"false": float(np.mean(alarms)), "uncorrected": float(np.mean(before)), **found}
         false.append(float(np.mean(alarms)))
@@ -190,13 +190,13 @@ def week(short: bool) -> Result:
     holds = True
     for phi in CORRELATIONS:
         drawn = [_autoregressive(phi, generator) for _ in range(repetitions)]
-        plain = [weekly(one.tolist(), STARTS) is not None for one in drawn]
-        named = [weekly((one - 2.0 * WEEKEND).tolist(), STARTS) is not None for one in drawn]
+        plain = [weekly_pattern(one.tolist(), STARTS) is not None for one in drawn]
+        named = [weekly_pattern((one - 2.0 * WEEKEND).tolist(), STARTS) is not None for one in drawn]
         value[f"AR {phi}"] = {"named, none there": float(np.mean(plain)), "named, there": float(np.mean(named))}
         holds = holds and float(np.mean(plain)) <= (0.08 if short else 0.02) and float(np.mean(named)) >= 0.9
     four = [_four_a_day(generator) for _ in range(repetitions // 4)]
     starts = [day + at * DAY_NS // 4 for day in STARTS for at in range(4)]
-    called = [bool(changes(one.tolist())) for one in four]
+    called = [bool(mean_changes(one.tolist())) for one in four]
     sought = [bool(_sought(one, starts)) for one in four]
     value["four runs a day"] = {
         "weekend called a change, before": float(np.mean(called)),
@@ -230,8 +230,8 @@ def _four_a_day(generator: np.random.Generator) -> Series:
 def _sought(series: Series, starts: list[int] | None = None) -> list[int]:
     """Places of the changes, as ``history`` looks for them."""
     values = series.tolist()
-    cleaned = without(values, starts, weekly(values, starts)) if starts else values
-    return [change.at for change in changes(cleaned, correlation=correlation(cleaned))]
+    cleaned = without_weekly(values, starts, weekly_pattern(values, starts)) if starts else values
+    return [change.at for change in mean_changes(cleaned, correlation=neighbour_correlation(cleaned))]
 
 
 def _share_found(phi: float, step: float, repetitions: int, generator: np.random.Generator) -> float:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.quantiles import quantiles
-from rtproof.analysis.scan import summarise
-from rtproof.record import Begin, Block, ChunkRef, Record, Series
+from rtproof.record.contents import Begin, Block, ChunkRef, Record, Series
+from rtproof.summary.quantiles import quantiles
+from rtproof.summary.series import summarise
 
 SECONDS, HZ = 600, 200
 N = SECONDS * HZ

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
 from rtproof import articles
-from rtproof.analysis import bounds, honesty, sequential
-from rtproof.analysis.claim import Course, course, decide
-from rtproof.analysis.late import Late
-from rtproof.analysis.model import NO_LONGEST, Requirement, State
-from rtproof.report.campaign import honest
-from rtproof.simulation import processes
+from rtproof.judge import unseen_events
+from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State
+from rtproof.judge.claim import EpisodeCourse, LateStretches, decide, episode_course
+from rtproof.report.pages import campaign_page
+from rtproof.simulation.events import SecondsArray, event_times
+from rtproof.statistics import exact_bounds, sequential_test
 
 HOUR_S = 3600
 NS = 10**9
@@ -48,8 +48,8 @@ def rate_bound(short: bool) -> Result:
 
 def numerics(_short: bool) -> Result:
     """Checked to fail: logarithms of gammainc give +360,821 in place of -12.7."""
-    zero = bounds.share_upper(0, 10**12, 0.95)
-    late, early = sequential.log_e_proven(100_000, 1000.0), sequential.log_e_proven(10, 2000.0)
+    zero = exact_bounds.share_upper(0, 10**12, 0.95)
+    late, early = sequential_test.log_e_proven(100_000, 1000.0), sequential_test.log_e_proven(10, 2000.0)
     needed = [_proving_tau(count) for count in range(len(NEEDED))]
     tables = all(abs(a - b) <= (0.02 if n else 0.01) for n, (a, b) in enumerate(zip(needed, NEEDED, strict=True)))
     digits = abs(zero / 2.99573227e-12 - 1) <= 1e-6 and abs(late + 12.707) <= 5e-4 and abs(early - 1933.99) <= 5e-3
@@ -74,11 +74,11 @@ def prediction(short: bool) -> Result:
     rng = np.random.default_rng(5)
     measured = {f"{n}:{m}": _exceeded(n, m, runs, rng) for n, m in ((20, 20), (20, 60), (190, 10))}
     expected = {"20:20": 0.5, "20:60": 0.75, "190:10": 0.05}
-    said = honesty.largest(1_106_000, 54 * HOUR_S * NS)
+    said = unseen_events.largest_value_sentences(1_106_000, 54 * HOUR_S * NS)
     tied = _exceeded(20, 20, runs, rng, whole=True)
-    off = max(abs(measured[key] - honesty.chance_exceeded(*map(int, key.split(":")))) for key in measured)
-    rule = all(honesty.chance_exceeded(*map(int, key.split(":"))) == chance for key, chance in expected.items())
-    until = honesty.predicted_until(19.0)
+    off = max(abs(measured[key] - unseen_events.chance_exceeded(*map(int, key.split(":")))) for key in measured)
+    rule = all(unseen_events.chance_exceeded(*map(int, key.split(":"))) == chance for key, chance in expected.items())
+    until = unseen_events.predicted_until(19.0)
     told = "at most 50 %, if it is alike" in said[0] and "2 h 50 min it is exceeded with" in said[1]
     return Result(
         {"measured": {**measured}, "largest_difference": off, "20:20_with_ties": tied, "T_19": until},
@@ -115,8 +115,12 @@ def _said(name: str, length: str = "") -> tuple[str, ...]:
     """The lines on an article's page about its rows of this length, as printed; "": about all of them together."""
     article = articles.load(name)
     rows = {row.label for row in article.rows if length in [told.text for told in (row.asked, row.duration) if told]}
-    chosen = rows or {honest.TOGETHER}
-    return tuple(f"{row}{of and f', {of}'}: {text}" for row, of, text in honest.lines(article) if row in chosen)
+    chosen = rows or {campaign_page.EVIDENCE_OF_ALL_ROWS}
+    return tuple(
+        f"{row}{of and f', {of}'}: {text}"
+        for row, of, text in campaign_page.article_evidence_rows(article)
+        if row in chosen
+    )
 
 
 def _proving_tau(count: int) -> float:
@@ -124,19 +128,19 @@ def _proving_tau(count: int) -> float:
     apart = round(NEEDED[count] * AT_MOST_NS / (count + 1))
     starts = np.array([(n + 1) * apart for n in range(count)], np.int64)
     asked = Requirement(1, AT_MOST_NS, 1 - ALPHA, 1, NO_LONGEST)
-    decision = decide(asked, Late.exact(starts, starts), 100 * AT_MOST_NS, ALPHA)
+    decision = decide(asked, LateStretches.exact(starts, starts), 100 * AT_MOST_NS, ALPHA)
     at_ns = decision.at_ns if decision.state is State.PROVEN and decision.episodes == count else None
     return at_ns / AT_MOST_NS if at_ns else math.nan
 
 
-def _late(times: processes.Seconds) -> Late:
+def _late(times: SecondsArray) -> LateStretches:
     at = np.asarray(times * NS, np.int64)
-    return Late.exact(at, at)
+    return LateStretches.exact(at, at)
 
 
-def _course(times: processes.Seconds, length_ns: int) -> Course:
+def _course(times: SecondsArray, length_ns: int) -> EpisodeCourse:
     """By the code that joins those of a record."""
-    return course(_late(times), length_ns, GAP_NS)
+    return episode_course(_late(times), length_ns, GAP_NS)
 
 
 def _coverage(seed: int, kind: str, hours: int, events: int, runs: int) -> tuple[float, float]:
@@ -144,12 +148,12 @@ def _coverage(seed: int, kind: str, hours: int, events: int, runs: int) -> tuple
     rng = np.random.default_rng((3, seed))
     length_s = hours * HOUR_S
     rate = events / length_s
-    long = _course(processes.event_times(kind, rate, 3000 * length_s, rng), 3000 * length_s * NS)
+    long = _course(event_times(kind, rate, 3000 * length_s, rng), 3000 * length_s * NS)
     truth = long.episodes / long.live_ns
-    found = [_course(processes.event_times(kind, rate, length_s, rng), length_s * NS) for _ in range(runs)]
+    found = [_course(event_times(kind, rate, length_s, rng), length_s * NS) for _ in range(runs)]
     counted = [(one.episodes, truth * one.live_ns) for one in found]
-    fixed = sum(bounds.mean_upper(n, 1 - ALPHA) >= mean for n, mean in counted) / runs
-    return fixed, sum(sequential.tau_needed(n, ALPHA) >= mean for n, mean in counted) / runs
+    fixed = sum(exact_bounds.mean_upper(n, 1 - ALPHA) >= mean for n, mean in counted) / runs
+    return fixed, sum(sequential_test.tau_needed(n, ALPHA) >= mean for n, mean in counted) / runs
 
 
 def _exceeded(n: int, m: int, runs: int, rng: np.random.Generator, *, whole: bool = False) -> float:

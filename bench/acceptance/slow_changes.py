@@ -14,12 +14,9 @@ from slow_runs import slow_run
 from tail_truths import repeated
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.forecast.gates import CAP
-from rtproof.analysis.forecast.model import Forecast
-from rtproof.analysis.forecast.predict import fitted
-from rtproof.analysis.forecast.shape import Largest
-from rtproof.analysis.forecast.units import Units
-from rtproof.analysis.persecond import SECOND_NS
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.tail.forecast import USUAL_FACTOR, LargestUnits, fitted_forecast
+from rtproof.tail.forecast_model import Forecast, TailUnits
 
 SEED = 20_261_122
 HOUR_S = 3_600
@@ -39,9 +36,9 @@ def _run(kind: str, hours: int, seed: int) -> list[float]:
     """Whether a forecast is given, whether its limit holds, and whether it would be given without this test."""
     run = slow_run(kind, hours * HOUR_S, np.random.default_rng([SEED, hours, sum(kind.encode()), seed]))
     span_ns = run.largest_ns.size * SECOND_NS
-    units = Units(np.arange(run.largest_ns.size), run.largest_ns, span_ns)
-    begun = Forecast(None, CAP * span_ns, (), span_ns, units.count, units.unit_ns)
-    found = fitted(begun, units, Largest(int(run.largest_ns.max()), "a time that is not told"))
+    units = TailUnits(np.arange(run.largest_ns.size), run.largest_ns, span_ns)
+    begun = Forecast(None, USUAL_FACTOR * span_ns, (), span_ns, units.count, units.unit_ns)
+    found = fitted_forecast(begun, units, LargestUnits(int(run.largest_ns.max()), "a time that is not told"))
     before = all(each.code == "SLOW" for each in found.refusals)
     return [float(found.limit_ns is not None), float((found.envelope_ns or 0) >= run.level_ns), float(before)]
 

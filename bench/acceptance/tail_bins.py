@@ -19,14 +19,13 @@ from plain_records import write_run
 from tail_truths import SEVEN, Lognormal, Truth, largest, repeated
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.counts import Counts
-from rtproof.analysis.model import Episode, Requirement
-from rtproof.analysis.tail.excesses import coarsened, highest, tail_of
-from rtproof.analysis.tail.ladder import ladder
-from rtproof.analysis.tail.region import region
-from rtproof.record import bins
-from rtproof.record.rtrec import open_record
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Episode, Requirement
+from rtproof.record import histogram_bins
+from rtproof.record.reading import open_record
+from rtproof.summary.counts import Counts
+from rtproof.tail.pareto_fit import fit_region
+from rtproof.tail.thresholds import coarsened_excesses, highest_excesses, tail_of, threshold_ladder
 
 UNITS = 10**6
 FAR = 1 / (10 * UNITS)
@@ -53,23 +52,26 @@ class Told:
 
 def binned(counts: Counts) -> Counts:
     """As a record's SUMMARY has them."""
-    numbers, place = np.unique(bins.index(counts.lo), return_inverse=True)
+    numbers, place = np.unique(histogram_bins.bin_of(counts.lo), return_inverse=True)
     sums = np.zeros(numbers.size, np.int64)
     np.add.at(sums, place, counts.n)
-    return Counts(*bins.edges(numbers), sums)
+    return Counts(*histogram_bins.bin_edges(numbers), sums)
 
 
 def _differ(truth: Truth, seed: int) -> list[float]:
     """By what share limits from bins are others than those from values: of one fit, and of the ladder (0: none)."""
     values = largest(truth, UNITS, np.random.default_rng([13, seed]))
     forms = (values, binned(values))
-    return [_apart(*(_of_one_fit(one) for one in forms)), _apart(*(ladder(one, UNITS, 1).limit(FAR) for one in forms))]
+    return [
+        _apart(*(_of_one_fit(one) for one in forms)),
+        _apart(*(threshold_ladder(one, UNITS, 1).limit(FAR) for one in forms)),
+    ]
 
 
 def _of_one_fit(counts: Counts) -> float:
-    excesses = highest(tail_of(counts, UNITS, 1), LARGEST)
+    excesses = highest_excesses(tail_of(counts, UNITS, 1), LARGEST)
     assert excesses is not None
-    return region(coarsened(excesses)).level_upper(FAR)
+    return fit_region(coarsened_excesses(excesses)).level_upper(FAR)
 
 
 def _apart(a: float | None, b: float | None) -> float:

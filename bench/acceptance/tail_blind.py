@@ -13,7 +13,7 @@ import numpy as np
 from tail_truths import Floats, Lognormal, Normal, Pareto, largest, repeated, with_events, with_mode
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.tail.limits import limit_of
+from rtproof.tail.thresholds import tail_limit
 
 AHEAD = 10
 N = 10**6
@@ -31,7 +31,7 @@ def _unseen(mode: Lognormal | Normal, expected: float, seed: int) -> list[float]
     """Whether a limit is given, and whether it lies beyond the true level."""
     share, ahead = expected / N, AHEAD * N
     counts = with_mode(BODY, mode, share, N, np.random.default_rng([16, seed]))
-    level = limit_of(counts, N, ahead).level
+    level = tail_limit(counts, N, ahead).level
     return [float(level is not None), float((level or 0) >= _level(mode, share, 1 / ahead))]
 
 
@@ -55,7 +55,7 @@ def _exceeding(truth: Lognormal | Normal, level: float) -> float:
 def _single(mode: Lognormal | Normal, seed: int) -> list[float]:
     """Whether exactly one event of a mode is found by TOP, and whether anything refuses."""
     counts = with_events(BODY, mode, 1, N, np.random.default_rng([17, seed]))
-    found = limit_of(counts, N, AHEAD * N)
+    found = tail_limit(counts, N, AHEAD * N)
     return [float("TOP" in found.codes), float(found.level is None)]
 
 
@@ -84,7 +84,7 @@ def _of_given(rows: Floats) -> float:
 def _limit(shape: float, units: int, seed: int) -> list[float]:
     truth = Pareto(shape)
     counts = largest(truth, units, np.random.default_rng([18, units, seed]))
-    level = limit_of(counts, units, AHEAD * units).level
+    level = tail_limit(counts, units, AHEAD * units).level
     return [float(level is not None), float((level or 0) >= truth(np.array([1 / (AHEAD * units)]))[0])]
 
 

@@ -13,11 +13,10 @@ import numpy as np
 from tail_truths import Floats, Pareto, repeated
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.counts import from_values
-from rtproof.analysis.tail.excesses import coarsened, highest, tail_of
-from rtproof.analysis.tail.limits import limit_of
-from rtproof.analysis.tail.region import SHAPES, TWO_SIDED_95, region
-from rtproof.record import Int64Array
+from rtproof.record.contents import Int64Array
+from rtproof.summary.counts import counts_of_values
+from rtproof.tail.pareto_fit import SHAPES, TWO_SIDED_95, fit_region
+from rtproof.tail.thresholds import coarsened_excesses, highest_excesses, tail_limit, tail_of
 
 THETA = 0.2
 """So bursts of five."""
@@ -49,15 +48,15 @@ def _in_bursts(margin: Pareto, seed: int) -> list[float]:
         _covers(largest, 1 / (AHEAD * SECONDS), level),
         _covers(values, 1 / (AHEAD * SECONDS * PER_S), level),
     ]
-    limit = limit_of(from_values(largest), SECONDS, AHEAD * SECONDS).level
+    limit = tail_limit(counts_of_values(largest), SECONDS, AHEAD * SECONDS).level
     return [*covered, float(limit is not None), float((limit or 0) >= level)]
 
 
 def _covers(values: Int64Array, probability: float, level: float) -> float:
     """Of the 95 % interval that takes the values for independent."""
-    excesses = highest(tail_of(from_values(values), values.size, 1), LARGEST)
+    excesses = highest_excesses(tail_of(counts_of_values(values), values.size, 1), LARGEST)
     assert excesses is not None
-    of = region(coarsened(excesses), TWO_SIDED_95, SHAPES)
+    of = fit_region(coarsened_excesses(excesses), TWO_SIDED_95, SHAPES)
     return float(of.level_lower(probability) <= level <= of.level_upper(probability))
 
 

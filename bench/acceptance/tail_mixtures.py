@@ -14,10 +14,10 @@ from plain_records import MS, write_run
 from tail_truths import Lognormal, Normal, Truth, repeated, with_mode
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.analyse import analyse
-from rtproof.analysis.model import Requirement, State
-from rtproof.analysis.tail.limits import limit_of
-from rtproof.record.rtrec import open_record
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.record.reading import open_record
+from rtproof.tail.thresholds import tail_limit
 
 AHEAD = 10
 BODY = Lognormal(0.3, 30e3)
@@ -33,7 +33,7 @@ ASKED = Requirement(LIMIT_NS, at_most_ns=10**9 * MS)
 
 def _refused(mode: Truth, share: float, n: int, seed: int) -> list[float]:
     counts = with_mode(BODY, mode, share, n, np.random.default_rng([8, n, seed]))
-    return [float(limit_of(counts, n, AHEAD * n).level is None)]
+    return [float(tail_limit(counts, n, AHEAD * n).level is None)]
 
 
 def _said(mode: Truth, activations: int, seed: int) -> list[float]:

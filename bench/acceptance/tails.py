@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from tail_truths import SEVEN, Pareto, Truth, largest, repeated
 
 from acceptance import Benchmark, Result, Value
-from rtproof.analysis.tail.excesses import Excesses, coarsened, highest, tail_of
-from rtproof.analysis.tail.limits import limit_of
-from rtproof.analysis.tail.region import SHAPES, TWO_SIDED_95, Region, region
+from rtproof.tail.pareto_fit import SHAPES, TWO_SIDED_95, FitRegion, fit_region
+from rtproof.tail.thresholds import Excesses, coarsened_excesses, highest_excesses, tail_limit, tail_of
 
 US = 1000
 AHEAD = 10
@@ -30,13 +29,16 @@ ROUNDED = {"xi 0": Pareto(0.0, 0.8 * US), "xi .2": Pareto(0.2, 0.8 * US)}
 def _coarse(truth: Truth, n: int, seed: int) -> list[float]:
     """Whether the level lies in the interval of the fit to bins, and in that of one that takes them for values."""
     counts = largest(truth, n, np.random.default_rng([6, n, seed]), US, 8000)
-    binned = highest(tail_of(counts, n, US), 1000)
+    binned = highest_excesses(tail_of(counts, n, US), 1000)
     assert binned is not None
     level = float(truth(np.array([LEVEL]))[0])
-    return [_covers(region(coarsened(one), TWO_SIDED_95, SHAPES), level) for one in (binned, _as_values(binned))]
+    return [
+        _covers(fit_region(coarsened_excesses(one), TWO_SIDED_95, SHAPES), level)
+        for one in (binned, _as_values(binned))
+    ]
 
 
-def _covers(of: Region, level: float) -> float:
+def _covers(of: FitRegion, level: float) -> float:
     return float(of.level_lower(LEVEL) <= level <= of.level_upper(LEVEL))
 
 
@@ -75,7 +77,7 @@ def _narrow(truth: Pareto, n: int) -> bool:
 def _limit(truth: Truth, n: int, seed: int) -> list[float]:
     """Whether a limit is stated, whether the level lies below it, and how many times the level it is."""
     counts = largest(truth, n, np.random.default_rng([7, n, seed]))
-    found = limit_of(counts, n, AHEAD * n).level
+    found = tail_limit(counts, n, AHEAD * n).level
     level = float(truth(np.array([1 / (AHEAD * n)]))[0])
     return [float(found is not None), float((found or 0) >= level), (found or 0) / level]
 

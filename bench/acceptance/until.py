@@ -20,10 +20,9 @@ from claim_rules import bunched
 
 from acceptance import Benchmark, Result, Value
 from rtproof.cli.main import main
-from rtproof.simulation import played
-from rtproof.simulation.asked import SECOND_NS, Process
-from rtproof.simulation.latencies import Tail
-from rtproof.simulation.processes import KINDS
+from rtproof.simulation import simulated_thread
+from rtproof.simulation.events import EVENT_KINDS, KnownTail
+from rtproof.simulation.request import SECOND_NS, SimulatedProcess
 
 LIMIT_NS, AT_MOST_S, GAP_S, LONGEST_S, ALPHA = 100_000, 600, 30, 150, 0.05
 MIXING = 0.3
@@ -60,13 +59,13 @@ def won(episodes: int, time_ns: int, sign: int) -> bool:
     return log_bets_won(episodes, time_ns / (AT_MOST_S * SECOND_NS), sign) >= -math.log(ALPHA)
 
 
-def episodes_ns(process: Process, length_s: int) -> list[tuple[int, int, int | None]]:
+def episodes_ns(process: SimulatedProcess, length_s: int) -> list[tuple[int, int, int | None]]:
     """Episodes by their first and last late time, and when each was seen to last too long, or None.
 
     An event hits the next activation, a millisecond apart. Between two late times nobody knows whether the episode is
     over, so that one is too long from the first late time on that lies so far behind its begin.
     """
-    time_s, latency = played.system_events(process, length_s)
+    time_s, latency = simulated_thread.system_events(process, length_s)
     due = np.ceil(time_s[latency > LIMIT_NS] * 1000).astype(np.int64) * 1_000_000
     end = due + latency[latency > LIMIT_NS] - LIMIT_NS
     order = np.argsort(due, kind="stable")
@@ -79,7 +78,7 @@ def episodes_ns(process: Process, length_s: int) -> list[tuple[int, int, int | N
     return found
 
 
-def expected(process: Process, length_s: int) -> tuple[str, int | None, int]:
+def expected(process: SimulatedProcess, length_s: int) -> tuple[str, int | None, int]:
     """The first verdict, its nanosecond and the episodes by then, from one quiet stretch to the next."""
     length_ns, begin, live = length_s * SECOND_NS, 0, 0
     starts: list[float] = []
@@ -100,7 +99,7 @@ def expected(process: Process, length_s: int) -> tuple[str, int | None, int]:
     return "UNDECIDED", None, len(found)
 
 
-def measured(process: Process, length_s: int) -> tuple[str, int | None, float]:
+def measured(process: SimulatedProcess, length_s: int) -> tuple[str, int | None, float]:
     """What the program says of such a run: state, the nanosecond of the decision, and the second of the end."""
     options = {
         "seed": process.seed,
@@ -122,7 +121,7 @@ def measured(process: Process, length_s: int) -> tuple[str, int | None, float]:
 
 def until_decided(short: bool) -> Result:
     """Rates per claimed rate: 0 and 0.1 are mostly proven, 1 mostly not decided, 5 refuted."""
-    kinds = ("burst5",) if short else tuple(kind for kind in KINDS if kind != "drift")
+    kinds = ("burst5",) if short else tuple(kind for kind in EVENT_KINDS if kind != "drift")
     rates, seeds, length_s = (
         ((0.0, 0.2, 5.0) if short else (0.0, 0.2, 1.0, 5.0)),
         (1,) if short else (1, 2, 3, 4),
@@ -130,7 +129,7 @@ def until_decided(short: bool) -> Result:
     )
     wrong, latest, told = [], 0.0, []
     for kind, rate, seed in product(kinds, rates, seeds):
-        process = Process(seed, kind, rate / AT_MOST_S, Tail(LIMIT_NS, 20_000))
+        process = SimulatedProcess(seed, kind, rate / AT_MOST_S, KnownTail(LIMIT_NS, 20_000))
         state, at_ns, episodes = expected(process, length_s)
         said, said_ns, end_s = measured(process, length_s)
         same = said == state and (said_ns is None) == (at_ns is None) and abs((said_ns or 0) - (at_ns or 0)) < 1000

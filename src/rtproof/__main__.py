@@ -33,7 +33,7 @@ def run() -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        from rtproof import defects
+        from rtproof.core import defects
 
         return defects.exit_code_of(error)
 

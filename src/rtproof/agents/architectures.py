@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processors the agent is built for, as data. A new one is a line here."""
+"""The processor architectures for which the agent is built, as data. A new architecture is one new entry."""
 
 import platform
 from dataclasses import dataclass
 
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def architecture(name: str) -> Architecture:
     raise UserError(f"there is no architecture {name!r}; there are: {', '.join(a.name for a in ARCHITECTURES)}")
 
 
-def for_machine(machine: str) -> Architecture:
+def architecture_of_machine(machine: str) -> Architecture:
     """The architecture for what ``uname -m`` says on a target; UserError if the agent is not built for it."""
     for candidate in ARCHITECTURES:
         if machine in candidate.machines:
@@ -77,6 +77,6 @@ def for_machine(machine: str) -> Architecture:
     raise UserError(f"there is no agent for a machine that calls itself {machine!r}")
 
 
-def host() -> Architecture:
+def host_architecture() -> Architecture:
     """The architecture of this machine."""
-    return for_machine(platform.machine())
+    return architecture_of_machine(platform.machine())

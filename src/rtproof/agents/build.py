@@ -1,31 +1,107 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile the agent, and other small programs for targets, once for each state of their sources and compiler.
 
-The compiler is called directly, with all sources at once, because this must work where there is no make; the flags come
-from the same files that agent/Makefile uses (``cflags``, ``ldflags``, ``table.sh``), so they stand in one place.
+The compiler is the machine's own C compiler, musl-gcc or zig. It is called directly, with all sources at once, because
+this must work without make. The flags come from the files that agent/Makefile uses (``cflags``, ``ldflags``,
+``table.sh``), so that each flag stands in one place.
 """
 
 import fcntl
 import functools
 import hashlib
+import importlib.util
 import os
+import shlex
+import shutil
 import subprocess
+import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import rtproof
-from rtproof.agents import compilers
-from rtproof.agents.architectures import Architecture, architecture, host
-from rtproof.agents.compilers import Compiler
-from rtproof.errors import UserError
+from rtproof.agents.architectures import Architecture, architecture, host_architecture
+from rtproof.core.errors import UserError
 
-NAME = "rtproof-agent"
+HOW_TO_GET_ONE = (
+    "install a C compiler (Debian: apt-get install gcc libc6-dev), which builds the agent for this machine, "
+    "or zig (pip install 'rtproof[cross]'), which builds it for all"
+)
+ZIG_WITHOUT_TARGET = (sys.executable, "-m", "ziglang", "cc")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A command that compiles and links, and what it says about itself (part of the cache's key)."""
+
+    command: tuple[str, ...]
+    identity: str
+
+
+def choose_compiler(arch: Architecture, wish: str = "auto") -> Compiler:
+    """The first compiler here that can link statically for ``arch``; ``wish`` may be ``zig`` or a command instead.
+
+    UserError that says what to install when there is none.
+    """
+    for command in _candidates(arch, wish):
+        identity = _identity(command)
+        if identity:
+            return Compiler(command, identity)
+    if wish in ("auto", "zig"):
+        raise UserError(f"nothing here can build the agent for {arch.name}: {HOW_TO_GET_ONE}")
+    raise UserError(f"{wish!r} is no compiler that can be run here")
+
+
+def _candidates(arch: Architecture, wish: str) -> Iterator[tuple[str, ...]]:
+    if wish not in ("auto", "zig"):
+        yield tuple(shlex.split(wish))
+        return
+    if wish == "auto" and arch == host_architecture():
+        yield from filter(links_statically, (("cc",), ("gcc",), ("musl-gcc",)))
+    zig = _zig()
+    if zig:
+        yield (*zig, *arch.zig)
+
+
+def _zig() -> tuple[str, ...]:
+    """zig from PyPI if this Python has it (its version is pinned), else one in PATH, else nothing."""
+    if importlib.util.find_spec("ziglang"):
+        return ZIG_WITHOUT_TARGET
+    return ("zig", "cc") if shutil.which("zig") else ()
+
+
+@functools.cache
+def _identity(command: tuple[str, ...]) -> str:
+    """The compiler's name and version; empty if it cannot be run."""
+    if not command or not shutil.which(command[0]):
+        return ""
+    result = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+    return f"{shlex.join(command)}\n{result.stdout}" if result.returncode == 0 else ""
+
+
+@functools.cache
+def links_statically(command: tuple[str, ...]) -> bool:
+    """Whether the compiler makes a static program: many systems have a compiler and no static C library."""
+    if not shutil.which(command[0]):
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "empty.c")
+        source.write_text("int main(void) { return 0; }\n")
+        tried = subprocess.run(
+            [*command, "-static", "-pthread", str(source), "-o", str(source.with_suffix(""))],
+            capture_output=True,
+            check=False,
+        )
+    return tried.returncode == 0
+
+
+AGENT_NAME = "rtproof-agent"
 _PACKAGE = Path(rtproof.__file__).parent
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramSources:
     """A program to compile. ``title``: what messages call it; ``folder``: its sources; ``tables``: made by table.sh."""
 
     name: str
@@ -47,7 +123,7 @@ def source_folder(name: str) -> Path:
     raise UserError(f"the {name}'s sources are not at {_PACKAGE / f'_{name}_source'}: install rtproof again")
 
 
-def sources(folder: Path) -> list[str]:
+def c_files_of(folder: Path) -> list[str]:
     """The C files of a program, relative to ``folder``: all in it and below it, but for the tests."""
     files = (path.relative_to(folder) for path in folder.rglob("*.c"))
     return sorted(str(file) for file in files if file.parts[0] != "tests")
@@ -65,13 +141,13 @@ def build_agent(arch: str = "", compiler: str = "auto") -> Path:
     ``compiler``: ``auto``, ``zig``, or a command such as ``arm-linux-gnueabi-gcc``. UserError if nothing can compile it
     or it does not compile.
     """
-    return build_program(Program(NAME, "the agent", source_dir(), ("probe", "load")), arch, compiler)
+    return build_program(ProgramSources(AGENT_NAME, "the agent", source_dir(), ("probe", "load")), arch, compiler)
 
 
-def build_program(program: Program, arch: str = "", compiler: str = "auto") -> Path:
+def build_program(program: ProgramSources, arch: str = "", compiler: str = "auto") -> Path:
     """The file of any program, as ``build_agent`` does it for the agent."""
-    wanted = architecture(arch) if arch else host()
-    chosen = compilers.choose(wanted, compiler)
+    wanted = architecture(arch) if arch else host_architecture()
+    chosen = choose_compiler(wanted, compiler)
     place = cache_dir() / f"{wanted.name}-{_key(program, wanted, chosen)}"
     file = place / program.name
     try:
@@ -85,24 +161,24 @@ def build_program(program: Program, arch: str = "", compiler: str = "auto") -> P
     return file
 
 
-def _key(program: Program, arch: Architecture, compiler: Compiler) -> str:
+def _key(program: ProgramSources, arch: Architecture, compiler: Compiler) -> str:
     """Changes when anything does that the program depends on."""
     digest = hashlib.sha256(f"{arch.name}\n{compiler.identity}\n{_tree_digest(program)}".encode())
     return digest.hexdigest()[:16]
 
 
-def _tree_digest(program: Program) -> str:
+def _tree_digest(program: ProgramSources) -> str:
     folder = program.folder
     headers = (str(path.relative_to(folder)) for path in folder.glob("**/*.h"))
     maker = ["table.sh"] if program.tables else []
     digest = hashlib.sha256()
-    for name in [*sources(folder), *sorted(headers), "cflags", "ldflags", *maker]:
+    for name in [*c_files_of(folder), *sorted(headers), "cflags", "ldflags", *maker]:
         content = (folder / name).read_bytes()
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
-def _compile(program: Program, compiler: Compiler, file: Path) -> None:
+def _compile(program: ProgramSources, compiler: Compiler, file: Path) -> None:
     """Compile into a temporary folder and move the finished program into place."""
     with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
         run = functools.partial(subprocess.run, cwd=program.folder, capture_output=True, text=True, check=False)
@@ -111,7 +187,7 @@ def _compile(program: Program, compiler: Compiler, file: Path) -> None:
             tables.append(Path(scratch, f"{kind}_table.c"))
             tables[-1].write_text(run(["sh", "table.sh", kind]).stdout)
         built = Path(scratch, program.name)
-        inputs = [*sources(program.folder), *map(str, tables)]
+        inputs = [*c_files_of(program.folder), *map(str, tables)]
         result = run([*compiler.command, "@cflags", *inputs, "@ldflags", "-o", str(built)])
         if result.returncode != 0:
             why = _first_error(result.stderr)

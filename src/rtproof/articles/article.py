@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an article published, as frozen data. Times are in nanoseconds and remember how they were printed."""
+"""What an article published, as frozen data. Times are in nanoseconds and remember how they were printed.
 
-from collections.abc import Mapping
+``row_figures`` gives the figures of a whole row by name, for tables that put a run beside the article. A row with one
+thread or field has its figures as they are. With several, each name begins with the thread's or field's ("top.max").
+Threads of one kind also stand together: the smallest, the largest, the mean of all values and their number. Fields of
+the same activations have their number in common.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 LATENCY, LENGTH, TOP, LOOP = "latency", "length", "top", "loop"
 
 
 @dataclass(frozen=True)
-class Figure:
+class ArticleFigure:
     """A number as it was printed. unit: ns, count or % (then value is a share of 1).
 
     step: one unit of the last printed digit, in ``unit``. at_least: the article gives a lower bound only.
@@ -22,12 +28,12 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class ArticleNumbers:
     """Of one thread or field: figures by name. kind: latency, length (of cycles or work), top or loop (article 3)."""
 
     name: str
     kind: str
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, ArticleFigure]
 
     def value(self, name: str) -> float | None:
         figure = self.figures.get(name)
@@ -35,7 +41,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Row:
+class ArticleRow:
     """One run as the article tells of it; a text is empty and a number None where it does not tell.
 
     section: heading in the article. method_claimed: what the article says that its options choose; method: what they
@@ -56,8 +62,8 @@ class Row:
     method_claimed: str = ""
     policy: str = ""
     priority: int | None = None
-    duration: Figure | None = None
-    asked: Figure | None = None
+    duration: ArticleFigure | None = None
+    asked: ArticleFigure | None = None
     loadavg: tuple[float, ...] = ()
     cpus: int | None = None
     load_line: str = ""
@@ -65,12 +71,12 @@ class Row:
     judged: bool = False
     stopped: bool = False
     caveats: tuple[str, ...] = ()
-    numbers: tuple[Numbers, ...] = ()
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    numbers: tuple[ArticleNumbers, ...] = ()
+    figures: Mapping[str, ArticleFigure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Statement:
+class ArticleStatement:
     """What an article concluded of two rows: field is the same, or the first is better above ``above``, the top share.
 
     says: "same" or "better above".
@@ -80,8 +86,8 @@ class Statement:
     rows: tuple[str, str]
     field: str
     says: str
-    above: Figure | None = None
-    top_share: Figure | None = None
+    above: ArticleFigure | None = None
+    top_share: ArticleFigure | None = None
 
 
 @dataclass(frozen=True)
@@ -95,10 +101,53 @@ class Article:
     title: str
     source: str
     about: str
-    rows: tuple[Row, ...]
-    statements: tuple[Statement, ...] = ()
-    threshold: Figure | None = None
+    rows: tuple[ArticleRow, ...]
+    statements: tuple[ArticleStatement, ...] = ()
+    threshold: ArticleFigure | None = None
 
-    def row(self, key: str) -> Row | None:
+    def row(self, key: str) -> ArticleRow | None:
         """The row with this key, None if there is none."""
         return next((row for row in self.rows if row.key == key), None)
+
+
+# The figures of a whole row by name, for tables that put a run beside the article.
+#
+# A row with one thread or field has its figures as they are. With several, each has its name in front ("top.max"),
+# and
+# threads of one kind also stand together: the smallest, the largest, the mean of all values and their number. Fields
+# of
+# the same activations have their number in common.
+
+
+def row_figures(several: tuple[ArticleNumbers, ...]) -> dict[str, ArticleFigure]:
+    """Of all numbers of a row."""
+    if len(several) == 1:
+        return dict(several[0].figures)
+    named = {f"{each.name}.{key}": figure for each in several for key, figure in each.figures.items()}
+    threads = len({each.kind for each in several}) == 1 and all(each.name.startswith("thread ") for each in several)
+    return named | dict(_together(several) if threads else _in_common(several))
+
+
+def _in_common(several: tuple[ArticleNumbers, ...]) -> Iterator[tuple[str, ArticleFigure]]:
+    counts = [each.figures.get("count") for each in several]
+    if counts and counts[0] and all(each == counts[0] for each in counts):
+        yield "count", counts[0]
+
+
+def _together(several: tuple[ArticleNumbers, ...]) -> Iterator[tuple[str, ArticleFigure]]:
+    for key, choose in (("min", min), ("max", max)):
+        found = [each.figures[key] for each in several if key in each.figures]
+        if len(found) == len(several):
+            yield key, _extreme(choose, found)
+    counts = [each.value("count") for each in several]
+    means = [each.value("mean") for each in several]
+    pairs = [(count, mean) for count, mean in zip(counts, means, strict=True) if count is not None and mean is not None]
+    if len(pairs) == len(several):
+        total = sum(count for count, _ in pairs)
+        yield "count", ArticleFigure(f"{int(total):,}", total, "count", 1)
+        mean = sum(count * mean for count, mean in pairs) / total if total else 0.0
+        yield "mean", ArticleFigure(f"{mean / 1000:.1f} us", mean, "ns", several[0].figures["mean"].step)
+
+
+def _extreme(choose: Callable[..., ArticleFigure], found: Iterable[ArticleFigure]) -> ArticleFigure:
+    return choose(found, key=lambda figure: figure.value)

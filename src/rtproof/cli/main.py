@@ -1,26 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``rtproof``: finds the commands in its folder and turns every error into one line and an exit code."""
+"""The command ``rtproof``: finds the commands in their folder, and turns every error into one line and an exit code."""
 
+import ast
 import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
 
 import click
+from click.shell_completion import CompletionItem
 
-from rtproof import __version__, defects
-from rtproof.cli import commands, folder
-from rtproof.printable import one_line
+from rtproof import __version__
+from rtproof.cli import commands
+from rtproof.core import defects, plugins
+from rtproof.core.printable import one_line
 
-ERROR_CODE = defects.CODE
+
+def command_group(package: ModuleType) -> type[click.Group]:
+    """The class of a click group whose commands are the plug-ins of a package, by the names of their files.
+
+    Only the command that is run is imported, with all that it needs. A list of commands reads their docstrings.
+    """
+
+    class CommandFolder(click.Group):
+        def list_commands(self, ctx: click.Context) -> list[str]:
+            return plugins.plugin_names(package)
+
+        def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+            if cmd_name not in plugins.plugin_names(package):
+                return None
+            command: click.Command = plugins.load_plugin(package, cmd_name).command
+            return command
+
+        def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+            click.Group(commands=_described_commands(package)).format_commands(ctx, formatter)
+
+        def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+            commands = _described_commands(package).items()
+            found = [CompletionItem(name, help=each.get_short_help_str()) for name, each in commands]
+            begun = [item for item in found if item.value.startswith(incomplete)]
+            return [*begun, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    return CommandFolder
+
+
+def _described_commands(package: ModuleType) -> dict[str, click.Command]:
+    """Every command of a folder with its help and nothing else, without an import of what commands need."""
+    return {name: click.Command(name, help=_command_docstring(package, name)) for name in plugins.plugin_names(package)}
+
+
+def _command_docstring(package: ModuleType, name: str) -> str:
+    place = Path(package.__path__[0]) / name.replace("-", "_")
+    source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    return next((ast.get_docstring(each) or "" for each in functions if each.name == "command"), "")
+
+
+ERROR_CODE = defects.DEFECT_CODE
 INTERRUPTED_CODE = 130
 COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
-MOST_CHARACTERS = 1_000
+MOST_ERROR_CHARACTERS = 1_000
 """Of what is wrong with an argument, which quotes it."""
 
 
 @click.group(
-    cls=folder.group_of(commands), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+    cls=command_group(commands), context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
 @click.version_option(__version__, prog_name="rtproof")
 def cli() -> None:
@@ -30,14 +77,14 @@ def cli() -> None:
     """
 
 
-def _say(sentence: str) -> None:
+def _print_error(sentence: str) -> None:
     """One line on standard error, whatever the sentence holds; nothing is left to do if nobody can read it."""
     with contextlib.suppress(OSError):
         click.echo(f"rtproof: {one_line(sentence)}", err=True)
 
 
 def _usage_sentence(error: click.ClickException) -> str:
-    message = one_line(error.format_message().rstrip("."), MOST_CHARACTERS)
+    message = one_line(error.format_message().rstrip("."), MOST_ERROR_CHARACTERS)
     context = getattr(error, "ctx", None)
     return f"{message} (see '{context.command_path} --help')" if context else message
 
@@ -49,16 +96,16 @@ def _abandon_output() -> int:
     return ERROR_CODE
 
 
-def _call(arguments: Sequence[str]) -> int:
+def _run_click(arguments: Sequence[str]) -> int:
     """Run click and write out what it printed."""
-    with defects.of_threads():
+    with defects.raising_thread_errors():
         result = cli.main(args=arguments, prog_name="rtproof", standalone_mode=False, obj=("rtproof", *arguments))
         if sys.stdout is not None:
             sys.stdout.flush()
     return result if isinstance(result, int) else 0
 
 
-def _ended(ending: SystemExit) -> int:
+def _answer_exit(ending: SystemExit) -> int:
     """Click ends the process by itself when it answers a shell's completion, and when the reader of a pipe has gone.
 
     Then with 1, our REFUTED. Whatever else asks for the end of the process says why.
@@ -66,32 +113,32 @@ def _ended(ending: SystemExit) -> int:
     if COMPLETION_VARIABLE in os.environ:
         raise ending
     if isinstance(ending.code, str):
-        _say(ending.code)
+        _print_error(ending.code)
     return _abandon_output()
 
 
-def _failed_by_system(error: OSError) -> int:
-    _say(defects.sentence(error))
+def _answer_system_error(error: OSError) -> int:
+    _print_error(defects.error_sentence(error))
     return ERROR_CODE if error.filename else _abandon_output()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code of the process."""
     try:
-        return _call(sys.argv[1:] if arguments is None else arguments)
+        return _run_click(sys.argv[1:] if arguments is None else arguments)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
     except click.ClickException as error:
-        _say(_usage_sentence(error))
+        _print_error(_usage_sentence(error))
     except (click.Abort, KeyboardInterrupt):
-        _say("interrupted")
+        _print_error("interrupted")
         return INTERRUPTED_CODE
     except BrokenPipeError:
         return _abandon_output()
     except OSError as error:
-        return _failed_by_system(error)
+        return _answer_system_error(error)
     except SystemExit as error:
-        return _ended(error)
+        return _answer_exit(error)
     except Exception as error:
-        _say(defects.sentence(error))
+        _print_error(defects.error_sentence(error))
     return ERROR_CODE

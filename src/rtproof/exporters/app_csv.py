@@ -7,13 +7,13 @@ the origin of the record. The last loop of a thread, and one with a hole behind 
 
 from pathlib import Path
 
-from rtproof.analysis import app
-from rtproof.analysis.app import Loops
-from rtproof.analysis.asked import probe_options
-from rtproof.analysis.model import Analysis
-from rtproof.errors import UserError
-from rtproof.exporters import _common
-from rtproof.record import Record
+from rtproof.core.errors import UserError
+from rtproof.exporters import _columns
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Record
+from rtproof.summary import application_loops
+from rtproof.summary.application_loops import Loops
+from rtproof.summary.recorded_facts import probe_options
 
 SUFFIX = ".app.csv"
 OPTIONS = {"comment": "the first line, in place of the comment that the run was given"}
@@ -28,17 +28,17 @@ STATISTICS = "statistic,work_duration_us,loop_time_us,top_error_us\n"
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write every loop, thread after thread, and the statistics of all."""
     record = analysis.record
-    if not app.is_app(record):
-        raise UserError(f"app-csv needs {NEEDS}, whose fields are {', '.join(app.FIELDS)}")
-    _common.require_samples(record, "app-csv")
+    if not application_loops.is_app(record):
+        raise UserError(f"app-csv needs {NEEDS}, whose fields are {', '.join(application_loops.LOOP_FIELDS)}")
+    _columns.require_samples(record, "app-csv")
     written = 0
-    with _common.new_file(path) as file:
+    with _columns.new_file(path) as file:
         file.write(_comment(record, options.get("comment")) + HEADER)
-        for piece in app.loops(record):
+        for piece in application_loops.application_loops(record):
             file.write(_lines(piece))
             written += piece.index.size
         file.write("\n" + _statistics(record))
-    return f"{path}: {_common.sample_note(analysis, 3 * written)}, three for each loop{_common.mark_note(analysis)}"
+    return f"{path}: {_columns.sample_note(analysis, 3 * written)}, three for each loop{_columns.mark_note(analysis)}"
 
 
 def _comment(record: Record, given: str | None) -> str:
@@ -47,7 +47,7 @@ def _comment(record: Record, given: str | None) -> str:
     said = given or probe_options(record).get("comment") or untold
     text = said.encode("ascii", "backslashreplace").decode().replace('"', '""')
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    safe = "; ".join((plain, *_common.marks(record).values()))
+    safe = "; ".join((plain, *_columns.marks(record).values()))
     return f'"{" " if safe[:1] in tuple("=+-@") else ""}{safe}"\n'
 
 
@@ -76,9 +76,10 @@ def us(ns: int) -> str:
 
 
 def _statistics(record: Record) -> str:
-    whole = app.together(app.of_threads(record).values())
+    whole = application_loops.loops_of_all_threads(application_loops.loops_of_threads(record).values())
     rows = [
-        [name, *(_cell(number(of)) for of in (whole.work, whole.loop, whole.error))] for name, number in app.STATISTICS
+        [name, *(_cell(number(of)) for of in (whole.work, whole.loop, whole.error))]
+        for name, number in application_loops.LOOP_STATISTICS
     ]
     rows.append(["count", *(str(of.count) for of in (whole.work, whole.loop, whole.error))])
     told = (whole.slack.count, whole.no_sleep, whole.slack.min if whole.slack.count else None)

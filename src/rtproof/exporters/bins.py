@@ -7,45 +7,58 @@ Where activations have several values, there is a column for each field of each 
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtproof import units
-from rtproof.analysis.counts import FixedBins
-from rtproof.analysis.model import Analysis, Summary
-from rtproof.errors import UserError
-from rtproof.exporters import _common
+from rtproof.core import units
+from rtproof.core.errors import UserError
+from rtproof.exporters._columns import (
+    VIEW_HELP,
+    columns_of,
+    counts_of,
+    mark_lines,
+    mark_note,
+    new_file,
+    refuse_without_threads,
+    signed_duration,
+    summary_note,
+    view_option,
+    whole_number,
+)
+from rtproof.judge.analysis_model import Analysis
+from rtproof.summary.counts import FixedBins
+from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".bins.csv"
 OPTIONS = {
     "width": "width of a bin, a duration (default 2us)",
     "count": "number of bins (default 2500)",
     "start": "lower edge of the first bin, a duration that may be negative (default 0)",
-    "view": _common.VIEW_HELP,
+    "view": VIEW_HELP,
     "field": "of this field of every activation only, such as irq (default: of all)",
 }
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the row below the scale, the bins [from, to), and the row above the scale."""
-    _common.refuse_without_threads(analysis)
+    refuse_without_threads(analysis)
     width_ns = units.parse_duration(options.get("width", "2us"))
     if width_ns == 0:
         raise UserError("the option width=0 makes no bins: give a duration longer than 0")
-    count = _common.whole_number(options, "count", 2500)
-    start_ns = _common.signed_duration(options, "start", "0")
+    count = whole_number(options, "count", 2500)
+    start_ns = signed_duration(options, "start", "0")
     if start_ns + width_ns * count > units.LONGEST_NS:
         raise UserError("the bins would reach beyond 292 years: give a smaller width or count")
-    view = _common.view_option(options)
+    view = view_option(options)
     columns = _columns(analysis, options.get("field", ""))
-    bins = [_common.counts_of(summary, view).fixed_bins(start_ns, width_ns, count) for _, summary in columns]
-    with _common.new_file(path) as file:
-        file.write(_common.mark_lines(analysis.record))
+    bins = [counts_of(summary, view).fixed_bins(start_ns, width_ns, count) for _, summary in columns]
+    with new_file(path) as file:
+        file.write(mark_lines(analysis.record))
         file.write(",".join(["from_ns", "to_ns", *(name for name, _ in columns)]) + "\n")
         file.writelines(_rows(bins))
-    notes = _common.summary_note(analysis) + _common.mark_note(analysis)
+    notes = summary_note(analysis) + mark_note(analysis)
     return f"{path}: {count} bins of {units.format_duration(width_ns)}, {view} view{notes}"
 
 
 def _columns(analysis: Analysis, field: str) -> list[tuple[str, Summary]]:
-    found = _common.columns_of(analysis)
+    found = columns_of(analysis)
     fields = dict.fromkeys(summary.series.field for _, summary in found)
     if field and field not in fields:
         raise UserError(f"the option field={field} is none of: {', '.join(fields)}")

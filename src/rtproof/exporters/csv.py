@@ -7,9 +7,9 @@ no time on any machine have a line of comment that says so above the header.
 
 from pathlib import Path
 
-from rtproof.analysis.model import Analysis
-from rtproof.exporters import _common
-from rtproof.record.slicing import Activations
+from rtproof.exporters import _columns
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.activations import Activations
 
 SUFFIX = ".csv"
 OPTIONS: dict[str, str] = {}
@@ -19,16 +19,16 @@ HEADER_OF_FIELDS = HEADER.replace("cpu,", "cpu,field,")
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the samples, thread after thread; due times count from the origin of the record."""
-    _common.require_samples(analysis.record, "csv")
+    _columns.require_samples(analysis.record, "csv")
     written = 0
-    with _common.new_file(path) as file:
-        fields = _common.has_fields(analysis.record)
-        file.write(_common.mark_lines(analysis.record) + (HEADER_OF_FIELDS if fields else HEADER))
-        for series, part in _common.all_columns(analysis.record):
-            start = f"{series.thread},{series.cpu}," + (f"{_common.plain(series.field)}," if fields else "")
+    with _columns.new_file(path) as file:
+        fields = _columns.has_fields(analysis.record)
+        file.write(_columns.mark_lines(analysis.record) + (HEADER_OF_FIELDS if fields else HEADER))
+        for series, part in _columns.all_columns(analysis.record):
+            start = f"{series.thread},{series.cpu}," + (f"{_columns.plain(series.field)}," if fields else "")
             file.write(_lines(start, part))
             written += part.value.size
-    notes = _common.sample_note(analysis, written) + _common.mark_note(analysis)
+    notes = _columns.sample_note(analysis, written) + _columns.mark_note(analysis)
     return f"{path}: {notes}; facts about the run are not in it"
 
 

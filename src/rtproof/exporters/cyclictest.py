@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rtproof.analysis.model import Analysis, Moments, Summary
-from rtproof.exporters import _common
-from rtproof.record import Record
+from rtproof.exporters import _columns
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Record
+from rtproof.summary.summary_model import Moments, Summary
 
 SUFFIX = ".hist.txt"
 OPTIONS = {"bins": "number of bins of 1 us, from 0 (default 400)"}
@@ -22,14 +23,14 @@ US = 1_000
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the observed view, which is the only one that cyclictest knows."""
-    _common.refuse_without_threads(analysis)
-    bins = _common.whole_number(options, "bins", 400)
+    _columns.refuse_without_threads(analysis)
+    bins = _columns.whole_number(options, "bins", 400)
     parts = [summary.observed_counts.fixed_bins(0, US, bins) for summary in analysis.summaries]
     rows = np.array([part.counts for part in parts])
     early = sum(part.below for part in parts)
     rows[:, 0] += [part.below for part in parts]
     overflows = [part.above for part in parts]
-    with _common.new_file(path) as file:
+    with _columns.new_file(path) as file:
         file.write("# Histogram\n")
         file.writelines(
             f"{us:06} " + "\t".join(f"{n:06}" for n in row) + "\n" for us, row in enumerate(rows.T.tolist())
@@ -37,7 +38,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
         file.writelines(_footer([int(row.sum()) for row in rows], [s.observed for s in analysis.summaries], overflows))
         for number, summary in enumerate(analysis.summaries):
             file.write(_overflow_line(analysis.record, number, summary, bins, overflows[number]))
-        file.write(_common.mark_lines(analysis.record) + "\n")
+        file.write(_columns.mark_lines(analysis.record) + "\n")
     return f"{path}: {bins} bins of 1 us{_losses(analysis, sum(overflows), early)}"
 
 
@@ -85,6 +86,6 @@ def _losses(analysis: Analysis, overflows: int, early: int) -> str:
     notes += [
         f"{analysis.pooled.never_ran} missed activations are not in it, because the format has no place for them"
     ] * bool(analysis.pooled.never_ran)
-    if _common.has_fields(analysis.record):
-        notes.append(f"of several fields it holds {_common.plain(analysis.pooled.series.field)}")
-    return "".join(f"; {note}" for note in notes) + _common.summary_note(analysis) + _common.mark_note(analysis)
+    if _columns.has_fields(analysis.record):
+        notes.append(f"of several fields it holds {_columns.plain(analysis.pooled.series.field)}")
+    return "".join(f"; {note}" for note in notes) + _columns.summary_note(analysis) + _columns.mark_note(analysis)

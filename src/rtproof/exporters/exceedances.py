@@ -8,11 +8,11 @@ are not among them.
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtproof import units
-from rtproof.analysis.model import Analysis
-from rtproof.errors import UserError
-from rtproof.exporters import _common
-from rtproof.record import Level, Record, Series
+from rtproof.core import units
+from rtproof.core.errors import UserError
+from rtproof.exporters import _columns
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Level, Record, Series
 
 SUFFIX = ".exceedances.csv"
 OPTIONS: dict[str, str] = {}
@@ -25,13 +25,13 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     lists = list(_lists(analysis.record))
     if not lists:
         raise UserError("this run was given no limit before it began (rtproof run --limit), so nothing was listed")
-    with _common.new_file(path) as file:
-        file.write(_common.mark_lines(analysis.record) + HEADER)
+    with _columns.new_file(path) as file:
+        file.write(_columns.mark_lines(analysis.record) + HEADER)
         for series, level in lists:
             file.write(_lines(series, level))
     written = sum(level.index.size for _, level in lists)
     limits = ", ".join(units.format_duration(value) for value in dict.fromkeys(level.value for _, level in lists))
-    return f"{path}: {written} activations above {limits}{_absent(lists)}{_common.mark_note(analysis)}"
+    return f"{path}: {written} activations above {limits}{_absent(lists)}{_columns.mark_note(analysis)}"
 
 
 def _lists(record: Record) -> Iterator[tuple[Series, Level]]:

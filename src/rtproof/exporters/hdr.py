@@ -14,13 +14,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.analysis.counts import Counts
-from rtproof.analysis.model import Analysis, Summary
-from rtproof.exporters import _common
-from rtproof.record import Int64Array, wire
+from rtproof.exporters import _columns
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record import encoding
+from rtproof.record.contents import Int64Array
+from rtproof.summary.counts import Counts
+from rtproof.summary.summary_model import Summary
 
 SUFFIX = ".hlog"
-OPTIONS = {"digits": "decimal digits kept of each value, 1 to 5 (default 3)", "view": _common.VIEW_HELP}
+OPTIONS = {"digits": "decimal digits kept of each value, 1 to 5 (default 3)", "view": _columns.VIEW_HELP}
 
 COOKIE = 0x1C849303 | 0x10
 COMPRESSED_COOKIE = 0x1C849304 | 0x10
@@ -30,20 +32,20 @@ HEADING = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compresse
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write one interval per thread, which covers the run, in nanoseconds; only Interval_Max is in milliseconds."""
-    digits = _common.whole_number(options, "digits", 3, most=5)
-    view = _common.view_option(options)
-    columns = _common.columns_of(analysis)
+    digits = _columns.whole_number(options, "digits", 3, most=5)
+    view = _columns.view_option(options)
+    columns = _columns.columns_of(analysis)
     start_s = analysis.record.begin.origin_realtime_ns / 1e9
-    with _common.new_file(path) as file:
+    with _columns.new_file(path) as file:
         file.write(f"#[Histogram log format version 1.3]\n#[StartTime: {start_s:.3f} (seconds since epoch)]\n")
         file.write(f"#[BaseTime: {start_s:.3f} (seconds since epoch)]\n")
-        file.writelines(f"#[{words}]\n" for words in _common.marks(analysis.record).values())
+        file.writelines(f"#[{words}]\n" for words in _columns.marks(analysis.record).values())
         file.write(f"{HEADING}\n")
         for name, summary in columns:
             file.write(_line(name, summary, view, digits))
-    negative = sum(int(_clamped(_common.counts_of(summary, view)).sum()) for _, summary in columns)
+    negative = sum(int(_clamped(_columns.counts_of(summary, view)).sum()) for _, summary in columns)
     clamp = f"; {negative} values below 0 stand at 0, because the format has no negative values" if negative else ""
-    note = clamp + _common.summary_note(analysis) + _common.mark_note(analysis)
+    note = clamp + _columns.summary_note(analysis) + _columns.mark_note(analysis)
     return f"{path}: {len(columns)} histograms, {view} view, {digits} digits{note}"
 
 
@@ -56,7 +58,7 @@ def _middle(counts: Counts) -> Int64Array:
 
 
 def _line(name: str, summary: Summary, view: str, digits: int) -> str:
-    counts = _common.counts_of(summary, view)
+    counts = _columns.counts_of(summary, view)
     values = np.maximum(_middle(counts), 0)
     largest_ms = int(values.max(initial=0)) / 1e6
     text = base64.b64encode(encode(values, counts.n, digits)).decode()
@@ -68,7 +70,7 @@ def encode(values: Int64Array, counts: Int64Array, digits: int) -> bytes:
     half_bits = _half_bits(digits)
     slots = np.zeros(int(_slot(values, half_bits).max(initial=0)) + 1, np.int64)
     np.add.at(slots, _slot(values, half_bits), counts)
-    payload = wire.leb128_encode(_zigzag(_run_lengths(slots)))
+    payload = encoding.leb128_encode(_zigzag(_run_lengths(slots)))
     largest = max(int(values.max(initial=0)), 2 << half_bits)
     plain = HEADER.pack(COOKIE, len(payload), 0, digits, 1, largest, 1.0) + payload
     compressed = zlib.compress(plain)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from rtproof import files
-from rtproof.analysis.model import Analysis
-from rtproof.errors import UserError
-from rtproof.exporters import _common
-from rtproof.record import Record, Series
-from rtproof.record.slicing import Activations
+from rtproof.core import files
+from rtproof.core.errors import UserError
+from rtproof.exporters import _columns
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.activations import Activations
+from rtproof.record.contents import Record, Series
 
 BINARY = True
 SUFFIX = ".parquet"
@@ -33,7 +33,7 @@ FIELD = " CASE series {} END AS field,"
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the samples, thread after thread. Parts go to a folder beside the file first, which bounds the memory."""
     duckdb = _duckdb()
-    _common.require_samples(analysis.record, "parquet")
+    _columns.require_samples(analysis.record, "parquet")
     try:
         with files.new_path(path), _parts_folder(path) as folder, duckdb.connect() as connection:
             connection.execute("SET threads = 1")
@@ -41,7 +41,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
             _join_parts(connection, analysis.record, folder, path)
     except duckdb.Error as error:
         raise UserError(f"duckdb cannot write {path}: {str(error).splitlines()[0]}") from error
-    notes = _common.sample_note(analysis, written) + _common.mark_note(analysis)
+    notes = _columns.sample_note(analysis, written) + _columns.mark_note(analysis)
     return f"{path}: {notes}; facts about the run are not in it"
 
 
@@ -71,14 +71,14 @@ def _write_parts(connection: Any, record: Record, folder: Path) -> int:
 
 def _query(record: Record) -> str:
     """With the name of the field, where there are several; the parts hold the number of the series."""
-    names = " ".join(f"WHEN {series.id} THEN {_quoted(_common.plain(series.field))}" for series in record.series)
-    return QUERY.format(FIELD.format(names) if _common.has_fields(record) else "")
+    names = " ".join(f"WHEN {series.id} THEN {_quoted(_columns.plain(series.field))}" for series in record.series)
+    return QUERY.format(FIELD.format(names) if _columns.has_fields(record) else "")
 
 
 def _join_parts(connection: Any, record: Record, folder: Path, path: Path) -> None:
     """One file out of all parts, in their order; duckdb streams, so this takes no memory to speak of."""
     run_id = record.begin.run_id.hex()
-    marks = "".join(f", {name}: {_quoted(words)}" for name, words in _common.marks(record).items())
+    marks = "".join(f", {name}: {_quoted(words)}" for name, words in _columns.marks(record).items())
     about = f"rtproof_run_id: '{run_id}', origin_realtime_ns: '{record.begin.origin_realtime_ns}'{marks}"
     parts = _quoted(glob.escape(str(folder)) + "/*")
     connection.execute(_copy(f"FROM read_parquet({parts})", path, f"{FORMAT}, KV_METADATA {{{about}}}"))
@@ -97,7 +97,7 @@ def _parts(record: Record) -> Iterator[dict[str, Any]]:
     """Samples in large pieces, at least one, so that a run without samples gives a file without rows."""
     pending: list[tuple[Series, Activations]] = []
     rows = 0
-    for series, part in _common.all_columns(record):
+    for series, part in _columns.all_columns(record):
         pending.append((series, part))
         rows += part.value.size
         if rows >= PART_ROWS:

@@ -10,14 +10,14 @@ from itertools import groupby
 from pathlib import Path
 from struct import Struct
 
-from rtproof import files
-from rtproof.analysis import tracefile, tracepages
-from rtproof.analysis.model import Analysis
-from rtproof.analysis.phrases import quantity
-from rtproof.analysis.tracepages import Layout
-from rtproof.errors import UserError
-from rtproof.exporters import _common
-from rtproof.record import Record
+from rtproof.core import files
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import quantity
+from rtproof.exporters import _columns
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Record
+from rtproof.summary import kernel_trace
+from rtproof.summary.kernel_trace import PageLayout
 
 BINARY = True
 SUFFIX = ".trace.dat"
@@ -45,23 +45,23 @@ class Words:
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the pages of each CPU's buffer behind a header that says how to read them."""
     record = analysis.record
-    _common.require_trace(record)
-    layout = tracepages.layout(record)
-    pages = [tracefile.content(record, f"cpu{cpu}/raw") for cpu in tracefile.cpus(record)]
+    _columns.require_trace(record)
+    layout = kernel_trace.page_layout(record)
+    pages = [kernel_trace.trace_content(record, f"cpu{cpu}/raw") for cpu in kernel_trace.trace_cpus(record)]
     if any(len(content) % layout.page for content in pages):
         raise UserError("the record lost a part of its trace, so there is no trace.dat to be made of it")
     with files.new_path(path), path.open("xb") as file:
         file.write(header(record, [len(content) for content in pages], layout))
         file.writelines(pages)
-    events = sum(1 for content in pages for _ in tracepages.events(content, layout))
+    events = sum(1 for content in pages for _ in kernel_trace.page_events(content, layout))
     count = quantity(sum(map(len, pages)) // layout.page, "page")
     return f"{path}: {quantity(events, 'event')} on {count} of {layout.page} bytes from {quantity(len(pages), 'CPU')}"
 
 
-def header(record: Record, sizes: list[int], layout: Layout) -> bytes:
+def header(record: Record, sizes: list[int], layout: PageLayout) -> bytes:
     """Everything in front of the pages, and zeros up to the beginning of one."""
     words = Words(layout.order)
-    clock = words.sized(tracefile.content(record, "trace_clock"))
+    clock = words.sized(kernel_trace.trace_content(record, "trace_clock"))
     start = MAGIC + bytes([layout.big, layout.commit_size]) + words.number(layout.page, 4)
     start += b"".join(_descriptions(record, words))
     start += words.number(len(sizes), 4) + _options(record, words) + b"flyrecord\0"
@@ -76,15 +76,15 @@ def header(record: Record, sizes: list[int], layout: Layout) -> bytes:
 def _descriptions(record: Record, words: Words) -> Iterator[bytes]:
     """Formats of pages, of events and of the kernel's own prints, functions that wrote marks, and names of tasks."""
     for name in ("header_page", "header_event"):
-        yield name.encode() + b"\0" + words.sized(tracefile.content(record, name))
-    formats = {name: match[1] for name in tracefile.names(record) if (match := FORMAT.fullmatch(name))}
+        yield name.encode() + b"\0" + words.sized(kernel_trace.trace_content(record, name))
+    formats = {name: match[1] for name in kernel_trace.trace_names(record) if (match := FORMAT.fullmatch(name))}
     own = [name for name, system in formats.items() if system == "ftrace"]
-    yield words.number(len(own), 4) + b"".join(words.sized(tracefile.content(record, name)) for name in own)
+    yield words.number(len(own), 4) + b"".join(words.sized(kernel_trace.trace_content(record, name)) for name in own)
     yield from _systems(record, words, {name: system for name, system in formats.items() if name not in own})
-    functions = tracepages.print_addresses(record)
+    functions = kernel_trace.print_addresses(record)
     yield words.sized("".join(f"{at:x} t {name}\n" for at, name in sorted(functions.items())).encode(), 4)
-    yield words.sized(tracefile.content(record, "printk_formats"), 4)
-    yield words.sized(tracefile.content(record, "saved_cmdlines"))
+    yield words.sized(kernel_trace.trace_content(record, "printk_formats"), 4)
+    yield words.sized(kernel_trace.trace_content(record, "saved_cmdlines"))
 
 
 def _systems(record: Record, words: Words, formats: dict[str, str]) -> Iterator[bytes]:
@@ -93,13 +93,13 @@ def _systems(record: Record, words: Words, formats: dict[str, str]) -> Iterator[
     yield words.number(len(systems), 4)
     for system, group in systems:
         yield system.encode() + b"\0" + words.number(len(group), 4)
-        yield from (words.sized(tracefile.content(record, name)) for name in group)
+        yield from (words.sized(kernel_trace.trace_content(record, name)) for name in group)
 
 
 def _options(record: Record, words: Words) -> bytes:
     """That the clock is told, as CPU data begin, and what each buffer lost."""
-    found = [_option(words, STATISTICS_OPTION, _statistics(record, cpu)) for cpu in tracefile.cpus(record)]
-    found.append(_option(words, CLOCK_OPTION, tracefile.content(record, "trace_clock")))
+    found = [_option(words, STATISTICS_OPTION, _statistics(record, cpu)) for cpu in kernel_trace.trace_cpus(record)]
+    found.append(_option(words, CLOCK_OPTION, kernel_trace.trace_content(record, "trace_clock")))
     return b"options  \0" + b"".join(found) + words.number(0, 2)
 
 
@@ -109,4 +109,4 @@ def _option(words: Words, number: int, content: bytes) -> bytes:
 
 def _statistics(record: Record, cpu: int) -> bytes:
     """As trace-cmd has them, by whom ``entries`` are those that were left behind in the kernel: none."""
-    return f"CPU: {cpu}\n{ENTRIES.sub('entries: 0', tracefile.text(record, f'cpu{cpu}/stats'))}".encode()
+    return f"CPU: {cpu}\n{ENTRIES.sub('entries: 0', kernel_trace.trace_text(record, f'cpu{cpu}/stats'))}".encode()

@@ -3,10 +3,10 @@
 
 from pathlib import Path
 
-from rtproof import files
-from rtproof.analysis import tracefile
-from rtproof.analysis.model import Analysis
-from rtproof.exporters import _common
+from rtproof.core import files
+from rtproof.exporters import _columns
+from rtproof.judge.analysis_model import Analysis
+from rtproof.summary import kernel_trace
 
 SUFFIX = ".trace.txt"
 OPTIONS: dict[str, str] = {}
@@ -16,7 +16,7 @@ NEEDS = "a trace (rtproof run --trace)"
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write the text of the trace. Times are those of the trace's clock."""
     record = analysis.record
-    _common.require_trace(record)
+    _columns.require_trace(record)
     with files.new_path(path), path.open("xb") as file:
-        file.write(tracefile.content(record, "text"))
-    return f"{path}: {len(tracefile.lines(record))} events, by the clock {tracefile.clock(record)}"
+        file.write(kernel_trace.trace_content(record, "text"))
+    return f"{path}: {len(kernel_trace.trace_lines(record))} events, by the clock {kernel_trace.trace_clock(record)}"

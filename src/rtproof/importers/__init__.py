@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from rtproof import files, plugins
-from rtproof.analysis.imported import Imported
-from rtproof.errors import UserError
+from rtproof.core import files, plugins
+from rtproof.core.errors import UserError
+from rtproof.summary.imported_histogram import ImportedHistogram
 
-__all__ = ("LARGEST_BYTES", "Imported", "read", "recognised")
+__all__ = ("LARGEST_BYTES", "ImportedHistogram", "read", "recognised")
 
 READABLE = "a run folder, a record (.rtrec), the folder of a profile, and the output of "
 """What comes before the names of the tools where a file is refused."""
@@ -22,7 +22,7 @@ LARGEST_BYTES = 64 * 1024 * 1024
 """More than the longest histogram that any of these tools writes."""
 
 
-def read(path: Path) -> Imported:
+def read(path: Path) -> ImportedHistogram:
     """Read a file of any tool that is known; UserError if it cannot be read, or is of none of them."""
     found = recognised(path)
     if found is None:
@@ -30,29 +30,29 @@ def read(path: Path) -> Imported:
     return found
 
 
-def recognised(path: Path) -> Imported | None:
+def recognised(path: Path) -> ImportedHistogram | None:
     """The same, but None for a file of no tool that is known."""
     text = _text(path)
-    readers = (module for module in plugins.load_all(_here()) if module.looks_like(text))
+    readers = (module for module in plugins.load_plugins(_here()) if module.looks_like(text))
     module = next(readers, None)
     return _read_with(module, text, path) if module else None
 
 
 def tools() -> list[str]:
     """Whose output can be read."""
-    return [module.TOOL for module in plugins.load_all(_here())]
+    return [module.TOOL for module in plugins.load_plugins(_here())]
 
 
 def tool_of(path: Path) -> str | None:
     """Whose output a file looks like; None for a file of no tool that is known. OSError as of open."""
     with path.open("rb") as file:
         text = file.read(LARGEST_BYTES).decode(errors="replace")
-    return next((module.TOOL for module in plugins.load_all(_here()) if module.looks_like(text)), None)
+    return next((module.TOOL for module in plugins.load_plugins(_here()) if module.looks_like(text)), None)
 
 
-def _read_with(module: ModuleType, text: str, path: Path) -> Imported:
+def _read_with(module: ModuleType, text: str, path: Path) -> ImportedHistogram:
     try:
-        found: Imported = module.read(text)
+        found: ImportedHistogram = module.read(text)
     except UserError as problem:
         raise UserError(f"{path} looks like the output of {module.TOOL}, but {problem}") from None
     return found

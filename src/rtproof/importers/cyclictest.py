@@ -15,11 +15,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.analysis.counts import Counts
-from rtproof.analysis.imported import Imported, Part
-from rtproof.errors import UserError
-from rtproof.importers._numbers import whole_number
-from rtproof.importers._threads import UNCOUNTABLE, histogram, whole
+from rtproof.core.errors import UserError
+from rtproof.importers._tool_output import UNCOUNTABLE, histogram_of, imported_measurement, whole_number
+from rtproof.summary.counts import Counts
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 TOOL = "cyclictest"
 BIN_NS = 1_000
@@ -47,7 +46,7 @@ def looks_like(text: str) -> bool:
     return bool(_HEAD.search(text) or "# Max Latencies:" in text or _LIVE.search(text))
 
 
-def read(text: str) -> Imported:
+def read(text: str) -> ImportedHistogram:
     """UserError if it has no figures, or rows of different lengths."""
     rows = _rows(text)
     live = {whole_number(match[1]): match for match in _LIVE.finditer(text)}
@@ -65,17 +64,17 @@ def _rows(text: str) -> NDArray[np.int64]:
         raise UserError(UNCOUNTABLE) from None
 
 
-def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"]) -> Imported:
+def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"]) -> ImportedHistogram:
     trailer = {match[1]: [whole_number(word) for word in match[2].split()] for match in _TRAILER.finditer(text)}
     columns = _columns(rows[:, 1:], len(trailer.get("Max Latencies", ())))
-    bins = [histogram(rows[:, 0], column, BIN_NS) for column in columns.T]
+    bins = [histogram_of(rows[:, 0], column, BIN_NS) for column in columns.T]
     told = {name: figures for name, figures in trailer.items() if len(figures) >= len(bins)}
     periods = {number: whole_number(match[3]) * 1_000 for number, match in live.items()}
     parts = [replace(_part(number, counts, told), period_ns=periods.get(number)) for number, counts in enumerate(bins)]
     cut_off = "Histogram Overflows" not in told
     notes = [MICROSECONDS, OMITTED, *[CUT_OFF] * cut_off, *[OUTLIERS] * any(part.overflow for part in parts)]
     first = live.get(0)
-    return whole(
+    return imported_measurement(
         TOOL,
         "histogram",
         parts,
@@ -98,12 +97,12 @@ def _columns(counts: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
     return counts
 
 
-def _part(number: int, counts: Counts, told: dict[str, list[int]]) -> Part:
+def _part(number: int, counts: Counts, told: dict[str, list[int]]) -> ImportedPart:
     def of(name: str) -> int | None:
         return told[name][number] if name in told else None
 
     overflow = of("Histogram Overflows")
-    return Part(
+    return ImportedPart(
         number,
         count=counts.total + (overflow or 0),
         min_ns=_ns(of("Min Latencies")),
@@ -130,7 +129,7 @@ def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
     ]
 
 
-def _of_lines(live: dict[int, "re.Match[str]"]) -> Imported:
+def _of_lines(live: dict[int, "re.Match[str]"]) -> ImportedHistogram:
     """What it prints while it runs; the last line of each thread counts."""
     if not live:
         raise UserError(
@@ -138,13 +137,13 @@ def _of_lines(live: dict[int, "re.Match[str]"]) -> Imported:
         )
     figures = {number: [whole_number(live[number][at]) for at in range(2, 8)] for number in sorted(live)}
     parts = [
-        Part(number, None, count, low * BIN_NS, mean * BIN_NS, high * BIN_NS, period_ns=period_us * 1_000)
+        ImportedPart(number, None, count, low * BIN_NS, mean * BIN_NS, high * BIN_NS, period_ns=period_us * 1_000)
         for number, (_, period_us, count, low, mean, high) in figures.items()
     ]
     priority, period_us = next(iter(figures.values()))[:2]
     period_ns = period_us * 1_000 if len(parts) == 1 else None
     notes = (MAX_ONLY, MICROSECONDS, OMITTED)
-    return whole(
+    return imported_measurement(
         TOOL,
         "last lines",
         parts,

@@ -14,10 +14,10 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from rtproof.analysis.imported import Imported, Part
-from rtproof.errors import UserError
-from rtproof.importers._threads import Told, counted, decoded, whole
+from rtproof.core.errors import UserError
+from rtproof.importers._tool_output import ThreadTotals, decode_json, imported_measurement, imported_thread
 from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 TOOL = "cyclictest --json"
 NO_PRIORITY = "it was started without -p, so it ran without a real-time policy"
@@ -54,15 +54,15 @@ def looks_like(text: str) -> bool:
     return text.lstrip().startswith("{") and '"rt_test_version:"' in text and "cyclictest" in text[:4_096]
 
 
-def read(text: str) -> Imported:
+def read(text: str) -> ImportedHistogram:
     """UserError for a document that is not of this form."""
-    document = decoded(text, Document)
+    document = decode_json(text, Document)
     if not document.thread:
         raise UserError("it has no thread")
     return _imported(document, _options(document.command))
 
 
-def _imported(document: Document, options: Mapping[str, str]) -> Imported:
+def _imported(document: Document, options: Mapping[str, str]) -> ImportedHistogram:
     width_ns = 1 if document.resolution_in_ns else 1_000
     wanted = _number(options.get("h") or options.get("H"))
     scale_ns = wanted * width_ns if wanted is not None else None
@@ -70,7 +70,7 @@ def _imported(document: Document, options: Mapping[str, str]) -> Imported:
     left_out = sum(each.cycles for each in document.thread.values()) - sum(part.count or 0 for part in parts)
     began, ended = _time_s(document.start_time), _time_s(document.end_time)
     period_us = _number(options.get("i", "1000"))
-    return whole(
+    return imported_measurement(
         TOOL,
         document.command,
         parts,
@@ -89,12 +89,12 @@ def _imported(document: Document, options: Mapping[str, str]) -> Imported:
     )
 
 
-def _part(number: int, thread: Thread, width_ns: int, scale_ns: int | None) -> Part:
-    told = Told(number, thread.cpu, thread.cycles, thread.min, thread.max, thread.avg)
-    return counted(told, thread.histogram, width_ns, scale_ns)
+def _part(number: int, thread: Thread, width_ns: int, scale_ns: int | None) -> ImportedPart:
+    told = ThreadTotals(number, thread.cpu, thread.cycles, thread.min, thread.max, thread.avg)
+    return imported_thread(told, thread.histogram, width_ns, scale_ns)
 
 
-def _notes(options: Mapping[str, str], parts: list[Part], left_out: int) -> list[str]:
+def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int) -> list[str]:
     told = {
         OMITTED: True,
         CLOCK: True,

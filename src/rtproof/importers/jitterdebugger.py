@@ -8,9 +8,9 @@ activations behind a late one too, each with its lateness. (Format: jitterdebugg
 
 import msgspec
 
-from rtproof.analysis.imported import Imported
-from rtproof.errors import UserError
-from rtproof.importers._threads import Told, counted, decoded, whole
+from rtproof.core.errors import UserError
+from rtproof.importers._tool_output import ThreadTotals, decode_json, imported_measurement, imported_thread
+from rtproof.summary.imported_histogram import ImportedHistogram
 
 TOOL = "jitterdebugger"
 SCALE_NS = 1_000_000
@@ -35,17 +35,19 @@ def looks_like(text: str) -> bool:
     return text.lstrip().startswith("{") and '"cpu"' in text and '"count"' in text and '"histogram"' in text
 
 
-def read(text: str) -> Imported:
+def read(text: str) -> ImportedHistogram:
     """UserError for a document that is not of this form."""
-    document = decoded(text, Document)
+    document = decode_json(text, Document)
     if not document.cpu:
         raise UserError("it has no CPU")
     width_ns = document.sysinfo.get("resolution_in_ns", 1_000)
     if not isinstance(width_ns, int) or not 0 < width_ns <= SCALE_NS:
         raise UserError(f"its resolution of {width_ns!r} ns makes no sense")
     parts = [
-        counted(Told(cpu, cpu, one.count, one.min, one.max, one.avg), one.histogram, width_ns, SCALE_NS)
+        imported_thread(ThreadTotals(cpu, cpu, one.count, one.min, one.max, one.avg), one.histogram, width_ns, SCALE_NS)
         for cpu, one in sorted(document.cpu.items())
     ]
     facts = tuple((key, str(value)) for key, value in document.sysinfo.items() if str(value))
-    return whole(TOOL, "results", parts, width_ns, scale_ns=SCALE_NS, left_out=len(parts), facts=facts, notes=(SILENT,))
+    return imported_measurement(
+        TOOL, "results", parts, width_ns, scale_ns=SCALE_NS, left_out=len(parts), facts=facts, notes=(SILENT,)
+    )

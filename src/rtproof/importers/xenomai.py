@@ -15,10 +15,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from rtproof.analysis.counts import EMPTY, Counts
-from rtproof.errors import UserError
-from rtproof.importers import Imported
-from rtproof.importers._numbers import LARGEST_COUNT, LARGEST_NS, microseconds, whole_number
+from rtproof.core.errors import UserError
+from rtproof.importers import ImportedHistogram
+from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, microseconds, whole_number
+from rtproof.summary.counts import NO_COUNTS, Counts
 
 TOOL = "Xenomai latency"
 BIN_NS = 1_000
@@ -51,7 +51,7 @@ def looks_like(text: str) -> bool:
     return bool(_END.search(text) or _EACH.search(text) or _PERIOD.search(text) or _is_points(text))
 
 
-def read(text: str) -> Imported:
+def read(text: str) -> ImportedHistogram:
     """UserError if the figures contradict each other or there are none."""
     found = _with_points(text) if _is_points(text) else _with_lines(text)
     _check(found)
@@ -84,7 +84,7 @@ class _Figures:
     switches: int
 
 
-def _with_lines(text: str) -> Imported:
+def _with_lines(text: str) -> ImportedHistogram:
     end = _END.search(text)
     figures = _of_end(end) if end else _of_seconds(text)
     if figures is None:
@@ -102,10 +102,10 @@ def _with_lines(text: str) -> Imported:
     return replace(told, duration_ns=times[0], asked_duration_ns=times[1], count=count, histogram=counts, notes=notes)
 
 
-def _told(text: str, figures: _Figures) -> Imported:
+def _told(text: str, figures: _Figures) -> ImportedHistogram:
     title, period, mode = _TITLE.search(text), _PERIOD.search(text), _MODE.search(text)
     period_us = period[1] if period else title[5] if title else None
-    return Imported(
+    return ImportedHistogram(
         tool=TOOL,
         title=mode[1].strip() if mode else title[4] if title else "",
         period_ns=whole_number(period_us) * 1_000 if period_us else None,
@@ -137,7 +137,7 @@ def _of_seconds(text: str) -> _Figures | None:
     return replace(end, mean_us=sum(microseconds(row[1]) for row in rows) / len(rows))
 
 
-def _with_points(text: str) -> Imported:
+def _with_points(text: str) -> ImportedHistogram:
     points = [(microseconds(x), whole_number(n)) for x, n in _POINT.findall(text)]
     half_us = points[1][0] - points[0][0]
     if half_us <= 0 or any(n < 1 for _, n in points):
@@ -146,7 +146,7 @@ def _with_points(text: str) -> Imported:
     bins = [(round((x - half_us) * 1_000), round((x - half_us) * 1_000) + width_ns, n - 1) for x, n in points[1:-1]]
     counts = _in_ns(bins)
     overall, title = _OVERALL.search(text), _TITLE.search(text)
-    found = Imported(TOOL, "", count=counts.total, histogram=counts, notes=(FOLDED, GUARDED))
+    found = ImportedHistogram(TOOL, "", count=counts.total, histogram=counts, notes=(FOLDED, GUARDED))
     if overall:
         told = _told(text, _figures(*overall.groups()))
         found = replace(told, count=counts.total, histogram=counts, notes=found.notes)
@@ -167,10 +167,10 @@ def _in_ns(bins: list[tuple[int, int, int]]) -> Counts:
         abs(end) > LARGEST_NS for low, high, _ in some for end in (low, high)
     ):
         raise UserError("its histogram has numbers that no computer can count to")
-    return Counts(*np.array(some, np.int64).T) if some else EMPTY
+    return Counts(*np.array(some, np.int64).T) if some else NO_COUNTS
 
 
-def _check(found: Imported) -> None:
+def _check(found: ImportedHistogram) -> None:
     if found.min_ns is None or found.mean_ns is None or found.max_ns is None:
         return
     if not found.min_ns <= found.mean_ns <= found.max_ns:

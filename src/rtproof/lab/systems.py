@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From kernels and boot parameters as asked for to the systems of a comparison."""
+"""From the kernels and boot parameters that the user names to the systems of a comparison."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtproof.errors import UserError
-from rtproof.lab.cells import System
-from rtproof.vm.kernel import Kernel
+from rtproof.core.errors import UserError
+from rtproof.lab.guest_cell import GuestSystem
+from rtproof.vm.kernel_files import Kernel
 from rtproof.vm.machine import Machine
 
-DYNAMIC = ("none", "voluntary", "full")
+DYNAMIC_MODELS = ("none", "voluntary", "full")
 """Models that preempt= chooses between since 5.12 (Documentation/admin-guide/kernel-parameters.txt)."""
-LAZY_RT = (6, 12)
+FIRST_LAZY_RT = (6, 12)
 """Debian's 6.12 with PREEMPT_RT has lazy preemption, which is full for real-time tasks; older ones have one model."""
-LAZY = (6, 13)
+FIRST_LAZY = (6, 13)
 """The first mainline kernels with lazy preemption."""
 MEMORY_MIB = 1024
 """Enough that no load has to make itself smaller."""
 PROBE_OF_MODULE = "kernel"
-MODELS = (*DYNAMIC, "lazy")
+PREEMPTION_MODELS = (*DYNAMIC_MODELS, "lazy")
 _RT_BANNER = re.compile(rb"#\d[^\0\n]{0,60} PREEMPT_RT ")
 _SERIES = re.compile(r"(\d+)\.(\d+)")
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedKernel:
     """A kernel by what the user called it. modules: those to load, such as our own where a probe needs it."""
 
     name: str
@@ -39,14 +39,14 @@ Resolve = Callable[[str, Path | None], Kernel]
 """``kernels.resolve``, with its other parameters filled in."""
 
 
-def open_named(text: str, resolve: Resolve) -> Named:
+def open_named(text: str, resolve: Resolve) -> NamedKernel:
     """A kernel of the catalogue, or IMAGE, or IMAGE:MODULES with the folder lib/modules/RELEASE of an image."""
     image, _, modules = text.partition(":")
     if Path(image).is_dir():
         raise UserError(f"{image} is a folder: give the kernel image itself, such as arch/x86/boot/bzImage")
     kernel = resolve(image, Path(modules) if modules else None)
     own = Path(image).is_file()
-    return Named(Path(image).name if own else image, kernel, catalogue=not own)
+    return NamedKernel(Path(image).name if own else image, kernel, catalogue=not own)
 
 
 def needs_own_module(probe: str) -> bool:
@@ -54,7 +54,7 @@ def needs_own_module(probe: str) -> bool:
     return probe.partition(":")[0] == PROBE_OF_MODULE
 
 
-def with_modules(named: Named, modules: tuple[Path, ...], probe: str, own: Callable[[str], Path]) -> Named:
+def with_modules(named: NamedKernel, modules: tuple[Path, ...], probe: str, own: Callable[[str], Path]) -> NamedKernel:
     """The kernel with the modules asked for, and with ours where the probe is one of the kernel's.
 
     own: builds our module for a kernel of the catalogue; for an image of the user it can only be given.
@@ -72,15 +72,15 @@ def is_rt(kernel: Kernel) -> bool:
 def models_of(kernel: Kernel) -> tuple[str, ...]:
     """What can be given as preempt= to a kernel; whether it was heard is read in the guest."""
     match = _SERIES.match(kernel.release)
-    series = (int(match[1]), int(match[2])) if match else LAZY
+    series = (int(match[1]), int(match[2])) if match else FIRST_LAZY
     if is_rt(kernel):
-        return ("full", "lazy") if series >= LAZY_RT else ()
-    return MODELS if series >= LAZY else DYNAMIC
+        return ("full", "lazy") if series >= FIRST_LAZY_RT else ()
+    return PREEMPTION_MODELS if series >= FIRST_LAZY else DYNAMIC_MODELS
 
 
 def systems(
-    kernels: Sequence[Named], preempts: Sequence[str], boots: Sequence[str] = (), cpus: int = 1
-) -> tuple[System, ...]:
+    kernels: Sequence[NamedKernel], preempts: Sequence[str], boots: Sequence[str] = (), cpus: int = 1
+) -> tuple[GuestSystem, ...]:
     """Every kernel with every model that it has and was asked for, or as it comes, and each with every boot line.
 
     UserError if two systems would be the same.
@@ -88,31 +88,31 @@ def systems(
     found = [
         _system(named, model, boot, len(boots) > 1, cpus)
         for named in kernels
-        for model in _wanted(named.kernel, preempts)
+        for model in _models_to_boot(named.kernel, preempts)
         for boot in (boots or ("",))
     ]
     for at, system in enumerate(found):
         if system.machine in [other.machine for other in found[:at]]:
             raise UserError(f"{system.name} is asked for twice")
-    return _with_names_of_their_own(found)
+    return _with_unique_names(found)
 
 
-def _wanted(kernel: Kernel, preempts: Sequence[str]) -> list[str]:
+def _models_to_boot(kernel: Kernel, preempts: Sequence[str]) -> list[str]:
     """A kernel that has none of the models asked for is taken as it comes."""
     known = models_of(kernel)
     return [model for model in preempts if model in known] or [""]
 
 
-def _system(named: Named, model: str, boot: str, show_boot: bool, cpus: int) -> System:
+def _system(named: NamedKernel, model: str, boot: str, show_boot: bool, cpus: int) -> GuestSystem:
     preempt = f"preempt={model}" if model else ""
     shown = (boot or "no arguments") if show_boot else ""
     variant = " ".join(filter(None, (preempt, shown)))
     arguments = tuple(filter(None, (preempt, *boot.split())))
     machine = Machine(named.kernel, boot=arguments, cpus=cpus, memory_mib=MEMORY_MIB, modules=named.modules)
-    return System(named.name, variant, machine)
+    return GuestSystem(named.name, variant, machine)
 
 
-def _with_names_of_their_own(found: list[System]) -> tuple[System, ...]:
+def _with_unique_names(found: list[GuestSystem]) -> tuple[GuestSystem, ...]:
     """Images of the user may have one name; their releases, else their numbers, tell them apart."""
     names = [system.name for system in found]
     if len(set(names)) == len(names):
@@ -120,4 +120,4 @@ def _with_names_of_their_own(found: list[System]) -> tuple[System, ...]:
     told = [f"{system.kernel} {system.machine.kernel.release}" for system in found]
     if len(set(zip(told, (s.variant for s in found), strict=True))) < len(found):
         told = [f"{system.kernel} ({at})" for at, system in enumerate(found, 1)]
-    return tuple(System(name, system.variant, system.machine) for name, system in zip(told, found, strict=True))
+    return tuple(GuestSystem(name, system.variant, system.machine) for name, system in zip(told, found, strict=True))

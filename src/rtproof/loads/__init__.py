@@ -9,12 +9,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rtproof.errors import UserError
-from rtproof.loads.definition import read
-from rtproof.loads.schema import LoadFile
-from rtproof.loads.words import parts, words
+from rtproof.core.errors import UserError
+from rtproof.loads.agent_options import agent_load_options, default_parts
+from rtproof.loads.definition import LoadFile, read_load
 
-__all__ = ["LoadFile", "find", "names", "parts", "resolve", "user_folder", "words"]
+__all__ = ["LoadFile", "agent_load_options", "default_parts", "find", "names", "resolve", "user_folder"]
 SUFFIX = ".toml"
 
 
@@ -34,7 +33,7 @@ def find(name: str) -> LoadFile | None:
     path = Path(name) if _is_path(name) else _files().get(name)
     if path and path.exists() and not path.is_file():
         raise UserError(f"{path} is no file")
-    return read(path) if path else None
+    return read_load(path) if path else None
 
 
 def resolve(texts: Sequence[str]) -> tuple[str, ...]:
@@ -45,7 +44,7 @@ def resolve(texts: Sequence[str]) -> tuple[str, ...]:
 def _resolved(text: str) -> tuple[str, ...]:
     name, _, options = text.partition(":")
     file = find(name)
-    return words(file, _settings(name, options)) if file else ("--load", text)
+    return agent_load_options(file, _settings(name, options)) if file else ("--load", text)
 
 
 def _settings(name: str, options: str) -> dict[str, str]:

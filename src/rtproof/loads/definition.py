@@ -1,13 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load's file, read and checked."""
+"""The TOML file of a load: which keys it may have, and how it is read and checked. docs/loads.md explains the keys.
+
+Every class of the file refuses a key that it does not know.
+"""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
-from rtproof import tomlfile, units
-from rtproof.errors import UserError
-from rtproof.loads.schema import LoadFile, ParameterFile, PartFile
+import msgspec
+
+from rtproof.core import toml, units
+from rtproof.core.errors import UserError
+
+ParameterValue = str | int
+
+
+class _StrictLoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class LoadParameter(_StrictLoadPart, frozen=True):
+    """least, most: of a whole number. choices: of a text, if not just any will do."""
+
+    default: ParameterValue
+    help: str
+    least: int | None = None
+    most: int | None = None
+    choices: tuple[str, ...] = ()
+
+
+class LoadPart(_StrictLoadPart, frozen=True):
+    """load: one of the agent's, with its options. Or program: a command; all keys behind it are for programs only."""
+
+    load: str = ""
+    options: dict[str, ParameterValue] = {}
+    restart: str = ""
+    program: tuple[str, ...] = ()
+    name: str = ""
+    needs: str = ""
+    count: Literal["runs", "cpu_ms", "lines", "bytes"] = "cpu_ms"
+    again: bool = False
+    rest: str = ""
+    memory_mib: int | None = None
+    processes: int | None = None
+    space_mib: int | None = None
+
+
+class LoadFile(_StrictLoadPart, frozen=True):
+    """restart: of every part that has none of its own."""
+
+    name: str
+    help: str
+    parts: tuple[LoadPart, ...]
+    source: str = ""
+    restart: str = ""
+    parameters: dict[str, LoadParameter] = {}
+
 
 MOST_PARTS = 16
 """The agent takes no more loads at once."""
@@ -17,9 +67,9 @@ _ONLY_OF_PROGRAMS = ("name", "needs", "rest", "memory_mib", "processes", "space_
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
-def read(path: Path) -> LoadFile:
+def read_load(path: Path) -> LoadFile:
     """UserError with the file and the key for one that makes no sense. Its name is that of the file."""
-    file = tomlfile.read(path, LoadFile)
+    file = toml.read_toml(path, LoadFile)
     for problem in _problems(file, path.stem):
         raise UserError(f"{path}: {problem}")
     return file
@@ -30,7 +80,7 @@ def placeholders(text: str) -> list[str]:
     return _PLACEHOLDER.findall(text)
 
 
-def fill(text: str, values: dict[str, str]) -> str:
+def fill_placeholders(text: str, values: dict[str, str]) -> str:
     """The text with values in the place of their names in braces."""
     return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
 
@@ -49,7 +99,7 @@ def _problems(file: LoadFile, stem: str) -> Iterator[str]:
         yield from _part_problems(f"parts[{at}]", part, set(file.parameters))
 
 
-def _parameter_problems(key: str, name: str, parameter: ParameterFile) -> Iterator[str]:
+def _parameter_problems(key: str, name: str, parameter: LoadParameter) -> Iterator[str]:
     if name == RESTART or not name.isidentifier():
         yield f"{key}: a parameter can't have this name"
     if isinstance(parameter.default, int) and parameter.choices:
@@ -60,7 +110,7 @@ def _parameter_problems(key: str, name: str, parameter: ParameterFile) -> Iterat
         yield f"{key}.default: {problem}"
 
 
-def value_problems(text: str, parameter: ParameterFile) -> Iterator[str]:
+def value_problems(text: str, parameter: LoadParameter) -> Iterator[str]:
     """Why the parameter can't have this value."""
     if isinstance(parameter.default, int):
         least, most = parameter.least or 0, parameter.most
@@ -73,7 +123,7 @@ def value_problems(text: str, parameter: ParameterFile) -> Iterator[str]:
         yield f"{text!r} is not a text of at least one character"
 
 
-def _part_problems(key: str, part: PartFile, parameters: set[str]) -> Iterator[str]:
+def _part_problems(key: str, part: LoadPart, parameters: set[str]) -> Iterator[str]:
     if bool(part.load) == bool(part.program):
         yield f"{key}: it must have a load of the agent or a program, one of the two"
     given = [name for name in _ONLY_OF_PROGRAMS if getattr(part, name) not in ("", None, False)]
@@ -92,7 +142,7 @@ def _part_problems(key: str, part: PartFile, parameters: set[str]) -> Iterator[s
     yield from _text_problems(key, part, parameters)
 
 
-def _text_problems(key: str, part: PartFile, parameters: set[str]) -> Iterator[str]:
+def _text_problems(key: str, part: LoadPart, parameters: set[str]) -> Iterator[str]:
     texts = (part.load, part.needs, *part.program, *(str(value) for value in part.options.values()))
     unknown = [name for text in texts for name in placeholders(text) if name not in parameters]
     if unknown:

@@ -6,19 +6,30 @@
 
 from pathlib import Path
 
-from rtproof.errors import UserError
-from rtproof.profiles.model import Bins, CellPlan, Change, Claim, Kept, Parameter, Profile, Program, Way
-from rtproof.profiles.plan import agent_arguments, run_options
+from rtproof.core.errors import UserError
+from rtproof.profiles.profile import (
+    Bins,
+    CellPlan,
+    OptionChange,
+    OtherTool,
+    Parameter,
+    Profile,
+    ProfileLimit,
+    PublishedFile,
+    Way,
+    agent_arguments,
+    run_options,
+)
 
 __all__ = [
     "Bins",
     "CellPlan",
-    "Change",
-    "Claim",
-    "Kept",
+    "OptionChange",
+    "OtherTool",
     "Parameter",
     "Profile",
-    "Program",
+    "ProfileLimit",
+    "PublishedFile",
     "Way",
     "agent_arguments",
     "load",
@@ -35,7 +46,7 @@ def names() -> list[str]:
 
 def load(name_or_path: str) -> Profile:
     """A profile by its name, or a file of the user's own; UserError with the file and the key where it is wrong."""
-    from rtproof.profiles.build import read_profile
+    from rtproof.profiles.profile_file import read_profile
 
     if name_or_path in names():
         return read_profile(_folder() / f"{name_or_path}{SUFFIX}")

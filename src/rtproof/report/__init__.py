@@ -7,15 +7,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from rtproof import plugins
-from rtproof.analysis.cokernels import IN_BAND, core_beside
-from rtproof.analysis.model import Analysis
-from rtproof.analysis.simulated import simulated
-from rtproof.analysis.virtual_time import virtual_time
-from rtproof.record import WHOLE_RUN, Fact, Moment
+from rtproof.core import plugins
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import WHOLE_RUN, Fact, Moment
 from rtproof.report import formats
 from rtproof.report.blocks import Section
 from rtproof.report.section_list import SECTIONS
+from rtproof.summary.cokernels import IN_BAND, core_beside
+from rtproof.summary.recorded_facts import is_simulated, virtual_time_clock
 
 COMMAND_FACT = "host.command"
 """Key of the fact that holds the command as the user gave it; the record itself knows only the agent's."""
@@ -35,18 +34,18 @@ def compose(
 
 def render(form: str, title: str, parts: list[Section]) -> bytes:
     """The report in one of the formats; UserError where there is no such format."""
-    drawn: bytes = plugins.load(formats, form).draw(title, parts)
+    drawn: bytes = plugins.load_plugin(formats, form).draw(title, parts)
     return drawn
 
 
 def title(analysis: Analysis) -> str:
     """A title that tells this report from others: what was measured, on which kernel, and how it ended."""
     begin, series = analysis.record.begin, analysis.pooled.series
-    if simulated(analysis.record):
+    if is_simulated(analysis.record):
         return f"rtproof: {analysis.verdict.state.value} - a simulated process, no machine"
     what = " ".join(filter(None, (series.probe, "latency")))
     measured = f"{what} on {begin.machine}, Linux {begin.kernel_release}"
-    virtual = ", virtual time" if virtual_time(analysis.record) else ""
+    virtual = ", virtual time" if virtual_time_clock(analysis.record) else ""
     in_band = f", {IN_BAND}" if core_beside(analysis.record) else ""
     return f"rtproof: {analysis.verdict.state.value} - {measured}{in_band}{virtual}"
 

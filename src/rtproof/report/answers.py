@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reader wants to know first: is it proven, what exactly, how sure is that, and how much longer does it take?"""
 
-from rtproof.analysis import app, cycles, phrases, wording
-from rtproof.analysis.claim import Kind
-from rtproof.analysis.deterministic import NO_PROBABILITY
-from rtproof.analysis.doubts import LOSSES
-from rtproof.analysis.model import Analysis, Requirement, Severity, State, Verdict
-from rtproof.analysis.phrases import duration, percent, quantity, value
-from rtproof.analysis.sequential import needed_ns
+from rtproof.core import phrases
+from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analyse import LOSS_CODES
+from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
+from rtproof.judge.claim import RefutingRule
+from rtproof.judge.verdict import NO_PROBABILITY
 from rtproof.report.blocks import Table, Text
-from rtproof.report.objections import of_run
+from rtproof.report.objection_blocks import run_objections
+from rtproof.statistics.sequential_test import needed_ns
+from rtproof.summary import application_loops, cycles
+from rtproof.summary.summary_model import Severity
 
 LOOP, EXACTLY, SURE, LONGER, VALID = "The loop", "What exactly", "How sure", "How much longer", "Valid for"
 SHOWN_DOUBTS = 3
@@ -20,7 +23,7 @@ RANK, VALID_FOR, MAX = "RANK", "VALID FOR", "MAX"
 """Labels of sentences of a verdict."""
 
 
-def claim(verdict: Verdict) -> str:
+def claim_answer(verdict: Verdict) -> str:
     """The state in one sentence about the system."""
     if verdict.requirement is None:
         if verdict.state is State.INVALID:
@@ -30,12 +33,12 @@ def claim(verdict: Verdict) -> str:
     if verdict.deterministic and verdict.state is not State.INVALID:
         return _seen(verdict)
     once = f"once per {duration(verdict.requirement.at_most_ns)}"
-    if verdict.kind == Kind.DURATION.value and verdict.state is State.REFUTED:
+    if verdict.kind == RefutingRule.DURATION.value and verdict.state is State.REFUTED:
         return f"An episode {above} lasted longer than {duration(verdict.requirement.longest_ns)}."
-    if wording.only_at_first(verdict):
+    if verdict_sentences.only_at_first(verdict):
         often = "less" if verdict.state is State.PROVEN else "more"
         only = f"all of the run would not be {verdict.state.value}"
-        first = wording.decided_after(verdict, verdict.requirement)
+        first = verdict_sentences.decided_after_phrase(verdict, verdict.requirement)
         return f"In the first {first} episodes {above} came {often} often than {once}; {only}."
     return {
         State.PROVEN: f"Episodes {above} come less often than {once}.",
@@ -55,22 +58,27 @@ def _seen(verdict: Verdict) -> str:
     return f"{limit} was exceeded in this deterministic run{often}."
 
 
-def terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
+def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
     """The other three answers, and what they hold for."""
     verdict = analysis.verdict
-    valid = " ".join(said(verdict, VALID_FOR))
-    answers = ((EXACTLY, exactly(verdict)), (SURE, sure(verdict)), (LONGER, longer(verdict)), (VALID, valid))
-    asked = ((LOOP, loop(analysis)), *answers)
+    valid = " ".join(labelled_sentence(verdict, VALID_FOR))
+    answers = (
+        (EXACTLY, exact_answer(verdict)),
+        (SURE, certainty_answer(verdict)),
+        (LONGER, longer_run_answer(verdict)),
+        (VALID, valid),
+    )
+    asked = ((LOOP, loop_answer(analysis)), *answers)
     return tuple((question, answer) for question, answer in asked if answer)
 
 
-def loop(analysis: Analysis) -> str:
+def loop_answer(analysis: Analysis) -> str:
     """What a run is about that measured cycles, or the loops of an application, and not latencies alone."""
     found = analysis.cycles
     if found:
         stood = "".join(f" STALLED for {duration(stall.duration_ns)}." for stall in found.stalls)
-        return f"{cycles.says(found)}{stood}"
-    if not app.is_app(analysis.record) or not analysis.pooled.observed.count:
+        return f"{cycles.cycle_sentences(found)}{stood}"
+    if not application_loops.is_app(analysis.record) or not analysis.pooled.observed.count:
         return ""
     top, end = analysis.stages[0].observed, analysis.stages[-1].observed
     return (
@@ -79,42 +87,42 @@ def loop(analysis: Analysis) -> str:
     )
 
 
-def exactly(verdict: Verdict) -> str:
+def exact_answer(verdict: Verdict) -> str:
     """What was seen and what that bounds; without a limit the largest value."""
     if verdict.reasons:
         asked = verdict.requirement if verdict.state is not State.INVALID else None
-        assumed = wording.assumed(verdict)  # the answer to "how sure" says it
+        assumed = verdict_sentences.assumption_of_verdict(verdict)  # the answer to "how sure" says it
         seen = [reason for reason in verdict.reasons if reason != assumed]
-        return sentences((*seen, *((wording.episode(asked),) if asked else ())))
-    return sentences(said(verdict, MAX)[:1])
+        return answer_sentences((*seen, *((verdict_sentences.episode_sentence(asked),) if asked else ())))
+    return answer_sentences(labelled_sentence(verdict, MAX)[:1])
 
 
-def sure(verdict: Verdict) -> str:
+def certainty_answer(verdict: Verdict) -> str:
     """The confidence, and what it means."""
     if verdict.state is State.INVALID:
         return "Not at all: what makes the run invalid stands above."
-    return sentences((NO_PROBABILITY,)) if verdict.deterministic else _confidence(verdict)
+    return answer_sentences((NO_PROBABILITY,)) if verdict.deterministic else _confidence(verdict)
 
 
 def _confidence(verdict: Verdict) -> str:
     if verdict.chosen_after:
-        return sentences(("No test of it means anything", *said(verdict, RANK)))
+        return answer_sentences(("No test of it means anything", *labelled_sentence(verdict, RANK)))
     if verdict.requirement is None:
-        return sentences(said(verdict, MAX)[2:3])
+        return answer_sentences(labelled_sentence(verdict, MAX)[2:3])
     wanted = percent(verdict.requirement.confidence)
-    alpha = wording.own_alpha(verdict, verdict.requirement)
-    several = wording.shares(verdict, verdict.requirement)
+    alpha = verdict_sentences.own_alpha(verdict, verdict.requirement)
+    several = verdict_sentences.shares_error(verdict, verdict.requirement)
     shared = f"; {wanted} for all limits of the run together" if several else ""
     if verdict.state is State.UNDECIDED:
         together = f" all limits together, which takes {phrases.sure(alpha)} for this one" if several else ""
         return f"Nothing is decided; {wanted} was asked for{together}."
-    assumed = wording.assumed(verdict)
+    assumed = verdict_sentences.assumption_of_verdict(verdict)
     if assumed is None:
         return "It was seen, so it needs neither a confidence nor an assumption."
-    return f"{phrases.sure(alpha)}, {wording.ANYTIME}. {assumed}{shared}."
+    return f"{phrases.sure(alpha)}, {verdict_sentences.ANYTIME}. {assumed}{shared}."
 
 
-def longer(verdict: Verdict) -> str:
+def longer_run_answer(verdict: Verdict) -> str:
     """To a decision: now, after one more episode, and the chance."""
     if verdict.deterministic and verdict.state is not State.INVALID:
         return "No length of virtual time proves a limit: measure on the hardware that will be used."
@@ -127,7 +135,7 @@ def _until_decided(verdict: Verdict) -> str:
     if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
         return f"No longer: the result was clear {_when(verdict)}."
     if verdict.requirement is None or verdict.chosen_after:
-        return again(verdict.requirement)
+        return repeat_answer(verdict.requirement)
     if verdict.withheld:
         return "Much longer, or with --gap or --bunches fixed before a new run: the episodes come in bunches."
     if not verdict.more_ns or verdict.more_with_one_more_ns is None:
@@ -139,11 +147,11 @@ def _until_decided(verdict: Verdict) -> str:
 
 def _when(verdict: Verdict) -> str:
     """The length of a run is rounded down and the time of a decision up, which may not come behind the end."""
-    at = wording.decided_after(verdict, verdict.requirement or USUAL)
+    at = verdict_sentences.decided_after_phrase(verdict, verdict.requirement or USUAL)
     return "at its end" if at == duration(verdict.measured_ns, up=True) else f"after {at}"
 
 
-def again(requirement: Requirement | None) -> str:
+def repeat_answer(requirement: Requirement | None) -> str:
     """What a run would take whose limit is given before it starts."""
     asked = requirement or USUAL
     length = duration(asked.bunches * needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
@@ -154,17 +162,17 @@ def again(requirement: Requirement | None) -> str:
     )
 
 
-def limits(analysis: Analysis) -> Table | None:
+def limit_answers(analysis: Analysis) -> Table | None:
     """All limits of a run that has several, in the order given."""
     if len(analysis.verdicts) < 2:
         return None
     header = ("limit", "once per", "verdict", "episodes", "how much longer")
-    assumed = list(dict.fromkeys(filter(None, map(wording.assumed, analysis.verdicts))))
+    assumed = list(dict.fromkeys(filter(None, map(verdict_sentences.assumption_of_verdict, analysis.verdicts))))
     caption = "Every limit" + "".join(f". {each}" for each in assumed)
     return Table(caption, header, tuple(_row(verdict) for verdict in analysis.verdicts), (3,))
 
 
-def other_limits(analysis: Analysis) -> Table | None:
+def other_limit_answers(analysis: Analysis) -> Table | None:
     """What was seen of each limit but the one that decides, whose sentences stand elsewhere; None if that is nothing.
 
     The caption of the table of all limits states the assumption, and what makes a run invalid is said once.
@@ -172,12 +180,12 @@ def other_limits(analysis: Analysis) -> Table | None:
     rows: list[tuple[str, str]] = []
     for verdict in analysis.verdicts:
         if verdict is not analysis.verdict and verdict.state is not State.INVALID:
-            told = [reason for reason in verdict.reasons if reason != wording.assumed(verdict)]
+            told = [reason for reason in verdict.reasons if reason != verdict_sentences.assumption_of_verdict(verdict)]
             rows += zip([_asked(verdict), *[""] * len(told)], told, strict=False)
     return Table("What was seen of the other limits", ("limit", "what it says"), tuple(rows)) if rows else None
 
 
-def tally(analysis: Analysis) -> str:
+def doubt_tally(analysis: Analysis) -> str:
     """How each limit came out where there are several, and of many how many came out how; a table has more of them."""
     states = [verdict.state for verdict in analysis.verdicts]
     if len(states) < 2:
@@ -211,7 +219,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
     )
 
 
-def doubts(analysis: Analysis) -> Text | None:
+def doubt_answers(analysis: Analysis) -> Text | None:
     """What to keep in mind: doubts of each kind and the kinds of objections; None if there are none.
 
     All that tell of a loss are among them, else the first few. What makes a run invalid has been said.
@@ -219,10 +227,10 @@ def doubts(analysis: Analysis) -> Text | None:
     warnings = [doubt for doubt in analysis.doubts if doubt.severity is Severity.WARNING]
     kinds = {doubt.code: doubt.what for doubt in reversed(warnings)}
     each = [kinds[code] for code in dict.fromkeys(doubt.code for doubt in warnings)]
-    shown = each[: max(SHOWN_DOUBTS, sum(code in LOSSES for code in kinds))]
+    shown = each[: max(SHOWN_DOUBTS, sum(code in LOSS_CODES for code in kinds))]
     rest = len(warnings) - len(shown)
     more = (f"and {quantity(rest, 'more doubt')}, below",) if rest > 0 else ()
-    objected = dict.fromkeys(objection.code for objection in of_run(analysis))
+    objected = dict.fromkeys(objection.code for objection in run_objections(analysis))
     against = (f"what speaks against its own figures is below: {', '.join(objected)}",) if objected else ()
     counts = ((len(warnings), "doubt"), (len(objected), "objection"))
     head = " and ".join(quantity(n, noun) for n, noun in counts if n)
@@ -230,7 +238,7 @@ def doubts(analysis: Analysis) -> Text | None:
     return Text(told, "doubt", f"{head}: read all figures with this in mind") if told else None
 
 
-def said(verdict: Verdict, label: str) -> tuple[str, ...]:
+def labelled_sentence(verdict: Verdict, label: str) -> tuple[str, ...]:
     """The sentences under a label."""
     found, current = [], ""
     for name, text in verdict.sentences:
@@ -239,6 +247,6 @@ def said(verdict: Verdict, label: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def sentences(parts: tuple[str, ...]) -> str:
+def answer_sentences(parts: tuple[str, ...]) -> str:
     """Parts that begin in lower case or not and have no full stop, as sentences."""
     return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)

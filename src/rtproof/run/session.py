@@ -1,19 +1,170 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: the agent on a target, from a new run folder to the record in it."""
+"""One run: the agent on a target, from a new run folder to the record in it.
+
+The agent's standard error has progress for the live view, sentences for the user, and a log for the run folder. Ctrl-C
+asks the agent to finish, and everything that the agent measured is kept.
+"""
 
 import contextlib
+import os
 import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
-from rtproof import files
-from rtproof.errors import RtproofError, TargetError, UserError
-from rtproof.record import rundir
-from rtproof.run.live import LiveView
-from rtproof.run.signals import forwarding
-from rtproof.run.talk import Listener
-from rtproof.run.watching import Watcher
-from rtproof.targets import Target
+from rtproof.core import files
+from rtproof.core.errors import RtproofError, TargetError, UserError
+from rtproof.record import run_folder
+from rtproof.run.agent_lines import Progress, Watcher, parse_over, parse_progress
+from rtproof.run.live_view import LiveView
+from rtproof.targets import Process, Target
+
+VOICE = "rtproof-agent: "
+LARGEST_LOG = 1 << 20
+"""Characters that are kept; an agent that says more is broken, and must fill neither the disk nor the screen."""
+
+
+def printable_line(line: str) -> str:
+    """The line without control characters, so that no target can send escape codes to the terminal."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in line.expandtabs())
+
+
+class AgentListener:
+    """Takes the agent's lines. The newest sentence waits for the next line: the last may say why the run failed.
+
+    watcher, stop: who is told of the progress too, and what is done once when he says that the run may end.
+    """
+
+    def __init__(
+        self, view: LiveView, log_path: Path, watcher: Watcher | None = None, stop: Callable[[], None] = lambda: None
+    ) -> None:
+        self._view = view
+        self._watcher = watcher
+        self._stop = stop
+        self._log_path = log_path
+        self._room = LARGEST_LOG
+        self._waiting = ""
+        self.last = ""
+        self.stopped = False
+
+    def listen(self, lines: Iterable[str]) -> None:
+        """Take every line until there are no more."""
+        for line in lines:
+            self._show_waiting()
+            if (progress := parse_progress(line)) is not None:
+                self._view.feed(progress)
+                self._watch(progress)
+            elif (over := parse_over(line)) is not None:
+                if self._watcher:
+                    self._watcher.over(over.thread, over.limit_ns, over.second, over.worst_ns)
+            else:
+                self._take(printable_line(line))
+
+    def _watch(self, progress: Progress) -> None:
+        told = progress.thread, progress.due_ns, progress.lost, progress.time_ns
+        if self._watcher and self._watcher.progress(*told):
+            if not self.stopped:
+                self._stop()
+            self.stopped = True
+
+    def finish(self, failed: bool) -> None:
+        """Draw for the last time. The last sentence of a run that failed is left to whoever tells the user of that."""
+        if not failed:
+            self._show_waiting()
+        self._view.draw()
+
+    def _take(self, text: str) -> None:
+        if text.startswith(VOICE):
+            self.last = text.removeprefix(VOICE)
+        self._room -= len(text) + 1
+        if self._room >= 0:
+            self._waiting = text
+            self._log(text)
+
+    def _log(self, text: str) -> None:
+        """A full disk must not end the run; the agent deals with that."""
+        with contextlib.suppress(OSError), self._log_path.open("a", encoding="utf-8") as log:
+            log.write(text + "\n")
+
+    def _show_waiting(self) -> None:
+        if self._waiting:
+            self._view.say(self._waiting)
+        self._waiting = ""
+
+
+FORWARDED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_WAKE_SIGNAL = signal.SIGURG
+_WAKE_PAUSES_S = (0.0, 0.05)
+_END_OF_SIGNALS = b"\0"
+
+
+class SignalForwarder:
+    """Hands signals of this process on to the agent, each one more firmly: SIGINT, SIGTERM, then SIGKILL."""
+
+    def __init__(self) -> None:
+        self.process: Process | None = None
+        self.received = 0
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """A signal handler; it prints nothing, because it may have interrupted a print."""
+        if self.process is None:
+            raise KeyboardInterrupt
+        self.received += 1
+        firmness = (self.process.interrupt, self.process.terminate, self.process.kill)
+        firmness[min(self.received, len(firmness)) - 1]()
+
+
+@contextmanager
+def forwarding_signals() -> Iterator[SignalForwarder]:
+    """Forward signals while this lasts. Only the main thread may install handlers; in others nothing is forwarded."""
+    forwarder = SignalForwarder()
+    if threading.current_thread() is not threading.main_thread():
+        yield forwarder
+        return
+    before = {number: signal.signal(number, forwarder.handle) for number in FORWARDED_SIGNALS}
+    try:
+        with _main_thread_woken():
+            yield forwarder
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _main_thread_woken() -> Iterator[None]:
+    """End the main thread's waiting at every signal.
+
+    Python's handlers run between two steps of the main thread. A signal that comes when it is about to wait, or that
+    another thread takes, would be handled when the wait is over: when the agent says something more.
+    """
+    receiving, sending = os.pipe()
+    os.set_blocking(sending, False)
+    handler = signal.signal(_WAKE_SIGNAL, lambda number, frame: None)
+    before = signal.set_wakeup_fd(sending, warn_on_full_buffer=False)
+    poker = threading.Thread(target=_wake_main_thread, args=(receiving, threading.get_ident()), daemon=True)
+    poker.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.write(sending, _END_OF_SIGNALS)
+        poker.join()
+        os.close(receiving)
+        os.close(sending)
+        signal.signal(_WAKE_SIGNAL, handler)
+
+
+def _wake_main_thread(receiving: int, thread: int) -> None:
+    """Twice, since the first may come before the thread waits, too."""
+    for number in iter(lambda: os.read(receiving, 1), _END_OF_SIGNALS):
+        for pause_s in _WAKE_PAUSES_S if number[0] != _WAKE_SIGNAL else ():
+            time.sleep(pause_s)
+            signal.pthread_kill(thread, _WAKE_SIGNAL)
+
 
 LOG_NAME = "agent.log"
 PROGRESS_INTERVAL = "500ms"
@@ -24,7 +175,7 @@ DESK_LIST = "see 'rtproof agent list' and 'rtproof loads'"
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What one run shall do. ``arguments``: of the agent, without its name and what the session itself adds;
 
     ``info``: what is written down about the run before it starts.
@@ -33,11 +184,11 @@ class Plan:
     folder: Path
     agent: Path
     arguments: tuple[str, ...]
-    info: rundir.RunInfo
+    info: run_folder.RunInfo
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AgentOutcome:
     """How the agent ended. ``said``: its last sentence, or nothing; ``interrupted``: the user asked it to finish.
 
     ``decided``: whoever watched the run asked it to finish.
@@ -64,16 +215,16 @@ class Outcome:
             return f"signal {-self.exit_code}"
 
 
-def run(target: Target, plan: Plan, view: LiveView, watcher: Watcher | None = None) -> Outcome:
+def run_session(target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None = None) -> AgentOutcome:
     """Measure into a new run folder. Ctrl-C asks the agent to finish, and so does who watches it when he knows enough.
 
     UserError or TargetError, and no folder left, if nothing was measured at all.
     """
-    rundir.create(plan.folder)
+    run_folder.create_run_folder(plan.folder)
     try:
-        rundir.write_info(plan.folder, plan.info)
+        run_folder.write_run_info(plan.folder, plan.info)
         outcome = _measure(target, plan, view, watcher)
-        if not _has_content(plan.folder / rundir.RECORD_NAME):
+        if not _has_content(plan.folder / run_folder.RECORD_NAME):
             raise _nothing_measured(outcome)
     except BaseException:
         _remove_if_nothing_measured(plan.folder)
@@ -81,31 +232,31 @@ def run(target: Target, plan: Plan, view: LiveView, watcher: Watcher | None = No
     return outcome
 
 
-def _measure(target: Target, plan: Plan, view: LiveView, watcher: Watcher | None) -> Outcome:
-    record = plan.folder / rundir.RECORD_NAME
+def _measure(target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None) -> AgentOutcome:
+    record = plan.folder / run_folder.RECORD_NAME
     remote = target.place(record)
-    with forwarding() as forwarder:
+    with forwarding_signals() as forwarder:
         arguments = ("run", "-o", remote, *plan.arguments, "--progress", PROGRESS_INTERVAL, "--stop-on-eof")
         process = target.start((target.push(plan.agent), *arguments))
         forwarder.process = process
-        listener = Listener(view, plan.folder / LOG_NAME, watcher, process.interrupt)
+        listener = AgentListener(view, plan.folder / LOG_NAME, watcher, process.interrupt)
         listener.listen(process.lines())
-        outcome = Outcome(process.wait(), listener.last, forwarder.received > 0, listener.stopped)
+        outcome = AgentOutcome(process.wait(), listener.last, forwarder.received > 0, listener.stopped)
         listener.finish(outcome.failed)
         target.pull(remote, record)
     if _has_content(record):
-        _flush(record)
+        _flush_record(record)
     return outcome
 
 
-def _flush(record: Path) -> None:
+def _flush_record(record: Path) -> None:
     try:
-        files.flush(record)
+        files.flush_file(record)
     except OSError as error:
         raise TargetError(f"cannot bring {record} to its medium: {error.strerror}") from error
 
 
-def _nothing_measured(outcome: Outcome) -> RtproofError:
+def _nothing_measured(outcome: AgentOutcome) -> RtproofError:
     if outcome.exit_code == REFUSED and outcome.said:
         return UserError(outcome.said.replace(AGENT_LIST, DESK_LIST))
     how = f"was killed by {outcome.killed_by}" if outcome.killed_by else f"ended with exit code {outcome.exit_code}"
@@ -119,9 +270,9 @@ def _has_content(file: Path) -> bool:
 
 def _remove_if_nothing_measured(folder: Path) -> None:
     """Take back our own files where there is no record to go with them; what anybody else put there stays."""
-    if _has_content(folder / rundir.RECORD_NAME):
+    if _has_content(folder / run_folder.RECORD_NAME):
         return
-    for name in (rundir.RECORD_NAME, rundir.INFO_NAME, LOG_NAME):
+    for name in (run_folder.RECORD_NAME, run_folder.INFO_NAME, LOG_NAME):
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         folder.rmdir()

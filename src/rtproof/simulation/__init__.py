@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeded processes whose truth is known, so that what is said about them can be checked.
+"""Simulated runs: seeded processes whose truth is known, so that tests can check what the program concludes.
 
-``processes`` says when something happens, ``latencies`` how late it makes an activation, ``agent`` plays both as if an
-agent had measured them. Nothing here is of any machine, and no measurement may be made from it.
+``events`` says when an event happens and how late it makes an activation. ``simulated_agent`` plays the events as if an
+agent had measured them. No number from here describes a machine.
 """

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rtproof.errors import TargetError
+from rtproof.core.errors import TargetError
 
 OPTIONS: dict[str, str] = {}
 LONGEST_LINE = 65_536

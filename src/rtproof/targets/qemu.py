@@ -11,15 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from rtproof.errors import TargetError, UserError
-from rtproof.vm.guest import CONSOLE_LOG, Job, started, wait_until_over
-from rtproof.vm.job import members
-from rtproof.vm.kernel import open_kernel
-from rtproof.vm.machine import Machine, Mode
-from rtproof.vm.mailbox import State
-from rtproof.vm.outside import edges_beside
-from rtproof.vm.process import Guest
-from rtproof.vm.qemu import refuse_starving
+from rtproof.core.errors import TargetError, UserError
+from rtproof.vm.gpio_edges import edges_beside
+from rtproof.vm.guest import CONSOLE_LOG, Job, archive_files, started_guest, wait_until_over
+from rtproof.vm.kernel_files import open_kernel
+from rtproof.vm.machine import Machine, Mode, refuse_starving
+from rtproof.vm.mailbox import GuestState
+from rtproof.vm.qemu_process import Guest
 
 OPTIONS: dict[str, str] = {
     "kernel": "file of a kernel image",
@@ -60,7 +58,7 @@ class QemuProcess:
         yield from rest.decode(errors="replace").splitlines()
 
     def _over(self) -> bool:
-        if self._guest.mailbox.state < State.RUNNING and time.monotonic() - self._guest.begun > BOOT_TIMEOUT_S:
+        if self._guest.mailbox.state < GuestState.RUNNING and time.monotonic() - self._guest.begun > BOOT_TIMEOUT_S:
             return True
         return self._guest.monitor.happened("STOP", _POLL_S) or self._guest.monitor.closed
 
@@ -81,7 +79,7 @@ class QemuProcess:
                 return -signal.SIGKILL
             wait_until_over(self._guest, _LAST_SECONDS)
             letters = self._guest.mailbox.letters
-            self.results = members(letters.results.getvalue())
+            self.results = archive_files(letters.results.getvalue())
         return letters.end[0] if letters.end else 0
 
 
@@ -126,7 +124,7 @@ class QemuTarget:
         """Boot, or go on from the snapshot of the last boot."""
         job = Job(f"{self._setup}\nexec {shlex.join(arguments)}", tuple(self._pushed.items()))
         stack = self._stack.enter_context(ExitStack())
-        guest = stack.enter_context(started(self._machine, job, self._log, BOOT_TIMEOUT_S))
+        guest = stack.enter_context(started_guest(self._machine, job, self._log, BOOT_TIMEOUT_S))
         if self._edges:
             self._give_edges(guest, stack)
         self._process = QemuProcess(guest, stack)

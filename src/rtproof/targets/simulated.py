@@ -10,11 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rtproof.simulation import agent, asked
+from rtproof.simulation import request, simulated_agent
 from rtproof.targets.local import LocalProcess, LocalTarget
 
-OPTIONS: dict[str, str] = asked.OPTIONS
-START = "import sys; sys.path[:] = {path!r}; from rtproof.simulation.agent import main; sys.exit(main(sys.argv[1:]))"
+OPTIONS: dict[str, str] = request.PROCESS_OPTIONS
+START = (
+    "import sys; sys.path[:] = {path!r}; "
+    "from rtproof.simulation.simulated_agent import main; sys.exit(main(sys.argv[1:]))"
+)
 
 
 class SimulatedTarget(LocalTarget):
@@ -22,28 +25,28 @@ class SimulatedTarget(LocalTarget):
 
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options
-        self._seed = asked.process_of(options).seed
+        self._seed = request.parse_process(options).seed
 
     def machine(self) -> str:
-        return agent.MACHINE
+        return simulated_agent.MACHINE
 
     def host_name(self) -> str:
-        return agent.MACHINE
+        return simulated_agent.MACHINE
 
     def own_agent(self) -> Path:
         """The program that stands for the agent."""
-        return Path(agent.__file__)
+        return Path(simulated_agent.__file__)
 
     def start(self, arguments: Sequence[str]) -> LocalProcess:
         program = (sys.executable, "-c", START.format(path=sys.path))
         options = {**self._options, "seed": str(self._seed)}
         self._seed += 1
         words = (f"{key}={value}" for key, value in options.items())
-        return super().start((*program, *arguments[1:], agent.WORD, *words))
+        return super().start((*program, *arguments[1:], simulated_agent.SIMULATE_OPTION, *words))
 
 
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[SimulatedTarget]:
     """UserError for a process that can't be."""
-    asked.process_of(options)
+    request.parse_process(options)
     yield SimulatedTarget(options)

@@ -1,29 +1,124 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a job in a guest and bring home what it leaves."""
+"""Run a job in a guest and bring home the files that it leaves.
 
+A job is packed as a tar archive, and its results come back as one. The guest runs on this processor itself (KVM) if
+that has been seen to work, otherwise it is emulated (TCG).
+"""
+
+import functools
+import io
+import os
+import platform
+import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from rtproof.files import refuse_existing
-from rtproof.vm import job as jobs
-from rtproof.vm.accelerator import choose
-from rtproof.vm.ending import check_done, keeping_console
-from rtproof.vm.job import Job
+from rtproof.agents.architectures import architecture
+from rtproof.core.errors import TargetError
+from rtproof.core.files import refuse_existing
+from rtproof.vm.cache_folders import scratch_folder
+from rtproof.vm.initramfs import read_file
 from rtproof.vm.machine import Machine
-from rtproof.vm.places import scratch
-from rtproof.vm.process import Guest, running
-from rtproof.vm.snapshot import go_on, open_snapshot
+from rtproof.vm.mailbox import GuestState
+from rtproof.vm.qemu_process import Guest, check_done, keeping_console, running_guest
+from rtproof.vm.snapshot import open_snapshot, wait_until_resumed
 
-__all__ = ["CONSOLE_LOG", "Job", "Outcome", "run_job", "started"]
+__all__ = ["CONSOLE_LOG", "Job", "JobOutcome", "run_job", "started_guest"]
+
+
+_SCRIPT = "rtproof/job.sh"
+
+
+@dataclass(frozen=True)
+class Job:
+    """``script``: for BusyBox sh; the files it leaves in /out come back. ``files``: (path in the guest, file here)."""
+
+    script: str
+    files: tuple[tuple[str, Path], ...] = ()
+
+
+def pack_job(job: Job) -> bytes:
+    """The job as a tar archive; the same job gives the same bytes. Files stay executable if they are."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        _add_file(tar, _SCRIPT, job.script.encode(), 0o755)
+        for place, here in sorted(job.files):
+            _add_file(tar, place.lstrip("/"), read_file(here), 0o755 if os.access(here, os.X_OK) else 0o644)
+    return packed.getvalue()
+
+
+def _add_file(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = len(content), mode
+    tar.addfile(member, io.BytesIO(content))
+
+
+def unpack_results(archive: bytes, folder: Path) -> None:
+    """Write the regular files of the archive below the folder, over nothing. TargetError if it is broken."""
+    for name, content in archive_files(archive).items():
+        path = folder / name
+        refuse_existing(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def archive_files(archive: bytes) -> dict[str, bytes]:
+    """The regular files of an archive by their names. TargetError if it is broken."""
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            for member in tar:
+                content = tar.extractfile(member) if member.isfile() else None
+                if content is not None:
+                    found[_inside(member.name)] = content.read()
+    except tarfile.TarError as error:
+        raise TargetError(f"the guest's results cannot be unpacked: {error}") from error
+    return found
+
+
+def _inside(name: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise TargetError(f"the guest's results have a file outside of their folder: {name}")
+    return str(path)
+
+
+KVM = Path("/dev/kvm")
+PATIENCE_S = 15
+_POLL_S = 0.05
+
+
+@functools.cache
+def choose_accelerator(machine: Machine) -> str:
+    """``kvm`` if the guest has been seen to boot with it, ``tcg`` otherwise.
+
+    The device alone says little: on some virtual hosts it is there, opens, runs some instructions, and then hangs.
+    """
+    fits = machine.kernel.arch == "x86_64" and platform.machine() in architecture(machine.kernel.arch).machines
+    return "kvm" if fits and os.access(KVM, os.R_OK | os.W_OK) and _boots(machine) else "tcg"
+
+
+def _boots(machine: Machine) -> bool:
+    try:
+        with scratch_folder() as folder, running_guest(machine, folder, "kvm") as guest:
+            guest.monitor.command("cont")
+            end = time.monotonic() + PATIENCE_S
+            while guest.mailbox.state < GuestState.ALIVE and time.monotonic() < end:
+                if guest.monitor.happened("STOP", _POLL_S) or guest.monitor.closed:
+                    return False
+            return guest.mailbox.state >= GuestState.ALIVE
+    except TargetError:
+        return False
+
 
 CONSOLE_LOG = "console.log"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """How a job ended. ``exit_code``: the negative number of the signal if one killed it; ``said``: on standard output
 
     and error; ``console``: log of the guest's kernel; ``host_seconds``: from QEMU's start to its end, without making
@@ -37,7 +132,7 @@ class Outcome:
     virtual_seconds: float
 
 
-def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> Outcome:
+def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> JobOutcome:
     """Run the job in a fresh guest; what it leaves in /out, and console.log, are in the folder ``out`` then.
 
     In virtual time the same machine and job leave the same bytes. TargetError, which names the console's log, if the
@@ -45,20 +140,20 @@ def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> Ou
     ``timeout_s``: for the boot, and again for the job.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with started(machine, job, out / CONSOLE_LOG, timeout_s) as guest:
+    with started_guest(machine, job, out / CONSOLE_LOG, timeout_s) as guest:
         wait_until_over(guest, timeout_s)
         host_seconds = time.monotonic() - guest.begun
         letters = guest.mailbox.letters
-        jobs.unpack(letters.results.getvalue(), out)
+        unpack_results(letters.results.getvalue(), out)
     code, nanoseconds = letters.end or (0, 0)
     said = letters.said.decode(errors="replace")
-    return Outcome(code, said, out / CONSOLE_LOG, host_seconds, nanoseconds / 1e9)
+    return JobOutcome(code, said, out / CONSOLE_LOG, host_seconds, nanoseconds / 1e9)
 
 
 @contextmanager
-def started(machine: Machine, job: Job, log: Path, timeout_s: float) -> Iterator[Guest]:
+def started_guest(machine: Machine, job: Job, log: Path, timeout_s: float) -> Iterator[Guest]:
     """A guest that has been given its job and runs; its console's log is left at ``log``, its end is the context's."""
-    packed = jobs.pack(job)
+    packed = pack_job(job)
     refuse_existing(log)
     with _ready(machine, log, timeout_s) as guest:
         guest.mailbox.give(packed)
@@ -69,18 +164,22 @@ def started(machine: Machine, job: Job, log: Path, timeout_s: float) -> Iterator
 @contextmanager
 def _ready(machine: Machine, log: Path, timeout_s: float) -> Iterator[Guest]:
     if not machine.in_virtual_time:
-        accelerator = choose(machine)
-        with scratch() as folder, running(machine, folder, accelerator) as guest, keeping_console(guest, log):
+        accelerator = choose_accelerator(machine)
+        with (
+            scratch_folder() as folder,
+            running_guest(machine, folder, accelerator) as guest,
+            keeping_console(guest, log),
+        ):
             yield guest
         return
     state, said = open_snapshot(machine, machine.identity, log, timeout_s)
     with (
         state,
-        scratch() as folder,
-        running(machine, folder, incoming=state) as guest,
+        scratch_folder() as folder,
+        running_guest(machine, folder, incoming=state) as guest,
         keeping_console(guest, log, said),
     ):
-        go_on(guest, state, timeout_s)
+        wait_until_resumed(guest, state, timeout_s)
         yield guest
 
 

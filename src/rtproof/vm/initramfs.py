@@ -1,17 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest's first file system: BusyBox, our init and helper, modules, and the machine's own files."""
+"""The guest's first file system: BusyBox, our init and helper, modules and the machine's own files, as an archive.
+
+The archive is cpio in the "newc" form (Documentation/driver-api/early-userspace/buffer-format.rst). The same entries
+give the same bytes: times, owners and inode numbers of this host are not in them.
+"""
 
 import os
 import platform
-from collections.abc import Sequence
-from pathlib import Path
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 from rtproof.agents.architectures import architecture
-from rtproof.agents.build import Program, build_program, source_folder
-from rtproof.errors import UserError
-from rtproof.vm import cpio
-from rtproof.vm.modules import Module
-from rtproof.vm.places import lab_cache
+from rtproof.agents.build import ProgramSources, build_program, source_folder
+from rtproof.core.errors import UserError
+from rtproof.vm.cache_folders import lab_cache
+from rtproof.vm.kernel_files import Module
+
+# Archives that Linux unpacks at boot: cpio in the "newc" form.
+#
+# Source: Documentation/driver-api/early-userspace/buffer-format.rst.
+# The same entries give the same bytes: no times, owners or inode numbers of this host are in them.
+
+
+_MAGIC = "070701"
+_TRAILER = "TRAILER!!!"
+
+
+@dataclass(frozen=True, order=True)
+class CpioEntry:
+    """One file or folder. ``path``: without a leading slash; ``mode``: type and permissions as in ``st_mode``."""
+
+    path: str
+    mode: int
+    content: bytes = b""
+
+
+def cpio_file(path: str, content: bytes, executable: bool = False) -> CpioEntry:
+    """A regular file."""
+    return CpioEntry(_relative(path), stat.S_IFREG | (0o755 if executable else 0o644), content)
+
+
+def cpio_folder(path: str) -> CpioEntry:
+    """A folder."""
+    return CpioEntry(_relative(path), stat.S_IFDIR | 0o755)
+
+
+def cpio_archive(entries: Iterable[CpioEntry]) -> bytes:
+    """The archive of the entries and of all folders on their ways, sorted, each path once: the last one counts."""
+    given = list(entries)
+    parents = {str(parent) for entry in given for parent in PurePosixPath(entry.path).parents if str(parent) != "."}
+    by_path = {entry.path: entry for entry in (*map(cpio_folder, parents), *given)}
+    parts = [_member(number, by_path[path]) for number, path in enumerate(sorted(by_path), start=1)]
+    return b"".join([*parts, _member(0, CpioEntry(_TRAILER, 0))])
+
+
+def _relative(path: str) -> str:
+    return str(PurePosixPath(path)).lstrip("/")
+
+
+def _member(inode: int, entry: CpioEntry) -> bytes:
+    name = entry.path.encode() + b"\0"
+    links = 2 if stat.S_ISDIR(entry.mode) else 1
+    numbers = (inode, entry.mode, 0, 0, links, 0, len(entry.content), 0, 0, 0, 0, len(name), 0)
+    head = _MAGIC + "".join(f"{number:08x}" for number in numbers)
+    return _padded(head.encode() + name) + _padded(entry.content)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
+
 
 HELPER = "rtproof-guest"
 _PT_INTERP = 3
@@ -19,7 +78,7 @@ _PT_INTERP = 3
 
 def build_helper(arch: str) -> Path:
     """The guest's end of the channel to the host, compiled unless the cache has it."""
-    return build_program(Program(HELPER, "the guest's helper", source_folder("guest")), arch)
+    return build_program(ProgramSources(HELPER, "the guest's helper", source_folder("guest")), arch)
 
 
 def find_busybox(arch: str) -> Path:
@@ -47,16 +106,18 @@ def is_static(program: bytes) -> bool:
     return _PT_INTERP not in kinds
 
 
-def build(arch: str, busybox: Path | None, modules: Sequence[Module], files: Sequence[tuple[str, Path]]) -> bytes:
+def build_initramfs(
+    arch: str, busybox: Path | None, modules: Sequence[Module], files: Sequence[tuple[str, Path]]
+) -> bytes:
     """The archive for the kernel. ``files``: path in the guest, file here; they stay executable if they are."""
     entries = [
-        cpio.file("init", (source_folder("guest") / "init").read_bytes(), executable=True),
-        cpio.file("rtproof/guest", build_helper(arch).read_bytes(), executable=True),
-        cpio.file("rtproof/busybox", (busybox or find_busybox(arch)).read_bytes(), executable=True),
-        *(cpio.file(f"rtproof/modules/{n:03d}-{module.name}.ko", module.content) for n, module in enumerate(modules)),
-        *(cpio.file(place, read_file(here), os.access(here, os.X_OK)) for place, here in files),
+        cpio_file("init", (source_folder("guest") / "init").read_bytes(), executable=True),
+        cpio_file("rtproof/guest", build_helper(arch).read_bytes(), executable=True),
+        cpio_file("rtproof/busybox", (busybox or find_busybox(arch)).read_bytes(), executable=True),
+        *(cpio_file(f"rtproof/modules/{n:03d}-{module.name}.ko", module.content) for n, module in enumerate(modules)),
+        *(cpio_file(place, read_file(here), os.access(here, os.X_OK)) for place, here in files),
     ]
-    return cpio.archive(entries)
+    return cpio_archive(entries)
 
 
 def read_file(path: Path) -> bytes:

@@ -1,13 +1,197 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is booted, and how its time passes."""
+"""The virtual machine to boot, how its time passes, and QEMU's program and command line for it."""
 
 import enum
+import functools
 import hashlib
+import re
+import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtproof.vm import initramfs, modules, qemu
-from rtproof.vm.kernel import Kernel
+from rtproof.core.errors import TargetError, UserError
+from rtproof.vm import initramfs, kernel_files
+from rtproof.vm.cache_folders import lab_cache, write_cache_file
+from rtproof.vm.kernel_files import Kernel, vmlinux_of
+from rtproof.vm.mailbox import MAILBOX_BYTES
+
+
+class Arch:
+    """What is common. ``qemu``: the emulator; ``package``: Debian's package of it; ``board``, ``cpu``: its options
+
+    for the machine and for an emulated processor; ``console``: the kernel's name of the first serial port.
+    """
+
+    name = ""
+    qemu = ""
+    package = ""
+    board: tuple[str, ...] = ()
+    cpu: tuple[str, ...] = ()
+    console = "ttyAMA0"
+
+    def bootable(self, kernel: Kernel) -> Path:
+        """The file to give to QEMU, in the form that boots fastest."""
+        return kernel.image
+
+
+class X86_64(Arch):  # noqa: N801 - the architecture's own name
+    """PC."""
+
+    name = "x86_64"
+    qemu = "qemu-system-x86_64"
+    package = "qemu-system-x86"
+    board = ("-M", "pc")
+    console = "ttyS0"
+
+    def bootable(self, kernel: Kernel) -> Path:
+        """The ELF kernel out of a bzImage: emulated, unpacking takes longer than the rest of the boot.
+
+        Only with what Python itself unpacks, so that a kernel boots in the same way on every host.
+        """
+        place = lab_cache() / "vmlinux" / kernel.identity
+        if place.exists():
+            return place
+        data = kernel.image.read_bytes()
+        inner = None if data.startswith(b"\x7fELF") else vmlinux_of(data)
+        if inner is None:
+            return kernel.image
+        write_cache_file(place, inner)
+        return place
+
+
+class Aarch64(Arch):
+    """QEMU's own board for 64-bit ARM."""
+
+    name = "aarch64"
+    qemu = "qemu-system-aarch64"
+    package = "qemu-system-arm"
+    board = ("-M", "virt")
+    cpu = ("-cpu", "cortex-a53")
+
+
+class Armv7(Arch):
+    """QEMU's own board for 32-bit ARM, with all devices below 4 GiB: many of these kernels see no more."""
+
+    name = "armv7"
+    qemu = "qemu-system-arm"
+    package = "qemu-system-arm"
+    board = ("-M", "virt,highmem=off")
+    cpu = ("-cpu", "cortex-a15")
+
+
+ARCHES: dict[str, Arch] = {arch.name: arch for arch in (X86_64(), Aarch64(), Armv7())}
+
+
+def arch_of(kernel: Kernel) -> Arch:
+    """The class for a kernel; UserError if the lab has none."""
+    if kernel.arch not in ARCHES:
+        raise UserError(f"the lab cannot boot kernels for {kernel.arch}, only for {', '.join(ARCHES)}")
+    return ARCHES[kernel.arch]
+
+
+OLDEST_QEMU = (6, 2)
+OLDEST_QEMU_SHARING_TIME = (8, 1)
+"""The first that shares virtual time between the processors of a guest; older ones give all of it to the first."""
+MAIL_FILE = "mail"
+INITRD_FILE = "initrd"
+CONSOLE = "console"
+"""Names in the guest's scratch folder, which is QEMU's working folder."""
+
+# One virtual CPU whose instructions take 1 ns each, a clock that jumps to the next timer when it is idle, and nothing
+# of this host's time or randomness. SeaBIOS and Linux ask for both.
+_VIRTUAL_TIME = (
+    *("-icount", "shift=0,sleep=off"),
+    *("-rtc", "base=2024-01-01T00:00:00,clock=vm"),
+    *("-seed", "1"),
+)
+# Randomised kernel addresses make virtual time differ between runs.
+_BOOT_ARGUMENTS = ("quiet", "nokaslr", "panic=-1")
+# What the kernel does not know it hands to the first process as environment, and so to the agent, which writes it down.
+_VIRTUAL_TIME_VARIABLE = 'RTPROOF_VIRTUAL_TIME="QEMU, 1 ns an instruction"'
+
+
+def emulator_path(machine: "Machine") -> str:
+    """The emulator's path; TargetError that names the package if it is missing, or if it is too old."""
+    arch = arch_of(machine.kernel)
+    found = shutil.which(arch.qemu)
+    if not found:
+        raise TargetError(f"the lab needs {arch.qemu}, which is not installed (Debian: apt-get install {arch.package})")
+    version = _version(found)
+    numbers = _numbers(version)
+    if not numbers or numbers < OLDEST_QEMU:
+        said = f"version {_dotted(numbers)}" if numbers else repr(version)
+        raise TargetError(f"{found} is {said}; the lab needs QEMU {_dotted(OLDEST_QEMU)} or newer")
+    return found
+
+
+def refuse_starving(machine: "Machine") -> None:
+    """UserError where this emulator would let only the first processor of the guest run: many kernels then hang."""
+    if not machine.in_virtual_time or machine.cpus == 1:
+        return
+    numbers = _numbers(emulator_version(machine))
+    if numbers and numbers < OLDEST_QEMU_SHARING_TIME:
+        raise UserError(
+            f"cpus={machine.cpus} cannot be had in virtual time with QEMU {_dotted(numbers)}, in which only the first "
+            f"processor of a busy guest runs, so that many kernels hang as they boot: take cpus=1, or QEMU "
+            f"{_dotted(OLDEST_QEMU_SHARING_TIME)} or newer (Debian 12: bookworm-backports), or mode=wall-clock"
+        )
+
+
+def _numbers(version: str) -> tuple[int, int] | None:
+    found = re.search(r"version (\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _dotted(numbers: tuple[int, int]) -> str:
+    return f"{numbers[0]}.{numbers[1]}"
+
+
+def emulator_version(machine: "Machine") -> str:
+    """What the emulator says of its version."""
+    return _version(emulator_path(machine))
+
+
+@functools.cache
+def _version(path: str) -> str:
+    try:
+        result = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TargetError(f"{path} cannot be run: {error}") from error
+    return result.stdout.splitlines()[0] if result.stdout else ""
+
+
+def kernel_file(machine: "Machine") -> Path:
+    """The kernel in the form that the emulator boots fastest."""
+    return arch_of(machine.kernel).bootable(machine.kernel)
+
+
+def qemu_arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[str]:
+    """The command line after the program's name, but for what joins QEMU to this process.
+
+    ``accelerator``: ``tcg`` or ``kvm``; in virtual time always the first.
+    """
+    arch = arch_of(machine.kernel)
+    told = (_VIRTUAL_TIME_VARIABLE,) if machine.in_virtual_time else ()
+    boot = " ".join((f"console={arch.console}", *_BOOT_ARGUMENTS, *told, *machine.boot))
+    cpu = ("-cpu", "host") if accelerator == "kvm" else arch.cpu
+    return [
+        *("-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"),
+        *(*arch.board, *cpu, *_clock(machine.in_virtual_time, accelerator)),
+        *("-smp", str(machine.cpus), "-m", str(machine.memory_mib)),
+        *("-kernel", str(kernel), "-initrd", INITRD_FILE, "-append", boot),
+        *("-chardev", f"pipe,id=console,path={CONSOLE}", "-serial", "chardev:console"),
+        *("-object", f"memory-backend-file,id=mail,mem-path={MAIL_FILE},size={MAILBOX_BYTES},share=on"),
+        *("-device", "ivshmem-plain,memdev=mail,master=on"),
+        # A watchdog is the guest's way to have its machine stopped at an instant of its choice.
+        *("-device", "i6300esb", "-action", "watchdog=pause"),
+    ]
+
+
+def _clock(in_virtual_time: bool, accelerator: str) -> tuple[str, ...]:
+    if in_virtual_time:
+        return ("-accel", "tcg,thread=single", *_VIRTUAL_TIME)
+    return ("-accel", "kvm" if accelerator == "kvm" else "tcg,thread=multi")
 
 
 class Mode(enum.Enum):
@@ -47,14 +231,14 @@ class Machine:
 
     def initramfs(self) -> bytes:
         """The guest's first file system. UserError for files and modules that are not there or do not fit."""
-        loaded = modules.in_order(self.kernel, self.modules)
-        return initramfs.build(self.kernel.arch, self.busybox, loaded, self.files)
+        loaded = kernel_files.in_load_order(self.kernel, self.modules)
+        return initramfs.build_initramfs(self.kernel.arch, self.busybox, loaded, self.files)
 
     @property
     def identity(self) -> str:
         """Changes when anything does that decides the guest's bytes: QEMU, its command line, kernel, initramfs."""
-        arguments = "\n".join(qemu.arguments(self, Path("kernel"), accelerator="tcg"))
-        kernel = hashlib.sha256(qemu.kernel_file(self).read_bytes()).hexdigest()
+        arguments = "\n".join(qemu_arguments(self, Path("kernel"), accelerator="tcg"))
+        kernel = hashlib.sha256(kernel_file(self).read_bytes()).hexdigest()
         inside = hashlib.sha256(self.initramfs()).hexdigest()
-        whole = "\n".join([qemu.version_of(self), arguments, kernel, inside])
+        whole = "\n".join([emulator_version(self), arguments, kernel, inside])
         return hashlib.sha256(whole.encode()).hexdigest()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that host and guest share, as a file here and as a PCI device there; guest/mail.h is its other end.
+"""The memory that host and guest share: a file on the host, a PCI device in the guest; guest/mail.h is its other end.
 
-A job goes in, frames come out. Nothing interrupts the guest for it, and no driver is needed.
+The host puts a job in, and the guest sends frames out. The memory never interrupts the guest, and no driver is needed.
 """
 
 import enum
@@ -13,9 +13,9 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtproof.errors import TargetError
+from rtproof.core.errors import TargetError
 
-SIZE = 64 << 20
+MAILBOX_BYTES = 64 << 20
 """Bytes of the shared memory, of which only those used take room on the disk."""
 
 _PAGE = 4096
@@ -24,7 +24,7 @@ _U32 = struct.Struct("<I")
 _STOP, _JOB_LENGTH, _STATE, _WRITTEN = 4, 8, 12, 16
 
 
-class State(enum.IntEnum):
+class GuestState(enum.IntEnum):
     """How far the guest has come."""
 
     NOTHING = 0
@@ -61,8 +61,8 @@ class Mailbox:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb+", buffering=0)
-        self._file.truncate(SIZE)
-        self._memory = mmap.mmap(self._file.fileno(), SIZE, access=mmap.ACCESS_READ)
+        self._file.truncate(MAILBOX_BYTES)
+        self._memory = mmap.mmap(self._file.fileno(), MAILBOX_BYTES, access=mmap.ACCESS_READ)
         self._put(0, _U32.pack(_MAGIC))
         self._read = 0
         self.letters = Letters(bytearray(), io.BytesIO())
@@ -78,8 +78,10 @@ class Mailbox:
 
     def give(self, job: bytes) -> None:
         """Give the job's archive; TargetError if there is no room for it and its results."""
-        if len(job) > SIZE // 2:
-            raise TargetError(f"the job's files have {len(job) >> 20} MiB, and there is room for {SIZE >> 21} MiB")
+        if len(job) > MAILBOX_BYTES // 2:
+            raise TargetError(
+                f"the job's files have {len(job) >> 20} MiB, and there is room for {MAILBOX_BYTES >> 21} MiB"
+            )
         self._put(_PAGE, job)
         self._put(_JOB_LENGTH, _U32.pack(len(job)))
 
@@ -91,16 +93,16 @@ class Mailbox:
             raise TargetError(f"the memory shared with the guest cannot be written: {error.strerror}") from error
 
     @property
-    def state(self) -> State:
+    def state(self) -> GuestState:
         """How far the guest has come."""
-        return State(self._number(_STATE))
+        return GuestState(self._number(_STATE))
 
     def feed(self) -> bytes:
         """Take the frames that are new; what the job said in them. TargetError if they are none."""
         begin = _PAGE + -(-self._number(_JOB_LENGTH) // _PAGE) * _PAGE
         before = len(self.letters.said)
         written = self._number(_WRITTEN)
-        if begin + written > SIZE:
+        if begin + written > MAILBOX_BYTES:
             raise TargetError("the guest has damaged the memory that it shares with its host")
         while self._read < written:
             at = begin + self._read

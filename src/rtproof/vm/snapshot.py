@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boot a machine once, and begin every job from there: the state of the stopped machine is a file of the cache.
+"""Boot a machine once and start every job from there: the state of the stopped machine is a file of the cache.
 
-The guest has itself stopped at an instant of its own clock, so the state is the same however often it is made. It goes
-out and in by QEMU's migration, which needs no disk image and leaves the file as it is for any number of guests at once.
+The guest stops itself at an instant of its own clock, so the state is the same however often it is made. QEMU's
+migration saves and loads the state. It needs no disk image and leaves the file as it is, for any number of guests.
 """
 
 import os
@@ -10,14 +10,13 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-from rtproof.errors import TargetError
-from rtproof.vm.ending import check_done, keeping_console
+from rtproof.core.errors import TargetError
+from rtproof.vm.cache_folders import check_room, lab_cache, lock_held, scratch_folder
 from rtproof.vm.machine import Machine
-from rtproof.vm.mailbox import State
-from rtproof.vm.places import check_room, lab_cache, locked, scratch
-from rtproof.vm.process import Guest, running
+from rtproof.vm.mailbox import GuestState
+from rtproof.vm.qemu_process import Guest, check_done, keeping_console, running_guest
 
-KEPT_BYTES = 4 << 30
+MOST_SNAPSHOT_BYTES = 4 << 30
 """What all snapshots may take together; those not used for longest go first."""
 
 _STATE = "state"
@@ -32,7 +31,7 @@ def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) 
     place = snapshot_folder() / f"{identity}.{_STATE}"
     console = place.with_suffix(".console")
     place.parent.mkdir(parents=True, exist_ok=True)
-    with locked(place.with_suffix(".lock")):
+    with lock_held(place.with_suffix(".lock")):
         if not place.exists():
             check_room(place.parent, machine.memory_mib, "a snapshot of the guest")
             _make(machine, place, console, log, timeout_s)
@@ -41,7 +40,7 @@ def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) 
         return place.open("rb"), console.read_bytes()
 
 
-def go_on(guest: Guest, state: BinaryIO, timeout_s: float) -> None:
+def wait_until_resumed(guest: Guest, state: BinaryIO, timeout_s: float) -> None:
     """Wait until the guest has the state; a file that QEMU does not take is removed, and TargetError says so."""
     try:
         guest.wait_until_loaded(timeout_s)
@@ -58,7 +57,7 @@ def snapshot_folder() -> Path:
 
 
 def _make(machine: Machine, place: Path, console: Path, log: Path, timeout_s: float) -> None:
-    with scratch() as folder, running(machine, folder) as guest:
+    with scratch_folder() as folder, running_guest(machine, folder) as guest:
         with keeping_console(guest, log):
             _boot(guest, timeout_s)
             _save(guest)
@@ -70,7 +69,7 @@ def _make(machine: Machine, place: Path, console: Path, log: Path, timeout_s: fl
 def _boot(guest: Guest, timeout_s: float) -> None:
     guest.mailbox.stop_when_ready()
     guest.monitor.command("cont")
-    if not guest.monitor.happened("STOP", timeout_s) or guest.mailbox.state is not State.READY:
+    if not guest.monitor.happened("STOP", timeout_s) or guest.mailbox.state is not GuestState.READY:
         check_done(guest, timeout_s)
 
 
@@ -91,6 +90,6 @@ def _forget_oldest(newest: Path) -> None:
         if state == newest:
             continue
         total += state.stat().st_size
-        if total > KEPT_BYTES:
+        if total > MOST_SNAPSHOT_BYTES:
             for ending in (f".{_STATE}", ".console"):
                 state.with_suffix(ending).unlink(missing_ok=True)

@@ -2,14 +2,16 @@
 """``rtproof agent``: the program that measures on the target."""
 
 import shutil
+from typing import TYPE_CHECKING
 
 import click
 
-from rtproof.agents import listing
-from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host
-from rtproof.agents.build import build_agent
-from rtproof.agents.find import agent_version, ask, find_agent
-from rtproof.errors import UserError
+from rtproof.agents.architectures import ARCHITECTURES
+from rtproof.core.errors import UserError
+
+if TYPE_CHECKING:
+    from rtproof.agents.architectures import Architecture
+
 
 _NAMES = [arch.name for arch in ARCHITECTURES]
 _ARCH = click.option(
@@ -30,7 +32,10 @@ def command() -> None:
 @click.option("--compiler", default="auto", help="auto, zig, or a command such as arm-linux-gnueabi-gcc.")
 def build(archs: tuple[str, ...], every: bool, compiler: str) -> None:
     """Build the agent, static and stripped, and print where it is. Nothing is compiled twice."""
-    for name in _NAMES if every else archs or [host().name]:
+    from rtproof.agents.architectures import host_architecture
+    from rtproof.agents.build import build_agent
+
+    for name in _NAMES if every else archs or [host_architecture().name]:
         click.echo(f"building the agent for {name}", err=True)
         click.echo(build_agent(name, compiler))
 
@@ -39,6 +44,8 @@ def build(archs: tuple[str, ...], every: bool, compiler: str) -> None:
 @_ARCH
 def path(arch: str) -> None:
     """Print the path of the agent; build it if it is not there."""
+    from rtproof.agents.agent_program import find_agent
+
     click.echo(find_agent(arch))
 
 
@@ -46,19 +53,25 @@ def path(arch: str) -> None:
 @_ARCH
 def version(arch: str) -> None:
     """Print the version that the agent gives itself; a foreign one is run under QEMU's user-mode emulator."""
-    wanted = architecture(arch) if arch else host()
-    emulator = () if wanted == host() else _emulator(wanted)
+    from rtproof.agents.agent_program import agent_version, find_agent
+    from rtproof.agents.architectures import architecture, host_architecture
+
+    wanted = architecture(arch) if arch else host_architecture()
+    emulator = () if wanted == host_architecture() else _emulator(wanted)
     click.echo(agent_version(find_agent(wanted.name), emulator))
 
 
 @command.command("list")
 def list_() -> None:
     """List the probes, their methods, and the loads with their options, as the agent for this machine has them."""
-    for kind, *names, words in listing.rows(ask(find_agent(), "list")):
+    from rtproof.agents import agent_program
+    from rtproof.agents.agent_program import agent_prints, find_agent
+
+    for kind, *names, words in agent_program.listed_rows(agent_prints(find_agent(), "list")):
         click.echo(f"{kind.replace('_', ' '):12} {' '.join(names):32} {words}")
 
 
-def _emulator(arch: Architecture) -> tuple[str, ...]:
+def _emulator(arch: "Architecture") -> tuple[str, ...]:
     for program in (arch.qemu[0], f"{arch.qemu[0]}-static"):
         if shutil.which(program):
             return (program, *arch.qemu[1:])

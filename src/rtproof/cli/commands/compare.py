@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from rtproof.cli import comparing
-from rtproof.cli.pages import PATH, page_of, page_options
-from rtproof.errors import UserError
+from rtproof.cli.page_options import PATH, page_options, page_path
+from rtproof.core.errors import UserError
 
 AGAINST = "--against"
 
@@ -71,12 +70,16 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     rtproof compare runs/rt --against runs/stock
     rtproof compare rt-1 rt-2 rt-3 rt-4 rt-5 --against stock-1 stock-2 stock-3 stock-4 stock-5
     """
-    page = page_of(a[0], "compared", values)
+    from rtproof.experiment import run_sets
+
+    page = page_path(a[0], "compared", values)
     although = _although(values["keys"], values["although_different"])
-    sides = comparing.read([("A", _words(a), a), ("B", _words(b), b)], schedule=values["view"] == "schedule")
+    sides = run_sets.read_sides([("A", _words(a), a), ("B", _words(b), b)], schedule=values["view"] == "schedule")
     typed = shlex.join(ctx.obj or ("rtproof", "compare"))
-    comparing.compare(sides[0], sides[1], comparing.Wanted(page, values["form"], values["as_json"], although, typed))
-    ctx.exit(comparing.exit_code(sides))
+    run_sets.compare_sides(
+        sides[0], sides[1], run_sets.PageRequest(page, values["form"], values["as_json"], although, typed)
+    )
+    ctx.exit(run_sets.exit_code_of_sides(sides))
 
 
 def _words(paths: tuple[Path, ...]) -> str:
@@ -85,7 +88,7 @@ def _words(paths: tuple[Path, ...]) -> str:
 
 def _although(keys: tuple[str, ...], whatever: bool) -> frozenset[str]:
     """UserError for a fact that need not agree anyway, since that is a slip."""
-    from rtproof.analysis.comparison.alike import MUST_AGREE
+    from rtproof.compare.likeness import MUST_AGREE
 
     said = [key.strip() for some in keys for key in some.split(",")]
     for key in said:

@@ -5,7 +5,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from rtproof.cli.main import COMPLETION_VARIABLE, cli
-from rtproof.errors import UserError
+from rtproof.core.errors import UserError
 
 
 @click.command("completion")

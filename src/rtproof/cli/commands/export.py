@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rtproof import exporters, plugins
-from rtproof.cli import complete, results, types
-from rtproof.cli.options import checked_options
-from rtproof.errors import UserError
+from rtproof import exporters
+from rtproof.cli import parameter_types, shell_completion
+from rtproof.core import plugins
+from rtproof.core.errors import UserError
+from rtproof.core.plugins import checked_options
 
 if TYPE_CHECKING:
-    from rtproof.analysis.model import Analysis
+    from rtproof.judge.analysis_model import Analysis
+
 
 STANDARD_OUTPUT = Path("-")
-FORMATS = ", ".join(plugins.names(exporters))
+FORMATS = ", ".join(plugins.plugin_names(exporters))
 
 
 @click.command("export")
@@ -29,13 +31,15 @@ FORMATS = ", ".join(plugins.names(exporters))
     "name",
     required=True,
     metavar="NAME",
-    shell_complete=complete.export_formats,
+    shell_complete=shell_completion.complete_export_formats,
     help=f"One of: {FORMATS}.",
 )
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file (default: beside RUN); - for stdout."
 )
-@click.option("-o", "--option", "options", type=types.KEY_VALUE, multiple=True, help="An option of the format.")
+@click.option(
+    "-o", "--option", "options", type=parameter_types.KEY_VALUE, multiple=True, help="An option of the format."
+)
 def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str, str], ...]) -> None:
     """Write the samples or the histogram of a run for other programs.
 
@@ -43,15 +47,17 @@ def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str,
     rtproof export RUN --format parquet
     rtproof export RUN --format bins -o width=2us -o count=2500
     """
-    exporter = plugins.load(exporters, name)
+    from rtproof.experiment import stored_runs
+
+    exporter = plugins.load_plugin(exporters, name)
     checked = checked_options(f"the format {name}", exporter.OPTIONS, options)
     if output == STANDARD_OUTPUT:
         if getattr(exporter, "BINARY", False) and sys.stdout.isatty():
             raise UserError(f"the format {name} is binary and standard output is a terminal: give a file or a pipe")
-        _to_standard_output(exporter, results.read_run(run).analysis, checked)
+        _to_standard_output(exporter, stored_runs.read_run(run).analysis, checked)
         return
-    path = output or results.beside(run, exporter.SUFFIX)
-    click.echo(exporter.export(results.read_run(run).analysis, path, checked))
+    path = output or stored_runs.path_beside(run, exporter.SUFFIX)
+    click.echo(exporter.export(stored_runs.read_run(run).analysis, path, checked))
 
 
 def _to_standard_output(exporter: ModuleType, analysis: "Analysis", options: dict[str, str]) -> None:

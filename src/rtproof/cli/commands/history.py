@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli import comparing
-from rtproof.cli.pages import PATH, page_of, page_options
+from rtproof.cli.page_options import PATH, page_options, page_path
 
 if TYPE_CHECKING:
-    from rtproof.analysis.comparison.figures import RunFigures
+    from rtproof.compare.run_metrics import RunFigures
+    from rtproof.experiment import run_sets
 
 
 @click.command("history")
@@ -34,25 +34,31 @@ def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **valu
     \b
     rtproof history runs/nightly
     """
-    page = page_of(folders[0], "history", values)
-    (side,) = comparing.read([("", "", folders)])
+    from rtproof.experiment import run_sets
+
+    page = page_path(folders[0], "history", values)
+    (side,) = run_sets.read_sides([("", "", folders)])
     typed = shlex.join(ctx.obj or ("rtproof", "history"))
-    wanted = comparing.Wanted(page, values["form"], values["as_json"], command=typed)
+    wanted = run_sets.PageRequest(page, values["form"], values["as_json"], command=typed)
     _publish(_ordered(side.runs, order), side.failed, wanted, by_name=order == "name")
-    ctx.exit(comparing.exit_code([side]))
+    ctx.exit(run_sets.exit_code_of_sides([side]))
 
 
 def _ordered(runs: "tuple[RunFigures, ...]", order: str) -> "list[RunFigures]":
     return sorted(runs, key=lambda run: run.name) if order == "name" else list(runs)
 
 
-def _publish(runs: "list[RunFigures]", failed: tuple[str, ...], wanted: comparing.Wanted, *, by_name: bool) -> None:
-    from rtproof.analysis.history.history import history
-    from rtproof.report import history as page
-    from rtproof.report.comparison.told import Told
-    from rtproof.report.history import as_json
+def _publish(
+    runs: "list[RunFigures]", failed: tuple[str, ...], wanted: "run_sets.PageRequest", *, by_name: bool
+) -> None:
+    from rtproof.compare.history import analyse_history
+    from rtproof.experiment import run_sets
+    from rtproof.report.pages import history_page
+    from rtproof.report.pages.comparison_page import ComparisonContext
 
-    found = history(runs, by_name=by_name)
-    told = Told((), failed, wanted.command)
-    whole, short = page.sections(found, told), page.sections(found, told, short=True)
-    comparing.publish(page.title(found), whole, short, as_json.encode(found, told), wanted)
+    found = analyse_history(runs, by_name=by_name)
+    told = ComparisonContext((), failed, wanted.command)
+    whole, short = history_page.history_sections(found, told), history_page.history_sections(found, told, short=True)
+    run_sets.publish_page(
+        history_page.history_title(found), whole, short, history_page.encode_history(found, told), wanted
+    )

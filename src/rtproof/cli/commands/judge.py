@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from rtproof.cli import judging, results, types
-from rtproof.cli.requirement import requirement_options, take_requirements
-from rtproof.files import refuse_existing
+from rtproof.cli import parameter_types
+from rtproof.cli.limit_options import requirement_options, take_requirements
+from rtproof.core.files import refuse_existing
 
 PATH = click.Path(path_type=Path)
 STANDARD_OUTPUT = Path("-")
@@ -26,13 +26,13 @@ STANDARD_OUTPUT = Path("-")
 @click.option(
     "--measured-for",
     "duration_ns",
-    type=types.LENGTH_NS,
+    type=parameter_types.LENGTH_NS,
     help="I state that histograms of other tools measured so long, where the file does not tell it.",
 )
 @click.option(
     "--period",
     "period_ns",
-    type=types.LENGTH_NS,
+    type=parameter_types.LENGTH_NS,
     help="I state this period for all threads of such files, where the file does not tell it.",
 )
 @click.option("--junit", type=PATH, metavar="FILE", help="New file for the verdicts as JUnit XML.")
@@ -51,6 +51,8 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     \b
     rtproof judge runs/ --junit rtproof.xml --markdown - >> "$GITHUB_STEP_SUMMARY"
     """
+    from rtproof.experiment import run_sets, stored_runs
+
     junit, markdown = values.pop("junit"), values.pop("markdown")
     later = take_requirements(values)
     if beforehand and not later:
@@ -58,12 +60,16 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     for path in (junit, markdown):
         if path and path != STANDARD_OUTPUT:
             refuse_existing(path)
-    stated = judging.Stated(beforehand, values.pop("duration_ns"), values.pop("period_ns"))
-    rows = judging.judge(runs, later, stated)
+    stated = run_sets.StatedByUser(beforehand, values.pop("duration_ns"), values.pop("period_ns"))
+    rows = run_sets.judge_runs(runs, later, stated)
     if junit:
-        results.write_new(junit, judging.as_junit(rows, strict=strict))
+        stored_runs.write_new_file(junit, run_sets.verdict_junit(rows, strict=strict))
     if markdown and markdown != STANDARD_OUTPUT:
-        results.write_new(markdown, judging.as_markdown(rows, stated=beforehand))
-    printed = judging.as_markdown(rows, stated=beforehand) if markdown == STANDARD_OUTPUT else judging.as_text(rows)
+        stored_runs.write_new_file(markdown, run_sets.verdict_markdown(rows, stated=beforehand))
+    printed = (
+        run_sets.verdict_markdown(rows, stated=beforehand)
+        if markdown == STANDARD_OUTPUT
+        else run_sets.verdict_text(rows)
+    )
     click.echo(printed, nl=False)
-    ctx.exit(judging.exit_code(rows))
+    ctx.exit(run_sets.exit_code_of_verdicts(rows))

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rtproof.agents import listing
-from rtproof.printable import clean
+from rtproof.core.printable import clean
 
 if TYPE_CHECKING:
     from rtproof.loads import LoadFile
 
 
 @dataclass(frozen=True)
-class Row:
+class LoadRow:
     """A load. options: their names and help. missing: what this machine lacks, or nothing."""
 
     name: str
@@ -33,7 +32,8 @@ def command(names: tuple[str, ...]) -> None:
     A file is named by its path. 'not here' tells what this machine lacks; another target may have it.
     """
     from rtproof import loads
-    from rtproof.errors import UserError
+    from rtproof.agents import agent_program
+    from rtproof.core.errors import UserError
 
     own = list(_own())
     known = {row.name: row for row in rows(own)}
@@ -41,12 +41,12 @@ def command(names: tuple[str, ...]) -> None:
         if name not in known and not loads.find(name):
             raise UserError(f"there is no load {name!r}; there are: {', '.join(known)}")
     for row in [known.get(name) or _defined(name, own) for name in names] if names else known.values():
-        click.echo(clean(f"{row.name:16} {row.help}{listing.NOT_HERE + row.missing if row.missing else ''}"))
+        click.echo(clean(f"{row.name:16} {row.help}{agent_program.NOT_HERE + row.missing if row.missing else ''}"))
         for option, text in row.options if names else ():
             click.echo(clean(f"  {option:14} {text}"))
 
 
-def rows(own: Sequence[Row] = ()) -> list[Row]:
+def rows(own: Sequence[LoadRow] = ()) -> list[LoadRow]:
     """All that have a name. own: the agent's, if they have been asked for."""
     from rtproof import loads
 
@@ -54,33 +54,36 @@ def rows(own: Sequence[Row] = ()) -> list[Row]:
     return [*(_defined(name, theirs) for name in loads.names()), *theirs]
 
 
-def _own() -> Iterator[Row]:
+def _own() -> Iterator[LoadRow]:
     """The agent's own loads."""
-    from rtproof.agents.find import ask, find_agent
+    from rtproof.agents import agent_program
+    from rtproof.agents.agent_program import agent_prints, find_agent
 
-    listed = ask(find_agent(), "list")
-    options = listing.rows(listed, "load_option")
-    for _, name, *rest in listing.rows(listed, "load"):
+    listed = agent_prints(find_agent(), "list")
+    options = agent_program.listed_rows(listed, "load_option")
+    for _, name, *rest in agent_program.listed_rows(listed, "load"):
         own = tuple((option, text) for _, of, option, text in options if of == name)
-        yield Row(name, listing.without_missing(rest[-1]), own, listing.missing(rest[-1]))
+        yield LoadRow(
+            name, agent_program.help_without_missing(rest[-1]), own, agent_program.missing_on_machine(rest[-1])
+        )
 
 
-def _defined(name: str, own: Sequence[Row]) -> Row:
+def _defined(name: str, own: Sequence[LoadRow]) -> LoadRow:
     from rtproof import loads
 
     file = loads.find(name)
     assert file is not None
     options = [(key, f"{parameter.help} (default: {parameter.default})") for key, parameter in file.parameters.items()]
     options.append(("restart", f"kill it and start it again this often (default: {file.restart or 'never'})"))
-    return Row(name, file.help, tuple(options), _missing(file, own))
+    return LoadRow(name, file.help, tuple(options), _missing(file, own))
 
 
-def _missing(file: "LoadFile", own: Sequence[Row]) -> str:
+def _missing(file: "LoadFile", own: Sequence[LoadRow]) -> str:
     """The first thing that its parts lack here, with its parameters as they are by default."""
     from rtproof import loads
 
     known = {row.name: row for row in own}
-    for kind, text in loads.parts(file):
+    for kind, text in loads.default_parts(file):
         if kind == "program" and not shutil.which(text):
             return f"there is no program {text!r}"
         if kind == "load" and text not in known:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rtproof import files
-from rtproof.cli import complete, results
-from rtproof.errors import UserError
+from rtproof.cli import shell_completion
+from rtproof.core import files
+from rtproof.core.errors import UserError
 
 if TYPE_CHECKING:
-    from rtproof.report.together import Run
+    from rtproof.report.pages.matrix_page import MatrixRun
+
 
 PATH = click.Path(path_type=Path)
 RESULT = "result.json"
@@ -26,7 +27,7 @@ TITLE = "rtproof: boards and kernels"
     "form",
     default="text",
     metavar="NAME",
-    shell_complete=complete.report_formats,
+    shell_complete=shell_completion.complete_report_formats,
     help="html, markdown, text (default) or json.",
 )
 @click.option("--output", type=PATH, metavar="FILE", help="New file for it (default: standard output).")
@@ -40,22 +41,23 @@ def command(folders: tuple[Path, ...], form: str, output: Path | None) -> None:
     rtproof matrix runs/*bootlin-gpio runs/*bootlin-timer runs/*bootlin-xenomai
     """
     from rtproof import report
-    from rtproof.report import together
+    from rtproof.experiment import stored_runs
+    from rtproof.report.pages import matrix_page
 
     if output:
         files.refuse_existing(output)
     runs = [run for folder in folders for run in _read(folder)]
-    drawn = report.render(form, TITLE, together.sections(runs))
+    drawn = report.render(form, TITLE, matrix_page.matrix_sections(runs))
     if output:
-        results.write_new(output, drawn)
+        stored_runs.write_new_file(output, drawn)
         click.echo(output)
     else:
         click.echo(drawn, nl=False)
 
 
-def _read(folder: Path) -> "list[Run]":
+def _read(folder: Path) -> "list[MatrixRun]":
     """UserError with the file's name for one that is missing or something else."""
-    from rtproof.report import together
+    from rtproof.report.pages import matrix_page
 
     path = folder / RESULT if folder.is_dir() else folder
     files.refuse_what_waits(path)
@@ -64,6 +66,6 @@ def _read(folder: Path) -> "list[Run]":
     except (ValueError, RecursionError):
         raise UserError(f"{path} is no JSON") from None
     try:
-        return together.read(told)
+        return matrix_page.read_matrix_run(told)
     except UserError as problem:
         raise UserError(f"{path} {problem}") from None

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli import types
-from rtproof.cli.requirement import requirement_options, take_requirements
+from rtproof.cli import parameter_types
+from rtproof.cli.limit_options import requirement_options, take_requirements
 
 if TYPE_CHECKING:
-    from rtproof.analysis.model import Requirement
-    from rtproof.analysis.planning import Plan
+    from rtproof.judge.analysis_model import Requirement
+    from rtproof.judge.planning import LengthPlan
 
 
 @click.command("plan")
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 @click.option(
     "--episodes-so-far", type=click.IntRange(0, 1_000), metavar="N", help="Episodes that were measured already."
 )
-@click.option("--measured", type=types.LENGTH_NS, help="... in this time, such as 20h.")
+@click.option("--measured", type=parameter_types.LENGTH_NS, help="... in this time, such as 20h.")
 @click.option(
     "--rate",
     "rates",
-    type=types.AT_MOST_NS,
+    type=parameter_types.AT_MOST_NS,
     multiple=True,
     help="A true rate to tell the chances of, such as 1/week; may be repeated (default: some multiples of --at-most).",
 )
@@ -50,21 +50,21 @@ def command(
     click.echo(_encoded(plans) if as_json else _drawn(plans), nl=as_json)
 
 
-def _plan(requirement: "Requirement", limits: int, so_far: tuple[int, int], rates: tuple[int, ...]) -> "Plan":
-    from rtproof.analysis import planning
+def _plan(requirement: "Requirement", limits: int, so_far: tuple[int, int], rates: tuple[int, ...]) -> "LengthPlan":
+    from rtproof.judge import planning
 
     wanted = tuple(requirement.at_most_ns / each for each in rates) or planning.RATES
-    return planning.plan(requirement, limits, so_far, wanted)
+    return planning.plan_length(requirement, limits, so_far, wanted)
 
 
-def _drawn(plans: "list[Plan]") -> str:
+def _drawn(plans: "list[LengthPlan]") -> str:
     from rtproof import report
-    from rtproof.report import plans as page
+    from rtproof.report.pages import plan_tables
 
-    return report.render("text", "rtproof: plan", page.sections(plans)).decode()
+    return report.render("text", "rtproof: plan", plan_tables.plan_sections(plans)).decode()
 
 
-def _encoded(plans: "list[Plan]") -> str:
-    from rtproof.analysis.plan_json import to_dict
+def _encoded(plans: "list[LengthPlan]") -> str:
+    from rtproof.schema.plan_json import plan_dict
 
-    return json.dumps(to_dict(plans), indent=2)
+    return json.dumps(plan_dict(plans), indent=2)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rtproof.cli import complete, profiled
+from rtproof.cli import shell_completion
 
 if TYPE_CHECKING:
-    from rtproof.cli.needs import Known
+    from rtproof.experiment.profile_setup import AgentAbilities
     from rtproof.profiles import Parameter, Profile
     from rtproof.report.blocks import Section
 
 
 @click.command("profiles")
-@click.argument("name", required=False, metavar="[NAME|FILE]", shell_complete=complete.profiles)
+@click.argument("name", required=False, metavar="[NAME|FILE]", shell_complete=shell_completion.complete_profiles)
 @click.option("--agent", type=click.Path(path_type=Path), metavar="FILE", help="Ask this agent what can run here.")
 def command(name: str | None, agent: Path | None) -> None:
     """List the profiles of 'run --profile', or the cells of one.
@@ -24,20 +24,21 @@ def command(name: str | None, agent: Path | None) -> None:
     length, and what is lacking on this machine.
     """
     from rtproof import profiles, report
-    from rtproof.agents.find import ask, find_agent
-    from rtproof.cli.needs import known
+    from rtproof.agents.agent_program import agent_prints, find_agent
+    from rtproof.experiment import profile_setup
+    from rtproof.experiment.profile_setup import agent_abilities
 
-    lacks = known(ask(agent or find_agent(), "list"))
+    lacks = agent_abilities(agent_prints(agent or find_agent(), "list"))
     found = [profiles.load(each) for each in ([name] if name else profiles.names())]
     for each in found:
-        profiled.article_of(each)
+        profile_setup.published_article(each)
     sections = [_cells(found[0], lacks)] if name else [_overview(found, lacks)]
     click.echo(report.render("text", "rtproof: profiles", sections), nl=False)
 
 
-def _overview(found: "list[Profile]", lacks: "Known") -> "Section":
-    from rtproof.analysis.phrases import duration
-    from rtproof.cli.needs import needs
+def _overview(found: "list[Profile]", lacks: "AgentAbilities") -> "Section":
+    from rtproof.core.phrases import duration
+    from rtproof.experiment.profile_setup import what_profile_lacks
     from rtproof.report.blocks import Section, Table
 
     rows = tuple(
@@ -46,7 +47,7 @@ def _overview(found: "list[Profile]", lacks: "Known") -> "Section":
             each.title,
             str(len(each.cells)),
             duration(each.article_ns),
-            "; ".join(needs(each, lacks, short=True)),
+            "; ".join(what_profile_lacks(each, lacks, short=True)),
         )
         for each in found
     )
@@ -59,19 +60,19 @@ def _preset(parameter: "Parameter") -> str:
     return f" (default {parameter.default})" if parameter.default else ""
 
 
-def _cells(profile: "Profile", lacks: "Known") -> "Section":
-    from rtproof.analysis.phrases import duration
-    from rtproof.cli.needs import needs
+def _cells(profile: "Profile", lacks: "AgentAbilities") -> "Section":
+    from rtproof.core.phrases import duration
+    from rtproof.experiment.profile_setup import what_profile_lacks
     from rtproof.profiles import agent_arguments
     from rtproof.report.blocks import Section, Table, Text
-    from rtproof.report.campaign.asked import requirements, sentences
+    from rtproof.report.pages.campaign_outcomes import requirement_sentences, requirements_of_limits
 
     rows = tuple((each.key, duration(each.article_ns), " ".join(agent_arguments(each))) for each in profile.cells)
     axes = tuple(f"--set {axis}=...: {', '.join(values)}" for axis, values in profile.axes.items())
     given = tuple(f"--set {each.name}=...: {each.help}{_preset(each)}" for each in profile.parameters)
     table = Table("Cells at the article's length", ("cell", "length", "as options of rtproof run"), rows, (1,))
-    words = (profile.about, *profile.differs, *sentences(requirements(profile.claims)))
-    lacking = tuple(needs(profile, lacks))
+    words = (profile.about, *profile.differs, *requirement_sentences(requirements_of_limits(profile.claims)))
+    lacking = tuple(what_profile_lacks(profile, lacks))
     settings = [Text((*axes, *given))] if axes or given else []
     doubts = [Text(lacking, "doubt")] if lacking else []
     return Section(profile.name, profile.title, (Text(words), table, *settings, *doubts))

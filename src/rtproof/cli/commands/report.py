@@ -6,22 +6,27 @@ from typing import Any
 
 import click
 
-from rtproof.cli import complete, histograms, remade, results
-from rtproof.cli.horizon import horizon_options, take_horizon
-from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
+from rtproof.cli import shell_completion
+from rtproof.cli.limit_options import (
+    PERCENTILE_OPTION,
+    horizon_options,
+    requirement_options,
+    take_horizon,
+    take_requirements,
+)
 
 
 @click.command("report")
 @click.argument("run", type=click.Path(path_type=Path))
 @requirement_options
 @horizon_options
-@PERCENTILES
+@PERCENTILE_OPTION
 @click.option(
     "--format",
     "name",
     default="html",
     metavar="NAME",
-    shell_complete=complete.report_formats,
+    shell_complete=shell_completion.complete_report_formats,
     help="html (default), markdown, text or json.",
 )
 @click.option(
@@ -33,19 +38,21 @@ def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path |
     RUN is a run folder, a record that was copied from a target, or a histogram of another tool; of the folder that
     'rtproof run --profile' left, the page, the table and the JSON are written again where they are missing.
     """
+    from rtproof.experiment import campaign_folder, stored_runs
+
     later, horizon = take_requirements(values), take_horizon(values)
-    if remade.is_campaign(run):
-        remade.refuse_options(later=later, horizon=horizon)
-        remade.report(remade.read(run, percentiles), run, name, output)
+    if campaign_folder.is_campaign(run):
+        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
+        campaign_folder.write_missing_pages(campaign_folder.read_campaign(run, percentiles), run, name, output)
         return
-    path = output or results.report_path(run, name)
-    foreign = histograms.recognised(run)
+    path = output or stored_runs.report_path(run, name)
+    foreign = stored_runs.read_histogram_file(run)
     if foreign:
-        drawn = histograms.say(foreign, later, percentiles).report(name)
+        drawn = stored_runs.analyse_histogram(foreign, later, percentiles).report(name)
     else:
-        drawn = results.read_run(run, later, percentiles, horizon=horizon).report(name)
+        drawn = stored_runs.read_run(run, later, percentiles, horizon=horizon).report(name)
     if path == Path("-"):
         click.echo(drawn, nl=False)
         return
-    results.write_new(path, drawn)
+    stored_runs.write_new_file(path, drawn)
     click.echo(path)

@@ -6,16 +6,20 @@ from typing import Any
 
 import click
 
-from rtproof.cli import campaignpage, histograms, remade, results
-from rtproof.cli.horizon import horizon_options, take_horizon
-from rtproof.cli.requirement import PERCENTILES, requirement_options, take_requirements
+from rtproof.cli.limit_options import (
+    PERCENTILE_OPTION,
+    horizon_options,
+    requirement_options,
+    take_horizon,
+    take_requirements,
+)
 
 
 @click.command("show")
 @click.argument("run", type=click.Path(path_type=Path))
 @requirement_options
 @horizon_options
-@PERCENTILES
+@PERCENTILE_OPTION
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as_json: bool, **values: Any) -> None:
@@ -26,17 +30,19 @@ def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as
     printed. The exit code is that of the verdict. A --limit that was not given to rtproof run was chosen after the
     data, so it decides nothing.
     """
+    from rtproof.experiment import campaign_folder, stored_runs
+
     later, horizon = take_requirements(values), take_horizon(values)
-    if remade.is_campaign(run):
-        remade.refuse_options(later=later, horizon=horizon)
-        found = remade.read(run, percentiles)
-        campaignpage.show(found, as_json)
+    if campaign_folder.is_campaign(run):
+        campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
+        found = campaign_folder.read_campaign(run, percentiles)
+        campaign_folder.print_campaign(found, as_json)
         ctx.exit(found.exit_code)
-    given = histograms.recognised(run)
+    given = stored_runs.read_histogram_file(run)
     if given:
-        told = histograms.say(given, later, percentiles)
-        histograms.show(told, as_json)
+        told = stored_runs.analyse_histogram(given, later, percentiles)
+        stored_runs.print_histogram(told, as_json)
         ctx.exit(told.exit_code)
-    result = results.read_run(run, later, percentiles, horizon=horizon)
-    results.show(result, as_json)
+    result = stored_runs.read_run(run, later, percentiles, horizon=horizon)
+    stored_runs.print_run(result, as_json)
     ctx.exit(result.exit_code)

@@ -1,17 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
 """One self-contained page for a browser: nothing is loaded from anywhere, light or dark as the reader's system is."""
 
+import html
+import json
 from base64 import b64encode
+from collections.abc import Iterable
 from functools import singledispatch
 from hashlib import sha256
 from importlib import resources
 from urllib.parse import quote
 
 from rtproof import report
-from rtproof.analysis.phrases import quantity
-from rtproof.report import plotdata
+from rtproof.core.phrases import quantity
+from rtproof.core.printable import clean
+from rtproof.report import plot_data
 from rtproof.report.blocks import Block, HeatMap, Link, Plot, Section, Table, Text
-from rtproof.report.markup import Markup, element, join, json_script
+
+# HTML that cannot be injected into: every plain string is escaped, only ``Markup`` made here is taken as it is.
+
+
+VOID = {"meta", "link", "br", "hr", "img", "col"}
+
+
+class HtmlMarkup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def html_element(kind: str, /, *children: str, **attributes: str | bool | None) -> HtmlMarkup:
+    """One element. Attributes: class_ for class, aria_label for aria-label; True: no value; None, False: left out."""
+    given = "".join(_attribute(key, value) for key, value in attributes.items())
+    if kind in VOID:
+        return HtmlMarkup(f"<{kind}{given}>")
+    return HtmlMarkup(f"<{kind}{given}>{join_markup(children)}</{kind}>")
+
+
+def join_markup(children: Iterable[str]) -> HtmlMarkup:
+    """Children one after the other, the plain strings escaped."""
+    return HtmlMarkup("".join(child if isinstance(child, HtmlMarkup) else escape_html(child) for child in children))
+
+
+def escape_html(words: str) -> HtmlMarkup:
+    """Plain text, without what no document should hold."""
+    return HtmlMarkup(html.escape(clean(words)))
+
+
+def json_script(identity: str, data: object) -> HtmlMarkup:
+    """Data for the page's script. < > & are written as \\u003c and so on, so that no string can end the element."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return html_element("script", HtmlMarkup(text), type="application/json", id=identity)
+
+
+def _attribute(key: str, value: str | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape_html(value)}"'
+
 
 SUFFIX = ".html"
 
@@ -31,103 +79,109 @@ def draw(title: str, sections: list[Section]) -> bytes:
     """A whole document in UTF-8."""
     scripts = [_packaged(name) for name in SCRIPTS]
     plots = [block for section in sections for block in section.blocks if isinstance(block, Plot | HeatMap)]
-    body = element(
+    body = html_element(
         "body",
-        element("a", "Skip to the report", href="#main", class_="skip"),
-        element("header", element("h1", title)),
+        html_element("a", "Skip to the report", href="#main", class_="skip"),
+        html_element("header", html_element("h1", title)),
         _navigation(sections),
-        element("main", *(_section(section) for section in sections), id="main"),
+        html_element("main", *(_section(section) for section in sections), id="main"),
         _footer(),
-        json_script("plots", [plotdata.script_data(plot) for plot in plots]),
-        *(element("script", script) for script in scripts),
+        json_script("plots", [plot_data.plot_script_data(plot) for plot in plots]),
+        *(html_element("script", script) for script in scripts),
     )
-    page = element("html", _head(title, scripts), body, lang="en")
+    page = html_element("html", _head(title, scripts), body, lang="en")
     return f"<!doctype html>\n{page}\n".encode()
 
 
-def _packaged(name: str) -> Markup:
-    return Markup(resources.files(report).joinpath(name).read_text(encoding="utf-8"))
+def _packaged(name: str) -> HtmlMarkup:
+    return HtmlMarkup(resources.files(report).joinpath(name).read_text(encoding="utf-8"))
 
 
-def _head(title: str, scripts: list[Markup]) -> Markup:
-    style = Markup("\n".join(_packaged(name) for name in STYLES))
-    return element(
+def _head(title: str, scripts: list[HtmlMarkup]) -> HtmlMarkup:
+    style = HtmlMarkup("\n".join(_packaged(name) for name in STYLES))
+    return html_element(
         "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy([style], scripts)),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("link", rel="icon", href=FAVICON),
-        element("style", style),
+        html_element("meta", charset="utf-8"),
+        html_element("meta", http_equiv="Content-Security-Policy", content=_policy([style], scripts)),
+        html_element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        html_element("meta", name="color-scheme", content="light dark"),
+        html_element("title", title),
+        html_element("link", rel="icon", href=FAVICON),
+        html_element("style", style),
     )
 
 
-def _policy(styles: list[Markup], scripts: list[Markup]) -> str:
+def _policy(styles: list[HtmlMarkup], scripts: list[HtmlMarkup]) -> str:
     """Nothing may be loaded and nothing may run but these very styles and scripts, named by their hashes."""
     sources = {"style-src": _hashes(styles), "script-src": _hashes(scripts), "img-src": "data:"}
     allowed = "; ".join(f"{name} {source}" for name, source in sources.items())
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def _hashes(texts: list[Markup]) -> str:
+def _hashes(texts: list[HtmlMarkup]) -> str:
     return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
 
 
-def _navigation(sections: list[Section]) -> Markup:
-    links = [element("li", element("a", section.title, href=f"#{section.name}")) for section in sections]
-    return element("nav", element("ul", *links), aria_label="Sections of the report")
+def _navigation(sections: list[Section]) -> HtmlMarkup:
+    links = [html_element("li", html_element("a", section.title, href=f"#{section.name}")) for section in sections]
+    return html_element("nav", html_element("ul", *links), aria_label="Sections of the report")
 
 
-def _footer() -> Markup:
-    return element("footer", element("noscript", element("p", NO_SCRIPT)), element("p", "Made by rtproof."))
+def _footer() -> HtmlMarkup:
+    return html_element(
+        "footer", html_element("noscript", html_element("p", NO_SCRIPT)), html_element("p", "Made by rtproof.")
+    )
 
 
-def _section(section: Section) -> Markup:
+def _section(section: Section) -> HtmlMarkup:
     heading = f"{section.name}-title"
     blocks = (block_html(block, f"{section.name}-{at}") for at, block in enumerate(section.blocks, 1))
-    return element(
-        "section", element("h2", section.title, id=heading), *blocks, id=section.name, aria_labelledby=heading
+    return html_element(
+        "section", html_element("h2", section.title, id=heading), *blocks, id=section.name, aria_labelledby=heading
     )
 
 
 @singledispatch
-def block_html(block: Block, identity: str) -> Markup:
+def block_html(block: Block, identity: str) -> HtmlMarkup:
     """One block; ``identity`` is unique on the page."""
     raise TypeError(f"no way to draw {type(block).__name__} as HTML")
 
 
 @block_html.register
-def _(block: Text, identity: str) -> Markup:
+def _(block: Text, identity: str) -> HtmlMarkup:
     if block.kind == "code":
-        lines = Markup("\n".join(join([line]) for line in block.paragraphs))
-        return element("pre", element("code", lines), id=identity, tabindex="0")
-    headline = [element("p", block.headline, class_="headline")] if block.headline else []
-    paragraphs = [element("p", line) for line in block.paragraphs]
-    terms = [element("dl", *(_term(*each) for each in block.terms))] if block.terms else []
-    return element("div", *headline, *paragraphs, *terms, class_=f"text {block.kind}", id=identity)
+        lines = HtmlMarkup("\n".join(join_markup([line]) for line in block.paragraphs))
+        return html_element("pre", html_element("code", lines), id=identity, tabindex="0")
+    headline = [html_element("p", block.headline, class_="headline")] if block.headline else []
+    paragraphs = [html_element("p", line) for line in block.paragraphs]
+    terms = [html_element("dl", *(_term(*each) for each in block.terms))] if block.terms else []
+    return html_element("div", *headline, *paragraphs, *terms, class_=f"text {block.kind}", id=identity)
 
 
-def _term(question: str, answer: str) -> Markup:
-    return element("div", element("dt", question), element("dd", answer))
+def _term(question: str, answer: str) -> HtmlMarkup:
+    return html_element("div", html_element("dt", question), html_element("dd", answer))
 
 
 @block_html.register
-def _(block: Table, identity: str) -> Markup:
+def _(block: Table, identity: str) -> HtmlMarkup:
     if not block.folded:
         return _table(block, identity)
     amount = f" ({quantity(len(block.rows), 'row')})"
-    return element("details", element("summary", block.caption + amount), _table(block, identity), class_="folded")
+    return html_element(
+        "details", html_element("summary", block.caption + amount), _table(block, identity), class_="folded"
+    )
 
 
-def _table(table: Table, identity: str) -> Markup:
-    head = element("tr", *(_cell("th", words, at in table.numeric, "col") for at, words in enumerate(table.header)))
-    body = element("tbody", *(_row(table, at) for at in range(len(table.rows))))
-    drawn = element("table", element("caption", table.caption), element("thead", head), body)
-    return element("div", drawn, class_="scroll", id=identity, role="region", aria_label=table.caption)
+def _table(table: Table, identity: str) -> HtmlMarkup:
+    head = html_element(
+        "tr", *(_cell("th", words, at in table.numeric, "col") for at, words in enumerate(table.header))
+    )
+    body = html_element("tbody", *(_row(table, at) for at in range(len(table.rows))))
+    drawn = html_element("table", html_element("caption", table.caption), html_element("thead", head), body)
+    return html_element("div", drawn, class_="scroll", id=identity, role="region", aria_label=table.caption)
 
 
-def _row(table: Table, at: int) -> Markup:
+def _row(table: Table, at: int) -> HtmlMarkup:
     row = table.rows[at]
     heat = table.heat[at] if table.heat else (None,) * len(row)
     cells = [
@@ -136,43 +190,43 @@ def _row(table: Table, at: int) -> Markup:
     ]
     if table.row_headers:
         cells[:1] = [_row_header(table, at)] if row[0] or at == 0 else []
-    return element("tr", *cells)
+    return html_element("tr", *cells)
 
 
-def _row_header(table: Table, at: int) -> Markup:
+def _row_header(table: Table, at: int) -> HtmlMarkup:
     """It spans the rows below that name nothing of their own."""
     following = next((n for n, row in enumerate(table.rows[at + 1 :], 1) if row[0]), len(table.rows) - at)
     name = table.rows[at][0]
     rowspan = str(following) if following > 1 else None
-    return element("th", _words(name), scope="row", rowspan=rowspan, class_="long" if len(name) > LONG else None)
+    return html_element("th", _words(name), scope="row", rowspan=rowspan, class_="long" if len(name) > LONG else None)
 
 
 def _words(cell: str) -> str:
     """A link is relative and quoted, so that it can lead nowhere but to a file beside the report."""
-    return element("a", cell, href=f"./{quote(cell.path)}") if isinstance(cell, Link) else cell
+    return html_element("a", cell, href=f"./{quote(cell.path)}") if isinstance(cell, Link) else cell
 
 
-def _cell(kind: str, words: str, numeric: bool, scope: str | None = None, shade: float | None = None) -> Markup:
+def _cell(kind: str, words: str, numeric: bool, scope: str | None = None, shade: float | None = None) -> HtmlMarkup:
     """A shade is a class, because the page allows no style but its own sheet."""
     classes = ["n"] if numeric else ["long"] if len(words) > LONG else []
     if shade is not None:
         classes.append(f"heat-{round(shade * HEAT_STEPS)}")
-    return element(kind, _words(words), scope=scope, class_=" ".join(classes) or None)
+    return html_element(kind, _words(words), scope=scope, class_=" ".join(classes) or None)
 
 
 @block_html.register(Plot)
 @block_html.register(HeatMap)
-def _(block: Plot | HeatMap, identity: str) -> Markup:
+def _(block: Plot | HeatMap, identity: str) -> HtmlMarkup:
     heading = f"{identity}-title"
-    data = plotdata.table_of(block)
-    return element(
+    data = plot_data.plot_table(block)
+    return html_element(
         "figure",
-        element("h3", block.title, id=heading),
-        element("div", class_="chart", role="img", aria_label=block.title),
-        element("figcaption", block.says),
-        element(
+        html_element("h3", block.title, id=heading),
+        html_element("div", class_="chart", role="img", aria_label=block.title),
+        html_element("figcaption", block.says),
+        html_element(
             "details",
-            element("summary", f"Data of this plot ({quantity(len(data.rows), 'row')})"),
+            html_element("summary", f"Data of this plot ({quantity(len(data.rows), 'row')})"),
             _table(data, f"{identity}-data"),
         ),
         id=identity,

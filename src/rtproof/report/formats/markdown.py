@@ -3,8 +3,8 @@
 
 from functools import singledispatch
 
+from rtproof.core.printable import clean
 from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
-from rtproof.report.words import clean
 
 SUFFIX = ".md"
 

@@ -4,10 +4,10 @@
 import textwrap
 from functools import singledispatch
 
+from rtproof.core.printable import clean
 from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
-from rtproof.report.sparkline import sparklines
-from rtproof.report.texttable import WIDTH, lay_out
-from rtproof.report.words import clean
+from rtproof.report.plot_data import sparklines
+from rtproof.report.text_table import WIDTH, lay_out
 
 SUFFIX = ".txt"
 

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence: what was asked of the run and of each thread, what was in force, and what happened inside the loop."""
+"""Evidence: what was asked and in force, what the loads and the interrupts did, and how to repeat the run."""
 
-from rtproof import units
-from rtproof.analysis.model import Analysis
-from rtproof.analysis.phrases import value
-from rtproof.record import WHOLE_RUN, Moment, Record
-from rtproof.report import figures
-from rtproof.report.blocks import Block, Table
-from rtproof.report.words import whole_number
+import shlex
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import PurePath
+
+import numpy as np
+
+from rtproof.core import units
+from rtproof.core.phrases import instant, value
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Moment, Record
+from rtproof.report import number_format
+from rtproof.report.blocks import Block, Table, Text
+from rtproof.report.number_format import whole_number
+from rtproof.summary import recorded_facts
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
 INSIDE = (
@@ -21,7 +29,7 @@ MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns")
 """Shown to a few digits; all other times were given by somebody and are shown as exactly as they were given."""
 
 
-def render(analysis: Analysis) -> list[Block]:
+def evidence_section(analysis: Analysis) -> list[Block]:
     record = analysis.record
     threads = analysis.pooled.threads
     blocks: list[Block] = []
@@ -44,7 +52,7 @@ def _asked_heading(record: Record, key: str) -> str:
 def _over_time(record: Record, key: str, thread: int) -> str:
     readings = _readings(record, key, thread)
     changes = [reading for at, reading in enumerate(readings) if at == 0 or reading != readings[at - 1]]
-    return " > ".join(_shown(key, reading) for reading in changes) or figures.UNKNOWN
+    return " > ".join(_shown(key, reading) for reading in changes) or number_format.UNKNOWN
 
 
 def _readings(record: Record, key: str, thread: int) -> list[str]:
@@ -78,7 +86,7 @@ def _events(record: Record) -> list[Table]:
     if not record.events:
         return []
     rows = tuple(
-        (f"{event.time_ns / figures.NS_PER_S:,.3f}", _thread(event.thread), event.kind, event.text)
+        (f"{event.time_ns / number_format.NS_PER_S:,.3f}", _thread(event.thread), event.kind, event.text)
         for event in record.events
     )
     return [Table("What happened during the run", ("at [s]", "thread", "kind", "text"), rows, (0,), row_headers=False)]
@@ -95,7 +103,7 @@ def _name(key: str) -> str:
 def _shown(key: str, reading: str | None) -> str:
     """Times with their unit, counts in groups; everything else as the target said it."""
     if reading is None:
-        return figures.UNKNOWN
+        return number_format.UNKNOWN
     if (key, reading) in WORDS:
         return WORDS[key, reading]
     number = whole_number(reading)
@@ -103,4 +111,213 @@ def _shown(key: str, reading: str | None) -> str:
         return reading
     if key in MEASURED_TIMES:
         return value(number)
-    return units.format_duration(number) if key.endswith("_ns") else figures.count(number)
+    return units.format_duration(number) if key.endswith("_ns") else number_format.count_text(number)
+
+
+SHORTEST_S = 0.5
+"""The last reading comes when the run ends, perhaps only a moment after the one before: that says nothing of a rate."""
+
+NONE = "No load of rtproof's own ran. Whether anything else did is not known."
+
+
+def loads_section(analysis: Analysis) -> list[Block]:
+    counters = [counter for counter in analysis.record.counters if counter.time_ns.size]
+    growing = [counter for counter in counters if counter.grows]
+    gauges = [counter for counter in counters if not counter.grows]
+    blocks: list[Block] = [] if any(counter.name.startswith("load.") for counter in growing) else [Text((NONE,))]
+    if growing:
+        header = ("counter", "unit", "work done", "per second", "slowest second", "quickest second")
+        caption = "Work done while measuring; a load that stands still is no load"
+        blocks.append(Table(caption, header, tuple(map(_work, growing)), (2, 3, 4, 5)))
+    blocks += [Text((note,)) for note in _notes(analysis, growing)]
+    if gauges:
+        header = ("gauge", "unit", "readings", "smallest", "mean", "largest")
+        blocks.append(Table("Readings, one a second", header, tuple(map(_load_readings, gauges)), (2, 3, 4, 5)))
+    return blocks
+
+
+def _notes(analysis: Analysis, counters: list[Counter]) -> list[str]:
+    """What loads said of how they run on this machine, and of what they lack there."""
+    keys = [(counter.name, f"{counter.name}.{what}") for counter in counters for what in ("note", "lack")]
+    said = [(name, analysis.record.fact(key, Moment.START)) for name, key in keys]
+    return [f"{name}: {text}." for name, text in said if text]
+
+
+def _work(counter: Counter) -> tuple[str, ...]:
+    """Between readings; a single reading says nothing about a rate."""
+    if counter.time_ns.size < 2:
+        return counter.name, counter.unit, *[number_format.UNKNOWN] * 4
+    done = np.diff(counter.value)
+    seconds = np.diff(counter.time_ns) / number_format.NS_PER_S
+    whole = seconds >= SHORTEST_S
+    rates = done[whole] / seconds[whole]
+    if not rates.size:
+        return counter.name, counter.unit, number_format.count_text(int(done.sum())), *[number_format.UNKNOWN] * 3
+    shown = (done.sum() / seconds.sum(), rates.min(), rates.max())
+    return (
+        counter.name,
+        counter.unit,
+        number_format.count_text(int(done.sum())),
+        *(number_format.number_text(float(each)) for each in shown),
+    )
+
+
+def _load_readings(counter: Counter) -> tuple[str, ...]:
+    values = counter.value
+    shown = (float(values.min()), float(values.mean()), float(values.max()))
+    return counter.name, counter.unit, number_format.count_text(values.size), *map(number_format.number_text, shown)
+
+
+REASONS = {
+    EndReason.AS_ASKED: "as asked",
+    EndReason.INTERRUPTED: "interrupted by the user",
+    EndReason.NO_SPACE: "no space left",
+    EndReason.HOST_GONE: "the host went away",
+    EndReason.LOAD_DIED: "a load died",
+    EndReason.GUARD: "ended by the guard",
+    EndReason.ERROR: "an error",
+}
+
+
+def repeat_section(analysis: Analysis) -> list[Block]:
+    record = analysis.record
+    return [Table("The record", ("what", "value"), tuple(_record(record))), *_repeat(record), *_read(record)]
+
+
+def _record(record: Record) -> list[tuple[str, str]]:
+    begin = record.begin
+    return [
+        ("file", f"{PurePath(record.path).name or 'none'}, {number_format.count_text(record.size)} bytes"),
+        ("run", begin.run_id.hex()),
+        ("measuring began", f"{instant(begin.origin_realtime_ns, 0)} UTC by the target's clock"),
+        ("agent", f"version {begin.agent_version}"),
+        ("ended", _ended(record)),
+        *(("damage", damage.sentence) for damage in record.damage),
+    ]
+
+
+def _ended(record: Record) -> str:
+    if record.end is None:
+        return "cut off: the record has no end, everything up to its last whole chunk was used"
+    text = f" ({record.end.text})" if record.end.text else ""
+    return (
+        f"{REASONS[record.end.reason]}{text}, {record.end.time_ns / number_format.NS_PER_S:,.3f} s "
+        "after measuring began"
+    )
+
+
+def _repeat(record: Record) -> list[Text]:
+    command, args = record.fact("host.command"), record.fact("args")
+    blocks = []
+    if command:
+        blocks += [Text(("To repeat the run:",)), Text((command,), "code")]
+    if args:
+        blocks += [Text(("What the agent was started with on the target:",)), Text((f"rtproof-agent {args}",), "code")]
+    return blocks
+
+
+def _read(record: Record) -> list[Text]:
+    run = shlex.quote(record.path) if record.path else "RUN"
+    commands = (f"rtproof show {run}", f"rtproof report {run}", f"rtproof export {run} --help")
+    return [Text(("To read the record again:",)), Text(commands, "code")]
+
+
+WHOLE_MACHINE = -1
+"""CPU of a count that is not kept per CPU."""
+
+
+@dataclass(frozen=True)
+class CpuCountRow:
+    """One line: the interrupt's label, its count on each CPU of ``cpus``, and the words behind them."""
+
+    label: str
+    counts: dict[int, int]
+    words: str
+
+
+@dataclass(frozen=True)
+class CountRise:
+    """How much one line rose on each CPU during the run."""
+
+    label: str
+    per_cpu: dict[int, int]
+    words: str
+
+    @property
+    def total(self) -> int:
+        return sum(self.per_cpu.values())
+
+
+def per_cpu_counts(text: str) -> dict[str, CpuCountRow]:
+    """Lines by label. The first line names the CPUs; a line with fewer numbers counts for the WHOLE_MACHINE."""
+    lines = text.splitlines()
+    names = lines[0].split() if lines else []
+    cpus = [cpu for name in names if (cpu := whole_number(name.removeprefix("CPU"))) is not None]
+    rows = {}
+    for line in lines[1:]:
+        label, colon, rest = line.partition(":")
+        if colon:
+            row = _count_row(label.strip(), rest, cpus)
+            rows[row.label] = row
+    return rows
+
+
+def _count_row(label: str, rest: str, cpus: list[int]) -> CpuCountRow:
+    fields = rest.split()
+    numbers = [whole_number(field) for field in fields[: len(cpus)]]
+    counts = list(takewhile(lambda number: number is not None, numbers))
+    names = cpus if len(counts) == len(cpus) else [WHOLE_MACHINE]
+    per_cpu = {cpu: number for cpu, number in zip(names, counts, strict=False) if number is not None}
+    return CpuCountRow(label, per_cpu, " ".join(fields[len(counts) :]))
+
+
+def count_rises(record: Record, path: str) -> list[CountRise] | None:
+    """What rose between start and end, the most first; None where the record lacks one of the two readings."""
+    start, end = (recorded_facts.file_text(record, path, moment) for moment in (Moment.START, Moment.END))
+    if start is None or end is None:
+        return None
+    before = per_cpu_counts(start)
+    found = [_rise(before.get(label), row) for label, row in per_cpu_counts(end).items()]
+    return sorted((rise for rise in found if rise.total > 0), key=lambda rise: (-rise.total, rise.label))
+
+
+def _rise(before: CpuCountRow | None, after: CpuCountRow) -> CountRise:
+    """A counter of 32 bits may have gone round once."""
+    earlier = before.counts if before else {}
+    return CountRise(
+        after.label, {cpu: (n - earlier.get(cpu, 0)) % 2**32 for cpu, n in after.counts.items()}, after.words
+    )
+
+
+SHOWN = 15
+FILES = {"/proc/interrupts": "Interrupts", "/proc/softirqs": "Softirqs"}
+
+
+def interrupts_section(analysis: Analysis) -> list[Block]:
+    return [_block(analysis, path, what) for path, what in FILES.items()]
+
+
+def _block(analysis: Analysis, path: str, what: str) -> Block:
+    rises = count_rises(analysis.record, path)
+    if rises is None:
+        return Text((f"{what}: the record does not have {path} of both start and end.",))
+    if not rises:
+        return Text((f"{what}: none rose between start and end.",))
+    header = ("name", "during the run", "per second", "on measured CPUs", "what")
+    rows = tuple(_row(analysis, rise) for rise in rises[:SHOWN])
+    left_out = f", the {SHOWN} most frequent of {len(rises)}" if len(rises) > SHOWN else ""
+    return Table(f"{what} that rose between start and end ({path}){left_out}", header, rows, (1, 2, 3))
+
+
+def _row(analysis: Analysis, rise: CountRise) -> tuple[str, ...]:
+    seconds = analysis.pooled.span_ns / number_format.NS_PER_S
+    rate = number_format.number_text(rise.total / seconds, 3) if seconds else number_format.UNKNOWN
+    return rise.label, number_format.count_text(rise.total), rate, _on_measured(analysis, rise), rise.words
+
+
+def _on_measured(analysis: Analysis, rise: CountRise) -> str:
+    """Unknown where the count is not per CPU, or the measuring threads were not bound to CPUs."""
+    bound = {summary.series.cpu for summary in analysis.summaries}
+    if WHOLE_MACHINE in rise.per_cpu or min(bound, default=-1) < 0:
+        return number_format.UNKNOWN
+    return number_format.count_text(sum(n for cpu, n in rise.per_cpu.items() if cpu in bound))

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the run lets expect beyond itself, or why nothing; with the plots by which a reader can judge the fit."""
 
-from rtproof.analysis.forecast import curves, wording
-from rtproof.analysis.forecast.model import CONFIDENCE, Forecast
-from rtproof.analysis.forecast.units import Units, units_of
-from rtproof.analysis.model import Analysis
-from rtproof.analysis.phrases import duration, percent, value
-from rtproof.analysis.tail.ladder import Ladder, Rung
-from rtproof.analysis.wording import under
-from rtproof.report import figures
+from rtproof.core.phrases import duration, percent, value
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.verdict_sentences import texts_under_labels
+from rtproof.report import number_format
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Table, Text
-from rtproof.report.figures import Unit, axis_unit
-from rtproof.report.streams import latency_unit, limit_marker
+from rtproof.report.number_format import PrintedUnit, axis_unit
+from rtproof.report.thread_names import latency_unit, limit_marker
+from rtproof.tail import forecast_curves, forecast_sentences
+from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, TailUnits, tail_units
+from rtproof.tail.thresholds import ThresholdFit, ThresholdLadder
 
-SURE = percent(CONFIDENCE)
+SURE = percent(FORECAST_CONFIDENCE)
 MODEL = (
     "This is a model and no proof. It carries the shape of the measured tail further out and cannot know of a "
     "mechanism that this run has not shown; the verdict does not use it."
@@ -21,16 +20,16 @@ MODEL = (
 REFUSED = "There is no forecast: what speaks against it is below. Refusing is the usual case."
 
 
-def render(analysis: Analysis) -> list[Block]:
+def forecast_section(analysis: Analysis) -> list[Block]:
     found = analysis.forecast
     if found is None:
         return []
     blocks: list[Block] = [_said(analysis, found), Text(model_free(analysis), headline="What holds without a model")]
-    rung = curves.drawn(found)
+    rung = forecast_curves.drawn_units(found)
     if rung is None or found.ladder is None:
         return blocks
-    units, unit = units_of(analysis.pooled), latency_unit(analysis)
-    excess = curves.mean_excess(units, found.ladder.rungs[-1].k)
+    units, unit = tail_units(analysis.pooled), latency_unit(analysis)
+    excess = forecast_curves.mean_excess(units, found.ladder.rungs[-1].k)
     return [
         *blocks,
         _levels(analysis, found, rung, units, unit),
@@ -44,25 +43,34 @@ def _said(analysis: Analysis, found: Forecast) -> Text:
     if found.limit_ns is None:
         return Text(tuple(f"{each.code}: {each.message}." for each in found.refusals), "doubt", REFUSED)
     rates = ((level, found.rate_above(level)) for level in _limits(analysis))
-    above = tuple(wording.above(level, rate) for level, rate in rates if rate is not None)
+    above = tuple(forecast_sentences.level_above(level, rate) for level, rate in rates if rate is not None)
     return Text(
-        (*wording.rests_on(found), *above, wording.unseen_rhythms(found), *found.warnings, MODEL),
-        headline=wording.given(found, found.limit_ns),
+        (
+            *forecast_sentences.basis_sentence(found),
+            *above,
+            forecast_sentences.unseen_rhythms_sentence(found),
+            *found.warnings,
+            MODEL,
+        ),
+        headline=forecast_sentences.given_sentence(found, found.limit_ns),
     )
 
 
 def model_free(analysis: Analysis) -> tuple[str, ...]:
     """What the verdict says of values above the largest, and of what it has not seen: a forecast never goes without."""
     said = analysis.verdict.sentences
-    return (*(text for text in under(said, "MAX") if text.startswith(">")), *under(said, "UNSEEN"))
+    return (
+        *(text for text in texts_under_labels(said, "MAX") if text.startswith(">")),
+        *texts_under_labels(said, "UNSEEN"),
+    )
 
 
 def _limits(analysis: Analysis) -> tuple[int, ...]:
     return tuple(verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
 
 
-def _levels(analysis: Analysis, found: Forecast, rung: Rung, units: Units, unit: Unit) -> Plot:
-    drawn, time = curves.return_levels(found, rung, units), axis_unit(found.measured_ns)
+def _levels(analysis: Analysis, found: Forecast, rung: ThresholdFit, units: TailUnits, unit: PrintedUnit) -> Plot:
+    drawn, time = forecast_curves.return_levels(found, rung, units), axis_unit(found.measured_ns)
     x, measured_x = ([time.scale(each) for each in some] for some in (drawn.period, drawn.measured_period))
     rows = (
         ("measured", "whole", measured_x, drawn.measured),
@@ -86,12 +94,13 @@ def _levels(analysis: Analysis, found: Forecast, rung: Rung, units: Units, unit:
     )
 
 
-def _says(found: Forecast, rung: Rung) -> str:
+def _says(found: Forecast, rung: ThresholdFit) -> str:
     if found.limit_ns is not None:
         return (
             "The largest latency of a second, against how seldom it is exceeded. The upper limit for "
             f"{duration(found.horizon_ns)}, {_times(found)} the measured time, is "
-            f"{value(wording.rounded_up(found.limit_ns))}: the highest of all fits that hold, and no less than the "
+            f"{value(forecast_sentences.level_rounded_up(found.limit_ns))}: the highest of all "
+            "fits that hold, and no less than the "
             "largest latency measured."
         )
     return (
@@ -100,7 +109,7 @@ def _says(found: Forecast, rung: Rung) -> str:
     )
 
 
-def _mean_excess(found: Forecast, drawn: curves.MeanExcess, unit: Unit) -> Plot:
+def _mean_excess(found: Forecast, drawn: forecast_curves.MeanExcess, unit: PrintedUnit) -> Plot:
     x = tuple(unit.scale(float(each)) for each in drawn.threshold)
     rows = (
         ("mean excess", "whole", drawn.mean),
@@ -118,13 +127,13 @@ def _mean_excess(found: Forecast, drawn: curves.MeanExcess, unit: Unit) -> Plot:
     )
 
 
-def _threshold(found: Forecast, unit: Unit) -> tuple[Marker, ...]:
+def _threshold(found: Forecast, unit: PrintedUnit) -> tuple[Marker, ...]:
     used = found.ladder.used if found.ladder else ()
     return (Marker("fits begin here", "x", unit.scale(used[-1].excesses.threshold)),) if used else ()
 
 
-def _probabilities(found: Forecast, rung: Rung) -> Plot:
-    drawn = curves.probabilities(rung)
+def _probabilities(found: Forecast, rung: ThresholdFit) -> Plot:
+    drawn = forecast_curves.probabilities(rung)
     x = tuple(map(float, drawn.expected))
     rows = (
         ("by the fit", "whole", drawn.fitted),
@@ -136,7 +145,7 @@ def _probabilities(found: Forecast, rung: Rung) -> Plot:
         "Fit of the tail, value by value",
         f"For each of the highest {rung.k:,} values: which share should lie above it, and which share the fit puts "
         f"there; the largest are on the left. Between the dashed lines {SURE} lie at each place if the fit is right "
-        f"(Anderson-Darling p {wording.probability(rung.p)}).",
+        f"(Anderson-Darling p {forecast_sentences.probability_sentence(rung.p)}).",
         "share of these that are larger",
         "share that the fit puts above",
         tuple(Curve(name, x, tuple(map(float, ys)), role) for name, role, ys in rows),
@@ -145,18 +154,18 @@ def _probabilities(found: Forecast, rung: Rung) -> Plot:
     )
 
 
-def _table(found: Forecast, ladder: Ladder, unit: Unit) -> Table:
-    threshold, scale, limit = figures.headings(unit, "threshold", "scale", "limit")
+def _table(found: Forecast, ladder: ThresholdLadder, unit: PrintedUnit) -> Table:
+    threshold, scale, limit = number_format.unit_headings(unit, "threshold", "scale", "limit")
     header = ("highest", threshold, scale, "shape", "A^2", "p", limit, "holds")
     share = found.unit_ns / found.horizon_ns
     rows = tuple(
         (
-            figures.count(rung.k),
+            number_format.count_text(rung.k),
             unit.show(rung.excesses.threshold),
             unit.show(rung.fit.sigma),
             f"{rung.fit.xi:.2f}",
-            figures.number(rung.a2, 3),
-            wording.probability(rung.p).removeprefix("= "),
+            number_format.number_text(rung.a2, 3),
+            forecast_sentences.probability_sentence(rung.p).removeprefix("= "),
             unit.show(rung.limit(share)),
             _use(ladder, rung),
         )
@@ -167,7 +176,7 @@ def _table(found: Forecast, ladder: Ladder, unit: Unit) -> Table:
     return Table(caption, header, rows, tuple(range(7)), row_headers=False, folded=True)
 
 
-def _use(ladder: Ladder, rung: Rung) -> str:
+def _use(ladder: ThresholdLadder, rung: ThresholdFit) -> str:
     if rung.coarse:
         return "no: the clock's steps are too wide for it"
     return "yes" if rung in ladder.used else "no"

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers per thread: activations due, run, missed and lost; lateness of those that ran and of every due time."""
+"""The numbers of each thread: activations, lateness, percentiles with their intervals, and the largest latencies."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from rtproof.analysis import moments
-from rtproof.analysis.fields import several_stages
-from rtproof.analysis.model import Analysis, Moments
-from rtproof.analysis.phrases import duration
-from rtproof.analysis.spread import Spread, spread
-from rtproof.report import figures
+from rtproof.core.phrases import duration, instant, percent, quantity
+from rtproof.judge.analysis_model import Analysis, several_stages, shares_of
+from rtproof.record.contents import View
+from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.streams import Stream, latency_unit, streams
+from rtproof.report.thread_names import ReportStream, latency_unit, left_out_at_the_end, report_streams
+from rtproof.summary import moments
+from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
+from rtproof.summary.recorded_facts import virtual_time_clock
+from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
 
 
-def render(analysis: Analysis) -> list[Block]:
-    found = streams(analysis)
+def numbers_section(analysis: Analysis) -> list[Block]:
+    found = report_streams(analysis)
     unit = latency_unit(analysis)
     stages = several_stages(analysis)
     field = f", {stages[-1].series.field}, the last stage" if stages else ""
@@ -23,7 +25,7 @@ def render(analysis: Analysis) -> list[Block]:
     return [_activations(found), observed, _spreads(found, unit), _of_the_schedule(analysis, found, unit)]
 
 
-def _activations(found: list[Stream]) -> Table:
+def _activations(found: list[ReportStream]) -> Table:
     header = ("thread", "CPU", "due", "ran", "missed", "lost", "missed of due", "measured")
     rows = tuple(_activation_row(stream) for stream in found)
     return Table(
@@ -31,14 +33,14 @@ def _activations(found: list[Stream]) -> Table:
     )
 
 
-def _activation_row(stream: Stream) -> tuple[str, ...]:
+def _activation_row(stream: ReportStream) -> tuple[str, ...]:
     summary = stream.summary
     counts = (summary.due, summary.obtained, summary.never_ran, summary.lost)
-    rate = figures.share(summary.never_ran, summary.due)
-    return (stream.name, stream.cpu, *map(figures.count, counts), rate, duration(summary.span_ns))
+    rate = number_format.share_text(summary.never_ran, summary.due)
+    return (stream.name, stream.cpu, *map(number_format.count_text, counts), rate, duration(summary.span_ns))
 
 
-def _of_the_schedule(analysis: Analysis, found: list[Stream], unit: figures.Unit) -> Block:
+def _of_the_schedule(analysis: Analysis, found: list[ReportStream], unit: number_format.PrintedUnit) -> Block:
     if not analysis.pooled.never_ran:
         return Text(("No activation was missed, so the schedule view (every due time) has the same numbers.",))
     table = _latencies(
@@ -47,26 +49,28 @@ def _of_the_schedule(analysis: Analysis, found: list[Stream], unit: figures.Unit
     return replace(table, rows=tuple(_to_the_end(row, each, unit) for row, each in zip(table.rows, found, strict=True)))
 
 
-def _to_the_end(row: tuple[str, ...], stream: Stream, unit: figures.Unit) -> tuple[str, ...]:
+def _to_the_end(row: tuple[str, ...], stream: ReportStream, unit: number_format.PrintedUnit) -> tuple[str, ...]:
     """A stall that lasted to the end is in no mean; of the largest it says what it was at least."""
     if stream.summary.stalled_ns <= _schedule(stream).max:
         return row
     return (*row[:4], f"at least {unit.show(stream.summary.stalled_ns)}", *row[5:])
 
 
-def _observed(stream: Stream) -> Moments:
+def _observed(stream: ReportStream) -> Moments:
     return stream.summary.observed
 
 
-def _schedule(stream: Stream) -> Moments:
-    return moments.merge((stream.summary.observed, stream.summary.charged))
+def _schedule(stream: ReportStream) -> Moments:
+    return moments.merge_moments((stream.summary.observed, stream.summary.charged))
 
 
-def _latencies(caption: str, found: list[Stream], view: Callable[[Stream], Moments], unit: figures.Unit) -> Table:
+def _latencies(
+    caption: str, found: list[ReportStream], view: Callable[[ReportStream], Moments], unit: number_format.PrintedUnit
+) -> Table:
     seen = [view(stream) for stream in found]
-    header = ("thread", "n", *figures.headings(unit, "min", "mean", "max", "deviation"))
+    header = ("thread", "n", *number_format.unit_headings(unit, "min", "mean", "max", "deviation"))
     rows = tuple(
-        (stream.name, figures.count(each.count), *map(unit.show, _values(each)))
+        (stream.name, number_format.count_text(each.count), *map(unit.show, _values(each)))
         for stream, each in zip(found, seen, strict=True)
     )
     return Table(caption, header, rows, tuple(range(1, len(header))))
@@ -78,9 +82,9 @@ def _values(seen: Moments) -> tuple[float | None, ...]:
     return ends[0], seen.mean, ends[1], seen.deviation
 
 
-def _spreads(found: list[Stream], unit: figures.Unit) -> Table:
-    spreads = [spread(stream.summary) for stream in found]
-    header: tuple[str, ...] = ("thread", *figures.headings(unit, "offset", "jitter", "peak to peak"))
+def _spreads(found: list[ReportStream], unit: number_format.PrintedUnit) -> Table:
+    spreads = [offset_and_spread(stream.summary) for stream in found]
+    header: tuple[str, ...] = ("thread", *number_format.unit_headings(unit, "offset", "jitter", "peak to peak"))
     rows = [(stream.name, *_spread(each, unit)) for stream, each in zip(found, spreads, strict=True)]
     if any(each.drift_ppm is not None for each in spreads):
         header = (*header, "drift [ppm]")
@@ -89,10 +93,224 @@ def _spreads(found: list[Stream], unit: figures.Unit) -> Table:
     return Table(caption, header, tuple(rows), tuple(range(1, len(header))))
 
 
-def _spread(seen: Spread, unit: figures.Unit) -> tuple[str, ...]:
+def _spread(seen: OffsetAndSpread, unit: number_format.PrintedUnit) -> tuple[str, ...]:
     return tuple(map(unit.show, (seen.offset, seen.jitter, seen.peak_to_peak)))
 
 
-def _drift(seen: Spread) -> str:
+def _drift(seen: OffsetAndSpread) -> str:
     """Of a single thread off the grid only."""
     return "" if seen.drift_ppm is None else f"{seen.drift_ppm:,.1f}"
+
+
+Shares = tuple[float, ...]
+
+VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
+EXPLAINED = (
+    "A percentile is unknown where fewer than one value would be expected above it. The interval is the one of order "
+    "statistics: it says how well this run's samples fix the value, not what another run would show. "
+)
+SAID = {
+    Dependence.ESTIMATED: "Where late values come together, a run is worth fewer independent values than it has. The "
+    'column "independent values" tells how many, and each interval is that of so many.',
+    Dependence.UNCLEAR: "Where that number is unknown, there is no interval: the run is too short for how long late "
+    "values stay together, or too few of them are above the percentile.",
+    Dependence.ASSUMED_NONE: "It takes the values as independent, so it is too narrow where they come in bursts or in "
+    "bad minutes.",
+}
+"""What an interval rests on, of those that occur in the table."""
+INDEPENDENT = "independent values"
+
+VIRTUAL = (
+    "A percentile is unknown where fewer than one value would be expected above it. In virtual time it has no "
+    "interval: a second run has the same values."
+)
+
+
+def percentiles_section(analysis: Analysis) -> list[Block]:
+    found, unit, shares = report_streams(analysis), latency_unit(analysis), shares_of(analysis)
+    views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
+    if virtual_time_clock(analysis.record):
+        tables = [_per_thread(found, view, unit, shares) for view in views]
+        return [*left_out_at_the_end(analysis), *tables, Text((VIRTUAL,))]
+    blocks = left_out_at_the_end(analysis)
+    blocks += [_intervals(found[-1], views, unit, shares), Text((_explained(found, views, shares),))]
+    if len(found) > 1:
+        blocks += [_per_thread(found, view, unit, shares) for view in views]
+        blocks += [_all_intervals(found[:-1], view, unit, shares) for view in views]
+    return blocks
+
+
+def _intervals(stream: ReportStream, views: list[View], unit: number_format.PrintedUnit, shares: Shares) -> Table:
+    columns = [quantiles(stream.summary, view, shares) for view in views]
+    known = (INDEPENDENT,) if stream.summary.blocks else ()
+    header = [part for view in views for part in (*_header(view, unit), *known)]
+    rows = tuple(
+        (
+            _name(share),
+            *(
+                cell
+                for column in columns
+                for cell in (*_value_and_interval(column[at], unit), *_worth(column[at], known))
+            ),
+        )
+        for at, share in enumerate(shares)
+    )
+    caption = (
+        f"Latency not exceeded by this share of the activations, {stream.name} ({_amounts(stream.summary, views)})"
+    )
+    return Table(caption, ("share", *header), rows, tuple(range(1, len(header) + 1)))
+
+
+def _explained(found: list[ReportStream], views: list[View], shares: Shares) -> str:
+    """The sentences on what the intervals of all tables rest on."""
+    rest = {
+        q.dependence
+        for stream in found
+        for view in views
+        for q in quantiles(stream.summary, view, shares)
+        if q.value is not None
+    }
+    measured = bool(rest - {Dependence.ASSUMED_NONE})
+    said = [text for kind, text in SAID.items() if kind in rest or (measured and kind is Dependence.ESTIMATED)]
+    return EXPLAINED + " ".join(said or [SAID[Dependence.ASSUMED_NONE]])
+
+
+def _header(view: View, unit: number_format.PrintedUnit) -> tuple[str, str]:
+    return f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval"
+
+
+def _worth(q: Quantile, known: tuple[str, ...]) -> tuple[str, ...]:
+    """How many independent values, where the record tells it of any percentile."""
+    return tuple(number_format.UNKNOWN if q.effective is None else number_format.count_text(q.effective) for _ in known)
+
+
+def _per_thread(found: list[ReportStream], view: View, unit: number_format.PrintedUnit, shares: Shares) -> Table:
+    rows = [(stream, quantiles(stream.summary, view, shares)) for stream in found]
+    cells = tuple(
+        (stream.name, number_format.count_text(row[0].n), *(unit.show(q.value) for q in row)) for stream, row in rows
+    )
+    header = ("thread", "n", *map(_name, shares))
+    return Table(f"Per thread, {VIEWS[view]} [{unit.name}]", header, cells, tuple(range(1, len(header))))
+
+
+def _all_intervals(threads: list[ReportStream], view: View, unit: number_format.PrintedUnit, shares: Shares) -> Table:
+    rows = [(stream, quantiles(stream.summary, view, shares)) for stream in threads]
+    cells = tuple(
+        (stream.name if at == 0 else "", _name(q.p), *_value_and_interval(q, unit))
+        for stream, row in rows
+        for at, q in enumerate(row)
+    )
+    header = ("thread", "share", f"{VIEWS[view]} [{unit.name}]", f"{percent(CONFIDENCE)} interval")
+    return Table(f"Intervals per thread, {VIEWS[view]}", header, cells, (1, 2, 3), folded=True)
+
+
+def _name(share: float) -> str:
+    """With all the digits that were asked for: 99.99999 % is not 100 %."""
+    return f"{share * 100:.10g} %"
+
+
+def _value_and_interval(q: Quantile, unit: number_format.PrintedUnit) -> tuple[str, str]:
+    ends = f"{unit.show(q.low)} to {unit.show(q.high)}"
+    return unit.show(q.value), number_format.UNKNOWN if q.low is None and q.high is None else ends
+
+
+def _amounts(summary: Summary, views: list[View]) -> str:
+    counts = {View.OBSERVED: summary.observed_counts, View.CHARGED: summary.schedule_counts}
+    return ", ".join(f"n = {number_format.count_text(counts[view].total)} {VIEWS[view]}" for view in views)
+
+
+SHOWN = 20
+MORE = 100
+COLUMNS = ("date and time (UTC)", "thread", "CPU", "activation", "together")
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """One activation among the largest: late from ``due_ns`` until ``due_ns + value_ns``."""
+
+    thread: str
+    cpu: str
+    index: int
+    due_ns: int
+    value_ns: int
+
+    @property
+    def ran_ns(self) -> int:
+        return self.due_ns + self.value_ns
+
+
+def outliers_section(analysis: Analysis) -> list[Block]:
+    found = outliers(analysis)
+    if not found:
+        return []
+    groups, unit = outliers_together(found), latency_unit(analysis)
+    origin_ns = analysis.record.begin.origin_realtime_ns
+    rows = tuple(
+        (str(rank), unit.show(each.value_ns), *_where_and_when(each, origin_ns), groups.get(each, ""))
+        for rank, each in enumerate(found, 1)
+    )
+    tables = [_table(_caption(analysis), rows[:SHOWN], unit, folded=False)]
+    if rows[SHOWN:]:
+        tables.append(_table("Those that follow", rows[SHOWN:], unit, folded=True))
+    return [*tables, Text((_outlier_sentence(analysis, groups),))] if len(found) > 1 else [*tables]
+
+
+def _table(caption: str, rows: tuple[tuple[str, ...], ...], unit: number_format.PrintedUnit, folded: bool) -> Table:
+    header = ("rank", *number_format.unit_headings(unit, "latency"), "due at [s]", *COLUMNS)
+    return Table(caption, header, rows, (0, 1, 2, 6), folded=folded)
+
+
+def _where_and_when(each: Outlier, origin_ns: int) -> tuple[str, ...]:
+    due = f"{each.due_ns / number_format.NS_PER_S:,.6f}"
+    return due, instant(origin_ns, each.due_ns), each.thread, each.cpu, number_format.count_text(each.index)
+
+
+def outliers(analysis: Analysis) -> list[Outlier]:
+    """The largest latencies of all threads, largest first, at most SHOWN + MORE."""
+    found = [
+        Outlier(stream.name, stream.cpu, int(index), int(due), int(value))
+        for stream in report_streams(analysis)
+        if not stream.pooled
+        for index, due, value in zip(
+            stream.summary.top.index, stream.summary.top.due_ns, stream.summary.top.value, strict=True
+        )
+    ]
+    return sorted(found, key=lambda each: (-each.value_ns, each.due_ns, each.thread))[: SHOWN + MORE]
+
+
+def outliers_together(found: list[Outlier]) -> dict[Outlier, str]:
+    """A letter for every group of outliers whose times of being late overlap, in the order of time."""
+    groups: list[list[Outlier]] = []
+    reach = None
+    for each in sorted(found, key=lambda outlier: outlier.due_ns):
+        if reach is None or each.due_ns >= reach:
+            groups.append([])
+            reach = each.ran_ns
+        groups[-1].append(each)
+        reach = max(reach, each.ran_ns)
+    several = [group for group in groups if len(group) > 1]
+    return {each: _letters(at) for at, group in enumerate(several) for each in group}
+
+
+def _letters(at: int) -> str:
+    """A to Z, then AA, AB, ..."""
+    more, last = divmod(at, len(LETTERS))
+    return (_letters(more - 1) if more else "") + LETTERS[last]
+
+
+def _caption(analysis: Analysis) -> str:
+    ran = quantity(analysis.pooled.observed.count, "activation")
+    return f"The largest of {ran} that ran; due at: since measuring began"
+
+
+def _outlier_sentence(analysis: Analysis, groups: dict[Outlier, str]) -> str:
+    if not groups:
+        return "No two of these were late at the same time."
+    letters = set(groups.values())
+    several = sum(len({each.thread for each in groups if groups[each] == letter}) > 1 for letter in letters)
+    across = f", {several} of them across threads" if len(analysis.summaries) > 1 else ""
+    return (
+        'Those with the same letter under "together" were late at the same time, so one cause may be behind them: '
+        f"{quantity(len(letters), 'group')}{across}."
+    )

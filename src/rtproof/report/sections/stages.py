@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the time goes: the lateness of each stage of an activation, and of the same activation from stage to stage."""
+"""Stages of an activation: where the time goes, context switches, answers to edges, and who woke each thread."""
 
-from rtproof.analysis.fields import several_stages
-from rtproof.analysis.model import Analysis
-from rtproof.analysis.source import SourceCount, source_counts
-from rtproof.report import figures
+from rtproof.judge.analysis_model import Analysis, several_stages
+from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.stagetable import HEADINGS, is_response, numbers
+from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
+from rtproof.summary.counts import DominantBin, dominant_bin
+from rtproof.summary.recorded_facts import SourceCount, account_number, probe_accounts, source_counts
+from rtproof.summary.summary_model import Summary, Switch
 
 MEANINGS = {
     "irq": "in the interrupt handler",
@@ -20,12 +21,16 @@ MEANINGS = {
 NO_SAMPLES = "The run kept a summary instead of every sample, so the time from stage to stage is not known."
 
 
-def render(analysis: Analysis) -> list[Block]:
+def stages_section(analysis: Analysis) -> list[Block]:
     stages = several_stages(analysis)
     if not stages or is_response(analysis):
         return []
     rows = [
-        (stage.series.field, MEANINGS.get(stage.series.field, ""), *numbers(stage.observed_counts, stage.observed))
+        (
+            stage.series.field,
+            MEANINGS.get(stage.series.field, ""),
+            *stage_numbers(stage.observed_counts, stage.observed),
+        )
         for stage in stages
     ]
     caption = "Lateness of each stage: from the due time until the clock was read; the last one is judged"
@@ -41,14 +46,23 @@ def _table(caption: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) ->
 def _switches(analysis: Analysis) -> list[Block]:
     if not analysis.switches:
         return [Text((NO_SAMPLES,))]
-    rows = [(f"{each.earlier} to {each.later}", *numbers(each.counts, each.moments)) for each in analysis.switches]
+    rows = [
+        (f"{each.earlier} to {each.later}", *stage_numbers(each.counts, each.moments)) for each in analysis.switches
+    ]
     return [_table("From stage to stage of the same activation, each difference exact", ("from, to",), rows)]
 
 
 def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
     if not found:
         return []
-    header = ("thread", "stage", "counted", "missed", "lost", *figures.headings(figures.US, "min", "max"))
+    header = (
+        "thread",
+        "stage",
+        "counted",
+        "missed",
+        "lost",
+        *number_format.unit_headings(number_format.US, "min", "max"),
+    )
     rows = tuple((f"thread {each.thread}", each.field, *_counted(each)) for each in found)
     caption = "The kernel's own account, also of values that were lost on the way to the record"
     return [Table(caption, header, rows, tuple(range(2, len(header))))]
@@ -56,4 +70,134 @@ def _sources(found: tuple[SourceCount, ...]) -> list[Block]:
 
 def _counted(each: SourceCount) -> tuple[str, ...]:
     ends = (each.min, each.max) if each.count else (None, None)
-    return (*map(figures.count, (each.count, each.missed, each.lost)), *map(figures.US.show, ends))
+    return (*map(number_format.count_text, (each.count, each.missed, each.lost)), *map(number_format.US.show, ends))
+
+
+# Context switch between the interrupt and the task of the same event, as in article 5.
+#
+# Its context switch is the difference of the bins that most samples lie in; beside it stands what it cannot have: the
+# difference of each event.
+
+
+FIRST = "irq"
+INTERRUPT_BIN_NS, TASK_BIN_NS = 500, 2_000
+"""Article 5's bins: 2,000 of the one, 2,500 of the other."""
+
+
+def preemption_section(analysis: Analysis) -> list[Block]:
+    stages = several_stages(analysis)
+    if not stages or stages[0].series.field != FIRST:
+        return []
+    return _context_switch(analysis, stages[0], stages[-1])
+
+
+def _context_switch(analysis: Analysis, interrupt: Summary, preemption: Summary) -> list[Block]:
+    first = dominant_bin(interrupt.observed_counts, INTERRUPT_BIN_NS)
+    last = dominant_bin(preemption.observed_counts, TASK_BIN_NS)
+    if first is None or last is None:
+        return []
+    apart = f"{_us(max(last.start - first.end, 0))} to {_us(last.end - first.start)}"
+    rows = (
+        ("interrupt latency", *_bin(first), *stage_ends(interrupt.observed)[1:]),
+        ("preemption latency", *_bin(last), *stage_ends(preemption.observed)[1:]),
+        ("from one bin to the other", apart, *[""] * 4),
+        *(_each_event(switch) for switch in analysis.switches),
+    )
+    header = ("context switch", "dominant bin [us]", "share of samples", *ENDS[1:])
+    caption = (
+        f"Context switch from the bins that most samples lie in, {_us(INTERRUPT_BIN_NS)} us wide for the interrupt and "
+        f"{_us(TASK_BIN_NS)} us for the task, and exactly, event by event"
+    )
+    return [Table(caption, header, rows, tuple(range(1, len(header))))]
+
+
+def _each_event(switch: Switch) -> tuple[str, ...]:
+    found = dominant_bin(switch.counts, TASK_BIN_NS)
+    shown = _bin(found) if found else (number_format.UNKNOWN, number_format.UNKNOWN)
+    return (f"each event, {switch.earlier} to {switch.later}", *shown, *stage_ends(switch.moments)[1:])
+
+
+def _bin(found: DominantBin) -> tuple[str, str]:
+    return f"{_us(found.start)} to {_us(found.end)}", number_format.share_text(found.n, found.total)
+
+
+def _us(ns: int) -> str:
+    return f"{ns / number_format.US.ns:g}"
+
+
+# Answers to edges on an input: how many came in time, how long they took, and how that splits at the task.
+#
+# An edge that had no answer before the next one came is no missing value: its answer took longer than that.
+
+
+_ORIGINS = {"respond_sysfs": "task", "wire": "output", "wire_sysfs": "output"}
+"""What a method counts from, where that is not the edge: it does not know when that was, or drives it itself."""
+
+
+def response_section(analysis: Analysis) -> list[Block]:
+    if not is_response(analysis) or not analysis.stages:
+        return []
+    whole = analysis.pooled
+    answered = ("edges", "answered", "unanswered", "unanswered of all", "lost")
+    counts = (whole.due, whole.obtained, whole.never_ran)
+    row = (
+        *map(number_format.count_text, counts),
+        number_format.share_text(whole.never_ran, whole.due),
+        number_format.count_text(whole.lost),
+    )
+    caption = "Edges; unanswered: the next one came first, so the answer took longer"
+    return [Table(caption, answered, (row,), tuple(range(5)), row_headers=False), _times(analysis)]
+
+
+def _times(analysis: Analysis) -> Table:
+    """Each stage from the edge on, and between them the difference of the same edge."""
+    origin = _ORIGINS.get(analysis.pooled.series.method, "edge")
+    *before, last = [(f"{origin} to {stage.series.field}", stage.observed) for stage in analysis.stages]
+    between = [(f"{each.earlier} to {each.later}", each.moments) for each in analysis.switches]
+    rows = [(name, *stage_ends(moments)) for name, moments in (*before, *between, last)]
+    unanswered = analysis.pooled.missed
+    if unanswered:
+        rows.append(("edge to answer, unanswered", number_format.count_text(unanswered), "", "", _more_than(analysis)))
+    return Table("How long answers took", ("what", *ENDS), tuple(rows), (1, 2, 3, 4))
+
+
+def _more_than(analysis: Analysis) -> str:
+    """A value that is known only to be larger."""
+    period = analysis.pooled.series.period_ns
+    return f"> {number_format.US.show(period)}" if period else "> the time between edges"
+
+
+COUNTS = ("posts", "answered", "skipped")
+SAME = (
+    "Where the thread that posts runs on the CPU of the one that it wakes, its way to sleep is in each value, as in "
+    "rt-tests; sender=other leaves that out, and puts in the other CPU's way out of idle."
+)
+LATENESS = (
+    "How late it was itself is in no value: each counts from just before its post. Due times at which it was a period "
+    "late had no post (skipped) and are lost. Counts include the warm-up."
+)
+
+
+def ipc_section(analysis: Analysis) -> list[Block]:
+    told = probe_accounts(analysis.record, "ipc")
+    if not told:
+        return []
+    cpus = {series.thread: series.cpu for series in analysis.record.series}
+    header = (
+        "",
+        "CPU woken",
+        "CPU of the sender",
+        "policy",
+        "priority",
+        *COUNTS,
+        *number_format.unit_headings(number_format.US, "latest post"),
+    )
+    rows = tuple((f"thread {thread}", str(cpus[thread]), *_sender(account)) for thread, account in told.items())
+    caption = "The threads that posted, one for each measuring thread"
+    return [Table(caption, header, rows, (1, 2, *range(4, 9))), Text((SAME, LATENESS))]
+
+
+def _sender(account: dict[str, str]) -> tuple[str, ...]:
+    who = (account.get(f"sender_{word}", number_format.UNKNOWN) for word in ("cpu", "policy", "priority"))
+    counts = (number_format.count_text(account_number(account, word)) for word in COUNTS)
+    return (*who, *counts, number_format.US.show(account_number(account, "sender_latest_ns")))

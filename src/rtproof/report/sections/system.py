@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence: the machine and kernel that were measured, as they described themselves."""
+"""Evidence: the machine and kernel that were measured, and every thread of the target with its policy."""
 
 import os
 from dataclasses import replace
 
-from rtproof.analysis import systemfiles
-from rtproof.analysis.cokernels import LINUX, mode_switches
-from rtproof.analysis.kernel_config import kernel_config
-from rtproof.analysis.model import Analysis
-from rtproof.analysis.preemption_model import PreemptionModel, Statement, preemption_model
-from rtproof.analysis.system_facts import system_facts, troubles
-from rtproof.record import Moment, Record, SystemFile
-from rtproof.report import figures
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Moment, Record, SystemFile
+from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
+from rtproof.summary import recorded_facts
+from rtproof.summary.cokernels import LINUX, kernel_config, mode_switches
+from rtproof.summary.preemption_model import PreemptionModel, PreemptionStatement, preemption_model
+from rtproof.summary.system_facts import system_facts, troubles
+from rtproof.summary.thread_table import TargetThread, target_threads
 
 LONGEST = 600
 FROM_FILES = {
@@ -22,7 +22,7 @@ _SET = {"y": "built in", "m": "a module", "n": "left out"}
 MOMENTS = {Moment.ASKED: "asked", Moment.START: "start", Moment.DURING: "during", Moment.END: "end"}
 
 
-def render(analysis: Analysis) -> list[Block]:
+def system_section(analysis: Analysis) -> list[Block]:
     record = analysis.record
     blocks: list[Block] = [Table("Machine and kernel", ("what", "as it says"), tuple(_machine(record)))]
     blocks += _preemption(preemption_model(record))
@@ -64,12 +64,12 @@ def _preemption(model: PreemptionModel) -> list[Block]:
     return blocks
 
 
-def _beside(core: Statement) -> Statement:
+def _beside(core: PreemptionStatement) -> PreemptionStatement:
     return replace(core, value="none") if core.value == LINUX else core
 
 
-def _statement(what: str, said: Statement) -> tuple[str, ...]:
-    return what, said.value or figures.UNKNOWN, said.confidence.value, "; ".join(said.evidence)
+def _statement(what: str, said: PreemptionStatement) -> tuple[str, ...]:
+    return what, said.value or number_format.UNKNOWN, said.confidence.value, "; ".join(said.evidence)
 
 
 def _told(record: Record) -> list[Block]:
@@ -99,13 +99,13 @@ def _configured(record: Record) -> list[Block]:
 
 
 def _number(number: int | None) -> str:
-    return figures.UNKNOWN if number is None else figures.count(number)
+    return number_format.UNKNOWN if number is None else number_format.count_text(number)
 
 
 def _details(record: Record) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for path, keys in FROM_FILES.items():
-        for line in (systemfiles.text(record, path) or "").splitlines():
+        for line in (recorded_facts.file_text(record, path) or "").splitlines():
             key, colon, text = line.partition(":")
             name = keys.get(key.strip())
             if colon and name and name not in dict(found):
@@ -124,7 +124,7 @@ def _is_setting(file: SystemFile) -> bool:
 
 
 def _content(record: Record, path: str) -> str:
-    start, end = (systemfiles.text(record, path, when) for when in (Moment.START, Moment.END))
+    start, end = (recorded_facts.file_text(record, path, when) for when in (Moment.START, Moment.END))
     if start is None or end is None or start == end:
         return _line(start if end is None else end)
     return f"{_line(start)}; at the end: {_line(end)}"
@@ -145,5 +145,42 @@ def _kept(record: Record) -> dict[tuple[str, Moment], list[SystemFile]]:
 def _size(parts: list[SystemFile]) -> str:
     if parts[0].errno:
         return f"not read: {os.strerror(parts[0].errno)}"
-    size = f"{figures.count(sum(len(part.content) for part in parts))} bytes"
+    size = f"{number_format.count_text(sum(len(part.content) for part in parts))} bytes"
     return f"{size}{f' in {len(parts)} parts' if len(parts) > 1 else ''}{', cut' if parts[-1].cut else ''}"
+
+
+HEADER = ("PID", "TID", "class", "priority", "nice", "CPU", "name")
+NUMERIC = (0, 1, 3, 4, 5)
+
+
+def threads_section(analysis: Analysis) -> list[Block]:
+    every = target_threads(analysis.record)
+    if not every:
+        return []
+    urgent = sorted((t for t in every if t.real_time), key=lambda t: (t.policy != "DLN", -(t.priority or 0), t.id))
+    return [
+        Text((_count(every, urgent),)),
+        _table("Threads with a real-time policy, the most urgent first", urgent, folded=False),
+        _table("All threads at the start of the run, loads and this tool included", every, folded=True),
+    ]
+
+
+def _count(every: tuple[TargetThread, ...], urgent: list[TargetThread]) -> str:
+    handlers = [thread for thread in every if thread.interrupt]
+    levels = sorted({thread.priority for thread in handlers if thread.priority}, reverse=True)
+    all_text, urgent_text = number_format.count_text(len(every)), number_format.count_text(len(urgent))
+    words = f"{all_text} threads, {urgent_text} of them with a real-time policy; "
+    if not handlers:
+        return f"{words}no interrupt has a thread of its own."
+    at = ", ".join(map(str, levels)) or "none"
+    return f"{words}{number_format.count_text(len(handlers))} are handlers of interrupts, with priority {at}."
+
+
+def _table(caption: str, rows: list[TargetThread] | tuple[TargetThread, ...], *, folded: bool) -> Table:
+    return Table(caption, HEADER, tuple(map(_row, rows)), NUMERIC, folded=folded)
+
+
+def _row(thread: TargetThread) -> tuple[str, ...]:
+    name = f"[{thread.name}]" if thread.of_kernel else thread.name
+    numbers = ("-" if n is None else str(n) for n in (thread.priority, thread.nice))
+    return (str(thread.process), str(thread.id), thread.policy, *numbers, str(thread.cpu), name)

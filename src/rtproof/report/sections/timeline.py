@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run over time: all latencies as a heat map, the largest per thread, and what was missed when."""
+"""The run over time: a heat map of the latencies, and what was above limits and learned levels."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from rtproof.analysis.density import Density, density
-from rtproof.analysis.model import Analysis, Summary
-from rtproof.analysis.phrases import duration, quantity, value
-from rtproof.record import Int64Array
-from rtproof.report import binning, figures
-from rtproof.report.blocks import Block, Curve, HeatMap, Plot
-from rtproof.report.streams import Stream, for_plots, latency_unit, left_out_at_the_end, limit_marker
+from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.episodes import LevelClusters, level_clusters
+from rtproof.record.contents import Int64Array
+from rtproof.report import number_format, plot_data
+from rtproof.report.blocks import Block, Curve, HeatMap, Plot, Table, Text
+from rtproof.report.thread_names import ReportStream, latency_unit, left_out_at_the_end, limit_marker, plotted_streams
+from rtproof.summary.density import LatencyDensity, latency_density
+from rtproof.summary.summary_model import Summary
 
 THREADS = 8
 COLUMNS = 600
@@ -22,7 +24,7 @@ class Columns:
     """Equal columns of whole seconds, and the unit in which their axis is labelled."""
 
     edges: Int64Array
-    unit: figures.Unit
+    unit: number_format.PrintedUnit
 
     @property
     def label(self) -> str:
@@ -37,26 +39,26 @@ class Columns:
         return self.x(int(self.edges[0])), self.x(int(self.edges[-1]))
 
     def x(self, second: int) -> float:
-        return self.unit.scale(second * figures.NS_PER_S)
+        return self.unit.scale(second * number_format.NS_PER_S)
 
     def of(self, second: Int64Array) -> Int64Array:
         """Number of the column that each second lies in."""
         return np.searchsorted(self.edges, second, side="right") - 1
 
 
-def render(analysis: Analysis) -> list[Block]:
+def timeline_section(analysis: Analysis) -> list[Block]:
     seconds = analysis.pooled.seconds
     blocks = left_out_at_the_end(analysis)
     if (seconds.obtained > 0).any():
         unit = latency_unit(analysis)
-        found = density(analysis.record, seconds)
+        found = latency_density(analysis.record, seconds)
         blocks += [_map(analysis, found, unit)] if found and found.time_edges_ns.size > 2 else []
         blocks.append(_maxima(analysis, unit))
     return [*blocks, _missed(analysis)] if seconds.missed.any() else blocks
 
 
-def _map(analysis: Analysis, found: Density, unit: figures.Unit) -> HeatMap:
-    time = _columns_at(found.time_edges_ns // figures.NS_PER_S)
+def _map(analysis: Analysis, found: LatencyDensity, unit: number_format.PrintedUnit) -> HeatMap:
+    time = _columns_at(found.time_edges_ns // number_format.NS_PER_S)
     y_edges, rows, log_y = _rows(found)
     return HeatMap(
         "All latencies",
@@ -72,7 +74,7 @@ def _map(analysis: Analysis, found: Density, unit: figures.Unit) -> HeatMap:
     )
 
 
-def _rows(found: Density) -> tuple[Int64Array, Int64Array, bool]:
+def _rows(found: LatencyDensity) -> tuple[Int64Array, Int64Array, bool]:
     """Edges, counts and whether the axis is logarithmic, which it is unless most is negative or zero.
 
     On a logarithmic axis the lowest row, half as high as its upper edge, holds whatever is not positive.
@@ -89,21 +91,22 @@ def _rows(found: Density) -> tuple[Int64Array, Int64Array, bool]:
     return np.concatenate((floor, edges[first:])), np.concatenate((lowest, counts[first:])), True
 
 
-def _says(analysis: Analysis, found: Density, time: Columns, log_y: bool) -> str:
+def _says(analysis: Analysis, found: LatencyDensity, time: Columns, log_y: bool) -> str:
     second, largest = _ran(analysis.pooled)
     worst = int(largest.argmax())
     middle = round(float(np.median(largest)))
     said = (
         f"{quantity(int(found.counts.sum()), 'activation')} by due time and latency: the more of them lie in a cell, "
         f"the stronger it is drawn, on a logarithmic scale. The line is the largest of all in each column of "
-        f"{figures.steps(time.edges)}. Over {quantity(int(second.size), 'second')} the median of the largest per "
+        f"{number_format.nice_steps(time.edges)}. Over {quantity(int(second.size), 'second')} "
+        "the median of the largest per "
         f"second is {value(middle)}; the largest of all is {value(int(largest[worst]))}, in second "
         f"{int(second[worst]):,}."
     )
     return " ".join((said, *_notes(analysis, found, log_y)))
 
 
-def _notes(analysis: Analysis, found: Density, log_y: bool) -> list[str]:
+def _notes(analysis: Analysis, found: LatencyDensity, log_y: bool) -> list[str]:
     """What the map does not show, or not where it happened."""
     notes = []
     if found.what == "slices":
@@ -117,14 +120,14 @@ def _notes(analysis: Analysis, found: Density, log_y: bool) -> list[str]:
     return notes
 
 
-def _maxima(analysis: Analysis, unit: figures.Unit) -> Plot:
-    drawn, left_out = for_plots(analysis, THREADS)
+def _maxima(analysis: Analysis, unit: number_format.PrintedUnit) -> Plot:
+    drawn, left_out = plotted_streams(analysis, THREADS)
     threads = [stream for stream in drawn if not stream.pooled]
     time = _columns(analysis, COLUMNS)
     some = [stream for stream in threads if (stream.summary.seconds.obtained > 0).any()]
     worst = max(some, key=lambda stream: stream.summary.observed.max)
     largest = f"{worst.name} has the largest, {value(worst.summary.observed.max)}"
-    says = f"The largest latency in each {figures.steps(time.edges)} per thread; {largest}. {left_out}"
+    says = f"The largest latency in each {number_format.nice_steps(time.edges)} per thread; {largest}. {left_out}"
     return Plot(
         "Largest latency per thread",
         says.strip(),
@@ -139,7 +142,7 @@ def _maxima(analysis: Analysis, unit: figures.Unit) -> Plot:
     )
 
 
-def _wide(threads: list[Stream]) -> bool:
+def _wide(threads: list[ReportStream]) -> bool:
     values = np.concatenate([_ran(stream.summary)[1] for stream in threads])
     least, most = int(values.min()), int(values.max())
     return 0 < 10 * least < most
@@ -154,7 +157,7 @@ def _missed(analysis: Analysis) -> Plot:
     return Plot(
         "Missed activations",
         f"{quantity(total, 'activation')} due never ran, in {where}; most in one column of "
-        f"{figures.steps(time.edges)}: {figures.count(int(sums.max()))}.",
+        f"{number_format.nice_steps(time.edges)}: {number_format.count_text(int(sums.max()))}.",
         time.label,
         "missed activations",
         (Curve("missed", tuple(time.x(int(time.edges[at])) for at in some), tuple(map(float, sums[some])), "whole"),),
@@ -172,14 +175,14 @@ def _ran(summary: Summary) -> tuple[Int64Array, Int64Array]:
 
 def _columns(analysis: Analysis, most: int) -> Columns:
     second = analysis.pooled.seconds.second
-    return _columns_at(binning.columns(int(second[0]), int(second[-1]), most))
+    return _columns_at(plot_data.time_columns(int(second[0]), int(second[-1]), most))
 
 
 def _columns_at(edges: Int64Array) -> Columns:
-    return Columns(edges, figures.axis_unit(int(edges[-1] - edges[0]) * figures.NS_PER_S))
+    return Columns(edges, number_format.axis_unit(int(edges[-1] - edges[0]) * number_format.NS_PER_S))
 
 
-def _curve(name: str, summary: Summary, time: Columns, unit: figures.Unit, role: str) -> Curve:
+def _curve(name: str, summary: Summary, time: Columns, unit: number_format.PrintedUnit, role: str) -> Curve:
     """The largest latency of every column in which anything ran."""
     second, largest = _ran(summary)
     best = np.full(time.edges.size - 1, np.iinfo(np.int64).min)
@@ -188,3 +191,43 @@ def _curve(name: str, summary: Summary, time: Columns, unit: figures.Unit, role:
     return Curve(
         name, tuple(time.x(int(time.edges[at])) for at in some), tuple(unit.scale(int(best[at])) for at in some), role
     )
+
+
+HEADER = (
+    "thread", "CPU", "level [us]", "what it is", "seconds", "ran above", "missed above", "seconds with any",
+    "in such a second", "dispersion",
+)  # fmt: skip
+WORDS = (
+    "In such a second: how many ran above the level on average, where any did. Dispersion: variance of the counts of "
+    "all seconds over their mean; 1 is what chance alone gives, more means that they come in bursts. A learned level "
+    "is what the first minute of the thread left a tenth or a hundredth of a percent above; it counts from then on."
+)
+
+
+def levels_section(analysis: Analysis) -> list[Block]:
+    found = level_clusters(analysis)
+    if not found:
+        return []
+    caption = "Activations above each level, as the agent counted them"
+    numbers = tuple(column for column, head in enumerate(HEADER) if head != "what it is")
+    return [Table(caption, HEADER, tuple(map(_row, found)), numbers), Text((WORDS,))]
+
+
+def _row(each: LevelClusters) -> tuple[str, ...]:
+    level = each.level
+    what = (
+        f"{percent(1 - level.share)} of {number_format.count_text(level.taught)} values" if level.learned else "limit"
+    )
+    return (
+        str(each.series.thread),
+        str(each.series.cpu) if each.series.cpu >= 0 else "any",
+        number_format.US.show(level.value),
+        what,
+        *map(number_format.count_text, (each.seconds, each.ran, each.missed, each.hit)),
+        _ratio(each.size),
+        _ratio(each.dispersion),
+    )
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.2f}"

@@ -8,9 +8,9 @@ import sys
 
 import click
 
-from rtproof.cli import folder
+from rtproof.cli import main
 
 
-@click.group("lab", cls=folder.group_of(sys.modules[__name__]))
+@click.group("lab", cls=main.command_group(sys.modules[__name__]))
 def command() -> None:
     """Boot real kernels under QEMU, in virtual time, and compare them."""

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof import defects
-from rtproof.cli import complete, laboratory, types
-from rtproof.cli.laboratory import MEASURING, RUNNING
-from rtproof.errors import TargetError
+from rtproof.cli import lab_options, parameter_types, shell_completion
+from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_RUN_OPTIONS
+from rtproof.core import defects
+from rtproof.core.errors import TargetError
 
 if TYPE_CHECKING:
-    from rtproof.lab.comparison import Comparison, Spot
+    from rtproof.lab.kernel_comparison import KernelComparison, SystemUnderLoad
+
 
 ABOVE = 1
 INVALID = 3
@@ -20,20 +21,22 @@ CANNOT_TEST = 125
 
 
 @click.command("check")
-@laboratory.given(
-    click.option("--kernel", required=True, metavar="NAME|IMAGE", help=laboratory.KERNEL_HELP),
+@lab_options.with_options(
+    click.option("--kernel", required=True, metavar="NAME|IMAGE", help=lab_options.KERNEL_HELP),
     click.option("--preempt", type=click.Choice(["none", "voluntary", "full", "lazy"]), help="Preemption model."),
     click.option(
         "--load",
         default="idle",
         metavar="NAME",
-        shell_complete=complete.loads,
-        help=f"{laboratory.LOAD_HELP} (default idle)",
+        shell_complete=shell_completion.complete_loads,
+        help=f"{lab_options.LOAD_HELP} (default idle)",
     ),
-    click.option("--max", "limit", required=True, type=types.LIMIT_NS, help="The largest latency allowed, as 20us."),
-    click.option("--boot", metavar="'ARG ...'", default="", help=laboratory.BOOT_HELP),
-    *MEASURING,
-    *RUNNING,
+    click.option(
+        "--max", "limit", required=True, type=parameter_types.LIMIT_NS, help="The largest latency allowed, as 20us."
+    ),
+    click.option("--boot", metavar="'ARG ...'", default="", help=lab_options.BOOT_HELP),
+    *LAB_MEASUREMENT_OPTIONS,
+    *LAB_RUN_OPTIONS,
     click.option("--bisect", is_flag=True, help="Exit with 125 where no answer can be had, for git bisect run."),
 )
 @click.pass_context
@@ -51,6 +54,8 @@ def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> N
     The figures are instructions, not a board's microseconds: the limit finds a regression, it does not sign off
     hardware.
     """
+    from rtproof.experiment import guest_runner
+
     try:
         code = _judge(_measured(ctx, values), limit)
     except (click.Abort, click.exceptions.Exit):
@@ -58,37 +63,44 @@ def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> N
     except Exception as error:  # also a defect of this program is nothing that speaks against the commit
         if not bisect:
             raise
-        laboratory.say(f"rtproof: {defects.sentence(error)}")
+        guest_runner.print_progress(f"rtproof: {defects.error_sentence(error)}")
         code = CANNOT_TEST
     ctx.exit(CANNOT_TEST if bisect and code == INVALID else code)
 
 
-def _measured(ctx: click.Context, values: dict[str, Any]) -> "Comparison":
+def _measured(ctx: click.Context, values: dict[str, Any]) -> "KernelComparison":
+    from rtproof.experiment import guest_runner
     from rtproof.lab import systems
-    from rtproof.lab.cells import parse_load
-    from rtproof.lab.matrix import Matrix, comparison
+    from rtproof.lab.cell_runner import KernelMatrix, compare_kernels
+    from rtproof.lab.guest_cell import parse_guest_load
 
-    load = parse_load(values["load"])
-    laboratory.refuse_unknown_loads(load.loads)
-    kernels = laboratory.named([values["kernel"]], values["module"], values["probe"])
+    load = parse_guest_load(values["load"])
+    guest_runner.refuse_unknown_loads(load.loads)
+    kernels = guest_runner.named_kernels([values["kernel"]], values["module"], values["probe"])
     preempts = [values["preempt"]] if values["preempt"] else []
     found = systems.systems(kernels, preempts, [values["boot"]])
     typed = ctx.obj or ("rtproof", "lab", "check")
-    matrix = Matrix(found, (load,), laboratory.setting(values), values["shifts"], laboratory.agents(found))
-    return comparison(matrix, laboratory.run(matrix.cells(), values["jobs"], typed))
+    matrix = KernelMatrix(
+        found,
+        (load,),
+        lab_options.take_cell_setting(values),
+        values["shifts"],
+        guest_runner.agents_by_architecture(found),
+    )
+    return compare_kernels(matrix, guest_runner.run_guest_cells(matrix.cells(), values["jobs"], typed))
 
 
-def _judge(found: "Comparison", limit_ns: int) -> int:
+def _judge(found: "KernelComparison", limit_ns: int) -> int:
     """Say whether the limit holds; the exit code. TargetError if there is nothing to judge."""
-    from rtproof.analysis.phrases import quantity, value
-    from rtproof.lab.comparison import VIRTUAL_TIME, beside_a_core, marked
+    from rtproof.core.phrases import quantity, value
+    from rtproof.lab.kernel_comparison import VIRTUAL_TIME, cokernel_sentences, with_in_band_marks
 
-    (spot,) = marked(found).spots
+    (spot,) = with_in_band_marks(found).spots
     if spot.failures:
         raise TargetError(spot.failures[0])
     for what in _why_invalid(spot):
         click.echo(f"INVALID: {what}")
-    for sentence in beside_a_core(found):
+    for sentence in cokernel_sentences(found):
         click.echo(sentence)
     above = spot.max_ns > limit_ns
     click.echo(
@@ -99,5 +111,5 @@ def _judge(found: "Comparison", limit_ns: int) -> int:
     return INVALID if found.invalid else ABOVE if above else 0
 
 
-def _why_invalid(spot: "Spot") -> list[str]:
+def _why_invalid(spot: "SystemUnderLoad") -> list[str]:
     return list(dict.fromkeys(doubt.what for reading in spot.readings for doubt in reading.invalid))

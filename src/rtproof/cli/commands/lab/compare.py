@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli import complete, laboratory
-from rtproof.cli.laboratory import MEASURING, OUTPUT, RUNNING
+from rtproof.cli import lab_options, shell_completion
+from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_OUTPUT_OPTIONS, LAB_RUN_OPTIONS
+from rtproof.experiment import run_request
 
 if TYPE_CHECKING:
-    from rtproof.lab.comparison import Comparison
-    from rtproof.lab.matrix import Matrix
-    from rtproof.lab.page import Making
+    from rtproof.experiment import guest_runner
+    from rtproof.lab.cell_runner import KernelMatrix
+    from rtproof.lab.kernel_comparison import KernelComparison
+    from rtproof.lab.kernel_comparison_page import Provenance
+
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
 LOADS = ("idle", "mmap", "net")
@@ -20,14 +23,14 @@ PREEMPTS = ("none", "full")
 
 
 @click.command("compare")
-@laboratory.given(
+@lab_options.with_options(
     click.option(
         "--kernel",
         "kernels",
         multiple=True,
         default=KERNELS,
         metavar="NAME|IMAGE",
-        help=f"{laboratory.KERNEL_HELP} Repeatable (default {', '.join(KERNELS)}).",
+        help=f"{lab_options.KERNEL_HELP} Repeatable (default {', '.join(KERNELS)}).",
     ),
     click.option(
         "--preempt",
@@ -43,15 +46,19 @@ PREEMPTS = ("none", "full")
         multiple=True,
         default=LOADS,
         metavar="NAME",
-        shell_complete=complete.loads,
-        help=f"{laboratory.LOAD_HELP} Repeatable (default {', '.join(LOADS)}).",
+        shell_complete=shell_completion.complete_loads,
+        help=f"{lab_options.LOAD_HELP} Repeatable (default {', '.join(LOADS)}).",
     ),
     click.option(
-        "--boot", "boots", multiple=True, metavar="'ARG ...'", help=f"{laboratory.BOOT_HELP} Repeated: systems of each."
+        "--boot",
+        "boots",
+        multiple=True,
+        metavar="'ARG ...'",
+        help=f"{lab_options.BOOT_HELP} Repeated: systems of each.",
     ),
-    *MEASURING,
-    *RUNNING,
-    *OUTPUT,
+    *LAB_MEASUREMENT_OPTIONS,
+    *LAB_RUN_OPTIONS,
+    *LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
@@ -69,37 +76,46 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     \b
     rtproof lab compare --kernel debian-6.12-rt --kernel debian-6.12 --preempt none --load mmap --load dd+net
     """
-    from rtproof.lab.matrix import comparison
+    from rtproof.experiment import guest_runner
+    from rtproof.lab.cell_runner import compare_kernels
 
-    folder = laboratory.new_folder(output, "lab")
+    folder = run_request.new_folder(output, "lab")
     typed = ctx.obj or ("rtproof", "lab", "compare")
     matrix = _matrix(values)
     cells = matrix.cells()
-    ran = laboratory.run(cells, jobs, typed)
-    found = comparison(matrix, ran)
-    laboratory.publish(_document(found, laboratory.making(cells, typed)), ran, folder, as_json)
+    ran = guest_runner.run_guest_cells(cells, jobs, typed)
+    found = compare_kernels(matrix, ran)
+    guest_runner.publish_comparison(_document(found, guest_runner.provenance(cells, typed)), ran, folder, as_json)
     ctx.exit(found.exit_code)
 
 
-def _matrix(values: dict[str, Any]) -> "Matrix":
+def _matrix(values: dict[str, Any]) -> "KernelMatrix":
+    from rtproof.experiment import guest_runner
     from rtproof.lab import systems
-    from rtproof.lab.cells import parse_load
-    from rtproof.lab.matrix import Matrix
+    from rtproof.lab.cell_runner import KernelMatrix
+    from rtproof.lab.guest_cell import parse_guest_load
 
-    loads = tuple(dict.fromkeys(parse_load(text) for text in values["loads"]))
-    laboratory.refuse_unknown_loads([name for load in loads for name in load.loads])
-    kernels = laboratory.named(list(dict.fromkeys(values["kernels"])), values["module"], values["probe"])
+    loads = tuple(dict.fromkeys(parse_guest_load(text) for text in values["loads"]))
+    guest_runner.refuse_unknown_loads([name for load in loads for name in load.loads])
+    kernels = guest_runner.named_kernels(list(dict.fromkeys(values["kernels"])), values["module"], values["probe"])
     found = systems.systems(kernels, list(dict.fromkeys(values["preempts"])), list(dict.fromkeys(values["boots"])))
-    return Matrix(found, loads, laboratory.setting(values), values["shifts"], laboratory.agents(found))
+    return KernelMatrix(
+        found,
+        loads,
+        lab_options.take_cell_setting(values),
+        values["shifts"],
+        guest_runner.agents_by_architecture(found),
+    )
 
 
-def _document(found: "Comparison", making: "Making") -> laboratory.Document:
-    from rtproof.lab import as_json, page, table
+def _document(found: "KernelComparison", making: "Provenance") -> "guest_runner.ComparisonDocument":
+    from rtproof.experiment import guest_runner
+    from rtproof.lab import kernel_comparison_page
 
-    return laboratory.Document(
-        table.title(found),
-        page.sections(found, making),
-        page.short_sections(found, making),
-        table.sections(found),
-        as_json.encode(found, making),
+    return guest_runner.ComparisonDocument(
+        kernel_comparison_page.comparison_title(found),
+        kernel_comparison_page.page_sections(found, making),
+        kernel_comparison_page.readme_sections(found, making),
+        kernel_comparison_page.terminal_sections(found),
+        kernel_comparison_page.encode_comparison(found, making),
     )

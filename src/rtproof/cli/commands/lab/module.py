@@ -3,7 +3,6 @@
 
 import click
 
-from rtproof.cli import laboratory
 from rtproof.cli.commands.lab.kernels import MIRROR
 
 
@@ -13,6 +12,7 @@ from rtproof.cli.commands.lab.kernels import MIRROR
 @MIRROR
 def command(name: str, which: str, mirror: str) -> None:
     """Build rtproof.ko for a kernel, which is fetched if need be, and print its path. Nothing is compiled twice."""
-    from rtproof.lab import kernels
+    from rtproof.experiment import guest_runner
+    from rtproof.lab import kernel_catalogue
 
-    click.echo(kernels.module(name, which, mirror, laboratory.say))
+    click.echo(kernel_catalogue.module_for_kernel(name, which, mirror, guest_runner.print_progress))

@@ -6,27 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli import complete, experiments, laboratory, measuring, profiled, types
-from rtproof.cli.laboratory import JOBS, OUTPUT
-from rtproof.cli.options import once
+from rtproof.cli import lab_options, parameter_types, shell_completion
+from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS
+from rtproof.core.plugins import options_once
+from rtproof.experiment import run_request
 
 if TYPE_CHECKING:
     from rtproof.profiles import Profile
+
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
 DURATION = "5s"
 
 
 @click.command("profile")
-@click.argument("name", metavar="NAME|FILE", shell_complete=complete.profiles)
-@laboratory.given(
+@click.argument("name", metavar="NAME|FILE", shell_complete=shell_completion.complete_profiles)
+@lab_options.with_options(
     click.option(
         "--kernel",
         "kernels",
         multiple=True,
         metavar="NAME|IMAGE",
         default=KERNELS,
-        help=f"{laboratory.KERNEL_HELP} Repeatable (default {', '.join(KERNELS)}).",
+        help=f"{lab_options.KERNEL_HELP} Repeatable (default {', '.join(KERNELS)}).",
     ),
     click.option(
         "--preempt",
@@ -35,19 +37,25 @@ DURATION = "5s"
         type=click.Choice(["none", "voluntary", "full", "lazy"]),
         help="Preemption model, for the kernels that have it; repeatable (default none, or the article's).",
     ),
-    click.option("--duration", type=types.LENGTH, help=f"How long to measure in a cell, virtual (default {DURATION})."),
-    click.option("--samples", type=types.count(2**62), metavar="N", help="Measure so many activations instead."),
-    click.option("--set", "settings", type=types.KEY_VALUE, multiple=True, help="As of 'rtproof run --profile'."),
+    click.option(
+        "--duration", type=parameter_types.LENGTH, help=f"How long to measure in a cell, virtual (default {DURATION})."
+    ),
+    click.option(
+        "--samples", type=parameter_types.count_up_to(2**62), metavar="N", help="Measure so many activations instead."
+    ),
+    click.option(
+        "--set", "settings", type=parameter_types.KEY_VALUE, multiple=True, help="As of 'rtproof run --profile'."
+    ),
     click.option(
         "--load",
         multiple=True,
         metavar="NAME",
-        shell_complete=complete.loads,
+        shell_complete=shell_completion.complete_loads,
         help="Disturb with this in every cell, in place of the profile's loads; repeatable.",
     ),
-    click.option("--module", type=laboratory.PATH, multiple=True, metavar="FILE", help="rtproof.ko for own images."),
-    JOBS,
-    *OUTPUT,
+    click.option("--module", type=lab_options.PATH, multiple=True, metavar="FILE", help="rtproof.ko for own images."),
+    JOBS_OPTION,
+    *LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
@@ -62,29 +70,34 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     \b
     rtproof lab profile akamina --duration 20s
     """
+    from rtproof.experiment import guest_campaign, guest_runner, profile_setup
     from rtproof.lab import systems
 
     profile = _profile(values)
-    profiled.requirements_of(profile, ())
-    kernels = experiments.kernels(values["kernels"], values["module"], profile)
+    profile_setup.profile_requirements(profile, ())
+    kernels = guest_runner.profile_kernels(values["kernels"], values["module"], profile)
     preempts = list(dict.fromkeys(values["preempts"])) or profile.guest.preempt
     typed = ctx.obj or ("rtproof", "lab", "profile", values["name"])
-    asked = experiments.Asked(typed, f"lab-{profile.name}", output, as_json, jobs)
-    ctx.exit(experiments.run(profile, [experiments.Part(profile, systems.systems(kernels, preempts))], asked))
+    asked = guest_campaign.GuestCampaignRequest(typed, f"lab-{profile.name}", output, as_json, jobs)
+    ctx.exit(
+        guest_campaign.run_guest_campaign(
+            profile, [guest_campaign.CampaignPart(profile, systems.systems(kernels, preempts))], asked
+        )
+    )
 
 
 def _profile(values: dict[str, Any]) -> "Profile":
     """The profile with what the user asked for in it."""
     from rtproof import profiles
-    from rtproof.lab import experiment
-    from rtproof.profiles import choose
+    from rtproof.experiment import guest_runner
+    from rtproof.profiles import settings
 
-    measuring.refuse_two_lengths(values)
+    run_request.refuse_two_lengths(values)
     own = profiles.load(values["name"])
-    found = experiment.for_guests(own, once(f"the profile {own.name}", values["settings"]))
+    found = guest_runner.for_guests(own, options_once(f"the profile {own.name}", values["settings"]))
     given = {name: values[name] for name in ("samples", "duration", "load") if values[name]}
     if not values["load"]:
-        found = choose.with_loads(found, found.guest.load)
+        found = settings.with_loads(found, found.guest.load)
     if not values["samples"]:
         given.setdefault("duration", DURATION)
-    return choose.ready(choose.with_options(found, given))
+    return settings.with_parameters(settings.with_options(found, given))

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli import experiments, laboratory, types
-from rtproof.cli.laboratory import JOBS, OUTPUT
-from rtproof.errors import UserError
+from rtproof.cli import lab_options, parameter_types
+from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS
+from rtproof.core.errors import UserError
 
 if TYPE_CHECKING:
-    from rtproof.lab.systems import Named
+    from rtproof.lab.systems import NamedKernel
     from rtproof.profiles import Profile
+
 
 PLAIN = "debian-6.1"
 RT = "debian-6.1-rt"
@@ -23,7 +24,7 @@ SCENARIOS = {"plain": ("other--idle", "other--stress"), "rt": ("fifo--stress", "
 
 
 @click.command("ten-ms")
-@laboratory.given(
+@lab_options.with_options(
     click.option(
         "--plain", default=PLAIN, metavar="NAME|IMAGE", help=f"The kernel without PREEMPT_RT (default {PLAIN})."
     ),
@@ -37,14 +38,14 @@ SCENARIOS = {"plain": ("other--idle", "other--stress"), "rt": ("fifo--stress", "
     click.option(
         "--cycles",
         "counted",
-        type=types.count(10_000_000),
+        type=parameter_types.count_up_to(10_000_000),
         default=CYCLES,
         metavar="N",
         help=f"Cycles to count in each scenario (default {CYCLES}, as in the article).",
     ),
-    click.option("--module", type=laboratory.PATH, multiple=True, metavar="FILE", help="rtproof.ko for own images."),
-    JOBS,
-    *OUTPUT,
+    click.option("--module", type=lab_options.PATH, multiple=True, metavar="FILE", help="rtproof.ko for own images."),
+    JOBS_OPTION,
+    *LAB_OUTPUT_OPTIONS,
 )
 @click.pass_context
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
@@ -58,22 +59,27 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     Exit codes: 0; 2 if a scenario failed; 3 if one did not measure what was asked.
     """
     from rtproof import profiles
+    from rtproof.experiment import guest_campaign, guest_runner
     from rtproof.lab import systems
 
     whole = profiles.load("ten-ms").shortened(samples=in_all(values["counted"]))
-    plain, rt = (experiments.kernels([values[name]], values["module"], whole)[0] for name in ("plain", "rt"))
+    plain, rt = (guest_runner.profile_kernels([values[name]], values["module"], whole)[0] for name in ("plain", "rt"))
     _refuse_other_kernels(plain, rt)
-    asked = experiments.Asked(ctx.obj or ("rtproof", "lab", "ten-ms"), "ten-ms", output, as_json, jobs)
+    asked = guest_campaign.GuestCampaignRequest(
+        ctx.obj or ("rtproof", "lab", "ten-ms"), "ten-ms", output, as_json, jobs
+    )
     parts = [
-        experiments.Part(_with_cells(whole, *SCENARIOS["plain"]), systems.systems([plain], [values["preempt"]])),
-        experiments.Part(_with_cells(whole, *SCENARIOS["rt"]), systems.systems([rt], [])),
+        guest_campaign.CampaignPart(
+            _with_cells(whole, *SCENARIOS["plain"]), systems.systems([plain], [values["preempt"]])
+        ),
+        guest_campaign.CampaignPart(_with_cells(whole, *SCENARIOS["rt"]), systems.systems([rt], [])),
     ]
-    ctx.exit(experiments.run(_with_cells(whole, *SCENARIOS["plain"], *SCENARIOS["rt"]), parts, asked))
+    ctx.exit(guest_campaign.run_guest_campaign(_with_cells(whole, *SCENARIOS["plain"], *SCENARIOS["rt"]), parts, asked))
 
 
 def in_all(counted: int) -> int:
     """How many cycles a run has to have so that so many are counted: the first ones are not, of a short run a tenth."""
-    from rtproof.analysis import cycles
+    from rtproof.summary import cycles
 
     return counted + min(cycles.IGNORE, -(-counted // (cycles.SHORT_RUN - 1)))
 
@@ -82,7 +88,7 @@ def _with_cells(profile: "Profile", *keys: str) -> "Profile":
     return replace(profile, cells=tuple(map(profile.cell, keys)))
 
 
-def _refuse_other_kernels(plain: "Named", rt: "Named") -> None:
+def _refuse_other_kernels(plain: "NamedKernel", rt: "NamedKernel") -> None:
     from rtproof.lab import systems
 
     if systems.is_rt(plain.kernel) or not systems.is_rt(rt.kernel):

@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The TOML file of an article, read strictly. A wrong value gives one sentence with the file, the row and the key.
+
+Numbers stand in the file as articles print them: "177 us", "-3.835 us", ">30 ms", "44 h 30 min", "1.3 %". Each knows
+the unit of its last digit, because a duration in whole minutes may be a minute longer than printed.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+
+from rtproof.articles.article import (
+    LATENCY,
+    LENGTH,
+    LOOP,
+    TOP,
+    Article,
+    ArticleFigure,
+    ArticleNumbers,
+    ArticleRow,
+    ArticleStatement,
+    row_figures,
+)
+from rtproof.core import toml, units
+from rtproof.core.errors import UserError
+
+
+class ArticleNumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Of a thread or field: times with their unit, shares with %.
+
+    low, high: ends of the band that below and above count the values outside of. bin_*: the fullest bin, and its share.
+    """
+
+    name: str
+    kind: str = "latency"
+    period: str | None = None
+    count: int | None = None
+    low: str | None = None
+    high: str | None = None
+    below: int | None = None
+    above: int | None = None
+    min: str | None = None
+    actual: str | None = None
+    mean: str | None = None
+    max: str | None = None
+    deviation: str | None = None
+    bins: int | None = None
+    bin_width: str | None = None
+    bin_from: str | None = None
+    bin_to: str | None = None
+    bin_share: str | None = None
+
+
+class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A row. loadavg: the three numbers as the kernel gives them. cpus: how many the board has."""
+
+    key: str
+    label: str
+    section: str
+    board: str
+    kernel: str
+    load: str = ""
+    command: str = ""
+    method: str = ""
+    method_claimed: str = ""
+    policy: str = ""
+    priority: int | None = None
+    duration: str | None = None
+    asked: str | None = None
+    loadavg: str | None = None
+    cpus: int | None = None
+    load_line: str = ""
+    group: str = ""
+    judged: bool = False
+    stopped: bool = False
+    caveats: tuple[str, ...] = ()
+    numbers: tuple[ArticleNumbersFile, ...] = ()
+
+
+class ArticleStatementFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    key: str
+    rows: tuple[str, str]
+    field: str
+    says: str
+    above: str | None = None
+    top_share: str | None = None
+
+
+class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Rows and statements are converted one by one, so that an error names the row.
+
+    threshold: the percentile that the article judges by, such as "99.999 %".
+    """
+
+    title: str
+    source: str
+    about: str
+    row: list[dict[str, object]]
+    statement: list[dict[str, object]] = []
+    threshold: str | None = None
+
+
+# Numbers as articles print them: "177 us", "-3.835 us", ">30 ms", "44 h 30 min", "1.3 %".
+#
+# Each knows the unit of its last digit, because a duration in whole minutes may be a minute longer than it says.
+
+
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([^\s0-9.]+)")
+_PARTS = re.compile(rf"(?:{_PART.pattern}\s*)+")
+
+
+def printed_duration(text: str) -> ArticleFigure:
+    """A time of one or more parts, each with its unit; with ">" in front at least that. UserError for anything else."""
+    bare = text.strip().removeprefix(">").strip()
+    sign, bare = (-1, bare[1:]) if bare.startswith("-") else (1, bare)
+    parts = _PART.findall(bare) if _PARTS.fullmatch(bare) else []
+    if not parts:
+        raise UserError(f"{text!r} is not a time: write a number and its unit ({units.UNIT_NAMES}), such as 177 us")
+    value = sign * sum(units.parse_duration(number + unit) for number, unit in parts)
+    sizes = [units.parse_duration(f"1{unit}") for _, unit in parts]
+    if sizes != sorted(set(sizes), reverse=True):
+        raise UserError(f"{text!r} is not a time: its units have to become smaller, as in 9 h 47 min")
+    return ArticleFigure(text.strip(), value, "ns", _step_ns(*parts[-1]), at_least=text.strip().startswith(">"))
+
+
+def printed_time(text: str) -> ArticleFigure:
+    """A time with one unit, such as a latency."""
+    figure = printed_duration(text)
+    if len(_PART.findall(text)) != 1:
+        raise UserError(f"{text!r} has several units where one is enough: write it such as 177 us")
+    return figure
+
+
+def printed_share(text: str) -> ArticleFigure:
+    """A percentage, as a share of 1; UserError without its sign, which tells it from a share."""
+    if not text.strip().endswith("%"):
+        raise UserError(f"{text!r} is not a percentage: write it with its sign, such as 99.999 %")
+    value = units.parse_percentage(text)
+    return ArticleFigure(text.strip(), float(value), "%")
+
+
+def printed_count(value: int) -> ArticleFigure:
+    """A whole number that is 0 or more."""
+    if value < 0:
+        raise UserError(f"{value} is a negative count")
+    return ArticleFigure(f"{value:,}", value, "count", 1)
+
+
+def _step_ns(number: str, unit: str) -> int:
+    digits = Decimal(number).as_tuple().exponent
+    step = Decimal(units.parse_duration(f"1{unit}")).scaleb(int(digits))
+    return int(step)
+
+
+FOLDER = Path(__file__).parent
+SUFFIX = ".toml"
+KINDS = (LATENCY, LENGTH, TOP, LOOP)
+SAYS = ("same", "better above")
+ORDER = (
+    ("min", "actual"),
+    ("min", "mean"),
+    ("min", "max"),
+    ("actual", "max"),
+    ("mean", "max"),
+    ("low", "high"),
+    ("bin_from", "bin_to"),
+    ("bin_width", "period"),
+)
+"""Of each pair the first is never the larger one."""
+_NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]+)?")
+LARGEST_NUMBER = 2**63 - 1
+MOST_BINS = 10_000_000
+MOST_CPUS = 1 << 16
+REAL_TIME = ("fifo", "rr")
+
+
+def names() -> list[str]:
+    """The articles that there are."""
+    return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
+
+
+def load(name_or_path: str) -> Article:
+    """An article by its name, or a file of the user's own; UserError with the list of what there is for neither."""
+    if name_or_path in names():
+        return read(FOLDER / f"{name_or_path}{SUFFIX}")
+    if name_or_path.endswith(SUFFIX):
+        return read(Path(name_or_path))
+    known = ", ".join(names())
+    raise UserError(f"there is no article {name_or_path!r}; there are: {known}, or give the path of a {SUFFIX} file")
+
+
+def read(path: Path) -> Article:
+    """An article from a file of one's own."""
+    return _article(path, toml.read_toml(path, ArticleFile))
+
+
+def _article(path: Path, found: ArticleFile) -> Article:
+    rows: list[ArticleRow] = []
+    for place, data in enumerate(found.row, 1):
+        name = _part_name(path, "row", place, data)
+        with _where(name):
+            row = _row(toml.convert_toml(data, ArticleRowFile, name))
+            _require(all(row.key != other.key for other in rows), "key: another row has the same one")
+            _require(all(row.label != other.label for other in rows), "label: another row has the same one")
+            rows.append(row)
+    keys = {row.key: row for row in rows}
+    statements: list[ArticleStatement] = []
+    for place, data in enumerate(found.statement, 1):
+        name = _part_name(path, "statement", place, data)
+        with _where(name):
+            statements.append(_statement(toml.convert_toml(data, ArticleStatementFile, name), keys))
+    with _where(str(path)):
+        threshold = _optional("threshold", found.threshold, printed_share)
+    return Article(path.stem, found.title, found.source, found.about.strip(), tuple(rows), tuple(statements), threshold)
+
+
+def _row(file: ArticleRowFile) -> ArticleRow:
+    _require(bool(file.key) and file.key.replace("-", "").isalnum(), "key: letters, digits and - are allowed")
+    least = int(file.policy in REAL_TIME)
+    _require(file.priority is None or least <= file.priority <= 99, f"priority: it lies between {least} and 99")
+    _require(file.cpus is None or 1 <= file.cpus <= MOST_CPUS, f"cpus: a board has between 1 and {MOST_CPUS:,}")
+    several = tuple(_numbers(each) for each in file.numbers)
+    _require(len({each.name for each in several}) == len(several), "numbers: two have the same name")
+    told = msgspec.structs.asdict(file) | {
+        "duration": _optional("duration", file.duration, printed_duration),
+        "asked": _optional("asked", file.asked, printed_duration),
+        "loadavg": _loadavg(file.loadavg),
+        "numbers": several,
+    }
+    _check_lengths(told["duration"], told["asked"], several)
+    return ArticleRow(**told, figures=row_figures(several))
+
+
+def _numbers(file: ArticleNumbersFile) -> ArticleNumbers:
+    with _where(f"numbers {file.name!r}"):
+        _require(file.kind in KINDS, f"kind: {file.kind!r} is none of {', '.join(KINDS)}")
+        figures = dict(_figures(file))
+        _check_figures(file.kind, figures)
+        return ArticleNumbers(file.name, file.kind, figures)
+
+
+def _figures(file: ArticleNumbersFile) -> Iterator[tuple[str, ArticleFigure]]:
+    readers: dict[str, Callable[[str], ArticleFigure]] = {"bin_share": printed_share}
+    for key, told in msgspec.structs.asdict(file).items():
+        if told is None or key in ("name", "kind"):
+            continue
+        with _where(key):
+            figure = printed_count(told) if isinstance(told, int) else readers.get(key, printed_time)(told)
+            _require(figure.value <= LARGEST_NUMBER, "it is larger than anything measured")
+            _require(key == "max" or not figure.at_least, "only a maximum can be a lower bound")
+            _require(figure.value > 0 or not figure.at_least, "at least nothing says nothing")
+            yield key, figure
+
+
+def _check_figures(kind: str, figures: dict[str, ArticleFigure]) -> None:
+    """What cannot be, whoever measured it."""
+    for low, high in ORDER:
+        if low in figures and high in figures:
+            _require(figures[low].value <= figures[high].value, f"{low}: it is larger than {high}")
+    value = {key: figure.value for key, figure in figures.items()}
+    for key in ("period", "low", "high", "max", "bin_width", "bins", "bin_to"):
+        _require(value.get(key, 1) > 0, f"{key}: it has to be more than 0")
+    for key in ("deviation", "bin_from", *(("min",) if kind in (LENGTH, LOOP) else ())):
+        _require(value.get(key, 0) >= 0, f"{key}: it is negative")
+    _require(value.get("bins", 0) <= MOST_BINS, f"bins: more than {MOST_BINS:,} are none")
+    _check_counts(value)
+    if {"bin_width", "bin_from", "bin_to"} <= value.keys():
+        one = value["bin_to"] - value["bin_from"] == value["bin_width"]
+        _require(one, "bin_from and bin_to: they are not the ends of a bin of bin_width")
+
+
+def _check_counts(value: dict[str, float]) -> None:
+    """count, below, above and what is told of so many values."""
+    count = value.get("count")
+    if count is None:
+        return
+    _require(value.get("below", 0) + value.get("above", 0) <= count, "below and above: together more than count")
+    _require(
+        count > 0 or not value.keys() & {"min", "actual", "mean", "max", "deviation"},
+        "count: there are figures of none",
+    )
+    _require(
+        count * value.get("period", 0) <= LARGEST_NUMBER, "count: so many periods take longer than anything measured"
+    )
+
+
+def _check_lengths(
+    duration: ArticleFigure | None, asked: ArticleFigure | None, several: tuple[ArticleNumbers, ...]
+) -> None:
+    """Both are the length of the run, the one as printed and the other exact; no value is longer than that."""
+    for key, length in (("duration", duration), ("asked", asked)):
+        if length is not None:
+            _require(length.value > 0, f"{key}: it has to be longer than 0")
+            _require(key == "duration" or not length.at_least, f"{key}: it is an exact length")
+            for numbers in several if not length.at_least else ():
+                _check_length(key, length.value, numbers)
+    if duration is not None and asked is not None and not duration.at_least:
+        same = abs(asked.value - duration.value) <= duration.step
+        _require(same, "asked: it is not the duration that was printed; leave out what the run did not keep to")
+
+
+def _check_length(key: str, length_ns: float, numbers: ArticleNumbers) -> None:
+    longest = max(((numbers.value(name) or 0, name) for name in ("period", "max")), default=(0, ""))
+    _require(longest[0] <= length_ns, f"numbers {numbers.name!r}: {longest[1]}: it is longer than the run ({key})")
+
+
+def _statement(file: ArticleStatementFile, rows: dict[str, ArticleRow]) -> ArticleStatement:
+    _require(file.says in SAYS, f"says: {file.says!r} is none of {', '.join(SAYS)}")
+    for key in file.rows:
+        _require(key in rows, f"rows: there is no row {key!r}")
+    for key in file.rows:
+        _require(file.field in {each.name for each in rows[key].numbers}, f"field: row {key!r} has no {file.field!r}")
+    above, top = _optional("above", file.above, printed_time), _optional("top_share", file.top_share, printed_share)
+    for key in file.rows if above else ():
+        _check_above(above.value if above else 0, next(each for each in rows[key].numbers if each.name == file.field))
+    return ArticleStatement(file.key, file.rows, file.field, file.says, above, top)
+
+
+def _check_above(above: float, numbers: ArticleNumbers) -> None:
+    """A value from which on one row is better has to lie on the scale of both."""
+    width, bins, most = (numbers.value(key) for key in ("bin_width", "bins", "max"))
+    ends = (
+        width or 0,
+        min(width * bins if width and bins else LARGEST_NUMBER, LARGEST_NUMBER if most is None else most),
+    )
+    _require(above > 0 and ends[0] <= above <= ends[1], "above: no value of these rows lies there")
+
+
+def _loadavg(text: str | None) -> tuple[float, ...]:
+    if text is None:
+        return ()
+    words = text.split()
+    with _where("loadavg"):
+        _require(len(words) == 3 and all(_NUMBER.fullmatch(word) for word in words), f"{text!r} is not three numbers")
+    return tuple(map(float, words))
+
+
+def _optional(key: str, text: str | None, reader: Callable[[str], ArticleFigure]) -> ArticleFigure | None:
+    with _where(key):
+        return None if text is None else reader(text)
+
+
+def _part_name(path: Path, kind: str, place: int, data: dict[str, object]) -> str:
+    key = data.get("key")
+    return f"{path}, {kind} {key!r}" if isinstance(key, str) else f"{path}, {kind} {place}"
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise UserError(sentence)
+
+
+@contextmanager
+def _where(place: str) -> Iterator[None]:
+    """Put where it is in front of what is wrong, once."""
+    try:
+        yield
+    except UserError as error:
+        told = str(error)
+        raise UserError(told if told.startswith(place) else f"{place}: {told}") from error

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a shell offers when the user completes a word: methods, loads, formats, profiles and targets.
+
+Completion must be quick and silent. So it asks an agent only if one has been built.
+"""
+
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import click
+from click.shell_completion import CompletionItem
+
+from rtproof.core import plugins
+
+LIST_TIMEOUT_S = 2
+
+
+def complete_methods(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Methods of the agent's probes."""
+    return [CompletionItem(row[2], help=row[-1]) for row in _agent_rows("method") if row[2].startswith(incomplete)]
+
+
+def complete_loads(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Definitions, and loads of the agent."""
+    from rtproof import loads as package
+
+    rows = [(name, "") for name in package.names()] + [(row[1], row[-1]) for row in _agent_rows("load")]
+    return [CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)]
+
+
+def complete_export_formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Formats of ``rtproof export``."""
+    from rtproof import exporters
+
+    return _matching_names(exporters, incomplete)
+
+
+def complete_report_formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Formats of ``rtproof report``."""
+    from rtproof.report import formats
+
+    return _matching_names(formats, incomplete)
+
+
+def complete_profiles(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Profiles that come with the program."""
+    from rtproof import profiles as package
+
+    return [name for name in package.names() if name.startswith(incomplete)]
+
+
+def complete_targets(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Targets of ``rtproof run``."""
+    from rtproof import targets as package
+
+    return _matching_names(package, incomplete)
+
+
+def _matching_names(package: ModuleType, incomplete: str) -> list[str]:
+    return [name for name in plugins.plugin_names(package) if name.startswith(incomplete)]
+
+
+def _agent_rows(kind: str) -> list[list[str]]:
+    """What the newest agent that was ever built for this machine lists; nothing if there is none."""
+    from rtproof.agents import agent_program
+
+    agent = _built_agent()
+    if agent is None:
+        return []
+    try:
+        listed = subprocess.run(
+            [str(agent), "list"], capture_output=True, text=True, timeout=LIST_TIMEOUT_S, check=True
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return agent_program.listed_rows(listed, kind)
+
+
+def _built_agent() -> Path | None:
+    from rtproof.agents.agent_program import packaged_agent
+    from rtproof.agents.architectures import host_architecture
+    from rtproof.agents.build import AGENT_NAME, cache_dir
+
+    name = host_architecture().name
+    if packaged_agent(name).exists():
+        return packaged_agent(name)
+    built = sorted(cache_dir().glob(f"{name}-*/{AGENT_NAME}"), key=lambda path: path.stat().st_mtime)
+    return built[-1] if built else None

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two sides in, everything that can be said about them out."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from rtproof.compare.comparison_model import (
+    Comparison,
+    ComparisonFinding,
+    ComparisonSide,
+    LeftOutRun,
+    MetricEffect,
+    QuantileShift,
+    SideOrder,
+)
+from rtproof.compare.comparison_sentences import comparison_sentences
+from rtproof.compare.distributions import quantile_shift, side_order
+from rtproof.compare.effects import (
+    compared_metrics,
+    effects_in_turns,
+    metric_effects,
+    overall_finding,
+    pooled_counts,
+    reference_levels,
+)
+from rtproof.compare.likeness import comparison_refusal, fact_differences, fact_variations, run_turns
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.core.errors import UserError
+
+# A comparison of runs in virtual time, which has no interval, no p-value and no power.
+#
+# Such runs are deterministic: run again they give the same bytes. How runs of one system differ is then not chance,
+# and
+# nothing that rests on chance may be said of them. The figures themselves and their ratios stay.
+
+
+WHY = "the runs are deterministic (virtual time): each gives the same bytes again, and nothing in them is chance"
+FACT = "virtual time"
+
+
+def deterministic_comparison(said: Comparison) -> bool:
+    """Whether a run of either side was made in virtual time."""
+    return any(sides_in_virtual_time(side.runs) for side in (said.a, said.b))
+
+
+def sides_in_virtual_time(runs: Iterable[RunFigures]) -> bool:
+    """Whether one of the runs was made in virtual time."""
+    return any(run.facts.get(FACT, "no") != "no" for run in runs)
+
+
+def without_chance(said: Comparison) -> Comparison:
+    """The same with figures and ratios only; nothing is called better."""
+    return replace(
+        said,
+        finding=ComparisonFinding.NOT_JUDGED,
+        effects=tuple(_seen(effect) for effect in said.effects),
+        shift=_without_band(said.shift),
+        order=SideOrder(None, None, (), WHY),
+    )
+
+
+def _seen(effect: MetricEffect) -> MetricEffect:
+    return replace(
+        effect,
+        low=None,
+        high=None,
+        p=None,
+        p_holm=None,
+        detectable=None,
+        runs_for=tuple((size, None) for size, _ in effect.runs_for),
+        finding=ComparisonFinding.NOT_JUDGED,
+    )
+
+
+def _without_band(shift: QuantileShift) -> QuantileShift:
+    points = tuple(replace(point, low=None, high=None) for point in shift.points)
+    return QuantileShift(points, "", f"no band: {WHY}")
+
+
+SIDE_NAMES = ("A", "B")
+
+
+def compare_sides(
+    a: Sequence[RunFigures],
+    b: Sequence[RunFigures],
+    names: tuple[str, str] = SIDE_NAMES,
+    although: Collection[str] = (),
+    levels: Sequence[int] = (),
+) -> Comparison:
+    """Side a against side b, the baseline.
+
+    although: facts of MUST_AGREE in which the sides differ on purpose. levels: values, fixed beforehand, whose excess
+    is a metric in place of the usual ones. UserError, one sentence, where the two may not be compared.
+    """
+    sides = (_able(a, names[0]), _able(b, names[1]))
+    _no_run_twice((*a, *b))
+    refused = comparison_refusal(*sides, names, although)
+    if refused:
+        raise UserError(refused)
+    reference, no_level = reference_levels(*sides, levels)
+    asked, impossible = compared_metrics(*sides, reference)
+    taken = run_turns(*sides)
+    found = effects_in_turns(metric_effects(asked), taken.interleaved) if asked else ()
+    made = Comparison(
+        a=_side(names[0], sides[0]),
+        b=_side(names[1], sides[1]),
+        unit=sides[0][0].unit,
+        finding=overall_finding(found, taken.interleaved),
+        sentences=(),
+        effects=found,
+        impossible=(*impossible, *no_level),
+        levels=reference,
+        shift=quantile_shift(*sides),
+        order=side_order(*sides),
+        differences=fact_differences(*sides, although),
+        left_out=(*_left_out(a, names[0]), *_left_out(b, names[1])),
+        turns=taken,
+    )
+    made = without_chance(made) if deterministic_comparison(made) else made
+    return replace(made, sentences=comparison_sentences(made))
+
+
+def _able(runs: Sequence[RunFigures], name: str) -> tuple[RunFigures, ...]:
+    """The runs that measured what was asked."""
+    if not runs:
+        raise UserError(f"there is no run of {name}: a comparison needs one on each side")
+    able = tuple(run for run in runs if not run.invalid and run.n)
+    if not able:
+        why = runs[0].invalid[0] if runs[0].invalid else "nothing was measured"
+        raise UserError(f"no run of {name} can be compared; of {runs[0].name} it says: {why}")
+    return able
+
+
+def _left_out(runs: Sequence[RunFigures], name: str) -> list[LeftOutRun]:
+    return [
+        LeftOutRun(name, run.name, "; ".join(run.invalid) or "nothing was measured")
+        for run in runs
+        if run.invalid or not run.n
+    ]
+
+
+def _no_run_twice(runs: Sequence[RunFigures]) -> None:
+    """The same run again is no further evidence."""
+    twice = [run_id for run_id, n in Counter(run.run_id for run in runs if run.run_id).items() if n > 1]
+    if twice:
+        same = " and ".join(run.name for run in runs if run.run_id == twice[0])
+        raise UserError(f"{same} are one and the same run: each run counts once, on one side")
+
+
+def _side(name: str, runs: tuple[RunFigures, ...]) -> ComparisonSide:
+    return ComparisonSide(name, runs, pooled_counts(runs), sum(run.overflow for run in runs), fact_variations(runs))

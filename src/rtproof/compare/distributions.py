@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole distributions of two sides: the difference at each quantile, and whether one lies below the other."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.compare import tail_crossing
+from rtproof.compare.comparison_model import QuantileShift, ShiftPoint, SideCrossing, SideOrder
+from rtproof.compare.effects import pooled_counts
+from rtproof.compare.run_metrics import RunFigures, TimeBlocks
+from rtproof.core.phrases import duration
+from rtproof.record.contents import Int64Array
+from rtproof.statistics import mean_difference
+from rtproof.statistics.mean_difference import difference_interval
+from rtproof.summary.counts import Counts
+
+SHARES = (*(step / 20 for step in range(1, 20)), 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999, 0.999999)
+BEYOND = 10
+"""Values that each run needs above a quantile: fewer are chance."""
+ALPHA = 0.05
+DRAWN = 1_000
+SEED = 1974
+Floats = NDArray[np.float64]
+
+
+def quantile_shift(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> QuantileShift:
+    """Points as far out as every run reaches."""
+    shares = [p for p in SHARES if all(_reaches(run, p) for run in (*a, *b))]
+    ends = [
+        np.array([[_bin(run, p) for p in shares] for run in side], float).reshape(len(side), len(shares), 2)
+        for side in (a, b)
+    ]
+    values = [each[:, :, 1] for each in ends]
+    found = _of_one_each(a[0], b[0], shares, values) if len(a) == len(b) == 1 else _of_runs(shares, values)
+    widths = [(each[:, :, 1] - each[:, :, 0]).mean(axis=0).tolist() for each in ends]
+    return replace(found, points=tuple(map(_widened, found.points, *widths)))
+
+
+def _widened(point: ShiftPoint, a_width: float, b_width: float) -> ShiftPoint:
+    """By what the bins leave open, since each value is the upper end of its bin."""
+    if point.low is None or point.high is None:
+        return point
+    return replace(point, low=point.low - a_width, high=point.high + b_width)
+
+
+def _reaches(run: RunFigures, p: float) -> bool:
+    rank = math.ceil(run.n * Fraction(repr(p)))
+    return run.n * (1 - Fraction(repr(p))) >= BEYOND and rank <= run.counts.total
+
+
+def _bin(run: RunFigures, p: float) -> tuple[int, int]:
+    """Both ends of the bin that has the quantile."""
+    low, high = run.counts.value_at_rank(math.ceil(run.n * Fraction(repr(p))))
+    return low, high if run.largest is None else min(high, run.largest)
+
+
+def _of_runs(shares: list[float], values: list[Floats]) -> QuantileShift:
+    found = [difference_interval(a, b, ALPHA) for a, b in zip(values[0].T.tolist(), values[1].T.tolist(), strict=True)]
+    ends = [(one.low, one.high) if math.isfinite(one.low) else (None, None) for one in found]
+    points = [
+        ShiftPoint(p, float(values[0][:, at].mean()), float(values[1][:, at].mean()), found[at].difference, *ends[at])
+        for at, p in enumerate(shares)
+    ]
+    known = bool(points) and points[0].low is not None
+    method = "means over the runs, and for each point by itself the 95 % interval of Welch's t test" if known else ""
+    return QuantileShift(
+        tuple(points), method, "" if known else "one side has one run, which tells nothing of how runs differ"
+    )
+
+
+def _of_one_each(a: RunFigures, b: RunFigures, shares: list[float], values: list[Floats]) -> QuantileShift:
+    at = values[0][0] - values[1][0]
+    why = next((f"{run.name}: {run.blocks.why}" for run in (a, b) if not run.blocks.counts), "")
+    half = np.full(at.size, np.nan) if why or not shares else _half_width(a.blocks, b.blocks, shares)
+    points = tuple(
+        ShiftPoint(p, x, y, d, *((None, None) if math.isnan(h) else (d - h, d + h)))
+        for p, x, y, d, h in zip(
+            shares, values[0][0].tolist(), values[1][0].tolist(), at.tolist(), half.tolist(), strict=True
+        )
+    )
+    if why:
+        return QuantileShift(points, "", f"no band: {why}")
+    lengths = " and ".join(dict.fromkeys(duration(run.blocks.length_ns) for run in (a, b)))
+    number = f"{len(a.blocks.counts)} and {len(b.blocks.counts)}"
+    method = f"a 95 % band for all points together, from {number} blocks of {lengths} drawn {DRAWN:,} times again"
+    return QuantileShift(points, method, "")
+
+
+def _half_width(a: TimeBlocks, b: TimeBlocks, shares: list[float]) -> Floats:
+    """So many standard errors that, of the drawings, 95 % stay within them everywhere."""
+    random = np.random.default_rng(SEED)
+    drawn = _quantiles_drawn(a.counts, shares, random) - _quantiles_drawn(b.counts, shares, random)
+    apart = drawn - drawn.mean(axis=0)
+    error = apart.std(axis=0)
+    most = np.max(np.abs(apart) / np.where(error > 0, error, np.inf), axis=1)
+    half: Floats = np.quantile(most, 1 - ALPHA) * error
+    return half
+
+
+def _quantiles_drawn(blocks: Sequence[Counts], shares: list[float], random: np.random.Generator) -> Floats:
+    """One row for each drawing of as many blocks as there are, with replacement."""
+    ends = np.unique(np.concatenate([each.hi for each in blocks]))
+    counts = np.zeros((len(blocks), ends.size))
+    for row, each in zip(counts, blocks, strict=True):
+        row[np.searchsorted(ends, each.hi)] = each.n
+    chosen = random.multinomial(len(blocks), np.full(len(blocks), 1 / len(blocks)), DRAWN)
+    below = np.cumsum(chosen.astype(float) @ counts, axis=1)
+    ranks = np.ceil(below[:, -1:] * np.array(shares) - 1e-9)
+    at = [np.searchsorted(row, rank) for row, rank in zip(below, ranks, strict=True)]
+    values: Floats = ends[np.array(at)].astype(float)
+    return values
+
+
+# Does one distribution lie below the other throughout, or do they cross, and where?
+#
+# With MIN_RUNS runs a side each value of a grid is asked by itself, how many of each run's values lie above it: the
+# sides
+# surely differ there if the mean log odds of their runs differ by more than run-to-run scatter explains, at 5 % for
+# all
+# values of the grid together (Bonferroni), and by more than 5 %. Both guards are needed: many runs make differences
+# sure
+# that matter to nobody, and few runs scatter so little by chance that a factor of 1.05 looks sure.
+# With fewer runs only what their values say is told: how the runs differ among themselves is not in it.
+
+
+MIN_RUNS = 3
+"""Two runs can be alike by chance, and then everything looks sure."""
+POINTS = 48
+ORDER_BEYOND = 10
+"""Values that lie above the last value of the grid, all runs of both sides together."""
+ORDER_ALPHA = 0.05
+MARGIN = math.log(1.05)
+BY_RUNS = "by the scatter of the runs, at 95 % for all values together"
+BY_VALUES = "by the values of these runs alone: how runs of one system differ is not in it"
+
+
+def side_order(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> SideOrder:
+    """Of the values of both sides."""
+    if min(len(a), len(b)) < MIN_RUNS:
+        return _by_values(a, b)
+    together = pooled_counts((*a, *b))
+    values = _grid(together, sum(run.overflow for run in (*a, *b)))
+    if not values.size:
+        return SideOrder(None, None, (), BY_RUNS)
+    odds = [np.array([_log_odds(run, values) for run in side]) for side in (a, b)]
+    apart = odds[0].mean(axis=0) - odds[1].mean(axis=0)
+    sure = np.flatnonzero((np.abs(apart) > MARGIN) & (np.abs(apart) > _threshold(odds, values.size)))
+    if not sure.size:
+        return SideOrder(None, None, (), BY_RUNS)
+    signs = np.sign(apart[sure])
+    turns = np.flatnonzero(signs[1:] != signs[:-1])
+    share = _share_above(together, values)
+    crossings = tuple(_crossing(values, share, apart, (int(sure[at]), int(sure[at + 1]))) for at in turns)
+    lower = None if crossings else ("A" if signs[0] < 0 else "B")
+    return SideOrder(lower, (int(values[sure[0]]), int(values[sure[-1]])), crossings, BY_RUNS)
+
+
+def _grid(together: Counts, overflow: int) -> Int64Array:
+    """Upper ends of bins that no run's bin crosses, evenly in the log odds of lying above, from both ends inwards."""
+    n = together.total + overflow
+    if n < 4 * ORDER_BEYOND or together.n.size < 2:
+        return np.empty(0, np.int64)
+    most = math.log(n / ORDER_BEYOND - 1)
+    wanted = 1 / (1 + np.exp(-np.linspace(-most, most, POINTS)))
+    below = np.cumsum(together.n)
+    at = np.searchsorted(below, wanted * n)
+    at = np.unique(at[at < below.size])
+    inside = (below[at] >= ORDER_BEYOND) & (n - below[at] >= ORDER_BEYOND)
+    values: Int64Array = together.hi[at[inside]]
+    return values
+
+
+def _log_odds(run: RunFigures, values: Int64Array) -> Floats:
+    above = _above(run.counts, values) + run.overflow
+    odds: Floats = np.log((above + 0.5) / (run.n - above + 0.5))
+    return odds
+
+
+def _above(counts: Counts, values: Int64Array) -> Floats:
+    below = np.concatenate(([0], np.cumsum(counts.n)))
+    above: Floats = (counts.total - below[np.searchsorted(counts.hi, values, side="right")]).astype(float)
+    return above
+
+
+def _share_above(counts: Counts, values: Int64Array) -> Floats:
+    return _above(counts, values) / max(counts.total, 1)
+
+
+def _threshold(odds: list[Floats], points: int) -> Floats:
+    """How far apart the means have to be at each value: Welch's t, its degrees of freedom rounded down to halves."""
+    parts = [side.var(axis=0, ddof=1) / len(side) for side in odds]
+    each = sum(part**2 / (len(side) - 1) for part, side in zip(parts, odds, strict=True))
+    total = parts[0] + parts[1]
+    freedom = np.where(each > 0, total**2 / np.where(each > 0, each, 1), 1)
+    sure = [
+        mean_difference.student_quantile(1 - ORDER_ALPHA / 2 / points, math.floor(2 * f) / 2) for f in freedom.tolist()
+    ]
+    limit: Floats = np.array(sure) * np.sqrt(total)
+    return limit
+
+
+def _crossing(values: Int64Array, share: Floats, apart: Floats, ends: tuple[int, int]) -> SideCrossing:
+    """Where the means change sides between two values at which they surely differ, one each way."""
+    first, last = ends
+    turned = np.flatnonzero(np.sign(apart[first : last + 1]) == np.sign(apart[last]))
+    at = first + int(turned[0])
+    return SideCrossing(
+        int(values[at]), float(share[at]), (int(values[first]), int(values[last])), bool(apart[first] < 0)
+    )
+
+
+def _by_values(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> SideOrder:
+    samples = [
+        tail_crossing.TailSample(pooled_counts(side), sum(run.effective or 0.0 for run in side)) for side in (a, b)
+    ]
+    found = tail_crossing.tail_crossing(*samples)
+    if found is None:
+        return SideOrder(None, None, (), BY_VALUES)
+    above, until = found.above, found.until
+    if above is None:
+        return SideOrder("A" if found.first_is_better else "B", (until, until), (), BY_VALUES)
+    share = float(_share_above(pooled_counts((*a, *b)), np.array([above]))[0])
+    return SideOrder(
+        None, (above, until), (SideCrossing(above, share, (above, until), not found.first_is_better),), BY_VALUES
+    )

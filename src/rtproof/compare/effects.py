@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each metric's ratio of the two sides: how large, how sure, and how large it has to be to be found."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from rtproof.compare.comparison_model import ComparisonFinding, ImpossibleComparison, MetricEffect
+from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import percent, value
+from rtproof.statistics import mean_difference
+from rtproof.statistics.mean_difference import Floats, is_exact, permuted_means, rejected_share
+from rtproof.summary.counts import Counts, merge_counts
+
+LEVELS = (0.999, 0.9999)
+"""Shares of all values of both sides together that the reference levels are to lie above."""
+MOST_LEVELS = 2
+"""More metrics than six could never be significant with five runs a side: the smallest p there is is 2 of 252."""
+EXPECTED = 5.0
+"""Values that the shorter runs should have above a level for its share to say anything."""
+THREE = 3.0
+"""Of n values none is above a level: then at 95 % at most this share of n lies there (Hanley and Lippman-Hand 1983)."""
+SHARE = "share"
+_Read = Callable[[RunFigures], FigureReading]
+MetricPair = tuple[tuple[FigureReading, ...], tuple[FigureReading, ...]]
+
+
+@dataclass(frozen=True)
+class ComparedMetric:
+    """readings: of the runs of both sides, each with a logarithm. unit: of its exponential. notes: sentences."""
+
+    key: str
+    label: str
+    unit: str
+    readings: MetricPair = ((), ())
+    notes: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> tuple[list[float], list[float]]:
+        a, b = ([reading.ln for reading in side if reading.ln is not None] for side in self.readings)
+        return a, b
+
+    @property
+    def width(self) -> tuple[float, float]:
+        """How much the bins of the histograms leave open of the difference of the means, downwards and upwards."""
+        (a_down, a_up), (b_down, b_up) = (_slack(side) for side in self.readings)
+        return a_down + b_up, a_up + b_down
+
+
+def compared_metrics(
+    a: Sequence[RunFigures], b: Sequence[RunFigures], levels: Sequence[int]
+) -> tuple[tuple[ComparedMetric, ...], tuple[ImpossibleComparison, ...]]:
+    """Those that all runs have, and why not of the others."""
+    unit = a[0].unit
+    every = [
+        *(_metric(ComparedMetric(f"p{100 * p:g}", f"p{100 * p:g}", unit), (a, b), _quantile(p)) for p in QUANTILES),
+        *(_above(level, a, b) for level in levels),
+        _metric(ComparedMetric("second_maxima", "maximum of a second", unit), (a, b), lambda run: run.second_maxima),
+    ]
+    found = tuple(one for one in every if isinstance(one, ComparedMetric))
+    return found, tuple(one for one in every if isinstance(one, ImpossibleComparison))
+
+
+def reference_levels(
+    a: Sequence[RunFigures], b: Sequence[RunFigures], asked: Sequence[int] = ()
+) -> tuple[tuple[int, ...], tuple[ImpossibleComparison, ...]]:
+    """Those asked for, else the values of LEVELS among all values of both sides together.
+
+    Both sides, so that without a difference every way to split the runs is still equally likely. UserError for more
+    than MOST_LEVELS.
+    """
+    if len(set(asked)) > MOST_LEVELS:
+        raise UserError(f"a comparison has {MOST_LEVELS} levels at most: with more, five runs a side show nothing")
+    if asked:
+        return tuple(sorted(set(asked))), ()
+    together = RunFigures("", {}, pooled_counts((*a, *b)), overflow=sum(run.overflow for run in (*a, *b)))
+    fewest = min(run.n for run in (*a, *b))
+    levels, impossible = [], []
+    for share in LEVELS:
+        reading, label = _level(together, share), f"share above the value of {percent(share)}"
+        if isinstance(reading, str):
+            impossible.append(ImpossibleComparison(f"above_p{100 * share:g}", label, reading))
+        elif fewest * (1 - share) < EXPECTED:
+            why = f"the shortest run has {fewest:,} values, of which {fewest * (1 - share):.2g} would lie above it"
+            impossible.append(ImpossibleComparison(f"above_p{100 * share:g}", label, why))
+        elif reading not in levels:
+            levels.append(reading)
+    return tuple(levels), tuple(impossible)
+
+
+def pooled_counts(runs: Sequence[RunFigures]) -> Counts:
+    """The counts of all runs together."""
+    return merge_counts(run.counts for run in runs)
+
+
+def _level(together: RunFigures, share: float) -> int | str:
+    """The upper end of the bin that has the value, which no run's bin crosses."""
+    rank = math.ceil(together.n * Fraction(repr(share)))
+    if not 1 <= rank <= together.counts.total:
+        return "it lies beyond the scale of the histograms"
+    return together.counts.value_at_rank(rank)[1]
+
+
+def _quantile(p: float) -> _Read:
+    return lambda run: run.quantile(p)
+
+
+def _above(level: int, a: Sequence[RunFigures], b: Sequence[RunFigures]) -> ComparedMetric | ImpossibleComparison:
+    key, label = f"above_{level}", f"share above {value(level)}"
+    empty = [sum(run.above(level)[1] == 0 for run in side) for side in (a, b)]
+    notes = (f"{empty[0]} of {len(a)} and {empty[1]} of {len(b)} runs have no value above it",) if any(empty) else ()
+    if empty == [len(a), len(b)]:
+        return ImpossibleComparison(key, label, f"no run of either side has a value above {value(level)}")
+    found = _metric(ComparedMetric(key, label, SHARE, notes=notes), (a, b), lambda run: run.share_above(level))
+    if not isinstance(found, ComparedMetric):
+        return found
+    sides = [
+        _open(side, runs) if n == len(runs) else side
+        for side, runs, n in zip(found.readings, (a, b), empty, strict=True)
+    ]
+    return replace(found, readings=(sides[0], sides[1]))
+
+
+def _open(readings: tuple[FigureReading, ...], runs: Sequence[RunFigures]) -> tuple[FigureReading, ...]:
+    """Of a side without any value above the level: its share may be 0, and at most what the rule of three leaves."""
+    most = math.log(THREE / sum(run.n for run in runs))
+    return tuple(replace(one, ln_low=-math.inf, ln_high=max(most, one.ln_high or most)) for one in readings)
+
+
+def _metric(
+    metric: ComparedMetric, sides: Sequence[Sequence[RunFigures]], read: _Read
+) -> ComparedMetric | ImpossibleComparison:
+    """The metric with its readings."""
+    a, b = (tuple(read(run) for run in side) for side in sides)
+    for run, reading in zip((*sides[0], *sides[1]), (*a, *b), strict=True):
+        if reading.ln is None:
+            return ImpossibleComparison(metric.key, metric.label, f"{run.name}: {reading.why}")
+    return replace(metric, readings=(a, b))
+
+
+def _slack(side: Sequence[FigureReading]) -> tuple[float, float]:
+    """Mean distance of the readings from the lower and the upper ends of what their bins leave."""
+    down = [one.ln - one.ln_low for one in side if one.ln is not None and one.ln_low is not None]
+    up = [one.ln_high - one.ln for one in side if one.ln is not None and one.ln_high is not None]
+    return sum(down) / len(side), sum(up) / len(side)
+
+
+# How large a difference has to be for a comparison to find it, and how many runs find one of a given size.
+#
+# A difference is found where the test rejects at ``alpha`` and the 95 % interval lies beyond the margin. All is in
+# units
+# of logarithms, for runs that scatter normally with the deviation given.
+
+
+POWER = 0.8
+LEVEL = 0.05
+MOST = 10_000
+"""Runs a side beyond which nobody measures."""
+DRAWN = 2_000
+SEED = 20_261_121
+
+
+def detectable_ratio(deviation: float, n: int, m: int, alpha: float, margin: float) -> float:
+    """The difference that is found with a probability of POWER; infinite where n and m runs never find any."""
+    if is_exact(n, m):
+        if not rejected_share(n, m, alpha):
+            return math.inf
+        tested, told = _lower_ends(n, m, rejected_share(n, m, alpha))
+        needed = np.maximum(-deviation * tested, margin - deviation * told)
+        return float(np.quantile(needed, POWER, method="higher"))
+    return max(_by_t(deviation, n, m, alpha), margin + _by_t(deviation, n, m, LEVEL))
+
+
+def runs_for_ratio(difference: float, deviation: float, alpha: float, margin: float, least: int) -> int | None:
+    """The smallest number of runs on each side that finds a difference; None if MOST do not."""
+
+    def finds(n: int) -> bool:
+        return detectable_ratio(deviation, n, n, alpha, margin) <= difference
+
+    if not finds(MOST):
+        return None
+    low, high = least - 1, MOST
+    while high - low > 1:
+        middle = math.ceil(math.sqrt(low * high)) if low else (low + high) // 2
+        middle = min(max(middle, low + 1), high - 1)
+        low, high = (low, middle) if finds(middle) else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=64)
+def _lower_ends(n: int, m: int, left_out: int) -> tuple[Floats, Floats]:
+    """Of sides drawn from one normal distribution: the smallest differences that the count of splits does not reject
+    where it rejects so many of them, and the lower ends of the 95 % intervals.
+
+    A shift of one side shifts both, so these tell for every difference how often it is found.
+    """
+    drawn = np.random.default_rng(SEED).standard_normal((DRAWN, n + m))
+    place = left_out - 1
+    parts = [np.partition(part @ permuted_means(n, m).T, place)[:, place] for part in np.array_split(drawn, 8)]
+    return np.concatenate(parts), _lower_welch(drawn[:, :n], drawn[:, n:])
+
+
+def _lower_welch(a: Floats, b: Floats) -> Floats:
+    """Lower ends of Welch's intervals, a row each; the quantile of t is read off a table."""
+    parts = [side.var(axis=1, ddof=1) / side.shape[1] for side in (a, b)]
+    total = parts[0] + parts[1]
+    freedom = total**2 / sum(part**2 / (side.shape[1] - 1) for part, side in zip(parts, (a, b), strict=True))
+    table = np.linspace(min(a.shape[1], b.shape[1]) - 1, a.shape[1] + b.shape[1] - 2, 50)
+    t = np.interp(freedom, table, [mean_difference.student_quantile(1 - LEVEL / 2, f) for f in table.tolist()])
+    low: Floats = a.mean(axis=1) - b.mean(axis=1) - t * np.sqrt(total)
+    return low
+
+
+def _by_t(deviation: float, n: int, m: int, alpha: float) -> float:
+    """Of a t test, to a percent or two (a few for sides of unequal size): what is at its power is taken for Student's
+    t as well, and the degrees of freedom are those of sides that scatter alike."""
+    freedom = (1 / n + 1 / m) ** 2 / (1 / (n * n * (n - 1)) + 1 / (m * m * (m - 1)))
+    sure = mean_difference.student_quantile(1 - alpha / 2, freedom) + mean_difference.student_quantile(POWER, freedom)
+    return deviation * math.sqrt(1 / n + 1 / m) * sure
+
+
+ALPHA = 0.05
+MIN_RUNS = 5
+"""Runs a side below which nothing is called significant: of 4 and 4 the smallest p there is is 2 of 70, which is not
+below 5 % once six metrics are asked."""
+MARGIN = 0.05
+MARGIN_NS = 1_000
+"""A ratio of less than 5 %, or a difference of less than a microsecond, is none, whatever its p."""
+MOST_LN = 100.0
+SIZES = (1.5, 2.0)
+"""Ratios for which the table says how many runs they take."""
+WELCH = "Welch's t test of logarithms"
+PERMUTATION = f"{WELCH}, p from all splits of the runs"
+NONE = "none, as one side has one run"
+UNTURNED = {False: ComparisonFinding.NOT_INTERLEAVED, None: ComparisonFinding.UNKNOWN_ORDER}
+
+
+def metric_effects(metrics: Sequence[ComparedMetric]) -> tuple[MetricEffect, ...]:
+    """One for each metric, with p adjusted for all of them."""
+    found = [_effect(metric, ALPHA / len(metrics)) for metric in metrics]
+    if any(effect.p is None for effect in found):
+        return tuple(found)
+    adjusted = mean_difference.holm_adjusted([effect.p for effect in found if effect.p is not None])
+    return tuple(_judged(replace(one, p_holm=p)) for one, p in zip(found, adjusted, strict=True))
+
+
+def effects_in_turns(found: Sequence[MetricEffect], interleaved: bool | None) -> tuple[MetricEffect, ...]:
+    """The same, with nothing called better where the runs were not taken by turns (None: not known)."""
+    if interleaved is True:
+        return tuple(found)
+    better = (ComparisonFinding.A_BETTER, ComparisonFinding.B_BETTER)
+    return tuple(replace(one, finding=UNTURNED[interleaved]) if one.finding in better else one for one in found)
+
+
+def overall_finding(found: Sequence[MetricEffect], interleaved: bool | None = True) -> ComparisonFinding:
+    """Of all metrics together. interleaved: whether the runs were taken by turns, None if that is not known."""
+    findings = {effect.finding for effect in found} - {ComparisonFinding.NO_DIFFERENCE}
+    if not found or ComparisonFinding.NOT_JUDGED in findings:
+        return ComparisonFinding.NOT_JUDGED
+    if interleaved is not True:
+        return UNTURNED[interleaved]
+    if len(findings) > 1:
+        return ComparisonFinding.MIXED
+    return next(iter(findings), ComparisonFinding.NO_DIFFERENCE)
+
+
+def _effect(metric: ComparedMetric, strictest: float) -> MetricEffect:
+    a, b = metric.values
+    n, m = len(a), len(b)
+    judged = min(n, m) >= MIN_RUNS
+    found = mean_difference.difference_interval(a, b, ALPHA)
+    below, above = metric.width
+    deviation, margin = _deviation(a, b), _margin(metric, b)
+    # What the bins leave open widens the interval, which has to lie beyond the margin all the same.
+    beyond = margin + max((width for width in (below, above) if math.isfinite(width)), default=0.0)
+    largest = None if deviation is None else detectable_ratio(deviation, n, m, strictest, beyond)
+    return MetricEffect(
+        metric=metric.key,
+        label=metric.label,
+        unit=metric.unit,
+        a=math.exp(sum(a) / n),
+        b=math.exp(sum(b) / m),
+        ratio=math.exp(found.difference),
+        low=_exp(found.low - below) if judged or min(n, m) > 1 else None,
+        high=_exp(found.high + above),
+        p=mean_difference.permutation_p_value(a, b) if judged else None,
+        p_holm=None,
+        method=_method(n, m, judged=judged),
+        margin=math.exp(margin),
+        run_factor=None if deviation is None else math.exp(deviation),
+        detectable=None if largest is None else _exp(largest),
+        runs_for=tuple((size, _runs_for(size, deviation, strictest, beyond)) for size in SIZES),
+        finding=ComparisonFinding.NOT_JUDGED,
+        a_runs=tuple(map(math.exp, a)),
+        b_runs=tuple(map(math.exp, b)),
+        notes=(*metric.notes, *_coarse(below, above)),
+    )
+
+
+def _method(n: int, m: int, *, judged: bool) -> str:
+    if min(n, m) < 2:
+        return NONE
+    return PERMUTATION if judged and mean_difference.is_exact(n, m) else WELCH
+
+
+def _deviation(a: list[float], b: list[float]) -> float | None:
+    """Of the runs of a side around its mean, both sides together; None without a second run on any side."""
+    freedom = len(a) + len(b) - 2
+    if not freedom:
+        return None
+    return math.sqrt(sum(float(np.var(side)) * len(side) for side in (a, b)) / freedom)
+
+
+def _margin(metric: ComparedMetric, b: list[float]) -> float:
+    """Logarithm of the ratio that is taken for 1."""
+    if metric.unit != "ns":
+        return math.log1p(MARGIN)
+    return math.log1p(max(MARGIN, MARGIN_NS / math.exp(sum(b) / len(b))))
+
+
+def _runs_for(size: float, deviation: float | None, alpha: float, margin: float) -> int | None:
+    if deviation is None:
+        return None
+    return runs_for_ratio(math.log(size), deviation, alpha, margin, MIN_RUNS)
+
+
+def _judged(effect: MetricEffect) -> MetricEffect:
+    low, high, p = effect.low, effect.high, effect.p_holm
+    finding = ComparisonFinding.NO_DIFFERENCE
+    # All metrics are better if smaller.
+    if p is not None and p < ALPHA and high is not None and high < 1 / effect.margin:
+        finding = ComparisonFinding.A_BETTER
+    elif p is not None and p < ALPHA and low is not None and low > effect.margin:
+        finding = ComparisonFinding.B_BETTER
+    return replace(effect, finding=finding)
+
+
+def _coarse(below: float, above: float) -> tuple[str, ...]:
+    """A word on bins that widen the interval by more than a percent."""
+    widths = [math.expm1(width) for width in (below, above) if width < MOST_LN]
+    if len(widths) < 2 or max(widths) <= 0.01:
+        return ()
+    return (f"the histogram's bins leave {percent(round(max(widths), 3))} of the ratio open",)
+
+
+def _exp(ln: float) -> float | None:
+    """None for what is infinite, or as good as that."""
+    return math.exp(ln) if ln < MOST_LN else None

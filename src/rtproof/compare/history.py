@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history of a system from many runs: where something changed, and which facts changed there."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence as Runs
+from itertools import pairwise
+
+from rtproof.compare.change_points import (
+    MeanChange,
+    mean_changes,
+    neighbour_correlation,
+    weekly_pattern,
+    without_weekly,
+)
+from rtproof.compare.compare import WHY, sides_in_virtual_time
+from rtproof.compare.effects import reference_levels
+from rtproof.compare.history_model import (
+    FEWEST,
+    NEAR,
+    ChangePlace,
+    FactChange,
+    FoundChange,
+    LeftOutOfHistory,
+    MetricHistory,
+    RunHistory,
+    RunSequence,
+)
+from rtproof.compare.likeness import MUST_AGREE, OTHER_QUANTITY, difference_sentences, known_fact, ranked_facts
+from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
+from rtproof.core.phrases import percent, quantity, value
+
+OWN = ("length asked",)
+"""What a user changes without touching the system; it comes last."""
+
+
+def fact_changes(runs: Sequence[RunFigures], since: int, at: int, until: int) -> tuple[FactChange, ...]:
+    """Facts whose text changed within NEAR runs of ``at``, first those that hold on both sides, then by what is known.
+
+    since, until: the stretches before and behind the change reach from here to there.
+    """
+    keys = dict.fromkeys(key for run in runs[since:until] for key in run.facts)
+    found = [change for key in keys for change in _of_key(key, runs, since, at, until)]
+    return tuple(
+        sorted(found, key=lambda one: (not one.steady, one.key in OWN, ranked_facts(one.key), abs(one.at - at)))
+    )
+
+
+def _of_key(key: str, runs: Sequence[RunFigures], since: int, at: int, until: int) -> Iterator[FactChange]:
+    """The nearest change of its text, if one is near enough."""
+    texts = [difference_sentences(key, run) for run in runs[since:until]]
+    steps = [since + i for i in range(1, len(texts)) if texts[i - 1] != texts[i]]
+    near = [step for step in steps if abs(step - at) <= NEAR]
+    if not near:
+        return
+    step = min(near, key=lambda one: abs(one - at))
+    row = known_fact(key)
+    yield FactChange(
+        key,
+        texts[step - since - 1],
+        texts[step - since],
+        step,
+        len(steps) == 1,
+        row.why if row else "",
+        row.source if row else "",
+    )
+
+
+SHARE = "share"
+LEVELS = 2
+DETERMINISTIC = (
+    f"{WHY}, so no change is tested: figures that differ come from what went in (rtproof lab check judges each)"
+)
+NO_START = (
+    "it does not say when it was measured, so it has no place in the order (--order name takes that of the names)"
+)
+
+
+def analyse_history(runs: Runs[RunFigures], *, by_name: bool = False) -> RunHistory:
+    """The history of runs, in the order of their start or in the order given.
+
+    by_name: take them in the order given. Runs that did not measure what was asked are left out, and those that are
+    there twice. Runs that measured otherwise make a sequence of their own: their ratio would say nothing.
+    """
+    left_out: list[LeftOutOfHistory] = []
+    kept = list(_usable(runs, by_name, left_out))
+    if not by_name:
+        kept.sort(key=lambda run: run.started_ns or 0)
+    alike: dict[tuple[str, ...], list[RunFigures]] = {}
+    for run in kept:
+        alike.setdefault(tuple(difference_sentences(key, run) for key in (*OTHER_QUANTITY, *MUST_AGREE)), []).append(
+            run
+        )
+    names = _names(list(alike))
+    sequences = tuple(_sequence(name, tuple(some)) for name, some in zip(names, alike.values(), strict=True))
+    return RunHistory(sequences, tuple(left_out), by_name)
+
+
+def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOutOfHistory]) -> Iterator[RunFigures]:
+    seen: dict[str, str] = {}
+    for run in runs:
+        why = f"INVALID: {run.invalid[0]}" if run.invalid else ""
+        why = why or ("it has no value" if not run.n else "")
+        why = why or ("" if by_name or run.started_ns is not None else NO_START)
+        why = why or (f"it is the same run as {seen[run.run_id]}" if run.run_id in seen else "")
+        if why:
+            left_out.append(LeftOutOfHistory(run.name, why))
+            continue
+        if set(run.run_id) - {"0"}:
+            seen[run.run_id] = run.name
+        yield run
+
+
+def _names(kinds: list[tuple[str, ...]]) -> list[str]:
+    """For each kind of run what tells it from the others."""
+    keys = (*OTHER_QUANTITY, *MUST_AGREE)
+    differing = [at for at in range(len(keys)) if len({kind[at] for kind in kinds}) > 1]
+    return [", ".join(f"{keys[at]} {kind[at]}" for at in differing) for kind in kinds]
+
+
+def _sequence(name: str, runs: tuple[RunFigures, ...]) -> RunSequence:
+    metrics = tuple(_metrics(runs))
+    return RunSequence(name, runs, metrics, tuple(_places(runs, metrics)))
+
+
+def _metrics(runs: tuple[RunFigures, ...]) -> Iterator[MetricHistory]:
+    unit = runs[0].unit
+    for p in QUANTILES:
+        yield _metric(f"p{100 * p:g}", percent(p), unit, runs, _quantile(p))
+    yield _metric("second_maxima", "maximum of a second", unit, runs, lambda run: run.second_maxima)
+    for level in reference_levels(runs, ())[0][:LEVELS]:
+        yield _metric(f"above_{level}", f"share above {value(level)}", SHARE, runs, _above(level))
+
+
+def _quantile(p: float) -> Callable[[RunFigures], FigureReading]:
+    return lambda run: run.quantile(p)
+
+
+def _above(level: int) -> Callable[[RunFigures], FigureReading]:
+    return lambda run: run.share_above(level)
+
+
+def _metric(
+    key: str, label: str, unit: str, runs: tuple[RunFigures, ...], read: Callable[[RunFigures], FigureReading]
+) -> MetricHistory:
+    readings = [read(run) for run in runs]
+    values = tuple(reading.ln for reading in readings)
+    places = tuple(at for at, ln in enumerate(values) if ln is not None)
+    known = [ln for ln in values if ln is not None]
+    if sides_in_virtual_time(runs):
+        return MetricHistory(key, label, unit, values, places, (), None, DETERMINISTIC)
+    if len(known) < FEWEST:
+        return MetricHistory(key, label, unit, values, places, (), None, _why(runs, readings, len(known)))
+    starts = [start for at in places if (start := runs[at].started_ns) is not None]
+    pattern = weekly_pattern(known, starts) if len(starts) == len(known) else None
+    cleaned = without_weekly(known, starts, pattern)
+    phi = neighbour_correlation(cleaned)
+    found = mean_changes(cleaned, correlation=phi)
+    return MetricHistory(key, label, unit, values, places, found, _noise(cleaned, found), "", phi, pattern)
+
+
+def _why(runs: tuple[RunFigures, ...], readings: list[FigureReading], known: int) -> str:
+    if known == len(runs):
+        return f"{quantity(known, 'run')}, and {FEWEST} are needed to tell a change from what runs differ by anyway"
+    reason = next(reading.why for reading in readings if reading.ln is None)
+    return f"{known} of {quantity(len(runs), 'run')} have this figure, and {FEWEST} are needed ({reason})"
+
+
+def _noise(known: list[float], found: tuple[MeanChange, ...]) -> float | None:
+    """Standard deviation within the stretches between changes."""
+    ends = [0, *(change.at for change in found), len(known)]
+    stretches = [known[start:stop] for start, stop in pairwise(ends)]
+    freedom = len(known) - len(stretches)
+    squares = sum((ln - sum(part) / len(part)) ** 2 for part in stretches for ln in part)
+    return math.sqrt(squares / freedom) if freedom > 0 else None
+
+
+def _places(runs: tuple[RunFigures, ...], metrics: tuple[MetricHistory, ...]) -> Iterator[ChangePlace]:
+    """Changes of all metrics in their order, those put together that are too near to be told apart."""
+    found = sorted((_found(metric, change) for metric in metrics for change in metric.changes), key=lambda one: one.at)
+    groups: list[list[FoundChange]] = []
+    for one in found:
+        if groups and one.at - groups[-1][0].at <= NEAR:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    for group in groups:
+        surest = min(group, key=lambda one: one.p)
+        since, until = max(one.runs[0] for one in group), min(one.runs[1] for one in group)
+        facts = fact_changes(runs, min(since, surest.at - 1), surest.at, max(until, surest.at + 1))
+        yield ChangePlace(surest.at, tuple(sorted(group, key=lambda one: one.p)), facts)
+
+
+def _found(metric: MetricHistory, change: MeanChange) -> FoundChange:
+    """The same with runs in place of places among those that have the figure."""
+    reach = metric.places[change.since], metric.places[change.until - 1] + 1
+    before, after = math.exp(change.before), math.exp(change.after)
+    return FoundChange(metric.key, metric.label, metric.unit, metric.places[change.at], before, after, change.p, reach)

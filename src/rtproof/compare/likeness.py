@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Like for like: in which facts two sides differ, which of them forbid a comparison, and how the runs came about."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby, pairwise
+
+from rtproof.compare.comparison_model import RunTurns
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.core.phrases import percent, quantity
+
+SAME_BOOT_NS = 5 * 1_000_000_000
+"""Two estimates of the instant of one boot differ by less, unless the wall clock was set between them."""
+MISSED = 1e-4
+"""A share of activations that never ran from which on the view of those that ran looks better than the system is."""
+
+SideRuns = tuple[tuple[str, Sequence[RunFigures]], tuple[str, Sequence[RunFigures]]]
+
+
+def measuring_conditions(sides: SideRuns) -> tuple[str, ...]:
+    """Sentences on what the comparison could not even out."""
+    return (*_in_order(sides), *_boots(sides), *_missed(sides), *_too_few_boots(sides), *_unclear(sides))
+
+
+def unclear_conditions(runs: Sequence[RunFigures]) -> tuple[str, ...]:
+    """What the files of some runs do not tell, each with the number of runs of which it holds."""
+    found = Counter(sentence for run in runs for sentence in run.unclear)
+    return tuple(f"{quantity(n, 'run')} of {len(runs)}: {sentence}" for sentence, n in found.items())
+
+
+def distinct_boots(runs: Sequence[RunFigures]) -> int | None:
+    """From how many boots the runs are, by their clocks; None if that is not known of all."""
+    times = sorted(run.booted_ns for run in runs if run.booted_ns is not None)
+    if len(times) < len(runs) or not times:
+        return None
+    return 1 + sum(later - earlier > SAME_BOOT_NS for earlier, later in pairwise(times))
+
+
+def _in_order(sides: SideRuns) -> Iterator[str]:
+    times = [[run.started_ns for run in runs if run.started_ns is not None] for _, runs in sides]
+    if min(map(len, times)) < 2:
+        return
+    for (first, second), (early, late) in (((0, 1), times), ((1, 0), times[::-1])):
+        if max(early) < min(late):
+            yield (
+                f"all runs of {sides[first][0]} came before those of {sides[second][0]}, so whatever else changed in "
+                "between cannot be told from what is compared: take turns (rtproof run --repeat 5 --abba)"
+            )
+
+
+def _boots(sides: SideRuns) -> Iterator[str]:
+    found = distinct_boots([run for _, runs in sides for run in runs])
+    if found == 1:
+        yield "all runs are of one boot, so how boots of one system differ is not in the scatter of the runs"
+
+
+def _too_few_boots(sides: SideRuns) -> Iterator[str]:
+    every = distinct_boots([run for _, runs in sides for run in runs])
+    for name, runs in sides:
+        if len(runs) > 1 and distinct_boots(runs) == 1 and every != 1:
+            yield f"the runs of {name} are of one boot, so the boot cannot be told from what is compared"
+
+
+def _missed(sides: SideRuns) -> Iterator[str]:
+    for name, runs in sides:
+        missed, ran = sum(run.missed or 0 for run in runs), sum(run.n for run in runs)
+        if runs[0].facts.get("view") == "observed" and ran and missed > MISSED * ran:
+            share = percent(float(f"{missed / (missed + ran):.2g}"))
+            yield (
+                f"{quantity(missed, 'activation')} of {name} never ran ({share} of those due) and are in no figure: "
+                "the schedule view (--view schedule) charges each with the time it was late"
+            )
+        uncounted = sum(run.missed is None for run in runs)
+        if uncounted:
+            yield (
+                f"how many activations of {name} never ran is not known of {quantity(uncounted, 'run')}, whose files "
+                "do not count them: they are in no figure"
+            )
+
+
+def _unclear(sides: SideRuns) -> Iterator[str]:
+    return (f"{name}, {sentence}" for name, runs in sides for sentence in unclear_conditions(runs))
+
+
+# Were the runs of both sides taken by turns? Without that a slow change of the machine looks like a difference.
+#
+# Judged by the order of the start times alone. ``imbalance`` is the largest difference, at any place in the series,
+# between the shares of both sides that have been measured by then. Whatever drifts, by whatever shape, moves the
+# difference of the means by at most the imbalance times the way that it drifted in all. A-then-B has 1, five pairs
+# 0.2.
+# docs/comparison.md has the error of the test for each order, by simulation.
+
+
+MOST_AHEAD = 2
+"""So many runs one side may be ahead of the other, each counted as its share of the smaller side ..."""
+MOST_IMBALANCE = 0.2
+"""... or so large a share of the runs."""
+FEWEST_CHANGES = 5
+"""What five pairs have; with four, a hump in time can fit the sides."""
+CLOCK_SET_NS = 1_000_000_000_000_000_000
+"""2001-09-09. A start before it comes from a clock that nobody set, and such clocks begin anew with each boot."""
+MOST_ROWS = 10
+NO_TIMES = "when it began is not known of {0}"
+SAME_TIME = "runs of both sides have the same start time"
+
+
+def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> RunTurns:
+    """Whether the order of the runs in time separates the sides from what drifted. None: the order is not known."""
+    starts = [(run.started_ns, name) for name, side in (("A", a), ("B", b)) for run in side]
+    known = sorted((start, name) for start, name in starts if start is not None and start >= CLOCK_SET_NS)
+    if len(known) < len(starts):
+        return RunTurns(None, "", NO_TIMES.format(f"{len(starts) - len(known)} of {quantity(len(starts), 'run')}"))
+    if any(early[0] == late[0] and early[1] != late[1] for early, late in pairwise(known)):
+        return RunTurns(None, "", SAME_TIME)
+    order = "".join(name for _, name in known)
+    even = is_interleaved(order)
+    return RunTurns(even, order, "" if even else f"in order of time the runs are {shown_turns(order)}")
+
+
+def is_interleaved(order: str) -> bool:
+    """Whether a series in this order, "ABBA" and such with both in it, tells the sides from what drifts."""
+    fewest = min(order.count("A"), order.count("B"))
+    most = max(MOST_AHEAD / fewest, MOST_IMBALANCE) + 1e-9
+    return turn_imbalance(order) <= most and turn_changes(order) >= max(fewest - 1, FEWEST_CHANGES)
+
+
+def turn_imbalance(order: str) -> float:
+    """The largest difference of the shares of A and B measured by any time; order: "ABBA" and such, with both in it."""
+    n, m = order.count("A"), order.count("B")
+    return max(abs(order[:at].count("A") / n - order[:at].count("B") / m) for at in range(1, len(order) + 1))
+
+
+def turn_changes(order: str) -> int:
+    """How often the next run is of the other side."""
+    return sum(early != late for early, late in pairwise(order))
+
+
+def shown_turns(order: str) -> str:
+    """Runs in a row of one side, counted: "5 A, 5 B"; the first ten of such rows."""
+    rows = [f"{len(list(some))} {name}" for name, some in groupby(order)]
+    return ", ".join([*rows[:MOST_ROWS], *(["..."] if len(rows) > MOST_ROWS else [])])
+
+
+# Which facts are known to move latencies, most first, each with the reason and where it is written.
+#
+# A row's key is a regular expression over the keys of ``facts``. What no row knows comes behind all of them: it may
+# matter, and nobody here can say why.
+
+
+_KERNEL = "docs.kernel.org, "
+_RT_CONFIG = _KERNEL + "core-api/real-time/kernel-configuration"
+_PARAMETERS = _KERNEL + "admin-guide/kernel-parameters"
+_ISOLATION = _KERNEL + "admin-guide/cpu-isolation"
+
+
+@dataclass(frozen=True)
+class KnownFact:
+    """key: a regular expression. why: one sentence. source: a page, or "measured here"."""
+
+    key: str
+    why: str
+    source: str
+
+
+RANKING = (
+    KnownFact("preemption model", "where the kernel lets itself be interrupted by a task", _RT_CONFIG),
+    KnownFact("preemption model built", "what the kernel was compiled for", _RT_CONFIG),
+    KnownFact(
+        "kernel beside Linux|interrupt pipeline", "a co-kernel gets interrupts before Linux", "v4.xenomai.org/core"
+    ),
+    KnownFact(
+        "virtual machine", "a host takes CPU time without telling the guest", _KERNEL + "core-api/real-time/hardware"
+    ),
+    KnownFact("load", "what disturbs decides how late a task is", "docs/loads.md"),
+    KnownFact("policy|priority", "who may run before the measuring thread", "man 7 sched"),
+    KnownFact("memory locked|memory to be locked", "a page fault in the loop costs up to milliseconds", "man 2 mlock"),
+    KnownFact(
+        "timer slack",
+        "the kernel may put off timers of threads that are not real-time",
+        "man 2 prctl, PR_SET_TIMERSLACK",
+    ),
+    KnownFact("timers|config HIGH_RES_TIMERS|cmdline highres", "without them a timer comes with a tick", _RT_CONFIG),
+    KnownFact(
+        "config (PROVE_LOCKING|LOCKDEP|DEBUG_LOCK_ALLOC|LOCK_STAT|KASAN|KCSAN|KMSAN|UBSAN|DEBUG_PREEMPT|DEBUG_OBJECTS.*"
+        "|DEBUG_PAGEALLOC|DEBUG_VM|DEBUG_ATOMIC_SLEEP|DEBUG_KMEMLEAK|SLUB_DEBUG_ON|IRQSOFF_TRACER|PREEMPT_TRACER|LATENCYTOP)",
+        "checks of a debugging kernel lengthen the paths that are measured",
+        _RT_CONFIG,
+    ),
+    KnownFact(
+        "DMA latency|idle driver|config CPU_IDLE.*"
+        "|cmdline (idle|processor.max_cstate|intel_idle.max_cstate|cpuidle.off)",
+        "leaving a deep idle state takes time",
+        _KERNEL + "admin-guide/pm/cpuidle",
+    ),
+    KnownFact(
+        "governor|frequencies|frequency driver|config CPU_FREQ.*|cmdline (intel_pstate|amd_pstate|cpufreq.*)",
+        "a CPU that was slowed down wakes up slowly",
+        _KERNEL + "admin-guide/pm/cpufreq",
+    ),
+    KnownFact("kernel release", "another kernel", "its own sources"),
+    KnownFact("CPU model|machine|hardware", "another machine", _KERNEL + "core-api/real-time/hardware"),
+    KnownFact(
+        "cmdline (preempt|threadirqs)|config IRQ_FORCED_THREADING", "what may be interrupted at all", _PARAMETERS
+    ),
+    KnownFact(
+        "cmdline (isolcpus|nohz_full|rcu_nocbs|irqaffinity|rcu_nocb_poll)|isolated CPUs|nohz_full CPUs",
+        "what else runs on the CPUs that are measured",
+        _ISOLATION,
+    ),
+    KnownFact("CPUs online|SMT active|cmdline (nosmt|maxcpus|nr_cpus)", "who shares a core and its caches", _ISOLATION),
+    KnownFact(
+        "real-time budget.*|config RT_GROUP_SCHED",
+        "how much CPU time real-time threads are given before they are stopped",
+        _KERNEL + "scheduler/sched-rt-group",
+    ),
+    KnownFact(
+        "clock source|clock read|cmdline (clocksource|tsc)",
+        "reading a clock that is no counter of the CPU takes about a microsecond",
+        _KERNEL + "timers/timekeeping",
+    ),
+    KnownFact(
+        "config (NO_HZ.*|HZ|HZ_.*)|cmdline (nohz|skew_tick)",
+        "stopping and starting the tick costs",
+        _KERNEL + "timers/no_hz",
+    ),
+    KnownFact(
+        "config (RCU_.*|.*LOCKUP_DETECTOR|PREEMPT.*)|cmdline (rcutree.*|nowatchdog|nmi_watchdog|nosoftlockup)",
+        "work that the kernel does on each CPU, and who does it",
+        _KERNEL + "admin-guide/kernel-per-CPU-kthreads",
+    ),
+    KnownFact("cmdline (mitigations|spectre_.*|mds|pti|nopti|retbleed)", "what entering the kernel costs", _PARAMETERS),
+    KnownFact(
+        "trace|traced by turns.*|config (FUNCTION_TRACER|FTRACE.*)", "tracing costs time", _KERNEL + "trace/ftrace"
+    ),
+    KnownFact("cmdline (efi|pcie_aspm|acpi.*)|config EFI.*", "calls of firmware stop the CPU", _RT_CONFIG),
+    KnownFact("option .*|phase.*|method|field|stands for", "how the probe measured", "docs/record-format.md"),
+    KnownFact("agent version", "another measuring program", "docs/record-format.md"),
+    KnownFact("length asked", "a longer run sees rarer events", "docs/comparison.md"),
+    KnownFact("kernel version", "another build of the kernel", "uname -v"),
+)
+
+_GROUPS = ("cmdline ", "/", "config ", "module ")
+"""Where a key belongs that no row knows: others first."""
+
+
+def ranked_facts(key: str) -> int:
+    """Place of a fact, the smaller the more it is known to matter."""
+    for place, known in enumerate(RANKING):
+        if re.fullmatch(known.key, key):
+            return place
+    group = next((number for number, start in enumerate(_GROUPS, 1) if key.startswith(start)), 0)
+    return len(RANKING) + group
+
+
+def known_fact(key: str) -> KnownFact | None:
+    """The row of a fact."""
+    place = ranked_facts(key)
+    return RANKING[place] if place < len(RANKING) else None
+
+
+OTHER_QUANTITY = ("probe", "field", "unit", "view", "virtual time")
+"""Where these differ, two things were measured, which have no ratio."""
+MUST_AGREE = ("load", "period", "policy", "method", "CPUs", "threads")
+"""Where these differ, the difference may come from them; the user may say that this is what he compares."""
+ABSENT = {"cmdline ": "not there", "config ": "not set", "module ": "not loaded", "option ": "as by default"}
+"""What it means that a fact of such a key is not there, in a run that has others of its kind."""
+NOT_KNOWN = "not known"
+
+
+class DifferenceWeight(Enum):
+    """FORBIDS: no comparison. UNLIKE: none unless the user says so. TOLD: a possible reason of what is found."""
+
+    FORBIDS = "forbids"
+    UNLIKE = "unlike"
+    TOLD = "told"
+
+
+@dataclass(frozen=True)
+class FactDifference:
+    """A fact that the two sides do not share. a, b: as each says; several texts where its runs differ.
+
+    why, source: of the ranking, "" where nothing is known. said: the user said that the sides differ in it.
+    """
+
+    key: str
+    a: str
+    b: str
+    weight: DifferenceWeight
+    why: str
+    source: str
+    said: bool = False
+
+
+@dataclass(frozen=True)
+class FactVariation:
+    """A fact in which the runs of one side differ among themselves. texts: each with the number of its runs."""
+
+    key: str
+    texts: tuple[tuple[str, int], ...]
+    weight: DifferenceWeight
+
+
+def fact_differences(
+    a: Sequence[RunFigures], b: Sequence[RunFigures], although: Collection[str] = ()
+) -> tuple[FactDifference, ...]:
+    """What the sides differ in: what forbids first, then what has to agree, then by what is known to matter."""
+    found = [_difference(key, a, b, although) for key in _keys((*a, *b))]
+    return tuple(
+        sorted(
+            (one for one in found if one),
+            key=lambda one: (list(DifferenceWeight).index(one.weight), ranked_facts(one.key)),
+        )
+    )
+
+
+def fact_variations(runs: Sequence[RunFigures]) -> tuple[FactVariation, ...]:
+    """In which facts the runs of one side differ, in the same order."""
+    found = [FactVariation(key, tuple(_texts(key, runs).most_common()), _weight(key)) for key in _keys(runs)]
+    several = [one for one in found if len(one.texts) > 1]
+    return tuple(sorted(several, key=lambda one: (list(DifferenceWeight).index(one.weight), ranked_facts(one.key))))
+
+
+def comparison_refusal(
+    a: Sequence[RunFigures], b: Sequence[RunFigures], names: tuple[str, str], although: Collection[str] = ()
+) -> str | None:
+    """Why the two may not be compared, in one sentence that says what remains; None if they may."""
+    found = fact_differences(a, b, although)
+    for side, runs in zip(names, (a, b), strict=True):
+        mixed = [
+            one for one in fact_variations(runs) if one.weight is not DifferenceWeight.TOLD and one.key not in although
+        ]
+        if mixed:
+            return _mixed(side, mixed)
+    forbidden = [one for one in found if one.weight is DifferenceWeight.FORBIDS]
+    if forbidden:
+        return _forbidden(forbidden, names)
+    unlike = [one for one in found if one.weight is DifferenceWeight.UNLIKE and not one.said]
+    return _unlike(unlike, names) if unlike else None
+
+
+def _keys(runs: Iterable[RunFigures]) -> list[str]:
+    return list(dict.fromkeys(key for run in runs for key in run.facts))
+
+
+def _difference(
+    key: str, a: Sequence[RunFigures], b: Sequence[RunFigures], although: Collection[str]
+) -> FactDifference | None:
+    texts = [_texts(key, runs) for runs in (a, b)]
+    if set(texts[0]) == set(texts[1]):
+        return None
+    unknown = any(NOT_KNOWN in each for each in texts)
+    if unknown and _kind(key):
+        return None
+    row = known_fact(key)
+    weight = DifferenceWeight.TOLD if unknown else _weight(key)
+    a_says, b_says = (_words(each) for each in texts)
+    why = (
+        "it has to agree, and nobody can say whether it does"
+        if unknown and _weight(key) is not DifferenceWeight.TOLD
+        else ""
+    )
+    return FactDifference(
+        key, a_says, b_says, weight, why or (row.why if row else ""), row.source if row else "", key in although
+    )
+
+
+def _texts(key: str, runs: Sequence[RunFigures]) -> Counter[str]:
+    return Counter(difference_sentences(key, run) for run in runs)
+
+
+def difference_sentences(key: str, run: RunFigures) -> str:
+    """What a run says of a fact; what its absence means where it does not."""
+    return run.facts.get(key) or _absent(key, run)
+
+
+def _absent(key: str, run: RunFigures) -> str:
+    kind = _kind(key)
+    has_others = kind == "option " or any(other.startswith(kind) for other in run.facts)
+    return ABSENT[kind] if kind and has_others else NOT_KNOWN
+
+
+def _kind(key: str) -> str:
+    return next((kind for kind in ABSENT if key.startswith(kind)), "")
+
+
+def _words(texts: Counter[str]) -> str:
+    if len(texts) == 1:
+        return next(iter(texts))
+    return "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in texts.most_common())
+
+
+def _weight(key: str) -> DifferenceWeight:
+    if key in OTHER_QUANTITY:
+        return DifferenceWeight.FORBIDS
+    return DifferenceWeight.UNLIKE if key in MUST_AGREE else DifferenceWeight.TOLD
+
+
+def _mixed(side: str, mixed: list[FactVariation]) -> str:
+    listed = ", and ".join(f"{one.key}: {_words(Counter(dict(one.texts)))}" for one in mixed)
+    return f"the runs of {side} are not alike ({listed}), so they are not one side: put those together that are"
+
+
+def _forbidden(forbidden: list[FactDifference], names: tuple[str, str]) -> str:
+    return (
+        f"{_listed(forbidden, names)}: these are two quantities, and a ratio of them says nothing; "
+        "what remains is the report of each run by itself, and a comparison of runs that measured the same"
+    )
+
+
+def _unlike(unlike: list[FactDifference], names: tuple[str, str]) -> str:
+    keys = ",".join(one.key for one in unlike)
+    return (
+        f"{_listed(unlike, names)}: so nobody could say whether a difference comes from that; measure both alike, "
+        f"or say that this is what you compare (--although {keys!r})"
+    )
+
+
+def _listed(found: list[FactDifference], names: tuple[str, str]) -> str:
+    return "; ".join(f"{one.key} is {one.a!r} in {names[0]} and {one.b!r} in {names[1]}" for one in found)

@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison looks at of one run: a few numbers in logarithms, counts of blocks of time, and facts."""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from rtproof.compare.tail_crossing import tail_sample
+from rtproof.core.phrases import value
+from rtproof.core.units import format_cpus, format_duration
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record import histogram_bins
+from rtproof.record.contents import Moment, Record, Seconds, Series, Slice, View
+from rtproof.record.histogram_bins import unpack_histograms
+from rtproof.summary import recorded_facts
+from rtproof.summary.cokernels import LINUX, kernel_config
+from rtproof.summary.counts import Counts
+from rtproof.summary.fields import judged_series
+from rtproof.summary.preemption_model import preemption_model
+from rtproof.summary.quantiles import moments_and_counts_of_view
+from rtproof.summary.recorded_facts import probe_options, virtual_time_clock
+from rtproof.summary.summary_model import Severity
+from rtproof.summary.system_facts import system_facts
+
+# What a run was, as words: a dictionary of everything in which two runs may differ besides their latencies.
+#
+# Keys without a prefix are named in ``ranking``. "cmdline WORD" is a word of the kernel's command line, "config
+# OPTION"
+# an option of its configuration, "module NAME" one that is loaded, "option NAME" one of the probe; a key that begins
+# with
+# a slash is a file of one line.
+# What is not known has no key.
+
+
+Facts = dict[str, str]
+BESIDE = "kernel beside Linux"
+LONGEST_FACT = 300
+_OWN = re.compile(
+    r"/proc/(loadavg|stat|vmstat|meminfo|interrupts|softirqs|timer_list|uptime|version|cmdline|modules|xenomai/.*stat)"
+    r"|/proc/sys/kernel/osrelease"
+)
+"""Files that are never twice the same, or that have keys of their own."""
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
+_NAMED = {
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource": "clock source",
+    "/sys/devices/system/cpu/smt/active": "SMT active",
+    "/sys/devices/system/cpu/cpuidle/current_driver": "idle driver",
+    "/sys/devices/system/cpu/isolated": "isolated CPUs",
+    "/sys/devices/system/cpu/nohz_full": "nohz_full CPUs",
+    "/sys/devices/system/cpu/online": "CPUs online",
+    "/proc/sys/kernel/sched_rt_runtime_us": "real-time budget (us)",
+    "/proc/sys/kernel/sched_rt_period_us": "real-time budget's period (us)",
+    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver": "frequency driver",
+    "/sys/kernel/security/lockdown": "lockdown",
+}
+_ASKED = {
+    "phase_ns": "phase (ns)",
+    "period_step_ns": "period, from thread to thread (ns)",
+    "lock_memory": "memory to be locked",
+    "allow_unprivileged": "unprivileged allowed",
+    "proxy_of": "stands for",
+    "trace": "trace",
+    "trace_blocks_ns": "traced by turns (ns)",
+}
+_TOLD = {"hardware": "hardware", "virtual machine": "virtual machine", "high-resolution timers": "timers"}
+
+
+def facts_of(record: Record) -> Facts:
+    """Everything that is known, the measurement first, then the system, then files and options."""
+    series = judged_series(record)
+    found = dict(_measurement(record, series))
+    found |= dict(_threads(record, series))
+    found |= dict(_system(record))
+    found |= {f"option {name}": said for name, said in probe_options(record).items()}
+    found |= dict(_command_line(recorded_facts.file_line(record, "/proc/cmdline") or ""))
+    found |= dict(_configuration(record))
+    found |= dict(_files(record))
+    found |= dict(_modules(record))
+    return {key: said for key, said in found.items() if said and not said.startswith("unavailable")}
+
+
+def _measurement(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[str, str]]:
+    for key, name in _ASKED.items():
+        yield name, record.fact(key) or ""
+    for name in ("probe", "method", "field", "unit"):
+        yield name, ", ".join(sorted({getattr(each, name) for each in series}))
+    yield (
+        "period",
+        ", ".join(format_duration(ns) for ns in sorted({each.period_ns for each in series if each.period_ns})),
+    )
+    loads = record.fact("loads")
+    if loads is not None:
+        yield "load", loads or "none of ours"
+    yield "virtual time", virtual_time_clock(record) or "no"
+    yield "agent version", record.begin.agent_version
+    asked_ns = record.fact("duration_ns") or ""
+    yield "length asked", format_duration(int(asked_ns)) if asked_ns.isdecimal() and asked_ns != "0" else ""
+
+
+def _threads(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[str, str]]:
+    """As each thread found itself at the start, else as it was asked for."""
+    yield "threads", str(len({each.thread for each in series})) if series else ""
+    cpus = tuple(each.cpu for each in series)
+    if cpus:
+        yield "CPUs", format_cpus(cpus) if min(cpus) >= 0 else "not bound"
+    threads = sorted({each.thread for each in series})
+    for key, name in (("policy", "policy"), ("priority", "priority"), ("timer_slack_ns", "timer slack")):
+        said = {text for thread in threads if (text := record.fact(key, Moment.START, thread))}
+        words = sorted(said) or [record.fact(key) or ""]
+        yield (
+            name,
+            ", ".join(value(int(word)) if name == "timer slack" and word.isdecimal() else word for word in words),
+        )
+
+
+def _system(record: Record) -> Iterator[tuple[str, str]]:
+    begin, model = record.begin, preemption_model(record)
+    yield "kernel release", begin.kernel_release
+    yield "kernel version", begin.kernel_version
+    yield "preemption model", model.effective.value or ""
+    yield "preemption model built", model.built.value or ""
+    yield BESIDE, model.core.value or ""
+    yield "interrupt pipeline", model.pipeline or ""
+    yield "machine", begin.machine
+    yield "CPU model", _cpu_model(record)
+    for fact in system_facts(record):
+        if fact.what in _TOLD and not fact.says.startswith("not known"):
+            yield _TOLD[fact.what], fact.says
+    yield from _frequencies(record)
+    for key, name in (("memory_locked", "memory locked"), ("dma_latency", "DMA latency"), ("clock", "clock read")):
+        yield name, record.fact(key, Moment.START) or ""
+
+
+def _cpu_model(record: Record) -> str:
+    text = recorded_facts.file_text(record, "/proc/cpuinfo") or ""
+    return ", ".join(dict.fromkeys(re.findall(r"(?m)^(?:model name|Hardware|cpu model|uarch)\s*:\s*(.+?)\s*$", text)))
+
+
+def _frequencies(record: Record) -> Iterator[tuple[str, str]]:
+    """Rows of "cpuN governor lowest highest present"; the present one is never twice the same."""
+    rows = [
+        words
+        for row in (recorded_facts.file_text(record, "frequencies") or "").splitlines()
+        if len(words := row.split()) == 5
+    ]
+    yield "governor", ", ".join(sorted({row[1] for row in rows}))
+    yield "frequencies", ", ".join(sorted({f"{row[2]} to {row[3]} kHz" for row in rows}))
+
+
+def _command_line(text: str) -> Iterator[tuple[str, str]]:
+    """Words of the kernel; what stands behind ``--`` is init's. A word that is there twice has both texts."""
+    said: dict[str, list[str]] = defaultdict(list)
+    for word in _WORD.findall(text.partition(" -- ")[0]):
+        name, _, rest = word.partition("=")
+        said[name].append(rest or "set")
+    return ((f"cmdline {name}", " ".join(texts)) for name, texts in said.items())
+
+
+def _configuration(record: Record) -> Iterator[tuple[str, str]]:
+    config = kernel_config(record)
+    options = config.options.items() if config else ()
+    return ((f"config {name}", said) for name, said in options if said != "n")
+
+
+def _modules(record: Record) -> Iterator[tuple[str, str]]:
+    lines = (recorded_facts.file_text(record, "/proc/modules") or "").splitlines()
+    return ((f"module {line.split()[0]}", "loaded") for line in lines if line.split())
+
+
+def _files(record: Record) -> Iterator[tuple[str, str]]:
+    """Those of one line at the start of the run."""
+    for file in record.files:
+        text = file.content.strip(b" \t\n\0")
+        if file.moment is not Moment.START or file.errno or b"\n" in text or len(text) > LONGEST_FACT:
+            continue
+        if file.path.startswith("/") and not _OWN.fullmatch(file.path):
+            yield _NAMED.get(file.path, file.path), text.decode(errors="replace") or "empty"
+
+
+# A run cut into blocks of time, each with its own counts: what can be drawn again to see how much chance moves them.
+#
+# Blocks of 600 s are longer than bursts and storms of latencies are (H. R. Kuensch 1989 says why dependent values
+# have to
+# be drawn in blocks). A shorter run is cut into at least LEAST blocks if the slices of its record are short enough.
+
+
+BLOCK_NS = 600 * 1_000_000_000
+LEAST = 10
+"""Fewer blocks say nothing of how much they differ."""
+SHORTEST_NS = 10 * 1_000_000_000
+
+
+@dataclass(frozen=True)
+class TimeBlocks:
+    """The counts of each block, or ``why`` there are none."""
+
+    length_ns: int
+    counts: tuple[Counts, ...]
+    why: str = ""
+
+
+NO_TIME_BLOCKS = TimeBlocks(0, (), "its parts in time were not looked at")
+
+
+def time_blocks(record: Record, view: View = View.OBSERVED) -> TimeBlocks:
+    """All threads together, by the middle of each slice of the record's summary."""
+    wanted = {series.id for series in judged_series(record)}
+    slices = [s for s in record.slices if s.series in wanted and s.count and (view is View.CHARGED or s.view is view)]
+    if not slices:
+        return TimeBlocks(0, (), "the record has no summary by parts of time")
+    span_ns = max(s.last_due_ns for s in slices) - min(s.first_due_ns for s in slices)
+    length_ns = min(BLOCK_NS, max(span_ns // LEAST, SHORTEST_NS))
+    parted: dict[int, list[Slice]] = defaultdict(list)
+    for s in slices:
+        parted[(s.first_due_ns + s.last_due_ns) // 2 // length_ns].append(s)
+    if len(parted) < LEAST:
+        return TimeBlocks(0, (), _too_few(len(parted)))
+    return TimeBlocks(length_ns, tuple(_counts(parted[number]) for number in sorted(parted)))
+
+
+def _too_few(blocks: int) -> str:
+    return f"its record has {blocks} parts of time that could be drawn again, and fewer than {LEAST} tell nothing"
+
+
+def _counts(slices: list[Slice]) -> Counts:
+    _, places, n = unpack_histograms(slices)
+    distinct, at = np.unique(places, return_inverse=True)
+    sums = np.zeros(distinct.size, np.int64)
+    np.add.at(sums, at, n)
+    return Counts(*histogram_bins.bin_edges(distinct), sums)
+
+
+QUANTILES = (0.5, 0.99, 0.999)
+UNCOUNTED = "how many values lie beyond the scale of the histogram is not told, so every figure may be too small"
+VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
+
+
+@dataclass(frozen=True)
+class FigureReading:
+    """One number of one run in logarithms, and between what its bin leaves it; or ``why`` there is none."""
+
+    ln: float | None
+    ln_low: float | None = None
+    ln_high: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """One run. counts: values of all threads in one view; overflow: how many were beyond the scale, of unknown size.
+
+    seconds: None where the file has no order of time. started_ns, booted_ns: of the wall clock since 1970, None if
+    unknown; the second is that of the kernel, good to a few seconds. invalid: why the run did not measure what was
+    asked; a run that has such reasons is not compared. effective: how many independent values the run is worth by the
+    correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences on what else it
+    does not tell.
+    """
+
+    name: str
+    facts: Mapping[str, str]
+    counts: Counts
+    largest: int | None = None
+    unit: str = "ns"
+    overflow: int = 0
+    seconds: Seconds | None = None
+    span_ns: int | None = None
+    missed: int | None = 0
+    lost: int | None = 0
+    effective: float | None = None
+    run_id: str = ""
+    started_ns: int | None = None
+    booted_ns: int | None = None
+    invalid: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
+    blocks: TimeBlocks = field(default=NO_TIME_BLOCKS, repr=False)
+
+    @property
+    def core(self) -> str | None:
+        """The co-kernel that ran beside the measured Linux; None where none was found."""
+        name = self.facts.get(BESIDE)
+        return None if name == LINUX else name
+
+    @property
+    def n(self) -> int:
+        """All values, also those beyond the scale."""
+        return self.counts.total + self.overflow
+
+    def quantile(self, p: float) -> FigureReading:
+        """The natural logarithm of the value that a share p does not exceed, by nearest rank; upper end of its bin.
+
+        There is none where fewer than one of n values is expected above it.
+        """
+        share = Fraction(repr(p))
+        if self.n * (1 - share) < 1:
+            return FigureReading(None, why=f"{self.n:,} values do not reach to {100 * p:g} %")
+        rank = math.ceil(self.n * share)
+        if rank > self.counts.total:
+            return FigureReading(None, why=f"{100 * p:g} % lies beyond the scale of the histogram")
+        low, high = self.counts.value_at_rank(rank)
+        return self._read(low, high if self.largest is None else min(high, self.largest))
+
+    def _read(self, low: int, high: int) -> FigureReading:
+        if low <= 0:
+            why = f"the value at that rank is {high:,} {self.unit}" if high <= 0 else f"its bin ends at {low:,}"
+            return FigureReading(None, why=f"{why}, and only what is above 0 has a ratio")
+        return FigureReading(math.log(high), math.log(low), math.log(high))
+
+    @property
+    def second_maxima(self) -> FigureReading:
+        """Mean of the logarithms of the largest value of each second in which an activation ran."""
+        if self.seconds is None:
+            return FigureReading(None, why="the file has no order of time, so there are no maxima of seconds")
+        largest = self.seconds.max[self.seconds.obtained > 0]
+        if not largest.size:
+            return FigureReading(None, why="nothing ran")
+        if int(largest.min()) <= 0:
+            return FigureReading(None, why="the maximum of a second is not above 0, and only what is has a ratio")
+        mean = float(np.log(largest).mean())
+        return FigureReading(mean, mean, mean)
+
+    def above(self, level: int) -> tuple[int, int]:
+        """How many values are larger than a level, at least and at most; unequal where a bin holds the level."""
+        least, most = self.counts.exceedances(level)
+        return least + self.overflow, most + self.overflow
+
+    def share_above(self, level: int) -> FigureReading:
+        """Logarithm of the share of values above a level. Half a value is added, so that none has a logarithm too.
+
+        (k + 1/2) / (n + 1) is the usual estimate that is finite for k = 0 and whose logarithm is nearly unbiased.
+        """
+        if not self.n:
+            return FigureReading(None, why="nothing ran")
+        ends = [math.log((k + 0.5) / (self.n + 1)) for k in self.above(level)]
+        return FigureReading((ends[0] + ends[1]) / 2, ends[0], ends[1])
+
+
+def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *, blocks: bool = False) -> RunFigures:
+    """The figures of a run, of the field that a limit judges. name: by default the path of its record.
+
+    view: CHARGED for the schedule, in which missed activations stand with their lateness. blocks: also the parts of
+    the run that the shift function of one run against another needs.
+    """
+    record, pooled = analysis.record, analysis.pooled
+    counts, ends = moments_and_counts_of_view(pooled, view)
+    begin = record.begin
+    realtime, monotonic = begin.origin_realtime_ns, begin.origin_monotonic_ns
+    return RunFigures(
+        name=name or record.path,
+        facts={**facts_of(record), "view": VIEWS[view]},
+        counts=counts,
+        largest=ends.max if ends.count else None,
+        unit=pooled.series.unit,
+        seconds=pooled.seconds,
+        span_ns=pooled.span_ns,
+        missed=pooled.never_ran,
+        lost=pooled.lost,
+        effective=tail_sample(pooled).effective,
+        run_id=begin.run_id.hex() if any(begin.run_id) else "",
+        started_ns=realtime or None,
+        booted_ns=realtime - monotonic if realtime and monotonic else None,
+        invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
+        blocks=time_blocks(record, view) if blocks else NO_TIME_BLOCKS,
+    )
+
+
+def figures_of_histogram(
+    name: str, counts: Counts, facts: Mapping[str, str], overflow: int | None = 0, largest: int | None = None
+) -> RunFigures:
+    """The figures of a histogram without order of time, such as another tool prints.
+
+    overflow: values beyond its scale, None where it does not count them: then all its figures may be too small, which
+    is told. largest: where the tool says so beside the histogram. facts: as far as they are known, with the keys of
+    ``facts``.
+    """
+    return RunFigures(
+        name,
+        {"view": "observed", **facts},
+        counts,
+        None if overflow else largest,
+        overflow=overflow or 0,
+        missed=None,
+        lost=None,
+        effective=float(counts.total),
+        unclear=(UNCOUNTED,) if overflow is None else (),
+    )

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two distributions held against each other: which one has the lighter tail and from where on, and are they the same?
+
+Article 5 reads both from its curves: "better above 70 us, the top 1.3 %", and "nearly identical". Neither answer may
+rest on the few largest values, which chance decides, nor take values in a burst for independent ones: ``effective`` is
+how many independent values a run is worth by the correlation of neighbours, the least that dependence takes away.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.record.contents import Int64Array
+from rtproof.summary import moments
+from rtproof.summary.counts import Counts
+from rtproof.summary.summary_model import Summary
+
+SURE = 4.0
+"""Standard errors by which shares have to differ: one in 16,000 by chance, as every value of the tail is looked at."""
+CROSSING_CONFIDENCE = 0.95
+CLOSE = 0.02
+"""Curves that are nowhere further apart than this share are the same as far as a drawing goes."""
+_Shares = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TailSample:
+    """Counts of values, and how many independent values they are worth."""
+
+    counts: Counts
+    effective: float
+
+
+class TailLikeness(Enum):
+    """SAME: surely nowhere further apart than CLOSE. DIFFERENT: surely not from one distribution."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class TailDistance:
+    """The largest difference of two cumulative shares, where it is, and between what it lies at CONFIDENCE."""
+
+    likeness: TailLikeness
+    seen: float
+    at: int
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class TailCrossing:
+    """The tail is lighter in the first (or the second) one.
+
+    above: from here on, and below it is the other way round; None where it is so throughout. until: up to here, as
+    beyond it chance decides. top_share: share of the one with the heavier tail that lies above ``above``.
+    """
+
+    first_is_better: bool
+    above: int | None
+    until: int
+    top_share: float
+
+
+def tail_sample(summary: Summary) -> TailSample:
+    """The activations of a summary that ran. Neighbours that correlate by r leave (1 - r) / (1 + r) of them."""
+    found = moments.lag_correlation(summary.lag, summary.observed)
+    r = min(max(found or 0.0, 0.0), 0.999)
+    return TailSample(summary.observed_counts, summary.observed.count * (1 - r) / (1 + r))
+
+
+def tail_crossing(first: TailSample, second: TailSample) -> TailCrossing | None:
+    """None where no part of the two differs surely. Beyond the last place where they do, chance decides and is not
+    asked. Shares are compared at upper ends of bins that cut no bin of the other one."""
+    if not first.counts.total or not second.counts.total:
+        return None
+    values = _grid(first, second)
+    beyond = [1 - _not_above(each.counts, values) for each in (first, second)]
+    differ = beyond[1] - beyond[0]
+    sure = np.flatnonzero(np.abs(differ) > SURE * _error(beyond, first, second))
+    if not sure.size:
+        return None
+    last = int(sure[-1])
+    first_is_better = bool(differ[last] > 0)
+    sign = 1 if first_is_better else -1
+    others = sure[sign * differ[sure] < 0]
+    if not others.size:
+        return TailCrossing(first_is_better, None, int(values[last]), 1.0)
+    at = int(others[-1]) + int(np.flatnonzero(sign * differ[others[-1] : last + 1] > 0)[0])
+    top_share = float(beyond[1 if first_is_better else 0][at - 1])
+    return TailCrossing(first_is_better, int(values[at]), int(values[last]), top_share)
+
+
+def tail_distance(first: TailSample, second: TailSample) -> TailDistance | None:
+    """The two-sample statistic of Kolmogorov and Smirnov with the bounds of Dvoretzky, Kiefer, Wolfowitz and Massart,
+    which hold for any distribution and any n; None without values."""
+    if not first.counts.total or not second.counts.total:
+        return None
+    values = _grid(first, second)
+    apart = np.abs(_not_above(first.counts, values) - _not_above(second.counts, values))
+    at = int(apart.argmax())
+    seen, width = float(apart[at]), _width(first.effective) + _width(second.effective)
+    least, most = max(seen - width, 0.0), min(seen + width, 1.0)
+    likeness = TailLikeness.DIFFERENT if least > 0 else TailLikeness.UNDECIDED
+    return TailDistance(TailLikeness.SAME if most <= CLOSE else likeness, seen, int(values[at]), least, most)
+
+
+def _grid(first: TailSample, second: TailSample) -> Int64Array:
+    """Values at which both shares are known: nobody knows where in a bin, which one may have and the other not, it is
+    that its values lie."""
+    values = np.union1d(first.counts.hi, second.counts.hi)
+    return values[~_cuts(first.counts, values) & ~_cuts(second.counts, values)]
+
+
+def _cuts(counts: Counts, values: Int64Array) -> NDArray[np.bool_]:
+    """Whether a value lies in a bin before its upper end."""
+    at = np.searchsorted(counts.lo, values, side="right") - 1
+    return (at >= 0) & (counts.hi[at] > values)
+
+
+def _not_above(counts: Counts, values: Int64Array) -> _Shares:
+    ends = np.concatenate(([0], np.cumsum(counts.n))) / counts.total
+    shares: _Shares = ends[np.searchsorted(counts.hi, values, side="right")]
+    return shares
+
+
+def _error(beyond: list[_Shares], first: TailSample, second: TailSample) -> _Shares:
+    """Standard error of the difference of two shares, were both of the same distribution."""
+    n, m = max(first.effective, 1.0), max(second.effective, 1.0)
+    pooled = (n * beyond[0] + m * beyond[1]) / (n + m)
+    return np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+
+
+def _width(n: float) -> float:
+    """A cumulative share of n independent values lies within this of the truth everywhere, at half the risk."""
+    return math.sqrt(math.log(4 / (1 - CROSSING_CONFIDENCE)) / (2 * max(n, 1.0)))

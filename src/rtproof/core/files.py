@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open and write the user's files: reading never waits, writing never replaces a file and never leaves a part of one.
+
+A new file and its name are on the disk before the program says that the file exists. So a power cut does not lose it.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rtproof.core.errors import UserError
+
+
+def refuse_what_waits(path: Path) -> None:
+    """UserError for a pipe, a socket or a device, whose reader may wait for ever. OSError if there is nothing."""
+    # Asked before it is opened: opening a pipe waits for a writer.
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        raise UserError(f"cannot read {path}: it is a pipe or a device and not a file")
+    # Reading /proc/kmsg waits for the kernel's next message, though its mode is that of a file.
+    if not found.st_size and found.st_dev == _device_of_proc():
+        raise UserError(f"cannot read {path}: the kernel makes it up as it is read, so it is not a file to keep")
+
+
+def _device_of_proc() -> int | None:
+    try:
+        return Path("/proc/self").stat().st_dev
+    except OSError:
+        return None
+
+
+def refuse_existing(path: Path) -> None:
+    """UserError if there is anything at the path."""
+    if path.exists() or path.is_symlink():
+        raise UserError(f"{path} exists already: nothing is ever written over, so give another name")
+
+
+@contextmanager
+def removing_empty_folders(path: Path) -> Iterator[None]:
+    """If anything fails, of the folders down to the path those that were not there before are removed where empty."""
+    new = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
+    try:
+        yield
+    except BaseException:
+        for folder in new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def new_path(path: Path) -> Iterator[Path]:
+    """A path that nothing has yet; what was written there is removed if writing fails, and the error has its name."""
+    refuse_existing(path)
+    try:
+        yield path
+        flush_file(path)
+    except BaseException as error:
+        path.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file under another name and rename it: whole or not there, also after a power cut. OSError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with part.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
+
+
+def flush_file(path: Path) -> None:
+    """Bring a file that was written, and its name, to the medium. OSError if the content does not get there."""
+    _fsync(path)
+    flush_folder(path.parent)
+
+
+def flush_folder(path: Path) -> None:
+    """Bring the names in a folder to the medium, where its file system can do that."""
+    with suppress(OSError):
+        _fsync(path)
+
+
+def _fsync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that have no medium to flush to
+            raise
+    finally:
+        os.close(opened)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as text for people, always with their unit: durations, latencies, shares, probabilities, dates."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+_US, _MS, _SECOND, _MINUTE, _HOUR = 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9
+_ERROR = Context(prec=3, rounding=ROUND_CEILING)
+_FEW = 10
+"""A value keeps its smaller unit up to this many of the larger one: 1,106 us, but 402.666 ms."""
+
+
+def duration(ns: float, *, up: bool = False) -> str:
+    """How long something took, to two or three digits: "350 ms", "20.0 s", "9 min 05 s", "96 h 12 min", "24 h".
+
+    Rounded down, so that no run is said to be longer than it was, nor events to be rarer; ``up`` is for needs.
+    """
+    if ns < _MINUTE:
+        return _short(ns, ROUND_CEILING if up else ROUND_FLOOR)
+    large, small = (("min", _MINUTE), ("s", _SECOND)) if ns < _HOUR else (("h", _HOUR), ("min", _MINUTE))
+    smalls = (round(ns) + (small[1] - 1 if up else 0)) // small[1]
+    count, rest = divmod(smalls, large[1] // small[1])
+    return f"{count:,} {large[0]}" + (f" {rest:02} {small[0]}" if rest else "")
+
+
+def _short(ns: float, rounding: str) -> str:
+    """Below a minute. The twelfth digit of a float is noise, and must not become one of the third."""
+    exact = Decimal(f"{ns:.12g}")
+    if ns >= _SECOND:
+        seconds = (exact / _SECOND).quantize(Decimal("0.1"), rounding)
+        return f"{seconds} s" if seconds < _MINUTE // _SECOND else "1 min"
+    unit, size = next((u, s) for u, s in (("ms", _MS), ("us", _US), ("ns", 1)) if ns >= s or s == 1)
+    rounded = Context(prec=3, rounding=rounding).divide(exact, Decimal(size))
+    return _short(_US * size, rounding) if rounded >= _US else f"{rounded.normalize():f} {unit}"
+
+
+def value(ns: int) -> str:
+    """A latency, exact below 10 ms and to the microsecond below 10 s: "850 ns", "231.412 us", "402.666 ms"."""
+    size = abs(ns)
+    if size < _US:
+        return f"{ns} ns"
+    if size < _FEW * _MS:
+        return _scaled(ns, _US, "us", 3, strip=True)
+    if size < _FEW * _SECOND:
+        return _scaled(ns, _MS, "ms", 3, strip=True)
+    return _scaled(ns, _SECOND, "s", 3, strip=True)
+
+
+def quantity(n: int, noun: str) -> str:
+    """A number and its noun: "1 episode", "196,190,335 activations"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def percent(share: float) -> str:
+    """A share without digits that say nothing: "95 %", "99.9 %"."""
+    return f"{share * 100:.6g} %"
+
+
+def chance(share: float) -> str:
+    """A forecast to a whole per cent: "45 %"; neither none nor all is ever certain: "< 1 %", "> 99 %"."""
+    rounded = round(100 * share)
+    return f"{rounded} %" if 0 < rounded < 100 else f"{'> 99' if rounded else '< 1'} %"
+
+
+def error(alpha: float) -> str:
+    """A probability of error, to three digits and never less than it is: "5 %", "1.67 %" of one of three limits."""
+    return f"{_error(alpha):f} %"
+
+
+def sure(alpha: float) -> str:
+    """The confidence that leaves this probability of error, never more than it is: "95 %", "98.33 %"."""
+    return f"{100 - _error(alpha):f} %"
+
+
+def _error(alpha: float) -> Decimal:
+    """In per cent. So many digits of 1 - 0.999999 are right."""
+    return _ERROR.plus(Decimal(f"{100 * alpha:.9g}")).normalize()
+
+
+def instant(origin_realtime_ns: int, offset_ns: int) -> str:
+    """Date and time in UTC to a millisecond, of an offset from an origin in CLOCK_REALTIME; unknown beyond 9999."""
+    milliseconds = (origin_realtime_ns + offset_ns) // 1_000_000
+    try:
+        when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return "unknown"
+    return f"{when:%Y-%m-%d %H:%M:%S}.{when.microsecond // 1000:03d}"
+
+
+def _scaled(ns: float, unit_ns: int, unit: str, digits: int, *, strip: bool = False) -> str:
+    text = f"{ns / unit_ns:,.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.') if strip else text} {unit}"

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plug-ins: a module in a plug-in folder. Its file name is the plug-in's name (with - for _), its docstring the help.
+
+The docstring of the folder's ``__init__.py`` is the contract of that kind of plug-in; ``tests/test_contracts.py``
+checks every file against it. A plug-in is imported when somebody asks for it by name. So a plug-in whose dependency
+is missing does not affect the others.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from types import ModuleType
+
+from rtproof.core.errors import UserError
+
+
+def plugin_names(package: ModuleType) -> list[str]:
+    """The plug-ins in a package: its modules whose name does not start with an underscore, sorted."""
+    found = (module.name for module in pkgutil.iter_modules(package.__path__))
+    return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
+
+
+def load_plugin(package: ModuleType, name: str) -> ModuleType:
+    """Import one plug-in; UserError with the list of what there is if the name is wrong."""
+    if name not in plugin_names(package):
+        kind = package.__name__.rpartition(".")[2]
+        raise UserError(f"there is no {name!r} in {kind}; there are: {', '.join(plugin_names(package))}")
+    return importlib.import_module(f"{package.__name__}.{name.replace('-', '_')}")
+
+
+def load_plugins(package: ModuleType) -> list[ModuleType]:
+    """Every plug-in of a package, by its ORDER where it has one, then by name."""
+    modules = [load_plugin(package, name) for name in plugin_names(package)]
+    return sorted(modules, key=lambda module: (getattr(module, "ORDER", 0), module.__name__))
+
+
+def checked_options(owner: str, known: Mapping[str, str], given: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """The options given, each known and given once; UserError with the list of what there is otherwise."""
+    options = options_once(owner, given)
+    for key in options:
+        if key not in known:
+            raise UserError(f"{owner} has no option {key!r}; there are: {_option_list(known)}")
+    return options
+
+
+def options_once(owner: str, given: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """The pairs, of which no key may stand twice."""
+    options: dict[str, str] = {}
+    for key, value in given:
+        if key in options:
+            raise UserError(f"the option {key!r} of {owner} is given twice")
+        options[key] = value
+    return options
+
+
+def _option_list(known: Mapping[str, str]) -> str:
+    return ", ".join(f"{key} ({text})" for key, text in known.items()) or "none"

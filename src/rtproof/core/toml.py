@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a TOML file against a schema. An unknown key or a wrong type gives one sentence with the file and the key."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from rtproof.core import files
+from rtproof.core.errors import UserError
+
+Kind = TypeVar("Kind")
+LARGEST_BYTES = 1 << 20
+
+
+def read_toml(path: Path, kind: type[Kind]) -> Kind:
+    """A file as an object of a msgspec class, which forbids unknown fields; UserError if it is none."""
+    try:
+        files.refuse_what_waits(path)
+        with path.open("rb") as file:
+            content = file.read(LARGEST_BYTES + 1)
+    except OSError as problem:
+        raise UserError(f"cannot read {path}: {problem.strerror}") from None
+    if len(content) > LARGEST_BYTES:
+        raise UserError(f"{path} is larger than {LARGEST_BYTES >> 20} MiB, more than any file of this kind")
+    return parse_toml(content, kind, str(path))
+
+
+def parse_toml(content: bytes, kind: type[Kind], name: str) -> Kind:
+    """The same of a file's bytes; name: what a sentence calls it."""
+    try:
+        data = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as problem:
+        raise UserError(f"{name} is not TOML: {problem}") from None
+    return convert_toml(data, kind, name)
+
+
+def convert_toml(data: object, kind: type[Kind], name: str) -> Kind:
+    """The same of what TOML gave; name: which part of the file it is."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as problem:
+        raise UserError(f"{name}: {_sentence(str(problem))}") from None
+
+
+def _sentence(problem: str) -> str:
+    """What the schema complains of, the place first and in TOML's words: axis[0].name."""
+    what, _, place = problem.partition(" - at ")
+    unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what)
+    missing = re.fullmatch(r"Object missing required field `(.*)`", what)
+    key = place.strip("`").removeprefix("$").removeprefix(".").replace("[...]", "")
+    if unknown:
+        return f"there is no key {unknown[1]!r}{f' in {key}' if key else ''}"
+    if missing:
+        return f"the key {missing[1]!r} is missing{f' in {key}' if key else ''}"
+    return f"{key}: {what}" if key else what

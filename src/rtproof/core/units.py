@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parse and format durations, rates, CPU lists and percentages. Each has exactly one parser, and it is here."""
+
+import re
+from fractions import Fraction
+
+from rtproof.core.errors import UserError
+
+UNITS_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "min": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+ALIASES = {"µs": "us", "μs": "us", "sec": "s", "hour": "h", "day": "d"}
+UNIT_NAMES = "ns, us, ms, s, min, h or d"
+LONGEST_NS = 2**63 - 1
+MOST_CPUS = 65_536
+MOST_CHARACTERS = 60
+"""Of a number that is a time or a share; what is longer was not written by a person, and takes long to read."""
+
+_NUMBER_AND_UNIT = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s0-9.]*)")
+_CPU_RANGE = re.compile(r"(?P<first>[0-9]{1,6})(?:-(?P<last>[0-9]{1,6}))?")
+
+
+def _unit_ns(unit: str) -> int | None:
+    return UNITS_NS.get(ALIASES.get(unit, unit))
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds of "500us", "1.5ms", "2h". A number without a unit is refused: nobody shall be off by a thousand."""
+    match = _NUMBER_AND_UNIT.fullmatch(text.strip())
+    if match is None:
+        raise UserError(f"{text!r} is not a duration: write a number and its unit ({UNIT_NAMES}), such as 500us")
+    factor = _unit_ns(match["unit"])
+    if factor is None:
+        fault = f"has the unknown unit {match['unit']!r}" if match["unit"] else "has no unit"
+        raise UserError(f"the duration {text!r} {fault}: write one of {UNIT_NAMES}")
+    if len(match["number"]) > MOST_CHARACTERS:
+        raise UserError(f"the duration {text[:MOST_CHARACTERS]!r}... is no time: it has {len(text):,} characters")
+    exact = Fraction(match["number"]) * factor
+    if exact.denominator != 1:
+        raise UserError(f"the duration {text!r} is not a whole number of nanoseconds")
+    if exact > LONGEST_NS:
+        raise UserError(f"the duration {text!r} is too long: the longest is 292 years")
+    return int(exact)
+
+
+def parse_length(text: str) -> int:
+    """A duration that is longer than 0."""
+    length_ns = parse_duration(text)
+    if not length_ns:
+        raise UserError(f"{text!r} must be longer than 0")
+    return length_ns
+
+
+def format_duration(duration_ns: int) -> str:
+    """The shortest exact form: 1000000 is "1ms", 1500 is "1500ns". parse_duration gives the same number back."""
+    for unit, factor in reversed(UNITS_NS.items()):
+        if duration_ns and duration_ns % factor == 0:
+            return f"{duration_ns // factor}{unit}"
+    return f"{duration_ns}ns"
+
+
+def parse_at_most(text: str) -> int:
+    """Nanoseconds per event of "1/h", "1/day", "1/12h": once per that time."""
+    count, slash, period = text.replace(" ", "").partition("/")
+    if not slash or count != "1":
+        raise UserError(f"{text!r} is not a rate: write once per some time, such as 1/h, 1/day or 1/12h")
+    period_ns = _unit_ns(period) or parse_duration(period)
+    if period_ns == 0:
+        raise UserError(f"the rate {text!r} has a period of 0: write once per some time, such as 1/h")
+    return period_ns
+
+
+def _cpu_range(text: str, whole: str) -> range:
+    match = _CPU_RANGE.fullmatch(text.strip())
+    if match is None:
+        raise UserError(f"{whole!r} is not a list of CPUs: write numbers and ranges, such as 0,2-3")
+    first, last = int(match["first"]), int(match["last"] or match["first"])
+    if last < first:
+        raise UserError(f"the CPU range {text!r} runs backwards: write {last}-{first}")
+    if last >= MOST_CPUS:
+        raise UserError(f"there is no CPU {last} on any machine: CPU numbers end at {MOST_CPUS - 1}")
+    return range(first, last + 1)
+
+
+def parse_cpus(text: str) -> tuple[int, ...]:
+    """CPU numbers of "0,2-3", sorted, each once."""
+    return tuple(sorted({cpu for part in text.split(",") for cpu in _cpu_range(part, text)}))
+
+
+def format_cpus(cpus: tuple[int, ...]) -> str:
+    """The shortest list that parse_cpus reads back: (0, 2, 3) is "0,2-3"."""
+    parts: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if parts and parts[-1][-1] == cpu - 1:
+            parts[-1][1:] = [cpu]
+        else:
+            parts.append([cpu])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def parse_percentage(text: str) -> Fraction:
+    """A share of "99.999" or "99.999%", exactly; above 0 and below 100 per cent."""
+    number = text.strip().removesuffix("%").strip()
+    if (
+        len(number) > MOST_CHARACTERS
+        or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number)
+        or not 0 < Fraction(number) < 100
+    ):
+        raise UserError(f"{text!r} is not a percentage above 0 and below 100: write it such as 99.999")
+    return Fraction(number) / 100

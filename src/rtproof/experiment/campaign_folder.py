@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a campaign: campaign.json, the runs of its cells, and the page in all its formats.
+
+``campaign.json`` stores what the records do not have, so that ``rtproof show`` and ``rtproof report`` can make the page
+again. docs/json-schema.md describes the file.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from rtproof import __version__, report
+from rtproof.articles import Article
+from rtproof.core import files
+from rtproof.core.errors import UserError
+from rtproof.experiment import stored_runs
+from rtproof.profiles import CellPlan, Profile
+from rtproof.record.run_folder import INFO_NAME, RECORD_NAME
+from rtproof.report.pages import campaign_page
+from rtproof.report.pages.campaign_json import encode_campaign
+from rtproof.report.pages.campaign_page import CellOutcome, OtherToolResult
+
+if TYPE_CHECKING:
+    from rtproof.judge.analysis_model import Analysis
+    from rtproof.report.blocks import Section
+    from rtproof.report.pages.campaign_page import CampaignExtras
+
+
+CAMPAIGN_FILE = "campaign.json"
+CAMPAIGN_FOLDER_SCHEMA = "rtproof.campaign-folder"
+CAMPAIGN_FOLDER_VERSION = 1
+
+
+@dataclass(frozen=True)
+class StoredCellEnd:
+    """How a cell ended. sha256: of its run, "" if there is none that can be read; way: place of the one taken.
+
+    refused: the sentence of each way before. report: it got one of its own; files: what else was kept of it, as paths
+    from the page.
+    """
+
+    key: str
+    sha256: str = ""
+    way: int | None = None
+    refused: tuple[str, ...] = ()
+    failure: str = ""
+    report: bool = False
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StoredCampaign:
+    """profile: as the user wanted it. system: that was measured. cells: those that have ended, in order."""
+
+    command: str
+    profile: Profile
+    article: Article
+    system: str
+    percentiles: tuple[float, ...]
+    cells: tuple[StoredCellEnd, ...] = ()
+    given: tuple[OtherToolResult, ...] = ()
+
+
+def stored_cell_end(outcome: CellOutcome, run: Path) -> StoredCellEnd:
+    """What its run folder does not tell."""
+    ways, taken = outcome.cell.ways, outcome.way
+    return StoredCellEnd(
+        outcome.cell.key,
+        run_digest(run) if outcome.analysis else "",
+        None if taken is None else next(at for at, way in enumerate(ways) if way is taken),
+        tuple(why for _, why in outcome.passed),
+        outcome.failure,
+        bool(outcome.link),
+        outcome.kept,
+    )
+
+
+def run_digest(run: Path) -> str:
+    """SHA-256 of the record and of what the host wrote beside it; UserError if they cannot be read."""
+    found = hashlib.sha256()
+    try:
+        for name in (RECORD_NAME, INFO_NAME):
+            files.refuse_what_waits(run / name)
+            with (run / name).open("rb") as file:
+                while block := file.read(1 << 20):
+                    found.update(block)
+    except OSError as problem:
+        raise UserError(f"cannot read {run / name}: {problem.strerror}") from None
+    return found.hexdigest()
+
+
+class _CampaignFile(msgspec.Struct, frozen=True, kw_only=True):
+    """sha256: of the campaign without white space."""
+
+    schema: str
+    version: int
+    rtproof_version: str
+    sha256: str
+    campaign: msgspec.Raw
+
+
+def write_campaign_file(folder: Path, campaign: StoredCampaign) -> None:
+    """In place of the last one, whole or not at all; OSError if that cannot be."""
+    told = json.dumps(msgspec.to_builtins(campaign), ensure_ascii=False, separators=(",", ":"))
+    content = told.encode(errors="replace")
+    file = _CampaignFile(
+        schema=CAMPAIGN_FOLDER_SCHEMA,
+        version=CAMPAIGN_FOLDER_VERSION,
+        rtproof_version=__version__,
+        sha256=hashlib.sha256(content).hexdigest(),
+        campaign=msgspec.Raw(content),
+    )
+    files.write_whole(folder / CAMPAIGN_FILE, msgspec.json.format(msgspec.json.encode(file)) + b"\n")
+
+
+def read_campaign_file(folder: Path) -> StoredCampaign:
+    """UserError with one sentence if it is missing, not a campaign's, from a newer rtproof or no longer as written."""
+    place = folder / CAMPAIGN_FILE
+    try:
+        files.refuse_what_waits(place)
+        file = msgspec.json.decode(place.read_bytes(), type=_CampaignFile)
+        if file.schema == CAMPAIGN_FOLDER_SCHEMA and file.version > CAMPAIGN_FOLDER_VERSION:
+            known = f"newer than {CAMPAIGN_FOLDER_VERSION}, the last known here: use a newer rtproof"
+            raise UserError(f"{place} has version {file.version}, {known}")
+        content = msgspec.json.format(bytes(file.campaign), indent=-1)
+        if file.schema != CAMPAIGN_FOLDER_SCHEMA or hashlib.sha256(content).hexdigest() != file.sha256:
+            raise UserError(f"{place} is no longer what the run wrote, so nothing shows what was asked of its cells")
+        found = msgspec.json.decode(content, type=StoredCampaign)
+    except OSError as problem:
+        raise UserError(f"cannot read {place}: {problem.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise UserError(f"{place} is not what a campaign leaves: {problem}") from None
+    return replace(found, profile=replace(found.profile, cells=tuple(map(_with_tuples, found.profile.cells))))
+
+
+def _with_tuples(cell: CellPlan) -> CellPlan:
+    """JSON has lists only."""
+    ways = tuple(replace(way, options=_lists_as_tuples(way.options)) for way in cell.ways)
+    return replace(cell, options=_lists_as_tuples(cell.options), ways=ways)
+
+
+def _lists_as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+
+
+PAGE_FILE, TABLE_FILE, RESULT_FILE = "report.html", "table.md", "result.json"
+FORMAT_OF_FILE = {PAGE_FILE: "html", TABLE_FILE: "markdown", RESULT_FILE: "json"}
+"""Of each file in a campaign's folder."""
+
+
+@dataclass(frozen=True)
+class CampaignDocument:
+    """Everything that a page tells of. made: what page and table end with."""
+
+    profile: "Profile"
+    outcomes: "Sequence[CellOutcome]"
+    article: "Article"
+    more: "CampaignExtras"
+    made: "Sequence[Section]" = ()
+
+    @property
+    def exit_code(self) -> int:
+        return campaign_page.campaign_exit_code(self.outcomes)
+
+    @cached_property
+    def encoded(self) -> bytes:
+        """In the documented schema."""
+        return encode_campaign(self.profile, self.outcomes, self.article, self.more)
+
+    def drawn(self, form: str, *, short: bool = False) -> bytes:
+        """In a format of reports, or as JSON in the documented schema. short: for a terminal."""
+        if form == FORMAT_OF_FILE[RESULT_FILE]:
+            return self.encoded
+        sections = self._sections(short=True) if short else self._whole
+        return report.render(form, campaign_page.campaign_title(self.profile, self.outcomes), sections)
+
+    @cached_property
+    def _whole(self) -> "list[Section]":
+        return [*self._sections(short=False), *self.made]
+
+    def _sections(self, *, short: bool) -> "list[Section]":
+        return campaign_page.campaign_sections(self.profile, self.outcomes, self.article, self.more, short=short)
+
+
+def print_campaign(found: CampaignDocument, as_json: bool) -> None:
+    """Print the result."""
+    click.echo(found.encoded if as_json else found.drawn("text", short=True), nl=False)
+
+
+def write_campaign_pages(found: CampaignDocument, folder: Path, forms: Mapping[str, str]) -> None:
+    """The files with these names and formats, which must not be there yet."""
+    for name, form in forms.items():
+        stored_runs.write_new_file(folder / name, found.drawn(form))
+
+
+def publish_campaign(found: CampaignDocument, folder: Path, as_json: bool) -> None:
+    """Print the result, then write the page, the table and the JSON."""
+    print_campaign(found, as_json)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_campaign_pages(found, folder, FORMAT_OF_FILE)
+    click.echo(f"\nreport: {folder / PAGE_FILE}", err=as_json)
+
+
+CELLS_FOLDER = "cells"
+
+
+RECORD_FILE = "run.rtrec"
+HTML_FORMAT = "html"
+STANDARD_OUTPUT = Path("-")
+CELL_NOT_REACHED = "not measured: the campaign ended before"
+CELL_CUT_OFF = (
+    "the campaign ended while it was measured, so its row is missing here; 'rtproof show' tells of its folder"
+)
+
+
+def is_campaign(path: Path) -> bool:
+    """Whether it is a campaign's folder, or what was left of one, and no run."""
+    return not (path / RECORD_FILE).exists() and any((path / name).exists() for name in (CAMPAIGN_FILE, CELLS_FOLDER))
+
+
+def refuse_options_of_one_run(**given: object) -> None:
+    """UsageError for what has a meaning for one run only."""
+    if any(given.values()):
+        raise click.UsageError("--limit and --horizon are for one run: give the folder of a cell")
+
+
+def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> CampaignDocument:
+    """UserError or RecordError with one sentence where the folder is not as the run left it.
+
+    percentiles: wanted besides those that the run was asked for.
+    """
+    if not (folder / CAMPAIGN_FILE).exists():
+        cell = folder / CELLS_FOLDER / "KEY"
+        raise UserError(
+            f"{folder} has no {CAMPAIGN_FILE}, so its page can't be made again; 'rtproof show {cell}' tells of a cell"
+        )
+    campaign = read_campaign_file(folder)
+    told = {cell.key: cell for cell in campaign.cells}
+    shares = tuple(dict.fromkeys((*campaign.percentiles, *percentiles)))
+    outcomes = [_stored_outcome(folder, campaign, plan, told.get(plan.key), shares) for plan in campaign.profile.cells]
+    return CampaignDocument(
+        campaign.profile, outcomes, campaign.article, campaign_page.CampaignExtras(campaign.given, campaign.command)
+    )
+
+
+def _stored_outcome(
+    folder: Path, campaign: "StoredCampaign", plan: "CellPlan", cell: "StoredCellEnd | None", shares: tuple[float, ...]
+) -> "CellOutcome":
+    place = folder / CELLS_FOLDER / plan.key
+    if cell is None:
+        return CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if place.exists() else CELL_NOT_REACHED)
+    way = None if cell.way is None else plan.ways[cell.way]
+    passed = tuple(zip(plan.ways, cell.refused, strict=False))
+    link = f"{CELLS_FOLDER}/{plan.key}.html"
+    return CellOutcome(
+        campaign.system,
+        plan,
+        _read_unchanged_run(place, cell.sha256, shares) if cell.sha256 else None,
+        way,
+        passed,
+        cell.failure,
+        link if cell.report and (folder / link).exists() else "",
+        cell.files,
+    )
+
+
+def _read_unchanged_run(run: Path, sha256: str, shares: tuple[float, ...]) -> "Analysis":
+
+    if run_digest(run) != sha256:
+        raise UserError(f"{run} is no longer what the campaign measured; 'rtproof show {run}' tells what is there now")
+    return stored_runs.read_run(run, percentiles=shares).analysis
+
+
+def write_missing_pages(found: CampaignDocument, folder: Path, form: str, output: Path | None) -> None:
+    """Write the page, the table and the JSON where they are missing; with an output, or another form, this one alone.
+
+    Links to the reports of cells are left out of a file elsewhere. UserError if nothing is missing.
+    """
+    if output is not None:
+        _write_elsewhere(found, folder, form, output)
+        return
+    forms = {name: each for name, each in FORMAT_OF_FILE.items() if form in (each, HTML_FORMAT)}
+    lack = {name: each for name, each in forms.items() if not (folder / name).exists()}
+    if not forms:
+        raise UserError(f"a campaign's folder keeps no {form}: say where with --output")
+    if not lack:
+        said = f"{folder} has its {', '.join(forms)} already: nothing is ever written over"
+        raise UserError(f"{said}, so move them, or give --output")
+    write_campaign_pages(found, folder, lack)
+    for name in lack:
+        click.echo(folder / name)
+
+
+def _write_elsewhere(found: CampaignDocument, folder: Path, form: str, output: Path) -> None:
+    if output == STANDARD_OUTPUT:
+        click.echo(found.drawn(form), nl=False)
+        return
+    if output.parent.resolve() != folder.resolve():
+        found = replace(found, outcomes=[replace(each, link="") for each in found.outcomes])
+    stored_runs.write_new_file(output, found.drawn(form))
+    click.echo(output)

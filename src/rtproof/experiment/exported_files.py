@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files for other programs that a run leaves beside its record: the trace, samples, and what an article published."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rtproof import exporters
+from rtproof.core import plugins
+from rtproof.core.errors import UserError
+from rtproof.core.plugins import checked_options
+from rtproof.experiment import stored_runs
+from rtproof.summary import application_loops
+from rtproof.summary.kernel_trace import has_trace
+
+if TYPE_CHECKING:
+    from rtproof.judge.analysis_model import Analysis
+    from rtproof.profiles import Bins, Profile, PublishedFile
+    from rtproof.report.pages.campaign_page import CellOutcome
+
+
+MOST_LINES = 5_000_000
+"""Samples beyond which a text of them is no use to anybody and fills the disk."""
+
+
+TRACE_FILES = {"trace-txt": "trace.txt", "trace-dat": "trace.dat"}
+
+
+def export_trace_files(folder: Path, analysis: "Analysis") -> list[str]:
+    """Write the trace and the samples for other programs into the run folder: what was written, or why not."""
+    if not has_trace(analysis.record):
+        return []
+    names = {**TRACE_FILES, **_sample_files(analysis)}
+    return [export_file(name, folder / file, analysis) for name, file in names.items()]
+
+
+def _sample_files(analysis: "Analysis") -> dict[str, str]:
+    """The exporter that makes lines of the samples, and its file."""
+    if too_many_samples(analysis) or not all(series.has_samples for series in analysis.record.series):
+        return {}
+    return {"app-csv" if application_loops.is_app(analysis.record) else "csv": "samples.csv"}
+
+
+def too_many_samples(analysis: "Analysis") -> bool:
+    """Whether a line for each sample is more than anybody can use."""
+    return analysis.pooled.obtained > MOST_LINES
+
+
+def export_file(name: str, path: Path, analysis: "Analysis", options: Mapping[str, str] | None = None) -> str:
+    """Write the file in a format: what was written, or why not."""
+    try:
+        sentence: str = plugins.load_plugin(exporters, name).export(analysis, path, dict(options or {}))
+    except UserError as problem:
+        return f"no {path.name}: {problem}"
+    except OSError as problem:
+        return f"no {path.name}: {problem.strerror}"
+    return sentence
+
+
+def check_published_files(profile: "Profile") -> None:
+    """UserError for a format or an option that there is not, which is better known before hours of measuring."""
+    for each in profile.kept:
+        known = plugins.load_plugin(exporters, each.format).OPTIONS
+        checked_options(f"the format {each.format}", known, tuple(each.options.items()))
+
+
+def write_published_files(profile: "Profile", outcome: "CellOutcome", run: Path) -> dict[Path, str]:
+    """Write them beside the run folder of a cell that was measured: of each path what was written, or why not."""
+    if outcome.analysis is None:
+        return {}
+    binned = {stored_runs.path_beside(run, f".{each.file}"): each for each in profile.bins if each.file}
+    others = {stored_runs.path_beside(run, f".{each.name}"): each for each in profile.kept}
+    said = {path: _write_bins(each, outcome, outcome.analysis, path) for path, each in binned.items()}
+    return said | {path: _write_published_file(each, outcome.analysis, path) for path, each in others.items()}
+
+
+def _write_bins(bins: "Bins", outcome: "CellOutcome", analysis: "Analysis", path: Path) -> str:
+    stage = outcome.stage(bins.stage)
+    if stage is None:
+        return f"no {path.name}: what was measured does not tell the {bins.name}"
+    options = {"width": f"{bins.width_ns}ns", "count": str(bins.count), "field": stage.series.field}
+    return export_file("bins", path, analysis, options)
+
+
+def _write_published_file(file: "PublishedFile", analysis: "Analysis", path: Path) -> str:
+    if too_many_samples(analysis):
+        return f"no {path.name}: it would have more than {MOST_LINES:,} lines; 'rtproof export' writes it"
+    return export_file(file.format, path, analysis, file.options)

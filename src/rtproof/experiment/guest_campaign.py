@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof lab profile``: every cell of a profile in guests, on every system.
+
+Each cell is measured in the first of its ways that can run in the guest.
+"""
+
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtproof import loads
+from rtproof.core import units
+from rtproof.core.errors import UserError
+from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request, stored_runs
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement
+from rtproof.lab import kernel_comparison_page
+from rtproof.lab.cell_runner import CellResult, CellResults
+from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
+from rtproof.profiles import CellPlan, Profile, Way, run_options
+from rtproof.profiles.profile import LOAD, option_words
+from rtproof.record import run_folder
+from rtproof.report.pages import campaign_page
+from rtproof.report.pages.campaign_outcomes import requirements_of_limits
+from rtproof.report.pages.campaign_page import CellOutcome
+
+if TYPE_CHECKING:
+    from rtproof.report.blocks import Section
+
+
+ResolveLoadNames = Callable[[Sequence[str]], Iterable[str]]
+"""What names of loads become on the agent's command line."""
+
+
+@dataclass(frozen=True)
+class GuestTrial:
+    """A cell of a profile on a system, and how it came out. way: the number of the one that was taken last."""
+
+    system: GuestSystem
+    plan: CellPlan
+    way: int = 0
+    passed: tuple[tuple[Way, str], ...] = ()
+    result: CellResult | None = None
+
+    @property
+    def slug(self) -> str:
+        """A name for a folder."""
+        return f"{self.system.name}__{self.plan.key}".replace(" ", "_").replace("/", "_")
+
+    @property
+    def link(self) -> str:
+        """Where its own report is, from the page."""
+        return f"cells/{self.slug}.html"
+
+
+@dataclass(frozen=True)
+class GuestBench:
+    """What trials need. run: runs cells, in their order; agents: the agent's program file by architecture."""
+
+    run: Callable[[list[GuestCell]], CellResults]
+    agents: Mapping[str, Path]
+    resolve: ResolveLoadNames
+
+
+def run_trials(profile: Profile, systems: Sequence[GuestSystem], bench: GuestBench) -> list[GuestTrial]:
+    """Every cell on every system, cells in the profile's order; what the agent refuses is tried in the next way."""
+    trials = [GuestTrial(system, plan) for plan in profile.cells for system in systems]
+    trials = [_without_programs(trial, bench.resolve) for trial in trials]
+    while to_run := [at for at, trial in enumerate(trials) if trial.result is None]:
+        ran = bench.run([_trial_cell(trials[at], bench, profile) for at in to_run])
+        for at, result in zip(to_run, ran.results, strict=True):
+            trials[at] = _without_programs(_trial_after(trials[at], result), bench.resolve)
+    return trials
+
+
+def trial_outcomes(profile: Profile, trials: Sequence[GuestTrial]) -> list[CellOutcome]:
+    """The trials as the page takes them."""
+    asked = requirements_of_limits(profile.claims)
+    return [_trial_outcome(trial, asked) for trial in trials]
+
+
+def _trial_outcome(trial: GuestTrial, asked: tuple[Requirement, ...]) -> CellOutcome:
+    result = trial.result
+    if result is None or result.kept is None or result.failure:
+        why = result.failure if result else "it was not run"
+        return CellOutcome(trial.system.name, trial.plan, passed=trial.passed, failure=why)
+    analysis = analyse(run_folder.open_run(result.kept.folder).record, asked, 1)
+    way = trial.plan.ways[trial.way]
+    return CellOutcome(trial.system.name, trial.plan, analysis, way, trial.passed, link=trial.link)
+
+
+def _trial_after(trial: GuestTrial, result: CellResult) -> GuestTrial:
+    if not result.failure.startswith(REFUSAL_PREFIX) or _is_last_way(trial):
+        return replace(trial, result=result)
+    return _next_way(trial, result.failure.removeprefix(REFUSAL_PREFIX))
+
+
+def _without_programs(trial: GuestTrial, resolve: ResolveLoadNames) -> GuestTrial:
+    """On to the first of the ways left that a guest can run; the last one is not passed over."""
+    if trial.result or _is_last_way(trial):
+        return trial
+    try:
+        _agent_loads(trial.plan, trial.plan.ways[trial.way], resolve)
+    except UserError as problem:
+        return _without_programs(_next_way(trial, str(problem)), resolve)
+    return trial
+
+
+def _is_last_way(trial: GuestTrial) -> bool:
+    return trial.way + 1 == len(trial.plan.ways)
+
+
+def _next_way(trial: GuestTrial, why: str) -> GuestTrial:
+    return replace(trial, way=trial.way + 1, passed=(*trial.passed, (trial.plan.ways[trial.way], why)))
+
+
+def _trial_cell(trial: GuestTrial, bench: GuestBench, profile: Profile) -> GuestCell:
+    way = trial.plan.ways[trial.way]
+    agent = bench.agents[trial.system.machine.kernel.arch]
+    load = GuestLoad(trial.plan.key, tuple(_agent_loads(trial.plan, way, bench.resolve)))
+    return GuestCell(trial.system, load, _cell_setting(trial.plan, way, profile), agent)
+
+
+def _cell_setting(plan: CellPlan, way: Way, profile: Profile) -> CellSetting:
+    options: dict[str, Any] = run_options(plan, way)
+    warmup_ns = units.parse_duration(options.pop("warmup", "1s"))
+    for name in ("period", "duration", "samples", LOAD):
+        options.pop(name, None)
+    probe = options.pop("probe", "timer")
+    more = tuple(word for name, value in options.items() for word in option_words(f"--{name.replace('_', '-')}", value))
+    limits_ns = tuple(dict.fromkeys(claim.limit_ns for claim in profile.claims))
+    return CellSetting(probe, plan.period_ns, plan.length_ns, warmup_ns, more, limits_ns, profile.guest.setup)
+
+
+def _agent_loads(plan: CellPlan, way: Way, resolve: ResolveLoadNames) -> list[str]:
+    """As the agent names them. UserError for programs, of which a guest has none."""
+    words = iter(resolve(run_options(plan, way).get(LOAD, ())))
+    found = []
+    for option, value in zip(words, words, strict=True):
+        if option != "--load":
+            raise UserError(f"the load {value.partition(':')[0]!r} is a program, and guests have none of these")
+        found.append(value)
+    return found
+
+
+@dataclass(frozen=True)
+class GuestCampaignRequest:
+    """typed: the command; kind: of its folder, where the user names none; jobs: guests at once (one a CPU)."""
+
+    typed: tuple[str, ...]
+    kind: str
+    output: Path | None
+    as_json: bool
+    jobs: int | None
+
+
+@dataclass(frozen=True)
+class CampaignPart:
+    """Cells of a profile that are run on the same systems."""
+
+    profile: "Profile"
+    systems: "tuple[GuestSystem, ...]"
+
+
+@dataclass
+class _GuestRounds:
+    """Runs cells, and remembers them: what is refused in one way is run again in another."""
+
+    jobs: int | None
+    typed: tuple[str, ...]
+    ran: "list[CellResults]" = field(default_factory=list)
+
+    def run(self, cells: "list[GuestCell]") -> "CellResults":
+        self.ran.append(guest_runner.run_guest_cells(cells, self.jobs, self.typed))
+        return self.ran[-1]
+
+
+def run_guest_campaign(profile: "Profile", parts: Sequence[CampaignPart], asked: GuestCampaignRequest) -> int:
+    """Measure every part, leave the page, print the result; the exit code. profile: with the cells of all parts."""
+    article = profile_setup.published_article(profile)
+    folder = run_request.new_folder(asked.output, asked.kind)
+    rounds = _GuestRounds(asked.jobs, asked.typed)
+    agents = guest_runner.agents_by_architecture([system for part in parts for system in part.systems])
+    bench = GuestBench(rounds.run, agents, loads.resolve)
+    trials = [trial for part in parts for trial in run_trials(part.profile, part.systems, bench)]
+    outcomes = trial_outcomes(profile, trials)
+    _store_cells(folder, trials)
+    more = campaign_page.CampaignExtras(command=shlex.join(asked.typed))
+    found = campaign_folder.CampaignDocument(profile, outcomes, article, more, [_provenance_section(rounds, trials)])
+    campaign_folder.publish_campaign(found, folder, asked.as_json)
+    return campaign_page.campaign_exit_code(outcomes)
+
+
+def _provenance_section(rounds: _GuestRounds, trials: "list[GuestTrial]") -> "Section":
+    cells = [result.cell for ran in rounds.ran for result in ran.results]
+    read = [(trial.system, trial.result.reading if trial.result else None) for trial in trials]
+    return kernel_comparison_page.provenance_of_rounds(guest_runner.provenance(cells, rounds.typed), read, rounds.ran)
+
+
+def _store_cells(folder: Path, trials: "list[GuestTrial]") -> None:
+    """Each cell as a run folder, and its report beside it."""
+    for trial in trials:
+        if trial.result and trial.result.kept:
+            place = folder / "cells" / trial.slug
+            shutil.copytree(trial.result.kept.folder, place)
+            stored_runs.write_new_file(folder / trial.link, stored_runs.read_run(place).report("html"))

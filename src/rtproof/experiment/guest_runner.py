@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run cells in guests: fetch the kernels and modules, measure what is not stored yet, publish the result."""
+
+import hashlib
+import os
+import shlex
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rtproof import __version__, report
+from rtproof.agents import agent_program
+from rtproof.agents.agent_program import agent_prints, find_agent
+from rtproof.agents.architectures import architecture
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import value
+from rtproof.core.printable import clean
+from rtproof.experiment import local_runner, run_request
+from rtproof.experiment.run_request import INTERRUPTED_CODE
+from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, kernel_modules, systems
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME
+from rtproof.lab.kernel_comparison_page import Provenance
+from rtproof.lab.kernel_modules import OUR_MODULE
+from rtproof.lab.systems import NamedKernel, needs_own_module
+from rtproof.profiles import CellPlan, Profile, Way, run_options
+from rtproof.profiles.settings import with_settings
+from rtproof.vm.kernel_files import Kernel, has_module
+from rtproof.vm.machine import emulator_version
+
+if TYPE_CHECKING:
+    from rtproof.lab.cell_runner import CellResult, CellResults
+    from rtproof.lab.guest_cell import GuestCell, GuestSystem
+    from rtproof.lab.kernel_comparison_page import Provenance
+    from rtproof.record.run_folder import RunInfo
+    from rtproof.report.blocks import Section
+
+
+COMPARISON_PAGE = "page.html"
+
+
+def print_progress(sentence: str) -> None:
+    """What goes on, beside the result."""
+    click.echo(clean(sentence), err=True)
+
+
+def named_kernels(texts: Sequence[str], modules: tuple[Path, ...], probe: str) -> "list[NamedKernel]":
+    """The kernels, fetched if need be; with our own module where the probe cannot do without."""
+    resolve = partial(kernel_catalogue.resolve_kernel, say=print_progress)
+    own = partial(kernel_catalogue.module_for_kernel, say=print_progress)
+    return [systems.with_modules(systems.open_named(text, resolve), modules, probe, own) for text in texts]
+
+
+def agents_by_architecture(systems: "Sequence[GuestSystem]") -> dict[str, Path]:
+    """The agent for each architecture, built if there is none yet."""
+    return {arch: find_agent(arch) for arch in dict.fromkeys(system.machine.kernel.arch for system in systems)}
+
+
+def refuse_unknown_loads(names: "Sequence[str]") -> None:
+    """Before anything is booted. Of agents for other machines it is not known what they have."""
+    known = [row[1] for row in agent_program.listed_rows(agent_prints(find_agent(), "list"), "load")]
+    for name in names:
+        if name.partition(":")[0] not in known:
+            raise UserError(f"there is no load {name.partition(':')[0]!r}; there are: idle, {', '.join(known)}")
+
+
+def run_guest_cells(cells: "list[GuestCell]", at_once: int | None, command: tuple[str, ...]) -> "CellResults":
+    """Run what is not in the cache, with a line for each cell that ends. Ctrl-C ends the program."""
+    infos = {cell.system.machine.kernel.arch: _run_info(cell, command) for cell in cells}
+    runner = cell_runner.GuestFunctions(guest_cell.boot_guest, partial(guest_cell.measure_guest_cell, infos))
+    numbers = count(1)
+    jobs = at_once or len(os.sched_getaffinity(0))
+    try:
+        with guest_cell.opened_cell_store() as kept:
+            return cell_runner.run_missing_cells(
+                cells, kept, runner, jobs, lambda result: _print_cell(next(numbers), len(cells), result)
+            )
+    except cell_runner.CellsInterrupted as interrupted:
+        print_progress(f"rtproof: {interrupted.sentence}")
+        raise click.exceptions.Exit(INTERRUPTED_CODE) from None
+
+
+def _print_cell(at: int, total: int, result: "CellResult") -> None:
+    """A line for each cell; the failure of an only one is what the command itself says."""
+    if result.reading is None or result.kept is None:
+        if total > 1:
+            print_progress(f"[{at}/{total}] {result.cell.name}: failed: {result.failure}")
+        return
+    how = f"{result.kept.cost.host_s:.1f} s" if result.kept.fresh else "cached"
+    print_progress(f"[{at}/{total}] {result.cell.name}: max {value(result.reading.max_ns)} ({how})")
+
+
+def _run_info(cell: "GuestCell", command: tuple[str, ...]) -> "RunInfo":
+    asked = run_request.RunRequest(command, "qemu", (), VIRTUAL_TIME)
+    return local_runner.describe_run(asked, architecture(cell.system.machine.kernel.arch).machines[0], cell.agent)
+
+
+def provenance(cells: "list[GuestCell]", command: tuple[str, ...]) -> "Provenance":
+    """How cells came about."""
+    machines = {cell.system.machine.kernel.arch: cell.system.machine for cell in cells}
+    agents = {cell.system.machine.kernel.arch: cell.agent for cell in cells}
+    qemu = {arch: emulator_version(machine) for arch, machine in machines.items()}
+    digests = {arch: hashlib.sha256(agent.read_bytes()).hexdigest() for arch, agent in agents.items()}
+    return Provenance(shlex.join(command), __version__, qemu, digests)
+
+
+@dataclass(frozen=True)
+class ComparisonDocument:
+    """A result in all its forms: sections of the page, of a README, of the terminal, and the JSON."""
+
+    title: str
+    page: "list[Section]"
+    readme: "list[Section]"
+    terminal: "list[Section]"
+    json: bytes
+
+
+def publish_comparison(document: ComparisonDocument, ran: "CellResults", folder: Path, as_json: bool) -> None:
+    """Write the page, the table, the JSON and the run folders of the cells; print the result."""
+    folder.mkdir(parents=True)
+    (folder / COMPARISON_PAGE).write_bytes(report.render("html", document.title, document.page))
+    (folder / "table.md").write_bytes(report.render("markdown", document.title, document.readme))
+    (folder / "result.json").write_bytes(document.json)
+    for result in ran.results:
+        if result.kept:
+            shutil.copytree(result.kept.folder, folder / "cells" / result.cell.slug)
+    click.echo(document.json if as_json else report.render("text", document.title, document.terminal), nl=False)
+    click.echo(f"\npage: {folder / COMPARISON_PAGE}", err=as_json)
+
+
+QEMU_TARGET = "qemu"
+
+
+def target_options_for_profile(target: str, options: dict[str, str], profile: "Profile") -> dict[str, str]:
+    """The options of a target with what a profile's probes and loads need of a guest; the user's own win."""
+    if target != QEMU_TARGET:
+        return options
+
+    probe = systems.PROBE_OF_MODULE if profile_needs_our_module(profile) else ""
+    setup = {"setup": "\n".join(profile.guest.setup)} if profile.guest.setup else {}
+    return setup | with_lab_kernel(target, options, probe, lambda kernel: guest_modules(kernel, profile))
+
+
+def with_lab_kernel(
+    target: str, options: dict[str, str], probe: str, more: "Callable[[Kernel], list[str]]" = lambda _: []
+) -> dict[str, str]:
+    """The options of a target with the kernel's name resolved, fetched if need be.
+
+    The module ``rtproof`` is built for a kernel of the catalogue where it is to be inserted; the probe that needs it
+    has it inserted without being asked. more: which modules of the kernel's own are wanted as well. UserError for a
+    name that is neither a file nor in the catalogue.
+    """
+    name = options.get("kernel", "")
+    if target != QEMU_TARGET or not name or Path(name).exists():
+        return options
+
+    kernel = kernel_catalogue.resolve_kernel(
+        name, Path(options["modules"]) if "modules" in options else None, say=print_progress
+    )
+    found = {**options, "kernel": str(kernel.image)}
+    if kernel.modules:
+        found["modules"] = str(kernel.modules)
+    usual = (*((kernel_modules.OUR_MODULE,) if systems.needs_own_module(probe) else ()), *more(kernel))
+    words = options["insert"].split(",") if "insert" in options else usual
+    own = (
+        str(kernel_catalogue.module_for_kernel(name, say=print_progress)) if kernel_modules.OUR_MODULE in words else ""
+    )
+    if words:
+        found["insert"] = ",".join(own if word == kernel_modules.OUR_MODULE else word for word in words)
+    return found
+
+
+VETH_MODULE = "veth"
+"""The kernel's module of the device that joins two network namespaces; which loads want it is known to these only."""
+
+
+def for_guests(profile: Profile, given: Mapping[str, str]) -> Profile:
+    """The same with what a guest has in place of what a user would name. given: what this one did name."""
+    return with_settings(profile, {**profile.guest.settings, **given})
+
+
+def profile_needs_our_module(profile: Profile) -> bool:
+    """For a probe, or for the hardware that stands in for the article's."""
+    ways = [_probe_of_way(plan, way) for plan in profile.cells for way in plan.ways]
+    return OUR_MODULE in profile.guest.modules or any(map(needs_own_module, ways))
+
+
+def with_modules_of_profile(kernels: Sequence[NamedKernel], profile: Profile) -> list[NamedKernel]:
+    """The kernels with the modules of their own that the profile wishes for guests."""
+    return [replace(each, modules=(*each.modules, *guest_modules(each.kernel, profile))) for each in kernels]
+
+
+def guest_modules(kernel: Kernel, profile: Profile) -> list[str]:
+    """What the profile wishes of a kernel, as far as that comes with it."""
+    return [name for name in (VETH_MODULE, *profile.guest.modules) if name != OUR_MODULE and has_module(kernel, name)]
+
+
+def _probe_of_way(plan: CellPlan, way: Way) -> str:
+    return str(run_options(plan, way).get("probe", "timer"))
+
+
+def profile_kernels(names: Sequence[str], modules: tuple[Path, ...], profile: "Profile") -> "list[NamedKernel]":
+    """Kernels by name, each once, with the modules that the profile needs. modules: ours for images of the user's."""
+    probe = systems.PROBE_OF_MODULE if profile_needs_our_module(profile) else ""
+    return with_modules_of_profile(named_kernels(list(dict.fromkeys(names)), modules, probe), profile)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run cells one after another on one target, each in the first of its ways that the target can go.
+
+Before a cell starts, its run folder gets ``run.json``: who asked for what, when and where, and with which agent.
+Programs that a profile names beside its cells, such as Xenomai's latency, run here too where they are installed.
+"""
+
+import getpass
+import hashlib
+import math
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rtproof import __version__, loads
+from rtproof.agents.agent_program import find_agent
+from rtproof.agents.architectures import architecture_of_machine
+from rtproof.core.errors import RtproofError, UserError
+from rtproof.core.printable import clean
+from rtproof.experiment import run_request
+from rtproof.experiment.run_request import RunRequest
+from rtproof.record.run_folder import RequirementInfo, RunInfo
+from rtproof.run import other_tool, session
+from rtproof.run.live_view import LiveView
+from rtproof.run.session import AgentOutcome, RunPlan
+from rtproof.targets import Target
+
+if TYPE_CHECKING:
+    from rtproof.judge.analysis_model import Requirement
+    from rtproof.profiles import OtherTool, Profile
+    from rtproof.record.run_folder import RequirementInfo, RunInfo
+
+
+CANNOT_RUN_HERE = "can't run here"
+"""What the agent says of a method or load that this machine has no means for."""
+NOT_MEASURED_INTERRUPTED = "not measured: the campaign was interrupted before"
+PART_IS_KEPT = "what it measured until then is kept and judged"
+
+
+@dataclass(frozen=True)
+class TargetCell:
+    """A run and the plans of its ways, all into the same folder. name: for people."""
+
+    name: str
+    ways: Sequence[tuple[str, RunPlan]]
+
+
+@dataclass(frozen=True)
+class TargetCellEnd:
+    """How a cell came out. way: place of the way that was taken, None if none was.
+
+    refused: the sentence of each before. outcome: None if nothing was measured. failure: what the user must know of it,
+    "" if all is well.
+    """
+
+    cell: TargetCell
+    way: int | None = None
+    refused: tuple[str, ...] = ()
+    outcome: AgentOutcome | None = None
+    failure: str = ""
+    interrupted: bool = False
+
+
+CellView = Callable[[int, TargetCell], LiveView]
+"""The live view of the cell with this number, counted from 1."""
+
+
+def run_cells(target: Target, cells: Iterable[TargetCell], view: CellView) -> Iterator[TargetCellEnd]:
+    """Each cell as it ends. Ctrl-C lets the one that measures finish and skips all others."""
+    stopped = False
+    for number, cell in enumerate(cells, 1):
+        ended = (
+            TargetCellEnd(cell, failure=NOT_MEASURED_INTERRUPTED, interrupted=True)
+            if stopped
+            else _run_cell(target, cell, view(number, cell))
+        )
+        stopped = stopped or ended.interrupted
+        yield ended
+
+
+def _run_cell(target: Target, cell: TargetCell, view: LiveView) -> TargetCellEnd:
+    refused: list[str] = []
+    try:
+        for at, (name, plan) in enumerate(cell.ways):
+            try:
+                return _cell_end(cell, at, tuple(refused), session.run_session(target, plan, view))
+            except UserError as problem:
+                refused.append(str(problem))
+                if at + 1 < len(cell.ways):
+                    view.say(f"{name} can't be had here ({problem}); {cell.ways[at + 1][0]} is tried instead")
+    except RtproofError as problem:
+        return TargetCellEnd(cell, refused=tuple(refused), failure=str(problem))
+    except OSError as error:
+        return TargetCellEnd(cell, refused=tuple(refused), failure=f"{error.filename or cell.name}: {error.strerror}")
+    except KeyboardInterrupt:
+        return TargetCellEnd(cell, refused=tuple(refused), failure=NOT_MEASURED_INTERRUPTED, interrupted=True)
+    return TargetCellEnd(cell, refused=tuple(refused), failure=_no_way_sentence(cell, refused))
+
+
+def _cell_end(cell: TargetCell, way: int, refused: tuple[str, ...], outcome: AgentOutcome) -> TargetCellEnd:
+    failure = ""
+    if outcome.failed:
+        failure = outcome.said or f"the agent ended with exit code {outcome.exit_code}"
+    elif outcome.killed_by:
+        failure = f"the agent was killed by {outcome.killed_by}; {PART_IS_KEPT}"
+    elif outcome.interrupted:
+        failure = f"it was interrupted; {PART_IS_KEPT}"
+    return TargetCellEnd(cell, way, refused, outcome, failure, outcome.interrupted)
+
+
+def _no_way_sentence(cell: TargetCell, refused: Sequence[str]) -> str:
+    """One sentence; the last way's reason alone where it is the same for all, or nothing that the machine lacks."""
+    if len(set(refused)) == 1 or CANNOT_RUN_HERE not in refused[-1]:
+        return refused[-1]
+    reasons = "; ".join(f"{name}: {why}" for (name, _), why in zip(cell.ways, refused, strict=True))
+    return f"none of its ways can be had here ({reasons})"
+
+
+def describe_run(asked: RunRequest, machine: str, agent: Path) -> "RunInfo":
+    """The contents of ``run.json``. machine: what ``uname -m`` says on the target; agent: program file on this host."""
+    return RunInfo(
+        command=list(asked.command),
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        host=platform.node() or "localhost",
+        user=_user_name(),
+        rtproof_version=__version__,
+        agent_sha256=_sha256(agent),
+        agent_arch=_architecture(machine),
+        target=asked.target,
+        requirements=[_requirement_info(each) for each in asked.requirements],
+        until_decided=asked.until_decided,
+        note=asked.note,
+    )
+
+
+def fitting_agent(machine: str) -> Path:
+    """The agent for a machine, built if there is none yet."""
+    return find_agent(architecture_of_machine(machine).name)
+
+
+def agent_of(target: "Target") -> Path:
+    """The agent that a target brings itself, else the one that fits its machine."""
+    own = getattr(target, "own_agent", None)
+    return Path(own()) if own else fitting_agent(target.machine())
+
+
+def _architecture(machine: str) -> str:
+    """An agent of the user's own may run where none of ours does."""
+    try:
+        return architecture_of_machine(machine).name
+    except UserError:
+        return machine
+
+
+def _user_name() -> str:
+    """The user's name; the number where the system has no name for it, as in many containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def _sha256(agent: Path) -> str:
+    try:
+        return hashlib.sha256(agent.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"the agent {agent} cannot be read: {error.strerror}") from error
+
+
+def _requirement_info(requirement: "Requirement") -> "RequirementInfo":
+    return RequirementInfo(
+        limit_ns=requirement.limit_ns,
+        at_most_ns=requirement.at_most_ns,
+        confidence=requirement.confidence,
+        gap_ns=requirement.gap_ns,
+        longest_ns=requirement.longest_ns,
+        bunches=requirement.bunches,
+    )
+
+
+PROGRAM_RESULTS_FOLDER = "given"
+
+
+def run_programs(profile: "Profile", agent: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Label and file of each that could be run, as long as a cell and under its loads. Says why another could not."""
+    for number, program in enumerate(profile.programs, 1):
+        lack = what_program_lacks(program)
+        if lack:
+            click.echo(clean(f"rtproof: {program.command[0]} ({program.label}) was not run: {lack}"), err=True)
+            continue
+        try:
+            yield (
+                program.label,
+                _run_program(profile, program, agent, folder / PROGRAM_RESULTS_FOLDER / f"{number}.txt"),
+            )
+        except RtproofError as problem:
+            click.echo(clean(f"rtproof: {program.label}: {problem}"), err=True)
+
+
+def what_program_lacks(program: "OtherTool") -> str:
+    """What keeps it from running here; "" if nothing does."""
+    if program.needs and not Path(program.needs).exists():
+        return f"there is no {program.needs}"
+    return "" if shutil.which(program.command[0]) else f"there is no program {program.command[0]!r}"
+
+
+def _run_program(profile: "Profile", program: "OtherTool", agent: Path, output: Path) -> Path:
+    cell = profile.cells[0]
+    length_s = max(1, math.ceil(cell.length_ns / 1e9))
+    command = [word.replace("{seconds}", str(length_s)) for word in program.command]
+    click.echo(clean(f"{' '.join(command)} ({program.label}), {length_s} s"), err=True)
+    output.parent.mkdir(exist_ok=True)
+    with other_tool.under_loads(agent, loads.resolve(cell.loads)):
+        other_tool.run_tool(command, length_s, output)
+    return output
+
+
+@dataclass(frozen=True)
+class LocalRunner:
+    """What all cells share. agent: program file of this host; asked: as written into each run folder."""
+
+    target: "Target"
+    agent: Path
+    asked: run_request.RunRequest
+    percentiles: tuple[float, ...]
+    report: bool

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A profile with the user's settings and limits, its article, and what it needs that this machine lacks."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rtproof import articles, loads, profiles
+from rtproof.agents import agent_program
+from rtproof.core.errors import UserError
+from rtproof.core.plugins import options_once
+from rtproof.experiment import exported_files
+from rtproof.experiment.run_request import ProfileRequest, why_gap_too_short, why_not_judgeable
+from rtproof.judge.analysis_model import Requirement
+from rtproof.profiles import CellPlan, Profile, ProfileLimit, Way, run_options, settings
+from rtproof.profiles.profile import LOAD
+from rtproof.report.pages import campaign_page
+from rtproof.report.pages.campaign_outcomes import requirements_of_limits
+
+if TYPE_CHECKING:
+    from rtproof.articles import Article
+    from rtproof.judge.analysis_model import Requirement
+    from rtproof.profiles import ProfileLimit
+
+
+FIRST_METHOD = ""
+"""The method of a probe without one: its first."""
+
+PROGRAM_OPTION = "--program"
+
+
+@dataclass(frozen=True)
+class AgentAbilities:
+    """What an agent has, and why it can't run here, "" if it can: methods by probe and method, loads by name."""
+
+    methods: Mapping[tuple[str, str], str]
+    loads: Mapping[str, str]
+
+
+def agent_abilities(listed: str) -> AgentAbilities:
+    """Of what the agent's ``list`` prints."""
+    methods: dict[tuple[str, str], str] = {}
+    for _, probe, method, text in agent_program.listed_rows(listed, "method"):
+        methods[probe, method] = agent_program.missing_on_machine(text)
+        methods.setdefault((probe, FIRST_METHOD), agent_program.missing_on_machine(text))
+    return AgentAbilities(
+        methods,
+        {name: agent_program.missing_on_machine(text) for _, name, text in agent_program.listed_rows(listed, "load")},
+    )
+
+
+def what_profile_lacks(profile: Profile, known: AgentAbilities, *, short: bool = False) -> list[str]:
+    """Sentences: what the user has to say, and which way is taken in whose place; short: without reasons and help."""
+    asked = [each for each in profile.parameters if each.default is None]
+    words = [f"--set {each.name}=..." + ("" if short else f" ({each.help})") for each in asked]
+    lines = Counter(line for cell in profile.cells for line in _what_cell_lacks(cell, known, short))
+    cells = len(profile.cells)
+    return [*words, *(line if n == cells else f"{n} of {cells} cells: {line}" for line, n in lines.items())]
+
+
+def _what_cell_lacks(cell: CellPlan, known: AgentAbilities, short: bool) -> Iterable[str]:
+    reasons = [(way, _why_way_cannot_run(cell, way, known)) for way in cell.ways]
+    taken = next((way for way, why in reasons if not why), None)
+    passed = reasons if taken is None else reasons[: cell.ways.index(taken)]
+    whys = "; ".join(f"{way.name}: {why}" for way, why in passed) if len(reasons) > 1 else reasons[0][1]
+    if taken is None:
+        yield "can't run here" + ("" if short else f" ({whys})")
+    elif passed:
+        yield f"by way of {taken.name}" + ("" if short else f" ({whys})")
+
+
+def _why_way_cannot_run(cell: CellPlan, way: Way, known: AgentAbilities) -> str:
+    options = run_options(cell, way)
+    probe = options.get("probe", "timer").partition(":")[0]
+    here = (probe, options.get("method", FIRST_METHOD))
+    if here not in known.methods:
+        return f"this agent has no probe {probe} with such a method"
+    return known.methods[here] or next(filter(None, _what_loads_lack(options.get(LOAD, ()), known)), "")
+
+
+def _what_loads_lack(names: Sequence[str], known: AgentAbilities) -> Iterable[str]:
+    """Of the agent's own loads, and of programs whether they are installed."""
+    words = iter(loads.resolve(names))
+    for option, value in zip(words, words, strict=True):
+        name = value.partition(":")[0]
+        if option != PROGRAM_OPTION:
+            yield known.loads.get(name, f"this agent has no load {name}")
+        elif shutil.which(value.split()[1]) is None:
+            yield f"the program {value.split()[1]} is not installed"
+
+
+def requested_profile(asked: ProfileRequest, in_guest: bool = False) -> "Profile":
+    """The profile as the user wants it; UserError where that makes no sense. in_guest: with what stands in there."""
+    found = profiles.load(asked.profile)
+    given = options_once(f"the profile {found.name}", asked.settings)
+    chosen = settings.with_settings(found, {**found.guest.settings, **given} if in_guest else given)
+    if asked.given and not found.given:
+        raise UserError(f"the profile {found.name} has no place for results of other tools: leave --given out")
+    if in_guest and "load" not in asked.options:
+        chosen = settings.with_loads(chosen, found.guest.load)
+    return settings.with_options(settings.with_parameters(chosen), asked.options)
+
+
+def published_article(profile: "Profile") -> "Article":
+    """The article's figures, which the page can put beside what will be measured; UserError if it can't."""
+    found = articles.load(profile.article)
+    campaign_page.check_profile_page(profile, found)
+    exported_files.check_published_files(profile)
+    return found
+
+
+def with_requirements(profile: "Profile", asked: "tuple[Requirement, ...]") -> "Profile":
+    """The user's own in place of the article's."""
+    claims = tuple(_as_profile_limit(each) for each in asked)
+    return settings.with_claims(profile, claims) if claims else profile
+
+
+def _as_profile_limit(asked: "Requirement") -> "ProfileLimit":
+    """As a profile's file says it: what follows from the time is left out."""
+    usual = Requirement(asked.limit_ns, asked.at_most_ns)
+    gap_ns = 0 if asked.gap_ns == usual.gap_ns else asked.gap_ns
+    longest_ns = 0 if asked.longest_ns == usual.longest_ns else asked.longest_ns
+    return ProfileLimit(asked.limit_ns, asked.at_most_ns, gap_ns, longest_ns, asked.bunches)
+
+
+def profile_requirements(profile: "Profile", asked: "tuple[Requirement, ...]") -> "tuple[Requirement, ...]":
+    """The user's own, else the article's. UserError if one of these can't be judged."""
+    found = asked or requirements_of_limits(profile.claims)
+    for each in found:
+        if reason := why_not_judgeable(each):
+            raise UserError(f"the requirement of the profile {profile.name}: {reason}")
+    for cell in profile.cells:
+        if reason := why_gap_too_short(found, cell.period_ns):
+            raise UserError(f"the cell {cell.key} of the profile {profile.name}: {reason}")
+    return found

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the user asks for: one run, a series of runs, or a profile; and the agent's arguments that follow from it.
+
+Nothing here needs the analysis, so that the options of a command can use it before a command is chosen.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rtproof.core import files, units
+from rtproof.profiles.profile import option_words
+from rtproof.run.live_view import clock_text
+
+if TYPE_CHECKING:
+    from rtproof.judge.analysis_model import Requirement
+
+
+LEAST_AT_MOST_NS = 10**9
+
+
+DURATION_DEFAULT = "20s"
+
+
+PERIOD_DEFAULT = "1ms"
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What the user asked for. command: as typed; target: name of its plug-in."""
+
+    command: tuple[str, ...]
+    target: str
+    requirements: "tuple[Requirement, ...]"
+    note: str
+    until_decided: bool = False
+
+
+INTERRUPTED_CODE = 130
+
+
+def refuse_two_lengths(values: dict[str, Any]) -> None:
+    """UsageError where a command's values say in two ways how long it shall measure."""
+    if values["duration"] and values["samples"]:
+        raise click.UsageError("--duration and --samples exclude each other")
+
+
+def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
+    """The agent's arguments for what the user gave, and always a length."""
+    from rtproof import loads
+
+    refuse_two_lengths(values)
+    if not values["samples"]:
+        values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
+    own = {name: value for name, value in values.items() if name != "load"}
+    words = [word for name, value in own.items() for word in option_words("--" + name.replace("_", "-"), value)]
+    return (*words, *loads.resolve(values.get("load") or ()))
+
+
+def limit_arguments(asked: "Iterable[Requirement]") -> tuple[str, ...]:
+    """The agent's words for the limits, each once: it keeps every exceedance, and tells of them while it measures."""
+    limits = dict.fromkeys(requirement.limit_ns for requirement in asked)
+    return tuple(word for limit in limits for word in ("--limit", units.format_duration(limit)))
+
+
+def measured_length_ns(values: dict[str, Any]) -> int:
+    """How long the run shall measure."""
+    if values["samples"]:
+        return int(values["samples"]) * units.parse_duration(values["period"] or PERIOD_DEFAULT)
+    return units.parse_duration(values["duration"] or DURATION_DEFAULT)
+
+
+def length_text(values: dict[str, Any]) -> str:
+    """What the live view counts towards."""
+    if values["samples"]:
+        return f"{values['samples']} activations"
+    return clock_text(measured_length_ns(values))
+
+
+PROBES_OF_OUTSIDE_EVENTS = ("gpio",)
+"""Probes whose due times come from something else."""
+
+
+def why_not_judgeable(asked: "Requirement") -> str | None:
+    """Why such a claim can't be judged in a useful time, or never be broken; None if it can."""
+    from rtproof.judge.analysis_model import usual_longest_ns
+
+    gap, longest, time = asked.gap_ns, asked.longest_ns, asked.at_most_ns
+    told = {name: units.format_duration(ns) for name, ns in (("gap", gap), ("longest", longest), ("time", time))}
+    if gap > time // 10:
+        beside = time // 2 - time // 10
+        given = longest != usual_longest_ns(time, gap)
+        shorter = f", and --longest {units.format_duration(beside)} or less" if given and longest > beside else ""
+        return (
+            f"with --gap {told['gap']} twice as many episodes as --at-most 1/{told['time']} take too long to show: "
+            f"give a gap of {units.format_duration(time // 10)} or less{shorter}, or leave it out"
+        )
+    if longest < gap:
+        return f"--longest {told['longest']} is shorter than the gap of {told['gap']}: give a longer one"
+    if gap + longest > time // 2:
+        return (
+            f"with a gap of {told['gap']} and --longest {told['longest']}, episodes may go on nearly all the time and "
+            f"still come only once per {told['time']}: give --longest {units.format_duration(time // 2 - gap)} or "
+            "less, or a shorter --gap"
+        )
+    return None
+
+
+def has_outside_events(options: Mapping[str, Any]) -> bool:
+    """Whether what gives the probe its due times is not rtproof: it may pause, and nothing is late then."""
+    return str(options.get("probe") or "").partition(":")[0] in PROBES_OF_OUTSIDE_EVENTS
+
+
+def why_gap_too_short(asked: "tuple[Requirement, ...]", period_ns: int) -> str | None:
+    """Why a gap is too short for this period; None if none is."""
+    for each in asked:
+        if each.gap_ns < 2 * period_ns:
+            gap, two = (units.format_duration(ns) for ns in (each.gap_ns, 2 * period_ns))
+            longer = units.format_duration(max(40 * period_ns, LEAST_AT_MOST_NS))
+            wider = 2 * period_ns <= each.at_most_ns // 10
+            ask = f"give --gap {two} or more" if wider else f"ask for --at-most 1/{longer} or seldomer"
+            why = "so each late activation would be an episode"
+            return f"the gap of {gap} is shorter than two periods ({two}), {why}: {ask}"
+    return None
+
+
+@dataclass(frozen=True)
+class ProfileRequest:
+    """What the user wants of a profile. options: those of the agent that stand on the command line."""
+
+    profile: str
+    settings: tuple[tuple[str, str], ...]
+    given: tuple[Path, ...]
+    options: Mapping[str, Any]
+
+
+def new_folder(wanted: Path | None, kind: str) -> Path:
+    """Where a result goes; UserError if there is anything already."""
+    folder = wanted or Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{kind}"
+    files.refuse_existing(folder)
+    return folder
+
+
+WARMUP_DEFAULT = "1s"
+
+
+@dataclass(frozen=True)
+class SeriesSide:
+    """One of the things measured. name: A, B, or "" for an only one; words: its own options as typed."""
+
+    name: str
+    words: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SeriesRequest:
+    """How often to measure each side."""
+
+    times: int
+    sides: tuple[SeriesSide, ...]
+
+    @property
+    def kind(self) -> str:
+        """For the name of its folder."""
+        return "repeat" if len(self.sides) == 1 else "abba"
+
+    @property
+    def probe(self) -> str:
+        """What is measured, as far as that decides how the target is opened."""
+        return next((str(side.values["probe"]) for side in self.sides if side.values["probe"]), "")
+
+    def order(self) -> tuple[SeriesSide, ...]:
+        """The side of each run: A B B A A B B A ..., so that a drift meets both alike."""
+        if len(self.sides) == 1:
+            return self.sides * self.times
+        a, b = self.sides
+        return ((a, b, b, a) * self.times)[: 2 * self.times]

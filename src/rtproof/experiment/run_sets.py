@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs read together: two sides compared, repeats described, or each run judged for continuous integration."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rtproof import report
+from rtproof.compare.compare import compare_sides as found_of
+from rtproof.compare.run_metrics import figures_of
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import quantity
+from rtproof.experiment import stored_runs
+from rtproof.judge.analysis_model import State
+from rtproof.judge.verdict import LIMIT_STATED
+from rtproof.record.contents import View
+from rtproof.report.pages import ci_verdicts, comparison_page
+from rtproof.report.pages.ci_verdicts import ci_exit_code as worst
+from rtproof.tail.forecast_model import NOWHERE
+
+if TYPE_CHECKING:
+    from rtproof.compare.run_metrics import RunFigures
+    from rtproof.judge.analysis_model import Requirement
+    from rtproof.report.blocks import Section
+    from rtproof.report.pages.ci_verdicts import CiRow
+    from rtproof.summary.imported_histogram import ImportedHistogram
+
+
+SERIES_PAGE = "report.html"
+UNREAD_RUN_CODE = 2
+
+
+@dataclass(frozen=True)
+class ComparedSide:
+    """Runs that count as one thing. what: it in words; failed: sentences on runs that could not be read."""
+
+    name: str
+    what: str
+    runs: "tuple[RunFigures, ...]"
+    failed: tuple[str, ...] = ()
+
+
+def exit_code_of_sides(sides: Sequence[ComparedSide]) -> int:
+    """2 if a run could not be read: the result stands on fewer runs than were named."""
+    return UNREAD_RUN_CODE if any(side.failed for side in sides) else 0
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """What to make of them. page: where, None for none; form: of the page; although: facts that may differ."""
+
+    page: Path | None
+    form: str = "html"
+    as_json: bool = False
+    although: Collection[str] = ()
+    command: str = ""
+
+
+def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bool = False) -> list[ComparedSide]:
+    """Name, words and paths of each side; folders are searched. UserError for a path without a run.
+
+    Also for a run that stands on both sides, and where no run of a side can be read. schedule: with the activations
+    that never ran, each as late as it was.
+    """
+    found = [(name, what, stored_runs.find_runs(paths, stored_runs.is_histogram_file)) for name, what, paths in sides]
+    _refuse_shared_runs([(name, runs) for name, _, runs in found])
+    every = [run for _, _, runs in found for run in runs]
+    answers = stored_runs.read_runs(every, _TakeFigures(len(every) == len(found), schedule), _open_for_comparison)
+    figures, failed = dict(zip(answers.paths, answers.wanted, strict=True)), dict(answers.failed)
+    told = [
+        ComparedSide(
+            name, what, tuple(figures[run] for run in runs if run in figures), _failure_sentences(runs, failed)
+        )
+        for name, what, runs in found
+    ]
+    for side in told:
+        if not side.runs:
+            of = f" of {side.name}" if side.name else ""
+            raise UserError(f"no run{of} can be read: {'; '.join(side.failed)}")
+    return told
+
+
+def _failure_sentences(runs: Sequence[Path], failed: dict[Path, str]) -> tuple[str, ...]:
+    return tuple(failed[run] for run in runs if run in failed)
+
+
+def _refuse_shared_runs(sides: Sequence[tuple[str, Sequence[Path]]]) -> None:
+    seen: dict[Path, str] = {}
+    for name, runs in sides:
+        for run in runs:
+            other = seen.setdefault(run.resolve(), name)
+            if other != name:
+                raise UserError(f"{run} stands on both sides, {other} and {name}: a run is no witness against itself")
+
+
+def _open_for_comparison(run: Path, workers: int) -> "stored_runs.AnalysedRun | ImportedHistogram":
+    """A run of ours, or what another tool printed."""
+    return stored_runs.read_histogram_file(run) or stored_runs.read_run(run, workers=workers, horizon=NOWHERE)
+
+
+@dataclass(frozen=True)
+class _TakeFigures:
+    """The figures of a run. blocks: with its parts in time, which one run against one other needs."""
+
+    blocks: bool
+    schedule: bool
+
+    def __call__(self, run: Path, found: Any) -> "RunFigures":
+        if isinstance(found, stored_runs.AnalysedRun):
+            view = View.CHARGED if self.schedule else View.OBSERVED
+            return figures_of(found.analysis, str(run), view, blocks=self.blocks)
+        return stored_runs.histogram_figures(run, found)
+
+
+def compare_sides(a: ComparedSide, b: ComparedSide, wanted: PageRequest) -> None:
+    """Print the result and write the page. UserError where the two may not be compared."""
+    found = found_of(a.runs, b.runs, names=(a.name, b.name), although=wanted.although)
+    told = comparison_page.ComparisonContext((a.what, b.what), (*a.failed, *b.failed), wanted.command)
+    publish_page(
+        comparison_page.comparison_title(found),
+        comparison_page.comparison_sections(found, told),
+        comparison_page.comparison_sections(found, told, short=True),
+        comparison_page.encode_comparison(found, told),
+        wanted,
+    )
+
+
+def describe_repeats(side: ComparedSide, wanted: PageRequest) -> None:
+    """Print how much runs of one thing differ, and write the page."""
+    told = comparison_page.ComparisonContext((side.what,), side.failed, wanted.command)
+    title = f"rtproof: {quantity(len(side.runs), 'run')} of the same"
+    whole, short = (
+        comparison_page.single_side_sections(side.runs, told),
+        comparison_page.single_side_sections(side.runs, told, short=True),
+    )
+    publish_page(title, whole, short, comparison_page.encode_single_side(side.runs, told), wanted)
+
+
+def publish_page(
+    title: str, whole: "list[Section]", short: "list[Section]", encoded: bytes, wanted: PageRequest
+) -> None:
+    """The page in its form, the short form or the JSON on standard output."""
+    if wanted.page == Path("-"):
+        click.echo(report.render(wanted.form, title, whole), nl=False)
+        return
+    if wanted.page:
+        stored_runs.write_new_file(wanted.page, report.render(wanted.form, title, whole))
+    click.echo(encoded if wanted.as_json else report.render("text", title, short), nl=False)
+    if wanted.page:
+        click.echo(f"\nreport: {wanted.page}", err=wanted.as_json)
+
+
+NO_LIMIT = (
+    "there is no limit to judge by: give --limit, or better give it to rtproof run, which writes it down before the "
+    "run begins"
+)
+
+
+@dataclass(frozen=True)
+class StatedByUser:
+    """What the user states. beforehand: the limits were fixed before the runs; the others: of files that tell none."""
+
+    beforehand: bool = False
+    duration_ns: int | None = None
+    period_ns: int | None = None
+
+
+def judge_runs(paths: Sequence[Path], later: "tuple[Requirement, ...]", stated: StatedByUser) -> "list[CiRow]":
+    """A row for each run at the paths, in order. UserError for a path without one, and if no run has a limit."""
+    runs = stored_runs.find_runs(paths, stored_runs.is_histogram_file)
+    found = stored_runs.read_runs(runs, _verdict_row, partial(_open_for_judging, later, stated))
+    told = dict(zip(found.paths, found.wanted, strict=True)) | {
+        run: ci_verdicts.unread_row(str(run), sentence) for run, sentence in found.failed
+    }
+    ordered = [told[run] for run in runs]
+    if all(row.state is State.NOT_ASKED for row in ordered):
+        raise UserError(NO_LIMIT)
+    return ordered
+
+
+def _open_for_judging(
+    later: "tuple[Requirement, ...]", stated: StatedByUser, run: Path, workers: int
+) -> "stored_runs.AnalysedRun | stored_runs.AnalysedHistogram":
+    given = stored_runs.read_histogram_file(run)
+    if given:
+        told = given.with_stated(stated.duration_ns, stated.period_ns)
+        return stored_runs.analyse_histogram(told, later, fixed=stated.beforehand)
+    if stated.beforehand:
+        return stored_runs.read_run_with_stated_limits(run, later, workers)
+    return stored_runs.read_run(run, later, workers=workers)
+
+
+def _verdict_row(run: Path, found: "stored_runs.AnalysedRun | stored_runs.AnalysedHistogram") -> "CiRow":
+    if isinstance(found, stored_runs.AnalysedHistogram):
+        return ci_verdicts.histogram_row(str(run), found.said)
+    return ci_verdicts.run_row(str(run), found.analysis)
+
+
+def verdict_text(rows: "list[CiRow]") -> bytes:
+    """For a terminal."""
+    return ci_verdicts.ci_text(rows)
+
+
+def verdict_markdown(rows: "list[CiRow]", *, stated: bool) -> bytes:
+    """For a pull request. stated: the user says that the limits came before the runs."""
+    return ci_verdicts.ci_markdown(rows, LIMIT_STATED if stated else "")
+
+
+def verdict_junit(rows: "list[CiRow]", *, strict: bool) -> bytes:
+    """For a CI service."""
+    return ci_verdicts.ci_junit(rows, strict=strict)
+
+
+def exit_code_of_verdicts(rows: "list[CiRow]") -> int:
+    """That of the worst run."""
+    return worst(rows)

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read runs from the disk and analyse them: run folders, bare records, and histograms of other tools.
+
+Many runs are read in forked processes, one run each, and only what the caller wants comes back. So a hundred long runs
+take neither a hundred times as long nor a hundred times the memory.
+"""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import click
+
+from rtproof import importers
+from rtproof.compare.run_metrics import figures_of_histogram
+from rtproof.core import defects, files, plugins
+from rtproof.core.errors import NoRecordError, UserError
+from rtproof.core.printable import one_line
+from rtproof.core.processes import each_by_itself
+from rtproof.judge import histogram_only
+from rtproof.judge.analyse import analyse, requirement_tuple
+from rtproof.judge.analysis_model import NO_LONGEST, Requirement
+from rtproof.judge.verdict import (
+    AFTER_THE_DATA,
+    LIMIT_STATED,
+    chosen_after_the_data,
+    ended_when_decided,
+    limits_of_the_record,
+    stated_by_the_user,
+)
+from rtproof.record import file_kinds, run_folder
+from rtproof.record.chunks import is_record
+from rtproof.report import compose, formats, render, title
+from rtproof.report.pages import histogram_page
+from rtproof.schema.analysis_json import analysis_dict
+from rtproof.schema.histogram_json import histogram_dict
+from rtproof.summary.quantiles import USUAL_SHARES
+from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns
+
+if TYPE_CHECKING:
+    from rtproof.compare.run_metrics import RunFigures
+    from rtproof.judge.analyse import Requirements
+    from rtproof.judge.analysis_model import Analysis, Requirement
+    from rtproof.judge.histogram_only import HistogramOnly
+    from rtproof.record.run_folder import Run, RunInfo
+    from rtproof.summary.imported_histogram import ImportedHistogram
+    from rtproof.tail.forecast_model import ForecastHorizon
+
+
+@dataclass(frozen=True)
+class AnalysedRun:
+    """A run that was read and analysed. info: what the host wrote down before it; None for a bare record."""
+
+    analysis: "Analysis"
+    info: "RunInfo | None"
+
+    @property
+    def exit_code(self) -> int:
+        return self.analysis.verdict.state.exit_code
+
+    def as_json(self) -> bytes:
+        """Everything that was found, in the documented schema."""
+        return json.dumps(analysis_dict(self.analysis), indent=2).encode() + b"\n"
+
+    def report(self, form: str, *, short: bool = False) -> bytes:
+        """The report in one of its formats; short: verdict, doubts and numbers only."""
+        command = shlex.join(self.info.command) if self.info else None
+        sections = compose(self.analysis, self._host_facts(), command, short=short)
+        return render(form, title(self.analysis), sections)
+
+    def _host_facts(self) -> dict[str, object]:
+        if self.info is None:
+            return {}
+        names = (
+            "started",
+            "host",
+            "user",
+            "target",
+            "rtproof_version",
+            "agent_arch",
+            "agent_sha256",
+            "until_decided",
+            "note",
+        )
+        return {name: getattr(self.info, name) for name in names if getattr(self.info, name)}
+
+
+def read_run(
+    run: Path,
+    later: "Requirements" = None,
+    percentiles: tuple[float, ...] = (),
+    workers: int | None = None,
+    horizon: "ForecastHorizon | None" = None,
+) -> AnalysedRun:
+    """A run folder or a bare record, judged against the requirements that were fixed before the run.
+
+    later: one or several given now; those that were not fixed before decide nothing, and those that were are tested as
+    they were, each with its share. percentiles: shares whose values are wanted besides those of the usual ones.
+    workers: processes, by default one per CPU. horizon: how far a forecast looks.
+    """
+    found = _open_run(run)
+    fixed = _limits_fixed_before(found)
+    asked = requirement_tuple(later) or fixed
+    analysis = replace(analyse(found.record, asked, workers, horizon, limits=len(fixed)), shares=percentiles)
+    analysis = _with_early_end(analysis, found.info)
+    if found.info is None and fixed:
+        analysis = limits_of_the_record(analysis, fixed)
+    return AnalysedRun(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
+
+
+def read_run_with_stated_limits(
+    run: Path, stated: "tuple[Requirement, ...]", workers: int | None = None
+) -> AnalysedRun:
+    """The same, where the user states that requirements given now were fixed before the run.
+
+    So they decide, together with those that were, and the statement stands beside each verdict that rests on it.
+    """
+    found = _open_run(run)
+    fixed = _limits_fixed_before(found)
+    told = {each.limit_ns for each in stated} if found.info is None else set()
+    limits = len({*stated, *(each for each in fixed if each.limit_ns not in told)})
+    analysis = _with_early_end(analyse(found.record, stated, workers, limits=limits), found.info)
+    return AnalysedRun(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
+
+
+def _open_run(run: Path) -> "Run":
+    """UserError for a file that is something else, which says what, and what can be read."""
+    try:
+        return run_folder.open_run(run)
+    except NoRecordError as problem:
+        raise UserError(_why_no_run(run / run_folder.RECORD_NAME if run.is_dir() else run, problem)) from None
+
+
+def _why_no_run(path: Path, problem: NoRecordError) -> str:
+    tool = importers.tool_of(path)
+    if tool:
+        return f"{path} is the output of {tool}, a histogram: show, report, judge, compare and history read it"
+    return f"{file_kinds.advice(path) or problem}; what can be read: {importers.READABLE}{', '.join(importers.tools())}"
+
+
+def _with_early_end(analysis: "Analysis", info: "RunInfo | None") -> "Analysis":
+    """Runs of older agents say it in run.json only."""
+    wanted = ends_when_decided(analysis.record) or (info is not None and info.until_decided)
+    return ended_when_decided(analysis) if wanted else analysis
+
+
+def _limits_fixed_before(run: "Run") -> "tuple[Requirement, ...]":
+    """What run.json says; without one the limits that the agent was given, each at most once per the usual time."""
+    if run.info is None:
+        return tuple(
+            Requirement.usual(limit_ns, Requirement.at_most_ns) for limit_ns in requested_limits_ns(run.record)
+        )
+    return tuple(
+        Requirement(
+            each.limit_ns, each.at_most_ns, each.confidence, each.gap_ns, each.longest_ns or NO_LONGEST, each.bunches
+        )
+        for each in run.info.requirements
+    )
+
+
+def print_run(result: AnalysedRun, as_json: bool, *, short: bool = False) -> None:
+    """Print the result."""
+    click.echo(result.as_json() if as_json else result.report("text", short=short), nl=False)
+
+
+def path_beside(run: Path, suffix: str) -> Path:
+    """Where a file made from a run goes: next to it, because nothing is ever added to a run folder."""
+    named = run if run.name not in ("", "..") else run.resolve()
+    return named.with_name(named.name.removesuffix(".rtrec") + suffix)
+
+
+def report_path(run: Path, form: str) -> Path:
+    """Where the report of a run goes, unless it is told otherwise."""
+    suffix: str = plugins.load_plugin(formats, form).SUFFIX
+    return path_beside(run, suffix)
+
+
+def write_new_file(path: Path, content: bytes) -> None:
+    """Write a file that must not exist yet."""
+    with files.new_path(path):
+        path.write_bytes(content)
+
+
+# Many runs at once: the paths that a user gives, the runs that lie there, and what is wanted of each of them.
+#
+# Each run is read in a forked process of its own, and only what is wanted of it comes back, so that a hundred long
+# runs
+# take neither a hundred times as long nor as much memory.
+
+
+RECORD_NAME = "run.rtrec"
+RECORD_SUFFIX = ".rtrec"
+
+Extract = TypeVar("Extract")
+
+
+@dataclass(frozen=True)
+class ReadRuns(Generic[Extract]):
+    """What was wanted of each run that could be read, in their order. failed: the others, each with a sentence."""
+
+    paths: tuple[Path, ...]
+    wanted: tuple[Extract, ...]
+    failed: tuple[tuple[Path, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class _ReadFailure:
+    sentence: str
+
+    def of(self, run: Path) -> str:
+        """The sentence with the name of the run before it, unless it begins with that."""
+        named = re.match(rf"(cannot read )?{re.escape(one_line(str(run)))}[ :/]", self.sentence)
+        return self.sentence if named else f"{run}: {self.sentence}"
+
+
+def find_runs(paths: Iterable[Path], also: Callable[[Path], bool] = lambda _: False) -> list[Path]:
+    """The run folders and records at the paths and in the folders there, in order, each once.
+
+    A file that is named itself is taken whatever it is. also: what else is a run among the files of a folder.
+    UserError for a path with nothing there and for a folder without a run.
+    """
+    found: dict[Path, Path] = {}
+    for run in (run for path in paths for run in _runs_at(path, also)):
+        found.setdefault(run.resolve(), run)
+    return list(found.values())
+
+
+def _runs_at(path: Path, also: Callable[[Path], bool]) -> list[Path]:
+    if path.is_symlink() and not path.exists():
+        raise UserError(f"{path} is a link to nothing: name a run folder, a record, or a folder of them")
+    if not path.exists():
+        raise UserError(f"{path} does not exist: name a run folder, a record, or a folder of them")
+    if not path.is_dir() or (path / RECORD_NAME).exists():
+        return [path]
+    found = sorted(_runs_inside(path, also))
+    if not found:
+        raise UserError(f"there is no run in the folder {path}: a run is a folder with a {RECORD_NAME}")
+    return found
+
+
+def _runs_inside(folder: Path, also: Callable[[Path], bool]) -> Iterable[Path]:
+    """Symbolic links to folders are not followed, since they may lead in circles."""
+    closed: list[OSError] = []
+    for here, folders, names in os.walk(folder, onerror=closed.append):
+        if RECORD_NAME in names:
+            folders.clear()
+            yield Path(here)
+            continue
+        yield from (place for name in names if (place := Path(here) / name).suffix == RECORD_SUFFIX or also(place))
+    # A folder that cannot be looked into may hold runs: it becomes one that cannot be read.
+    yield from (Path(problem.filename) for problem in closed)
+
+
+def read_runs(
+    runs: Sequence[Path], wanted: Callable[[Path, Any], Extract], read: Callable[..., Any] = read_run
+) -> ReadRuns[Extract]:
+    """What is wanted of each run, which has to be small and has to survive pickling; see ``find_runs``.
+
+    read: takes the path, and ``workers``, and gives what ``wanted`` takes; by default a Result.
+    ``partial(read_run, later=...)`` judges by requirements given now.
+    """
+    # Imported once for all processes, not once in each of them.
+
+    cpus = len(os.sched_getaffinity(0))
+    work = partial(_read_and_extract, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))
+    answers = each_by_itself(work, runs, cpus, _read_failure)
+    told = [(run, each) for run, each in zip(runs, answers, strict=True) if not isinstance(each, _ReadFailure)]
+    failed = tuple((run, e.of(run)) for run, e in zip(runs, answers, strict=True) if isinstance(e, _ReadFailure))
+    return ReadRuns(tuple(run for run, _ in told), tuple(each for _, each in told), failed)
+
+
+def _read_and_extract(wanted: Callable[[Path, Any], Any], read: Callable[[Path], Any], run: Path) -> Any:
+    return wanted(run, read(run))
+
+
+def _read_failure(problem: Exception) -> "_ReadFailure":
+    return _ReadFailure(defects.error_sentence(problem))
+
+
+def whole_run(_run: Path, result: AnalysedRun) -> AnalysedRun:
+    """The run as it was read, for those who need all of it."""
+    return result
+
+
+HISTOGRAM_SUFFIXES = (".txt", ".json", ".hist")
+"""Of the files in a folder only these are looked into."""
+
+
+@dataclass(frozen=True)
+class AnalysedHistogram:
+    """What is said of such a file."""
+
+    said: "HistogramOnly"
+
+    @property
+    def exit_code(self) -> int:
+        return self.said.state.exit_code
+
+    def as_json(self) -> bytes:
+        """In the documented schema."""
+        return json.dumps(histogram_dict(self.said), indent=2).encode() + b"\n"
+
+    def report(self, form: str) -> bytes:
+        """The report in one of its formats."""
+        return render(form, histogram_page.histogram_title(self.said), histogram_page.histogram_sections(self.said))
+
+
+def read_histogram_file(path: Path) -> "ImportedHistogram | None":
+    """What another tool printed; None for a folder, a record, and a file of no tool that is known.
+
+    UserError for a file of such a tool that makes no sense.
+    """
+    if not path.is_file():
+        return None
+    files.refuse_what_waits(path)
+    return None if is_record(path) else importers.recognised(path)
+
+
+def is_histogram_file(path: Path) -> bool:
+    """Whether a file of a folder is a histogram of a tool that is known, also if it makes no sense or cannot be read.
+
+    So whoever reads it says what is wrong with it; a file that was left out would be dropped in silence.
+    """
+    if path.suffix not in HISTOGRAM_SUFFIXES or not path.is_file():
+        return False
+    try:
+        return importers.tool_of(path) is not None
+    except OSError:
+        return True
+
+
+def analyse_histogram(
+    found: "ImportedHistogram",
+    requirements: "Sequence[Requirement]",
+    shares: tuple[float, ...] = (),
+    *,
+    fixed: bool = False,
+) -> AnalysedHistogram:
+    """What remains of a file. fixed: the user states that the limits were fixed before it was measured."""
+    said = histogram_only.summarise_histogram(found, requirements, tuple(sorted({*USUAL_SHARES, *shares})))
+    return AnalysedHistogram(
+        histogram_only.limit_was_stated(said, LIMIT_STATED)
+        if fixed
+        else histogram_only.after_the_data(said, AFTER_THE_DATA)
+    )
+
+
+def histogram_figures(path: Path, found: "ImportedHistogram") -> "RunFigures":
+    """What comparison and history look at; a file that contradicts itself is INVALID there too."""
+    if found.histogram is None:
+        raise UserError(f"{path}: {found.tool} prints no histogram there, so there is nothing to compare")
+    told = figures_of_histogram(str(path), found.histogram, found.comparable, found.overflow, found.largest_ns)
+    started_ns = None if found.started_s is None else found.started_s * 1_000_000_000
+    return replace(told, started_ns=started_ns, invalid=found.faults, unclear=(*told.unclear, *found.notes))
+
+
+def print_histogram(found: AnalysedHistogram, as_json: bool) -> None:
+    """Print it."""
+    click.echo(found.as_json() if as_json else found.report("text"), nl=False)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of an export: a new file that is whole or not there, the exporter's options, and samples as columns."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from rtproof.core import files, units
+from rtproof.core.errors import UserError
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.activations import Activations, number_activations
+from rtproof.record.contents import Block, Record, Series
+from rtproof.summary import recorded_facts
+from rtproof.summary.counts import Counts
+from rtproof.summary.fields import series_by_field
+from rtproof.summary.kernel_trace import has_trace
+from rtproof.summary.summary_model import Summary
+
+VIEWS = ("observed", "schedule")
+VIEW_HELP = "observed (activations that ran, the default) or schedule (missed ones too, charged with their lateness)"
+MOST_BINS = 10_000_000
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[IO[str]]:
+    """A new text file, as ``files.new_path``."""
+    with files.new_path(path), path.open("x", encoding="ascii", newline="\n") as file:
+        yield file
+
+
+def whole_number(options: dict[str, str], key: str, default: int, most: int = MOST_BINS) -> int:
+    """An option that is a number from 1 to ``most``."""
+    text = options.get(key, str(default))
+    if not (text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) <= most):
+        raise UserError(f"the option {key}={text} is not a whole number from 1 to {most}")
+    return int(text)
+
+
+def signed_duration(options: dict[str, str], key: str, default: str) -> int:
+    """An option that is a duration in nanoseconds, which may be negative."""
+    text = options.get(key, default)
+    duration_ns = units.parse_duration("0ns" if text == "0" else text.removeprefix("-"))
+    return -duration_ns if text.startswith("-") else duration_ns
+
+
+def view_option(options: dict[str, str]) -> str:
+    view = options.get("view", VIEWS[0])
+    if view not in VIEWS:
+        raise UserError(f"the option view={view} is none of: {', '.join(VIEWS)}")
+    return view
+
+
+def counts_of(summary: Summary, view: str) -> Counts:
+    return summary.observed_counts if view == "observed" else summary.schedule_counts
+
+
+def summary_note(analysis: Analysis) -> str:
+    """What a reader must know when the numbers come from the record's own bins; empty when they come from samples."""
+    if all(summary.exact for summary in analysis.summaries):
+        return ""
+    return "; values are known to one part in 1024, because the run kept a summary instead of every sample"
+
+
+def refuse_without_threads(analysis: Analysis) -> None:
+    """UserError for a record of which no thread can be read: a table without a column tells nothing."""
+    if not analysis.summaries:
+        raise UserError(f"{analysis.record.path} has no thread that can be read, so it has no histogram")
+
+
+def columns_of(analysis: Analysis) -> list[tuple[str, Summary]]:
+    """Every thread, or every field of every thread, with the name of its column or histogram."""
+    if len(analysis.every) == len(analysis.summaries):
+        return [(f"thread{summary.series.thread}", summary) for summary in analysis.summaries]
+    return [(f"thread{s.series.thread}.{plain(s.series.field)}", s) for s in analysis.every]
+
+
+def has_fields(record: Record) -> bool:
+    """Whether activations have several values, which then stand below each other and are told apart by name."""
+    return len(series_by_field(record)) > 1
+
+
+def plain(words: str) -> str:
+    """A name out of a record with nothing in it that a format could take for its own."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", words)
+
+
+def marks(record: Record) -> dict[str, str]:
+    """What a file must say of figures that are no time on any machine, by a name for it; usually nothing."""
+    kinds = (
+        ("virtual_time", recorded_facts.virtual_time_clock(record), recorded_facts.VIRTUAL_TIME_SENTENCE),
+        ("simulated", recorded_facts.is_simulated(record), recorded_facts.SIMULATED_SENTENCE),
+    )
+    return {name: words for name, so, words in kinds if so}
+
+
+def mark_lines(record: Record) -> str:
+    """The same as lines of comment, for the head of a text."""
+    return "".join(f"# {words}\n" for words in marks(record).values())
+
+
+def mark_note(analysis: Analysis) -> str:
+    """The same for the sentence that tells what was written."""
+    return "".join(f"; {words}" for words in marks(analysis.record).values())
+
+
+def require_samples(record: Record, kind: str) -> None:
+    """UserError if there is a series without samples: a file with some threads missing would deceive."""
+    if not all(series.has_samples for series in record.series):
+        raise UserError(
+            f"{kind} needs every sample and this run kept only a summary (--record summary): "
+            "export hdr, cyclictest or bins instead"
+        )
+
+
+def require_trace(record: Record) -> None:
+    """UserError if the run was not traced."""
+    if not has_trace(record):
+        raise UserError("this run was not traced (rtproof run --trace)")
+
+
+def columns(series: Series, block: Block) -> Activations:
+    """A block with what docs/record-format.md lets one derive: each sample's activation index and due time."""
+    missed = np.zeros(block.values.size, np.int64)
+    missed[block.gap_position] = block.gap_missed
+    return number_activations(series, block.first_index, block.first_due_ns, block.values, missed)
+
+
+def all_columns(record: Record) -> Iterator[tuple[Series, Activations]]:
+    """All samples, thread after thread, in pieces that fit memory."""
+    for series in record.series:
+        for block in record.blocks(series.id):
+            yield series, columns(series, block)
+
+
+def sample_note(analysis: Analysis, written: int) -> str:
+    """How many samples, and how many of those that ran are not among them."""
+    absent = sum(summary.obtained for summary in analysis.every) - written
+    return f"{written} samples" + (
+        f" ({absent} more ran, but the record does not hold their values)" if absent > 0 else ""
+    )

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and threads that another tool printed, made into a whole measurement; contradictions become faults.
+
+A number that no tool prints is a UserError: the file may be damaged, or made to do harm.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.core.errors import UserError
+from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+
+LARGEST_NS = 10**15
+"""Eleven days: a larger latency is an early wake-up that was stored without its sign."""
+LARGEST_COUNT = 10**12
+"""Values that a thread can have taken: eleven days with one each microsecond."""
+MOST_DIGITS = 20
+"""Of a whole number: as many as 64 bits have, since an early wake-up may be printed without its sign."""
+
+_WHOLE = re.compile(r"-?[0-9]+")
+
+
+def whole_number(text: str) -> int:
+    """A whole number of at most 20 digits, without those in front that are 0."""
+    if not _WHOLE.fullmatch(text):
+        raise UserError(f"{_short(text)} stands where a whole number belongs")
+    digits = text.lstrip("-0")
+    if len(digits) > MOST_DIGITS:
+        raise UserError(f"the number {_short(text)} is larger than any that it can have counted")
+    number = int(digits or "0")
+    return -number if text.startswith("-") else number
+
+
+def microseconds(text: str) -> float:
+    """A latency, which may have a fraction and a sign."""
+    value = float(text) if len(text) <= 2 * MOST_DIGITS else math.inf
+    if not abs(value) <= LARGEST_NS / 1_000:
+        raise UserError(f"the latency {_short(text)} is larger than any clock can show")
+    return value
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_DIGITS + 2 else f"{text[:MOST_DIGITS]}... ({len(text):,} characters)"
+
+
+Kind = TypeVar("Kind")
+
+UNCOUNTABLE = "its histogram has numbers that no computer can count to"
+
+
+def histogram_of(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns: int) -> Counts:
+    """Bins of one width from its multiples (increasing); the empty ones left out."""
+    if values.size and (values[0] < 0 or int(values[-1]) > LARGEST_NS // width_ns):
+        raise UserError("its bins lie outside of what a clock can show")
+    if np.any(np.diff(values) <= 0) or np.any(counts < 0):
+        raise UserError("the rows of its histogram do not increase")
+    if counts.sum(dtype=np.float64) > LARGEST_COUNT:
+        raise UserError(UNCOUNTABLE)
+    some = counts > 0
+    low = values[some] * width_ns
+    return Counts(low, low + width_ns - 1, counts[some]) if low.size else NO_COUNTS
+
+
+def decode_json(text: str, kind: type[Kind]) -> Kind:
+    """A JSON document of this form; UserError for another."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.DecodeError as problem:
+        raise UserError(f"it is not of its form: {problem}") from None
+
+
+@dataclass(frozen=True)
+class ThreadTotals:
+    """What a JSON file tells of a thread beside its bins, in the unit of the bins."""
+
+    number: int
+    cpu: int | None
+    count: int
+    min: int
+    max: int
+    mean: float
+
+
+def imported_thread(told: ThreadTotals, bins: Mapping[int, int], width_ns: int, scale_ns: int | None) -> ImportedPart:
+    """A thread; values that are in no bin need not have lain beyond the scale (overflow None: not told).
+
+    scale_ns: None where the file does not say where its scale ends. Without a bin and a scale there is no histogram.
+    """
+    if told.count < 0 or not abs(told.mean) <= LARGEST_NS:
+        raise UserError(f"the count or the mean of thread {told.number} makes no sense")
+    if max(map(abs, (told.min, told.max, told.count))) > LARGEST_NS:
+        raise UserError(
+            f"a figure of thread {told.number} is larger than any clock can show: a number without its sign"
+        )
+    counts = _counts(bins, width_ns) if bins or scale_ns is not None else None
+    missing = 0 if counts is None else max(told.count - counts.total, 0)
+    beyond = None if missing and scale_ns is not None and told.max * width_ns < scale_ns else missing
+    return ImportedPart(
+        told.number,
+        told.cpu,
+        told.count if counts is None else counts.total + (beyond or 0),
+        told.min * width_ns,
+        round(told.mean * width_ns),
+        told.max * width_ns,
+        None if counts is None else beyond,
+        counts,
+        told.count,
+    )
+
+
+def _counts(bins: Mapping[int, int], width_ns: int) -> Counts:
+    if max(map(abs, (*bins, *bins.values())), default=0) > LARGEST_NS:
+        raise UserError(UNCOUNTABLE)
+    values = np.array(sorted(bins), np.int64)
+    return histogram_of(values, np.array([bins[int(value)] for value in values], np.int64), width_ns)
+
+
+def imported_measurement(
+    tool: str, title: str, parts: Sequence[ImportedPart], resolution_ns: int, **told: Any
+) -> ImportedHistogram:
+    """All threads together. told: further fields of the Imported; faults and notes are added to those found here."""
+    counts = [part.count for part in parts]
+    binned = [part.histogram for part in parts]
+    faults = [sentence for part in parts for sentence in _faults(part, resolution_ns)]
+    return ImportedHistogram(
+        tool,
+        title,
+        count=_sum(counts),
+        min_ns=min((part.min_ns for part in parts if part.min_ns is not None and part.count != 0), default=None),
+        mean_ns=_mean(parts),
+        max_ns=max((part.max_ns for part in parts if part.max_ns is not None and part.count != 0), default=None),
+        histogram=None if any(one is None for one in binned) else merge_counts(one for one in binned if one),
+        overflow=_sum([part.overflow for part in parts]),
+        resolution_ns=resolution_ns,
+        parts=tuple(parts),
+        faults=(*told.pop("faults", ()), *faults),
+        **told,
+    )
+
+
+def _sum(numbers: Sequence[int | None]) -> int | None:
+    return None if any(n is None for n in numbers) else sum(n for n in numbers if n is not None)
+
+
+def _mean(parts: Sequence[ImportedPart]) -> int | None:
+    known = [(part.mean_ns, part.count) for part in parts if part.mean_ns is not None and part.count]
+    samples = sum(n for _, n in known)
+    return round(sum(mean * n for mean, n in known) / samples) if len(known) == len(parts) and samples else None
+
+
+def _faults(part: ImportedPart, width_ns: int) -> Iterator[str]:
+    name, low, mean, high = f"thread {part.number}", part.min_ns, part.mean_ns, part.max_ns
+    if part.count == 0 or low is None or high is None:
+        return
+    if high > LARGEST_NS or low > LARGEST_NS:
+        yield f"the minimum or maximum of {name} is a number without its sign: a wake-up came before its time"
+        return
+    if low > high or (mean is not None and not low - width_ns < mean < high + width_ns):
+        yield f"the mean of {name} does not lie between its minimum and its maximum"
+    if part.histogram is not None and part.told is not None and part.histogram.total > part.told + 1:
+        yield f"{name} counts {part.told:,} values, and its histogram adds up to {part.histogram.total:,}"
+    if part.histogram is not None and part.overflow is not None:
+        yield from _against_bins(name, low, high, part.overflow, part.histogram)
+
+
+def _against_bins(name: str, low: int, high: int, overflow: int, bins: Counts) -> Iterator[str]:
+    """Minimum and maximum have to be the first and the last bin that holds anything, but for what lies beyond."""
+    if not bins.n.size:
+        return
+    if int(bins.lo[0]) != low:
+        yield f"the minimum of {name} is {low // 1000} us, and its histogram begins at {int(bins.lo[0]) // 1000} us"
+    last = int(bins.lo[-1])
+    if overflow and high <= last:
+        yield f"{name} has {overflow:,} values beyond the scale, and its maximum ({high // 1000} us) lies on it"
+    if not overflow and high != last:
+        yield f"the maximum of {name} is {high // 1000} us, and its histogram ends at {last // 1000} us"

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a record to an Analysis: numbers, what may be wrong with the run, verdict and forecast.
+
+The list of checks is closed: docs/json-schema.md names every code of a doubt, and a test compares both.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.checks import competition, counting, load_work, measuring_threads, target_state
+from rtproof.judge.checks.case import Check, CheckedRun
+from rtproof.judge.episodes import with_stalls_to_the_end
+from rtproof.judge.evidence import gather_evidence
+from rtproof.judge.verdict import deciding_verdict, judge_requirement
+from rtproof.judge.verdict_sentences import length_was_fixed
+from rtproof.record.contents import Record
+from rtproof.summary.cycles import loop_cycles
+from rtproof.summary.fields import judged_series, series_by_field, stage_switches, summaries_of_field
+from rtproof.summary.recorded_facts import virtual_time_clock
+from rtproof.summary.series import pooled, summarise
+from rtproof.summary.summary_model import Cycles, Doubt, Severity, Summary, Switch
+from rtproof.tail import forecast_sentences
+from rtproof.tail.forecast import forecast, open_length_forecast
+from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
+
+# Reasons not to believe a number, each with what to do about it. Doubt comes before numbers.
+#
+# The list of checks is closed: docs/json-schema.md names every code, and a test holds the two together.
+
+
+LOSS_CODES = (
+    *("lost", "damage", "truncated", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
+    *("events-dropped", "trace-lost"),
+)
+"""Codes of what is gone from a run. Nobody can see that from its figures, so it is told before any other warning."""
+FOREMOST_CODES = ("in-band", "core-unseen")
+"""Codes of what changes the meaning of every figure."""
+CHECKS: tuple[Check, ...] = (
+    *target_state.COKERNEL_CHECKS,
+    *measuring_threads.SCHEDULING_CHECKS,
+    *measuring_threads.CONDITION_CHECKS,
+    *competition.BUDGET_CHECKS,
+    *counting.COUNTING_CHECKS,
+    *counting.STAGE_CHECKS,
+    *target_state.SYSTEM_CHECKS,
+    *competition.RIVAL_CHECKS,
+    *load_work.LOAD_CHECKS,
+)
+
+
+def doubts_about_run(
+    record: Record,
+    every: tuple[Summary, ...],
+    asked: Requirement | tuple[Requirement, ...] | None,
+    switches: tuple[Switch, ...] = (),
+) -> tuple[Doubt, ...]:
+    """Every doubt about a run: those that make it INVALID first, then what changes the meaning of every figure.
+
+    Then comes what is gone from the run, then all others.
+
+    every: the summaries of all series of the record. asked: one requirement, or several that are judged together.
+    """
+    several = () if asked is None else (asked,) if isinstance(asked, Requirement) else asked
+    case = CheckedRun(record, summaries_of_field(every, judged_series(record)), several, every, switches)
+    found = [doubt for check in CHECKS for doubt in check(case)]
+    return tuple(sorted(found, key=_rank_of_doubt))
+
+
+def _rank_of_doubt(doubt: Doubt) -> tuple[bool, bool, bool]:
+    """False sorts before True."""
+    return doubt.severity is not Severity.INVALID, doubt.code not in FOREMOST_CODES, doubt.code not in LOSS_CODES
+
+
+Requirements = Requirement | Sequence[Requirement] | None
+
+
+def analyse(
+    record: Record,
+    requirement: Requirements = None,
+    workers: int | None = None,
+    horizon: ForecastHorizon | None = None,
+    limits: int = 0,
+) -> Analysis:
+    """Numbers, doubts and verdict. requirement: one or several, which are judged together.
+
+    workers: processes for reading a large record, by default one per CPU. horizon: how far a forecast looks, by default
+    ten times the measured time; NOWHERE: there is none. limits: how many limits share the probability of error, if they
+    are not just those given. RecordError if the samples cannot be read or claim what no clock can show.
+    """
+    asked = requirement_tuple(requirement) or (None,)
+    every = with_stalls_to_the_end(record, summarise(record, workers))
+    fields = series_by_field(record)
+    summaries = summaries_of_field(every, judged_series(record))
+    together = pooled(summaries)
+    between = stage_switches(record, fields)
+    found = doubts_about_run(record, every, requirement_tuple(requirement), between)
+    predicted = None if horizon == NOWHERE or virtual_time_clock(record) else forecast(record, together, found, horizon)
+    gathered = [(each, gather_evidence(record, each, summaries, together, found)) for each in asked]
+    if not length_was_fixed(gathered[0][1]):
+        predicted = open_length_forecast(predicted)
+    told = forecast_sentences.forecast_lines(predicted)
+    verdicts = tuple(
+        judge_requirement(each, replace(one, forecast=told), limits or len(asked)) for each, one in gathered
+    )
+    return Analysis(
+        record,
+        summaries,
+        together,
+        found,
+        deciding_verdict(verdicts),
+        every=every,
+        stages=tuple(pooled(summaries_of_field(every, field)) for field in fields),
+        switches=between,
+        cycles=_cycles_of_loop(record),
+        forecast=predicted,
+        verdicts=verdicts,
+    )
+
+
+def requirement_tuple(requirement: Requirements) -> tuple[Requirement, ...]:
+    """None, one or several as several."""
+    if requirement is None:
+        return ()
+    return (requirement,) if isinstance(requirement, Requirement) else tuple(requirement)
+
+
+def _cycles_of_loop(record: Record) -> Cycles | None:
+    return loop_cycles(record) if any(series.loop for series in judged_series(record)) else None

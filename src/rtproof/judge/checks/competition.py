@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of what kept measuring threads from running: other threads on their CPUs, and budgets of the kernel."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtproof.core.phrases import duration, quantity
+from rtproof.core.units import format_cpus
+from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
+from rtproof.record.contents import Int64Array, Moment
+from rtproof.summary.recorded_facts import whole_number
+from rtproof.summary.summary_model import Doubt, Severity, Summary
+from rtproof.summary.thread_table import REAL_TIME_PATH, RtThread, real_time_threads, target_threads
+
+RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
+GROUPS, FAIR_SERVER = "rt-group", "fair-server"
+FAIR_SINCE = (6, 12)
+FAIR_NS, FAIR_PERIOD_NS = 50_000_000, 1_000_000_000
+"""What the fair server has unless somebody changes it (kernel/sched/fair.c)."""
+LEAST_STOPS = 3
+LEAST_NS = 2_000_000
+"""A shorter stop could be anything."""
+TICK_NS = 10_000_000
+"""Budgets are looked at from tick to tick; at HZ=100 that is so long."""
+NEAR = 0.05
+"""Share of a period by which the distance of two stops may miss a whole number of periods."""
+MOSTLY = 0.75
+"""Share of the distances that have to fit, and of the delays that have to be no longer than the budget allows."""
+WHOLE = 0.7
+"""Share of the longest possible stop from which the longest one seen shows a budget that was used up."""
+READY = 0.5
+"""Share of the stops that the thread must have spent waiting for a CPU, where the kernel tells."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Real-time threads may be kept from running for up to ``stop_ns`` of each period. name: what keeps them."""
+
+    name: str
+    stop_ns: int
+    period_ns: int
+
+
+@dataclass(frozen=True)
+class Stops:
+    """Ends and lengths of the long delays of a thread; activations that were late together are one."""
+
+    end_ns: Int64Array
+    length_ns: Int64Array
+
+
+def budget_stops(case: CheckedRun) -> Iterator[Doubt]:
+    """Delays in the rhythm of a budget. With their full length they are its doing; shorter ones may be chance."""
+    if case.fact("policy") not in ("fifo", "rr"):
+        return
+    for summary in case.summaries:
+        of = [(budget, _stops(summary, budget)) for budget in budgets(case, summary.series.cpu)]
+        fitting = [(budget, stops) for budget, stops in of if _fits(stops, budget) and _was_ready(case, summary, stops)]
+        if not fitting:
+            continue
+        best, stops = min(fitting, key=lambda one: abs(int(one[1].length_ns.max()) - one[0].stop_ns))
+        thread, longest = summary.series.thread, int(stops.length_ns.max())
+        what = (
+            f"thread {thread} was stopped {stops.end_ns.size} times for up to {duration(longest)}, in step with a "
+            f"period of {duration(best.period_ns)}: {best.name} may take up to {duration(best.stop_ns)} of each"
+        )
+        remedy = "find the real-time thread that uses up the budget, or give real-time threads a larger one"
+        yield Doubt("budget-stops", _severity(longest, best), what, remedy)
+
+
+def budgets(case: CheckedRun, cpu: int) -> list[Budget]:
+    """Every budget that the record tells of, or that this version of Linux has."""
+    found = [*_fair_server(case, cpu), *_groups(case)]
+    runtime, period = (case.file(path, Moment.START) or "" for path in (RT_RUNTIME, RT_PERIOD))
+    if _version(case) < FAIR_SINCE or case.file(GROUPS, Moment.START) is not None:
+        found += _of("the kernel's throttling of real-time threads", runtime, period)
+    return found
+
+
+def _of(name: str, runtime_us: str, period_us: str) -> list[Budget]:
+    """None where real-time threads may run all the time, which is said with -1."""
+    if not runtime_us.isdigit() or not period_us.isdigit() or not int(runtime_us) < int(period_us):
+        return []
+    return [Budget(name, (int(period_us) - int(runtime_us)) * 1000, int(period_us) * 1000)]
+
+
+def _groups(case: CheckedRun) -> Iterator[Budget]:
+    for line in (case.file(GROUPS, Moment.START) or "").splitlines():
+        path, runtime, period = line.rsplit(" ", 2) if line.count(" ") >= 2 else (line, "", "")
+        yield from _of(f"the throttling of the control group {path}", runtime, period)
+
+
+def _fair_server(case: CheckedRun, cpu: int) -> list[Budget]:
+    name = "the kernel's fair server"
+    lines = (case.file(FAIR_SERVER, Moment.START) or "").splitlines()
+    for words in map(str.split, lines):
+        if len(words) == 3 and (words[0] == f"cpu{cpu}" or cpu < 0) and words[1].isdigit() and words[2].isdigit():
+            runtime, period = int(words[1]), int(words[2])
+            return [Budget(name, runtime, period)] if 0 < runtime < period else []
+    return [Budget(name, FAIR_NS, FAIR_PERIOD_NS)] if not lines and _version(case) >= FAIR_SINCE else []
+
+
+def _version(case: CheckedRun) -> tuple[int, int]:
+    numbers = re.match(r"(\d+)\.(\d+)", case.record.begin.kernel_release)
+    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+
+
+def _stops(summary: Summary, budget: Budget) -> Stops:
+    """From the largest values. What ended together was one stop, as long as its longest delay.
+
+    A delay that is longer than the budget allows has another cause, or a second one such as a hypervisor that took the
+    CPU too. It is left out; where too many delays are longer, there are no stops of this budget.
+    """
+    most_ns = budget.stop_ns + TICK_NS
+    end_ns, length_ns = summary.top.due_ns + summary.top.value, summary.top.value
+    longest = int(length_ns[length_ns <= most_ns].max(initial=0))
+    order = np.argsort(end_ns, kind="stable")
+    order = order[length_ns[order] >= max(LEAST_NS, longest / 4)]
+    if not order.size:
+        return Stops(end_ns[order], length_ns[order])
+    first = np.flatnonzero(np.diff(end_ns[order], prepend=-(1 << 62)) > TICK_NS)
+    end_ns, length_ns = end_ns[order][first], np.maximum.reduceat(length_ns[order], first)
+    keep = length_ns <= most_ns
+    keep &= keep.mean() >= MOSTLY
+    return Stops(end_ns[keep], length_ns[keep])
+
+
+def _fits(stops: Stops, budget: Budget) -> bool:
+    if stops.end_ns.size < LEAST_STOPS:
+        return False
+    periods = np.diff(stops.end_ns) / budget.period_ns
+    fits = (np.abs(periods - np.round(periods)) <= NEAR) & (np.round(periods) >= 1)
+    return bool(fits.mean() >= MOSTLY)
+
+
+def _was_ready(case: CheckedRun, summary: Summary, stops: Stops) -> bool:
+    """Where the kernel does not tell how long the thread waited, the rhythm alone has to do."""
+    found = case.record.conditions.get(summary.series.thread)
+    if found is None or case.fact("run_delay", Moment.START, summary.series.thread) != "schedstat":
+        return True
+    return int(found.run_delay_ns.sum()) >= READY * int(stops.length_ns.sum())
+
+
+def _severity(longest_ns: int, budget: Budget) -> Severity:
+    return INVALID if longest_ns >= WHOLE * budget.stop_ns else WARNING
+
+
+BUDGET_CHECKS: tuple[Check, ...] = (budget_stops,)
+
+
+def rivals(case: CheckedRun) -> Iterator[Doubt]:
+    """Other threads of the same priority count as well: under SCHED_FIFO they go on until they sleep.
+
+    Without a real-time policy everything else runs first, as asked. A thread that used no CPU time delayed nothing.
+    """
+    urgencies = [each for each in (_urgency(case, summary.series.thread) for summary in case.summaries) if each]
+    measured = frozenset(summary.series.cpu for summary in case.summaries)
+    if not urgencies:
+        return
+    found = [
+        thread
+        for thread in real_time_threads(case.record)
+        if thread.urgency >= min(urgencies) and thread.may_run_on(measured) and not thread.everywhere and _ran(thread)
+    ]
+    if found:
+        found.sort(key=lambda thread: (-(thread.ran_ns or 0), -thread.urgency, thread.id))
+        count = quantity(len(found), "other thread")
+        what = f"{count} of the same or a higher real-time priority could run on a measured CPU: "
+        remedy = "move these threads to other CPUs, or give them a lower priority; else they are a part of the result"
+        yield Doubt("rt-threads", WARNING, what + sentence_list(map(_named, found)), remedy)
+
+
+def hidden(case: CheckedRun) -> Iterator[Doubt]:
+    """Every kernel has threads of its own. A record that shows none was made where others' threads are not seen."""
+    every = target_threads(case.record)
+    looked = any(file.path == REAL_TIME_PATH and not file.errno for file in case.record.files)
+    if looked and every and not any(thread.of_kernel for thread in every):
+        what = "threads of the rest of the system can't be seen from here, so none of a higher priority would be named"
+        remedy = "run the agent outside of the container, or where /proc is not mounted with hidepid"
+        yield Doubt("threads-hidden", WARNING, what, remedy)
+
+
+def _urgency(case: CheckedRun, thread: int) -> int | None:
+    """None without a real-time policy. What the thread had counts, else what was asked for."""
+    policy = case.fact("policy", Moment.START, thread) or case.fact("policy")
+    priority = case.fact("priority", Moment.START, thread) or case.fact("priority")
+    if policy not in REAL_TIME:
+        return None
+    return 1_000 if policy == "deadline" else whole_number(priority) or 1
+
+
+def _ran(thread: RtThread) -> bool:
+    """Of a thread of the kernel whose CPU time is not known, only interrupt handlers are known to have work."""
+    if thread.ran_ns is None:
+        return thread.interrupt or not thread.of_kernel
+    return thread.ran_ns > 0
+
+
+def _named(thread: RtThread) -> str:
+    policy = {"FF": "fifo", "RR": "rr", "DLN": "deadline"}[thread.policy]
+    priority = f" {thread.priority}" if thread.priority is not None else ""
+    allowed = "" if thread.cpus is None else f", allowed on {format_cpus(tuple(sorted(thread.cpus)))}"
+    ran = "" if thread.ran_ns is None else f", ran for {duration(thread.ran_ns)}"
+    return f"{thread.name} (TID {thread.id}, {policy}{priority}, last on CPU {thread.cpu}{allowed}{ran})"
+
+
+RIVAL_CHECKS: tuple[Check, ...] = (rivals, hidden)

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the numbers: activations against each other, the time that passed and the request, and stages in order."""
+
+from collections.abc import Iterator
+
+from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.judge.analysis_model import Requirement, usual_gap_ns
+from rtproof.judge.checks.case import INVALID, TOLERANCE, WARNING, Check, CheckedRun, series_name, severity_of
+from rtproof.record.contents import Damage, EndReason, Moment
+from rtproof.summary.application_loops import LOOP_FIELDS, is_app
+from rtproof.summary.kernel_trace import lost_trace_events
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.quantiles import quantile
+from rtproof.summary.recorded_facts import SourceCount, ends_when_decided, source_counts, stalled_since_ns
+from rtproof.summary.summary_model import Doubt, Summary
+
+_LATE = 0.5
+"""Median lateness, in periods, from which a timer is called coarse."""
+
+
+def nothing_measured(case: CheckedRun) -> Iterator[Doubt]:
+    stalled_ones = _stalled_threads(case)
+    names = [s.series.thread for s in case.summaries if not s.observed.count and s.series.thread not in stalled_ones]
+    if names or not case.summaries:
+        what = f"thread {', '.join(map(str, names))} measured nothing" if names else "the record has no thread"
+        yield Doubt("nothing-measured", INVALID, what, "look at the agent's messages and measure again")
+
+
+def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
+    """Due times without a trace: no activation that ran, none that was missed, none that is known to be lost.
+
+    A thread that stalled is left out: that is a result, not a fault of the measurement.
+    """
+    for summary in case.summaries:
+        (due, least), known = _due(case, summary), _seen(summary) + summary.lost
+        if 0 < known < least and summary.series.thread not in _stalled_threads(case):
+            what = f"thread {summary.series.thread}: {known:,} of {due:,} activations that were due have left a trace"
+            remedy = "look for what kept the thread from running, and measure again"
+            yield Doubt("activations-missing", INVALID, f"{what} ({percent(known / due)})", remedy)
+
+
+def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
+    """More activations than periods fit into the time: one of the two clocks is wrong."""
+    for summary in case.summaries:
+        room, seen = _room(case, summary), _seen(summary)
+        if room is not None and seen > room + 1:
+            what = f"thread {summary.series.thread} has {seen:,} activations, {seen - room:,} more than the time allows"
+            yield Doubt("activations-surplus", severity_of(seen - room, room), what, "check the clock of the target")
+
+
+def lost(case: CheckedRun) -> Iterator[Doubt]:
+    """Values that the agent could not keep. The largest may have been among them."""
+    gone, expected = _gone(case)
+    if gone and not _damaged(case):
+        what = f"the lateness of {gone:,} of {expected:,} activations could not be kept; the largest may be among them"
+        remedy = "relieve the writer: leave it a CPU, take a longer period or a faster medium, record the summary only"
+        if any(summary.series.external for summary in case.summaries):
+            remedy = f"leave a CPU to what gives the events, which may have been late itself; {remedy}"
+        yield Doubt("lost", severity_of(gone, expected), what, remedy)
+
+
+def late_start(case: CheckedRun) -> Iterator[Doubt]:
+    """Due times before the first activation that the record knows of: a late warm-up took them."""
+    for summary in case.summaries:
+        late = _late_by(summary)
+        if late:
+            what = f"thread {summary.series.thread} began {quantity(late, 'activation')} late; those are not counted"
+            yield Doubt("late-start", WARNING, what, "measure with a longer warm-up")
+
+
+def totals(case: CheckedRun) -> Iterator[Doubt]:
+    """The agent's own totals of each series, which it counts apart from samples and slices."""
+    said = {t.series: t.obtained + t.missed + t.lost for t in case.record.end.totals} if case.record.end else {}
+    for summary in case.every:
+        known = _seen(summary) + summary.lost
+        differ = said.get(summary.series.id, known) - known
+        if abs(differ) > 1 and differ != _late_by(summary):
+            than = "more than" if differ > 0 else "fewer than"
+            name = series_name(case, summary.series)
+            what = f"{name}: the agent counted {abs(differ):,} activations {than} the record holds"
+            remedy = "copy the record again if it is a copy; otherwise this is a fault of rtproof"
+            yield Doubt("totals", severity_of(abs(differ), known), what, remedy)
+
+
+def truncated(case: CheckedRun) -> Iterator[Doubt]:
+    """Without END nobody knows how the run ended; what is there is judged for the time it covers."""
+    if case.record.end is None:
+        asked = case.number("duration_ns")
+        covered = max((s.span_ns for s in case.summaries), default=0)
+        of = f" of {duration(asked)} asked for" if asked else ""
+        what = f"the record was cut off: it covers {duration(covered)}{of}"
+        unbinned = sum(s.unbinned for s in case.summaries)
+        if unbinned:
+            what += (
+                f"; of {unbinned:,} activations only the largest of each second are known, and no percentile has them"
+            )
+        yield Doubt("truncated", WARNING, what, "see what ended the agent or the copy, and measure again")
+
+
+def limit(case: CheckedRun) -> Iterator[Doubt]:
+    """The user asked for this end, so the run is whole, however short."""
+    for event in case.events("limit"):
+        what = f"the run ended after {duration(max(event.time_ns, 0))}, as asked: {event.text}"
+        yield Doubt("limit", WARNING, what, "this is what the run was to find; the numbers are of the time until then")
+
+
+def ended_early(case: CheckedRun) -> Iterator[Doubt]:
+    end = case.record.end
+    if end is None or end.reason in (EndReason.AS_ASKED, EndReason.LOAD_DIED, EndReason.GUARD):
+        return
+    why = {
+        EndReason.INTERRUPTED: "it was interrupted",
+        EndReason.NO_SPACE: "no space was left for the record",
+        EndReason.HOST_GONE: "the host went away",
+        EndReason.ERROR: "something failed",
+    }[end.reason]
+    text = f" ({end.text})" if end.text else ""
+    severity = INVALID if end.reason is EndReason.ERROR else WARNING
+    what = f"the run ended after {duration(max(end.time_ns, 0))} because {why}{text}"
+    remedy = "measure again to the end"
+    if end.reason is EndReason.INTERRUPTED and ends_when_decided(case.record):
+        what += "; it was to end as soon as its limits were decided"
+        remedy = "judge it by those limits, which stand in the run.json beside the record"
+    yield Doubt("ended-early", severity, what, remedy)
+
+
+def damage(case: CheckedRun) -> Iterator[Doubt]:
+    """Parts of the file that are no record. What they held counts as lost; beyond the tolerance nothing holds."""
+    places = _damaged(case)
+    if places:
+        gone, expected = _gone(case)
+        size = sum(place.length for place in places)
+        what = (
+            f"{quantity(len(places), 'part')} of the file could not be read ({size:,} bytes; the first: "
+            f"{places[0].sentence}); {gone:,} of {expected:,} activations are gone with it"
+        )
+        severity = severity_of(gone, expected)
+        if _unknown_series(case):
+            severity, what = INVALID, f"{what}; what one thread measured can't be read at all"
+        yield Doubt("damage", severity, what, "copy the record again if it is a copy; check the medium")
+
+
+def stalled(case: CheckedRun) -> Iterator[Doubt]:
+    """A stall is a result, the worst there is, and not a fault of the measurement; only the quantiles leave it out."""
+    for event in case.record.events:
+        since = stalled_since_ns(event)
+        if since is not None:
+            what = f"thread {event.thread} did not run from {duration(max(since, 0))} after the start until the end"
+            remedy = "find what kept it from running; the quantiles leave this stall out"
+            yield Doubt("stalled", WARNING, what, remedy)
+
+
+def warm_up(case: CheckedRun) -> Iterator[Doubt]:
+    if case.number("warmup_ns") == 0:
+        what = "there was no warm-up: the first activations ran with cold caches and unfaulted memory"
+        yield Doubt("warm-up", WARNING, what, "leave the warm-up on")
+        return
+    threads = [summary.series.thread for summary in case.summaries]
+    without = [n for n in threads if case.number("warmup_activations", Moment.START, n) == 0]
+    if without and not case.summaries[0].series.external:
+        named = ", ".join(map(str, without))
+        what = f"the warm-up was too short for thread {named}: it had no activation before the first that counts"
+        yield Doubt("warm-up", WARNING, what, "take a warm-up of several periods")
+
+
+def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
+    """A median of half a period and more is no scheduling latency but the granularity of a timer.
+
+    Of an application's loop the top tells of the timer; what is judged has its work in it.
+    """
+    app = is_app(case.record)
+    for summary in [one for one in case.every if one.series.field == LOOP_FIELDS[0]] if app else case.summaries:
+        median = quantile(summary.observed_counts, 0.5).value if not summary.series.external else None
+        if median is not None and summary.series.period_ns and median >= _LATE * summary.series.period_ns:
+            what = (
+                f"thread {summary.series.thread}: half of the activations are {value(median)} late or more, "
+                f"at a period of {value(summary.series.period_ns)}: the timer is coarse, or the CPU overloaded"
+            )
+            remedy = "check for high-resolution timers; try another method or a longer period"
+            yield Doubt("coarse-timer", WARNING, what, remedy)
+
+
+def short_gap(case: CheckedRun) -> Iterator[Doubt]:
+    """With a gap below two periods late activations in a row are no storm: each is an episode of its own."""
+    period_ns = max((summary.series.period_ns for summary in case.summaries), default=0)
+    gaps = {each.gap_ns: each for each in case.requirements if each.gap_ns < 2 * period_ns}
+    for gap_ns, each in gaps.items():
+        what = (
+            f"the gap of {duration(gap_ns)} is shorter than two periods ({duration(2 * period_ns)}): each late "
+            "activation counts as an episode of its own"
+        )
+        yield Doubt("gap-short", WARNING, what, _wider(each, period_ns))
+
+
+def _wider(asked: Requirement, period_ns: int) -> str:
+    """What to ask of the next run."""
+    if asked.gap_ns < usual_gap_ns(asked.at_most_ns) and usual_gap_ns(asked.at_most_ns) >= 2 * period_ns:
+        return f"fix a --gap of {duration(2 * period_ns, up=True)} or more before the next run"
+    return f"ask for once per {duration(40 * period_ns, up=True)} or seldomer before the next run"
+
+
+def drift(case: CheckedRun) -> Iterator[Doubt]:
+    """Methods that sleep relative to the last wake-up have no grid to keep to: their lateness adds up."""
+    for summary in case.summaries:
+        fits = summary.span_ns // summary.series.period_ns if summary.series.period_ns else 0
+        seen = _seen(summary)
+        free = not summary.series.on_grid and not summary.series.external
+        if free and fits - seen > max(1, TOLERANCE * fits):
+            what = f"thread {summary.series.thread} sleeps relative to its last wake-up: {seen:,} of {fits:,} cycles"
+            yield Doubt("drift", WARNING, what, "use a method with absolute due times if the rate matters")
+
+
+def events_dropped(case: CheckedRun) -> Iterator[Doubt]:
+    if case.events("dropped"):
+        yield Doubt(
+            "events-dropped", WARNING, "too many things happened at once to keep all events", "see the events before"
+        )
+
+
+def trace_lost(case: CheckedRun) -> Iterator[Doubt]:
+    """Of the kernel's own trace, which has room for so many events and keeps the latest."""
+    overrun, dropped = lost_trace_events(case.record)
+    ways = ((overrun, "overwritten by later ones"), (dropped, "dropped"))
+    told = [f"{quantity(n, 'event')} {'was' if n == 1 else 'were'} {how}" for n, how in ways if n]
+    if told:
+        what = f"the kernel's trace is not whole: {' and '.join(told)}; the latencies are"
+        yield Doubt("trace-lost", WARNING, what, "trace fewer events, or give them more room (--trace buffer_kib=N)")
+
+
+def _due(case: CheckedRun, summary: Summary) -> tuple[int, int]:
+    """How many activations were due, and how few are no cause for doubt; zeros where that is not known.
+
+    A run to the end has what was asked for, within the tolerance. In one that ended early all threads end within a
+    second. Off the grid lateness adds up, so that only a number of samples can be asked for.
+    """
+    end, period, on_grid = case.record.end, summary.series.period_ns, summary.series.on_grid
+    if end is None or not period:
+        return 0, 0
+    if end.reason is not EndReason.AS_ASKED or case.events("limit"):
+        longest = max(s.span_ns for s in case.summaries) // period if on_grid else 0
+        return longest, longest - SECOND_NS // period
+    asked = case.number("duration_ns") or 0
+    due = _samples(case, period) or (asked // period if on_grid else 0)
+    return due, due - max(1, int(TOLERANCE * due))
+
+
+def _samples(case: CheckedRun, period_ns: int) -> int:
+    """Asked of the first thread; others with a longer period have as many as come meanwhile."""
+    asked, first_ns = case.number("samples") or 0, case.number("period_ns") or period_ns
+    return asked * first_ns // period_ns if case.number("period_step_ns") else asked
+
+
+def _room(case: CheckedRun, summary: Summary) -> int | None:
+    """How many periods fit into what was asked, or into the time until the end; None where none is kept."""
+    end, period = case.record.end, summary.series.period_ns
+    if end is None or not period or summary.series.external:
+        return None
+    asked = case.number("duration_ns")
+    passed = max((end.time_ns - summary.series.first_due_ns) // period + 1, 0)
+    return min(passed, -(-asked // period)) if asked else passed
+
+
+def _late_by(summary: Summary) -> int:
+    """Activations that were due before the first one that is known."""
+    series, first = summary.series, summary.first_due_ns
+    if first is None or not series.on_grid or not series.period_ns:
+        return 0
+    return (first - series.first_due_ns) // series.period_ns
+
+
+def _stalled_threads(case: CheckedRun) -> set[int]:
+    return {event.thread for event in case.record.events if stalled_since_ns(event) is not None}
+
+
+def _damaged(case: CheckedRun) -> list[Damage]:
+    """Parts that cannot be read, but not the missing END, which has a doubt of its own."""
+    return [d for d in case.record.damage if d.length or d.offset < case.record.size]
+
+
+def _unknown_series(case: CheckedRun) -> bool:
+    """Whether a series was measured that is nowhere described, so that nobody knows how late it was."""
+    totals = case.record.end.totals if case.record.end else ()
+    described = {series.id for series in case.record.series}
+    return any(each.series is not None for each in _damaged(case)) or any(t.series not in described for t in totals)
+
+
+def _gone(case: CheckedRun) -> tuple[int, int]:
+    return sum(s.lost for s in case.summaries), sum(s.expected for s in case.summaries)
+
+
+def _seen(summary: Summary) -> int:
+    return summary.obtained - summary.lost + summary.missed
+
+
+COUNTING_CHECKS: tuple[Check, ...] = (
+    nothing_measured,
+    activations_missing,
+    activations_surplus,
+    lost,
+    late_start,
+    totals,
+    truncated,
+    limit,
+    ended_early,
+    damage,
+    stalled,
+    warm_up,
+    coarse_timer,
+    short_gap,
+    drift,
+    events_dropped,
+    trace_lost,
+)
+
+
+def stage_order(case: CheckedRun) -> Iterator[Doubt]:
+    """A task cannot run before the interrupt that wakes it: where it does, one of the clocks or values is wrong."""
+    for switch in case.switches:
+        if switch.backwards:
+            whole, least = switch.moments.count, switch.moments.min
+            what = (
+                f"{switch.later} came before {switch.earlier} in {switch.backwards:,} of "
+                f"{quantity(whole, 'activation')}, by {value(-least)} at most, which cannot be"
+            )
+            remedy = "check that all CPUs of the target have the same clock; do not trust these stages"
+            yield Doubt("stage-order", severity_of(switch.backwards, whole), what, remedy)
+
+
+def stages_differ(case: CheckedRun) -> Iterator[Doubt]:
+    """All fields of a thread count the same activations; where they do not, a stage lacks values, maybe its largest."""
+    judged = {summary.series.thread: summary for summary in case.summaries}
+    for summary in case.every:
+        whole = judged.get(summary.series.thread, summary)
+        if _counted(summary) != _counted(whole):
+            what = (
+                f"{series_name(case, summary.series)} has {quantity(summary.observed.count, 'value')} and "
+                f"{summary.missed:,} missed, {whole.series.field} has {whole.observed.count:,} and {whole.missed:,}"
+            )
+            remedy = "compare the stages with care; copy the record again if it is a copy"
+            yield Doubt("stages-differ", WARNING, what, remedy)
+
+
+def source_differs(case: CheckedRun) -> Iterator[Doubt]:
+    """The source of a probe counts what the reader lost too, so it may know of a larger value than the record."""
+    counted = {(count.thread, count.field): count for count in source_counts(case.record)}
+    for summary in case.every:
+        count = counted.get((summary.series.thread, summary.series.field))
+        if count and _knows_more(count, summary):
+            what = (
+                f"{series_name(case, summary.series)}: its source counted {quantity(count.count, 'value')} up to "
+                f"{value(count.max)}, of which {count.lost:,} were lost on the way; the record has "
+                f"{summary.observed.count:,} up to {value(summary.observed.max)}"
+            )
+            remedy = "take the larger maximum; relieve the reader (priority, another CPU, a longer period)"
+            yield Doubt("source-differs", WARNING, what, remedy)
+
+
+def _counted(summary: Summary) -> tuple[int, int]:
+    return summary.observed.count, summary.missed
+
+
+def _knows_more(count: SourceCount, summary: Summary) -> bool:
+    """An activation more or less may be due to the end of the run, at which both stop at different instants."""
+    larger = count.count > 0 and (not summary.observed.count or count.max > summary.observed.max)
+    return count.lost > 0 or count.count > summary.observed.count + 1 or larger
+
+
+STAGE_CHECKS: tuple[Check, ...] = (stage_order, stages_differ, source_differs)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Did every load work, all of it, from the first due time on, and enough to disturb anything?"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from rtproof.core.phrases import duration, percent
+from rtproof.judge.checks.case import INVALID, WARNING, Check, CheckedRun, sentence_list
+from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Fact, Moment
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.summary_model import Doubt
+
+IDLE_WINDOW_NS = 2 * SECOND_NS
+SHORTEST_NS = SECOND_NS // 2
+"""Of a shorter time between two readings nothing is said: one unit of work may take as long."""
+LATE_NS = 9 * SECOND_NS // 10
+"""Readings come once a second, and each may be a little late."""
+PAUSED_SHARE = 0.1
+"""Share of the time that a load may stand still without a word."""
+LEAST_SHARE = 0.02
+"""Share of one CPU. A shell that sleeps in a loop takes 0.3 % of one, and every load of the agent 10 % and more."""
+SURE_NS = 10 * SECOND_NS
+"""How long a part of a load must have done nothing until that is no slow unit of work."""
+BY_DEVICES = ("interrupts",)
+"""Units of work that a device does: such a load disturbs without much of a CPU."""
+_REMEDY = "see what starves or blocks the load; the latencies are not those under it"
+
+
+def died(case: CheckedRun) -> Iterator[Doubt]:
+    end, names = case.record.end, [event.text for event in case.events("load_died")]
+    if names or (end and end.reason is EndReason.LOAD_DIED):
+        reason = end.text if end and end.reason is EndReason.LOAD_DIED else ""
+        what = f"a load died during the run: {reason or sentence_list(names)}"
+        yield Doubt("load-died", INVALID, what, "see why the load ended, and measure again")
+
+
+def idle(case: CheckedRun) -> Iterator[Doubt]:
+    """A load that does nothing, for longer than it rests on purpose, makes an idle system look like a loaded one."""
+    for counter in _loads(case):
+        idle_ns, span_ns, rest_ns = _longest_standstill_ns(counter), _span_ns(counter), _rest_ns(case, counter)
+        if idle_ns >= IDLE_WINDOW_NS + rest_ns:
+            yield Doubt("load-idle", INVALID, f"the load {_name(counter)} did no work for {duration(idle_ns)}", _REMEDY)
+        elif span_ns >= SHORTEST_NS and idle_ns == span_ns > rest_ns:
+            what = f"the load {_name(counter)} did no work while measuring ({duration(span_ns)})"
+            yield Doubt("load-idle", INVALID, what, _REMEDY)
+
+
+def late(case: CheckedRun) -> Iterator[Doubt]:
+    """What was measured before a load began is of a system without it."""
+    for counter in _loads(case):
+        first = np.flatnonzero(np.diff(counter.value) > 0)
+        without_ns = int(counter.time_ns[first[0]] - counter.time_ns[0]) if first.size else 0
+        rest_ns = _rest_ns(case, counter)
+        if LATE_NS <= without_ns < IDLE_WINDOW_NS + rest_ns and without_ns > rest_ns:
+            until = duration(int(counter.time_ns[first[0]]))
+            what = f"the load {_name(counter)} did no work until {until} after the start"
+            yield Doubt("load-late", WARNING, what, "give the load a longer warm-up to begin in")
+
+
+def paused(case: CheckedRun) -> Iterator[Doubt]:
+    """A load that stands still again and again, or for a good part of a short run, each time too short for ``idle``.
+
+    One slow unit of work is none: it is a small part of the run.
+    """
+    for counter in _loads(case):
+        begun = _from_first_work(counter)
+        if _rest_ns(case, counter) or not LATE_NS <= _longest_standstill_ns(begun) < IDLE_WINDOW_NS:
+            continue
+        span_ns, still_ns = _span_ns(begun), int(np.diff(begun.time_ns)[np.diff(begun.value) == 0].sum())
+        if still_ns > PAUSED_SHARE * span_ns:
+            what = f"the load {_name(counter)} did no work for {duration(still_ns)} of {duration(span_ns)}"
+            yield Doubt("load-paused", WARNING, what, _REMEDY)
+
+
+def part_idle(case: CheckedRun) -> Iterator[Doubt]:
+    """One of several workers that stands still hides behind the work of the others."""
+    for counter in _loads(case):
+        parts, without = (case.number(f"{counter.name}.{key}", Moment.END) for key in ("parts", "idle_parts"))
+        span_ns = _span_ns(counter)
+        if parts and without and without < parts and span_ns >= SHORTEST_NS and span_ns > _rest_ns(case, counter):
+            what = f"{without} of {parts} workers of the load {_name(counter)} did no work in {duration(span_ns)}"
+            yield Doubt("load-part-idle", INVALID if span_ns >= SURE_NS else WARNING, what, _REMEDY)
+
+
+def slight(case: CheckedRun) -> Iterator[Doubt]:
+    """A counter that grows says that a load is alive, not that it disturbs anything."""
+    for counter in _loads(case):
+        start, end = (_cpu_time(case, counter, moment) for moment in (Moment.DURING, Moment.END))
+        if start is None or end is None or counter.unit in BY_DEVICES or _rest_ns(case, counter) > IDLE_WINDOW_NS:
+            continue
+        span_ns, used_ns = end[0] - start[0], end[1] - start[1]
+        if span_ns >= SHORTEST_NS and used_ns < LEAST_SHARE * span_ns:
+            share = percent(round(max(used_ns, 0) / span_ns, 3))
+            what = f"the load {_name(counter)} used {share} of one CPU in {duration(span_ns)}: it did almost nothing"
+            remedy = "see what the load waits for; the latencies are nearly those without it"
+            yield Doubt("load-slight", WARNING, what, remedy)
+
+
+def unproven(case: CheckedRun) -> Iterator[Doubt]:
+    asked = (case.fact("loads") or "").replace(",", " ").split()
+    proven = [c for c in _loads(case) if c.value.size and int(c.value[-1]) > 0]
+    if len(proven) < len(asked):
+        what = f"no work is to be seen of {len(asked) - len(proven)} of the loads asked for ({', '.join(asked)})"
+        yield Doubt(
+            "load-unproven", INVALID, what, "let the run last some seconds, so that the loads can be seen to work"
+        )
+
+
+def lessened(case: CheckedRun) -> Iterator[Doubt]:
+    """It ran, but by another way than it is meant to, because this machine has not what it wants."""
+    for counter in _loads(case):
+        lack = case.fact(f"{counter.name}.lack", Moment.START)
+        if lack:
+            what = f"the load {_name(counter)} did less than it is meant to: {lack}"
+            yield Doubt("load-lessened", WARNING, what, "give the target what the load wants, or load it otherwise")
+
+
+def _loads(case: CheckedRun) -> list[Counter]:
+    return [counter for counter in case.record.counters if counter.name.startswith("load.")]
+
+
+def _name(counter: Counter) -> str:
+    return counter.name.removeprefix("load.")
+
+
+def _rest_ns(case: CheckedRun, counter: Counter) -> int:
+    return case.number(f"{counter.name}.rest_ns", Moment.START) or 0
+
+
+def _span_ns(counter: Counter) -> int:
+    return int(counter.time_ns[-1] - counter.time_ns[0]) if counter.time_ns.size else 0
+
+
+def _from_first_work(counter: Counter) -> Counter:
+    """Its readings from the first that shows work on; ``late`` looks at those before."""
+    work = np.flatnonzero(np.diff(counter.value) > 0)
+    first = int(work[0]) + 1 if work.size else counter.value.size
+    return replace(counter, time_ns=counter.time_ns[first:], value=counter.value[first:])
+
+
+def _longest_standstill_ns(counter: Counter) -> int:
+    """The longest time between readings that show the same value."""
+    changes = np.flatnonzero(np.diff(counter.value)) + 1
+    starts, ends = np.concatenate(([0], changes)), np.concatenate((changes, [counter.value.size])) - 1
+    return int((counter.time_ns[ends] - counter.time_ns[starts]).max()) if counter.value.size else 0
+
+
+def _cpu_time(case: CheckedRun, counter: Counter, moment: Moment) -> tuple[int, int] | None:
+    """When it was read, and how much CPU time the load had used by then; both in nanoseconds."""
+    key = f"{counter.name}.cpu_ms"
+    read: list[Fact] = [f for f in case.record.facts if (f.key, f.moment, f.thread) == (key, moment, WHOLE_RUN)]
+    used_ms = case.number(key, moment)
+    return (read[-1].time_ns, used_ms * 1_000_000) if read and used_ms is not None else None
+
+
+LOAD_CHECKS: tuple[Check, ...] = (died, idle, late, paused, part_idle, slight, unproven, lessened)

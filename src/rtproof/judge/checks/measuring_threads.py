@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the measuring threads: policy, priority, CPU, memory and timers, at both ends of the run and in between."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rtproof.core.phrases import duration, percent, value
+from rtproof.judge.checks.case import (
+    INVALID,
+    REAL_TIME,
+    WARNING,
+    Check,
+    CheckedRun,
+    sentence_list,
+    severity_of,
+    thread_name,
+)
+from rtproof.record.contents import Condition, Conditions, Counter, Moment
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.summary_model import Doubt, Summary
+
+RAW_CLOCK = "clock.raw"
+NTP_PPM = 500
+"""NTP never slews a clock by more (adjtimex(2))."""
+CORRECTED_PPM = 200
+"""A crystal is hardly further off; a clock slewed by more is still being set."""
+MUCH_DELAY = 0.05
+"""Share of the time that a real-time thread waited for a CPU, from which something else must have come first."""
+STOP_NS = 5_000_000
+"""A stop this short is no longer than other delays."""
+NOTICED_NS = SECOND_NS
+"""How much later than the threads the agent may notice that it goes on, on a busy machine."""
+STAY = "let nothing change the affinity of the threads (cpusets, irqbalance, tuned) or take their CPU off line"
+"""What to do where a thread ran, or might have run, on another CPU."""
+_MILLION = 1_000_000
+
+
+def noted_elsewhere(case: CheckedRun, thread: int) -> bool:
+    """Whether the thread itself noted activations on another CPU than its own."""
+    found = case.record.conditions.get(thread)
+    return bool(found is not None and found.elsewhere.sum())
+
+
+def cpu_between(case: CheckedRun) -> Iterator[Doubt]:
+    """A thread that is bound to a CPU never leaves it by itself."""
+    for summary, found in _noted(case):
+        elsewhere, noted = int(found.elsewhere.sum()), int(found.noted.sum())
+        if not elsewhere:
+            continue
+        own, others = summary.series.cpu, _seen(found, Condition.CPU)
+        length = f"about {duration(elsewhere / noted * summary.span_ns)} of {duration(summary.span_ns)}"
+        every = case.fact("cpu_checks", Moment.START, found.thread) != "random activations"
+        of = f"{elsewhere:,} of {noted:,} {'activations' if every else 'checks'}"
+        what = f"thread {found.thread} ran on CPU {others} instead of CPU {own} for {length} ({of})"
+        yield Doubt("cpu", INVALID, what, STAY)
+
+
+def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
+    """Another affinity is harmless as long as the thread stays where it is; ``cpu`` says when it did not."""
+    for summary, found in _noted(case):
+        looks = int(found.other_affinity.sum())
+        others = _seen(found, Condition.AFFINITY)
+        last = case.fact("affinity", Moment.END, found.thread)
+        if not looks and summary.series.cpu >= 0 and last is not None and last != str(summary.series.cpu):
+            looks, others = 1, last
+        if looks:
+            seen = f"{looks} time{'s' if looks > 1 else ''} in looks once a second"
+            what = f"thread {found.thread} was allowed on CPUs {others} during the run, which nobody asked for ({seen})"
+            yield Doubt("affinity", WARNING, what, STAY)
+
+
+def policy_between(case: CheckedRun) -> Iterator[Doubt]:
+    """A change that lasts less than a second is seen at random checks only."""
+    wrong = [
+        _share(found, found.other_policy, Condition.POLICY) for _, found in _noted(case) if found.other_policy.any()
+    ]
+    if wrong:
+        what = f"policy {case.fact('policy')} was asked for, but random checks found another: {sentence_list(wrong)}"
+        remedy = "find what changes it (rtkit, a throttling daemon, a co-kernel) and stop it"
+        yield Doubt("policy-between", INVALID, what, remedy)
+
+
+def priority_between(case: CheckedRun) -> Iterator[Doubt]:
+    wrong = [
+        _share(found, found.other_priority, Condition.PRIORITY)
+        for _, found in _noted(case)
+        if found.other_priority.any()
+    ]
+    if wrong:
+        asked = case.fact("priority")
+        what = f"priority {asked} was asked for, but random checks found another: {sentence_list(wrong)}"
+        remedy = "let nothing change the priority of the threads while they measure"
+        yield Doubt("priority-between", INVALID, what, remedy)
+
+
+def run_delay(case: CheckedRun) -> Iterator[Doubt]:
+    """A real-time thread waits for a CPU only while something comes before it."""
+    if case.fact("policy") not in ("fifo", "rr", "deadline"):
+        return
+    for summary, found in _noted(case):
+        waited_ns = int(found.run_delay_ns.sum())
+        if not summary.span_ns or case.fact("policy", Moment.START, found.thread) == "other":
+            continue
+        if waited_ns > MUCH_DELAY * summary.span_ns:
+            switches = f"{int(found.involuntary_switches.sum()):,} involuntary switches"
+            share = percent(round(waited_ns / summary.span_ns, 3))
+            what = f"thread {found.thread} was ready to run and waited for a CPU {share} of the time ({switches})"
+            remedy = "see what ran before it: threads of higher priority, throttling, a fair server, a busy hypervisor"
+            yield Doubt("run-delay", WARNING, what, remedy)
+
+
+def traced(case: CheckedRun) -> Iterator[Doubt]:
+    """A tracer stops the thread at every signal, and mostly at every system call."""
+    threads = {summary.series.thread for summary in case.summaries}
+    who = {
+        (fact.thread, fact.value.strip())
+        for fact in case.record.facts
+        if fact.key == "tracer" and fact.thread in threads and fact.value[:1].isdigit()
+    }
+    if who:
+        names = [f"thread {thread} by process {name}" for thread, name in sorted(who)]
+        what = f"a debugger or tracer was attached: {sentence_list(names)}"
+        yield Doubt("traced", INVALID, what, "measure without strace, gdb or another tracer on the agent")
+
+
+def stopped(case: CheckedRun) -> Iterator[Doubt]:
+    """Who stops the agent makes a delay that no system has. SIGCONT alone is none: systemd sends it behind SIGTERM."""
+    asked_to_end = [event.time_ns - NOTICED_NS for event in case.events("interrupted", "host_gone")]
+    continued = [event for event in case.events("continued") if event.time_ns < min(asked_to_end, default=1 << 63)]
+    for summary in case.summaries:
+        due_ns, value_ns = summary.top.due_ns, summary.top.value
+        end_ns = due_ns + value_ns
+        for event in continued:
+            near = (value_ns >= STOP_NS) & (due_ns < event.time_ns) & (np.abs(end_ns - event.time_ns) <= NOTICED_NS)
+            if near.any():
+                thread, length = summary.series.thread, duration(int(value_ns[near].max()))
+                at = duration(event.time_ns)
+                what = f"thread {thread} was {length} late as somebody let the stopped agent go on (SIGCONT at {at})"
+                yield Doubt("stopped", INVALID, what, "let nobody stop the agent while it measures (SIGSTOP, Ctrl-Z)")
+                break
+
+
+def clock_slewed(case: CheckedRun) -> Iterator[Doubt]:
+    """A clock that runs too fast or too slow makes each latency that much longer or shorter."""
+    counter = next((one for one in case.record.counters if one.name == RAW_CLOCK and not one.grows), None)
+    if counter is None or counter.time_ns.size < 2:
+        return
+    passed_ns, slewed = _slew_ppm(counter)
+    beyond_ns = int(passed_ns[np.abs(slewed) > NTP_PPM].sum())
+    most = slewed[np.argmax(np.abs(slewed))]
+    direction = "fast" if most > 0 else "slow"
+    way = f"CLOCK_MONOTONIC ran up to {abs(most):,.0f} ppm too {direction} against the hardware's clock"
+    if beyond_ns:
+        what = f"{way}, beyond the {NTP_PPM} ppm of NTP for {duration(beyond_ns)} of {duration(int(passed_ns.sum()))}"
+        remedy = "find what set the tick or frequency of the clock (adjtimex, chrony's maxslewrate), and measure again"
+        yield Doubt("clock-slewed", severity_of(beyond_ns, int(passed_ns.sum())), what, remedy)
+    elif abs(most) > CORRECTED_PPM:
+        what = f"{way}: it is being corrected, and times are wrong by that share"
+        yield Doubt("clock-slewed", WARNING, what, "let the target set its clock before the run")
+
+
+def _slew_ppm(
+    counter: Counter,
+) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Time between readings at least half a second apart, and how much faster than the raw clock the other one ran."""
+    kept = [0]
+    for at in range(1, counter.time_ns.size):
+        if counter.time_ns[at] - counter.time_ns[kept[-1]] >= SECOND_NS // 2:
+            kept.append(at)
+    if len(kept) < 2:
+        kept = [0, counter.time_ns.size - 1]
+    passed_ns = np.diff(counter.time_ns[kept])
+    slewed = -np.diff(counter.value[kept]) * _MILLION / np.maximum(passed_ns, 1)
+    return passed_ns, slewed
+
+
+def _noted(case: CheckedRun) -> Iterator[tuple[Summary, Conditions]]:
+    """Threads that noted anything, each with the summary of the field that is judged."""
+    for summary in case.summaries:
+        found = case.record.conditions.get(summary.series.thread)
+        if found is not None:
+            yield summary, found
+
+
+def _seen(found: Conditions, kind: Condition) -> str:
+    """What was seen of a kind, most often first."""
+    some = sorted((one for one in found.deviations if one.kind is kind), key=lambda one: -one.count)
+    return ", ".join(one.seen for one in some) or "unknown"
+
+
+def _share(found: Conditions, wrong: np.ndarray[tuple[int, ...], np.dtype[np.int64]], kind: Condition) -> str:
+    checks, n = int(found.checks.sum()), int(wrong.sum())
+    return f"thread {found.thread} had {_seen(found, kind)} at {n:,} of {checks:,} ({percent(round(n / checks, 3))})"
+
+
+CONDITION_CHECKS: tuple[Check, ...] = (
+    cpu_between, affinity_between, policy_between, priority_between, run_delay, traced, stopped, clock_slewed,
+)  # fmt: skip
+
+
+# Did the measuring threads run as asked: policy, priority, CPU, memory, timers?
+#
+# Other tools leave the policy to be guessed from the command line, where no priority means SCHED_OTHER without a
+# word.
+
+
+RUNNING = (Moment.START, Moment.DURING, Moment.END)
+
+
+def policy(case: CheckedRun) -> Iterator[Doubt]:
+    """Asked for real time and got none is the most common way to publish a wrong number."""
+    asked = case.fact("policy")
+    wrong = [
+        f"thread {thread} {moment.name.lower()}: {got}"
+        for thread, moment, got in _effective(case, "policy")
+        if got != asked
+    ]
+    if asked and wrong and not _unprivileged(case):
+        what = f"policy {asked} was asked for, but effective was: {sentence_list(wrong)}"
+        yield Doubt("policy", INVALID, what, "run with the privilege for real time, and let nothing change the threads")
+
+
+def unprivileged(case: CheckedRun) -> Iterator[Doubt]:
+    """The user allowed this beforehand, so it is a fault only where a requirement is judged."""
+    if _unprivileged(case):
+        what = f"policy {case.fact('policy')} was asked for, but the threads ran as other for want of the privilege"
+        refused = case.fact("policy_refused", Moment.START)
+        what += f" ({refused})" if refused else ""
+        remedy = "run as root, with CAP_SYS_NICE, or with an RTPRIO limit (ulimit -r)"
+        yield Doubt("unprivileged", INVALID if case.requirements else WARNING, what, remedy)
+
+
+def priority(case: CheckedRun) -> Iterator[Doubt]:
+    """Only where the policy has priorities and is the one asked for; else ``policy`` says it."""
+    asked = case.fact("priority")
+    if case.fact("policy") not in ("fifo", "rr") or _unprivileged(case):
+        return
+    wrong = [
+        f"thread {thread} {moment.name.lower()}: {got}"
+        for thread, moment, got in _effective(case, "priority")
+        if got != asked
+    ]
+    if wrong:
+        what = f"priority {asked} was asked for, but effective was: {sentence_list(wrong)}"
+        yield Doubt("priority", INVALID, what, "let nothing change the priority of the threads while they measure")
+
+
+def policy_changed(case: CheckedRun) -> Iterator[Doubt]:
+    changed = [f"{thread_name(e.thread)} became {e.text}" for e in case.events("policy_changed")]
+    if changed:
+        what = f"the policy of measuring threads was changed during the run: {sentence_list(changed)}"
+        yield Doubt(
+            "policy-changed", INVALID, what, "find what changes it (rtkit, a throttling daemon, tuned) and stop it"
+        )
+
+
+def nice(case: CheckedRun) -> Iterator[Doubt]:
+    """Without a real-time policy the nice value decides how long others run first; with one it says nothing."""
+    told = {summary.series.thread: _nice_values(case, summary.series.thread) for summary in case.summaries}
+    changed = [f"{thread_name(thread)} had {', '.join(values)}" for thread, values in told.items() if len(values) > 1]
+    if changed:
+        what = f"somebody changed the nice value of measuring threads during the run: {sentence_list(changed)}"
+        yield Doubt(
+            "nice-changed", INVALID, what, "let nothing change the nice value of the threads while they measure"
+        )
+    other = sorted({int(values[0]) for values in told.values() if len(values) == 1 and values[0] != "0"})
+    if other:
+        what = f"the measuring threads ran with nice {', '.join(map(str, other))}, so other threads had another share"
+        yield Doubt("nice", WARNING, what, "start rtproof with nice 0, or measure with a real-time policy")
+
+
+def cpu(case: CheckedRun) -> Iterator[Doubt]:
+    for summary in case.summaries:
+        series = summary.series
+        got = {case.number("cpu", moment, series.thread) for moment in RUNNING} - {None, -1, series.cpu}
+        if series.cpu >= 0 and got and not noted_elsewhere(case, series.thread):
+            others = ", ".join(map(str, sorted(got, key=str)))
+            what = f"thread {series.thread} was bound to CPU {series.cpu} and ran on CPU {others}"
+            yield Doubt(
+                "cpu", INVALID, what, "let nothing change the affinity of the threads (cpusets, irqbalance, tuned)"
+            )
+
+
+def timer_slack(case: CheckedRun) -> Iterator[Doubt]:
+    """The kernel may put off the timers of a SCHED_OTHER thread by its slack, 50 us unless told otherwise."""
+    slack = {
+        thread: int(got)
+        for thread, moment, got in _effective(case, "timer_slack_ns")
+        if got.isdigit() and int(got) and case.fact("policy", moment, thread) == "other"
+    }
+    if slack:
+        threads = thread_name(*slack) if len(slack) == 1 else f"{len(slack)} threads"
+        what = f"the kernel may put off the timers of {threads} by {value(max(slack.values()))} (timer slack)"
+        yield Doubt("timer-slack", WARNING, what, "measure with a real-time policy, which has no slack")
+
+
+def memory_unlocked(case: CheckedRun) -> Iterator[Doubt]:
+    locked = case.fact("memory_locked", Moment.START)
+    if locked is not None and locked != "yes":
+        what = f"the memory of the measuring threads was not locked ({locked.removeprefix('no: ')})"
+        yield Doubt(
+            "memory-unlocked", WARNING, what, "leave locking on, and raise the MEMLOCK limit (ulimit -l) if it fails"
+        )
+
+
+def page_faults(case: CheckedRun) -> Iterator[Doubt]:
+    """With locked memory the loop cannot fault; where it does, the locking did not work. Unlocked, a fault is a cause
+    of lateness like any other, which the user chose to have, and worth a warning."""
+    for summary in case.summaries:
+        thread = summary.series.thread
+        minor, major = (case.number(key, Moment.END, thread) or 0 for key in ("minor_faults", "major_faults"))
+        if minor or major:
+            asked = case.fact("lock_memory") == "yes"
+            what = f"thread {thread} had {minor} minor and {major} major page faults inside the measured loop"
+            remedy = "see why the memory is not locked" if asked else "measure with locked memory"
+            yield Doubt("page-faults", INVALID if asked else WARNING, what, remedy)
+
+
+def dma_latency(case: CheckedRun) -> Iterator[Doubt]:
+    held = case.fact("dma_latency", Moment.START) or ""
+    if held.startswith("unavailable"):
+        what = f"the limit on the latency of idle states could not be set ({held.removeprefix('unavailable: ')})"
+        yield Doubt("dma-latency", WARNING, what, "give access to /dev/cpu_dma_latency, or leave --dma-latency out")
+
+
+def calls(case: CheckedRun) -> Iterator[Doubt]:
+    """A loop that only sleeps neither reads nor writes; where it does, each call is in what is measured."""
+    for summary in case.summaries:
+        thread, series = summary.series.thread, summary.series
+        made = case.number("io_calls", Moment.END, thread) or 0
+        if made and (series.probe == "cycle" or (series.probe == "timer" and series.method != "timerfd")):
+            what = f"thread {thread} made {made:,} calls to read or write, and its loop needs none"
+            yield Doubt("io-calls", WARNING, what, "see what is attached to the agent: a preloaded library, a tracer")
+
+
+def _effective(case: CheckedRun, key: str) -> Iterator[tuple[int, Moment, str]]:
+    """Thread, moment and value of every fact about a running thread."""
+    for summary in case.summaries:
+        for moment in RUNNING:
+            got = case.fact(key, moment, summary.series.thread)
+            if got is not None:
+                yield summary.series.thread, moment, got
+
+
+def _nice_values(case: CheckedRun, thread: int) -> list[str]:
+    """In the order that they were seen in; none of a thread with a real-time policy."""
+    if (case.fact("policy", Moment.START, thread) or case.fact("policy")) != "other":
+        return []
+    facts = case.record.facts
+    return [f.value for f in facts if (f.key, f.moment, f.thread) == ("nice", Moment.DURING, thread)]
+
+
+def _unprivileged(case: CheckedRun) -> bool:
+    """Whether all threads ran as other although real time was asked for, as the user had allowed."""
+    got = {policy for _, moment, policy in _effective(case, "policy") if moment is not Moment.DURING}
+    got = got or {policy for _, _, policy in _effective(case, "policy")}
+    asked = case.fact("policy") in REAL_TIME and case.fact("allow_unprivileged") == "yes"
+    return asked and got == {"other"}
+
+
+SCHEDULING_CHECKS: tuple[Check, ...] = (
+    policy,
+    unprivileged,
+    priority,
+    policy_changed,
+    nice,
+    cpu,
+    timer_slack,
+    memory_unlocked,
+    page_faults,
+    dma_latency,
+    calls,
+)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the target: clock, throttling, guest, kernel log, and a co-kernel whose tasks were not measured."""
+
+import re
+from collections.abc import Iterator
+
+from rtproof.core.phrases import duration, percent, quantity
+from rtproof.judge.checks.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
+from rtproof.record.contents import EndReason, Moment
+from rtproof.summary.cokernels import core_beside, core_threads, kernel_config, mode_switches
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.recorded_facts import SIMULATED_SENTENCE, is_simulated, online_processors, virtual_time_clock
+from rtproof.summary.summary_model import Doubt
+from rtproof.summary.thread_table import own_threads
+
+CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+TRUSTED_CLOCKS = ("tsc", "arch_sys_counter", "riscv_clocksource", "timebase")
+"""Counters of the CPU itself, read in user space. Others cost a microsecond per reading, or tick coarsely."""
+RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
+NEAR_LIMIT = 0.5
+"""Share of the kernel's budget for real-time threads from which throttling is near."""
+_STEAL_FIELD = 8
+_TICKS_PER_SECOND = 100
+"""USER_HZ, the same on every Linux."""
+_THROTTLED = re.compile(r"RT throttling activated|throttled|temperature above threshold", re.IGNORECASE)
+_CLOCK_FAULT = re.compile(r"clocksource.*(unstable|skew)|switched to clocksource", re.IGNORECASE)
+
+
+def clock_changed(case: CheckedRun) -> Iterator[Doubt]:
+    start, end = (case.file(CLOCK_SOURCE, moment) for moment in (Moment.START, Moment.END))
+    lines = [e.text for e in case.events("kernel") if _CLOCK_FAULT.search(e.text)]
+    if start and end and start != end:
+        lines.insert(0, f"{start} at the start, {end} at the end")
+    if lines:
+        what = f"the clock source changed during the run: {sentence_list(lines)}"
+        yield Doubt("clock-changed", INVALID, what, "find out why the kernel gave up its clock, and measure again")
+
+
+def clock_source(case: CheckedRun) -> Iterator[Doubt]:
+    source = case.file(CLOCK_SOURCE, Moment.START)
+    if source and source not in TRUSTED_CLOCKS:
+        cost = case.number("clock_read_ns", Moment.START)
+        reading = f" (a reading costs {cost} ns)" if cost else ""
+        what = f"the clock is {source}, not a counter of the CPU{reading}"
+        yield Doubt(
+            "clock-source", WARNING, what, f"where there is a choice, boot with one of {', '.join(TRUSTED_CLOCKS)}"
+        )
+
+
+def clock_stepped(case: CheckedRun) -> Iterator[Doubt]:
+    if case.events("clock_stepped"):
+        what = "the wall clock was set during the run: times of day may be wrong, latencies are not"
+        yield Doubt("clock-stepped", WARNING, what, "let the target set its clock before the run")
+
+
+def throttled(case: CheckedRun) -> Iterator[Doubt]:
+    lines = [e.text for e in case.events("kernel") if _THROTTLED.search(e.text)]
+    if lines:
+        what = f"the kernel throttled during the run: {sentence_list(lines)}"
+        yield Doubt("throttled", INVALID, what, "give real-time threads enough budget, and the CPU enough cooling")
+
+
+def rt_budget(case: CheckedRun) -> Iterator[Doubt]:
+    """The kernel stops all real-time threads of a CPU that have used up their share of each second."""
+    runtime, period = (case.file(path, Moment.START) or "" for path in (RT_RUNTIME, RT_PERIOD))
+    if not runtime.isdigit() or case.fact("policy") not in ("fifo", "rr"):
+        return
+    budget = int(runtime) / (int(period) if period.isdigit() and int(period) else 1_000_000)
+    for summary in case.summaries:
+        used_ns = case.number("cpu_time_ns", Moment.END, summary.series.thread)
+        if used_ns and summary.span_ns and used_ns / summary.span_ns > NEAR_LIMIT * budget:
+            share = percent(round(used_ns / summary.span_ns, 3))
+            what = f"thread {summary.series.thread} used {share} of a CPU; the kernel throttles at {percent(budget)}"
+            yield Doubt("rt-budget", WARNING, what, "take a longer period; the thread leaves the system no room")
+
+
+def guard(case: CheckedRun) -> Iterator[Doubt]:
+    """The agent's own guard took the real-time policy away, to keep the machine alive."""
+    end = case.record.end
+    texts = [f"{thread_name(e.thread)} {e.text}" for e in case.events("budget")]
+    if texts or (end and end.reason is EndReason.GUARD):
+        what = f"the guard ended the run: {sentence_list(texts) or (end.text if end else '')}"
+        yield Doubt("guard", INVALID, what, "take a longer period or fewer threads")
+
+
+def steal(case: CheckedRun) -> Iterator[Doubt]:
+    start, end = (_steal_ticks(case, moment) for moment in (Moment.START, Moment.END))
+    if start is not None and end is not None and end > start:
+        stolen = duration((end - start) * SECOND_NS // _TICKS_PER_SECOND)
+        what = (
+            f"the hypervisor took {stolen} of CPU time from this guest during the run, and can take any time it likes"
+        )
+        yield Doubt("steal", WARNING, what, "measure on the hardware, or on a host that leaves the CPUs alone")
+
+
+def counts_instructions(case: CheckedRun) -> Iterator[Doubt]:
+    made_by = virtual_time_clock(case.record)
+    if made_by:
+        what = f"the figures are of virtual time, which counts instructions ({made_by})"
+        yield Doubt("virtual-time", WARNING, what, "measure on the hardware that will be used")
+
+
+def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
+    """Virtual time passes for all processors while one of them runs, so that a latency is mostly the others' turns."""
+    if virtual_time_clock(case.record) and (count := online_processors(case.record)) > 1:
+        what = (
+            f"in virtual time {count} processors share one stream of instructions and take turns: each stands still "
+            "while another runs, and that is in the latencies"
+        )
+        yield Doubt("virtual-smp", INVALID, what, "measure in virtual time with one processor (cpus=1)")
+
+
+def no_machine(case: CheckedRun) -> Iterator[Doubt]:
+    process = is_simulated(case.record)
+    if process:
+        what = f"{SIMULATED_SENTENCE} ({process})"
+        yield Doubt("simulated", WARNING, what, "measure a machine; this only shows what is said of a run")
+
+
+def guest(case: CheckedRun) -> Iterator[Doubt]:
+    """Not of one with virtual time, of which more is said."""
+    if virtual_time_clock(case.record):
+        return
+    text = case.file("/proc/cpuinfo", Moment.START) or ""
+    flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
+    if flags and "hypervisor" in flags[1].split():
+        what = "this is a virtual machine: nothing measured in it bounds what the hardware or the next host does"
+        yield Doubt("guest", WARNING, what, "measure on the hardware that will be used")
+
+
+def kernel_log(case: CheckedRun) -> Iterator[Doubt]:
+    log = case.fact("kmsg", Moment.START) or ""
+    if log.startswith(UNAVAILABLE):
+        what = f"the kernel's log could not be read ({_reason(log)}), so throttling and kernel errors would not be seen"
+        yield Doubt("no-kernel-log", WARNING, what, "allow reading /dev/kmsg (root, or kernel.dmesg_restrict=0)")
+
+
+def _steal_ticks(case: CheckedRun, moment: Moment) -> int | None:
+    fields = (case.file("/proc/stat", moment) or "").partition("\n")[0].split()
+    return int(fields[_STEAL_FIELD]) if len(fields) > _STEAL_FIELD and fields[_STEAL_FIELD].isdigit() else None
+
+
+def _reason(text: str) -> str:
+    return text.partition(":")[2].strip() or "no reason is known"
+
+
+SYSTEM_CHECKS: tuple[Check, ...] = (
+    no_machine,
+    clock_changed,
+    clock_source,
+    clock_stepped,
+    throttled,
+    rt_budget,
+    guard,
+    steal,
+    counts_instructions,
+    takes_turns,
+    guest,
+    kernel_log,
+)
+
+
+def in_band(case: CheckedRun) -> Iterator[Doubt]:
+    """rtproof measures threads of Linux. A co-kernel exists so that its tasks do not have to wait for Linux."""
+    core = core_beside(case.record)
+    if core:
+        what = (
+            f"in-band: {core} runs beside Linux, and what was measured is Linux's own thread; the co-kernel's tasks "
+            "are not delayed by Linux and were not measured"
+        )
+        remedy = "measure the co-kernel's tasks with its own tool (Xenomai: latency; EVL: latmus; RTAI: latency)"
+        yield Doubt("in-band", WARNING, what, remedy)
+
+
+def core_unseen(case: CheckedRun) -> Iterator[Doubt]:
+    """A kernel built with a co-kernel may run one that is switched off, or one that hides from the agent."""
+    config = kernel_config(case.record)
+    built = next((name for name in ("XENOMAI", "EVL") if config and config.has(name)), None)
+    if config and built and not core_beside(case.record):
+        what = (
+            f"the kernel was built with a co-kernel (CONFIG_{built} in {config.path}), but neither /proc nor /sys "
+            "shows one: whether a co-kernel runs beside Linux is not known"
+        )
+        remedy = "mount /proc and /sys on the target; or look for xenomai.state or evl.state among its boot options"
+        yield Doubt("core-unseen", WARNING, what, remedy)
+
+
+def core_tasks(case: CheckedRun) -> Iterator[Doubt]:
+    """A task of the co-kernel delays every thread of Linux on its CPU: no priority of Linux is above it."""
+    cpus, own = {summary.series.cpu for summary in case.summaries}, own_threads(case.record)
+    rivals = [
+        f"{thread.name} (PID {thread.process}, priority {thread.priority}, CPU {thread.cpu})"
+        for thread in core_threads(case.record)
+        if thread.before_linux and thread.process not in own and (thread.cpu in cpus or -1 in cpus)
+    ]
+    if rivals:
+        what = (
+            f"{quantity(len(rivals), 'task')} of the co-kernel could delay what was measured: {sentence_list(rivals)}"
+        )
+        yield Doubt(
+            "core-tasks", WARNING, what, "stop the co-kernel's tasks, or move them to CPUs that are not measured"
+        )
+
+
+def mode_switching(case: CheckedRun) -> Iterator[Doubt]:
+    """A thread of the co-kernel that calls Linux waits for Linux, so its latencies are of neither kernel."""
+    own = own_threads(case.record)
+    rises = [
+        f"{each.thread} by {each.end - each.start:,}"
+        for each in mode_switches(case.record)
+        if each.start is not None and each.end is not None and each.end > each.start and each.process in own
+    ]
+    if rises:
+        what = f"measured threads left the co-kernel for Linux: mode switches rose for {sentence_list(rises)}"
+        yield Doubt("mode-switches", INVALID, what, "find the call of Linux in the measured loop, and measure again")
+
+
+COKERNEL_CHECKS: tuple[Check, ...] = (in_band, core_unseen, core_tasks, mode_switching)

@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The claim that is judged: "episodes above LIMIT come at most once per T, and none lasts longer than D".
+
+Late times that are no further apart than the gap g are one episode. Time is quiet while nothing was late for g.
+
+* REFUTED by duration: one episode is seen to last longer than D. This is a fact and needs no share of alpha.
+* REFUTED by rate: E-(N, t/T) >= 1/alpha when the N-th episode begins, with t of all measured time.
+* PROVEN: E+(N, live/(m T)) >= 1/alpha with quiet time only, and the episodes do not look bunched (analysis.bunches).
+
+REFUTED prevails whenever it comes: both bets keep their alpha by themselves. m is the number of episodes that a bunch
+may bring on average. Where times have bounds, each rule joins stretches by the bound that can't help it: PROVEN takes
+for one episode only what is surely within the gap, REFUTED by rate all that possibly is, and a duration counts from
+the last possible begin to the first possible end of what is surely joined.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.record.contents import Int64Array
+from rtproof.statistics import sequential_test
+from rtproof.summary.per_second import SECOND_NS
+
+# Late times: when at least one activation waited longer than the limit. Each stretch has bounds for both ends.
+#
+# An activation that is due at s and runs with a latency v above LIMIT makes the due times from s to s + v - LIMIT
+# late,
+# also those of the activations that were missed behind it. Where only the second is known, both ends have bounds that
+# are a second apart. ``analysis.claim`` takes for each rule the bound that can't help it.
+
+
+@dataclass(frozen=True, eq=False)
+class LateStretches:
+    """Late stretches in any order, arrays of equal length in nanoseconds of measured time.
+
+    A stretch begins in [begin_lo, begin_hi] and ends in [end_lo, end_hi]; exact times have equal bounds.
+    """
+
+    begin_lo: Int64Array
+    begin_hi: Int64Array
+    end_lo: Int64Array
+    end_hi: Int64Array
+
+    @classmethod
+    def exact(cls, begin_ns: ArrayLike, end_ns: ArrayLike) -> "LateStretches":
+        """Stretches whose first and last late time are known."""
+        begin, end = np.asarray(begin_ns, np.int64), np.asarray(end_ns, np.int64)
+        return cls(begin, begin, end, end)
+
+    @classmethod
+    def of_seconds(cls, start_ns: ArrayLike, beyond_ns: ArrayLike = 0) -> "LateStretches":
+        """Seconds that begin at start_ns and hold a late activation; late by up to beyond_ns more than the limit."""
+        start = np.asarray(start_ns, np.int64)
+        last = start + np.asarray(beyond_ns, np.int64)
+        return cls(start, start + SECOND_NS, last, last + SECOND_NS)
+
+    @classmethod
+    def together(cls, some: "Iterable[LateStretches]") -> "LateStretches":
+        """All stretches of several."""
+        parts = list(some)
+        if not parts:
+            return NOTHING_LATE
+        columns = zip(*((one.begin_lo, one.begin_hi, one.end_lo, one.end_hi) for one in parts), strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
+
+    @property
+    def size(self) -> int:
+        """How many stretches there are."""
+        return int(self.begin_lo.size)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every stretch has exact times."""
+        return bool(np.all(self.begin_lo == self.begin_hi) and np.all(self.end_lo == self.end_hi))
+
+
+_NO_TIMES = np.empty(0, np.int64)
+NOTHING_LATE = LateStretches(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_TIMES)
+
+
+def merge_late_stretches(begin_ns: Int64Array, end_ns: Int64Array, gap_ns: int) -> tuple[Int64Array, Int64Array]:
+    """Exact stretches that are no further apart than the gap as one, in order: the claim can't tell them apart."""
+    if not begin_ns.size:
+        return begin_ns, end_ns
+    order = np.argsort(begin_ns, kind="stable")
+    begin, reach = begin_ns[order], np.maximum.accumulate(end_ns[order])
+    first = np.concatenate(([True], begin[1:] - reach[:-1] > gap_ns))
+    last = np.append(np.flatnonzero(first)[1:] - 1, begin.size - 1)
+    return begin[first], reach[last]
+
+
+# Do episodes come in bunches? A weak test from three episodes on, which may only withhold PROVEN.
+#
+# The test looks at the n + 1 spacings from the start of the run over the n episodes to now, in quiet time, as shares
+# u of
+# their sum. If episodes come independently and at a steady rate, the shares are those of a stick broken at random.
+# Moran's G = (n + 1) sum u^2 (Moran 1947) is large if a few spacings are long, L = -mean ln((n + 1) u) (Darling 1953)
+# if
+# many are short. Episodes are called bunched if one of the two is above its 97.5 % point, by simulation; both
+# together
+# reject 4 to 5 % of the runs whose episodes are independent.
+
+
+LEAST_EPISODES = 3
+"""With fewer episodes nothing can be seen of bunches."""
+_N = np.log([3, 4, 5, 6, 8, 10, 15, 20, 30, 60, 100, 400])
+_G = np.array([2.72, 2.85, 2.88, 2.92, 2.96, 2.91, 2.87, 2.83, 2.71, 2.53, 2.42, 2.21])
+_L = np.array([1.361, 1.278, 1.233, 1.198, 1.129, 1.070, 0.985, 0.932, 0.875, 0.790, 0.735, 0.656])
+_MOST = 400
+_G_FOREVER, _L_FOREVER = 2.0, float(np.euler_gamma)
+"""What both tend to as n grows; their spread shrinks with the root of n."""
+_CLIP = 1e-9
+
+
+@dataclass(frozen=True)
+class EpisodeSpacing:
+    """Both statistics of n episodes and their 97.5 % points."""
+
+    episodes: int
+    moran: float
+    moran_critical: float
+    log_mean: float
+    log_mean_critical: float
+
+    @property
+    def bunched(self) -> bool:
+        """Whether the episodes come in bunches."""
+        return self.moran > self.moran_critical or self.log_mean > self.log_mean_critical
+
+
+def episode_spacing(starts_ns: ArrayLike, now_ns: float) -> EpisodeSpacing | None:
+    """The test at an instant; None with too few episodes. Times are quiet time; starts_ns ascend."""
+    starts = np.asarray(starts_ns, np.float64)
+    n = starts.size
+    if n < LEAST_EPISODES or now_ns <= 0:
+        return None
+    shares = np.diff(np.concatenate(([0.0], starts, [max(now_ns, float(starts[-1]))])))
+    shares /= shares.sum()
+    moran = (n + 1) * float(shares @ shares)
+    log_mean = -float(np.log((n + 1) * np.maximum(shares, _CLIP)).mean())
+    return EpisodeSpacing(n, moran, _critical(n, _G, _G_FOREVER), log_mean, _critical(n, _L, _L_FOREVER))
+
+
+def look_bunched(starts_ns: ArrayLike, now_ns: float) -> bool:
+    """Whether the test rejects; never with fewer than three episodes."""
+    found = episode_spacing(starts_ns, now_ns)
+    return found is not None and found.bunched
+
+
+def _critical(n: int, table: NDArray[np.float64], forever: float) -> float:
+    if n > _MOST:
+        return forever + (float(table[-1]) - forever) * math.sqrt(_MOST / n)
+    return float(np.interp(math.log(n), _N, table))
+
+
+BUNCHED_WHEN_REFUTED = 4
+"""From so many episodes on the bunch test speaks beside a refutation."""
+_NEAR = 1e-6
+
+
+class RefutingRule(Enum):
+    """Which rule refuted."""
+
+    RATE = "rate"
+    DURATION = "duration"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a limit's test says of all that was measured; times are measured nanoseconds.
+
+    kind, at_ns, episodes: of the state; at_ns is None while UNDECIDED, and episodes are then all. proven_at_ns,
+    proven_with: also where a later refutation prevailed. refuted_at_ns: of the refutation that came first. withheld:
+    E+ has reached its threshold, but the episodes look bunched. bunched: whether the episodes before a refutation by
+    rate looked bunched; None with too few.
+    """
+
+    state: State
+    at_ns: int | None
+    episodes: int
+    kind: RefutingRule | None = None
+    proven_at_ns: int | None = None
+    proven_with: int | None = None
+    refuted_at_ns: int | None = None
+    withheld: bool = False
+    bunched: bool | None = None
+
+    @property
+    def first(self) -> State:
+        """The state that was reached first."""
+        return State.PROVEN if self.proven_at_ns is not None else self.state
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeCourse:
+    """How late stretches make episodes and quiet time, with one gap.
+
+    quiet_begin_ns, quiet_end_ns: the quiet stretches; live_before_ns: quiet time before each; episodes_before: episodes
+    that began before each. starts_live_ns: quiet time before each episode. first_ns, last_ns: between what the late
+    times of each episode surely lie. All of these are as PROVEN counts. refuting_begins_ns: when each episode has begun
+    at the latest, as REFUTED by rate counts. group_begins_ns, surely: for the duration, see ``longest``.
+    """
+
+    gap_ns: int
+    measured_ns: int
+    quiet_begin_ns: Int64Array
+    quiet_end_ns: Int64Array
+    live_before_ns: Int64Array
+    episodes_before: Int64Array
+    starts_live_ns: Int64Array
+    first_ns: Int64Array
+    last_ns: Int64Array
+    refuting_begins_ns: Int64Array
+    late: LateStretches
+
+    @property
+    def episodes(self) -> int:
+        """As PROVEN counts them."""
+        return int(self.first_ns.size)
+
+    @cached_property
+    def live_ns(self) -> int:
+        """All quiet time."""
+        return int((self.quiet_end_ns - self.quiet_begin_ns).sum())
+
+    def live_at(self, time_ns: int) -> int:
+        """Quiet time up to an instant."""
+        ends = np.minimum(self.quiet_end_ns, time_ns)
+        return int(np.maximum(ends - self.quiet_begin_ns, 0).sum())
+
+    @property
+    def missing_quiet_ns(self) -> int:
+        """What is missing of the gap since the last late time: no quiet time begins before."""
+        if not self.late.size:
+            return 0
+        return max(int(self.late.end_hi.max()) + self.gap_ns - self.measured_ns, 0)
+
+    @property
+    def open_for_ns(self) -> int:
+        """How long the last episode has surely lasted if it may still go on; else 0."""
+        if not self.late.size or not self.missing_quiet_ns:
+            return 0
+        _, begin, reach = self._surely
+        return max(int(reach[-1]) - int(begin[-1]), 0)
+
+    @property
+    def open_since_ns(self) -> int | None:
+        """Since when the episode that may still go on lasts, at the latest; None if none is open."""
+        return int(self._surely[1][-1]) if self.late.size and self.missing_quiet_ns else None
+
+    @cached_property
+    def _surely(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Stretches by their latest begin: this, that of their episode's first one, and its surely late time so far."""
+        order = np.argsort(self.late.begin_hi, kind="stable")
+        begin, reach, first = _joined(self.late.begin_hi[order], self.late.end_lo[order], self.gap_ns)
+        return begin, begin[first][np.cumsum(first) - 1], reach
+
+    def too_long_at(self, longest_ns: int) -> int | None:
+        """When an episode was first seen to last longer than this; None if none is."""
+        if not self.late.size:
+            return None
+        begin, episode_begin, reach = self._surely
+        over = np.flatnonzero(reach - episode_begin > longest_ns)
+        if not over.size:
+            return None
+        return int(np.maximum(begin[over], episode_begin[over] + longest_ns).min())
+
+    @property
+    def longest_ns(self) -> int:
+        """How long the longest episode surely lasted."""
+        if not self.late.size:
+            return 0
+        _, episode_begin, reach = self._surely
+        return max(int((reach - episode_begin).max()), 0)
+
+    @property
+    def longest_at_most_ns(self) -> int:
+        """How long the longest episode may have lasted, where times have bounds."""
+        return int((self.last_ns - self.first_ns).max()) if self.episodes else 0
+
+
+def episode_course(late: LateStretches, measured_ns: int, gap_ns: int) -> EpisodeCourse:
+    """Episodes and quiet time of so long a measurement. Costs a few sorts of the stretches."""
+    if not late.size:
+        quiet = np.array([[0], [measured_ns]], np.int64)
+        none = np.empty(0, np.int64)
+        zero = np.zeros(1, np.int64)
+        return EpisodeCourse(gap_ns, measured_ns, quiet[0], quiet[1], zero, zero, none, none, none, none, late)
+    order = np.argsort(late.begin_lo, kind="stable")
+    begin, cover = late.begin_lo[order], np.maximum.accumulate(late.end_hi[order] + gap_ns)
+    first = np.concatenate(([True], begin[1:] > cover[:-1]))
+    loud_begin = begin[first]
+    loud_end = cover[np.append(np.flatnonzero(first)[1:] - 1, begin.size - 1)]
+    quiet_begin = np.minimum(np.concatenate(([0], loud_end)), measured_ns)
+    quiet_end = np.minimum(np.append(loud_begin, measured_ns), measured_ns)
+    quiet_end = np.maximum(quiet_end, quiet_begin)
+    live_before = np.concatenate(([0], np.cumsum(quiet_end - quiet_begin)[:-1]))
+
+    order = np.argsort(late.begin_hi, kind="stable")
+    _, _, starts = _joined(late.begin_hi[order], late.end_lo[order], gap_ns)
+    places = np.flatnonzero(starts)
+    first_ns = np.minimum.reduceat(late.begin_lo[order], places)
+    last_ns = np.maximum.reduceat(late.end_hi[order], places)
+    loud = np.searchsorted(loud_begin, first_ns, side="right") - 1
+    sort = np.argsort(loud, kind="stable")
+    loud, first_ns, last_ns = loud[sort], first_ns[sort], last_ns[sort]
+    episodes_before = np.searchsorted(loud, np.arange(loud_begin.size + 1), side="left")
+
+    order = np.argsort(late.begin_lo, kind="stable")
+    _, _, starts = _joined(late.begin_lo[order], late.end_hi[order], gap_ns)
+    refuting = np.minimum.reduceat(late.begin_hi[order], np.flatnonzero(starts))
+    return EpisodeCourse(
+        gap_ns,
+        measured_ns,
+        quiet_begin,
+        quiet_end,
+        live_before,
+        episodes_before,
+        live_before[loud] + (quiet_end - quiet_begin)[loud],
+        first_ns,
+        last_ns,
+        np.sort(refuting),
+        late,
+    )
+
+
+def _joined(begin: Int64Array, end: Int64Array, gap_ns: int) -> tuple[Int64Array, Int64Array, NDArray[np.bool_]]:
+    """Stretches in order of their begin: this, the largest end so far, and which begin an episode."""
+    reach = np.maximum.accumulate(end)
+    return begin, reach, np.concatenate(([True], begin[1:] - reach[:-1] > gap_ns))
+
+
+def decide(
+    requirement: Requirement, late: LateStretches, measured_ns: int, alpha: float, provable_until_ns: int | None = None
+) -> Decision:
+    """The verdict on one limit that has this share of the probability of error.
+
+    provable_until_ns: from then on values were lost, which may have been late, so that nothing is PROVEN any more.
+    """
+    return decide_course(requirement, episode_course(late, measured_ns, requirement.gap_ns), alpha, provable_until_ns)
+
+
+def decide_course(
+    requirement: Requirement, found: EpisodeCourse, alpha: float, provable_until_ns: int | None = None
+) -> Decision:
+    """``decide`` where the course is known."""
+    until = provable_until(found, provable_until_ns)
+    proven, withheld = _proven(requirement, found, alpha, until)
+    by_rate = _refuted_by_rate(requirement, found, alpha)
+    by_duration = found.too_long_at(requirement.longest_ns)
+    refuted = [each for each in (by_rate[0] if by_rate else None, by_duration) if each is not None]
+    if not refuted:
+        if proven:
+            return Decision(State.PROVEN, proven[0], proven[1], None, *proven)
+        return Decision(State.UNDECIDED, None, found.episodes, withheld=withheld)
+    at_ns = min(refuted)
+    kind = RefutingRule.RATE if by_rate and by_rate[0] == at_ns else RefutingRule.DURATION
+    before = proven if proven and proven[0] < at_ns else None
+    if by_rate and kind is RefutingRule.RATE:
+        episodes, flagged = by_rate[1], _bunched_before(found, by_rate[0], by_rate[1])
+    else:
+        episodes, flagged = int(np.searchsorted(found.refuting_begins_ns, at_ns, side="right")), None
+    before_ns, before_with = before or (None, None)
+    return Decision(State.REFUTED, at_ns, episodes, kind, before_ns, before_with, at_ns, bunched=flagged)
+
+
+def provable_until(found: EpisodeCourse, told_ns: int | None) -> int:
+    """Until when a proof may come. With a gap below a second a second may hold several episodes, and nobody knows."""
+    until = found.measured_ns if told_ns is None else min(told_ns, found.measured_ns)
+    if found.gap_ns >= SECOND_NS or found.late.is_exact:
+        return until
+    vague = found.late.begin_lo[found.late.begin_lo != found.late.begin_hi]
+    return min(until, int(vague.min())) if vague.size else until
+
+
+def _proven(
+    requirement: Requirement, found: EpisodeCourse, alpha: float, until_ns: int
+) -> tuple[tuple[int, int] | None, bool]:
+    """When and with how many episodes; whether a proof is withheld at the end."""
+    scale = requirement.bunches * requirement.at_most_ns
+    live_end = found.live_before_ns + np.maximum(np.minimum(found.quiet_end_ns, until_ns) - found.quiet_begin_ns, 0)
+    at = np.flatnonzero((found.quiet_begin_ns <= until_ns) & _near(found.episodes_before, live_end / scale, alpha, 1))
+    withheld = False
+    for place in at.tolist():
+        n, begun, now = int(found.episodes_before[place]), int(found.live_before_ns[place]), int(live_end[place])
+        if sequential_test.log_e_proven(n, now / scale) < -math.log(alpha) - _NEAR:
+            continue
+        needed = math.ceil(sequential_test.tau_needed(n, alpha) * scale)
+        if needed > now:
+            continue
+        starts = found.starts_live_ns[:n]
+        for look in (needed, now) if needed > begun or not n else (now,):
+            if not look_bunched(starts, look):
+                return (int(found.quiet_begin_ns[place]) + look - begun, n), False
+        withheld = place == found.quiet_begin_ns.size - 1
+    return None, withheld
+
+
+def _refuted_by_rate(requirement: Requirement, found: EpisodeCourse, alpha: float) -> tuple[int, int] | None:
+    """When, and with how many episodes."""
+    begins = found.refuting_begins_ns
+    counts = np.arange(1, begins.size + 1)
+    near = _near(counts, begins / requirement.at_most_ns, alpha, -1)
+    for place in np.flatnonzero(near).tolist():
+        count, begun = place + 1, int(begins[place])
+        if sequential_test.log_e_refuted(count, begun / requirement.at_most_ns) >= -math.log(alpha):
+            return begun, count
+    return None
+
+
+def _near(episodes: Int64Array, tau: NDArray[np.float64], alpha: float, side: int) -> NDArray[np.bool_]:
+    """Whether the best of all bets, b = N / tau, has won on this side; a mixture wins less. This spares most work."""
+    n = episodes.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = tau - n + np.where(n > 0, n * np.log(n / tau), 0.0)
+        won = (best >= -math.log(alpha) - _NEAR) & (side * (tau - n) > 0)
+    if side > 0:
+        return won
+    return won | ((tau <= 0) & (n > 0))
+
+
+def _bunched_before(found: EpisodeCourse, at_ns: int, episodes: int) -> bool | None:
+    """Whether the episodes before the one that refuted look bunched, in the quiet time up to it."""
+    if episodes < BUNCHED_WHEN_REFUTED:
+        return None
+    return look_bunched(found.starts_live_ns[found.first_ns < at_ns][: episodes - 1], found.live_at(at_ns))
+
+
+def spacing_at_end(found: EpisodeCourse) -> EpisodeSpacing | None:
+    """The bunch test at the end; None with too few episodes."""
+    return episode_spacing(found.starts_live_ns, found.live_ns)
+
+
+TRIED_GAPS = (2, 5, 10, 30, 60)
+"""Multiples of the gap that are tried."""
+
+
+def wider_gap(requirement: Requirement, found: EpisodeCourse) -> tuple[int, int] | None:
+    """The smallest wider gap with which the episodes no longer look bunched, and how many they are then.
+
+    None if none up to T leaves three episodes that pass.
+    """
+    for factor in TRIED_GAPS:
+        gap_ns = factor * requirement.gap_ns
+        if gap_ns > requirement.at_most_ns:
+            return None
+        wider = episode_course(found.late, found.measured_ns, gap_ns)
+        if wider.episodes < 3:
+            return None
+        if not look_bunched(wider.starts_live_ns, wider.live_ns):
+            return gap_ns, wider.episodes
+    return None

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Episodes above a limit, late times that cluster, and stalls that last until the end of the run.
+
+Late times are exact where the record has the single activations. Elsewhere their second is known.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from rtproof.judge.analysis_model import Analysis, Episode, Requirement
+from rtproof.judge.claim import NOTHING_LATE, EpisodeCourse, LateStretches, merge_late_stretches
+from rtproof.record.contents import ChunkRef, Int64Array, Level, Record, Series
+from rtproof.summary.fields import judged_series
+from rtproof.summary.per_second import SECOND_NS, place_of_activation
+from rtproof.summary.recorded_facts import requested_duration_ns, stalled_since_ns
+from rtproof.summary.summary_model import Summary
+
+_AT_ONCE = 1 << 16
+"""So many single exceedances are kept apart before those within the gap become one stretch."""
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class LateTimes:
+    """Late stretches in measured time, each with its largest latency and its thread; late_seconds: how many are hit."""
+
+    late: LateStretches
+    worst_ns: Int64Array
+    thread: Int64Array
+    late_seconds: int
+
+
+NO_LATE_TIMES = LateTimes(NOTHING_LATE, _NONE, _NONE, 0)
+
+
+@dataclass(frozen=True)
+class MeasuredWindow:
+    """The measured time of a record: from first_due_ns on; whole: the record says how the run ended.
+
+    end_ns: until when a thread that stalled is known not to have run.
+    """
+
+    first_due_ns: int
+    measured_ns: int
+    end_ns: int
+    whole: bool = True
+
+
+def late_times(
+    record: Record, summaries: Iterable[Summary], requirement: Requirement, window: MeasuredWindow
+) -> LateTimes:
+    """All late stretches of a limit, over all threads, that begin in the measured time."""
+    found: list[tuple[LateStretches, Int64Array, int]] = []
+    hit: list[tuple[int, int]] = []
+    for summary in summaries:
+        exact, worst = _exact(record, summary, requirement)
+        seconds = summary.seconds
+        late = (seconds.obtained > 0) & (seconds.max > requirement.limit_ns)
+        second, largest = seconds.second[late], seconds.max[late]
+        hit += _reaching(second, largest - requirement.limit_ns)
+        untold = _untold(record, summary, requirement.limit_ns, (exact.begin_lo, worst), (second, largest))
+        rough = LateStretches.of_seconds(second[untold] * SECOND_NS, largest[untold] - requirement.limit_ns)
+        exact, worst = _merged(exact, worst, requirement.gap_ns)
+        both = LateStretches.together((exact, rough))
+        found.append((both, np.concatenate((worst, largest[untold])), summary.threads[0]))
+    for event in record.events:
+        since = stalled_since_ns(event)
+        if since is not None and window.end_ns - since > requirement.limit_ns:
+            stood = LateStretches.exact([since], [window.end_ns - requirement.limit_ns])
+            found.append((stood, np.array([window.end_ns - since]), event.thread))
+            hit.append((since // SECOND_NS, (window.end_ns - requirement.limit_ns) // SECOND_NS))
+    return _in_window(found, hit, window)
+
+
+def episodes_of_course(times: LateTimes, course: EpisodeCourse, first_due_ns: int) -> tuple[Episode, ...]:
+    """The episodes of a course in record time, each with its largest latency and its threads."""
+    if not course.episodes:
+        return ()
+    of = np.maximum(np.searchsorted(course.first_ns, times.late.begin_lo, side="right") - 1, 0)
+    worst = np.zeros(course.episodes, np.int64)
+    np.maximum.at(worst, of, times.worst_ns)
+    threads: list[set[int]] = [set() for _ in range(course.episodes)]
+    for episode, thread in {*zip(of.tolist(), times.thread.tolist(), strict=True)}:
+        threads[episode].add(thread)
+    begin, end = course.first_ns + first_due_ns, course.last_ns + first_due_ns
+    return tuple(
+        Episode(first // SECOND_NS, last // SECOND_NS, largest, tuple(sorted(who)), first, last)
+        for first, last, largest, who in zip(begin.tolist(), end.tolist(), worst.tolist(), threads, strict=True)
+    )
+
+
+def _exact(record: Record, summary: Summary, requirement: Requirement) -> tuple[LateStretches, Int64Array]:
+    """The exceedances of a thread that are known one by one, in record time, and their latencies."""
+    limit_ns = requirement.limit_ns
+    level = record.exceeded(summary.series.id, limit_ns)
+    if level is not None:
+        due, value = level.due_ns, level.above
+    else:
+        late = (summary.seconds.obtained > 0) & (summary.seconds.max > limit_ns)
+        if not late.any():
+            return NOTHING_LATE, _NONE
+        top = summary.top
+        if top.value.size and (top.value[-1] <= limit_ns or top.value.size == summary.observed.count):
+            due, value = top.due_ns[top.value > limit_ns], top.value[top.value > limit_ns]
+        else:
+            due, value = _from_samples(record, summary, limit_ns, summary.seconds.second[late])
+    return LateStretches.exact(due, due + value - limit_ns), value
+
+
+def _from_samples(
+    record: Record, summary: Summary, limit_ns: int, seconds: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Due times and latencies of all samples above the limit; only blocks that reach into such seconds are read."""
+    series = summary.series
+    refs = [ref for ref in record.chunk_refs if ref.series == series.id]
+    due, value = [_NONE], [_NONE]
+    for block in record.read_blocks(tuple(_with_late(refs, summary, seconds))):
+        at = np.flatnonzero(block.values > limit_ns)
+        if at.size:
+            due.append(place_of_activation(series, block, at)[1])
+            value.append(block.values[at])
+    return np.concatenate(due), np.concatenate(value)
+
+
+def _with_late(refs: list[ChunkRef], summary: Summary, seconds: Int64Array) -> Iterator[ChunkRef]:
+    series = summary.series
+    if not series.on_grid or not series.period_ns:
+        yield from refs
+        return
+    begins = [ref.first_index for ref in refs]
+    for ref, (first, after) in zip(refs, pairwise([*begins, None]), strict=True):
+        low = (series.first_due_ns + (first or 0) * series.period_ns) // SECOND_NS
+        at = int(np.searchsorted(seconds, low))
+        high = None if after is None or after < (first or 0) else series.first_due_ns + after * series.period_ns
+        if at < seconds.size and (high is None or int(seconds[at]) <= high // SECOND_NS):
+            yield ref
+
+
+def _untold(
+    record: Record,
+    summary: Summary,
+    limit_ns: int,
+    exact: tuple[Int64Array, Int64Array],
+    late: tuple[Int64Array, Int64Array],
+) -> Int64Array:
+    """Which of the late seconds have an exceedance that is not among the exact ones."""
+    second, largest = late
+    begin, worst = exact
+    place_of = np.searchsorted(second, begin // SECOND_NS)
+    known = place_of < second.size
+    known[known] = second[place_of[known]] == begin[known] // SECOND_NS
+    told, count = np.zeros(second.size, np.int64), np.zeros(second.size, np.int64)
+    np.maximum.at(told, place_of[known], worst[known])
+    np.add.at(count, place_of[known], 1)
+    missing = told < largest
+    level = record.exceeded(summary.series.id, limit_ns)
+    if level is not None and level.second.size:
+        at = np.minimum(np.searchsorted(level.second, second), level.second.size - 1)
+        ran = np.where(level.second[at] == second, level.ran[at], 0)
+        missing |= count < ran
+    return np.flatnonzero(missing)
+
+
+def _merged(exact: LateStretches, worst: Int64Array, gap_ns: int) -> tuple[LateStretches, Int64Array]:
+    """Of very many exceedances those within the gap as one stretch, which changes nothing that is judged."""
+    if exact.size <= _AT_ONCE:
+        return exact, worst
+    begin, end = merge_late_stretches(exact.begin_lo, exact.end_lo, gap_ns)
+    largest = np.zeros(begin.size, np.int64)
+    np.maximum.at(largest, np.searchsorted(begin, exact.begin_lo, side="right") - 1, worst)
+    return LateStretches.exact(begin, end), largest
+
+
+def _reaching(second: Int64Array, beyond_ns: Int64Array) -> list[tuple[int, int]]:
+    return list(zip(second.tolist(), (second + beyond_ns // SECOND_NS).tolist(), strict=True))
+
+
+def _in_window(
+    found: list[tuple[LateStretches, Int64Array, int]], hit: list[tuple[int, int]], window: MeasuredWindow
+) -> LateTimes:
+    late = LateStretches.together(late for late, _, _ in found)
+    worst = np.concatenate([_NONE, *(one for _, one, _ in found)])
+    thread = np.concatenate([_NONE, *(np.full(late.size, number) for late, _, number in found)])
+    begin_lo = np.maximum(late.begin_lo - window.first_due_ns, 0)
+    begin_hi = np.maximum(late.begin_hi - window.first_due_ns, begin_lo)
+    if window.whole:
+        begin_hi = np.maximum(np.minimum(begin_hi, window.measured_ns), begin_lo)
+    ends = (np.maximum(end - window.first_due_ns, begin_lo) for end in (late.end_lo, late.end_hi))
+    inside = (begin_lo < max(window.measured_ns, 1)) & (late.end_hi >= window.first_due_ns)
+    columns = (begin_lo, begin_hi, *ends)
+    return LateTimes(
+        LateStretches(*(column[inside] for column in columns)),
+        worst[inside],
+        thread[inside].astype(np.int64),
+        _seconds_hit(hit, window),
+    )
+
+
+def _seconds_hit(hit: list[tuple[int, int]], window: MeasuredWindow) -> int:
+    """How many seconds something was late in, of those measured."""
+    if not hit:
+        return 0
+    low = window.first_due_ns // SECOND_NS
+    high = (window.first_due_ns + window.measured_ns - 1) // SECOND_NS
+    total = reach = 0
+    reach = low - 1
+    for first, last in sorted(hit):
+        begin, end = max(first, reach + 1), min(last, high)
+        total += max(end - begin + 1, 0)
+        reach = max(reach, end)
+    return min(total, -(-window.measured_ns // SECOND_NS))
+
+
+@dataclass(frozen=True)
+class LevelClusters:
+    """What is above one level of one thread, of ``seconds`` whole or partial seconds that count.
+
+    ran, missed: activations above it. hit: seconds that have any that ran. size: ran of each of those, on average, None
+    without any. dispersion: variance of the counts of all seconds over their mean, 1 if each activation is above the
+    level by chance alone (the index of dispersion; Cox and Lewis 1966); None with fewer than two counted.
+    """
+
+    series: Series
+    level: Level
+    seconds: int
+    ran: int
+    missed: int
+    hit: int
+    size: float | None
+    dispersion: float | None
+
+
+def level_clusters(analysis: Analysis) -> tuple[LevelClusters, ...]:
+    """Of every level of every thread that the record has."""
+    levels, wanted = analysis.record.levels, {series.id for series in judged_series(analysis.record)}
+    summaries = [summary for summary in analysis.summaries if summary.series.id in wanted]
+    return tuple(_of(summary, level) for summary in summaries for level in levels.get(summary.series.id, ()))
+
+
+def _of(summary: Summary, level: Level) -> LevelClusters:
+    known = summary.seconds.second
+    seconds = int((known >= level.since_ns // SECOND_NS).sum())
+    counts = [int(count) for count in level.ran if count]
+    total, squares = sum(counts), sum(count * count for count in counts)
+    dispersion = None
+    if total > 1 and seconds > 1:
+        mean = total / seconds
+        dispersion = (squares - seconds * mean * mean) / (seconds - 1) / mean
+    return LevelClusters(
+        series=summary.series,
+        level=level,
+        seconds=seconds,
+        ran=total,
+        missed=int(level.missed.sum()),
+        hit=len(counts),
+        size=total / len(counts) if counts else None,
+        dispersion=dispersion,
+    )
+
+
+def with_stalls_to_the_end(record: Record, every: Iterable[Summary]) -> tuple[Summary, ...]:
+    """The summaries of all series, with what the events and the totals of END say of each. Needs END."""
+    end = record.end
+    if end is None:
+        return tuple(every)
+    lost = {total.series: total.lost for total in end.totals}
+    since = {e.thread: at for e in record.events if (at := stalled_since_ns(e)) is not None}
+    return tuple(_stalled(record, _lost(one, lost), since.get(one.series.thread)) for one in every)
+
+
+def _lost(summary: Summary, lost: dict[int, int]) -> Summary:
+    """Values lost behind the last one that was kept have no due time in the record."""
+    more = lost.get(summary.series.id, 0) - summary.lost
+    return replace(summary, lost=summary.lost + more, expected=summary.expected + more) if more > 0 else summary
+
+
+def _stalled(record: Record, summary: Summary, since_ns: int | None) -> Summary:
+    """The due times from ``since_ns`` until the run was to end, or ended before. Off the grid one is known."""
+    if since_ns is None or record.end is None or record.end.time_ns <= since_ns:
+        return summary
+    last_ns = min(record.end.time_ns, requested_duration_ns(record) or record.end.time_ns) - 1
+    on_grid = summary.series.on_grid and summary.series.period_ns > 0
+    count = max((last_ns - since_ns) // summary.series.period_ns + 1, 0) if on_grid else 1
+    return replace(summary, stalled=count, stalled_ns=record.end.time_ns - since_ns if count else 0)

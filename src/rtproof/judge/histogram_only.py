@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge a histogram without time order: what its counts still show, and what no number of values can show.
+
+The claim stays the same: episodes come at most once per T, and none lasts longer than D.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rtproof.core.phrases import duration, error, percent, quantity, value
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.statistics.exact_bounds import share_lower, share_upper
+from rtproof.statistics.sequential_test import refuted_until_ns, tau_needed
+from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
+from rtproof.summary.imported_histogram import ImportedHistogram
+from rtproof.summary.quantiles import USUAL_SHARES, quantile
+from rtproof.summary.summary_model import Quantile
+
+MARGIN_NS = 1_000_000_000
+"""By how much a duration that is told in seconds may be wrong."""
+SLACK_NS = 3_000_000_000
+"""So much of a run may have no sample: threads begin, the program ends, and the duration may be wrong by the margin.
+
+Never more than an episode may last: the last activation may not have come back.
+"""
+
+
+@dataclass(frozen=True)
+class CountedExceedances:
+    """How many samples exceed the limit, at least and at most (None: not told)."""
+
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True)
+class CountedFinding:
+    """A state and the reason for it, a sentence without a full stop."""
+
+    state: State
+    reason: str
+
+
+def judge_counts(
+    imported: ImportedHistogram, asked: Requirement, found: CountedExceedances, alpha: float
+) -> CountedFinding:
+    """What holds for every order of the samples. alpha: the limit's share of the probability of error."""
+    if found.least:
+        refuted = _by_duration(imported, asked, found.least) or _by_rate(imported, asked, found.least, alpha)
+        if refuted:
+            return CountedFinding(State.REFUTED, refuted)
+    if found.most != 0:
+        return CountedFinding(State.UNDECIDED, _undecided(imported, asked, found, alpha))
+    lack = _lack(imported, asked)
+    if lack:
+        return CountedFinding(State.UNDECIDED, f"{NO_EXCEEDANCE}, but {lack}, so it proves nothing")
+    return _without_exceedance(imported, asked, alpha)
+
+
+def fewest_episodes(imported: ImportedHistogram, asked: Requirement, exceeding: int) -> int:
+    """So many episodes there were at least, if none lasted longer than D."""
+    period_ns = imported.shortest_period_ns
+    if not exceeding or not period_ns:
+        return min(exceeding, 1)
+    return -(-exceeding // _held(imported, asked, period_ns))
+
+
+def counted_ns(imported: ImportedHistogram) -> int | None:
+    """The time in which every activation of every thread is counted; None where the file does not tell.
+
+    Threads that began one after another and ended so have less in common than the shortest of them.
+    """
+    period_ns, told_ns = imported.shortest_period_ns, imported.duration_ns
+    counts = _counts(imported)
+    if not period_ns or told_ns is None or not counts:
+        return None
+    lengths = [count * period for count, period in counts]
+    if len(lengths) == 1:
+        return max(min(lengths[0], told_ns - MARGIN_NS), 0)
+    return max(told_ns - MARGIN_NS - 2 * max(told_ns + MARGIN_NS - min(lengths), 0), 0)
+
+
+def _counts(imported: ImportedHistogram) -> list[tuple[int, int]]:
+    """Samples and period of each thread, none if one is not told."""
+    shortest = imported.shortest_period_ns or 0
+    if not imported.parts:
+        return [(imported.count, shortest)] if imported.count is not None else []
+    found = [(part.count, part.period_ns or shortest) for part in imported.parts]
+    return (
+        [(count, period) for count, period in found if count is not None]
+        if all(n is not None for n, _ in found)
+        else []
+    )
+
+
+def _threads(imported: ImportedHistogram) -> int:
+    return max(len(imported.parts), 1)
+
+
+def _held(imported: ImportedHistogram, asked: Requirement, period_ns: int) -> int:
+    """The most exceedances that one episode holds which is not too long."""
+    return _threads(imported) * (asked.longest_ns // period_ns + 1)
+
+
+def _by_duration(imported: ImportedHistogram, asked: Requirement, exceeding: int) -> str | None:
+    longest = duration(asked.longest_ns)
+    if imported.max_ns is not None and imported.max_ns - asked.limit_ns > asked.longest_ns:
+        late = duration(imported.max_ns - asked.limit_ns)
+        return f"one activation alone was late for {late}, and an episode may last {longest} at most"
+    period_ns = imported.shortest_period_ns
+    if not period_ns or imported.count is None:
+        return None
+    in_a_gap = (asked.gap_ns - asked.limit_ns) // max(_periods(imported, period_ns)) - 1
+    if in_a_gap < 1:
+        return None
+    gaps = (imported.count + imported.left_out - exceeding) // in_a_gap
+    if exceeding <= (gaps + 1) * _held(imported, asked, period_ns):
+        return None
+    return (
+        f"{exceeding:,} of {quantity(imported.count, 'sample')} exceeded the limit, and the others are too few for the "
+        f"pauses of {duration(asked.gap_ns)} that would part them: an episode lasted longer than {longest}, in "
+        "any order"
+    )
+
+
+def _periods(imported: ImportedHistogram, shortest_ns: int) -> list[int]:
+    return [part.period_ns or shortest_ns for part in imported.parts] or [shortest_ns]
+
+
+def _by_rate(imported: ImportedHistogram, asked: Requirement, exceeding: int, alpha: float) -> str | None:
+    if imported.duration_ns is None:
+        return None
+    episodes, by_ns = fewest_episodes(imported, asked, exceeding), imported.duration_ns + MARGIN_NS
+    if by_ns > refuted_until_ns(episodes, asked.at_most_ns, alpha):
+        return None
+    most = duration(imported.duration_ns) if imported.duration_ns else f"less than {duration(MARGIN_NS)}"
+    if episodes == 1:
+        too_many = f"{_at_least(exceeding)} exceeded the limit: one episode in {most} is too many, whenever it came"
+        return f"{too_many}; {counts_assumption(alpha)}"
+    return (
+        f"{_at_least(exceeding)} exceeded the limit, which takes at least {episodes:,} episodes of "
+        f"{duration(asked.longest_ns)}: in {most} that is too many, whenever they came (with fewer, one of them lasted "
+        f"longer); {counts_assumption(alpha)}"
+    )
+
+
+def _at_least(exceeding: int) -> str:
+    return f"at least {quantity(exceeding, 'sample')}"
+
+
+NO_EXCEEDANCE = "no sample exceeded the limit"
+UNORDERED = (
+    "samples exceeded the limit, but a histogram does not tell when: they may all belong to one episode, which does "
+    "not refute the claim, or each to its own"
+)
+UNKNOWN = "its bins do not tell whether a sample exceeded the limit"
+
+
+def _undecided(imported: ImportedHistogram, asked: Requirement, found: CountedExceedances, alpha: float) -> str:
+    """With the order that would prove the claim, where there is one."""
+    reason = UNORDERED if found.least else UNKNOWN
+    if not found.most or _lack(imported, asked, exceeding=True):
+        return reason
+    live_ns = live_at_least_ns(imported, asked, found.most)
+    if live_ns is None or tau_needed(found.most, alpha) * asked.bunches * asked.at_most_ns > live_ns:
+        return reason
+    early = duration(refuted_until_ns(1, asked.at_most_ns, alpha))
+    return (
+        f"{reason}; even as {quantity(found.most, 'episode')} they would be few enough for PROVEN, but one in the "
+        f"first {early} would refute the claim, and nothing tells when they came"
+    )
+
+
+def live_at_least_ns(imported: ImportedHistogram, asked: Requirement, most: int) -> int | None:
+    """The quiet time that is left if each of so many exceedances was an episode of its own; None: not told.
+
+    Each takes its lateness and the gap behind it.
+    """
+    whole_ns = imported.duration_ns
+    if whole_ns is None or imported.largest_ns is None:
+        return None
+    lateness = most * max(imported.largest_ns - asked.limit_ns, 0)
+    if (most - 1) * asked.gap_ns + lateness > asked.longest_ns:
+        return None
+    return max(whole_ns - MARGIN_NS - most * asked.gap_ns - lateness, 0)
+
+
+def missing_figures_sentence(imported: ImportedHistogram) -> str | None:
+    """Why the file does not show that every due activation ran, whatever the limit; None if it does."""
+    return _unknown(imported) or _uncounted(imported, _slack_ns(imported))
+
+
+def _lack(imported: ImportedHistogram, asked: Requirement, *, exceeding: bool = False) -> str | None:
+    """The same for a limit; exceeding: without the activations that were skipped behind a late one."""
+    if exceeding:
+        return _unknown(imported, skipped=True)
+    return _unknown(imported) or _uncounted(imported, min(_slack_ns(imported), asked.longest_ns))
+
+
+def _slack_ns(imported: ImportedHistogram) -> int:
+    """What may be missing of a thread's activations; a clock that was set may differ by a thousandth."""
+    return SLACK_NS + (imported.duration_ns or 0) // 1000
+
+
+def _unknown(imported: ImportedHistogram, *, skipped: bool = False) -> str | None:
+    period_ns, largest_ns = imported.shortest_period_ns, imported.largest_ns
+    if imported.duration_ns is None:
+        return "the file does not tell how long it measured"
+    if not period_ns:
+        return "the file does not tell the period, so the number of due activations is unknown"
+    if not _counts(imported):
+        return "the file does not tell how many activations each thread ran"
+    if imported.overruns:
+        return f"the tool counted {quantity(imported.overruns, 'overrun')}, which are activations without a sample"
+    if imported.overruns is None and not skipped and (largest_ns is None or largest_ns >= period_ns):
+        return "its largest value is as long as the period, and behind it the tool may have skipped activations"
+    return None
+
+
+def _uncounted(imported: ImportedHistogram, slack_ns: int) -> str | None:
+    """Which thread has more or fewer samples than were due."""
+    told_ns = imported.duration_ns or 0
+    for number, (count, period) in enumerate(_counts(imported)):
+        if count * period > told_ns + MARGIN_NS + period:
+            return (
+                f"thread {number} has {count:,} samples, more than fit into {duration(told_ns)} at its period of "
+                f"{value(period)}"
+            )
+        if told_ns + MARGIN_NS - count * period > slack_ns:
+            return (
+                f"thread {number} has {count:,} samples where {told_ns // period:,} were due, and nothing tells what "
+                "became of the others"
+            )
+    return None
+
+
+def _without_exceedance(imported: ImportedHistogram, asked: Requirement, alpha: float) -> CountedFinding:
+    live_ns = counted_ns(imported) or 0
+    tau = tau_needed(0, alpha)
+    needed_ns = math.ceil(tau * asked.bunches * asked.at_most_ns)
+    seen = f"{NO_EXCEEDANCE} in {duration(live_ns)}, in which every due activation is counted"
+    if needed_ns > live_ns:
+        lack = f"too short: PROVEN takes {duration(needed_ns, up=True)} without one"
+        return CountedFinding(State.UNDECIDED, f"{seen}; {lack}")
+    rarest = duration(live_ns / tau)
+    bunches = live_ns / (tau * asked.at_most_ns)
+    shown = f"; no episode tells of bunches; the proof would hold for bunches of up to {bunches:.1f} on average"
+    told = (
+        f"{seen}: episodes come less often than once per {rarest} ({percent(asked.confidence)}); once per "
+        f"{duration(asked.at_most_ns)} was asked{shown if bunches >= SHOWN_FROM else ''}; {counts_assumption(alpha)}"
+    )
+    return CountedFinding(State.PROVEN, told)
+
+
+SHOWN_FROM = 1.1
+"""Bunches of fewer episodes are not worth a word."""
+
+
+def counts_assumption(alpha: float) -> str:
+    """What PROVEN and REFUTED by rate rest on."""
+    return (
+        f"wrong in at most {error(alpha)} of runs, if episodes come independently of one another and at a steady rate"
+    )
+
+
+NOT_CHECKED = (
+    "policy, priority, CPU, clock and load were not checked, because the file does not carry what shows them; nor was "
+    "it tested whether episodes come in bunches, because the file has no times"
+)
+"""Beside every verdict on such a file."""
+
+
+def doubts_about_counts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[str, ...]:
+    """What to read a decision with; none where nothing was decided."""
+    decided = any(state in (State.PROVEN, State.REFUTED) for state in states)
+    return (*((NOT_CHECKED,) if decided else ()), *imported.stated)
+
+
+# What a histogram without time order still carries, and what it cannot carry however many values it has.
+#
+# Everything about single values remains: how many exceed a limit, quantiles, the maximum. Whatever needs to know when
+# a
+# value came is lost: episodes and their rate, whether the run was the same throughout, a forecast.
+
+
+@dataclass(frozen=True)
+class CountAbove:
+    """How many of n samples exceed a limit, at least and at most (None: not told), and the bounds of their share.
+
+    The bounds are of Clopper and Pearson, one-sided each, and hold if the samples were independent.
+    """
+
+    n: int
+    least: int
+    most: int | None
+    share_low: float
+    share_high: float | None
+
+
+@dataclass(frozen=True)
+class JudgedHistogram:
+    """A limit and what can be said on it. above: None where nothing is known of the samples. reason: a sentence."""
+
+    requirement: Requirement
+    state: State
+    reason: str
+    above: CountAbove | None
+
+
+@dataclass(frozen=True)
+class HistogramOnly:
+    """Everything that is said of an imported histogram.
+
+    states are PROVEN, REFUTED, UNDECIDED or INVALID for each limit, NOT ASKED without one. quantiles: of the values in
+    bins and those beyond the scale. beyond: the share from which on a quantile lies beyond the scale; None: none does.
+    """
+
+    imported: ImportedHistogram
+    judged: tuple[JudgedHistogram, ...]
+    quantiles: tuple[Quantile, ...]
+    beyond: float | None
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What a decision has to be read with."""
+        return doubts_about_counts(self.imported, [one.state for one in self.judged])
+
+    @property
+    def state(self) -> State:
+        """The one that decides: a contradiction before a refutation, and that before none; PROVEN if all limits are."""
+        if self.imported.faults:
+            return State.INVALID
+        states = [one.state for one in self.judged] or [State.NOT_ASKED]
+        return min(states, key=(State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED).index)
+
+
+def summarise_histogram(
+    imported: ImportedHistogram, requirements: Sequence[Requirement] = (), shares: tuple[float, ...] = USUAL_SHARES
+) -> HistogramOnly:
+    """What remains of a histogram. With several limits each is tested at its part of alpha (Bonferroni)."""
+    judged = tuple(_judged(imported, one, len(requirements)) for one in requirements)
+    counts = with_overflow(imported)
+    found = tuple(quantile(counts, p) for p in shares) if counts.total else ()
+    overflow = imported.overflow or 0
+    beyond = 1 - overflow / counts.total if overflow and counts.total else None
+    return HistogramOnly(imported, judged, found, beyond)
+
+
+def with_overflow(imported: ImportedHistogram) -> Counts:
+    """The histogram with what lies beyond its scale as one wide bin, up to the maximum."""
+    bins = imported.histogram if imported.histogram is not None else NO_COUNTS
+    if not imported.overflow:
+        return bins
+    start = scale_end_ns(imported)
+    end = max(imported.largest_ns or start, start)
+    return merge_counts([bins, Counts(*(np.array([x], np.int64) for x in (start, end, imported.overflow)))])
+
+
+def scale_end_ns(imported: ImportedHistogram) -> int:
+    """What lies beyond the scale was at least this."""
+    bins = imported.histogram
+    last = int(bins.hi[-1]) + 1 if bins is not None and bins.n.size else 0
+    return max(imported.scale_ns or 0, last)
+
+
+def count_above(imported: ImportedHistogram, requirement: Requirement) -> CountAbove | None:
+    """How many samples exceed the limit; None where not even their number is told, or is too small for its bins."""
+    n = imported.count
+    if not n:
+        return None
+    least, most = _exceeding(imported, requirement.limit_ns, n)
+    if max(least, most or 0) > n:
+        return None
+    confidence = requirement.confidence
+    high = None if most is None else share_upper(most, n, confidence)
+    return CountAbove(n, least, most, share_lower(least, n, confidence), high)
+
+
+def _exceeding(imported: ImportedHistogram, limit_ns: int, n: int) -> tuple[int, int | None]:
+    largest, smallest = imported.largest_ns, imported.min_ns
+    if largest is not None and largest <= limit_ns:
+        return 0, 0
+    seen = int(imported.max_ns is not None and imported.max_ns > limit_ns)
+    if imported.histogram is None:
+        return (n if smallest is not None and smallest > limit_ns else seen), n
+    counts = with_overflow(imported)
+    least, most = counts.exceedances(limit_ns)
+    return max(least, seen), None if imported.overflow is None else max(most, least, seen)
+
+
+def _judged(imported: ImportedHistogram, requirement: Requirement, limits: int) -> JudgedHistogram:
+    found = count_above(imported, requirement)
+    if imported.faults:
+        return JudgedHistogram(requirement, State.INVALID, imported.faults[0], found)
+    if found is None:
+        return JudgedHistogram(requirement, State.UNDECIDED, NOTHING, found)
+    alpha = (1 - requirement.confidence) / limits
+    told = judge_counts(imported, requirement, _exceedances(imported, requirement, found), alpha)
+    return JudgedHistogram(requirement, told.state, told.reason, found)
+
+
+def _exceedances(imported: ImportedHistogram, requirement: Requirement, found: CountAbove) -> CountedExceedances:
+    """Where bins may hold what was smaller, only the printed maximum surely exceeds the limit, and excludes others."""
+    if not imported.unsure:
+        return CountedExceedances(found.least, found.most)
+    seen = imported.max_ns is not None and imported.max_ns > requirement.limit_ns
+    return CountedExceedances(int(seen), 0 if imported.largest_ns is not None and not seen else None)
+
+
+NOTHING = "the file does not say how many samples were taken"
+
+
+DECIDED = (State.PROVEN, State.REFUTED)
+
+
+def after_the_data(said: HistogramOnly, why: str) -> HistogramOnly:
+    """Without a decision, because whoever has seen the data can choose a limit that fits."""
+    judged = tuple(
+        replace(one, state=State.UNDECIDED, reason=why) if one.state in DECIDED else one for one in said.judged
+    )
+    return replace(said, judged=judged)
+
+
+def limit_was_stated(said: HistogramOnly, word: str) -> HistogramOnly:
+    """With the user's word beside each decision that rests on it."""
+    judged = tuple(replace(one, reason=f"{one.reason}; {word}") if one.state in DECIDED else one for one in said.judged)
+    return replace(said, judged=judged)
+
+
+def impossible_figures(said: HistogramOnly) -> Iterator[tuple[str, str]]:
+    """Each statement that a run of rtproof's own carries and this file does not, and why."""
+    imported = said.imported
+    yield "episodes and their rate", f"{NO_ORDER}, so exceedances cannot be put together to episodes or apart"
+    lack = missing_figures_sentence(imported)
+    if lack:
+        yield "PROVEN", lack
+    else:
+        yield "PROVEN of a limit that is exceeded", f"{NO_ORDER}: an early episode would refute the claim"
+    yield "the conditions of the run", NOT_CHECKED
+    if imported.overruns is None:
+        yield "missed activations", "a histogram counts what ran; what was skipped behind a late one is in no bin"
+    yield "whether the run was the same throughout", f"{NO_ORDER}, so no drift, no period and no change can be seen"
+    yield "a forecast", f"{NO_ORDER}: it needs the largest value of each second, and order unknown means none of these"
+    if imported.overflow:
+        yield "quantiles beyond the scale", f"{_saturated(imported)}; of these only the largest is known"
+    if imported.overflow is None:
+        yield "how much lies beyond the scale", "the file does not count it, so a quantile may be too small"
+    if imported.histogram is None:
+        yield "quantiles and shares", "there is no histogram in it, only its ends"
+    if imported.resolution_ns and imported.resolution_ns > 1:
+        yield "differences below its resolution", f"values are rounded down to {imported.resolution_ns:,} ns"
+
+
+NO_ORDER = "a histogram has no time order"
+
+
+def _saturated(imported: ImportedHistogram) -> str:
+    return f"{imported.overflow:,} values lie beyond the scale, which ends at {scale_end_ns(imported):,} ns"

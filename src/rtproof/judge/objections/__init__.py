@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objections to result rows, published or measured: what in their own numbers speaks against them.
+
+A row is a ``ResultClaim``; ``claim_of`` makes one of a run. ``rules`` has one file per rule. Each rule gets all
+claims and can compare them. Where a doubt about a run says the same, the doubt is cited instead.
+"""
+
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+
+from rtproof.core import plugins
+from rtproof.judge.objections import rules
+from rtproof.judge.objections.measured_row import claim_of
+from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, RowThread, Span
+
+__all__ = ["Figures", "Objection", "ResultClaim", "RowKind", "RowThread", "Span", "claim_of", "objections"]
+
+
+def objections(claims: Sequence[ResultClaim]) -> tuple[Objection, ...]:
+    """Everything that speaks against these rows; those of one group are also held against each other."""
+    return tuple(found for rule in plugins.load_plugins(rules) for found in _by(rule, claims))
+
+
+def _by(rule: ModuleType, claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+    cited = [
+        Objection(rule.CODE, (claim.name,), f"{claim.name}: {doubt.what}", doubt.code)
+        for claim in claims
+        for doubt in claim.doubts
+        if doubt.code in rule.DOUBTS
+    ]
+    yield from cited
+    told = {name for objection in cited for name in objection.claims}
+    yield from rule.judge([claim for claim in claims if claim.name not in told])

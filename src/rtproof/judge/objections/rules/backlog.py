@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wake-up that was late for many periods makes those behind it late too, or they are missing: neither is in the row.
+
+While it is late by N periods, N more come due. Those that run afterwards are late themselves, the last of them least,
+so that M have a mean of at least M/2 periods; those that never ran are missing from what the length has room for.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rtproof.core.phrases import value
+from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, counted, of_parts
+
+ORDER = 65
+CODE = "backlog"
+DOUBTS: tuple[str, ...] = ()
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        yield from of_parts(CODE, claim, _alone(claim))
+
+
+def _alone(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
+    for each, count, due in counted(claim):
+        if each.max_ns is None or each.mean_ns is None or each.min_ns is None or not each.period_ns:
+            continue
+        behind = int(each.max_ns // each.period_ns) - max(due.most - count, 0) - 1
+        least_ns = min(each.min_ns, 0) + each.period_ns * behind**2 / 2 / max(count, 1)
+        if behind > 0 and least_ns > each.mean_ns + each.step_ns:
+            yield (
+                each,
+                f"its largest value {value(round(each.max_ns))} is {behind:,} periods long of which no sample is "
+                f"missing, and had they been late behind it, the mean would be {value(round(least_ns))} at least",
+            )

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Page faults in the measured loop: part of the latency is that of memory."""
+
+from collections.abc import Iterable, Sequence
+
+from rtproof.core.phrases import quantity
+from rtproof.judge.objections.result_row import Objection, ResultClaim
+
+ORDER = 100
+CODE = "page-faults"
+DOUBTS = ("page-faults",)
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        faults = sum(thread.faults or 0 for thread in claim.threads)
+        if faults:
+            what = f"{claim.name}: {quantity(faults, 'page fault')} in the measured loop"
+            yield Objection(CODE, (claim.name,), what)

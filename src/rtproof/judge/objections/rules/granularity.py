@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A timer that ticks coarsely: what is measured is the tick, not how the system schedules.
+
+A timer that can only fire at its own ticks is late by anything from nothing to one tick, each as likely: the mean lies
+near the middle of the range, and where the tick is longer than the period the range is longer than it too. Lateness
+from disturbance is far from that: its mean lies close to the minimum, and only its maximum far away. Samples show the
+same where all values lie on a lattice. Of a measured run the median tells more than the ends of
+the range do, which is for the doubt to say.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from rtproof.core.phrases import value
+from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, of_parts
+
+ORDER = 30
+CODE = "granularity"
+DOUBTS = ("coarse-timer",)
+MIDDLE = (0.25, 0.75)
+"""Where in the range the mean of an even spread may lie: the middle, half-way to either end."""
+LATTICE_NS = 10_000
+"""A lattice finer than the smallest latencies that anybody published for a task hides nothing of one."""
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        spread = _nothing if claim.measured else _spread
+        found = ((each, spread(each) or _lattice(each)) for each in claim.figures)
+        yield from of_parts(CODE, claim, ((each, says) for each, says in found if says))
+
+
+def _nothing(_each: Figures) -> str:
+    return ""
+
+
+def _spread(each: Figures) -> str:
+    period, least, mean, most = each.period_ns, each.min_ns, each.mean_ns, each.max_ns
+    if each.kind is not RowKind.LATENCY or not period or least is None or mean is None or most is None or each.at_least:
+        return ""
+    width = most - least
+    if width < period or not MIDDLE[0] <= (mean - least) / width <= MIDDLE[1]:
+        return ""
+    return (
+        f"at a period of {value(period)} the lateness is spread evenly over {value(round(width))} (mean "
+        f"{value(round(mean))}), as of a timer that ticks no finer than that: it shows the tick, not the scheduling"
+    )
+
+
+def _lattice(each: Figures) -> str:
+    if each.lattice_ns is None or each.lattice_ns < LATTICE_NS:
+        return ""
+    return f"all values are {value(each.lattice_ns)} apart or a multiple of that: the clock ticks no finer"

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel logged during the run says that a part of it breaks its own rules, or stood still."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rtproof.judge.checks.case import sentence_list
+from rtproof.judge.objections.result_row import Objection, ResultClaim
+
+ORDER = 110
+CODE = "kernel-log"
+DOUBTS: tuple[str, ...] = ()
+TELLING = re.compile(
+    r"scheduling while atomic|sleeping function called from invalid context|soft lockup|hard LOCKUP|rcu.*stall"
+    r"|NETDEV WATCHDOG|blocked for more than|^BUG:|\bBUG: |Oops",
+    re.IGNORECASE,
+)
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        lines = list(dict.fromkeys(line for line in claim.kernel_lines if TELLING.search(line)))
+        if lines:
+            yield Objection(
+                CODE, (claim.name,), f"{claim.name}: the kernel logged during the run: {sentence_list(lines)}"
+            )

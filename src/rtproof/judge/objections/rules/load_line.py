@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load that was claimed cannot have been there, or nothing shows that it was."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from rtproof.judge.objections.result_row import Objection, ResultClaim
+
+# Whether a line can be a shell command at all. Not a shell: it knows operators, quotes and what opens and closes.
+#
+# What it does not know it takes for right, so that no valid line is called faulty.
+
+
+_TOKEN = re.compile(
+    r"""[ \t\r]+ | \\\n | (?<![^\s;&|()<>])\#[^\n]*
+    | (?P<operator> && | \|\| | ;; | &>>? | >> | <<<? | >& | <& | >\| | [;&|()<>\n] )
+    | (?P<word> (?: \\. | '[^']*' | "(?:\\.|[^"\\])*" | [^\s;&|()<>'"\\] )+ )""",
+    re.VERBOSE | re.DOTALL,
+)
+_ENDS = ("&", ";", "|", "&&", "||")
+"""Each needs a command in front of it."""
+_GO_ON = ("|", "&&", "||")
+"""Each needs a command behind it as well."""
+_BEGIN = ("do", "then", "else", "elif", "if", "while", "until", "{", "(")
+"""A command has to follow."""
+_CLOSE = {"done": "do", "fi": "if", "}": "{", ")": "("}
+_BEYOND = ("case", "esac", "function", "select", "[[", "((", "<<", "coproc")
+"""Where these occur the line is taken for right: more than is known here."""
+
+
+def shell_fault(line: str) -> str | None:
+    """What is wrong with the line's syntax, in a few words; None if nothing was found."""
+    tokens = _tokens(line)
+    if tokens is None:
+        return "a quotation mark is not closed"
+    if any(token in _BEYOND for token in tokens):
+        return None
+    return _order(tokens) or _pairs(tokens)
+
+
+def _tokens(line: str) -> list[str] | None:
+    """Operators and words, a line end as one; None if a quotation is not closed."""
+    tokens, at = [], 0
+    while at < len(line):
+        found = _TOKEN.match(line, at)
+        if found is None:
+            return None
+        tokens += [token for token in (found["operator"], found["word"]) if token]
+        at = found.end()
+    return tokens
+
+
+def _order(tokens: list[str]) -> str | None:
+    """before: what a command has to follow; empty where one has begun."""
+    before = start = "the start"
+    for token in tokens:
+        if token in _ENDS and before:
+            return f"{token!r} directly after {before if before is start else repr(before)}"
+        if token in _ENDS or (before and token in _BEGIN):
+            before = token
+        elif token == "\n":  # noqa: S105
+            before = before or start
+        else:
+            before = ""
+    return f"nothing after {before!r}" if before in _GO_ON else None
+
+
+def _pairs(tokens: list[str]) -> str | None:
+    """Words open and close something only where a command can stand, which behind a parenthesis is hard to tell."""
+    plain = "(" not in tokens and ")" not in tokens
+    opened: list[str] = []
+    at_command = True
+    for token in tokens:
+        counts = at_command if plain else token in ("(", ")")
+        if counts and token in ("do", "if", "{", "("):
+            opened.append(token)
+        if counts and token in _CLOSE and (not opened or opened.pop() != _CLOSE[token]):
+            return f"{token!r} closes nothing"
+        at_command = token in (*_ENDS, "\n") or (at_command and token in (*_BEGIN, *_CLOSE))
+    return f"{opened[-1]!r} is not closed" if opened else None
+
+
+ORDER = 40
+CODE = "load-unproven"
+DOUBTS = ("load-died", "load-idle", "load-paused", "load-late", "load-part-idle", "load-slight", "load-unproven")
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    """Rows whose lines have the same fault share one objection."""
+    faulty: dict[str, list[ResultClaim]] = defaultdict(list)
+    for claim in claims:
+        fault = shell_fault(claim.load_line) if claim.load_line else None
+        if fault:
+            faulty[fault].append(claim)
+    for fault, same in faulty.items():
+        what = (
+            f"the line that was to make the load is no shell command ({fault}), so nothing shows that there was any: "
+            f"{same[0].load_line}"
+        )
+        yield Objection(CODE, tuple(claim.name for claim in same), what)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that shared a CPU while another was free measure how they disturb each other."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from rtproof.judge.objections.result_row import Objection, ResultClaim
+
+ORDER = 80
+CODE = "placement"
+DOUBTS = ("cpu", "affinity")
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        places = Counter(thread.cpu for thread in claim.threads if thread.cpu is not None)
+        shared = sorted(cpu for cpu, threads in places.items() if threads > 1)
+        if shared and claim.cpu_count is not None and len(places) < claim.cpu_count:
+            what = (
+                f"{claim.name}: {sum(places[cpu] for cpu in shared)} threads shared CPU {', '.join(map(str, shared))}, "
+                f"while {claim.cpu_count - len(places)} of {claim.cpu_count} CPUs had none"
+            )
+            yield Objection(CODE, (claim.name,), what)

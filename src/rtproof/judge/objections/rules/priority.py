@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that did not have the policy or priority that was asked for: real time by name only."""
+
+from collections.abc import Iterable, Sequence
+
+from rtproof.judge.checks.case import sentence_list
+from rtproof.judge.objections.result_row import Objection, ResultClaim, RowThread
+
+ORDER = 90
+CODE = "priority"
+DOUBTS = ("policy", "unprivileged", "priority", "policy-changed", "policy-between", "priority-between", "nice-changed")
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        wrong = [says for thread in claim.threads if (says := _wrong(thread))]
+        if wrong:
+            yield Objection(CODE, (claim.name,), f"{claim.name}: {sentence_list(wrong)}")
+
+
+def _wrong(thread: RowThread) -> str:
+    for asked, got in ((thread.policy_asked, thread.policy), (thread.priority_asked, thread.priority)):
+        if asked is not None and got is not None and asked != got:
+            return f"{thread.name} was to have {asked} and had {got}"
+    return ""

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that cannot all be true, by arithmetic alone. Each printed figure may be off by a unit of its last digit."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from rtproof.core.phrases import value
+from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, of_parts
+
+ORDER = 60
+CODE = "sums"
+ROUNDING_NS = 1
+"""Means and deviations of exact values are rounded too, and may lie on their bounds."""
+CYCLES = 50
+"""An overloaded loop runs several times slower than it was to; by this much a unit is wrong."""
+DOUBTS = ("totals",)
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        alone = ((each, says) for each in claim.figures for says in (*_of_one(each), *_of_cycles(each)))
+        yield from of_parts(CODE, claim, alone)
+        together = (*_fields(claim.figures), *_loops(claim.figures))
+        yield from (Objection(CODE, (claim.name,), f"{claim.name}: {says}") for says in together)
+
+
+def _of_one(each: Figures) -> Iterator[str]:
+    if each.in_bins is not None and each.count is not None and each.in_bins != each.count:
+        yield f"its histogram holds {each.in_bins:,} values, its count says {each.count:,}"
+    if each.out_of_band is not None and each.count is not None and each.out_of_band > each.count:
+        yield f"{each.out_of_band:,} of {each.count:,} values are out of band"
+    if each.min_ns is None or each.mean_ns is None or each.max_ns is None or each.at_least:
+        return
+    least, most = _means(each, each.min_ns, each.max_ns)
+    step = max(each.step_ns, ROUNDING_NS)
+    if not least - step <= each.mean_ns <= most + step:
+        of = f" of {each.count:,} values" if each.count else ""
+        yield f"its mean {_shown(each.mean_ns)} is not between {_shown(least)} and {_shown(most)}, as it has to be{of}"
+    else:
+        yield from _deviation(each, each.min_ns, each.mean_ns, each.max_ns)
+
+
+def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
+    """Between which values the mean lies: one value is the smallest, one the largest, and no other is beyond these.
+
+    Each end is known to a step, which counts as little here as the value at the end does.
+    """
+    if not each.count:
+        return least, most
+    part = max(most - least - 2 * each.step_ns, 0) / each.count
+    return least + part, most - part
+
+
+def _of_cycles(each: Figures) -> Iterator[str]:
+    """The ends against the counts outside of the band, and against the period."""
+    sides = (
+        (each.below, each.low_ns, each.min_ns, "shorter", -1, "shortest"),
+        (each.above, each.high_ns, each.max_ns, "longer", 1, "longest"),
+    )
+    for count, limit, end, than, sign, which in sides:
+        if count is not None and limit is not None and end is not None and not each.at_least:
+            beyond = sign * (end - limit)
+            if (count and beyond < -each.step_ns) or (not count and beyond > each.step_ns):
+                yield f"{count:,} are said to be {than} than {_shown(limit)}, and the {which} is {_shown(end)}"
+    period = each.period_ns if each.kind is RowKind.LENGTH else None
+    if period and each.min_ns is not None and each.min_ns > CYCLES * period:
+        yield f"its shortest cycle is {_shown(each.min_ns)}, where the period is {_shown(period)}: a unit is wrong"
+    if period and each.max_ns is not None and each.max_ns < period / CYCLES:
+        yield f"its longest cycle is {_shown(each.max_ns)}, where the period is {_shown(period)}: a unit is wrong"
+
+
+def _deviation(each: Figures, least: float, mean: float, most: float) -> Iterator[str]:
+    """Values between two ends scatter at most as if all were at the ends (Bhatia and Davis 2000), and at least as if
+    only one were at each end."""
+    if each.deviation_ns is None or each.count is None or each.count < 2:
+        return
+    n, step = each.count, max(each.step_ns, ROUNDING_NS)
+    largest = math.sqrt((mean - least + 2 * step) * (most - mean + 2 * step) * n / (n - 1))
+    ends = [max(abs(end - mean) - 2 * step, 0) for end in (least, most)]
+    smallest = math.hypot(*ends) / math.sqrt(n - 1) if least < most else 0
+    if not smallest - step <= each.deviation_ns <= largest + step:
+        yield (
+            f"a standard deviation of {_shown(each.deviation_ns)} cannot be: with this minimum, mean, maximum and "
+            f"count it lies between {_shown(smallest)} and {_shown(largest)}"
+        )
+
+
+def _fields(several: Sequence[Figures]) -> Iterator[str]:
+    """Fields of an application are of the same activations; the first or the last loop may lack one of them."""
+    if not any(each.kind is RowKind.LOOP for each in several):
+        return
+    counts = {each.name: each.count for each in several if each.count is not None}
+    periods = {each.name: each.period_ns for each in several if each.period_ns is not None}
+    if counts and max(counts.values()) - min(counts.values()) > 1:
+        told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        yield f"its fields are of the same activations and do not have as many values ({told})"
+    if len(set(periods.values())) > 1:
+        yield f"its fields have different periods ({', '.join(f'{name} {_shown(ns)}' for name, ns in periods.items())})"
+
+
+def _loops(several: Sequence[Figures]) -> Iterator[str]:
+    """A loop with absolute due times: loop i lasts a period, plus how late its end was, minus how late its top was.
+
+    So the loops add up to their periods but for the lateness at both ends, and none differs from the period by more
+    than the largest lateness, also where the first top, which no timer woke and which is not early, was not counted.
+    """
+    loops, tops = ([each for each in several if each.kind is kind] for kind in (RowKind.LOOP, RowKind.TOP))
+    if len(loops) != 1 or len(tops) != 1 or not loops[0].period_ns or tops[0].max_ns is None:
+        return
+    loop, period, step = loops[0], loops[0].period_ns, loops[0].step_ns + tops[0].step_ns
+    reach = tops[0].max_ns - min(tops[0].min_ns or 0, 0)
+    if loop.mean_ns is not None and loop.count and abs(loop.mean_ns - period) > reach / loop.count + step:
+        whole = _shown(abs(loop.mean_ns - period) * loop.count)
+        yield (
+            f"{loop.count:,} loops of {_shown(loop.mean_ns)} on average do not add up to as many periods of "
+            f"{value(period)}: {whole} are missing or too many, and no top of a loop was later than {_shown(reach)}"
+        )
+    for end, which in ((loop.max_ns, "longest"), (loop.min_ns, "shortest")):
+        if end is not None and abs(end - period) > reach + step:
+            yield (
+                f"the {which} loop of {_shown(end)} differs from the period of {value(period)} by more than any top of "
+                f"a loop was late ({_shown(reach)})"
+            )
+
+
+def _shown(ns: float) -> str:
+    return value(round(ns))

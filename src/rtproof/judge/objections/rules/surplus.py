@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More samples than the told length has room for: the clock that made the period and the one that timed the run differ.
+
+Two clocks of one board may differ by what the kernel lets NTP slew one of them, 500 parts in a million, which is more
+than crystals differ by. A measured run has one clock for both and no such excuse: its doubt is stricter.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rtproof.core.phrases import duration
+from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, counted, of_parts
+
+ORDER = 20
+CODE = "samples-surplus"
+DOUBTS = ("activations-surplus",)
+CLOCKS = 500e-6
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        yield from of_parts(CODE, claim, _long(claim), ": one of the two clocks is wrong")
+
+
+def _long(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
+    for each, count, due in counted(claim):
+        if claim.span and count > due.most + 1 + int(CLOCKS * due.most):
+            room = f"{count - due.most:,} more than {duration(claim.span.longest_ns)} has room for"
+            yield each, f"{count:,} samples, {room} ({100 * count / due.most:.2f} %)"

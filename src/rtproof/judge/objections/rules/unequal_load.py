@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows are compared, but their systems were not equally loaded: then the difference may be that of the load.
+
+Loads that were counted differ where one did less than half of another's work, more than a kernel costs them. The load
+average is the longest that tells of the run alone: it forgets 95 % of what came before in three times its length. It
+scatters (of tasks that come and go, sampled every 5 s, the one of a minute by about 0.2), so that it takes a whole task
+more and half as much again to differ.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from rtproof.judge.objections.result_row import Objection, ResultClaim
+
+ORDER = 50
+CODE = "unequal-load"
+DOUBTS: tuple[str, ...] = ()
+TASKS, RATIO = 1.0, 1.5
+WORK_RATIO = 2.0
+AVERAGES_NS = (60_000_000_000, 300_000_000_000, 900_000_000_000)
+"""What the kernel's three load averages are over."""
+FORGETS = 3
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    groups: dict[str, list[ResultClaim]] = defaultdict(list)
+    for claim in claims:
+        if claim.group:
+            groups[claim.group].append(claim)
+    for same in groups.values():
+        yield from _names(same)
+        yield from _work(same)
+        yield from _averages(same)
+
+
+def _names(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+    measured = [claim for claim in claims if claim.measured]
+    if len({frozenset(claim.loads) for claim in measured}) > 1:
+        told = "; ".join(f"{claim.name}: {', '.join(sorted(claim.loads)) or 'none'}" for claim in measured)
+        yield _objection(measured, f"not the same loads ran ({told})")
+
+
+def _work(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+    for load in sorted({load for claim in claims for load in claim.loads}):
+        rates = {claim.name: rate for claim in claims if (rate := claim.loads.get(load)) is not None}
+        if len(rates) > 1 and max(rates.values()) > WORK_RATIO * min(rates.values()):
+            told = "; ".join(f"{name}: {rate:,.4g}/s" for name, rate in rates.items())
+            yield _objection(
+                [claim for claim in claims if claim.name in rates], f"load {load} did unequal work ({told})"
+            )
+
+
+def _averages(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+    known = [claim for claim in claims if len(claim.loadavg) == len(AVERAGES_NS)]
+    place = _place(known)
+    if len(known) < 2 or place is None:
+        return
+    values = [claim.loadavg[place] for claim in known]
+    if max(values) - min(values) > TASKS and max(values) > RATIO * min(values):
+        minutes = AVERAGES_NS[place] // AVERAGES_NS[0]
+        told = "; ".join(f"{claim.name}: {claim.loadavg[place]:.2f}" for claim in known)
+        yield _objection(known, f"the load average of {minutes} min differs ({told})")
+
+
+def _place(claims: Sequence[ResultClaim]) -> int | None:
+    """Which average no run was too short for; the shortest of all where no length is told."""
+    shortest = min((claim.span.shortest_ns for claim in claims if claim.span), default=FORGETS * AVERAGES_NS[0])
+    return max((place for place, covers in enumerate(AVERAGES_NS) if FORGETS * covers <= shortest), default=None)
+
+
+def _objection(claims: Sequence[ResultClaim], what: str) -> Objection:
+    names = tuple(claim.name for claim in claims)
+    return Objection(CODE, names, f"{', '.join(names)} are compared, but not like for like: {what}")

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is the requirement met? One event can refute a limit and no run can prove that none will come, so a rate is judged.
+
+A run in virtual time gets a verdict without probability. A limit that was chosen when the data were there already is
+not tested: whoever sees the data first can choose the outcome.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analysis_model import Analysis, Episode, Requirement, State, Verdict
+from rtproof.judge.claim import episode_course
+from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
+from rtproof.judge.unseen_events import FIXED
+from rtproof.record.contents import EndReason
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.summary_model import Doubt, Severity
+
+# The verdict on a run in virtual time, which has no confidence, no probability and no interval.
+#
+# Such a run is a function of what goes in: run again it gives the same bytes. It is one observation, and nothing of
+# it is
+# a sample of other runs. So the verdict tells what was seen, as a fact about this run:
+#
+# * REFUTED where the limit was exceeded more often than was asked, or for longer: that was seen.
+# * UNDECIDED where it was not exceeded, or no more often than was asked. It is never PROVEN.
+
+
+NOT_EXCEEDED = "not exceeded in this deterministic run"
+NO_PROBABILITY = (
+    "in virtual time nothing is PROVEN and nothing has a probability: the same run gives the same bytes again, and "
+    "another start, load or length is another run"
+)
+LEFT_OUT = ("UNSEEN", "FORECAST")
+"""Labels of sentences that speak of other runs."""
+
+
+def judge_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -> Verdict:
+    """The verdict on a run in virtual time."""
+    state, reasons = _state_in_virtual_time(requirement, evidence)
+    return Verdict(
+        state=state,
+        requirement=requirement,
+        reasons=reasons,
+        sentences=_without_other_runs(verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, None)),
+        episodes=evidence.episodes,
+        measured_ns=evidence.measured_ns,
+        exceedances_observed=evidence.exceedances_observed,
+        exceedances_schedule=evidence.exceedances_schedule,
+        deterministic=True,
+    )
+
+
+def _state_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
+    invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
+    if invalid:
+        return State.INVALID, invalid
+    if requirement is None:
+        return State.NOT_ASKED, ()
+    if evidence.measured_ns <= 0:
+        return State.UNDECIDED, ("nothing was measured",)
+    return (
+        _seen(requirement, evidence) if evidence.episodes else (State.UNDECIDED, _not_exceeded(requirement, evidence))
+    )
+
+
+def _not_exceeded(requirement: Requirement, evidence: Evidence) -> tuple[str, ...]:
+    if evidence.lost:
+        return verdict_sentences.lost_values_sentence(evidence), NO_PROBABILITY
+    due, span = quantity(evidence.obtained + evidence.missed, "activation"), duration(evidence.measured_ns)
+    return f"{NOT_EXCEEDED}: none of {due} in {span} was above {value(requirement.limit_ns)}", NO_PROBABILITY
+
+
+def _seen(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
+    """Where something was above the limit."""
+    episodes, longest_ns = evidence.episodes, max(map(_surely_ns, evidence.episodes))
+    above, span = value(requirement.limit_ns), duration(evidence.measured_ns)
+    times = f"exceeded {_times(evidence)} in this deterministic run"
+    seen = f"{times}: {quantity(len(episodes), 'episode')} above {above} in {span}"
+    if longest_ns > requirement.longest_ns:
+        asked = f"at most {duration(requirement.longest_ns)} was asked"
+        return State.REFUTED, (f"{seen}, one of at least {duration(longest_ns)}, and {asked}", NO_PROBABILITY)
+    asked = f"at most once per {duration(requirement.at_most_ns)} was asked"
+    if len(episodes) * requirement.at_most_ns > evidence.measured_ns:
+        return State.REFUTED, (f"{seen}, and {asked}", NO_PROBABILITY)
+    return State.UNDECIDED, (f"{seen}, which is no more often than was asked ({asked})", NO_PROBABILITY)
+
+
+def _times(evidence: Evidence) -> str:
+    times = max(evidence.exceedances_schedule or 0, len(evidence.episodes))
+    return "once" if times == 1 else f"{times:,} times"
+
+
+def _surely_ns(episode: Episode) -> int:
+    """The least that it lasted, by its seconds."""
+    return max(episode.last_second - episode.first_second - 1, 0) * SECOND_NS
+
+
+def _without_other_runs(lines: verdict_sentences.Sentences) -> verdict_sentences.Sentences:
+    kept, current = [], ""
+    for label, text in lines:
+        current = label or current
+        kept += [] if current in LEFT_OUT else [(label, text)]
+    return tuple(kept)
+
+
+STATE_ORDER = (State.INVALID, State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED)
+"""Of several verdicts the one that decides comes first."""
+BOUND_KEYS = (
+    *("tau", "log_e_proven", "log_e_refuted", "rate_low", "rate_high", "rate_high_fixed", "bunches_bound", "bunched"),
+    *("decided_at_ns", "decided_with", "kind", "proven_at_ns", "proven_with", "refuted_at_latest_ns", "needed_ns"),
+    *("more_ns", "needed_with_one_more_ns", "more_with_one_more_ns", "chance", "chance_with_one_more"),
+)
+"""Figures of a verdict that follow from a test."""
+
+
+def judge_requirement(requirement: Requirement | None, evidence: Evidence, limits: int = 1) -> Verdict:
+    """The verdict on a run, with its reasons and its sentences. limits: how many were fixed before the run in all."""
+    if evidence.virtual_time:
+        return judge_in_virtual_time(requirement, evidence)
+    found = verdict_tested_with(requirement, evidence, limits) if requirement and evidence.measured_ns > 0 else None
+    state, reasons = _state_of_limit(requirement, found, evidence)
+    verdict = Verdict(
+        state=state,
+        requirement=requirement,
+        reasons=reasons,
+        sentences=verdict_sentences.verdict_sentences(state, reasons, requirement, evidence, found),
+        episodes=evidence.episodes,
+        measured_ns=evidence.measured_ns,
+        exceedances_observed=evidence.exceedances_observed,
+        exceedances_schedule=evidence.exceedances_schedule,
+    )
+    figured = _with_figures(verdict, found, evidence) if found else verdict
+    return _without_bounds(figured) if state is State.INVALID else figured
+
+
+def deciding_verdict(verdicts: Sequence[Verdict]) -> Verdict:
+    """The one that the run is called by: a run has what was asked of it if every limit is PROVEN."""
+    return min(verdicts, key=lambda verdict: STATE_ORDER.index(verdict.state))
+
+
+def verdict_tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> LimitTest:
+    """All figures of the test. Values that were lost may have been episodes: the rate has no upper limit then."""
+    found = episode_course(evidence.times.late, evidence.measured_ns, requirement.gap_ns)
+    return figures_of_limit(requirement, found, limits, 0 if evidence.lost else None)
+
+
+def _with_figures(verdict: Verdict, found: LimitTest, evidence: Evidence) -> Verdict:
+    decision, spacing = found.decision, found.spacing
+    figured = replace(
+        verdict,
+        alpha=found.alpha,
+        tau=found.tau,
+        live_ns=found.live_ns,
+        log_e_proven=found.log_e_proven,
+        log_e_refuted=found.log_e_refuted,
+        rate_low=found.low * SECOND_NS,
+        rate_high=_known(found.high),
+        rate_high_fixed=_known(found.high_fixed),
+        decided_at_ns=decision.at_ns,
+        decided_with=None if decision.at_ns is None else decision.episodes,
+        kind=decision.kind.value if decision.kind else None,
+        proven_at_ns=decision.proven_at_ns,
+        proven_with=decision.proven_with,
+        bunches_bound=found.bunches_bound if found.provable else None,
+        bunched=spacing.bunched if spacing else None,
+        withheld=decision.withheld,
+        longest_seen_ns=found.course.longest_ns,
+        late_seconds=evidence.times.late_seconds,
+        refuted_at_latest_ns=found.refuted_at_latest_ns if decision.state is State.UNDECIDED else None,
+    )
+    if not found.provable or decision.withheld:
+        return figured
+    return replace(
+        figured,
+        needed_ns=found.needed_ns,
+        more_ns=found.more_ns,
+        needed_with_one_more_ns=found.needed_with_one_more_ns,
+        more_with_one_more_ns=found.more_with_one_more_ns,
+        chance=found.chance,
+        chance_with_one_more=found.chance_with_one_more,
+    )
+
+
+def _without_bounds(verdict: Verdict) -> Verdict:
+    """What was seen in a run that is INVALID stands; nothing that follows from a run that measured what was asked."""
+    none: dict[str, Any] = dict.fromkeys(BOUND_KEYS)
+    return replace(verdict, **none, withheld=False)
+
+
+def _known(rate_per_ns: float) -> float | None:
+    """Per second; None if there is no limit: no time was quiet, or values were lost."""
+    return rate_per_ns * SECOND_NS if rate_per_ns < math.inf else None
+
+
+def _state_of_limit(
+    requirement: Requirement | None, tested: LimitTest | None, evidence: Evidence
+) -> tuple[State, tuple[str, ...]]:
+    invalid = tuple(doubt.what for doubt in evidence.doubts if doubt.severity is Severity.INVALID)
+    if invalid:
+        return State.INVALID, invalid
+    if requirement is None:
+        return State.NOT_ASKED, ()
+    if tested is None:
+        return State.UNDECIDED, ("nothing was measured",)
+    return tested.decision.state, _reasons(requirement, tested, evidence)
+
+
+def _reasons(requirement: Requirement, tested: LimitTest, evidence: Evidence) -> tuple[str, ...]:
+    match tested.decision.state:
+        case State.PROVEN:
+            return verdict_sentences.proven_sentences(requirement, evidence, tested)
+        case State.REFUTED:
+            return verdict_sentences.refuted_sentences(requirement, evidence, tested)
+    return verdict_sentences.undecided_sentences(requirement, evidence, tested)
+
+
+# A limit that was chosen when the data were there already: whoever sees them first can choose the outcome.
+#
+# No test of it means anything. What still holds is said of the rank that the limit has among the values of the run,
+# as if
+# the rank had been chosen beforehand and the length too (order statistics); episodes are taken for exchangeable.
+
+
+AFTER_THE_DATA_LABEL = "chosen after the fact"
+AFTER_THE_DATA = "the limit was chosen after the data, so the confidence of a verdict on it would mean nothing"
+AFTER_THE_DATA_REMEDY = "measure again with the limit given to rtproof run"
+
+
+LIMIT_STATED = (
+    "that this limit was fixed before the run is what the user states (--fixed-beforehand): nothing in the run shows "
+    "it, and the confidence means nothing if it was not"
+)
+LIMIT_STATED_REMEDY = "give the limit to rtproof run, which writes it down before the run begins"
+
+
+def limits_of_the_record(analysis: Analysis, fixed: Sequence[Requirement]) -> Analysis:
+    """The analysis of a record alone, whose limits the agent was given: the usual time stands for what is lacking."""
+    limits = ", ".join(value(each.limit_ns) for each in fixed)
+    often = duration(fixed[0].at_most_ns)
+    what = (
+        f"the agent was given {'the limit' if len(fixed) == 1 else 'the limits'} {limits} before the run, but not how "
+        f"often that may be exceeded: at most once per {often} is the usual requirement"
+    )
+    doubt = Doubt("limit-of-record", Severity.WARNING, what, "measure with rtproof run, which writes both down")
+    return replace(analysis, doubts=(*analysis.doubts, doubt))
+
+
+def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
+    """The analysis with its decisions, and beside each that rests on it the user's word that the limit came first."""
+    doubt = Doubt("limit-stated", Severity.WARNING, LIMIT_STATED, LIMIT_STATED_REMEDY)
+    verdicts = tuple(verdict if verdict.requirement in fixed else _stated(verdict) for verdict in analysis.verdicts)
+    return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
+
+
+def _stated(verdict: Verdict) -> Verdict:
+    """Right behind the reasons of the verdict."""
+    labelled = [at for at, (label, _) in enumerate(verdict.sentences) if label]
+    at = labelled[1] if len(labelled) > 1 else len(verdict.sentences)
+    sentences = (*verdict.sentences[:at], ("STATED", LIMIT_STATED), *verdict.sentences[at:])
+    return replace(verdict, reasons=(*verdict.reasons, LIMIT_STATED), sentences=sentences)
+
+
+def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
+    """The analysis without a decision on the requirements that are not among those fixed before the run.
+
+    Of a test nothing is left; a run that is INVALID stays so. A verdict in virtual time tests nothing: it tells what
+    was seen, which is so whenever the limit was chosen.
+    """
+    if all(verdict.deterministic for verdict in analysis.verdicts):
+        return analysis
+    doubt = Doubt("limit-after-data", Severity.WARNING, AFTER_THE_DATA, AFTER_THE_DATA_REMEDY)
+    verdicts = tuple(
+        verdict if verdict.requirement in fixed else _without_test(verdict) for verdict in analysis.verdicts
+    )
+    return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
+
+
+def _without_test(verdict: Verdict) -> Verdict:
+    invalid = verdict.state is State.INVALID
+    state = State.INVALID if invalid else State.UNDECIDED
+    reasons = (*verdict.reasons, AFTER_THE_DATA) if invalid else (AFTER_THE_DATA,)
+    return Verdict(
+        state=state,
+        requirement=verdict.requirement,
+        reasons=reasons,
+        sentences=_sentences_without_test(state, reasons, verdict),
+        episodes=verdict.episodes,
+        measured_ns=verdict.measured_ns,
+        exceedances_observed=verdict.exceedances_observed,
+        exceedances_schedule=verdict.exceedances_schedule,
+        rate_high_fixed=verdict.rate_high_fixed,
+        chosen_after=True,
+    )
+
+
+def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Verdict) -> verdict_sentences.Sentences:
+    first, *others = reasons
+    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    if verdict.requirement:
+        lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
+    if verdict.requirement and verdict.rate_high_fixed:
+        lines.append(("RANK", _rank_sentence(verdict.requirement, verdict, verdict.rate_high_fixed)))
+    return (*lines, *verdict_sentences.sentences_of_run(verdict.sentences))
+
+
+def _rank_sentence(requirement: Requirement, verdict: Verdict, rate_high: float) -> str:
+    n = len(verdict.episodes)
+    seen = f"{quantity(n, 'episode')} above {value(requirement.limit_ns)} in {duration(verdict.measured_ns)}"
+    bound = f"less often than once per {duration(SECOND_NS / rate_high)} ({percent(requirement.confidence)}, {FIXED})"
+    return f"{seen}; had this been asked of number {n + 1} of this run's largest episodes, and not of a limit: {bound}"
+
+
+def ended_when_decided(analysis: Analysis) -> Analysis:
+    """The analysis of such a run: if it is decided, that it was stopped is what was asked, and no doubt."""
+    end = analysis.record.end
+    stopped = end is not None and end.reason is EndReason.INTERRUPTED
+    if not stopped or analysis.verdict.state not in (State.PROVEN, State.REFUTED):
+        return analysis
+    return replace(analysis, doubts=tuple(doubt for doubt in analysis.doubts if doubt.code != "ended-early"))

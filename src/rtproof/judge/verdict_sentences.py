@@ -1,0 +1,535 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sentences of a verdict. Each says what was measured and how sure that is, and none claims more.
+
+No run can tell the longest latency of a system, so no sentence here does, and none says that a system may be relied on.
+"""
+
+import math
+
+from rtproof.core.phrases import chance, duration, error, percent, quantity, sure, value
+from rtproof.core.units import format_duration
+from rtproof.judge import unseen_events
+from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, Verdict, usual_longest_ns
+from rtproof.judge.claim import LEAST_EPISODES, RefutingRule, wider_gap
+from rtproof.judge.evidence import Evidence, LimitTest, WorstActivation
+from rtproof.statistics import sequential_test
+from rtproof.summary.cokernels import IN_BAND
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
+
+Sentences = tuple[tuple[str, str], ...]
+ANYTIME = "valid at any stopping time"
+FROM_BOUND = 1.1
+"""The size of bunches for which a proof would hold is told from here on."""
+WHOLE_RUN_SHARE = 0.99
+"""Share of the asked duration that a run of a fixed length covers: its first and last period may lie outside."""
+LABELS_OF_LIMIT = ("VERDICT", "STATED", "LIMIT", "RATE", "NEEDED")
+"""Labels of what is about one limit and its test; the other lines are about the run."""
+
+
+def verdict_sentences(
+    state: State,
+    reasons: tuple[str, ...],
+    requirement: Requirement | None,
+    evidence: Evidence,
+    tested: LimitTest | None,
+) -> Sentences:
+    """Label and text, line by line; an empty label carries on the one before."""
+    first, *others = reasons or ("no limit was given",)
+    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    if requirement:
+        of = requested_limit_sentence(requirement) if evidence.virtual_time else limit_sentence(requirement)
+        lines += _labelled("LIMIT", (of, episode_sentence(requirement), *_shared(requirement, tested)))
+    if requirement and tested:
+        lines += _labelled("RATE", _rates(state, requirement, evidence, tested))
+        lines += _labelled("NEEDED", _needed(state, requirement, evidence, tested))
+    lines += _missed(requirement, evidence)
+    confidence = requirement.confidence if requirement else unseen_events.USUAL_CONFIDENCE
+    if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
+        lines += _labelled("MAX", _stalled(evidence))
+    elif evidence.worst and evidence.measured_ns > 0:
+        lines += _labelled("MAX", _largest(state, evidence.worst, evidence, confidence))
+    if evidence.measured_ns > 0:
+        unseen = unseen_events.unseen_event_sentences(evidence.measured_ns, confidence)
+        lines += _labelled("UNSEEN", unseen[1:] if state is State.INVALID else unseen)
+    lines += _labelled("FORECAST", evidence.forecast)
+    if evidence.virtual_time:
+        lines.append(("TIME", f"{VIRTUAL_TIME_SENTENCE} ({evidence.virtual_time})"))
+    return (*lines, ("VALID FOR", _valid_for(evidence)))
+
+
+def sentences_of_run(lines: Sentences) -> Sentences:
+    """Those lines that are not about a limit and its test."""
+    kept, label = [], ""
+    for name, text in lines:
+        label = name or label
+        kept += [] if label in LABELS_OF_LIMIT else [(name, text)]
+    return tuple(kept)
+
+
+def texts_under_labels(lines: Sentences, *labels: str) -> tuple[str, ...]:
+    """The texts of these labels, with those that carry them on."""
+    found, last = [], ""
+    for label, text in lines:
+        last = label or last
+        found += [text] if last in labels else []
+    return tuple(found)
+
+
+def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(label if number == 0 else "", text) for number, text in enumerate(texts)]
+
+
+def limit_sentence(requirement: Requirement) -> str:
+    return f"{requested_limit_sentence(requirement)}, confidence {percent(requirement.confidence)}"
+
+
+def requested_limit_sentence(requirement: Requirement) -> str:
+    """The limit without a confidence, which nothing in virtual time has."""
+    return f"{value(requirement.limit_ns)}, at most once per {duration(requirement.at_most_ns)}{longest(requirement)}"
+
+
+def longest(requirement: Requirement) -> str:
+    """The rest of a claim behind its time: how long an episode may last, and the size of bunches."""
+    none = "" if requirement.longest_ns >= NO_LONGEST else f", none longer than {duration(requirement.longest_ns)}"
+    bunches = f", in bunches of {_number(requirement.bunches)} on average" if requirement.bunches > 1 else ""
+    return f"{none}{bunches}"
+
+
+def episode_sentence(requirement: Requirement) -> str:
+    """What is counted."""
+    above, gap = value(requirement.limit_ns), duration(requirement.gap_ns)
+    return f"an episode joins all times above {above}, on any thread, that are no more than {gap} apart"
+
+
+def older_rule_sentences(requirement: Requirement) -> tuple[str, ...]:
+    """What a run of an older rtproof had fixed otherwise than it is done today."""
+    if requirement.longest_ns < NO_LONGEST:
+        return ()
+    wide = requirement.gap_ns > requirement.at_most_ns // 10
+    storm = "; so wide a gap can hide a storm, which can't be PROVEN" if wide else ""
+    return (
+        f"judged by what was fixed before the run: a gap of {duration(requirement.gap_ns)} and no longest length of an "
+        f"episode{storm}",
+    )
+
+
+def episodes_sentence(
+    requirement: Requirement, evidence: Evidence, tested: LimitTest, *, refuting: bool = False
+) -> str:
+    """What was seen of the limit, with its n: the share of the seconds where it is most of them."""
+    threads = f"{quantity(evidence.threads, 'thread')}, any of which counts" if evidence.threads > 1 else "1 thread"
+    basis = f"({threads}{_in_band(evidence)}; {quantity(evidence.obtained, 'activation')})"
+    n = tested.episodes_refuting if refuting else tested.episodes
+    measured = duration(evidence.measured_ns)
+    if not n:
+        return f"Not exceeded in {measured} {basis}"
+    if _mostly(evidence):
+        going = ", not over" if tested.course.open_since_ns is not None else ""
+        hit = late_seconds_phrase(evidence.times.late_seconds, evidence.measured_ns)
+        return f"Exceeded in {hit} ({quantity(n, 'episode')}{going}) {basis}"
+    lasting = f" of {duration(tested.course.longest_ns)}" if n == 1 and tested.course.longest_ns >= SECOND_NS else ""
+    which = "not over" if n == 1 else "the last one not over"
+    going = f", {which}," if tested.course.open_for_ns >= SECOND_NS else ""
+    return f"Exceeded in {quantity(n, 'episode')}{lasting}{going} in {measured} {basis}"
+
+
+def _mostly(evidence: Evidence) -> bool:
+    return _most_seconds(evidence.times.late_seconds, evidence.measured_ns)
+
+
+def late_seconds_phrase(late: int, measured_ns: int) -> str:
+    """In how many of the seconds measured something was late."""
+    return f"{late:,} of {-(-measured_ns // SECOND_NS):,} s"
+
+
+def _most_seconds(late: int, measured_ns: int) -> bool:
+    """Whether something was late in most of the seconds measured, of which there is at least one."""
+    return measured_ns >= SECOND_NS and 2 * late > -(-measured_ns // SECOND_NS)
+
+
+def assumption_sentence(alpha: float, bunches: float) -> str:
+    """Without which neither bet says anything."""
+    who = "episodes come" if bunches == 1 else f"bunches of {_number(bunches)} episodes on average come"
+    return f"Wrong in at most {error(alpha)} of runs, if {who} independently of one another and at a steady rate"
+
+
+def assumption_of_verdict(verdict: Verdict) -> str | None:
+    """The assumption that a verdict rests on; None if it rests on none."""
+    by_bet = verdict.state is State.PROVEN or (
+        verdict.state is State.REFUTED and verdict.kind == RefutingRule.RATE.value
+    )
+    if verdict.requirement is None or verdict.alpha is None or not by_bet:
+        return None
+    return assumption_sentence(verdict.alpha, verdict.requirement.bunches if verdict.state is State.PROVEN else 1.0)
+
+
+def own_alpha(verdict: Verdict, requirement: Requirement) -> float:
+    """The probability of error of this limit's own test."""
+    return 1 - requirement.confidence if verdict.alpha is None else verdict.alpha
+
+
+def shares_error(verdict: Verdict, requirement: Requirement) -> bool:
+    """Whether the probability of error that was asked for is that of several limits, of which this is one."""
+    return own_alpha(verdict, requirement) < 0.999 * (1 - requirement.confidence)
+
+
+def decided_after_phrase(verdict: Verdict, requirement: Requirement) -> str:
+    """When a verdict was reached, the same in every output."""
+    at_ns = told_at_ns(requirement, verdict.decided_at_ns, own_alpha(verdict, requirement))
+    return duration(at_ns, up=True)
+
+
+def only_at_first(verdict: Verdict) -> bool:
+    """Whether a part of the run decided the rate, and all of it alone would not decide so."""
+    asked = verdict.requirement
+    too_long = asked is not None and (verdict.longest_seen_ns or 0) > asked.longest_ns
+    if asked is None or verdict.decided_at_ns is None or too_long:
+        return False
+    if verdict.state is State.PROVEN:
+        return verdict.rate_high is not None and verdict.rate_high * asked.at_most_ns > SECOND_NS
+    return verdict.state is State.REFUTED and (verdict.rate_low or 0.0) * asked.at_most_ns < SECOND_NS
+
+
+def mostly_late(verdict: Verdict) -> bool:
+    """Whether something was late in most of the seconds measured."""
+    return _most_seconds(verdict.late_seconds or 0, verdict.measured_ns)
+
+
+def _in_band(evidence: Evidence) -> str:
+    """Beside a co-kernel each claim says whose threads it is about."""
+    return f", {IN_BAND} beside {evidence.core}" if evidence.core else ""
+
+
+def proven_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    """What was decided first stands, so that when it was matters where the run went on otherwise."""
+    first: tuple[str, ...]
+    if tested.high * requirement.at_most_ns <= 1:
+        said = _capital(f"{_less(requirement, tested)} ({sure(tested.alpha)}); {_asked(requirement)}")
+        first = (episodes_sentence(requirement, evidence, tested), f"{said}{_shorter(requirement, tested)}")
+    else:
+        first = _at_first("less", requirement, evidence, tested)
+    return (
+        *first,
+        assumption_sentence(tested.alpha, requirement.bunches),
+        *_independent(tested),
+        *_decided(requirement, tested),
+        *older_rule_sentences(requirement),
+    )
+
+
+def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    if tested.decision.kind is RefutingRule.DURATION:
+        return (*_too_long(requirement, evidence, tested), *_before(tested), *older_rule_sentences(requirement))
+    first: tuple[str, ...]
+    too_long = tested.course.longest_ns > requirement.longest_ns
+    if tested.low * requirement.at_most_ns < 1:
+        first = _at_first("more", requirement, evidence, tested, seen_before=too_long)
+    else:
+        often = f"often than once per {duration(1 / tested.low, up=True)} ({sure(tested.alpha)}); {_asked(requirement)}"
+        alone = f"More {often}"
+        first = (
+            (alone,)
+            if too_long
+            else (f"{episodes_sentence(requirement, evidence, tested, refuting=True)}: more {often}",)
+        )
+    if too_long:
+        first = (*_too_long(requirement, evidence, tested), *first)
+    doubted = f"They came in bunches: the {error(tested.alpha)} may not hold, and over a longer time they may be rarer"
+    bunched = (doubted,) if tested.decision.bunched else ()
+    return (
+        *first,
+        assumption_sentence(tested.alpha, 1.0),
+        *bunched,
+        *_at_the_start(requirement, tested),
+        *_before(tested),
+        *_decided(requirement, tested),
+        *older_rule_sentences(requirement),
+    )
+
+
+def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    """What was seen comes first, then what is missing."""
+    first = episodes_sentence(requirement, evidence, tested)
+    if evidence.lost:
+        return first, lost_values_sentence(evidence), *older_rule_sentences(requirement)
+    if tested.decision.withheld:
+        return *_withheld(requirement, tested), first, *older_rule_sentences(requirement)
+    if tested.vague_from_ns is not None:
+        return first, *_vague(requirement, tested.vague_from_ns), *older_rule_sentences(requirement)
+    latest = tested.refuted_at_latest_ns
+    on = f"REFUTED if it goes on until {duration(latest, up=True)}; " if latest is not None else ""
+    more = f"Too short to say more: {on}PROVEN after {duration(tested.more_ns, up=True)} more of quiet"
+    more += f", at {sure(tested.alpha)} as one of {tested.limits} limits" if tested.limits > 1 else ""
+    return first, more, *older_rule_sentences(requirement)
+
+
+def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
+    """A second may hold several episodes, and nobody can count them."""
+    begun = f"From {duration(from_ns)} on" if from_ns >= SECOND_NS else "From the first second on"
+    return (
+        f"{begun} the late times are known only to the second, but the gap is {duration(requirement.gap_ns)}",
+        "A second may hold several such episodes, so no longer run of this kind is PROVEN",
+        "Fix a gap of 1 s or more before a new run, or record every sample",
+    )
+
+
+def lost_values_sentence(evidence: Evidence) -> str:
+    return f"{quantity(evidence.lost, 'activation')} left no value, and any of those may have exceeded the limit"
+
+
+def _too_long(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    """Seen, so it needs neither a confidence nor an assumption."""
+    first, said = episodes_sentence(requirement, evidence, tested), _lasted(requirement, tested)
+    return (f"{first}: {_lower(said)}",) if _mostly(evidence) else (said, first)
+
+
+def _lasted(requirement: Requirement, tested: LimitTest) -> str:
+    quiet, long = duration(requirement.gap_ns), duration(tested.course.longest_ns)
+    most = duration(requirement.longest_ns)
+    asked = f"at most {most} was asked"
+    long = f"more than {most}" if long == most else long
+    return f"Above {value(requirement.limit_ns)} without {quiet} of quiet for {long}; {asked}"
+
+
+def _withheld(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
+    n = quantity(tested.episodes, "episode")
+    wider = wider_gap(requirement, tested.course)
+    few = f"{n} in {duration(tested.measured_ns)} would be few enough, but they come in bunches"
+    if wider is None:
+        return (
+            f"{few} (no gap up to {duration(requirement.at_most_ns)} changes that), so their rate is not proven",
+            "Fix a larger --bunches before a new run, or measure longer",
+        )
+    gap_ns, left = wider
+    size = math.ceil(tested.episodes / left)
+    fixed = f"--gap {format_duration(gap_ns)} or " if _allowed(requirement, gap_ns) else ""
+    return (
+        f"{few} (with a gap of {duration(gap_ns)} they would be {left}), so their rate is not proven",
+        f"Fix {fixed}--bunches {size} before a new run",
+    )
+
+
+def _allowed(requirement: Requirement, gap_ns: int) -> bool:
+    longest = usual_longest_ns(requirement.at_most_ns, gap_ns)
+    return gap_ns <= requirement.at_most_ns // 10 and gap_ns + longest <= requirement.at_most_ns // 2
+
+
+def _independent(tested: LimitTest) -> tuple[str, ...]:
+    """Whether anything can be seen of bunches, and of how large ones the proof would hold."""
+    n, bound = tested.episodes, math.floor(10 * tested.bunches_bound + 1e-9) / 10
+    told = bound >= FROM_BOUND and tested.provable
+    hold = f"the proof would hold for bunches of up to {_number(bound)} episodes on average" if told else ""
+    if n < LEAST_EPISODES:
+        few = "Too few episodes to see whether they come in bunches" if n else "No episode tells of bunches"
+        return (f"{few}; {hold}" if hold else few,)
+    weak = f"(a weak test of {n})"
+    if tested.spacing and tested.spacing.bunched:
+        look = f"The {n} look bunched by now {weak}, so the {error(tested.alpha)} may not hold"
+    else:
+        look = f"The {n} look independent {weak}"
+    return (f"{look}; {hold}" if hold else look,)
+
+
+def _shorter(requirement: Requirement, tested: LimitTest) -> str:
+    """Seen, not proven: an episode that may go on has lasted so long by the end, and seconds may hide a part of one."""
+    n, most = tested.episodes, duration(requirement.longest_ns)
+    if not n or requirement.longest_ns >= NO_LONGEST:
+        return ""
+    if tested.course.longest_at_most_ns > requirement.longest_ns:
+        return f". None was seen to last longer than {most}, but times are known to the second only"
+    which = "The only one" if n == 1 else "Both" if n == 2 else f"All {n}"
+    if tested.course.open_for_ns >= SECOND_NS:
+        last = "it" if n == 1 else "the last one"
+        return f". {which} lasted {most} at most by the end of the run, and {last} was not over"
+    return f". {which} {'was' if n == 1 else 'were'} no longer than {most}"
+
+
+def _before(tested: LimitTest) -> tuple[str, ...]:
+    """A proof that came first, and that the refutation prevails over."""
+    proven_at = tested.decision.proven_at_ns
+    return () if proven_at is None else (f"The first {duration(proven_at, up=True)} alone would have been PROVEN",)
+
+
+def _at_the_start(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
+    """One exceedance soon after the start refutes, which surprises."""
+    if tested.decision.episodes != 1:
+        return ()
+    soon = duration(sequential_test.refuted_until_ns(1, requirement.at_most_ns, tested.alpha))
+    return (
+        f"It came in the first {soon} of the run, where a single one is too many; "
+        "if the start is not to count, give --warmup",
+    )
+
+
+def _at_first(
+    than: str, requirement: Requirement, evidence: Evidence, tested: LimitTest, *, seen_before: bool = False
+) -> tuple[str, ...]:
+    """The run went on, and all of it would not have been enough for the decision. seen_before: it is said already."""
+    n = tested.decision.episodes
+    begun = f"Exceeded in {quantity(n, 'episode')} in the first" if n else "Not exceeded in the first"
+    at = duration(told_at_ns(requirement, tested.decision.at_ns, tested.alpha), up=True)
+    refuting = tested.decision.state is State.REFUTED
+    decided = f"{begun} {at}: {than} often than once per {duration(requirement.at_most_ns)} ({sure(tested.alpha)})"
+    whole = episodes_sentence(requirement, evidence, tested, refuting=refuting)
+    if seen_before:
+        return decided, *_contradicted(requirement, tested)
+    both = (whole, decided) if _mostly(evidence) else (decided, f"The run went on: {_lower(whole)}")
+    return (*both, *_contradicted(requirement, tested))
+
+
+def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int:
+    """When it was decided, which a single episode at the very start does at once.
+
+    One second is short, but for a limit that asks for a few seconds only.
+    """
+    return max(at_ns or 0, min(SECOND_NS, sequential_test.refuted_until_ns(1, requirement.at_most_ns, alpha)))
+
+
+def _asked(requirement: Requirement) -> str:
+    return f"once per {duration(requirement.at_most_ns)} was asked"
+
+
+def _number(number: float) -> str:
+    return f"{number:.3g}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def length_was_fixed(evidence: Evidence) -> bool:
+    """Whether the run ended where it was asked to end before it began."""
+    asked = evidence.asked_duration_ns
+    return evidence.ended_as_asked and (asked is None or evidence.measured_ns >= WHOLE_RUN_SHARE * asked)
+
+
+def _decided(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
+    """The time of the decision, unless the run ended with it."""
+    if tested.decision.at_ns is None:
+        return ()
+    at = told_at_ns(requirement, tested.decision.at_ns, tested.alpha)
+    if at >= tested.measured_ns or duration(at) == duration(tested.measured_ns):
+        return ()
+    return (f"Decided after {duration(at, up=True)}, with {quantity(tested.decision.episodes, 'episode')} by then",)
+
+
+def _contradicted(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
+    """Where all of the run would have decided otherwise."""
+    at_most, refuted = requirement.at_most_ns, tested.decision.state is State.REFUTED
+    if tested.high * at_most > 1 and tested.low * at_most < 1:
+        if tested.course.longest_ns > requirement.longest_ns:
+            return ()
+        bound = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
+        bound = bound if refuted else f"less often than once per {duration(1 / tested.high)}"
+        only = f", as it shows only {bound} ({sure(tested.alpha)})" if bound else ""
+        return (f"All of it alone would be UNDECIDED{only}",)
+    share = error(tested.alpha)
+    return (
+        f"All of it speaks {'for' if refuted else 'against'} the claim: either the rate "
+        f"{'fell' if refuted else 'rose'} during the run, and what was decided is no longer so, or this is one of the "
+        f"{share} of such decisions that are false",
+    )
+
+
+def _less(requirement: Requirement, tested: LimitTest) -> str:
+    """Nothing if there is no upper limit."""
+    if tested.high == math.inf:
+        return ""
+    above = value(requirement.limit_ns)
+    return f"episodes above {above} come less often than once per {duration(1 / tested.high)}"
+
+
+def _shared(requirement: Requirement, tested: LimitTest | None) -> tuple[str, ...]:
+    if tested is None or tested.limits == 1:
+        return ()
+    each = sure(tested.alpha)
+    return (
+        f"one of {tested.limits} limits: each is tested at {each}, so that all verdicts together are right with "
+        f"{percent(requirement.confidence)}",
+    )
+
+
+def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    """What the first sentences have not said."""
+    if state is State.INVALID:
+        told = episodes_sentence(requirement, evidence, tested)
+        return (f"{_lower(told)}; no limit of the rate holds for a run that is INVALID",)
+    less = f"less often than once per {duration(1 / tested.high)}" if tested.high < math.inf else ""
+    more = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
+    by_rate = tested.decision.kind is not RefutingRule.DURATION and tested.low * requirement.at_most_ns >= 1
+    proves = tested.high * requirement.at_most_ns <= 1
+    said_already = {State.PROVEN: less if proves else "", State.REFUTED: more if by_rate else ""}
+    joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
+    quiet = f"; {duration(tested.live_ns)} of {duration(tested.measured_ns)} were quiet" if tested.episodes else ""
+    each = f"; {unseen_events.FOR_EACH_LENGTH}" if less and more else ""
+    return (f"{joined} ({sure(tested.alpha)}, {ANYTIME}){quiet}{each}",) if joined else ()
+
+
+def _needed(state: State, requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    if state is not State.UNDECIDED or evidence.lost or tested.decision.withheld or not tested.provable:
+        return ()
+    more, with_one = (duration(ns, up=True) for ns in (tested.more_ns, tested.more_with_one_more_ns))
+    none, one = chance(tested.chance), chance(tested.chance_with_one_more)
+    limit_text, so_far = value(requirement.limit_ns), quantity(tested.episodes, "episode")
+    needed = f"PROVEN in {more} more if nothing exceeds {limit_text}, in {with_one} if one more episode comes"
+    if not tested.live_ns:
+        return (needed,)
+    return (
+        needed,
+        f"chance to finish by then, at a rate that fits the {so_far} so far: {none}, {one}",
+    )
+
+
+def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[str, str]]:
+    lines = []
+    if evidence.missed:
+        text = f"{quantity(evidence.missed, 'activation')} of {evidence.expected:,} due never ran"
+        lines.append(("MISSED", f"{text}; each counts in the schedule view with the time it was late"))
+    if requirement and evidence.exceedances_observed is not None and (evidence.missed or evidence.exceedances_schedule):
+        due = evidence.obtained + evidence.missed
+        lines.append(
+            (
+                "EXCEEDED",
+                f"{evidence.exceedances_observed:,} of {evidence.obtained:,} activations that ran (observed), "
+                f"{evidence.exceedances_schedule:,} of {due:,} that were due (schedule)",
+            )
+        )
+    return lines
+
+
+def _stalled(evidence: Evidence) -> tuple[str, ...]:
+    """Nobody knows how late a thread would have been that had not run by the end."""
+    first = f"at least {value(evidence.stalled_ns)} on thread {evidence.stalled_thread}, which never ran again"
+    if evidence.worst is None:
+        return (first,)
+    return (f"{first}; of the activations that ran the largest is {value(evidence.worst.value_ns)}",)
+
+
+def _largest(state: State, worst: WorstActivation, evidence: Evidence, confidence: float) -> tuple[str, ...]:
+    """A run that did not measure what was asked says nothing of a second one that does."""
+    cpu = f" (cpu {worst.cpu})" if worst.cpu >= 0 else ""
+    kept = quantity(evidence.obtained - evidence.lost, "activation")
+    first = f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of {kept}"
+    if evidence.lost:
+        return (f"{first} with a value; {evidence.lost:,} more left none, so that nothing follows from it",)
+    if state is State.INVALID:
+        return (f"{first}; the run is INVALID, so that nothing follows from it",)
+    if evidence.virtual_time:
+        return (f"{first}; a second run like this one has the same",)
+    fixed = length_was_fixed(evidence)
+    again, *rest = unseen_events.largest_value_sentences(
+        worst.value_ns, evidence.measured_ns, confidence, length_was_fixed=fixed
+    )
+    return (f"{first}; {again}", *rest)
+
+
+def _valid_for(evidence: Evidence) -> str:
+    if evidence.simulated:
+        return NO_MACHINE
+    load = f"load ({evidence.loads})" if evidence.loads else "load (none of ours)"
+    return f"this kernel ({evidence.kernel}), boot, {load} and temperature only; 1 boot measured"

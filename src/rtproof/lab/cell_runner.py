@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the cells that are not stored: boot each system once, then its cells, in as many processes as there are jobs.
+
+A virtual machine is taken down by the KeyboardInterrupt of a main thread, so threads would not do. Each task has a
+process with a session of its own. The process hears of Ctrl-C from its parent alone, once, or when the parent dies.
+"""
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import connection, get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+from rtproof.core import defects
+from rtproof.core.errors import RtproofError
+from rtproof.lab.guest_cell import CellCost, CellSetting, CellStore, GuestCell, GuestLoad, GuestSystem, StoredCell
+from rtproof.lab.kernel_comparison import CellReading, KernelComparison, SystemUnderLoad, read_cell
+from rtproof.vm.machine import Machine
+
+# Work in processes of its own, several at once, each task as soon as the one that it needs is done.
+#
+# Threads would not do: a virtual machine is taken down by the KeyboardInterrupt of a main thread. So each task has a
+# process with a session of its own, which hears of Ctrl-C from us alone, once, or when we die.
+
+
+CLEAN_UP_S = 20
+"""How long a task may take to clean up before it is killed."""
+PR_SET_PDEATHSIG = 1
+"""prctl(2)."""
+
+
+@dataclass(frozen=True)
+class WorkerTask:
+    """``work`` can be pickled, as can what it returns. ``needs``: key of a task that has to be done before."""
+
+    key: Hashable
+    work: Callable[[], Any]
+    needs: Hashable | None = None
+
+
+@dataclass(frozen=True)
+class TaskEnd:
+    """What a task returned, or the sentence that says why it did not."""
+
+    value: Any = None
+    failure: str = ""
+
+
+OnTaskEnd = Callable[[WorkerTask, TaskEnd], None]
+
+
+def run_tasks(tasks: Sequence[WorkerTask], jobs: int, told: OnTaskEnd) -> None:
+    """Run every task, at most ``jobs`` at once, the first that can start first; tell of each as it ends.
+
+    A task whose need failed fails with the same sentence. On any exception, also KeyboardInterrupt, those that run are
+    interrupted and waited for.
+    """
+    crew = _WorkerCrew(list(tasks), jobs)
+    try:
+        while crew.waiting or crew.running:
+            crew.give_up(told)
+            crew.start()
+            if crew.running:
+                crew.collect(told)
+    finally:
+        crew.stop()
+
+
+@dataclass
+class _WorkerCrew:
+    waiting: list[WorkerTask]
+    jobs: int
+    running: dict[Connection, tuple[WorkerTask, SpawnProcess]] = field(default_factory=dict)
+    ended: dict[Hashable, TaskEnd] = field(default_factory=dict)
+
+    def give_up(self, told: OnTaskEnd) -> None:
+        """End the tasks that wait for one that failed."""
+        for task in list(self.waiting):
+            need = self.ended.get(task.needs) if task.needs is not None else None
+            if need and need.failure:
+                self.waiting.remove(task)
+                self._end(task, TaskEnd(failure=need.failure), told)
+
+    def start(self) -> None:
+        """As many as there is room for."""
+        ready = [task for task in self.waiting if task.needs is None or task.needs in self.ended]
+        for task in ready[: self.jobs - len(self.running)]:
+            self.waiting.remove(task)
+            answers, process = _start_worker(task)
+            self.running[answers] = task, process
+
+    def collect(self, told: OnTaskEnd) -> None:
+        """Wait until at least one has ended."""
+        for answers in connection.wait(list(self.running)):
+            assert isinstance(answers, Connection)
+            task, process = self.running.pop(answers)
+            self._end(task, _worker_answer(answers, process), told)
+
+    def _end(self, task: WorkerTask, ended: TaskEnd, told: OnTaskEnd) -> None:
+        self.ended[task.key] = ended
+        told(task, ended)
+
+    def stop(self) -> None:
+        """Interrupt what runs and wait until it has cleaned up."""
+        processes = [process for _, process in self.running.values()]
+        for process in processes:
+            if process.pid is not None and process.is_alive():
+                os.kill(process.pid, signal.SIGINT)
+        for process in processes:
+            process.join(CLEAN_UP_S)
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+
+def _start_worker(task: WorkerTask) -> tuple[Connection, SpawnProcess]:
+    """Until it is ready for Ctrl-C, which the terminal sends to everybody, the process does not hear it."""
+    context = get_context("spawn")
+    answers, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_worker_main, args=(theirs, task.work))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    theirs.close()
+    return answers, process
+
+
+def _worker_answer(answers: Connection, process: SpawnProcess) -> TaskEnd:
+    try:
+        ended = answers.recv()
+    except EOFError:
+        process.join()
+        ended = TaskEnd(failure=_death_sentence(process.exitcode or 0))
+    process.join()
+    answers.close()
+    assert isinstance(ended, TaskEnd)
+    return ended
+
+
+def _death_sentence(exit_code: int) -> str:
+    if exit_code == -signal.SIGKILL:
+        return "its process was killed, as the system does when memory runs out: try fewer at once with --jobs"
+    return f"its process ended with exit code {exit_code} and no answer"
+
+
+def _worker_main(answers: Connection, work: Callable[[], Any]) -> None:
+    """What the process does. Every error is a sentence."""
+    try:
+        os.setsid()
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        ended = TaskEnd(work())
+    except KeyboardInterrupt:
+        return
+    except Exception as error:
+        ended = TaskEnd(failure=defects.error_sentence(error))
+    try:
+        answers.send(ended)
+    except Exception as error:
+        answers.send(TaskEnd(failure=defects.error_sentence(error)))
+
+
+@dataclass(frozen=True)
+class KernelMatrix:
+    """agents: the agent's program file by architecture."""
+
+    systems: tuple[GuestSystem, ...]
+    loads: tuple[GuestLoad, ...]
+    setting: CellSetting
+    shifts: int
+    agents: Mapping[str, Path]
+
+    def cells(self) -> list[GuestCell]:
+        return [
+            GuestCell(system, load, self.setting, self.agents[system.machine.kernel.arch], shift)
+            for load in self.loads
+            for system in self.systems
+            for shift in range(self.shifts)
+        ]
+
+
+@dataclass(frozen=True)
+class GuestFunctions:
+    """How a machine is booted and a cell measured, as functions that another process can find by name."""
+
+    boot: Callable[[Machine], None]
+    measure: Callable[[GuestCell, Path], CellCost]
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """How a cell ended: kept and read, or failed with a sentence."""
+
+    cell: GuestCell
+    kept: StoredCell | None = None
+    reading: CellReading | None = None
+    failure: str = ""
+
+
+class CellsInterrupted(KeyboardInterrupt):
+    """Ctrl-C in the middle; what is finished stays in the cache."""
+
+    def __init__(self, finished: int, cells: int) -> None:
+        super().__init__()
+        self.sentence = (
+            f"interrupted: {finished} of {cells} cells are finished and kept, the same command goes on from there"
+        )
+
+
+OnResult = Callable[[CellResult], None]
+
+
+@dataclass(frozen=True)
+class CellResults:
+    """results: of the cells, in their order; host_s: how long that took here, now."""
+
+    results: tuple[CellResult, ...]
+    host_s: float
+
+    @property
+    def kept(self) -> list[StoredCell]:
+        return [result.kept for result in self.results if result.kept]
+
+    @property
+    def fresh(self) -> int:
+        """How many cells were measured now; the others were in the cache."""
+        return sum(kept.fresh for kept in self.kept)
+
+    @property
+    def cost(self) -> CellCost:
+        """Of all cells when they were measured."""
+        costs = [kept.cost for kept in self.kept]
+        return CellCost(sum(cost.host_s for cost in costs), sum(cost.virtual_s for cost in costs))
+
+
+def run_missing_cells(
+    cells: list[GuestCell], cache: CellStore, runner: GuestFunctions, jobs: int, told: OnResult
+) -> CellResults:
+    """Run what the cache lacks; tell of each cell as it ends. Interrupted on Ctrl-C."""
+    began = time.monotonic()
+    desk = _ResultCollector(cache, told)
+    try:
+        desk.look_up(cells)
+        run_tasks(_boots_and_cells(desk, runner), jobs, desk.take)
+    except KeyboardInterrupt:
+        raise CellsInterrupted(sum(not each.failure for each in desk.results.values()), len(cells)) from None
+    return CellResults(tuple(desk.results[cell] for cell in cells), time.monotonic() - began)
+
+
+def compare_kernels(matrix: KernelMatrix, ran: CellResults) -> KernelComparison:
+    """The cells of a matrix as rows and columns."""
+    return KernelComparison(
+        systems=matrix.systems,
+        loads=matrix.loads,
+        setting=matrix.setting,
+        shifts=matrix.shifts,
+        spots=tuple(
+            _system_under_load(system, load, ran.results) for load in matrix.loads for system in matrix.systems
+        ),
+        cost=ran.cost,
+        fresh=ran.fresh,
+        cached=len(ran.kept) - ran.fresh,
+        host_s=ran.host_s,
+    )
+
+
+def _system_under_load(system: GuestSystem, load: GuestLoad, results: tuple[CellResult, ...]) -> SystemUnderLoad:
+    here = [each for each in results if each.cell.system == system and each.cell.load == load]
+    readings = tuple(each.reading for each in here if each.reading)
+    return SystemUnderLoad(system, load, readings, tuple(each.failure for each in here if each.failure))
+
+
+def _boots_and_cells(desk: "_ResultCollector", runner: GuestFunctions) -> list[WorkerTask]:
+    """All boots before all cells, so that no core waits for one; a cell as soon as its own system is there.
+
+    Idle cells come last: they are over in a moment and fill what the others leave.
+    """
+    machines = list(dict.fromkeys(cell.system.machine for cell in desk.missing))
+    boots = [WorkerTask(machine, partial(runner.boot, machine)) for machine in machines]
+    cells = [
+        WorkerTask(
+            cell, partial(_make_cell, desk.cache, desk.missing[cell], cell, runner.measure), needs=cell.system.machine
+        )
+        for cell in sorted(desk.missing, key=lambda cell: not cell.load.loads)
+    ]
+    return [*boots, *cells]
+
+
+def _make_cell(
+    cache: CellStore, key: str, cell: GuestCell, measure: Callable[[GuestCell, Path], CellCost]
+) -> StoredCell:
+    return cache.make(key, partial(measure, cell))
+
+
+@dataclass
+class _ResultCollector:
+    """Where results come in. missing: the cells that have to be run, and their keys."""
+
+    cache: CellStore
+    told: OnResult
+    missing: dict[GuestCell, str] = field(default_factory=dict)
+    results: dict[GuestCell, CellResult] = field(default_factory=dict)
+
+    def look_up(self, cells: list[GuestCell]) -> None:
+        for cell in cells:
+            key = cell.key()
+            kept = self.cache.find(key)
+            if kept:
+                self._read(cell, kept)
+            else:
+                self.missing[cell] = key
+
+    def take(self, task: WorkerTask, ended: TaskEnd) -> None:
+        if not isinstance(task.key, GuestCell):
+            return
+        if ended.failure:
+            self._add(CellResult(task.key, failure=ended.failure))
+        else:
+            self._read(task.key, ended.value)
+
+    def _read(self, cell: GuestCell, kept: StoredCell) -> None:
+        try:
+            self._add(_checked_result(cell, kept))
+        except RtproofError as error:
+            self._add(CellResult(cell, failure=str(error)))
+
+    def _add(self, result: CellResult) -> None:
+        self.results[result.cell] = result
+        self.told(result)
+
+
+def _checked_result(cell: GuestCell, kept: StoredCell) -> CellResult:
+    reading = read_cell(kept.folder)
+    asked = next((word for word in cell.system.machine.boot if word.startswith("preempt=")), "")
+    model = asked.removeprefix("preempt=")
+    if not reading.count:
+        return CellResult(cell, kept, failure="the agent measured no activation")
+    if model and reading.preemption and reading.preemption != model:
+        why = (
+            f"{cell.system.kernel} was booted with {asked} and runs {reading.preemption}: its kernel has no such model"
+        )
+        return CellResult(cell, kept, failure=why)
+    return CellResult(cell, kept, reading)

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fetch packages of Debian with an apt of the lab's own; the machine's own apt, indexes and packages stay unchanged.
+
+Each group of suites and each architecture has its own apt. So if one index does not fit because its mirror is being
+synchronised, only the packages of that index are missing. apt checks signatures and checksums.
+
+The addresses of mirrors and their keys come from the machine's apt sources, in both formats (sources.list(5)). The lab
+takes no more from there, because it needs suites that the machine itself may not use.
+"""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtproof.core.errors import UserError
+from rtproof.lab.stored_folders import cache_locked, discard
+from rtproof.vm.cache_folders import lab_cache
+
+# The mirrors of Debian that this machine's apt knows, read from its sources in both formats (sources.list(5)).
+#
+# The lab needs suites that the machine itself may not use, so it takes the places and their keys from there, and no
+# more.
+
+
+APT_FOLDER = Path("/etc/apt")
+KEYRINGS = tuple(Path(f"/usr/share/keyrings/debian-archive-keyring.{end}") for end in ("gpg", "pgp"))
+MIRROR_VARIABLE = "RTPROOF_MIRROR"
+
+_CODENAMES = {"buster", "bullseye", "bookworm", "trixie", "forky", "duke", "sid"}
+_ALIASES = {"oldoldstable", "oldstable", "stable", "testing", "unstable"}
+# Anything else, above all trusted=yes, is a decision of the machine's owner for the machine, not for the lab.
+_KEPT_OPTIONS = ("signed-by", "check-valid-until", "check-date")
+_ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>\S+)\s+(?P<suite>\S+)\s*(?P<components>.*)")
+
+
+@dataclass(frozen=True)
+class AptSource:
+    """One place that packages come from. ``options``: of ``_KEPT_OPTIONS``, names in lower case."""
+
+    uri: str
+    suites: tuple[str, ...]
+    components: tuple[str, ...]
+    options: tuple[tuple[str, str], ...] = ()
+
+
+def machine_sources(folder: Path = APT_FOLDER) -> list[AptSource]:
+    """All binary sources in an apt configuration folder that are switched on."""
+    found: list[AptSource] = []
+    parts = folder / "sources.list.d"
+    for path in (folder / "sources.list", *(sorted(parts.iterdir()) if parts.is_dir() else ())):
+        parse = {".list": _one_line, ".sources": _deb822}.get(path.suffix)
+        if parse and path.is_file():
+            found += parse(path.read_text(errors="replace"))
+    return found
+
+
+def _one_line(text: str) -> Iterator[AptSource]:
+    for line in text.splitlines():
+        match = _ONE_LINE.fullmatch(line.partition("#")[0].strip())
+        if match:
+            pairs = (option.partition("=") for option in (match["options"] or "").split())
+            options = {key.lower(): value for key, _, value in pairs}
+            yield AptSource(match["uri"], (match["suite"],), tuple(match["components"].split()), _kept_options(options))
+
+
+def _deb822(text: str) -> Iterator[AptSource]:
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    for stanza in re.split(r"\n\s*\n", "\n".join(lines)):
+        fields = _fields(stanza)
+        if "deb" not in fields.get("types", "").split() or fields.get("enabled", "yes").lower() in ("no", "false", "0"):
+            continue
+        suites, components = fields.get("suites", "").split(), fields.get("components", "").split()
+        for uri in fields.get("uris", "").split():
+            yield AptSource(uri, tuple(suites), tuple(components), _kept_options(fields))
+
+
+def _fields(stanza: str) -> dict[str, str]:
+    """Field names in lower case; a value keeps its further lines, because a key may be written out in Signed-By."""
+    fields: dict[str, str] = {}
+    last = ""
+    for line in stanza.splitlines():
+        if line[:1].isspace():
+            fields[last] = f"{fields.get(last, '')}\n{line.rstrip()}"
+        else:
+            name, _, value = line.partition(":")
+            last = name.strip().lower()
+            fields[last] = value.strip()
+    return fields
+
+
+def _kept_options(options: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, options[name]) for name in _KEPT_OPTIONS if options.get(name))
+
+
+def sources_for(suites: Iterable[str], mirror: str = "", folder: Path = APT_FOLDER) -> str:
+    """A deb822 file with those suites of Debian, from ``mirror`` or else from wherever this machine's packages come.
+
+    UserError if neither names a mirror.
+    """
+    mirror = mirror or os.environ.get(MIRROR_VARIABLE, "")
+    known = _of_mirror(mirror) if mirror else _of_debian(machine_sources(folder))
+    if not known:
+        raise UserError("this machine's apt sources name no mirror of Debian: give one with --mirror URL")
+    return "\n".join(_stanza(source, suite) for suite in suites for source in _serving(suite, known))
+
+
+def _of_mirror(uri: str) -> list[AptSource]:
+    """Mirrors have the security suites beside the others, under the same name with an ending."""
+    if not re.match(r"[a-z+]+:/", uri):
+        raise UserError(f"{uri!r} is not the address of a mirror, such as http://HOST/debian")
+    bare = uri.rstrip("/")
+    return [AptSource(bare, ("bookworm",), ("main",)), AptSource(f"{bare}-security", ("bookworm-security",), ("main",))]
+
+
+def _of_debian(sources: list[AptSource]) -> list[AptSource]:
+    """Those with Debian's code names; only if there is none, those that say "stable" as others do too."""
+    for names in (_CODENAMES, _ALIASES):
+        found = [source for source in sources if "main" in source.components and names & set(map(_base, source.suites))]
+        if found:
+            return found
+    return []
+
+
+def _base(suite: str) -> str:
+    return re.sub(r"(-updates|-backports|-security|-proposed-updates|/updates)/?$", "", suite)
+
+
+def _is_security(suite: str) -> bool:
+    return suite.endswith(("-security", "/updates"))
+
+
+def _serving(suite: str, sources: list[AptSource]) -> list[AptSource]:
+    """One source for each address that has suites of the same kind."""
+    fitting = (source for source in sources if any(_is_security(s) == _is_security(suite) for s in source.suites))
+    return list({source.uri.rstrip("/"): source for source in fitting}.values())
+
+
+def _stanza(source: AptSource, suite: str) -> str:
+    options = dict(source.options)
+    ring = next((str(path) for path in KEYRINGS if path.is_file()), "")
+    if ring:
+        options.setdefault("signed-by", ring)
+    lines = ["Types: deb", f"URIs: {source.uri}", f"Suites: {suite}", "Components: main"]
+    return "\n".join([*lines, *(f"{name.title()}: {value}" for name, value in options.items())]) + "\n"
+
+
+TOOLS = ("apt-get", "apt-cache", "apt-config", "dpkg", "dpkg-deb")
+
+# How this machine reaches the network; its hooks and its other choices are left out.
+_FROM_MACHINE = re.compile(r"(Acquire::(https?|ftp|Check-|ForceIPv|Retries)|Dir::Etc::netrc)[^ ]* ")
+_NOT_FROM_MACHINE = ("sourceparts", "main", "parts", "preferences", "preferencesparts")
+
+
+@dataclass(frozen=True)
+class Package:
+    """One version of a package, as the index of its suite has it. ``size``: bytes to download."""
+
+    name: str
+    version: str
+    architecture: str
+    depends: tuple[str, ...]
+    size: int
+
+
+class UnavailableError(UserError):
+    """The archive does not have it now, or it cannot be reached."""
+
+
+def check_tools() -> None:
+    """UserError if this machine cannot fetch Debian's packages."""
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        raise UserError(
+            f"fetching Debian's packages needs {', '.join(missing)}, which this machine does not have: "
+            "fetch on a machine with apt, or give a kernel of your own with --kernel FILE"
+        )
+
+
+def debian_architecture() -> str:
+    """This machine's architecture, as Debian calls it."""
+    check_tools()
+    return _run(["dpkg", "--print-architecture"]).stdout.strip()
+
+
+class Archive:
+    """Some suites of Debian for one architecture."""
+
+    def __init__(self, suites: Sequence[str], architecture: str, mirror: str = "") -> None:
+        check_tools()
+        self.architecture = architecture
+        self._suites = tuple(suites)
+        self._sources = sources_for(suites, mirror)
+        self._place = lab_cache() / "apt" / f"{suites[0]}-{architecture}"
+        self._complaint = ""
+
+    def collect(self, choose: Callable[["Archive"], list[Package]], folder: Path) -> list[tuple[Package, Path]]:
+        """Download what ``choose`` finds in fresh indexes, tried once more if something is not there.
+
+        Mirrors change between the index and the package, and while they do, indexes may not fit their checksums.
+        """
+        with cache_locked(self._place):
+            try:
+                return self._collect(choose, folder)
+            except UnavailableError:
+                return self._collect(choose, folder)
+            finally:
+                discard(self._place / "cache")
+
+    def _collect(self, choose: Callable[["Archive"], list[Package]], folder: Path) -> list[tuple[Package, Path]]:
+        self._update()
+        return [(package, self._download(package, folder)) for package in choose(self)]
+
+    def newest(self, pattern: str, what: str = "") -> Package:
+        """The newest package whose whole name matches; of the same version the one with the shorter name."""
+        beginning = re.match(r"[a-z-]*", pattern)
+        names = self._apt_cache("pkgnames", beginning[0] if beginning else "").split()
+        wanted = sorted((name for name in names if re.fullmatch(pattern, name)), key=len)
+        packages = parse_packages(self._apt_cache("show", *wanted)) if wanted else []
+        if not packages:
+            where = f"{self.architecture} in Debian's {', '.join(self._suites)}"
+            raise UnavailableError(f"cannot find {what or pattern} for {where}{self._why()}")
+        return functools.reduce(lambda best, other: other if is_newer(other.version, best.version) else best, packages)
+
+    def named(self, name: str) -> Package:
+        """The newest version of one package."""
+        return self.newest(re.escape(name), name)
+
+    def _why(self) -> str:
+        return f" (apt-get says: {self._complaint})" if self._complaint else ""
+
+    def _update(self) -> None:
+        """Not every index has to come: whether what is wanted is in those that did shows when it is looked for."""
+        self._configure()
+        self._complaint = _first_complaint(self._apt(["apt-get", "--quiet", "update"]).stderr)
+
+    def _configure(self) -> None:
+        for name in ("state/lists/partial", "cache/archives/partial"):
+            (self._place / name).mkdir(parents=True, exist_ok=True)
+        (self._place / "status").touch()
+        (self._place / "debian.sources").write_text(self._sources)
+        (self._place / "apt.conf").write_text(_configuration(self._place, self.architecture))
+
+    def _apt(self, command: list[str], folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
+        return _run(command, folder, {"APT_CONFIG": str(self._place / "apt.conf")})
+
+    def _apt_cache(self, *arguments: str) -> str:
+        return self._apt(["apt-cache", *arguments]).stdout
+
+    def _download(self, package: Package, folder: Path) -> Path:
+        before = set(folder.glob("*.deb"))
+        wanted = f"{package.name}={package.version}"
+        done = self._apt(["apt-get", "--quiet", "download", wanted], folder)
+        came = set(folder.glob("*.deb")) - before
+        if done.returncode != 0 or len(came) != 1:
+            raise UnavailableError(f"{wanted} cannot be fetched: {_first_complaint(done.stderr)}")
+        return came.pop()
+
+
+def _run(
+    command: list[str], folder: Path | None = None, variables: dict[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "LC_ALL": "C", **(variables or {})}
+    return subprocess.run(
+        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+
+
+def _configuration(place: Path, architecture: str) -> str:
+    """apt's user for downloads must be root where we are, because it cannot enter the cache of another user."""
+    ours = {
+        "APT::Architecture": architecture,
+        "APT::Sandbox::User": "root",
+        "Acquire::GzipIndexes": "true",
+        "Acquire::Languages": "none",
+        "Dir::State": f"{place}/state",
+        "Dir::State::status": f"{place}/status",
+        "Dir::Cache": f"{place}/cache",
+        "Dir::Etc::sourcelist": f"{place}/debian.sources",
+        **{
+            f"Dir::Etc::{name}": "/dev/null"
+            for name in ("sourceparts", "main", "parts", "preferences", "preferencesparts")
+        },
+    }
+    machine = [line for line in _run(["apt-config", "dump"]).stdout.splitlines() if _FROM_MACHINE.match(line)]
+    lines = [*machine, *(f'{name} "{value}";' for name, value in ours.items())]
+    return "\n".join([*lines, f'APT::Architectures {{ "{architecture}"; }};', ""])
+
+
+def parse_packages(text: str) -> list[Package]:
+    """The packages of an index, or of what ``apt-cache show`` prints (deb822)."""
+    found = []
+    for stanza in re.split(r"\n\s*\n", text):
+        fields = dict(re.findall(r"^([A-Za-z0-9-]+): *(.*)$", stanza, re.MULTILINE))
+        if {"Package", "Version", "Architecture", "Size"} <= fields.keys():
+            depends = tuple(re.findall(r"(?:^|, *)([^ ,|:(]+)", fields.get("Depends", "")))
+            found.append(
+                Package(fields["Package"], fields["Version"], fields["Architecture"], depends, int(fields["Size"]))
+            )
+    return found
+
+
+def is_newer(version: str, than: str) -> bool:
+    """By Debian's rules for versions (deb-version(7))."""
+    return _run(["dpkg", "--compare-versions", version, "gt", than]).returncode == 0
+
+
+def unpack_package(deb: Path, folder: Path) -> None:
+    """The files of a package, without installing it; UserError if that fails."""
+    done = _run(["dpkg-deb", "--extract", str(deb), str(folder)])
+    if done.returncode != 0:
+        raise UserError(f"{deb.name} cannot be unpacked: {_first_complaint(done.stderr)}")
+
+
+def _first_complaint(messages: str) -> str:
+    lines = [line.strip() for line in messages.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("E:") or "error" in line] or lines
+    return re.sub(r"^[EW]: ", "", errors[0]).rstrip(".") if errors else ""

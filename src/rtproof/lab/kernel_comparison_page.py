@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a comparison of kernels: ranking, tables, tails, how it was made; and the same as JSON."""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rtproof.core.phrases import duration, quantity, value
+from rtproof.lab.cell_runner import CellResults
+from rtproof.lab.guest_cell import CellCost, GuestLoad, GuestSystem, machine_identity
+from rtproof.lab.kernel_comparison import (
+    CLEAR_RATIO,
+    ONE_OBSERVATION,
+    VIRTUAL_TIME,
+    CellReading,
+    KernelComparison,
+    RankedSystem,
+    SystemUnderLoad,
+    cokernel_sentences,
+    common_loads,
+    loads_clearly_won,
+    rank_systems,
+    with_in_band_marks,
+)
+from rtproof.record.contents import Int64Array
+from rtproof.report import number_format, plot_data
+from rtproof.report.blocks import Block, Curve, Plot, Section, Table, Text
+from rtproof.report.number_format import PrintedUnit
+from rtproof.summary.counts import Counts, merge_counts
+
+LAB_US = PrintedUnit("us", 1_000, 1)
+MOST_TRIPLES = 4
+"""Columns of "min / mean / max" that fit a line; with more systems the table shows maxima."""
+LEAST_HEAT_RATIO = 10.0
+"""The hottest cell is at least so many times the coolest, so that like figures look alike."""
+NO_FIGURE_WORDS = {True: "failed", False: "invalid"}
+
+
+def terminal_sections(comparison: KernelComparison) -> list[Section]:
+    """What a terminal shows: the order, the table, and what went wrong."""
+    comparison = with_in_band_marks(comparison)
+    found = [
+        Section("ranking", "Ranking", tuple(ranking_blocks(comparison))),
+        Section("latencies", "Latencies", tuple(latency_tables(comparison))),
+        Section("faults", "Failed and doubtful cells", tuple(fault_blocks(comparison))),
+    ]
+    return [section for section in found if section.blocks]
+
+
+def comparison_title(comparison: KernelComparison) -> str:
+    kernels = list(dict.fromkeys(system.kernel for system in comparison.systems))
+    return f"rtproof lab: {', '.join(kernels)} in virtual time"
+
+
+def ranking_blocks(comparison: KernelComparison) -> list[Block]:
+    """The order, and what such figures are good for."""
+    places = rank_systems(comparison)
+    words = (VIRTUAL_TIME, _observation_words(comparison))
+    beside = tuple(cokernel_sentences(comparison))
+    blocks: list[Block] = [Text(beside, "doubt")] if beside else []
+    blocks += [Text((*_ranking_words(comparison, places), *words), headline=ranking_headline(places))]
+    if len(places) > 1:
+        blocks.append(_ranking_table(places))
+    return blocks
+
+
+def ranking_headline(places: list[RankedSystem]) -> str:
+    """Who was latest and who was not, in a sentence."""
+    if not places:
+        return "There is no load under which every system has figures."
+    first, last = places[0], places[-1]
+    if first is last:
+        return f"{first.system.name} stayed within {_largest_at(first)}."
+    times = last.spot.max_ns / max(first.spot.max_ns, 1)
+    reached = f"{last.system.name} reached {_largest_at(last)}"
+    return f"{first.system.name} stayed within {_largest_at(first)}; {reached}, {times:,.1f} times as much."
+
+
+def _largest_at(place: RankedSystem) -> str:
+    return f"{value(place.spot.max_ns)} ({place.spot.load.name})"
+
+
+def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> list[str]:
+    if len(places) < 2:
+        return []
+    first = [load.name for load in loads_clearly_won(comparison, places[0])]
+    listed = f": {', '.join(first)}" if first else ""
+    clearly = f"Every other system's largest latency is at least {CLEAR_RATIO:g} times as large under"
+    words = [f"{clearly} {len(first)} of {_load_count(comparison)}{listed}."]
+    common = common_loads(comparison)
+    if len(common) < len(comparison.loads):
+        words.append(f"Ranked by those {len(common)} of {_load_count(comparison)} under which all have figures.")
+    return words
+
+
+def _load_count(comparison: KernelComparison) -> str:
+    return quantity(len(comparison.loads), "load")
+
+
+def _observation_words(comparison: KernelComparison) -> str:
+    n = quantity(comparison.shifts, "shift")
+    return f"{ONE_OBSERVATION} Here: {n} per cell." if comparison.shifts > 1 else ONE_OBSERVATION
+
+
+def _ranking_table(places: list[RankedSystem]) -> Table:
+    least = max(places[0].spot.max_ns, 1)
+    rows = tuple(
+        (
+            f"{at}. {place.system.name}",
+            LAB_US.show(place.spot.max_ns),
+            f"{place.spot.max_ns / least:,.1f}",
+            place.spot.load.name,
+        )
+        for at, place in enumerate(places, 1)
+    )
+    header = ("system", f"largest latency [{LAB_US.name}]", "ratio to the first", "under")
+    return Table("Systems by their largest latency under any load", header, rows, (1, 2))
+
+
+def latency_tables(comparison: KernelComparison) -> list[Block]:
+    """The table itself; with many systems the rest of its figures; the range over shifts; missed activations."""
+    wide = len(comparison.systems) > MOST_TRIPLES
+    amount = _sample_count_text(comparison)
+    triple = f"min / mean / max latency [{LAB_US.name}] of the activations that ran, {amount}"
+    tables = [_loads_by_systems(comparison, triple, _min_mean_max_text, heat=not wide, folded=wide)]
+    if wide:
+        tables.insert(
+            0, _loads_by_systems(comparison, f"Largest latency [{LAB_US.name}], {amount}", _max_text, heat=True)
+        )
+    if comparison.shifts > 1:
+        ranges = f"Range of the largest latency over {comparison.shifts} shifts [{LAB_US.name}]"
+        tables.append(_loads_by_systems(comparison, ranges, _max_range_text))
+    if any(spot.missed for spot in comparison.spots):
+        tables.append(
+            _loads_by_systems(comparison, "Missed activations", lambda spot: number_format.count_text(spot.missed))
+        )
+    return list(tables)
+
+
+def _sample_count_text(comparison: KernelComparison) -> str:
+    counts = sorted({spot.count for spot in comparison.spots if spot.readings})
+    if not counts:
+        return "none"
+    least = number_format.count_text(counts[0])
+    return (
+        f"n = {least} per cell"
+        if len(counts) == 1
+        else f"n = {least} to {number_format.count_text(counts[-1])} per cell"
+    )
+
+
+def _min_mean_max_text(spot: SystemUnderLoad) -> str:
+    return " / ".join(LAB_US.show(each) for each in (spot.min_ns, spot.mean_ns, spot.max_ns))
+
+
+def _max_text(spot: SystemUnderLoad) -> str:
+    return LAB_US.show(spot.max_ns)
+
+
+def _max_range_text(spot: SystemUnderLoad) -> str:
+    return f"{LAB_US.show(spot.smallest_max_ns)} to {LAB_US.show(spot.max_ns)}"
+
+
+def _loads_by_systems(
+    comparison: KernelComparison,
+    caption: str,
+    show: Callable[[SystemUnderLoad], str],
+    heat: bool = False,
+    folded: bool = False,
+) -> Table:
+    """Loads by systems."""
+    lines = [comparison.row(load) for load in comparison.loads]
+    rows = tuple(
+        (load.name, *(_table_cell(spot, show) for spot in line))
+        for load, line in zip(comparison.loads, lines, strict=True)
+    )
+    shades = tuple((None, *line) for line in heat_of(lines)) if heat else ()
+    header = ("load", *(system.name for system in comparison.systems))
+    return Table(caption, header, rows, tuple(range(1, len(header))), folded=folded, heat=shades)
+
+
+def _table_cell(spot: SystemUnderLoad, show: Callable[[SystemUnderLoad], str]) -> str:
+    return show(spot) if spot.usable else NO_FIGURE_WORDS[bool(spot.failures)]
+
+
+def heat_of(lines: list[list[SystemUnderLoad]]) -> list[list[float | None]]:
+    """Shares of each cell's maximum on a logarithmic scale from the smallest in the table to the largest."""
+    maxima = [max(spot.max_ns, 1) for line in lines for spot in line if spot.usable]
+    if not maxima:
+        return [[None] * len(line) for line in lines]
+    low = math.log(min(maxima))
+    span = max(math.log(max(maxima)) - low, math.log(LEAST_HEAT_RATIO))
+    return [[(math.log(max(s.max_ns, 1)) - low) / span if s.usable else None for s in line] for line in lines]
+
+
+def fault_blocks(comparison: KernelComparison) -> list[Block]:
+    """A sentence for each cell that failed, and for each reason not to believe one."""
+    failed = [f"{_name(spot)}: {why}" for spot in comparison.failed for why in dict.fromkeys(spot.failures)]
+    invalid = [
+        f"{_name(spot)}: {what}"
+        for spot in comparison.invalid
+        for what in dict.fromkeys(doubt.what for reading in spot.readings for doubt in reading.invalid)
+    ]
+    blocks: list[Block] = []
+    if failed:
+        blocks.append(Text(tuple(failed), "bad", f"{quantity(len(failed), 'cell')} failed"))
+    if invalid:
+        blocks.append(Text(tuple(invalid), "doubt", "These did not measure what was asked"))
+    return blocks
+
+
+def _name(spot: SystemUnderLoad) -> str:
+    return f"{spot.system.name}, {spot.load.name}"
+
+
+MOST_TAIL_CURVES = 8
+SHOWN_DIGEST_DIGITS = 16
+"""Of a digest; the JSON has all."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a comparison came about. agents: SHA-256 of the agent by architecture."""
+
+    command: str
+    version: str
+    qemu: Mapping[str, str]
+    agents: Mapping[str, str]
+
+
+def page_sections(comparison: KernelComparison, making: Provenance) -> list[Section]:
+    """What the terminal shows, and more."""
+    comparison = with_in_band_marks(comparison)
+    comparison = with_in_band_marks(comparison)
+    more = [
+        Section("tails", "Tails", tuple(tail_plots(comparison))),
+        Section("doubts", "Read with this in mind", tuple(warning_table(comparison))),
+        provenance_section(comparison, making),
+    ]
+    return [*terminal_sections(comparison), *(section for section in more if section.blocks)]
+
+
+def readme_sections(comparison: KernelComparison, making: Provenance) -> list[Section]:
+    """What the terminal shows, and how it was made: for a README."""
+    comparison = with_in_band_marks(comparison)
+    comparison = with_in_band_marks(comparison)
+    return [*terminal_sections(comparison), provenance_section(comparison, making)]
+
+
+def tail_plots(comparison: KernelComparison) -> list[Block]:
+    """A plot for each load: which share of the due times was later, of every system."""
+    return [plot for load in comparison.loads for plot in _tail_plot(load, comparison.row(load))]
+
+
+def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad]) -> list[Plot]:
+    drawn = [(spot, merge_counts(reading.schedule_counts for reading in spot.readings)) for spot in row if spot.usable]
+    drawn = drawn[:MOST_TAIL_CURVES]
+    grid = plot_data.survival_grid([counts for _, counts in drawn]) if drawn else None
+    if grid is None or grid.size < 2:
+        return []
+    left_out = f" Only the first {MOST_TAIL_CURVES} systems are drawn." if len(row) > MOST_TAIL_CURVES else ""
+    curves = tuple(_tail_curve(spot.system.name, counts, grid) for spot, counts in drawn)
+    return [
+        Plot(
+            f"Share of due times later than a latency: {load.name}",
+            f"{_tail_caption(drawn)}{left_out}",
+            f"latency [{LAB_US.name}]",
+            "share that was later",
+            curves,
+            log_x=True,
+            log_y=True,
+            style="step",
+        )
+    ]
+
+
+def _tail_curve(name: str, counts: Counts, grid: Int64Array) -> Curve:
+    """Up to where nothing is later."""
+    shares = [float(share) for share in plot_data.exceeding_counts(counts, grid)]
+    end = next((at for at, share in enumerate(shares) if share == 0), len(shares) - 1) + 1
+    return Curve(name, tuple(LAB_US.scale(int(x)) for x in grid[:end]), tuple(shares[:end]))
+
+
+def _tail_caption(drawn: list[tuple[SystemUnderLoad, Counts]]) -> str:
+    ends = "; ".join(f"{spot.system.name} ends at {value(int(counts.hi[-1]))}" for spot, counts in drawn)
+    return f"Missed activations are counted with their lateness. {ends}."
+
+
+def warning_table(comparison: KernelComparison) -> list[Block]:
+    """Doubts that do not make a cell invalid, each with the cells that it is about."""
+    about: dict[str, list[str]] = {}
+    for spot in comparison.spots:
+        for what in dict.fromkeys(
+            d.what for reading in spot.readings for d in reading.doubts if d not in reading.invalid
+        ):
+            about.setdefault(what, []).append(f"{spot.system.name}, {spot.load.name}")
+    rows = tuple((what, str(len(cells)), "; ".join(cells)) for what, cells in about.items())
+    return [Table("Warnings", ("warning", "cells", "which"), rows, (1,), folded=True)] if rows else []
+
+
+def provenance_section(comparison: KernelComparison, making: Provenance) -> Section:
+    """The command, and everything that decides the figures."""
+    blocks: list[Block] = [
+        Text(("The same command gives the same figures on any machine with the same QEMU, kernels and agent:",)),
+        Text((making.command,), "code"),
+        Table("What was measured", ("what", "value"), tuple(_setting_rows(comparison, making))),
+        _compared_systems_table(comparison),
+    ]
+    return Section("made", "How it was made", tuple(blocks))
+
+
+def _setting_rows(comparison: KernelComparison, making: Provenance) -> list[tuple[str, str]]:
+    setting = comparison.setting
+    return [
+        ("probe", _probe_names(comparison)),
+        ("period", duration(setting.period_ns)),
+        ("measured in each cell", duration(setting.duration_ns)),
+        ("warm-up", duration(setting.warmup_ns)),
+        ("shifts of the start", str(comparison.shifts)),
+        ("CPUs of the guest", ", ".join(sorted({str(system.machine.cpus) for system in comparison.systems}))),
+        *program_rows(making),
+        *cost_rows(comparison.fresh, comparison.cached, comparison.host_s, comparison.cost),
+    ]
+
+
+def program_rows(making: Provenance) -> list[tuple[str, str]]:
+    """The programs that a result depends on."""
+    return [
+        *(("QEMU" if len(making.qemu) == 1 else f"QEMU for {arch}", text) for arch, text in making.qemu.items()),
+        *((f"agent for {arch}, SHA-256", digest) for arch, digest in making.agents.items()),
+        ("rtproof", making.version),
+    ]
+
+
+def cost_rows(fresh: int, cached: int, host_s: float, cost: CellCost) -> list[tuple[str, str]]:
+    """How many cells were run and what they took."""
+    rate = f", {cost.host_s / cost.virtual_s:.1f} per virtual second" if cost.virtual_s else ""
+    return [
+        ("cells", f"{fresh} run now, {cached} from the cache"),
+        ("time of this host", f"{duration(host_s * 1e9)} now; {cost.host_s:,.0f} s for all cells{rate}"),
+    ]
+
+
+def _probe_names(comparison: KernelComparison) -> str:
+    names = {f"{r.probe}, {r.field}" for spot in comparison.spots for r in spot.readings}
+    return "; ".join(sorted(names)) or comparison.setting.probe
+
+
+def _compared_systems_table(comparison: KernelComparison) -> Table:
+    read = [
+        (spot.system, reading)
+        for system in comparison.systems
+        for spot in comparison.column(system)
+        for reading in (spot.readings or (None,))
+    ]
+    return systems_table(read)
+
+
+def provenance_of_rounds(
+    making: Provenance, read: Sequence[tuple[GuestSystem, CellReading | None]], rounds: Sequence[CellResults]
+) -> Section:
+    """How cells of several rounds were made that are not those of a comparison."""
+    kept = [each for ran in rounds for each in ran.kept]
+    fresh = sum(each.fresh for each in kept)
+    cost = CellCost(sum(each.cost.host_s for each in kept), sum(each.cost.virtual_s for each in kept))
+    rows = [*program_rows(making), *cost_rows(fresh, len(kept) - fresh, sum(ran.host_s for ran in rounds), cost)]
+    blocks: list[Block] = [
+        Text((making.command,), "code"),
+        Table("What made it", ("what", "value"), tuple(rows)),
+        systems_table(read),
+    ]
+    return Section("made", "How it was made", tuple(blocks))
+
+
+def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Table:
+    """What was booted, and what its kernel said of itself; systems may be there several times."""
+    header = ("system", "release", "version", "runs", "kernel image", "machine")
+    rows = []
+    for system in dict.fromkeys(system for system, _ in read):
+        told = [reading for other, reading in read if other == system and reading]
+        kernel, whole = system.machine.kernel, machine_identity(system.machine)
+        rows.append(
+            (
+                system.name,
+                kernel.release,
+                ", ".join(dict.fromkeys(reading.kernel_version for reading in told)),
+                ", ".join(dict.fromkeys(reading.preemption for reading in told if reading.preemption)),
+                kernel.identity[:SHOWN_DIGEST_DIGITS],
+                whole[:SHOWN_DIGEST_DIGITS],
+            )
+        )
+    caption = (
+        "What was booted; runs: the preemption model that the kernel itself names; "
+        "kernel image: SHA-256, its beginning; machine: the same of QEMU, kernel, initramfs and command line"
+    )
+    return Table(caption, header, tuple(rows))
+
+
+LAB_SCHEMA = "rtproof.lab.comparison"
+LAB_SCHEMA_VERSION = 1
+
+Json = dict[str, Any]
+
+
+def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
+    """Numbers have their unit in the key; a system that lacks figures is not ranked."""
+    return {
+        "schema": LAB_SCHEMA,
+        "version": LAB_SCHEMA_VERSION,
+        "time": "virtual",
+        "notes": [VIRTUAL_TIME, ONE_OBSERVATION],
+        "command": making.command,
+        "rtproof_version": making.version,
+        "qemu": dict(making.qemu),
+        "agents_sha256": dict(making.agents),
+        "setting": _setting_dict(comparison),
+        "systems": [_system_dict(system) for system in comparison.systems],
+        "ranking": [
+            {"system": p.system.name, "load": p.spot.load.name, "max_ns": p.spot.max_ns}
+            for p in rank_systems(comparison)
+        ],
+        "cells": [_system_under_load_dict(spot) for spot in comparison.spots],
+        "cost": {
+            "host_s": comparison.cost.host_s,
+            "virtual_s": comparison.cost.virtual_s,
+            "elapsed_s": comparison.host_s,
+            "run_count": comparison.fresh,
+            "cached_count": comparison.cached,
+        },
+        "exit_code": comparison.exit_code,
+    }
+
+
+def encode_comparison(comparison: KernelComparison, making: Provenance) -> bytes:
+    """The same as UTF-8, indented by two."""
+    return json.dumps(comparison_dict(comparison, making), indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def _setting_dict(comparison: KernelComparison) -> Json:
+    setting = comparison.setting
+    return {
+        "probe": setting.probe,
+        "period_ns": setting.period_ns,
+        "duration_ns": setting.duration_ns,
+        "warmup_ns": setting.warmup_ns,
+        "more_arguments": list(setting.more),
+        "shifts_count": comparison.shifts,
+    }
+
+
+def _system_dict(system: GuestSystem) -> Json:
+    machine = system.machine
+    return {
+        "name": system.name,
+        "kernel": system.kernel,
+        "release": machine.kernel.release,
+        "arch": machine.kernel.arch,
+        "boot": list(machine.boot),
+        "cpus_count": machine.cpus,
+        "kernel_sha256": machine.kernel.identity,
+        "machine_sha256": machine_identity(machine),
+    }
+
+
+def _system_under_load_dict(spot: SystemUnderLoad) -> Json:
+    return {
+        "system": spot.system.name,
+        "load": spot.load.name,
+        "state": "measured" if spot.usable else "failed" if spot.failures else "invalid",
+        "failures": list(spot.failures),
+        "shifts": [_reading_dict(reading) for reading in spot.readings],
+    }
+
+
+def _reading_dict(reading: CellReading) -> Json:
+    return {
+        "probe": reading.probe,
+        "field": reading.field,
+        "values_count": reading.count,
+        "missed_count": reading.missed,
+        "lost_count": reading.lost,
+        "min_ns": reading.min_ns,
+        "mean_ns": reading.mean_ns,
+        "max_ns": reading.max_ns,
+        "kernel_version": reading.kernel_version,
+        "preemption": reading.preemption or None,
+        "core": reading.core,
+        "doubts": [{"code": d.code, "severity": d.severity.value, "what": d.what} for d in reading.doubts],
+    }

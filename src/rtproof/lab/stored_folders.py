@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders in the lab's cache: made whole once, checked when used, and removed when the cache grows too large.
+
+A folder is filled under another name and renamed, under a lock, so that two labs at once fetch once. A list beside it
+has size, time of change and SHA-256 of each file. A file whose size and time are as listed is taken to be the same.
+Any other file is read again; if its SHA-256 is not the listed one, the folder is damaged and is made anew.
+
+A cache that is held to a size loses the folders that were not used for longest. A folder's time of change is that of
+its last use. Each program that uses the cache holds a locked file in it until the program ends. Whatever was used since
+the first of these programs began stays.
+"""
+
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from rtproof.core.errors import UserError
+from rtproof.vm.cache_folders import lock_held
+
+FILE_LIST = "files.json"
+
+
+@dataclass(frozen=True)
+class StoredFolder:
+    """A folder of the cache. ``facts`` say what it is; ``size`` counts the bytes of its files."""
+
+    folder: Path
+    facts: Mapping[str, str]
+    size: int
+    sha256: Mapping[str, str]
+
+
+@contextmanager
+def cache_locked(place: Path) -> Iterator[None]:
+    """Hold the lock of a place of the cache; UserError if the cache cannot be written."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.with_name(place.name + ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise UserError(f"cannot keep {place.name} in {place.parent}: {error.strerror or error}") from error
+
+
+def obtain_folder(place: Path, fill: Callable[[Path], Mapping[str, str]], again: bool = False) -> StoredFolder:
+    """The folder ``place``, made by ``fill`` unless it is there and whole.
+
+    ``fill`` gets an empty folder beside it and returns the facts. If it fails, what was there stays.
+    """
+    with cache_locked(place):
+        found = None if again else find_stored(place)
+        if found is None:
+            _make_folder(place, fill)
+            found = find_stored(place)
+    if found is None:
+        raise UserError(f"{place} changes while it is being written: is another program at work there?")
+    return found
+
+
+def _make_folder(place: Path, fill: Callable[[Path], Mapping[str, str]]) -> None:
+    part = place.with_name(place.name + ".part")
+    discard(part)
+    part.mkdir()
+    try:
+        facts = fill(part)
+        files = {str(path.relative_to(part)): _file_entry(path) for path in _regular_files(part)}
+        (part / FILE_LIST).write_text(json.dumps({"facts": dict(facts), "files": files}, indent=0))
+        discard(place)
+        part.rename(place)
+    finally:
+        discard(part)
+
+
+def discard(path: Path) -> None:
+    """Remove a folder or a file, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def find_stored(place: Path) -> StoredFolder | None:
+    """What is in the cache at ``place``; None if it is not there, or damaged."""
+    try:
+        listed = json.loads((place / FILE_LIST).read_text())
+        files: dict[str, Any] = listed["files"]
+        if not all(_is_as_listed(place / name, entry) for name, entry in files.items()):
+            return None
+        size = sum(entry["size"] for entry in files.values())
+        return StoredFolder(place, listed["facts"], size, {name: entry["sha256"] for name, entry in files.items()})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _is_as_listed(path: Path, entry: Mapping[str, Any]) -> bool:
+    now = path.lstat()
+    if not stat.S_ISREG(now.st_mode) or now.st_size != entry["size"]:
+        return False
+    return bool(now.st_mtime_ns == entry["mtime_ns"] or file_sha256(path) == entry["sha256"])
+
+
+def _file_entry(path: Path) -> dict[str, Any]:
+    status = path.lstat()
+    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": file_sha256(path)}
+
+
+def _regular_files(folder: Path) -> Iterator[Path]:
+    for base, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(base, name)
+            if not path.is_symlink():
+                yield path
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# A cache of folders held to a size: those not used for longest go first, but none that a running program has used.
+#
+# A folder's time of change is that of its last use. Who uses the cache has a locked file in it until the end, whose
+# time
+# is that of the beginning: whatever was used since the first of these began stays.
+
+
+MOST_CACHE_BYTES = 1 << 30
+"""What all finished cells may take together: many thousand of a few seconds."""
+USERS_FOLDER = "users"
+LOCK_NAME = "lock"
+
+
+@functools.cache
+def enrol_user(root: Path) -> TextIO:
+    """Keep what this process uses from now on, until it ends. UserError if the cache can't be written."""
+    with _held(root):
+        users = root / USERS_FOLDER
+        users.mkdir(exist_ok=True)
+        file = (users / str(os.getpid())).open("w")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return file
+
+
+def mark_used(folder: Path) -> bool:
+    """Note that a folder of the cache is used now; whether it is still there."""
+    if not folder.is_dir():
+        return False
+    with _held(folder.parent):
+        try:
+            os.utime(folder)
+        except FileNotFoundError:
+            return False
+    return True
+
+
+def bound_cache(root: Path, most_bytes: int = MOST_CACHE_BYTES) -> None:
+    """Remove what is beyond the size, the longest unused first, and nothing that a user may hold."""
+    with _held(root):
+        since_ns = min(_user_begins(root), default=None)
+        folders = sorted((_used_ns(folder), folder) for folder in root.iterdir() if _is_entry(folder))
+        total = sum(_folder_bytes(folder) for _, folder in folders)
+        for used_ns, folder in folders:
+            if total <= most_bytes or (since_ns is not None and used_ns >= since_ns):
+                return
+            total -= _folder_bytes(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _held(root: Path) -> Iterator[None]:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with lock_held(root / LOCK_NAME):
+            yield
+    except OSError as error:
+        raise UserError(f"cannot keep the cells in {root}: {error.strerror}") from error
+
+
+def _user_begins(root: Path) -> Iterator[int]:
+    """When each that still runs began. The kernel has let go of the lock of one that was killed."""
+    for file in (root / USERS_FOLDER).glob("*"):
+        with file.open("r") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield file.stat().st_mtime_ns
+            else:
+                file.unlink()
+
+
+def _is_entry(path: Path) -> bool:
+    return path.is_dir() and path.name != USERS_FOLDER
+
+
+def _used_ns(folder: Path) -> int:
+    return folder.stat().st_mtime_ns
+
+
+def _folder_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The TOML file of a profile: which keys it may have, and how its cells are made. docs/profiles.md explains the keys.
+
+Every class of the file refuses a key that it does not know.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+
+from rtproof.core import toml, units
+from rtproof.core.errors import UserError
+from rtproof.profiles.profile import (
+    Bins,
+    CellPlan,
+    GuestReplacement,
+    OtherTool,
+    Parameter,
+    Profile,
+    ProfileLimit,
+    PublishedFile,
+    Way,
+    merge_options,
+)
+
+PROFILE_SCHEMA = 1
+Zoom = Annotated[float, msgspec.Meta(gt=0, lt=100)]
+"""The top so many per cent."""
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class _StrictProfilePart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class OptionsFile(_StrictProfilePart, frozen=True, omit_defaults=True):
+    """Options of ``rtproof run``; durations with their unit."""
+
+    probe: str | None = None
+    method: str | None = None
+    period: str | None = None
+    period_step: str | None = None
+    duration: str | None = None
+    samples: Count | None = None
+    warmup: str | None = None
+    cpus: str | None = None
+    threads: int | None = None
+    policy: Literal["fifo", "rr", "other", "deadline"] | None = None
+    priority: int | None = None
+    phase: str | None = None
+    dma_latency: str | None = None
+    no_lock_memory: bool | None = None
+    record: Literal["samples", "summary"] | None = None
+    checkpoint: str | None = None
+    allow_unprivileged: bool | None = None
+    load: tuple[str, ...] | None = None
+    probe_options: dict[str, str] | None = None
+
+
+class WayFile(_StrictProfilePart, frozen=True):
+    name: str
+    says: str = ""
+    options: OptionsFile = OptionsFile()
+    stage: str = ""
+    replace: dict[str, str] = {}
+
+
+class ValueFile(_StrictProfilePart, frozen=True):
+    name: str
+    label: str = ""
+    options: OptionsFile = OptionsFile()
+    way: tuple[WayFile, ...] = ()
+
+
+class AxisFile(_StrictProfilePart, frozen=True):
+    name: str
+    value: tuple[ValueFile, ...]
+
+
+class ProfileRowFile(_StrictProfilePart, frozen=True):
+    when: dict[str, str]
+    keys: tuple[str, ...]
+
+
+class BinsFile(_StrictProfilePart, frozen=True):
+    name: str
+    width: str
+    count: Count
+    stage: str = ""
+    zooms: tuple[Zoom, ...] = ()
+    file: str = ""
+
+
+class KeptFile(_StrictProfilePart, frozen=True):
+    name: str
+    format: str
+    options: dict[str, str] = {}
+
+
+class ClaimFile(_StrictProfilePart, frozen=True):
+    limit: str
+    at_most: str
+    gap: str | None = None
+    longest: str | None = None
+    bunches: Annotated[float, msgspec.Meta(ge=1, le=100)] = 1.0
+
+
+class ProfileParameterFile(_StrictProfilePart, frozen=True):
+    name: str
+    help: str
+    default: str | None = None
+
+
+class ProgramFile(_StrictProfilePart, frozen=True):
+    label: str
+    command: tuple[str, ...]
+    needs: str = ""
+
+
+class GuestFile(_StrictProfilePart, frozen=True):
+    settings: dict[str, str] = {}
+    load: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+    preempt: tuple[Literal["none", "voluntary", "full", "lazy"], ...] = ("none",)
+    says: str = ""
+
+
+class ProfileFile(_StrictProfilePart, frozen=True):
+    schema: int
+    title: str
+    article: str
+    about: str
+    options: OptionsFile
+    differs: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ("n", "min", "mean", "max", "missed")
+    extras: tuple[str, ...] = ()
+    zooms: tuple[Zoom, ...] = ()
+    requirement: ClaimFile | None = None
+    given: str = ""
+    axis: tuple[AxisFile, ...] = ()
+    way: tuple[WayFile, ...] = ()
+    exclude: tuple[dict[str, str], ...] = ()
+    row: tuple[ProfileRowFile, ...] = ()
+    bin: tuple[BinsFile, ...] = ()
+    file: tuple[KeptFile, ...] = ()
+    parameter: tuple[ProfileParameterFile, ...] = ()
+    program: tuple[ProgramFile, ...] = ()
+    guest: GuestFile = GuestFile()
+
+
+Parsed = TypeVar("Parsed")
+WARMUP = "warmup"
+"""The only length that may be 0."""
+DURATION_OPTIONS = ("period", "period_step", "duration", WARMUP, "checkpoint")
+MOST_CELLS = 64
+TOML = ".toml"
+FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
+SECONDS = "{seconds}"
+"""Stands for the length in a program's command."""
+ONLY = "only"
+"""Key of the only cell of a profile without axes."""
+
+
+def read_profile(path: Path) -> Profile:
+    """UserError, with the file and the key, for one that makes no sense."""
+    file = toml.read_toml(path, ProfileFile)
+    try:
+        return _profile(path, file)
+    except UserError as problem:
+        raise UserError(f"{path}: {problem}") from None
+
+
+def _profile(path: Path, file: ProfileFile) -> Profile:
+    if file.schema != PROFILE_SCHEMA:
+        raise UserError(f"schema: it is {file.schema}, and this version knows {PROFILE_SCHEMA} only")
+    _check_files(file)
+    return Profile(
+        name=path.stem,
+        title=file.title,
+        article=str(path.parent / file.article) if file.article.endswith(TOML) else file.article,
+        about=file.about,
+        differs=tuple(file.differs),
+        cells=tuple(_cells(file)),
+        axes={axis.name: tuple(value.name for value in axis.value) for axis in file.axis},
+        claims=_claims(file),
+        bins=tuple(_bins(at, each) for at, each in enumerate(file.bin)),
+        kept=tuple(PublishedFile(each.name, each.format, each.options) for each in file.file),
+        columns=tuple(file.columns),
+        extras=tuple(file.extras),
+        zooms=tuple(file.zooms),
+        parameters=tuple(Parameter(each.name, each.help, each.default) for each in file.parameter),
+        given=file.given,
+        programs=tuple(_program(at, each) for at, each in enumerate(file.program)),
+        guest=GuestReplacement(**msgspec.structs.asdict(file.guest)),
+    )
+
+
+def _bins(at: int, file: BinsFile) -> Bins:
+    width_ns = _parsed_at(f"bin[{at}].width", units.parse_length, file.width)
+    return Bins(file.name, file.stage, width_ns, file.count, file.zooms, file.file)
+
+
+def _check_files(file: ProfileFile) -> None:
+    """They lie in the run folder of each cell, beside the record."""
+    names = [each.file for each in file.bin if each.file] + [each.name for each in file.file]
+    for name in names:
+        if not FILE_NAME.fullmatch(name):
+            raise UserError(f"file: {name!r} is no name of a file: letters, digits, '.', '_' and '-' are allowed")
+    _refuse_twice("file", names)
+
+
+def _program(at: int, file: ProgramFile) -> OtherTool:
+    if not file.command or SECONDS not in " ".join(file.command):
+        raise UserError(f"program[{at}].command: it needs words, and {SECONDS} in one of them")
+    return OtherTool(file.label, file.command, file.needs)
+
+
+def _claims(file: ProfileFile) -> tuple[ProfileLimit, ...]:
+    asked = file.requirement
+    if asked is None:
+        return ()
+    limit_ns = _parsed_at("requirement.limit", units.parse_length, asked.limit)
+    at_most_ns = _parsed_at("requirement.at_most", units.parse_at_most, asked.at_most)
+    gap_ns, longest_ns = (
+        _parsed_at(f"requirement.{name}", units.parse_length, text) if text else 0
+        for name, text in (("gap", asked.gap), ("longest", asked.longest))
+    )
+    return (ProfileLimit(limit_ns, at_most_ns, gap_ns, longest_ns, asked.bunches),)
+
+
+def _parsed_at(key: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
+    """A value parsed; UserError that begins with its key."""
+    try:
+        return parse(text)
+    except UserError as problem:
+        raise UserError(f"{key}: {problem}") from None
+
+
+def _cells(file: ProfileFile) -> Iterable[CellPlan]:
+    _check_names(file)
+    chosen = [dict(zip((axis.name for axis in file.axis), values, strict=True)) for values in _product(file.axis)]
+    cells = [_cell(file, values) for values in chosen if not _excluded(file, values)]
+    if not 0 < len(cells) <= MOST_CELLS:
+        raise UserError(f"its axes make {len(cells)} cells; there must be 1 to {MOST_CELLS}")
+    return cells
+
+
+def _product(axes: tuple[AxisFile, ...]) -> Iterable[tuple[ValueFile, ...]]:
+    return product(*(axis.value for axis in axes))
+
+
+def _check_names(file: ProfileFile) -> None:
+    """Every name stands once, and what exclusions and rows speak of is there."""
+    _refuse_twice("axis", [axis.name for axis in file.axis])
+    known = {axis.name: [value.name for value in axis.value] for axis in file.axis}
+    _refuse_twice("axis or parameter", [*known, *(parameter.name for parameter in file.parameter)])
+    for name, values in known.items():
+        _refuse_twice(f"the axis {name}", values)
+    places = [(f"exclude[{at}]", pairs) for at, pairs in enumerate(file.exclude)]
+    places += [(f"row[{at}].when", row.when) for at, row in enumerate(file.row)]
+    for place, name, value in ((place, *pair) for place, pairs in places for pair in pairs.items()):
+        if value not in known.get(name, ()):
+            raise UserError(f"{place}: there is no {name} = {value!r} on any axis")
+
+
+def _refuse_twice(where: str, names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UserError(f"{where}: {twice[0]!r} stands twice")
+
+
+def _excluded(file: ProfileFile, values: dict[str, ValueFile]) -> bool:
+    return any(_matches(pairs, values) for pairs in file.exclude)
+
+
+def _matches(pairs: dict[str, str], values: dict[str, ValueFile]) -> bool:
+    return all(values[name].name == value for name, value in pairs.items())
+
+
+def _cell(file: ProfileFile, values: dict[str, ValueFile]) -> CellPlan:
+    own = [_options(f"axis {name}, {value.name}", value.options) for name, value in values.items()]
+    options = merge_options(_options("options", file.options), *own)
+    duration, samples = options.pop("duration", None), options.pop("samples", None)
+    if (duration is None) == (samples is None):
+        raise UserError("options: give one of duration and samples, which is the article's length")
+    period_ns = units.parse_duration(options.get("period", "1ms"))
+    duration_ns = units.parse_duration(duration) if duration else None
+    ways = [way for value in values.values() for way in value.way] or list(file.way) or [WayFile(ONLY)]
+    return CellPlan(
+        key=_key(values),
+        label=", ".join(value.label or value.name for value in values.values()) or file.title,
+        axes={name: value.name for name, value in values.items()},
+        options=options,
+        duration_ns=duration_ns,
+        samples=samples,
+        period_ns=period_ns,
+        article_ns=duration_ns or samples * period_ns,
+        article_rows=tuple(key for row in file.row if _matches(row.when, values) for key in row.keys),
+        ways=tuple(_way(way) for way in ways),
+    )
+
+
+def _key(values: dict[str, ValueFile]) -> str:
+    """A name for a folder."""
+    return "--".join(re.sub(r"[^A-Za-z0-9.]+", "-", value.name) for value in values.values()) or ONLY
+
+
+def _way(way: WayFile) -> Way:
+    return Way(way.name, way.says, _options(f"way {way.name}", way.options), way.stage, way.replace)
+
+
+def _options(place: str, file: OptionsFile) -> dict[str, Any]:
+    """What the file gives, its durations held to their units."""
+    found = {name: value for name, value in msgspec.structs.asdict(file).items() if value is not None}
+    for name in DURATION_OPTIONS:
+        if name in found:
+            parse = units.parse_duration if name == WARMUP else units.parse_length
+            found[name] = units.format_duration(_parsed_at(f"{place}.{name}", parse, found[name]))
+    if "load" in found:
+        found["load"] = tuple(found["load"])
+    return found

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chunks of a record's file: their frame, their fixed fields, their sequence, and the walk that finds them all.
+
+The walk reads the file in windows, so a record of any size needs a few megabytes of memory. The fixed fields stand in
+the order of docs/record-format.md.
+"""
+
+import gc
+import os
+import struct
+import zlib
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from itertools import islice, pairwise
+from operator import lt
+from pathlib import Path
+from typing import NamedTuple
+
+CHUNK_MAGIC = b"RTP\x1a"
+CHUNK_HEADER = struct.Struct("<4sIHHII")
+CHECKED_BYTES = 16
+"""The checksum covers so many bytes of the header, and the payload."""
+MOST_PAYLOAD = 16 << 20
+WINDOW_BYTES = 1 << 20
+"""Fits the second-level cache, so that checksums read what was just copied."""
+
+
+class ChunkType(IntEnum):
+    BEGIN = 1
+    FACT = 2
+    FILE = 3
+    SERIES = 4
+    SAMPLES = 5
+    SUMMARY = 6
+    SECONDS = 7
+    TOP = 8
+    COUNTER = 9
+    TICK = 10
+    EVENT = 11
+    END = 12
+    LEVEL = 13
+    ABOVE = 14
+    EXCEEDED = 15
+    CONDITIONS = 16
+
+
+class Frame(NamedTuple):
+    """One valid chunk. ``payload`` is only good until the next chunk is asked for."""
+
+    offset: int
+    type: int
+    sequence: int
+    payload: memoryview
+
+
+class Hole(NamedTuple):
+    """Bytes that belong to no valid chunk."""
+
+    offset: int
+    length: int
+
+
+def checksum(head: bytes | memoryview, payload: bytes | memoryview) -> int:
+    """CRC-32 over the checked bytes of a header and the payload."""
+    return zlib.crc32(payload, zlib.crc32(head))
+
+
+def padded(length: int) -> int:
+    """A payload and the zero bytes behind it."""
+    return (length + 3) & ~3
+
+
+def is_record(path: Path) -> bool:
+    """Whether a file begins as a record does. OSError if it cannot be read."""
+    with path.open("rb") as file:
+        return file.read(len(CHUNK_MAGIC)) == CHUNK_MAGIC
+
+
+def frame_bytes(kind: int, sequence: int, payload: bytes) -> bytes:
+    """A whole chunk, as it stands in the file."""
+    if len(payload) > MOST_PAYLOAD:
+        raise ValueError(f"a payload of {len(payload)} bytes does not fit a chunk of at most {MOST_PAYLOAD}")
+    head = CHUNK_HEADER.pack(CHUNK_MAGIC, len(payload), kind, 0, sequence, 0)[:CHECKED_BYTES]
+    check = struct.pack("<I", checksum(head, payload))
+    return b"".join((head, check, payload, bytes(padded(len(payload)) - len(payload))))
+
+
+class FileWindow:
+    """A stretch of the file in memory that moves forward with what is asked for."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self.size = size
+        self.bytes = memoryview(bytearray(WINDOW_BYTES))
+        self._descriptor = descriptor
+        self._start = 0
+        self._filled = 0
+
+    def place(self, at: int, length: int) -> int:
+        """Where in ``bytes`` so many bytes from an offset lie until the next call; -1 if the file ends before them."""
+        here = at - self._start
+        if here >= 0 and here + length <= self._filled:
+            return here
+        self._fill(at, length)
+        return 0 if length <= self._filled else -1
+
+    def view(self, at: int, length: int) -> memoryview:
+        """So many bytes from an offset, fewer at the end of the file; good until the next call."""
+        length = min(length, self.size - at)
+        here = self.place(at, length)
+        return self.bytes[here : here + length] if here >= 0 else self.bytes[: self._filled]
+
+    def here(self, at: int) -> tuple[int, int, memoryview]:
+        """Offsets at which what is in memory begins and ends, and the bytes; nothing of it if the offset is outside."""
+        inside = self._start <= at < self._start + self._filled
+        return self._start, self._start + self._filled if inside else at, self.bytes
+
+    def _fill(self, at: int, length: int) -> None:
+        if length > len(self.bytes):
+            self.bytes = memoryview(bytearray(length))
+        want = min(len(self.bytes), max(self.size - at, 0))
+        self._start, self._filled = at, 0
+        while self._filled < want:
+            got = os.preadv(self._descriptor, [self.bytes[self._filled : want]], at + self._filled)
+            if not got:
+                break
+            self._filled += got
+
+
+def frame_at(window: FileWindow, at: int) -> Frame | None:
+    """The chunk at an offset if there is a valid one, whole and with its padding."""
+    here = window.place(at, CHUNK_HEADER.size)
+    if here < 0:
+        return None
+    magic, length, kind, _, sequence, check = CHUNK_HEADER.unpack_from(window.bytes, here)
+    if magic != CHUNK_MAGIC or length > MOST_PAYLOAD:
+        return None
+    here = window.place(at, CHUNK_HEADER.size + padded(length))
+    if here < 0:
+        return None
+    start = here + CHUNK_HEADER.size
+    payload = window.bytes[start : start + length]
+    if checksum(window.bytes[here : here + CHECKED_BYTES], payload) != check:
+        return None
+    return Frame(at, kind, sequence, payload)
+
+
+@contextmanager
+def garbage_collector_paused() -> Iterator[None]:
+    """A long record is a million small objects at first, none of which is garbage: looking for some takes a sixth."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def walk_chunks(window: FileWindow) -> Iterator[Frame | Hole]:
+    """Every valid chunk of a file in its order, and the holes between them."""
+    at = 0
+    while at < window.size:
+        last = None
+        for last in _frames_in(window, at):
+            yield last
+        if last:
+            at = last.offset + CHUNK_HEADER.size + padded(len(last.payload))
+        if at >= window.size:
+            break
+        frame = frame_at(window, at)
+        if frame is None:
+            end = _next_frame(window, at + 1)
+            yield Hole(at, end - at)
+            at = end
+        else:
+            at += CHUNK_HEADER.size + padded(len(frame.payload))
+            yield frame
+
+
+def _frames_in(window: FileWindow, at: int) -> Iterator[Frame]:
+    """Those from an offset on that follow each other within what is in memory: a long record has many small ones."""
+    start, filled, data = window.here(at)
+    unpack, crc32, head, new = CHUNK_HEADER.unpack_from, zlib.crc32, CHUNK_HEADER.size, tuple.__new__
+    while at + head <= filled:
+        here = at - start
+        magic, length, kind, _, sequence, check = unpack(data, here)
+        end = at + head + (length + 3 & ~3)
+        if magic != CHUNK_MAGIC or end > filled:
+            break
+        payload = data[here + head : here + head + length]
+        if crc32(payload, crc32(data[here : here + CHECKED_BYTES])) != check:
+            break
+        yield new(Frame, (at, kind, sequence, payload))
+        at = end
+
+
+def _next_frame(window: FileWindow, at: int) -> int:
+    """Offset of the next valid chunk from an offset on, or the size of the file."""
+    while at < window.size:
+        view = window.view(at, WINDOW_BYTES // 4)
+        if not view:
+            break
+        found = bytes(view).find(CHUNK_MAGIC)
+        if found < 0:
+            # The magic may lie across the edge, so the last three bytes are looked at again.
+            at += max(len(view) - len(CHUNK_MAGIC) + 1, 1)
+        elif frame_at(window, at + found):
+            return at + found
+        else:
+            at += found + 1
+    return window.size
+
+
+MAJOR = 1
+MINOR = 3
+
+BEGIN_FIELDS = struct.Struct("<HH16sqq")
+FACT_FIELDS = struct.Struct("<qHB")
+FILE_FIELDS = struct.Struct("<qBBH")
+SERIES_FIELDS = struct.Struct("<HHiBqq")
+SAMPLES_FIELDS = struct.Struct("<HHQq")
+SUMMARY_FIELDS = struct.Struct("<HBBqqQQqqqQQQQQQ")
+SECONDS_FIELDS = struct.Struct("<HHI")
+TOP_FIELDS = struct.Struct("<HH")
+COUNTER_FIELDS = struct.Struct("<HBB")
+TICK_FIELDS = struct.Struct("<qH")
+TICK_ENTRY_FIELDS = struct.Struct("<Hq")
+EVENT_FIELDS = struct.Struct("<qH")
+END_FIELDS = struct.Struct("<qB")
+TOTALS_FIELDS = struct.Struct("<HQQQ")
+LEVEL_FIELDS = struct.Struct("<HBBqqIQ")
+ABOVE_FIELDS = struct.Struct("<HHI")
+EXCEEDED_FIELDS = struct.Struct("<HH")
+CONDITIONS_FIELDS = struct.Struct("<HHI")
+DEVIATION_FIELDS = struct.Struct("<BI")
+SHORT_COUNT = struct.Struct("<H")
+LONG_COUNT = struct.Struct("<I")
+
+SERIES_ON_GRID = 1
+SERIES_HAS_SAMPLES = 2
+SERIES_EXTERNAL = 4
+SERIES_OF_LOOP = 8
+"""Flags of a SERIES."""
+
+
+def places_in_order(sequences: list[int]) -> list[int]:
+    """Places of the longest strictly increasing subsequence: one moved chunk drops out, not all behind it.
+
+    Patience sorting: ``ends[n]`` is the place where the run of n + 1 numbers with the smallest last number ends.
+    """
+    if all(map(lt, sequences, islice(sequences, 1, None))):
+        return list(range(len(sequences)))
+    ends: list[int] = []
+    smallest: list[int] = []
+    before: list[int] = []
+    for place, sequence in enumerate(sequences):
+        length = bisect_left(smallest, sequence)
+        before.append(ends[length - 1] if length else -1)
+        ends[length : length + 1] = [place]
+        smallest[length : length + 1] = [sequence]
+    return _trace_back(ends[-1], before)
+
+
+def _trace_back(place: int, before: list[int]) -> list[int]:
+    run = []
+    while place >= 0:
+        run.append(place)
+        place = before[place]
+    return run[::-1]
+
+
+def missing_sequences(sequences: list[int]) -> list[tuple[int, int, int]]:
+    """(place behind, first, last) of each stretch of numbers that an increasing list leaves out."""
+    if not sequences or sequences[-1] == len(sequences) - 1:
+        return []
+    starts = [-1, *sequences]
+    return [(place, a + 1, b - 1) for place, (a, b) in enumerate(pairwise(starts)) if b > a + 1]

@@ -1,0 +1,496 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decode the payload of a chunk, with one function for each type. MalformedError if a payload is impossible.
+
+A long record has tens of thousands of chunks of some types. The payloads of such a type are decoded all at once. If
+that fails, only the decoder of a single chunk can tell which payload is wrong.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.record import chunks, encoding
+from rtproof.record.activations import MOST_LEVELS, AboveCounts, ExceedingLists
+from rtproof.record.chunks import ChunkType
+from rtproof.record.contents import (
+    Begin,
+    Condition,
+    Conditions,
+    Deviation,
+    End,
+    EndReason,
+    Event,
+    Fact,
+    Int64Array,
+    Moment,
+    Series,
+    SeriesTotals,
+    SystemFile,
+    View,
+)
+from rtproof.record.encoding import CONTINUED, ByteArray, Cursor, MalformedError, leb128_check, leb128_decode, unzigzags
+from rtproof.record.histogram_bins import StoredSlice
+
+
+class SamplesHead(NamedTuple):
+    """What the scan keeps of a SAMPLES chunk. ``next_index``: the first that a later chunk may begin with."""
+
+    series: int
+    first_index: int
+    first_due_ns: int
+    samples: int
+    next_index: int
+
+
+class SeriesSeconds(NamedTuple):
+    """A whole SECONDS payload, which only ``many`` decodes; so are the three below."""
+
+    series: int
+    payload: bytes
+
+
+class SeriesTop(NamedTuple):
+    series: int
+    payload: bytes
+
+
+class SeriesAbove(NamedTuple):
+    series: int
+    payload: bytes
+
+
+class SeriesExceeding(NamedTuple):
+    series: int
+    payload: bytes
+
+
+class SeriesLevel(NamedTuple):
+    """What a level is; ``share`` in millionths."""
+
+    series: int
+    number: int
+    learned: bool
+    value: int
+    since_ns: int
+    share: int
+    taught: int
+
+
+class CounterName(NamedTuple):
+    id: int
+    grows: bool
+    name: str
+    unit: str
+
+
+class Tick(NamedTuple):
+    """``entries``: pairs of a counter's id and value, still as bytes, since there is one of these per second."""
+
+    time_ns: int
+    entries: bytes
+
+
+class NewerFormat(NamedTuple):
+    """BEGIN of a major version that this reader does not know."""
+
+    major: int
+    minor: int
+
+
+Item = (
+    Begin | NewerFormat | Fact | SystemFile | Series | SamplesHead | StoredSlice | SeriesSeconds | SeriesTop
+    | SeriesLevel | SeriesAbove | SeriesExceeding | CounterName | Tick | Event | End | Conditions
+)  # fmt: skip
+
+
+# Chunks of which a long record has tens of thousands: each kind is decoded at once.
+#
+# Each function takes payloads and answers what all of them say together. MalformedError if any of them is wrong;
+# which
+# one that is, only the decoder of a single chunk (``payloads``) can tell.
+
+
+SECONDS_HEAD = np.dtype([("series", "<u2"), ("reserved", "<u2"), ("first", "<u4")])
+TOP_HEAD = np.dtype([("series", "<u2"), ("k", "<u2")])
+ABOVE_HEAD = np.dtype([("series", "<u2"), ("reserved", "<u2"), ("first", "<u4"), ("entries", "<u4")])
+EXCEEDED_HEAD = np.dtype([("series", "<u2"), ("ended", "<u2"), ("entries", "<u4")])
+LARGEST_INDEX = 1 << 62
+LARGEST_COUNT = 1 << 42
+"""No second has more activations, and no sum of them over a run leaves 64 bits."""
+EMPTY = np.zeros(0, dtype=np.int64)
+
+
+class TopCandidates(NamedTuple):
+    """Candidates for the largest values. k: of how many each chunk told, the smallest. number: activation index."""
+
+    k: int
+    number: Int64Array
+    due_ns: Int64Array
+    value: Int64Array
+
+
+class SecondsRows(NamedTuple):
+    """Seconds of many chunks, a row for each; the same second may occur twice."""
+
+    second: Int64Array
+    obtained: Int64Array
+    missed: Int64Array
+    max: Int64Array
+
+
+class _JoinedPayloads(NamedTuple):
+    """Payloads one behind the other, the heads they begin with, and where what follows the heads begins and ends."""
+
+    data: ByteArray
+    head: NDArray[np.void]
+    at: Int64Array
+    ends: Int64Array
+
+
+def _join_payloads(payloads: Sequence[bytes], head: np.dtype[np.void]) -> _JoinedPayloads:
+    data = np.frombuffer(b"".join(payloads), dtype=np.uint8)
+    sizes = np.fromiter(map(len, payloads), np.int64, len(payloads))
+    if (sizes < head.itemsize).any():
+        raise MalformedError(f"it ends within its first {head.itemsize} bytes")
+    ends = np.cumsum(sizes)
+    return _JoinedPayloads(data, encoding.fields_at(data, ends - sizes, head), ends - sizes + head.itemsize, ends)
+
+
+def decode_seconds(payloads: Sequence[bytes]) -> SecondsRows:
+    """What the SECONDS chunks of one series say."""
+    joined = _join_payloads(payloads, SECONDS_HEAD)
+    columns = _packed_columns(joined)
+    n = columns[0].n
+    obtained, missed, most = (encoding.decode_array_batch(joined.data, column) for column in columns)
+    if n.sum() and min(obtained.min(), missed.min()) < 0:
+        raise MalformedError("its seconds have negative counts")
+    return SecondsRows(_counting_from(joined.head["first"].astype(np.int64), n), obtained, missed, most)
+
+
+def decode_top(payloads: Sequence[bytes]) -> TopCandidates:
+    """What the TOP chunks of one series say."""
+    joined = _join_payloads(payloads, TOP_HEAD)
+    columns = _packed_columns(joined)
+    return TopCandidates(
+        int(joined.head["k"].min()), *(encoding.decode_array_batch(joined.data, column) for column in columns)
+    )
+
+
+def _packed_columns(joined: _JoinedPayloads) -> list[encoding.ArrayLayouts]:
+    """Three packed arrays of equal length behind each head."""
+    columns, at = [], joined.at
+    for _ in range(3):
+        columns.append(encoding.array_layouts(joined.data, at, joined.ends))
+        at = columns[-1].end
+    if (at != joined.ends).any() or any((column.n != columns[0].n).any() for column in columns):
+        raise MalformedError("the lengths of its arrays do not add up")
+    return columns
+
+
+def _counting_from(first: Int64Array, n: Int64Array) -> Int64Array:
+    """Numbers that go on from each first one, so many each."""
+    before = np.cumsum(n) - n
+    return np.repeat(first - before, n) + np.arange(int(n.sum()))
+
+
+def _leb128_rows(joined: _JoinedPayloads, columns: int) -> NDArray[np.uint64]:
+    """The LEB128 numbers behind heads that tell how many rows there are, as such rows."""
+    sizes = joined.ends - joined.at
+    inside = np.ones(joined.data.size, np.bool_)
+    inside[(joined.at - joined.head.dtype.itemsize)[:, None] + np.arange(joined.head.dtype.itemsize)] = False
+    raw = joined.data[inside]
+    rows = joined.head["entries"].astype(np.int64)
+    complete = np.concatenate(([0], np.cumsum(raw < CONTINUED)))
+    ends = np.cumsum(sizes)
+    found = complete[ends] - complete[ends - sizes]
+    if not rows.all() or (sizes < 1).any() or (found != columns * rows).any() or (raw[ends - 1] >= CONTINUED).any():
+        raise MalformedError("its numbers are not as many as it says")
+    return leb128_decode(raw.data, int(found.sum())).reshape(-1, columns)
+
+
+def decode_above(payloads: Sequence[bytes]) -> AboveCounts:
+    """What the ABOVE chunks of one series say, by increasing second and level."""
+    joined = _join_payloads(payloads, ABOVE_HEAD)
+    rows = _leb128_rows(joined, 3)
+    if int(rows.max()) >= LARGEST_COUNT:
+        raise MalformedError("its counts of what is above levels are impossible")
+    key, ran, missed = np.ascontiguousarray(rows.T).astype(np.int64)
+    sizes = joined.head["entries"].astype(np.int64)
+    starts = np.cumsum(sizes) - sizes
+    step, level = key // MOST_LEVELS, key % MOST_LEVELS
+    follows = np.ones(step.size, np.bool_)
+    follows[starts] = False
+    ordered = (step > 0) | (np.diff(level, prepend=0) > 0)
+    if step[starts].any() or not ordered[follows].all() or not (ran + missed).all():
+        raise MalformedError("its counts of what is above levels are out of order or empty")
+    since = np.cumsum(step)
+    second = since + np.repeat(joined.head["first"].astype(np.int64) - since[starts], sizes)
+    if int(second.min()) < 0 or int(second.max()) >= LARGEST_COUNT:
+        raise MalformedError("its seconds are beyond any run")
+    return _add_above(second * MOST_LEVELS + level, ran, missed)
+
+
+def _add_above(key: Int64Array, ran: Int64Array, missed: Int64Array) -> AboveCounts:
+    if (np.diff(key) <= 0).any():
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        key, ran, missed = key[first], *(np.add.reduceat(count[order], first) for count in (ran, missed))
+    return AboveCounts(key // MOST_LEVELS, key % MOST_LEVELS, ran, missed)
+
+
+def decode_exceeding(payloads: Sequence[bytes]) -> ExceedingLists:
+    """What the EXCEEDED chunks of one series say."""
+    joined = _join_payloads(payloads, EXCEEDED_HEAD)
+    index, due_ns, value, lists = np.ascontiguousarray(_leb128_rows(joined, 4).T)
+    if int(index.max()) >= LARGEST_INDEX or int(lists.max()) >= 1 << MOST_LEVELS or not lists.all():
+        raise MalformedError("what exceeds limits is in no list, or in one that cannot be")
+    sizes = joined.head["entries"].astype(np.int64)
+    starts = np.cumsum(sizes) - sizes
+    steps = index.view(np.int64)
+    follows = np.ones(steps.size, np.bool_)
+    follows[starts] = False
+    indices = _sums_from_starts(steps, starts, sizes)
+    if not steps[follows].all() or (indices < 0).any():
+        raise MalformedError("what exceeds limits is out of order")
+    ended = int(np.bitwise_or.reduce(joined.head["ended"]))
+    return ExceedingLists(
+        indices, _sums_from_starts(unzigzags(due_ns), starts, sizes), unzigzags(value), lists.view(np.int64), ended
+    )
+
+
+def _sums_from_starts(steps: Int64Array, starts: Int64Array, sizes: Int64Array) -> Int64Array:
+    """Running sums that begin anew at each start."""
+    sums = np.cumsum(steps)
+    return sums - np.repeat(sums[starts] - steps[starts], sizes)
+
+
+LIMIT_64 = 1 << 63
+ROW_NUMBERS = 9
+"""Numbers in a row of CONDITIONS."""
+ROW_LARGEST = 1 << 40
+"""No number of such a row comes near it: 34 years in ms, 12 days of delay in us."""
+MS_NS, US_NS = 1_000_000, 1_000
+MILLION = 1_000_000
+NO_GAPS = 2 * encoding.encode_array(())
+"""What nearly every block of samples ends with, recognised as it stands: a record has tens of thousands of them."""
+NO_VALUES = np.zeros(0, dtype=np.int64)
+
+Member = TypeVar("Member", bound=Enum)
+
+
+def decode_payload(kind: int, payload: memoryview) -> Item | None:
+    """What a chunk says; None if its type is unknown."""
+    function = DECODERS.get(kind)
+    if function is None:
+        return None
+    cursor = Cursor(payload)
+    item = function(cursor)
+    if not isinstance(item, NewerFormat):
+        cursor.finish()
+    return item
+
+
+def _member(kind: type[Member], value: int) -> Member:
+    try:
+        return kind(value)
+    except ValueError:
+        raise MalformedError(f"{value} is no {kind.__name__}") from None
+
+
+def _equal_length(what: str, *arrays: Int64Array) -> None:
+    if [array.size for array in arrays] != [arrays[0].size] * len(arrays):
+        raise MalformedError(f"the arrays of {what} differ in length")
+
+
+def _begin(cursor: Cursor) -> Begin | NewerFormat:
+    major, minor, run_id, realtime, monotonic = cursor.take(chunks.BEGIN_FIELDS)
+    if major > chunks.MAJOR:
+        return NewerFormat(major, minor)
+    if major < chunks.MAJOR:
+        raise MalformedError(f"there never was a major version {major}")
+    texts = [cursor.text() for _ in range(4)]
+    return Begin(major, minor, run_id, realtime, monotonic, *texts)
+
+
+def _fact(cursor: Cursor) -> Fact:
+    time_ns, thread, moment = cursor.take(chunks.FACT_FIELDS)
+    return Fact(time_ns, thread, _member(Moment, moment), cursor.text(), cursor.text())
+
+
+def _file(cursor: Cursor) -> SystemFile:
+    time_ns, moment, cut, errno = cursor.take(chunks.FILE_FIELDS)
+    path = cursor.text()
+    (length,) = cursor.take(chunks.LONG_COUNT)
+    return SystemFile(time_ns, _member(Moment, moment), path, errno, cut == 1, cursor.raw(length))
+
+
+def _series(cursor: Cursor) -> Series:
+    number, thread, cpu, flags, period_ns, first_due_ns = cursor.take(chunks.SERIES_FIELDS)
+    if period_ns < 0:
+        raise MalformedError(f"a period of {period_ns} ns is impossible")
+    probe, method, field, unit = (cursor.text() for _ in range(4))
+    on_grid, has_samples = bool(flags & chunks.SERIES_ON_GRID), bool(flags & chunks.SERIES_HAS_SAMPLES)
+    external, loop = bool(flags & chunks.SERIES_EXTERNAL), bool(flags & chunks.SERIES_OF_LOOP)
+    if on_grid and external:
+        raise MalformedError("due times on the grid cannot come from outside")
+    return Series(
+        number, thread, cpu, on_grid, has_samples, period_ns, first_due_ns, probe, method, field, unit, external, loop
+    )
+
+
+def decode_gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Array, Int64Array, int]:
+    """Positions and sizes of the gaps between so many samples, and the offset behind them."""
+    if data[at : at + len(NO_GAPS)] == NO_GAPS:
+        return NO_VALUES, NO_VALUES, at + len(NO_GAPS)
+    position, at = encoding.decode_array(data, at)
+    missed, at = encoding.decode_array(data, at)
+    _equal_length("gaps", position, missed)
+    if position.size:
+        increasing = (position[1:] > position[:-1]).all()
+        if not increasing or position[0] < 0 or position[-1] >= count or missed.min() < 1:
+            raise MalformedError("its gaps are out of order or empty")
+        if int(missed.max()) > LIMIT_64 // position.size:
+            raise MalformedError("its gaps are larger than any run")
+    return position, missed, at
+
+
+def _samples(cursor: Cursor) -> SamplesHead:
+    series, _, first_index, first_due_ns = cursor.take(chunks.SAMPLES_FIELDS)
+    head = encoding.array_layout(cursor.data, cursor.at)
+    if head.exceptions:
+        encoding.check_exceptions(cursor.data, head)
+    _, missed, cursor.at = decode_gaps(cursor.data, head.end, head.n)
+    next_index = first_index + head.n + (int(missed.sum()) if missed.size else 0)
+    if next_index >= LIMIT_64 or not head.n:
+        raise MalformedError(f"{head.n} samples from the activation {first_index} on are impossible")
+    return SamplesHead(series, first_index, first_due_ns, head.n, next_index)
+
+
+def _summary(cursor: Cursor) -> StoredSlice:
+    fields = cursor.take(chunks.SUMMARY_FIELDS)
+    series, view, _, first_due_ns, last_due_ns, count, lost, least, most, total = fields[:10]
+    squares_low, squares_high, pairs, products_low, products_high, catch_up_pairs = fields[10:]
+    (bins,) = cursor.take(chunks.LONG_COUNT)
+    histogram = cursor.raw(len(cursor.data) - cursor.at)
+    leb128_check(histogram, 2 * bins)
+    if products_high >= LIMIT_64:
+        products_high -= 1 << 64
+    return StoredSlice.of(
+        histogram,
+        series=series,
+        view=_member(View, view),
+        first_due_ns=first_due_ns,
+        last_due_ns=last_due_ns,
+        count=count,
+        lost=lost,
+        min=least,
+        max=most,
+        sum=total,
+        sum_squares=squares_high << 64 | squares_low,
+        pairs=pairs,
+        sum_products=(products_high << 64) + products_low,
+        catch_up_pairs=catch_up_pairs,
+    )
+
+
+def _seconds(cursor: Cursor) -> SeriesSeconds:
+    decode_seconds([bytes(cursor.data)])
+    return SeriesSeconds(*_whole(cursor))
+
+
+def _top(cursor: Cursor) -> SeriesTop:
+    decode_top([bytes(cursor.data)])
+    return SeriesTop(*_whole(cursor))
+
+
+def _above(cursor: Cursor) -> SeriesAbove:
+    decode_above([bytes(cursor.data)])
+    return SeriesAbove(*_whole(cursor))
+
+
+def _exceeded(cursor: Cursor) -> SeriesExceeding:
+    decode_exceeding([bytes(cursor.data)])
+    return SeriesExceeding(*_whole(cursor))
+
+
+def _whole(cursor: Cursor) -> tuple[int, bytes]:
+    """The series that a payload begins with, and all of the payload."""
+    (series,) = cursor.take(chunks.SHORT_COUNT)
+    cursor.at = len(cursor.data)
+    return series, bytes(cursor.data)
+
+
+def _level(cursor: Cursor) -> SeriesLevel:
+    series, number, kind, value, since_ns, share, taught = cursor.take(chunks.LEVEL_FIELDS)
+    if kind > 1 or number >= MOST_LEVELS or share > MILLION:
+        raise MalformedError(f"a level of kind {kind} with number {number} and share {share} is impossible")
+    return SeriesLevel(series, number, kind == 1, value, since_ns, share, taught)
+
+
+def _conditions(cursor: Cursor) -> Conditions:
+    thread, deviations, rows = cursor.take(chunks.CONDITIONS_FIELDS)
+    seen = tuple(_deviation(cursor) for _ in range(deviations))
+    numbers = leb128_decode(cursor.raw(len(cursor.data) - cursor.at), ROW_NUMBERS * rows)
+    if numbers.size and int(numbers.max()) >= ROW_LARGEST:
+        raise MalformedError("a number of a row is larger than any run")
+    columns = list(numbers.astype(np.int64).reshape(rows, ROW_NUMBERS).T)
+    time_ms, noted, elsewhere, checks, policy, priority, affinity, run_delay_us, switches = columns
+    if (elsewhere > noted).any() or (np.maximum(policy, priority) > checks).any():
+        raise MalformedError("more activations differ than there were")
+    time_ns, run_delay_ns = np.cumsum(time_ms) * MS_NS, run_delay_us * US_NS
+    counts = (noted, elsewhere, checks, policy, priority, affinity)
+    return Conditions(thread, time_ns, *counts, run_delay_ns, switches, seen)
+
+
+def _deviation(cursor: Cursor) -> Deviation:
+    kind, count = cursor.take(chunks.DEVIATION_FIELDS)
+    return Deviation(_member(Condition, kind), count, cursor.text())
+
+
+def _counter(cursor: Cursor) -> CounterName:
+    number, kind, _ = cursor.take(chunks.COUNTER_FIELDS)
+    if kind > 1:
+        raise MalformedError(f"{kind} is no kind of counter")
+    return CounterName(number, kind == 0, cursor.text(), cursor.text())
+
+
+def _tick(cursor: Cursor) -> Tick:
+    time_ns, count = cursor.take(chunks.TICK_FIELDS)
+    return Tick(time_ns, cursor.raw(count * chunks.TICK_ENTRY_FIELDS.size))
+
+
+def _event(cursor: Cursor) -> Event:
+    time_ns, thread = cursor.take(chunks.EVENT_FIELDS)
+    return Event(time_ns, thread, cursor.text(), cursor.text())
+
+
+def _end(cursor: Cursor) -> End:
+    time_ns, reason = cursor.take(chunks.END_FIELDS)
+    text = cursor.text()
+    (count,) = cursor.take(chunks.SHORT_COUNT)
+    totals = tuple(SeriesTotals(*cursor.take(chunks.TOTALS_FIELDS)) for _ in range(count))
+    return End(time_ns, _member(EndReason, reason), text, totals)
+
+
+DECODERS: dict[int, Callable[[Cursor], Item]] = {
+    ChunkType.BEGIN: _begin,
+    ChunkType.FACT: _fact,
+    ChunkType.FILE: _file,
+    ChunkType.SERIES: _series,
+    ChunkType.SAMPLES: _samples,
+    ChunkType.SUMMARY: _summary,
+    ChunkType.SECONDS: _seconds,
+    ChunkType.TOP: _top,
+    ChunkType.COUNTER: _counter,
+    ChunkType.TICK: _tick,
+    ChunkType.EVENT: _event,
+    ChunkType.END: _end,
+    ChunkType.LEVEL: _level,
+    ChunkType.ABOVE: _above,
+    ChunkType.EXCEEDED: _exceeded,
+    ChunkType.CONDITIONS: _conditions,
+}

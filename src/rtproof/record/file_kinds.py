@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file is if it cannot be read as a run: one row for each kind, so that the refusal says what to give instead.
+
+Rows are tried in their order. A new kind is a new row, and its test a new file in ``tests/test_kinds.py``.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtproof.record.chunks import is_record
+from rtproof.record.run_folder import RECORD_NAME
+
+HEAD_BYTES = 65_536
+"""All that is looked at."""
+RECORD_SUFFIXES = (".rtrec",)
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """``name``: what the file is, as in "it is ...". ``fits``: whether a file begins so. ``instead``: what to do."""
+
+    name: str
+    fits: Callable[[bytes], bool]
+    instead: Callable[[Path, bytes], str] = lambda _path, _head: ""
+
+
+def _magic(*beginnings: bytes, at: int = 0) -> Callable[[bytes], bool]:
+    return lambda head: head.startswith(beginnings, at)
+
+
+def _text(pattern: str) -> Callable[[bytes], bool]:
+    """A regular expression, in which ^ is the beginning of a line."""
+    compiled = re.compile(pattern.encode(), re.MULTILINE)
+    return lambda head: b"\0" not in head and compiled.search(head) is not None
+
+
+def _rt_tests(program: str) -> Callable[[bytes], bool]:
+    return _text(rf'"cmdline:":\s*"(?:[^" ]*/)?{program}\b')
+
+
+def _hint(words: str) -> Callable[[Path, bytes], str]:
+    return lambda _path, _head: words
+
+
+def _run_of(path: Path, _head: bytes = b"") -> str:
+    """The run that a file beside it, or inside of its folder, was made from."""
+    stem = path.with_name(path.name.split(".", 1)[0] or path.name)
+    beside = [stem, *(stem.with_name(stem.name + suffix) for suffix in RECORD_SUFFIXES)]
+    inside = [path.parent] if (path.parent / RECORD_NAME).exists() or (path.parent / "campaign.json").exists() else []
+    for place in (*inside, *beside):
+        if place != path and _holds_runs(place):
+            return f"give the run it was made from, {place}"
+    return "give the run folder or the record that it was made from"
+
+
+def _holds_runs(place: Path) -> bool:
+    """A folder, or a record: another file of the same name is no run."""
+    try:
+        return is_record(place) if place.is_file() else place.is_dir()
+    except OSError:
+        return False
+
+
+def _compressed(program: str) -> Callable[[Path, bytes], str]:
+    return _hint(f"unpack it first ({program})")
+
+
+FILE_KINDS = (
+    FileKind("an ELF program, library or kernel module", _magic(b"\x7fELF")),
+    FileKind("a file that gzip packed", _magic(b"\x1f\x8b"), _compressed("gunzip")),
+    FileKind("a file that xz packed", _magic(b"\xfd7zXZ\x00"), _compressed("unxz")),
+    FileKind("a file that zstd packed", _magic(b"\x28\xb5\x2f\xfd"), _compressed("unzstd")),
+    FileKind("a file that bzip2 packed", _magic(b"BZh"), _compressed("bunzip2")),
+    FileKind("a ZIP archive", _magic(b"PK\x03\x04"), _compressed("unzip")),
+    FileKind("a tar archive", _magic(b"ustar", at=257), _compressed("tar -x")),
+    FileKind("a trace of trace-cmd (trace.dat)", _magic(b"\x17\x08\x44tracing"), _hint("trace-cmd report reads it")),
+    FileKind("a profile of perf (perf.data)", _magic(b"PERFILE2", b"2ELIFREP"), _hint("perf report reads it")),
+    FileKind("a Parquet table", _magic(b"PAR1"), _run_of),
+    FileKind("a PDF document", _magic(b"%PDF")),
+    FileKind("a picture", _magic(b"\x89PNG", b"\xff\xd8\xff", b"GIF8")),
+    FileKind("a report of rtproof in HTML", _text(r"<title>rtproof: "), _run_of),
+    FileKind("an HTML page", _text(r"^\s*<(!doctype html|html)|^\s*<!DOCTYPE html")),
+    FileKind("verdicts of rtproof judge in JUnit's form", _text(r'<testsuites name="rtproof"'), _run_of),
+    FileKind("the result of rteval", _text(r"<rteval\b")),
+    FileKind("a report of rtproof in Markdown", _text(r"\A#{1,2} rtproof: "), _run_of),
+    FileKind("a report of rtproof as text", _text(r"\Artproof: "), _run_of),
+    FileKind("what rtproof run noted about a run (run.json)", _text(r'"agent_sha256":'), _run_of),
+    FileKind("a result of rtproof in JSON", _text(r'"schema":\s*"rtproof\.|"format":\s*"rtproof-'), _run_of),
+    FileKind(
+        "what rtproof keeps of a series of runs (campaign.json)",
+        _text(r'\A\s*\{\s*"command":[\s\S]*"(profile|article)":'),
+        _run_of,
+    ),
+    FileKind("the output of rt-tests' cyclicdeadline", _rt_tests("cyclicdeadline")),
+    FileKind("the output of rt-tests' oslat", _rt_tests("oslat")),
+    FileKind("the output of rt-tests' oslat", _text(r"^oslat V |^\s*Core:\s+\d+.*\n(.*\n)*\s*Minimum:.*\(us\)")),
+    FileKind("the output of rt-tests' signaltest", _rt_tests("signaltest")),
+    FileKind("the output of rt-tests' pmqtest", _rt_tests("pmqtest")),
+    FileKind("the output of rt-tests' ptsematest", _rt_tests("ptsematest")),
+    FileKind("the output of rt-tests' svsematest", _rt_tests("svsematest")),
+    FileKind("the output of rt-tests' sigwaittest", _rt_tests("sigwaittest")),
+    FileKind("the output of rt-tests' pi_stress", _rt_tests("pi_stress")),
+    FileKind("the output of rt-tests' rt-migrate-test", _rt_tests("rt-migrate-test")),
+    FileKind("the output of rt-tests' rt-migrate-test", _text(r"^\s*Task \d+ \(prio \d+\) \(pid \d+\)")),
+    FileKind("the output of rt-tests' hackbench", _text(r"^Running in (process|threaded) mode with \d+ groups")),
+    FileKind("the output of hwlatdetect", _text(r"^hwlatdetect: |^Samples exceeding threshold:")),
+    FileKind("the output of a program of rt-tests", _text(r'"rt_test_version:":')),
+    FileKind("the output of rtla timerlat", _text(r"RTLA timerlat|^\s+Timer Latency\s*$")),
+    FileKind("the output of rtla osnoise", _text(r"RTLA osnoise|^\s+Operating System Noise\s*$")),
+    FileKind("the output of stress-ng", _text(r"stress-ng-version:|^stress-ng: (info|debug|metrc|metric):")),
+    FileKind("the log of rt-app", _text(r"^#idx\s+perf\s+run\s+period")),
+    FileKind(
+        "the task set of rt-app", _text(r'\A\s*\{\s*"(tasks|global)":'), _hint("it says what to run, not what came")
+    ),
+    FileKind("the output of EVL's latmus", _text(r"^# test started on: |^# context: ")),
+    FileKind("the output of RTAI's latency test", _text(r"RTAI (Testsuite|latency calibration)")),
+    FileKind(
+        "the output of cyclictest without figures", _text(r"^# /dev/cpu_dma_latency set to|^policy: \w+: loadavg")
+    ),
+    FileKind("a histogram log (HdrHistogram)", _text(r"\A#\[Histogram log format"), _run_of),
+    FileKind(
+        "a table of samples that rtproof export wrote", _text(r"\A(#.*\n)*(limit_ns,)?thread,(cpu|loop),"), _run_of
+    ),
+    FileKind("a table of bins that rtproof export wrote", _text(r"\A(#.*\n)*from_ns,to_ns"), _run_of),
+    FileKind(
+        "a trace of the kernel as text", _text(r"\A# tracer: "), _hint("trace-cmd and KernelShark read its trace.dat")
+    ),
+    FileKind("JSON of no form that is known here", _text(r"\A\s*[\{\[]\s*[\"\[\{]")),
+)
+
+RAW_SAMPLES = FileKind(
+    "the file of jitterdebugger's samples (samples.raw)",
+    lambda _head: True,
+    _hint("give results.json, which it writes too"),
+)
+
+
+def file_kind_of(path: Path) -> tuple[FileKind, bytes] | None:
+    """The first kind that fits a file, and how the file begins; None for none, and for what is no file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return None
+    if path.name == "samples.raw":
+        return RAW_SAMPLES, head
+    kind = next((kind for kind in FILE_KINDS if kind.fits(head)), None)
+    return (kind, head) if kind else None
+
+
+def advice(path: Path) -> str:
+    """What a file is that is no run, and what to give instead; "" if its kind is not known."""
+    found = file_kind_of(path)
+    if found is None:
+        return ""
+    kind, head = found
+    instead = kind.instead(path, head)
+    return f"{path} is {kind.name}{f': {instead}' if instead else ''}"

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The histogram of a SUMMARY chunk: its log-linear bins, and slices that unpack their histogram on demand.
+
+A double has the same scale in its own bits: its exponent and the nine highest bits of its fraction, read as one
+number, count 512 equal steps in each power of two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rtproof.core.errors import RecordError
+from rtproof.record.contents import Int64Array, Slice
+from rtproof.record.encoding import CONTINUED, MalformedError, leb128_decode, leb128_encode
+
+LINEAR_BINS = 1024
+"""Values below this have a bin each."""
+BINS_PER_OCTAVE = 512
+"""Bins in each power of two above."""
+LAST_BIN = LINEAR_BINS + (63 - 10) * BINS_PER_OCTAVE - 1
+"""Bin of the largest 64-bit value; the bin of the smallest is -1 - LAST."""
+
+_FRACTION_BITS = 52
+_BIAS = (1023 + 10) * BINS_PER_OCTAVE - LINEAR_BINS
+_EXACT = 1 << 53
+_DROP = ~np.int64((1 << 40) - 1)
+
+
+def bin_of(values: ArrayLike) -> Int64Array:
+    """Bin of each value."""
+    value = np.asarray(values, dtype=np.int64)
+    negative = value >> 63
+    size = value ^ negative
+    # Only the ten highest bits count; without the lowest forty, no large value is rounded up to the next power of two.
+    exact = np.where(size < _EXACT, size, size & _DROP).astype(np.float64)
+    scaled = (exact.view(np.int64) >> (_FRACTION_BITS - 9)) - _BIAS
+    place: Int64Array = np.where(size < LINEAR_BINS, size, scaled)
+    return place ^ negative
+
+
+def bin_edges(bins: ArrayLike) -> tuple[Int64Array, Int64Array]:
+    """Smallest and largest value of each bin, both inclusive; ValueError outside the scale."""
+    bin_index = np.asarray(bins, dtype=np.int64)
+    negative = bin_index >> 63
+    place = bin_index ^ negative
+    if place.size and int(place.max()) > LAST_BIN:
+        raise ValueError(f"bin {int(place.max())} is outside the scale, which ends at {LAST_BIN}")
+    shift, steps = _steps(place)
+    low = steps << shift
+    high = low + ((np.int64(1) << shift) - 1)
+    return np.where(negative, ~high, low), np.where(negative, ~low, high)
+
+
+def _steps(place: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """How far the first value of a bin is shifted, and what is shifted."""
+    above = np.maximum(place - LINEAR_BINS, 0)
+    scaled = place >= LINEAR_BINS
+    shift: NDArray[np.int64] = np.where(scaled, above // BINS_PER_OCTAVE + 1, 0)
+    return shift, np.where(scaled, BINS_PER_OCTAVE + above % BINS_PER_OCTAVE, place)
+
+
+HISTOGRAM_FIELDS = ("bins", "bin_counts")
+PLAIN = 1 << 31
+"""No sum of a few thousand numbers up to this leaves 64 bits."""
+
+
+def zigzag(number: int) -> int:
+    """0, -1, 1, -2, ... as 0, 1, 2, 3, ..."""
+    return 2 * number if number >= 0 else -2 * number - 1
+
+
+def unzigzag(number: int) -> int:
+    return number >> 1 if number % 2 == 0 else -(number >> 1) - 1
+
+
+def histogram_bytes(places: Int64Array, counts: Int64Array) -> bytes:
+    """Bins that are not empty, increasing, and their counts, as the SUMMARY chunk has them."""
+    numbers = np.zeros((places.size, 2), dtype=np.uint64)
+    if places.size:
+        numbers[0, 0] = zigzag(int(places[0]))
+        numbers[1:, 0] = np.diff(places)
+        numbers[:, 1] = counts
+    return leb128_encode(numbers.reshape(-1))
+
+
+@lru_cache(maxsize=4)
+def histogram_arrays(stored: bytes, total: int) -> tuple[Int64Array, Int64Array]:
+    """Bins and counts; MalformedError unless the bins increase and the counts add up to the total.
+
+    The last few are remembered, as whoever asks for the bins asks for the counts next; the arrays are read-only.
+    """
+    ends = int(np.count_nonzero(np.frombuffer(stored, dtype=np.uint8) < CONTINUED))
+    numbers = leb128_decode(stored, ends).reshape(-1, 2)
+    if numbers.size and int(numbers.max()) >= 1 << 62:
+        raise MalformedError("a histogram has impossible numbers")
+    places, counts = numbers.astype(np.int64).T
+    if places.size:
+        places[0] = unzigzag(int(places[0]))
+        if (places[1:] < 1).any() or (places[1:] > 2 * LAST_BIN + 1).any():
+            raise MalformedError("the bins of a histogram do not increase")
+        places = np.cumsum(places)
+    outside = places.size and (places[0] < -1 - LAST_BIN or places[-1] > LAST_BIN)
+    if outside or (counts < 1).any() or sum(counts.tolist()) != total:
+        raise MalformedError(f"the bins of a histogram do not add up to {total}")
+    places.flags.writeable = counts.flags.writeable = False
+    return places, counts
+
+
+@dataclass(frozen=True)
+class StoredSlice(Slice):
+    """A Slice that unpacks its histogram when it is asked for it, and does not keep it.
+
+    A run of 54 hours has 20,000 slices of a thousand bins per series; unpacked they would take gigabytes.
+    """
+
+    @classmethod
+    def of(cls, stored: bytes, **fields: Any) -> "StoredSlice":
+        made = object.__new__(cls)
+        made.__dict__.update(fields, _stored=stored)
+        return made
+
+    def __getattr__(self, name: str) -> Int64Array:
+        if name not in HISTOGRAM_FIELDS or "_stored" not in self.__dict__:
+            raise AttributeError(name)
+        try:
+            unpacked = histogram_arrays(self.__dict__["_stored"], self.count)
+        except MalformedError as problem:
+            raise RecordError(f"a summary of series {self.series} is wrong: {problem}") from None
+        return unpacked[HISTOGRAM_FIELDS.index(name)]
+
+
+def unpack_histograms(slices: Sequence[Slice]) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Of many slices, one after the other: how many bins each has, the bins and their counts.
+
+    Those of a hundred slices are unpacked several times as fast together as one by one, and still fit the cache.
+    RecordError as from each alone.
+    """
+    stored = [part for part in slices if isinstance(part, StoredSlice)]
+    together = _unpack_at_once(stored) if len(stored) == len(slices) else None
+    if together is not None:
+        return together
+    places, counts = ([getattr(part, name) for part in slices] for name in HISTOGRAM_FIELDS)
+    return np.array([each.size for each in places], dtype=np.int64), _joined(places), _joined(counts)
+
+
+def _joined(arrays: list[Int64Array]) -> Int64Array:
+    return np.concatenate([np.empty(0, dtype=np.int64), *arrays])
+
+
+def _unpack_at_once(slices: list[StoredSlice]) -> tuple[Int64Array, Int64Array, Int64Array] | None:
+    """Sizes, bins and counts; None if any is wrong or huge, which unpacking it alone will tell."""
+    stored = [part.__dict__["_stored"] for part in slices]
+    raw = b"".join(stored)
+    more = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) >= CONTINUED)
+    ends = np.cumsum([len(one) for one in stored], dtype=np.int64)
+    pairs = (ends - np.searchsorted(more, ends)) // 2
+    starts = np.concatenate(([0], pairs[:-1])).astype(np.int64)
+    if not pairs.size or (pairs == starts).any():
+        return None
+    numbers = leb128_decode(raw, 2 * int(pairs[-1]))
+    if int(numbers.max()) > PLAIN:
+        return None
+    steps, counts = np.ascontiguousarray(numbers.reshape(-1, 2).T.astype(np.int64))
+    places = _add_steps(steps, starts)
+    totals = np.array([part.count for part in slices])
+    right = (np.add.reduceat(counts, starts) == totals).all() and (counts > 0).all() and (steps > 0).all()
+    inside = int(places.min()) >= -1 - LAST_BIN and int(places.max()) <= LAST_BIN
+    return (pairs - starts, places, counts) if right and inside else None
+
+
+def _add_steps(steps: Int64Array, starts: Int64Array) -> Int64Array:
+    """Bins from the steps between them. The first of each histogram is its zig-zag, which is changed to a step of 1."""
+    jumps = steps.copy()
+    jumps[starts] = (steps[starts] >> 1) ^ -(steps[starts] & 1)
+    jumps[starts[1:]] -= np.add.reduceat(jumps, starts)[:-1]
+    steps[starts] = 1
+    return np.cumsum(jumps)

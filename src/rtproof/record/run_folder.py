@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run folder: the record as the agent wrote it, and ``run.json``, what the host knew when the run started."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+
+from rtproof.core import files
+from rtproof.core.errors import RecordError, UserError
+from rtproof.record.contents import Record
+from rtproof.record.reading import open_record
+
+RECORD_NAME = "run.rtrec"
+INFO_NAME = "run.json"
+SCHEMA_VERSION = 3
+
+Kind = TypeVar("Kind")
+Length = Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]
+Confidence = Annotated[float, msgspec.Meta(ge=0.5, lt=1)]
+"""Of what is outside nothing can be tested."""
+
+
+Bunches = Annotated[float, msgspec.Meta(ge=1, le=100)]
+
+
+class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Episodes above limit_ns come at most once per at_most_ns, at a confidence; exceedances within gap_ns are one.
+
+    longest_ns: no episode lasts longer; None of a run before schema 3, which fixed none. bunches: how many episodes a
+    bunch may bring on average.
+    """
+
+    limit_ns: Length
+    at_most_ns: Length
+    confidence: Confidence
+    gap_ns: Length = 60_000_000_000
+    longest_ns: Length | None = None
+    bunches: Bunches = 1.0
+
+
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """``run.json``. started: ISO 8601 with the offset from UTC; command: as typed; note: free text of the user.
+
+    requirements: those fixed before the run, in the order given; in schema 1 there was one ``requirement``.
+    until_decided: whether the run was to end as soon as they were decided.
+    """
+
+    command: list[str]
+    started: str
+    host: str
+    user: str
+    rtproof_version: str
+    agent_sha256: str
+    agent_arch: str
+    target: str
+    requirements: list[RequirementInfo] = []
+    until_decided: bool = False
+    note: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+
+class _SchemaVersion(msgspec.Struct):
+    schema_version: int
+
+
+class _RequirementOfSchema1(msgspec.Struct):
+    """What schema 1 had in place of ``requirements``."""
+
+    requirement: RequirementInfo | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A record and what the host wrote beside it; ``info`` is None for a record alone."""
+
+    record: Record
+    info: RunInfo | None
+
+
+def create_run_folder(path: str | os.PathLike[str]) -> Path:
+    """Make a new run folder; UserError if there is anything at the path, since a run never replaces another."""
+    folder = Path(path)
+    try:
+        new = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise UserError(f"{folder} exists already; a run never writes over another") from None
+    except OSError as problem:
+        raise UserError(f"cannot make the folder {folder}: {problem.strerror}") from None
+    for each in new:
+        files.flush_folder(each.parent)
+    return folder
+
+
+def write_run_info(folder: Path, info: RunInfo) -> None:
+    """Write ``run.json`` whole or not at all; UserError if there is one, or if it cannot be written."""
+    place = folder / INFO_NAME
+    if place.exists():
+        raise UserError(f"{place} exists already and is never written over")
+    try:
+        files.write_whole(place, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+    except OSError as problem:
+        raise UserError(f"cannot write {place}: {problem.strerror}") from None
+
+
+def open_run(path: str | os.PathLike[str]) -> Run:
+    """Open a run folder or a record alone; UserError if there is no record in it or ``run.json`` is wrong."""
+    place = Path(path)
+    if not place.is_dir():
+        return Run(open_record(place), None)
+    if not (place / RECORD_NAME).exists():
+        raise RecordError(f"{place} is not a run folder: it has no {RECORD_NAME}")
+    return Run(open_record(place / RECORD_NAME), _read_info(place / INFO_NAME))
+
+
+def _read_info(place: Path) -> RunInfo | None:
+    try:
+        content = place.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise UserError(f"cannot read {place}: {problem.strerror}") from None
+    version = _decode_info(place, content, _SchemaVersion).schema_version
+    if version > SCHEMA_VERSION:
+        raise UserError(
+            f"{place} has schema {version}, newer than {SCHEMA_VERSION}, the last known here: use a newer rtproof"
+        )
+    info = _decode_info(place, content, RunInfo)
+    first = _decode_info(place, content, _RequirementOfSchema1).requirement
+    return msgspec.structs.replace(info, requirements=[first]) if first and not info.requirements else info
+
+
+def _decode_info(place: Path, content: bytes, kind: type[Kind]) -> Kind:
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise UserError(f"{place} is not what a run leaves: {problem}") from None

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write records in the agent's format: for tests, benches, simulations and importers.
+
+``RecordWriter`` writes single chunks. ``SeriesWriter`` takes plain arrays of latencies and writes everything that an
+agent writes about them at its checkpoints.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rtproof.record import activations, chunks, encoding
+from rtproof.record.activations import MOST_LEVELS, AboveCounts, Activations, ExceedingLists, LevelHead, largest
+from rtproof.record.chunks import ChunkType, frame_bytes
+from rtproof.record.contents import (
+    Begin,
+    Block,
+    Conditions,
+    Counter,
+    End,
+    Event,
+    Fact,
+    Int64Array,
+    Seconds,
+    Series,
+    SeriesTotals,
+    Slice,
+    SystemFile,
+    Top,
+)
+from rtproof.record.encoding import leb128_encode, text_bytes, zigzags
+from rtproof.record.histogram_bins import histogram_bytes
+
+LOW_HALF = (1 << 64) - 1
+
+
+class RecordWriter:
+    """Appends chunks to a new file; one method per chunk type. ``chunk`` writes what the others cannot, for tests."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """FileExistsError if there is such a file: a record is never written over."""
+        self._file: BinaryIO = Path(path).open("xb", buffering=1 << 20)  # noqa: SIM115 - close() does
+        self.sequence = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def chunk(self, kind: int, *parts: bytes) -> None:
+        self._file.write(frame_bytes(kind, self.sequence, b"".join(parts)))
+        self.sequence += 1
+
+    def begin(self, begin: Begin) -> None:
+        head = chunks.BEGIN_FIELDS.pack(
+            begin.major, begin.minor, begin.run_id, begin.origin_realtime_ns, begin.origin_monotonic_ns
+        )
+        texts = (begin.agent_version, begin.machine, begin.kernel_release, begin.kernel_version)
+        self.chunk(ChunkType.BEGIN, head, *map(text_bytes, texts))
+
+    def fact(self, fact: Fact) -> None:
+        head = chunks.FACT_FIELDS.pack(fact.time_ns, fact.thread, fact.moment.value)
+        self.chunk(ChunkType.FACT, head, text_bytes(fact.key), text_bytes(fact.value))
+
+    def file(self, file: SystemFile) -> None:
+        head = chunks.FILE_FIELDS.pack(file.time_ns, file.moment.value, file.cut, file.errno)
+        length = chunks.LONG_COUNT.pack(len(file.content))
+        self.chunk(ChunkType.FILE, head, text_bytes(file.path), length, file.content)
+
+    def series(self, series: Series) -> None:
+        flags = (
+            series.on_grid * chunks.SERIES_ON_GRID
+            | series.has_samples * chunks.SERIES_HAS_SAMPLES
+            | series.external * chunks.SERIES_EXTERNAL
+            | series.loop * chunks.SERIES_OF_LOOP
+        )
+        head = chunks.SERIES_FIELDS.pack(
+            series.id, series.thread, series.cpu, flags, series.period_ns, series.first_due_ns
+        )  # fmt: skip
+        texts = (series.probe, series.method, series.field, series.unit)
+        self.chunk(ChunkType.SERIES, head, *map(text_bytes, texts))
+
+    def samples(self, block: Block) -> None:
+        head = chunks.SAMPLES_FIELDS.pack(block.series, 0, block.first_index, block.first_due_ns)
+        self._packed(ChunkType.SAMPLES, head, block.values, block.gap_position, block.gap_missed)
+
+    def summary(self, part: Slice) -> None:
+        squares, products = part.sum_squares, part.sum_products % (1 << 128)
+        head = chunks.SUMMARY_FIELDS.pack(
+            part.series, part.view.value, 0, part.first_due_ns, part.last_due_ns, part.count, part.lost,
+            part.min, part.max, part.sum, squares & LOW_HALF, squares >> 64,
+            part.pairs, products & LOW_HALF, products >> 64, part.catch_up_pairs,
+        )  # fmt: skip
+        count = chunks.LONG_COUNT.pack(part.bins.size)
+        self.chunk(ChunkType.SUMMARY, head, count, histogram_bytes(part.bins, part.bin_counts))
+
+    def seconds(self, series: int, seconds: Seconds) -> None:
+        """``seconds.second`` must be consecutive, as the chunk names only the first."""
+        first = int(seconds.second[0]) if seconds.second.size else 0
+        if not np.array_equal(seconds.second, np.arange(first, first + seconds.second.size)):
+            raise ValueError("the seconds of a chunk must be consecutive")
+        head = chunks.SECONDS_FIELDS.pack(series, 0, first)
+        self._packed(ChunkType.SECONDS, head, seconds.obtained, seconds.missed, seconds.max)
+
+    def top(self, series: int, top: Top) -> None:
+        self._packed(ChunkType.TOP, chunks.TOP_FIELDS.pack(series, top.k), top.index, top.due_ns, top.value)
+
+    def level(self, series: int, level: LevelHead) -> None:
+        learned = level.share > 0
+        head = chunks.LEVEL_FIELDS.pack(
+            series, level.number, learned, level.value, level.since_ns, level.share, level.taught if learned else 0
+        )
+        self.chunk(ChunkType.LEVEL, head)
+
+    def above(self, series: int, above: AboveCounts) -> None:
+        steps = np.diff(above.second, prepend=above.second[:1])
+        numbers = np.stack((steps * MOST_LEVELS + above.level, above.ran, above.missed), axis=1)
+        head = chunks.ABOVE_FIELDS.pack(series, 0, int(above.second[0])) + chunks.LONG_COUNT.pack(above.second.size)
+        self.chunk(ChunkType.ABOVE, head, leb128_encode(numbers.reshape(-1).astype(np.uint64)))
+
+    def exceeded(self, series: int, some: ExceedingLists) -> None:
+        head = chunks.EXCEEDED_FIELDS.pack(series, some.ended)
+        numbers = np.stack(
+            (np.diff(some.index, prepend=0), zigzags(np.diff(some.due_ns, prepend=0)), zigzags(some.value), some.lists),
+            axis=1,
+        )
+        count = chunks.LONG_COUNT.pack(some.index.size)
+        self.chunk(ChunkType.EXCEEDED, head + count, leb128_encode(numbers.reshape(-1).view(np.uint64)))
+
+    def conditions(self, some: Conditions) -> None:
+        """One chunk with all rows; times are kept in whole ms, run delays in whole us."""
+        deviations = [
+            chunks.DEVIATION_FIELDS.pack(one.kind.value, one.count) + text_bytes(one.seen) for one in some.deviations
+        ]
+        numbers = (
+            np.diff(some.time_ns // 1_000_000, prepend=0), some.noted, some.elsewhere, some.checks, some.other_policy,
+            some.other_priority, some.other_affinity, some.run_delay_ns // 1_000, some.involuntary_switches,
+        )  # fmt: skip
+        rows = leb128_encode(np.stack(numbers, axis=1).reshape(-1).astype(np.uint64))
+        head = chunks.CONDITIONS_FIELDS.pack(some.thread, len(deviations), some.time_ns.size)
+        self.chunk(ChunkType.CONDITIONS, head, *deviations, rows)
+
+    def counter(self, counter: Counter) -> None:
+        """The counter's name; its readings go through ``tick``."""
+        head = chunks.COUNTER_FIELDS.pack(counter.id, 0 if counter.grows else 1, 0)
+        self.chunk(ChunkType.COUNTER, head, text_bytes(counter.name), text_bytes(counter.unit))
+
+    def tick(self, time_ns: int, readings: Iterable[tuple[int, int]]) -> None:
+        """Values of counters at a time, as pairs of counter id and value."""
+        entries = [chunks.TICK_ENTRY_FIELDS.pack(number, value) for number, value in readings]
+        self.chunk(ChunkType.TICK, chunks.TICK_FIELDS.pack(time_ns, len(entries)), *entries)
+
+    def event(self, event: Event) -> None:
+        head = chunks.EVENT_FIELDS.pack(event.time_ns, event.thread)
+        self.chunk(ChunkType.EVENT, head, text_bytes(event.kind), text_bytes(event.text))
+
+    def end(self, end: End) -> None:
+        head = chunks.END_FIELDS.pack(end.time_ns, end.reason.value)
+        totals = [chunks.TOTALS_FIELDS.pack(one.series, one.obtained, one.missed, one.lost) for one in end.totals]
+        self.chunk(ChunkType.END, head, text_bytes(end.text), chunks.SHORT_COUNT.pack(len(totals)), *totals)
+
+    def _packed(self, kind: ChunkType, head: bytes, *arrays: ArrayLike) -> None:
+        self.chunk(kind, head, *map(encoding.encode_array, arrays))
+
+
+LISTED_AT_ONCE = 256
+
+
+class LevelWriter:
+    """Takes the activations of one checkpoint after the other; LEVEL of the limits is written at once.
+
+    limits_ns: the user's; None for a field before the last, which has no learned levels either. learns: whether the
+    activations are all that there are, so that levels can be learned from them.
+    """
+
+    def __init__(
+        self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] | None, *, learns: bool = True
+    ) -> None:
+        self._writer = writer
+        self._series = series
+        self._limits = activations.limit_heads(series, limits_ns or ())
+        self._levels = list(self._limits)
+        self._listed = [0] * len(self._limits)
+        self._learner = activations.LevelLearner(
+            series.first_due_ns + activations.LEARN_NS, done=limits_ns is None or not learns
+        )
+        for level in self._limits:
+            writer.level(series.id, level)
+
+    def add(self, some: Activations) -> None:
+        """Write what there is to tell of these."""
+        for level in self._learner.learn(some, len(self._levels)):
+            self._levels.append(level)
+            self._writer.level(self._series.id, level)
+        counts = activations.count_above(self._series, some, self._levels)
+        if counts.second.size:
+            self._writer.above(self._series.id, counts)
+        listed = activations.list_exceeding(some, self._limits, self._listed)
+        for start in range(0, listed.value.size, LISTED_AT_ONCE):
+            self._writer.exceeded(self._series.id, listed.part(start, start + LISTED_AT_ONCE))
+
+
+TOP_K = 256
+
+
+class TopWriter:
+    """Keeps the K largest of one series, and writes those that come to be among them."""
+
+    def __init__(self, writer: RecordWriter, series: int) -> None:
+        self._writer = writer
+        self._series = series
+        self._top = Top(TOP_K, *(np.zeros(0, dtype=np.int64) for _ in range(3)))
+
+    @property
+    def lacks(self) -> int:
+        """How many of the K there are not yet."""
+        return TOP_K - self._top.value.size
+
+    def add(self, index: Int64Array, due_ns: Int64Array, value: Int64Array) -> None:
+        """Some activations: a TOP chunk with those of the K largest so far that were not among them before."""
+        before = self._top
+        candidates = np.arange(value.size)
+        if before.value.size == TOP_K:
+            candidates = np.flatnonzero(value > before.value[-1])
+        self._top = largest(
+            TOP_K,
+            np.concatenate((before.index, index[candidates])),
+            np.concatenate((before.due_ns, due_ns[candidates])),
+            np.concatenate((before.value, value[candidates])),
+        )
+        fresh = ~np.isin(self._top.index, before.index)
+        if fresh.any():
+            new = Top(TOP_K, self._top.index[fresh], self._top.due_ns[fresh], self._top.value[fresh])
+            self._writer.top(self._series, new)
+
+
+BLOCK_SAMPLES = 4096
+CHECKPOINT_NS = 10_000_000_000
+
+
+class SeriesWriter:
+    """Takes the activations of a series in pieces of any size.
+
+    limits_ns: the user's; None for a field before the last, which has no learned levels either. summary=False leaves
+    out all but SAMPLES.
+    """
+
+    def __init__(
+        self,
+        writer: RecordWriter,
+        series: Series,
+        *,
+        checkpoint_ns: int = CHECKPOINT_NS,
+        limits_ns: tuple[int, ...] | None = (),
+        summary: bool = True,
+    ) -> None:
+        """Writes LEVEL of the limits, so that SERIES must be there."""
+        self._writer = writer
+        self._series = series
+        self._checkpoint_ns = checkpoint_ns
+        self._summary = summary
+        self._pending = activations.NO_ACTIVATIONS
+        self._slice: list[Activations] = []
+        self._slice_began = 0
+        self._index = 0
+        self._due_ns = series.first_due_ns
+        self._top = TopWriter(writer, series.id)
+        self._obtained = 0
+        self._missed = 0
+        self._levels = LevelWriter(writer, series, limits_ns if summary else None)
+
+    def add(self, values: ArrayLike, gap_position: ArrayLike = (), gap_missed: ArrayLike = ()) -> None:
+        """The next activations; after values[gap_position[i]], gap_missed[i] due times had none."""
+        value = np.asarray(values, dtype=np.int64)
+        missed = np.zeros_like(value)
+        missed[np.asarray(gap_position, dtype=np.int64)] = gap_missed
+        if not value.size:
+            return
+        new = activations.number_activations(self._series, self._index, self._due_ns, value, missed)
+        self._advance(new)
+        some = self._pending.then(new)
+        cuts = np.flatnonzero(np.diff(some.due_ns // self._checkpoint_ns)) + 1
+        for start, stop in zip([0, *cuts.tolist()], cuts.tolist(), strict=False):
+            self._checkpoint(some.part(start, stop), last=False)
+        self._pending = some.part(int(cuts[-1]) if cuts.size else 0, some.value.size)
+
+    def finish(self) -> SeriesTotals:
+        """Write what is pending; the totals are for END."""
+        if self._pending.value.size:
+            self._checkpoint(self._pending, last=True)
+        elif self._slice:
+            self._end_slice()
+        self._pending = activations.NO_ACTIVATIONS
+        return SeriesTotals(self._series.id, self._obtained, self._missed, 0)
+
+    def _advance(self, new: Activations) -> None:
+        series, steps = self._series, 1 + int(new.missed[-1])
+        self._index = int(new.index[-1]) + steps
+        after_ns = steps * series.period_ns if series.by_period else int(new.value[-1]) + series.period_ns
+        self._due_ns = int(new.due_ns[-1]) + after_ns
+        self._obtained += new.value.size
+        self._missed += int(new.missed.sum())
+
+    def _checkpoint(self, some: Activations, *, last: bool) -> None:
+        if self._series.has_samples:
+            for start in range(0, some.value.size, BLOCK_SAMPLES):
+                self._writer.samples(_block(self._series, some.part(start, start + BLOCK_SAMPLES)))
+        if not self._summary:
+            return
+        write_seconds(self._writer, self._series.id, activations.seconds_of(self._series, some))
+        self._top.add(some.index, some.due_ns, some.value)
+        self._levels.add(some)
+        self._slice.append(some)
+        checkpoints = int(some.due_ns[0]) // self._checkpoint_ns + 1
+        if last or activations.slice_ends(checkpoints, self._slice_began, self._checkpoint_ns):
+            self._slice_began = checkpoints
+            self._end_slice()
+
+    def _end_slice(self) -> None:
+        for part in activations.slices_of_views(self._series, activations.join_activations(self._slice)):
+            self._writer.summary(part)
+        self._slice = []
+
+
+def write_seconds(writer: RecordWriter, series: int, seconds: Seconds) -> None:
+    """Consecutive seconds of a series, in as many chunks as they need."""
+    for start in range(0, seconds.second.size, encoding.MOST_ELEMENTS):
+        where = slice(start, start + encoding.MOST_ELEMENTS)
+        part = Seconds(seconds.second[where], seconds.obtained[where], seconds.missed[where], seconds.max[where])
+        writer.seconds(series, part)
+
+
+def write_series_samples(
+    writer: RecordWriter,
+    series: Series,
+    values: Int64Array,
+    gaps: tuple[ArrayLike, ArrayLike] = ((), ()),
+    *,
+    summary: bool = True,
+) -> SeriesTotals:
+    """All of one series at once; see ``SeriesWriter`` for pieces. ``gaps``: positions and numbers missed behind them.
+
+    SERIES itself is written by the caller, before.
+    """
+    feed = SeriesWriter(writer, series, summary=summary)
+    feed.add(values, *gaps)
+    return feed.finish()
+
+
+def _block(series: Series, some: Activations) -> Block:
+    gaps = np.flatnonzero(some.missed)
+    return Block(
+        series.id, int(some.index[0]), int(some.due_ns[0]), some.value, gaps.astype(np.int64), some.missed[gaps]
+    )

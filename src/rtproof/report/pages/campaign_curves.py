@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distributions of a campaign's cells: their curves, the cells compared two by two, and shares above thresholds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from rtproof.articles import Article, ArticleRow, ArticleStatement
+from rtproof.compare.tail_crossing import (
+    TailCrossing,
+    TailDistance,
+    TailLikeness,
+    TailSample,
+    tail_crossing,
+    tail_distance,
+    tail_sample,
+)
+from rtproof.core.phrases import duration, percent, value
+from rtproof.profiles import Bins, Profile
+from rtproof.report import cumulative_curves, number_format
+from rtproof.report.blocks import Block, Marker, Section, Table, Text
+from rtproof.report.cumulative_curves import NamedCounts
+from rtproof.report.number_format import US
+from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name
+from rtproof.report.pages.campaign_table import article_rows, as_published, outcomes_by_cell
+from rtproof.summary.counts import DominantBin, dominant_bin
+from rtproof.summary.summary_model import Summary
+
+TAILS_EXPLAINED = (
+    "Better means: fewer activations are later than each latency from there on, up to where chance decides. The "
+    "same means: nowhere further apart than 2 % of the activations. n activations whose neighbours are alike are worth "
+    "fewer; dependence over longer times is not seen, so that little differences may still be those of two runs."
+)
+MOST_PAIRS = 30
+"""At most so many are told, those of the same cell or the same system first."""
+
+
+@dataclass(frozen=True)
+class CellCurve:
+    """A cell's curve. name: of the cell and, where there are several, of the system."""
+
+    name: str
+    outcome: CellOutcome
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class CurvePair:
+    """Two curves of a kind of latency. better, apart: None where nothing surely differs, or nothing was measured."""
+
+    first: CellCurve
+    second: CellCurve
+    samples: tuple[TailSample, TailSample]
+    better: TailCrossing | None
+    apart: TailDistance | None
+
+
+def curve_pairs(profile: Profile, outcomes: Sequence[CellOutcome]) -> list[tuple[str, list[CurvePair]]]:
+    """By the name of the kind of latency that the profile draws curves of, at most PAIRS of each."""
+    parts = profile.bins or (Bins("latency", "", 0, 0, profile.zooms),)
+    return [(each.name, list(_compared_pairs(_cell_curves(outcomes, each.stage)))) for each in parts if each.zooms]
+
+
+def tails_section(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> Section:
+    """Of each kind of latency that the profile draws curves of."""
+    tables = [table for name, some in curve_pairs(profile, outcomes) for table in _pair_tables(name, some, article)]
+    return Section("tails", "What the curves tell", (*tables, Text((TAILS_EXPLAINED,))) if tables else ())
+
+
+def _cell_curves(outcomes: Sequence[CellOutcome], stage: str) -> list[CellCurve]:
+    found = [(name, each, each.stage(stage)) for name, each in outcomes_by_name(outcomes)]
+    return [CellCurve(name, each, part) for name, each, part in found if part is not None and part.observed.count]
+
+
+def _pair_tables(name: str, some: list[CurvePair], article: Article | None) -> list[Block]:
+    rows = tuple(_pair_row(pair) for pair in some)
+    if not rows:
+        return []
+    header = ("first", "second", "n (independent)", "better", "largest distance")
+    return [Table(f"The {name} of cells two by two", header, (*rows, *_published_pairs(name, article)))]
+
+
+def _compared_pairs(drawn: list[CellCurve]) -> Iterator[CurvePair]:
+    samples = {id(each): tail_sample(each.summary) for each in drawn}
+    found = sorted(combinations(drawn, 2), key=lambda pair: not _share_system_or_cell(*pair))
+    for first, second in found[:MOST_PAIRS]:
+        a, b = samples[id(first)], samples[id(second)]
+        yield CurvePair(first, second, (a, b), tail_crossing(a, b), tail_distance(a, b))
+
+
+def _share_system_or_cell(first: CellCurve, second: CellCurve) -> bool:
+    return first.outcome.system == second.outcome.system or first.outcome.cell.key == second.outcome.cell.key
+
+
+def _pair_row(pair: CurvePair) -> tuple[str, ...]:
+    first, second = pair.first.name, pair.second.name
+    worth = "; ".join(map(_effective_count_text, pair.samples))
+    return (
+        first,
+        second,
+        worth,
+        _better_text(first, second, pair.better),
+        _likeness_text(pair.apart) if pair.apart else "",
+    )
+
+
+def _effective_count_text(of: TailSample) -> str:
+    return f"{of.counts.total:,} ({round(of.effective):,})"
+
+
+def _better_text(first: str, second: str, found: TailCrossing | None) -> str:
+    if found is None:
+        return "neither, as far as chance does not decide"
+    better = first if found.first_is_better else second
+    if found.above is None:
+        return f"{better}, throughout up to {value(found.until)}"
+    top = percent(_two_digits(found.top_share))
+    return f"{better}, above {value(found.above)}, the top {top}, up to {value(found.until)}"
+
+
+def _likeness_text(found: TailDistance) -> str:
+    seen, most = percent(_two_digits(found.seen)), percent(_two_digits(found.most))
+    where = f"{seen} at {value(found.at)}"
+    if found.likeness is TailLikeness.SAME:
+        return f"{where}; the same, surely nowhere above {most}"
+    if found.likeness is TailLikeness.DIFFERENT:
+        return f"{where}; different, surely above {percent(_two_digits(found.least))} somewhere"
+    return f"{where}; undecided, up to {most} is possible"
+
+
+def _two_digits(share: float) -> float:
+    return float(f"{share:.2g}")
+
+
+def _published_pairs(name: str, article: Article | None) -> Iterator[tuple[str, ...]]:
+    for each in article.statements if article else ():
+        if article and name.startswith(each.field):
+            first, second = (row.label if (row := article.row(key)) else key for key in each.rows)
+            yield (f"article: {first}", f"article: {second}", "", *_statement_cells(first, each))
+
+
+def _statement_cells(first: str, each: ArticleStatement) -> tuple[str, str]:
+    if each.says == "same":
+        return "", "nearly the same"
+    above = f", above {each.above.text}" if each.above else ""
+    return f"{first}{above}, the top {each.top_share.text}" if each.top_share else f"{first}{above}", ""
+
+
+LOST_NOTE = "The article's own tables of these are not to be had any more, so nothing stands beside."
+
+
+def threshold_tables(profile: Profile, outcomes: Sequence[CellOutcome], _article: Article | None) -> list[Block]:
+    """Of each kind of latency that the profile has bins for."""
+    tables = [table for each in profile.bins for table in _threshold_table(each, outcomes)]
+    return [*tables, Text((cumulative_curves.DEFINITION, LOST_NOTE))] if tables else []
+
+
+def _threshold_table(bins: Bins, outcomes: Sequence[CellOutcome]) -> Iterator[Block]:
+    found = [(name, each.stage(bins.stage)) for name, each in outcomes_by_name(outcomes)]
+    known = [(name, summary) for name, summary in found if summary is not None]
+    caption = f"{bins.name.capitalize()}; the article's bins were {bins.count:,} of {duration(bins.width_ns)}"
+    if known:
+        yield cumulative_curves.threshold_table(caption, known)
+
+
+def context_switch_table(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
+    """From the interrupt to the task, as far as the fullest bin of each tells; the profile's first bins are the
+    interrupt's, its second ones the task's."""
+    if len(profile.bins) != 2:
+        return []
+    rows = [_context_switch_row(each, found) for each in outcomes if (found := context_switch_time(each, profile.bins))]
+    note = DOMINANT_RANGE_NOTE if rows else NO_DOMINANT_BIN
+    cells = [cell for cell, _ in outcomes_by_cell(outcomes)]
+    rows += [
+        row
+        for cell in cells
+        for each in article_rows(cell, article)
+        for row in _published_context_switch(cell.label, each)
+    ]
+    header = (
+        *("cell", "measured on", "n", "interrupt, fullest bin [us]", "share in it"),
+        *("task, fullest bin [us]", "share in it", "context switch [us]"),
+    )
+    caption = "Context switch: from the fullest bin of the interrupt to the fullest bin of the task"
+    table = [Table(caption, header, tuple(rows), tuple(range(2, len(header))))] if rows else []
+    return [*table, Text((note,))]
+
+
+NO_DOMINANT_BIN = "No way that was taken tells the interrupt apart, so there is no context switch to tell of here."
+DOMINANT_RANGE_NOTE = (
+    "The difference of two bins is a range: from the end of the one to the start of the other at least, from the start "
+    "of the one to the end of the other at most."
+)
+
+
+@dataclass(frozen=True)
+class ContextSwitchTime:
+    """The fullest bins of interrupt and task, and between what the context switch lies, in nanoseconds."""
+
+    interrupt: DominantBin
+    task: DominantBin
+    least: int
+    most: int
+
+    @property
+    def n(self) -> int:
+        return min(self.interrupt.total, self.task.total)
+
+
+def context_switch_time(outcome: CellOutcome, bins: Sequence[Bins]) -> ContextSwitchTime | None:
+    """None where the interrupt was not told apart. bins: the interrupt's and the task's."""
+    if len(bins) != 2:
+        return None
+    stages = [outcome.stage(each.stage) for each in bins]
+    if stages[0] is None or stages[1] is None or stages[0] is stages[1]:
+        return None
+    early = dominant_bin(stages[0].observed_counts, bins[0].width_ns)
+    late = dominant_bin(stages[1].observed_counts, bins[1].width_ns)
+    if early is None or late is None:
+        return None
+    return ContextSwitchTime(early, late, max(late.start - early.end, 0), late.end - early.start)
+
+
+def _context_switch_row(outcome: CellOutcome, found: ContextSwitchTime) -> tuple[str, ...]:
+    between = f"{_us_text(found.least)} to {_us_text(found.most)}"
+    bins = (*_bin_text(found.interrupt), *_bin_text(found.task))
+    return (outcome.cell.label, outcome.system, number_format.count_text(found.n), *bins, between)
+
+
+def _bin_text(found: DominantBin) -> tuple[str, str]:
+    return f"{_us_text(found.start)} to {_us_text(found.end)}", percent(round(found.n / found.total, 4))
+
+
+def _us_text(ns: int) -> str:
+    return f"{ns / US.ns:g}"
+
+
+def _published_context_switch(cell: str, row: ArticleRow) -> Iterator[tuple[str, ...]]:
+    start, end, share = (row.figures.get(f"preemption.bin_{part}") for part in ("from", "to", "share"))
+    if start and end and share:
+        edges = f"{as_published(start, US)} to {as_published(end, US)}"
+        yield (cell, f"article: {row.label}", "", "", "", edges, f"over {share.text}", "")
+
+
+MOST_CURVES = 8
+"""Curves that a plot can hold; where there are more, each cell has plots of its own."""
+
+
+def curves_section(profile: Profile, outcomes: Sequence[CellOutcome]) -> Section:
+    """Of each kind of latency that the profile has bins for, else of the one that the rows show."""
+    parts = profile.bins or (Bins("latency", "", 0, 0, profile.zooms),)
+    drawn = [block for each in parts if each.zooms for block in _curve_blocks(profile, each, outcomes)]
+    return Section("curves", "Cumulative percentages", tuple(drawn))
+
+
+def _curve_blocks(profile: Profile, bins: Bins, outcomes: Sequence[CellOutcome]) -> Iterator[Block]:
+    measured = [each for each in outcomes if (stage := each.stage(bins.stage)) and stage.observed.count]
+    if len(measured) <= MOST_CURVES:
+        yield from _curve_plots(profile, bins, _named_curves(bins, outcomes_by_name(measured)), bins.name)
+        return
+    for cell, group in outcomes_by_cell(measured):
+        curves = _named_curves(bins, [(each.system, each) for each in group])
+        yield from _curve_plots(profile, bins, curves, f"{bins.name}, {cell.label}")
+
+
+def _named_curves(bins: Bins, outcomes: Sequence[tuple[str, CellOutcome]]) -> list[NamedCounts]:
+    found = [(name, each.stage(bins.stage)) for name, each in outcomes]
+    return [NamedCounts(name, stage.observed_counts) for name, stage in found if stage]
+
+
+def _curve_plots(profile: Profile, bins: Bins, curves: list[NamedCounts], title: str) -> Iterator[Block]:
+    zooms = [zoom / 100 for zoom in bins.zooms]
+    for plot in cumulative_curves.cumulative_plots(
+        curves[:MOST_CURVES], zooms, US, bins.name, _limit_markers(profile, bins)
+    ):
+        yield replace(plot, title=f"{plot.title}: {title}")
+    more = [f"Of {len(curves)} curves the first {MOST_CURVES} are drawn."] if len(curves) > MOST_CURVES else []
+    notes = tuple(filter(None, (*more, cumulative_curves.left_out_of_plot(curves[:MOST_CURVES], zooms))))
+    if notes:
+        yield Text(notes)
+
+
+def _limit_markers(profile: Profile, bins: Bins) -> tuple[Marker, ...]:
+    """The requirements are on the reaction as a whole and not on one of its stages."""
+    limits = () if bins.stage else dict.fromkeys(claim.limit_ns for claim in profile.claims)
+    return tuple(Marker(f"limit {value(limit_ns)}", "x", US.scale(limit_ns)) for limit_ns in limits)

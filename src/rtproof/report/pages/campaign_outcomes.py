@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each cell of a campaign came out, the cells' names on its pages, and the limits that they are judged by."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analyse import LOSS_CODES
+from rtproof.judge.analysis_model import Analysis, Requirement, State
+from rtproof.profiles import CellPlan, ProfileLimit, Way
+from rtproof.summary.application_loops import (
+    ApplicationLoops,
+    has_samples,
+    is_app,
+    loops_of_all_threads,
+    loops_of_threads,
+)
+from rtproof.summary.cokernels import IN_BAND, core_beside
+from rtproof.summary.recorded_facts import virtual_time_clock
+from rtproof.summary.summary_model import Severity, Summary
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """A cell on one system: an analysis, or (failure) the sentence that says why there is none or why it is not whole.
+
+    system: its name. way: the one that was taken; passed: those before it and why they can't be had here. link: the
+    cell's own report, kept: files beside it that the article kept as well; both relative to the page.
+    """
+
+    system: str
+    cell: CellPlan
+    analysis: Analysis | None = None
+    way: Way | None = None
+    passed: tuple[tuple[Way, str], ...] = ()
+    failure: str = ""
+    link: str = ""
+    kept: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> Summary | None:
+        """The stage that the row shows, of all threads together."""
+        if self.analysis is None:
+            return None
+        return self.stage(self.way.stage if self.way else "") or self.analysis.pooled
+
+    def stage(self, name: str) -> Summary | None:
+        """A stage by its name, the one that the row shows by an empty name; None if it was not measured."""
+        if self.analysis is None:
+            return None
+        if not name:
+            return self.shown if self.way and self.way.stage else self.analysis.pooled
+        stages = self.analysis.stages or (self.analysis.pooled,)
+        return next((stage for stage in stages if stage.series.field == name), None)
+
+    @cached_property
+    def loops(self) -> ApplicationLoops | None:
+        """Of a periodic application whose samples were kept, all threads together."""
+        record = self.analysis.record if self.analysis else None
+        if record is None or not is_app(record) or not has_samples(record):
+            return None
+        return loops_of_all_threads(loops_of_threads(record).values())
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """Why the run did not measure what was asked."""
+        doubts = self.analysis.doubts if self.analysis else ()
+        return tuple(doubt.what for doubt in doubts if doubt.severity is Severity.INVALID)
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """What is gone from the run, where that does not make it INVALID."""
+        doubts = self.analysis.doubts if self.analysis else ()
+        return tuple(d.what for d in doubts if d.code in LOSS_CODES and d.severity is not Severity.INVALID)
+
+    @cached_property
+    def core(self) -> str | None:
+        """The co-kernel beside the measured Linux; None where none was found."""
+        return core_beside(self.analysis.record) if self.analysis else None
+
+    @property
+    def virtual(self) -> bool:
+        return bool(self.analysis and virtual_time_clock(self.analysis.record))
+
+
+def outcomes_marked_in_band(outcomes: Sequence[CellOutcome]) -> list[CellOutcome]:
+    """The same, with "in-band" behind the name of each system that has a co-kernel, for every table of the page."""
+    beside = {each.system for each in outcomes if each.core}
+    return [replace(each, system=f"{each.system} ({IN_BAND})") if each.system in beside else each for each in outcomes]
+
+
+@dataclass(frozen=True)
+class OtherToolResult:
+    """A result of another tool that the user lays beside; None where it does not say. notes: what it can't tell."""
+
+    label: str
+    tool: str
+    count: int | None
+    min_ns: int | float | None
+    mean_ns: int | float | None
+    max_ns: int | float | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CampaignExtras:
+    """What else a page tells. given: results of other tools; command: as typed."""
+
+    given: Sequence[OtherToolResult] = ()
+    command: str = ""
+
+
+NO_EXTRAS = CampaignExtras()
+STATES_BY_SEVERITY = (State.PROVEN, State.NOT_ASKED, State.UNDECIDED, State.REFUTED, State.INVALID)
+CELL_FAILED_CODE = 2
+"""Exit code of a campaign of which a cell has no result."""
+
+
+def campaign_exit_code(outcomes: Sequence[CellOutcome]) -> int:
+    """2 if a cell failed, else of the worst verdict: INVALID, REFUTED, UNDECIDED, then PROVEN or nothing asked."""
+    if any(each.analysis is None or each.failure for each in outcomes):
+        return CELL_FAILED_CODE
+    states = [each.analysis.verdict.state for each in outcomes if each.analysis]
+    return max(states, key=STATES_BY_SEVERITY.index, default=State.NOT_ASKED).exit_code
+
+
+def requirements_of_limits(claims: Iterable[ProfileLimit]) -> tuple[Requirement, ...]:
+    """A profile's requirements, with the gap and the longest length that follow from their time filled in."""
+    return tuple(
+        Requirement(
+            each.limit_ns,
+            each.at_most_ns,
+            gap_ns=each.gap_ns,
+            longest_ns=each.longest_ns,
+            bunches=each.bunches,
+        )
+        for each in claims
+    )
+
+
+def judged_requirements(claims: Iterable[ProfileLimit], outcomes: Sequence[CellOutcome]) -> tuple[Requirement, ...]:
+    """What the cells were judged by: the runs tell it, which may be older than today's defaults; else the profile."""
+    verdicts = [verdict for each in outcomes if each.analysis for verdict in each.analysis.verdicts]
+    return tuple(dict.fromkeys(each.requirement for each in verdicts if each.requirement)) or requirements_of_limits(
+        claims
+    )
+
+
+def requirement_sentences(asked: Iterable[Requirement], *, virtual: bool = False) -> tuple[str, ...]:
+    """One for each requirement, with what counts as an episode. virtual: no verdict has a confidence."""
+    told = verdict_sentences.requested_limit_sentence if virtual else verdict_sentences.limit_sentence
+    return tuple(f"Asked: {told(each)}. {_capitalised(verdict_sentences.episode_sentence(each))}." for each in asked)
+
+
+def requirement_assumptions(outcomes: Sequence[CellOutcome]) -> tuple[str, ...]:
+    """What the verdicts that rest on a bet assume, each once; nothing where none does."""
+    verdicts = [verdict for each in outcomes if each.analysis for verdict in each.analysis.verdicts]
+    told = dict.fromkeys(text for each in verdicts if (text := verdict_sentences.assumption_of_verdict(each)))
+    return tuple(f"Each cell by itself: {text[:1].lower()}{text[1:]}." for text in told)
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def cell_names(outcomes: Sequence[CellOutcome]) -> list[str]:
+    """Of each the label of its cell, and where there are several systems the one that it ran on."""
+    several = len({each.system for each in outcomes}) > 1
+    return [f"{each.cell.label}, {each.system}" if several else each.cell.label for each in outcomes]
+
+
+def outcomes_by_name(outcomes: Sequence[CellOutcome]) -> list[tuple[str, CellOutcome]]:
+    """Each with its name."""
+    return list(zip(cell_names(outcomes), outcomes, strict=True))
+
+
+def some_of(some: Sequence[CellOutcome], outcomes: Sequence[CellOutcome]) -> str:
+    """The names of some, where it is not all of several."""
+    if len(some) == len(outcomes) > 1:
+        return "All cells"
+    chosen = {id(each) for each in some}
+    return "; ".join(name for name, each in outcomes_by_name(outcomes) if id(each) in chosen)

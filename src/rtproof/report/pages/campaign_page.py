@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a campaign: the answer for each cell, then every section, with the objections to published claims."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from rtproof import articles
+from rtproof.articles import Article, ArticleRow
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import duration, percent, quantity
+from rtproof.judge import unseen_events
+from rtproof.judge.analysis_model import State
+from rtproof.judge.objections import Objection, ResultClaim, claim_of, objections
+from rtproof.profiles import CellPlan, Profile
+from rtproof.profiles.profile import LOAD
+from rtproof.report import number_format
+from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.number_format import US
+from rtproof.report.pages import (
+    campaign_conditions,
+    campaign_curves,
+    campaign_extra_tables,
+    campaign_outcomes,
+    campaign_table,
+)
+from rtproof.report.pages.campaign_outcomes import (
+    NO_EXTRAS,
+    STATES_BY_SEVERITY,
+    CampaignExtras,
+    CellOutcome,
+    OtherToolResult,
+    campaign_exit_code,
+    outcomes_marked_in_band,
+)
+from rtproof.report.pages.campaign_table import largest_latency_ns, out_of_band_bound, stalled_ns
+from rtproof.report.sections.verdict import KINDS
+from rtproof.summary.cycles import BAND_LEVEL, most_cycles_out_of_band
+
+__all__ = [
+    "CampaignExtras",
+    "CellOutcome",
+    "OtherToolResult",
+    "campaign_exit_code",
+    "campaign_sections",
+    "campaign_title",
+    "check_profile_page",
+]
+
+
+MOST_LISTED_CELLS = 8
+"""Cells of a system that are told one by one."""
+
+
+def answer_block(profile: Profile, outcomes: Sequence[CellOutcome]) -> Text:
+    """Of every cell what its article is about; the worst verdict where something was asked."""
+    words, figure = next(each for column, each in ANSWER_OF_QUESTION.items() if column in (*profile.columns, ""))
+    if words == OUT_OF_BAND and not all(each.virtual for each in outcomes):
+        words = f"{words} ({percent(BAND_LEVEL)} confidence)"
+    states = [each.analysis.verdict.state for each in outcomes if each.analysis]
+    alike = len(set(states)) < 2 and len(states) == len(outcomes)
+    systems = list(dict.fromkeys(each.system for each in outcomes))
+    lines = [_listed_cells([each for each in outcomes if each.system == system], figure, alike) for system in systems]
+    several = len(systems) > 1
+    told = (f"{words}:",) if several else ()
+    terms = tuple(zip(systems if several else [words], lines, strict=True))
+    if not profile.claims or not states:
+        return Text(told, terms=terms)
+    worst = max(states, key=STATES_BY_SEVERITY.index)
+    headline = f"{worst.value} in {states.count(worst)} of {quantity(len(outcomes), 'cell')}"
+    required = campaign_outcomes.requirement_sentences(
+        campaign_outcomes.judged_requirements(profile.claims, outcomes), virtual=all(each.virtual for each in outcomes)
+    )
+    below = (*required, *campaign_outcomes.requirement_assumptions(outcomes), *_needed_length(outcomes), *told)
+    return Text(below, KINDS[worst], headline, terms)
+
+
+def _listed_cells(here: Sequence[CellOutcome], figure: Callable[[CellOutcome], str], alike: bool) -> str:
+    """alike: all verdicts are the same, which stands above."""
+    told = [f"{each.cell.label}: {_answer_figure(each, figure, alike)}" for each in here[:MOST_LISTED_CELLS]]
+    told += [f"and {len(here) - MOST_LISTED_CELLS} more cells, below"] if len(here) > MOST_LISTED_CELLS else []
+    return "; ".join(told)
+
+
+def _answer_figure(outcome: CellOutcome, figure: Callable[[CellOutcome], str], alike: bool) -> str:
+    if outcome.analysis is None:
+        return "not measured"
+    state = outcome.analysis.verdict.state
+    return figure(outcome) if alike or state is State.NOT_ASKED else f"{state.value}, {figure(outcome)}"
+
+
+def _cycles_answer(outcome: CellOutcome) -> str:
+    found = outcome.analysis.cycles if outcome.analysis else None
+    if found is None:
+        return number_format.UNKNOWN
+    stood = f", {stalled_ns(found)}" if found.stalls else ""
+    most = most_cycles_out_of_band(found)
+    possible = f" (up to {out_of_band_bound(most)} possible)" if most is not None else ""
+    return f"{found.out_of_band:,} of {found.counted:,}{possible}{stood}"
+
+
+def _loops_answer(outcome: CellOutcome) -> str:
+    found = outcome.loops
+    if found is None or not found.loop.count:
+        return number_format.UNKNOWN
+    ends = f"{US.show(found.loop.min)} to {US(found.loop.max)}"
+    return f"{ends} (n = {found.loop.count:,}), top late by at most {US(found.error.max)}"
+
+
+def _largest_answer(outcome: CellOutcome) -> str:
+    shown = outcome.shown
+    if shown is None or not shown.observed.count:
+        return number_format.UNKNOWN
+    return f"{US(shown.observed.max)} (n = {shown.observed.count:,})"
+
+
+def _longest_answer(outcome: CellOutcome) -> str:
+    shown = outcome.shown
+    return f"{largest_latency_ns(shown)} {US.name} (n = {shown.observed.count:,})" if shown else number_format.UNKNOWN
+
+
+OUT_OF_BAND = "Cycles out of the band"
+ANSWER_OF_QUESTION: Mapping[str, tuple[str, Callable[[CellOutcome], str]]] = {
+    "cycles": (OUT_OF_BAND, _cycles_answer),
+    "loop-max": ("Loop time", _loops_answer),
+    "longest": ("Largest latency", _longest_answer),
+    "": ("Largest latency", _largest_answer),
+}
+"""By the column whose presence shows what a profile is about; the first that it has."""
+
+
+def _needed_length(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
+    verdicts = [each.analysis.verdict for each in outcomes if each.analysis]
+    needed = [each.needed_ns for each in verdicts if each.state is State.UNDECIDED and each.needed_ns]
+    if needed:
+        yield f"To be PROVEN takes {duration(max(needed), up=True)} a cell, if nothing exceeds the limit."
+
+
+NO_OBJECTION_TO_RUN = "Nothing in the figures that were measured here speaks against them."
+NO_OBJECTION_TO_ARTICLE = "Nothing in the article's own figures speaks against its rows."
+OBJECTION_HEADER = ("row", "what speaks against it")
+
+
+def objections_section(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> Section:
+    own, published = campaign_objections(profile, outcomes, article)
+    blocks = [_objection_block("Objections to the rows measured here", own, NO_OBJECTION_TO_RUN)]
+    if article:
+        blocks.append(_objection_block("Objections to the article's rows", published, NO_OBJECTION_TO_ARTICLE))
+        blocks += _published_claim_rows(profile, article)
+    return Section("objections", "Objections", tuple(blocks) if outcomes else ())
+
+
+def campaign_objections(
+    profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None
+) -> tuple[tuple[Objection, ...], tuple[Objection, ...]]:
+    """To the rows measured here, and to those of the article that the profile repeats."""
+    return objections(_objections_to_cells(outcomes)), objections(
+        _objections_to_article(profile, article) if article else []
+    )
+
+
+def _objections_to_cells(outcomes: Sequence[CellOutcome]) -> list[ResultClaim]:
+    """The same cell on several systems is compared."""
+    measured = [(each, each.analysis) for each in outcomes if each.analysis]
+    return [
+        claim_of(found, f"{each.cell.label}, {each.system}", each.cell.key, said_idle=_said_idle(each.cell))
+        for each, found in measured
+    ]
+
+
+def _said_idle(cell: CellPlan) -> bool:
+    """Whether it is the one without a load of a profile whose cells differ by it."""
+    return LOAD in cell.axes and not cell.loads
+
+
+def _objections_to_article(profile: Profile, article: Article) -> list[ResultClaim]:
+    """Those rows only that the profile repeats, by their labels."""
+    labels = {row.key: row.label for row in _grouped_objections(profile, article)}
+    return [replace(claim, name=labels[claim.name]) for claim in articles.claims(article) if claim.name in labels]
+
+
+def _published_claim_rows(profile: Profile, article: Article) -> list[Block]:
+    """What there is to know of its figures, and what it says against them itself; what nobody said is no block."""
+    rows = tuple((row.label, each) for row in _grouped_objections(profile, article) for each in row.caveats)
+    table = [Table("What the article itself says against its rows", OBJECTION_HEADER, rows)] if rows else []
+    return [*table, Text((" ".join(article.about.split()),), headline="The article's figures")]
+
+
+def _grouped_objections(profile: Profile, article: Article) -> list[ArticleRow]:
+    """Those rows of the article that the profile repeats."""
+    wanted = {key for cell in profile.cells for key in cell.article_rows}
+    return [row for row in article.rows if row.key in wanted]
+
+
+def _objection_block(caption: str, some: Sequence[Objection], none: str) -> Block:
+    if not some:
+        return Text((none,))
+    rows = tuple(("; ".join(each.claims), _claim_without_name(each.what, each.claims)) for each in some)
+    return Table(caption, OBJECTION_HEADER, rows)
+
+
+def _claim_without_name(what: str, claims: Sequence[str]) -> str:
+    """The row stands in the column before."""
+    return what.removeprefix(f"{claims[0]}: ") if len(claims) == 1 else what
+
+
+EVIDENCE_EXPLAINED = (
+    "None of this is about how well it was measured: it is what any run of this length can tell at best, if one run is "
+    "like another. The article's length is taken as fixed before the run."
+)
+EVIDENCE_OF_ALL_ROWS = "rows of this article"
+EVIDENCE_CAPTION = "By their length, largest value and number of values"
+EVIDENCE_TITLE = "What the article's rows are worth"
+
+
+def article_evidence_section(profile: Profile, article: Article | None) -> Section:
+    """Of those rows that the profile repeats."""
+    wanted = {key for cell in profile.cells for key in cell.article_rows}
+    told = article_evidence_rows(article, wanted) if article else []
+    before = [label for label, _, _ in told[:-1]]
+    rows = tuple(
+        ("" if label == above else label, f"{name}: {text}" if name else text)
+        for above, (label, name, text) in zip(["", *before], told, strict=False)
+    )
+    table = Table(EVIDENCE_CAPTION, ("row", "what it is worth"), rows, folded=True)
+    return Section("honest", EVIDENCE_TITLE, (table, Text((EVIDENCE_EXPLAINED,))) if rows else ())
+
+
+def article_evidence_rows(
+    article: Article, wanted: Sequence[str] | set[str] | None = None
+) -> list[tuple[str, str, str]]:
+    """Label of the row, name of the thread or field ("" for all), sentence. wanted: keys of rows; None for all."""
+    chosen = [row for row in article.rows if wanted is None or row.key in wanted]
+    told = [(row.label, name, text) for row in chosen for name, text in _evidence_of_row(row)]
+    return told + [(EVIDENCE_OF_ALL_ROWS, "", text) for text in _evidence_threshold(article, chosen)]
+
+
+def _evidence_of_row(row: ArticleRow) -> Iterator[tuple[str, str]]:
+    """A maximum that is only a lower bound is worth nothing here."""
+    length = row.asked or row.duration
+    largest = [(each.name, each.figures["max"]) for each in row.numbers if "max" in each.figures]
+    known = [(name, int(figure.value)) for name, figure in largest if not figure.at_least]
+    if length is None or length.at_least or not known:
+        return
+    duration_ns = int(length.value)
+    told = [(name, unseen_events.largest_value_sentences(max_ns, duration_ns)) for name, max_ns in known]
+    yield from ((name, bound) for name, (_, _, bound) in told)
+    again, later, _ = told[0][1]
+    yield "the maximum" if len(told) == 1 else "each maximum", f"{again}; {later}"
+    yield from (("", text) for text in unseen_events.unseen_event_sentences(duration_ns))
+
+
+def _evidence_threshold(article: Article, rows: Sequence[ArticleRow]) -> Iterator[str]:
+    """Of each number of values that stands behind it."""
+    if article.threshold is None:
+        return
+    counts = [each.value("count") for row in rows for each in row.numbers]
+    for count in dict.fromkeys(int(count) for count in counts if count):
+        yield unseen_events.threshold_rank_sentence(unseen_events.share_threshold(1 - article.threshold.value, count))
+
+
+# The page of a profile's cells: what each gave, beside the figures that the article published.
+#
+# ``sections`` is all that the rest of the program needs; it is a pure function, of local runs and of the lab's alike.
+
+
+def check_profile_page(profile: Profile, article: Article) -> None:
+    """UserError where the page can't be made as the profile asks, which is better known before hours of measuring."""
+    try:
+        campaign_table.metrics_by_name(profile.columns)
+        campaign_extra_tables.check_extras(profile.extras)
+    except UserError as problem:
+        raise UserError(f"the profile {profile.name}: {problem}") from None
+    for key in (key for cell in profile.cells for key in cell.article_rows):
+        if article.row(key) is None:
+            raise UserError(f"the profile {profile.name}: row: the article {article.name} has no row {key!r}")
+
+
+def campaign_sections(
+    profile: Profile,
+    outcomes: Sequence[CellOutcome],
+    article: Article | None,
+    more: CampaignExtras = NO_EXTRAS,
+    *,
+    short: bool = False,
+) -> list[Section]:
+    """outcomes: of every cell on every system, cells in the profile's order. short: for a terminal."""
+    outcomes = outcomes_marked_in_band(outcomes)
+    table = campaign_table.result_section(profile, outcomes, article, more.given, short=short)
+    losses = (
+        *campaign_conditions.in_band_block(outcomes),
+        *campaign_conditions.virtual_time_block(outcomes),
+        *campaign_conditions.missing_block(outcomes),
+    )
+    answered = [answer_block(profile, outcomes)] if outcomes else []
+    before = (*losses, *answered, *campaign_conditions.difference_block(profile, outcomes), Text((profile.about,)))
+    parts = [
+        Section(table.name, table.title, (*before, *table.blocks)),
+        *campaign_conditions.cell_fault_blocks(outcomes),
+        objections_section(profile, outcomes, article),
+        *([] if short else _curves_and_more(profile, outcomes, article)),
+        campaign_conditions.conditions_section(profile, outcomes, article, more.command, short=short),
+    ]
+    return [part for part in parts if part.blocks]
+
+
+def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Section]:
+    """What a terminal has no room for."""
+    drawn = [
+        campaign_curves.curves_section(profile, outcomes),
+        campaign_curves.tails_section(profile, outcomes, article),
+    ]
+    return [
+        *campaign_extra_tables.extra_sections(profile, outcomes, article),
+        *drawn,
+        article_evidence_section(profile, article),
+    ]
+
+
+def campaign_title(profile: Profile, outcomes: Sequence[CellOutcome]) -> str:
+    """Tells this page from others: the profile, and the systems."""
+    systems = ", ".join(dict.fromkeys(each.system for each in outcomes_marked_in_band(outcomes)))
+    virtual = ", virtual time" if any(each.virtual for each in outcomes) else ""
+    return f"rtproof: profile {profile.name} on {systems}{virtual}"

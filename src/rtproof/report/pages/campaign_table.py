@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of a campaign: a row for each cell on each system, with the article's own figures below.
+
+Its columns are metrics with a name in the profile's file. A second table has a board in each row and a kernel in each
+column.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rtproof.articles import Article, ArticleFigure, ArticleRow
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import duration, percent
+from rtproof.profiles import CellPlan, Profile
+from rtproof.record.contents import Moment
+from rtproof.report import number_format
+from rtproof.report.blocks import Block, Link, Section, Table, Text
+from rtproof.report.number_format import MS, US, PrintedUnit
+from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
+from rtproof.statistics.exact_bounds import share_upper
+from rtproof.summary import recorded_facts
+from rtproof.summary.cycles import BAND_LEVEL, most_cycles_out_of_band
+from rtproof.summary.quantiles import quantile
+from rtproof.summary.summary_model import Cycles, Moments, Summary
+
+MOST_TEXT_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class CampaignMetric:
+    """A column. here: the cell's words; article: those of an article's row, "" where it has no such figure."""
+
+    heading: str
+    here: Callable[[CellOutcome], str]
+    article: Callable[[ArticleRow], str]
+    help: str = ""
+
+
+def metrics_by_name(names: tuple[str, ...]) -> list[CampaignMetric]:
+    """Columns by their names; UserError with the list of what there is."""
+    for name in names:
+        if name not in METRICS:
+            raise UserError(f"columns: there is no column {name!r}; there are: {', '.join(METRICS)}")
+    return [METRICS[name] for name in names]
+
+
+def as_published(figure: ArticleFigure | None, unit: PrintedUnit | None = None) -> str:
+    """A figure of an article with the digits that it was printed with, in a unit if it has one."""
+    if figure is None:
+        return ""
+    if unit is None or figure.unit != "ns":
+        return figure.text
+    digits = min(max(0, math.ceil(-math.log10(figure.step / unit.ns))), MOST_TEXT_DIGITS) if figure.step else 0
+    return f"{'> ' if figure.at_least else ''}{figure.value / unit.ns:,.{digits}f}"
+
+
+def _published_metric(name: str, unit: PrintedUnit | None = None) -> Callable[[ArticleRow], str]:
+    return lambda row: as_published(row.figures.get(name), unit)
+
+
+def _no_published_value(_row: ArticleRow) -> str:
+    return ""
+
+
+def _summary_metric(words: Callable[[Summary], str]) -> Callable[[CellOutcome], str]:
+    return lambda outcome: words(outcome.shown) if outcome.shown else ""
+
+
+def _shown_us(value: Callable[[Summary], float | None]) -> Callable[[CellOutcome], str]:
+    return _summary_metric(lambda summary: US.show(value(summary) if summary.observed.count else None))
+
+
+def _rarity_metric(summary: Summary) -> str:
+    return US.show(quantile(summary.observed_counts, 0.99999, ends=summary.observed).value)
+
+
+def _largest_metric(summary: Summary) -> str:
+    """Of the activations that ran; of a thread that never ran again what it was at least."""
+    if summary.stalled_ns > summary.observed.max:
+        return f"at least {US.show(summary.stalled_ns)}"
+    return US.show(summary.observed.max if summary.observed.count else None)
+
+
+def largest_latency_ns(summary: Summary) -> str:
+    """The largest latency in microseconds. An event without an answer by the next one was later than a period, however
+    much."""
+    seen = summary.observed
+    if summary.stalled_ns > seen.max:
+        return f"at least {US.show(summary.stalled_ns)}"
+    if summary.missed and seen.max < summary.series.period_ns:
+        return f"> {US.show(summary.series.period_ns)}"
+    return US.show(seen.max if seen.count else None)
+
+
+def measured_length(row: ArticleRow) -> str:
+    """As the article tells it; "" if it does not."""
+    told = row.duration or row.asked
+    return told.text if told else ""
+
+
+def _cycle_metric(words: Callable[[Cycles], str]) -> Callable[[CellOutcome], str]:
+    def here(outcome: CellOutcome) -> str:
+        cycles = outcome.analysis.cycles if outcome.analysis else None
+        return words(cycles) if cycles else number_format.UNKNOWN
+
+    return here
+
+
+def loop_summary(outcome: CellOutcome, part: str) -> Moments | None:
+    """Article 3's work, loop or top of a periodic application; None of anything else."""
+    loops = outcome.loops
+    return {"work": loops.work, "loop": loops.loop, "top": loops.error}[part] if loops else None
+
+
+def _loop_metric(part: str, name: str) -> CampaignMetric:
+    def here(outcome: CellOutcome) -> str:
+        found = loop_summary(outcome, part)
+        return US.show(getattr(found, name) if found and found.count else None)
+
+    words = {"mean": "avg", "deviation": "sd"}.get(name, name)
+    return CampaignMetric(f"{part} {words} [us]", here, _published_metric(f"{part}.{name}", US))
+
+
+def out_of_band_bound(share: float | None) -> str:
+    """None seen is not none to come, so a count of cycles out of the band does not stand alone."""
+    return number_format.UNKNOWN if share is None else percent(float(f"{share:.2g}"))
+
+
+def _published_out_of_band(row: ArticleRow) -> str:
+    told = [row.figures.get(name) for name in ("below", "above", "count")]
+    below, above, count = (figure.value if figure else None for figure in told)
+    if below is None or above is None or not count:
+        return ""
+    return out_of_band_bound(share_upper(int(below + above), int(count), BAND_LEVEL))
+
+
+def stalled_ns(cycles: Cycles) -> str:
+    """How long loops stood still in all."""
+    stalled_ns = sum(stall.duration_ns for stall in cycles.stalls)
+    return f"STALLED {duration(stalled_ns)}" if stalled_ns else "no"
+
+
+def _stall_metric(row: ArticleRow) -> str:
+    return "stopped" if row.stopped else "no"
+
+
+def _verdict_metric(outcome: CellOutcome) -> str:
+    return outcome.analysis.verdict.state.value if outcome.analysis else ""
+
+
+def _load_average(outcome: CellOutcome) -> str:
+    """The first of three, which is of the last minute, at the end of the run."""
+    text = recorded_facts.file_text(outcome.analysis.record, "/proc/loadavg", Moment.END) if outcome.analysis else None
+    return text.split()[0] if text and text.split() else number_format.UNKNOWN
+
+
+METRICS: Mapping[str, CampaignMetric] = {
+    "n": CampaignMetric(
+        "n", _summary_metric(lambda s: number_format.count_text(s.observed.count)), _published_metric("count")
+    ),
+    "min": CampaignMetric("min [us]", _shown_us(lambda s: s.observed.min), _published_metric("min", US)),
+    "mean": CampaignMetric("avg [us]", _shown_us(lambda s: s.observed.mean), _published_metric("mean", US)),
+    "max": CampaignMetric("max [us]", _summary_metric(_largest_metric), _published_metric("max", US)),
+    "longest": CampaignMetric("max [us]", _summary_metric(largest_latency_ns), _published_metric("max", US)),
+    "length": CampaignMetric("length", _summary_metric(lambda s: duration(s.span_ns)), measured_length),
+    "deviation": CampaignMetric(
+        "deviation [us]", _shown_us(lambda s: s.observed.deviation), _published_metric("deviation", US)
+    ),
+    "missed": CampaignMetric(
+        "missed", _summary_metric(lambda s: number_format.count_text(s.never_ran)), _no_published_value
+    ),
+    "p99.999": CampaignMetric("99.999 % [us]", _summary_metric(_rarity_metric), _no_published_value),
+    "verdict": CampaignMetric("verdict", _verdict_metric, _no_published_value),
+    "loadavg": CampaignMetric(
+        "load average", _load_average, lambda row: f"{row.loadavg[0]:.2f}" if row.loadavg else ""
+    ),
+    "cycles": CampaignMetric(
+        "cycles", _cycle_metric(lambda c: number_format.count_text(c.counted)), _published_metric("count")
+    ),
+    "below": CampaignMetric(
+        "below band", _cycle_metric(lambda c: number_format.count_text(c.short)), _published_metric("below")
+    ),
+    "above": CampaignMetric(
+        "above band", _cycle_metric(lambda c: number_format.count_text(c.long)), _published_metric("above")
+    ),
+    "out-share": CampaignMetric(
+        f"out of band, at most ({percent(BAND_LEVEL)})",
+        _cycle_metric(lambda c: out_of_band_bound(most_cycles_out_of_band(c))),
+        _published_out_of_band,
+    ),
+    "cycle-max": CampaignMetric("max [ms]", _cycle_metric(lambda c: MS.show(c.max_ns)), _published_metric("max", MS)),
+    "cycle-min": CampaignMetric("min [ms]", _cycle_metric(lambda c: MS.show(c.min_ns)), _published_metric("min", MS)),
+    "catch-up": CampaignMetric(
+        "catch-up pairs", _cycle_metric(lambda c: number_format.count_text(c.catch_up_pairs)), _no_published_value
+    ),
+    "stalled": CampaignMetric("stalled", _cycle_metric(stalled_ns), _stall_metric),
+    **{
+        f"{part}-{name}": _loop_metric(part, name)
+        for part in ("work", "loop", "top")
+        for name in ("min", "mean", "max", "deviation")
+    },
+}
+
+
+ARTICLE_NOTE = (
+    "Rows that say article are figures which the article published. They were measured on another machine, with "
+    "another kernel and for another length of time: they stand beside the figures of this run, not against them."
+)
+NO_ARTICLE_FIGURES = "The article gives no figures for these columns."
+ARTICLE_PREFIX = "article: "
+LENGTH_COLUMN = "length"
+COUNT_COLUMN = "n"
+"""Alone it is no figure to put beside."""
+NOT_MEASURED = "not measured"
+SYSTEM_HEADING = "measured on"
+
+
+def result_section(
+    profile: Profile,
+    outcomes: Sequence[CellOutcome],
+    article: Article | None,
+    given: Sequence[OtherToolResult],
+    *,
+    short: bool,
+) -> Section:
+    """short: without columns that tell nothing here, since a terminal is narrow."""
+    names = tuple(name for name in profile.columns if not short or _column_has_values(name, outcomes))
+    columns = metrics_by_name(names)
+    rows = [row for cell, several in outcomes_by_cell(outcomes) for row in _cell_rows(cell, several, article, columns)]
+    rows += [_other_tool_row(each, names) for each in given]
+    header = ("cell", SYSTEM_HEADING, *(column.heading for column in columns))
+    table = Table(f"{profile.title}: the cells", header, tuple(rows), tuple(range(2, len(header))))
+    blocks: list[Block] = [table]
+    blocks += [Text(tuple(f"{each.label}: {note}." for each in given for note in each.notes))] if given else []
+    if article:
+        beside = any(row[1].startswith(ARTICLE_PREFIX) for row in rows)
+        blocks.append(
+            Text((ARTICLE_NOTE if beside else NO_ARTICLE_FIGURES, f"Source: {article.title}, {article.source}."))
+        )
+    return Section("result", "Result", tuple(blocks))
+
+
+def _column_has_values(name: str, outcomes: Sequence[CellOutcome]) -> bool:
+    """Lengths stand in another table too."""
+    (metric,) = metrics_by_name((name,))
+    said = {metric.here(each) for each in outcomes if each.analysis}
+    return name != LENGTH_COLUMN and (not said or not said <= {number_format.UNKNOWN, ""})
+
+
+def outcomes_by_cell(outcomes: Sequence[CellOutcome]) -> list[tuple[CellPlan, list[CellOutcome]]]:
+    """Outcomes of the same cell together, in the order of the cells."""
+    order = list(dict.fromkeys(each.cell.key for each in outcomes))
+    found = sorted(outcomes, key=lambda each: order.index(each.cell.key))
+    groups = [list(group) for _, group in groupby(found, key=lambda each: each.cell.key)]
+    return [(group[0].cell, group) for group in groups]
+
+
+def article_rows(cell: CellPlan, article: Article | None) -> Iterator[ArticleRow]:
+    """The article's rows that a cell repeats, as far as the article has them."""
+    for key in cell.article_rows if article else ():
+        row = article.row(key) if article else None
+        if row:
+            yield row
+
+
+def _cell_rows(
+    cell: CellPlan, several: list[CellOutcome], article: Article | None, columns: list[CampaignMetric]
+) -> Iterator[tuple[str, ...]]:
+    names = iter((cell.label, *("" for _ in range(len(several) + len(cell.article_rows)))))
+    for outcome in several:
+        yield (next(names), *_measured_row(outcome, columns))
+    for row in article_rows(cell, article):
+        published = [column.article(row) for column in columns]
+        if any(words for column, words in zip(columns, published, strict=True) if column.heading != COUNT_COLUMN):
+            yield (next(names), f"{ARTICLE_PREFIX}{row.label}", *published)
+
+
+def _measured_row(outcome: CellOutcome, columns: list[CampaignMetric]) -> tuple[str, ...]:
+    name = f"{outcome.system} (INVALID)" if outcome.invalid else outcome.system
+    where = Link(name, outcome.link) if outcome.link else name
+    if outcome.analysis is None:
+        return (where, NOT_MEASURED, *("" for _ in columns[1:]))
+    return (where, *(column.here(outcome) for column in columns))
+
+
+def _other_tool_row(given: OtherToolResult, columns: tuple[str, ...]) -> tuple[str, ...]:
+    values = {
+        "n": number_format.count_text(given.count),
+        "min": US.show(given.min_ns),
+        "mean": US.show(given.mean_ns),
+        "max": US.show(given.max_ns),
+    }
+    return (given.label, f"given: {given.tool}", *(values.get(name, "") for name in columns))
+
+
+def kernel_matrix(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
+    cells = outcomes_by_cell(outcomes)
+    systems = dict.fromkeys(each.system for each in outcomes)
+    rows = [
+        (system, _kernel_of(system, outcomes), *(_largest_text(system, group) for _, group in cells))
+        for system in systems
+    ]
+    places: dict[tuple[str, str], list[str]] = {}
+    for at, (cell, _) in enumerate(cells):
+        for row in article_rows(cell, article):
+            places.setdefault((row.board, row.kernel), [""] * len(cells))[at] = _published_matrix_row(row)
+    rows += [(f"article: {board}", kernel, *maxima) for (board, kernel), maxima in places.items()]
+    header = ("board", "kernel", *(cell.label for cell, _ in cells))
+    caption = "Largest latency of each board with each kernel [us]"
+    return [Table(caption, header, tuple(rows), tuple(range(2, len(header))))]
+
+
+def _kernel_of(system: str, outcomes: Sequence[CellOutcome]) -> str:
+    """The release of the first cell that was measured there."""
+    releases = [
+        each.analysis.record.begin.kernel_release for each in outcomes if each.analysis and each.system == system
+    ]
+    return releases[0] if releases else ""
+
+
+def _largest_text(system: str, group: Sequence[CellOutcome]) -> str:
+    shown = next((each.shown for each in group if each.system == system), None)
+    return largest_latency_ns(shown) if shown and (shown.observed.count or shown.never_ran) else "not measured"
+
+
+def _published_matrix_row(row: ArticleRow) -> str:
+    return as_published(row.figures.get("max"), US)

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts on several runs for continuous integration: one row a run, as text, Markdown and JUnit XML."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rtproof.core.phrases import duration, percent, quantity, sure, value
+from rtproof.core.printable import clean
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
+from rtproof.judge.histogram_only import HistogramOnly
+from rtproof.report.blocks import Table
+from rtproof.report.formats.markdown import block_markdown, words
+from rtproof.report.pages.histogram_page import exceeding_text, histogram_limit_lines, largest_text
+from rtproof.report.text_table import lay_out
+from rtproof.summary.cokernels import IN_BAND, core_beside
+
+ERROR_CODE = 2
+NO_LENGTH = "no length: a histogram has no time order"
+WORST_FIRST = (ERROR_CODE, 3, 1, 4, 0)
+"""Exit codes: what could not be read, INVALID, REFUTED, UNDECIDED, and what is well or was not asked."""
+
+
+@dataclass(frozen=True)
+class CiClaim:
+    """One limit and its verdict. text: the claim; seen: what was counted; longer: how much more time it takes; reason:
+    why the verdict is so. said: its sentences; of several limits the first has those about the run."""
+
+    text: str
+    state: State
+    reason: str
+    seen: str = ""
+    longer: str = ""
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CiRow:
+    """One run. state: None if it could not be read, then ``error`` says why."""
+
+    name: str
+    state: State | None
+    claims: tuple[CiClaim, ...] = ()
+    doubts: tuple[str, ...] = ()
+    measured_ns: int | None = None
+    error: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        return ERROR_CODE if self.state is None else self.state.exit_code
+
+    @property
+    def verdict(self) -> str:
+        return "ERROR" if self.state is None else self.state.value
+
+
+def ci_exit_code(rows: Iterable[CiRow]) -> int:
+    """That of the worst."""
+    return min((row.exit_code for row in rows), key=WORST_FIRST.index, default=0)
+
+
+def worst_row(rows: Sequence[CiRow]) -> str:
+    """The verdict on all runs together; those without a limit are none of the proven ones."""
+    found = [row.verdict for row in rows if row.exit_code == ci_exit_code(rows)]
+    if ci_exit_code(rows) == ERROR_CODE:
+        return f"ERROR, {len(found)} of {quantity(len(rows), 'run')} could not be read"
+    unasked = found.count(State.NOT_ASKED.value)
+    if 0 < unasked < len(found):
+        return f"{State.PROVEN.value}, but for {quantity(unasked, 'run')} without a limit"
+    return found[0] if found else State.NOT_ASKED.value
+
+
+def unread_row(name: str, error: str) -> CiRow:
+    return CiRow(name, None, error=error)
+
+
+def run_row(name: str, analysis: Analysis) -> CiRow:
+    """A run that was measured with time order."""
+    verdicts = analysis.verdicts or (analysis.verdict,)
+    mark = f", {IN_BAND}" if core_beside(analysis.record) else ""
+    return CiRow(
+        name,
+        analysis.verdict.state,
+        tuple(_claim(verdict, mark, first=number == 0) for number, verdict in enumerate(verdicts)),
+        tuple(doubt.what for doubt in analysis.doubts),
+        analysis.verdict.measured_ns,
+    )
+
+
+def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
+    reason = ". ".join(verdict.reasons) or "no limit was given"
+    of_the_run = () if first else verdict_sentences.sentences_of_run(verdict.sentences)
+    said = row_sentence([line for line in verdict.sentences if line not in of_the_run])
+    if verdict.requirement is None:
+        return CiClaim(f"no limit{mark}", verdict.state, reason, said=said)
+    asked = verdict.requirement
+    text = row_in_virtual_time(asked) if verdict.deterministic else _tested(verdict, asked)
+    return CiClaim(f"{text}{mark}", verdict.state, reason, _seen(verdict, asked), _longer(verdict), said)
+
+
+def _seen(verdict: Verdict, requirement: Requirement) -> str:
+    """One episode may be all of the run, and what was decided may be of its first part only."""
+    episodes = f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
+    if verdict_sentences.mostly_late(verdict):
+        seconds = verdict_sentences.late_seconds_phrase(verdict.late_seconds or 0, verdict.measured_ns)
+        return f"exceeded in {seconds}: {episodes}"
+    if verdict_sentences.only_at_first(verdict):
+        first = verdict_sentences.decided_after_phrase(verdict, requirement)
+        return f"{episodes}; decided by the first {first}, all of it would not be {verdict.state.value}"
+    return episodes
+
+
+def row_sentence(lines: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Labels and texts as lines."""
+    return tuple(f"{label} {text}".strip() for label, text in lines)
+
+
+def row_in_virtual_time(requirement: Requirement) -> str:
+    """Of a run that has no confidence."""
+    return f"above {value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}, virtual time"
+
+
+def ci_claim(requirement: Requirement) -> str:
+    return f"{_without_confidence(requirement)}, {percent(requirement.confidence)}"
+
+
+def _without_confidence(requirement: Requirement) -> str:
+    at_most = duration(requirement.at_most_ns)
+    return f"above {value(requirement.limit_ns)} at most once per {at_most}{verdict_sentences.longest(requirement)}"
+
+
+def _tested(verdict: Verdict, requirement: Requirement) -> str:
+    """The claim at the confidence of its own test, which is higher where several limits share the error."""
+    if not verdict_sentences.shares_error(verdict, requirement):
+        return ci_claim(requirement)
+    own, wanted = sure(verdict_sentences.own_alpha(verdict, requirement)), percent(requirement.confidence)
+    return f"{_without_confidence(requirement)}, {own} ({wanted} for all limits)"
+
+
+def _longer(verdict: Verdict) -> str:
+    if verdict.state is not State.UNDECIDED or not verdict.more_ns or not verdict.more_with_one_more_ns:
+        return ""
+    more, with_one = (duration(ns, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
+    return f"{more} with no further episode, {with_one} with one more"
+
+
+def histogram_row(name: str, said: HistogramOnly) -> CiRow:
+    """A file without time order."""
+    imported = said.imported
+    about = tuple(largest_text(imported))
+    claims = tuple(
+        CiClaim(
+            ci_claim(one.requirement),
+            one.state,
+            one.reason,
+            exceeding_text(one.above, one.requirement.limit_ns) if one.above else "",
+            NO_LENGTH if one.state is State.UNDECIDED else "",
+            row_sentence(
+                [
+                    ("VERDICT", f"{one.state.value} - {one.reason}"),
+                    *histogram_limit_lines(one, imported.duration_ns),
+                    *(about if number == 0 else ()),
+                ]
+            ),
+        )
+        for number, one in enumerate(said.judged)
+    )
+    why = imported.faults[0] if imported.faults else "no limit was given"
+    return CiRow(
+        name,
+        said.state,
+        claims or (CiClaim("no limit", said.state, why, said=row_sentence(about)),),
+        (*said.doubts, *imported.faults, *imported.notes),
+        imported.duration_ns,
+    )
+
+
+EACH = (
+    "Each run is judged by itself: its confidence is that of its own verdict. "
+    "That the verdicts on all {0} decided runs are right is less sure."
+)
+HEADER = ("run", "verdict", "claim", "seen", "how much longer", "doubts")
+
+
+def ci_text(rows: Sequence[CiRow]) -> bytes:
+    """The table and the reasons below it."""
+    parts = [_title(rows), lay_out(_table(rows)), *_each_by_itself(rows), *_reasons(rows)]
+    return ("\n\n".join(parts) + "\n").encode(errors="replace")
+
+
+def ci_markdown(rows: Sequence[CiRow], stated: str = "") -> bytes:
+    """For a pull request or a job's summary. stated: what the user says and nobody can check."""
+    parts = [f"## {words(_title(rows))}", block_markdown(_table(rows))]
+    parts += [words(line) for line in _each_by_itself(rows)]
+    parts += [f"> {words(stated)}"] if stated else []
+    parts += [_details(row) for row in rows]
+    return ("\n\n".join(parts) + "\n").encode(errors="replace")
+
+
+def _title(rows: Sequence[CiRow]) -> str:
+    return f"rtproof: {worst_row(rows)} - {quantity(len(rows), 'run')}"
+
+
+def _each_by_itself(rows: Sequence[CiRow]) -> list[str]:
+    """Of several verdicts that may each be wrong, one is so more often."""
+    decided = sum(row.state in (State.PROVEN, State.REFUTED) for row in rows)
+    return [EACH.format(decided)] if decided > 1 else []
+
+
+def _table(rows: Sequence[CiRow]) -> Table:
+    return Table("One line for each limit", HEADER, tuple(cells for row in rows for cells in _cells(row)))
+
+
+def _cells(row: CiRow) -> Iterator[tuple[str, ...]]:
+    if row.state is None:
+        yield row.name, row.verdict, "", row.error, "", ""
+    for number, claim in enumerate(row.claims):
+        doubts = str(len(row.doubts)) if row.doubts else "none"
+        name = row.name if number == 0 else ""
+        yield name, claim.state.value, claim.text, claim.seen, claim.longer, doubts if number == 0 else ""
+
+
+def _reasons(rows: Sequence[CiRow]) -> Iterator[str]:
+    """Why each verdict is so, and what is to be said against a run."""
+    for row in rows:
+        said = [f"{row.verdict}: {row.error}"] if row.error else []
+        said += [f"{claim.state.value}: {claim.reason}" for claim in row.claims]
+        said += [f"doubt: {doubt}" for doubt in row.doubts]
+        yield "\n".join([clean(row.name), *(f"  {clean(line)}" for line in said)])
+
+
+def _details(row: CiRow) -> str:
+    """Folded, the sentences as a list; GitHub wants an empty line behind the summary."""
+    said = [line for claim in row.claims for line in claim.said] or [row.error]
+    said += [f"doubt: {doubt}" for doubt in row.doubts]
+    listed = "\n".join(f"- {words(line)}" for line in said)
+    return f"<details><summary>{words(row.name)}: {row.verdict}</summary>\n\n{listed}\n\n</details>"
+
+
+# The rows as JUnit XML, which every CI service reads: one test suite, a test case for each run and limit.
+#
+# PROVEN passes, REFUTED is a failure, INVALID and what could not be read is an error. UNDECIDED is skipped with its
+# reason: the run has not failed, it was too short to tell. With ``strict`` it is a failure, as is a run without a
+# limit.
+
+
+SUITE = "rtproof judge"
+KINDS = {State.PROVEN: "", State.REFUTED: "failure", State.INVALID: "error"}
+COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+
+
+def ci_junit(rows: Sequence[CiRow], *, strict: bool = False) -> bytes:
+    """A whole document in UTF-8."""
+    suite = ET.Element("testsuite", name=SUITE)
+    for row in rows:
+        for claim in row.claims or (None,):
+            _case(suite, row, claim, strict)
+    for attribute, number in _counts(suite).items():
+        suite.set(attribute, str(number))
+    suite.set("time", _seconds(sum(row.measured_ns or 0 for row in rows)))
+    root = ET.Element("testsuites", {"name": "rtproof", **_counts_as_text(suite)})
+    root.append(suite)
+    ET.indent(root)
+    document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def _case(suite: ET.Element, row: CiRow, claim: CiClaim | None, strict: bool) -> None:
+    name = claim.text if claim else "verdict"
+    case = ET.SubElement(suite, "testcase", classname=clean(row.name), name=clean(name))
+    case.set("time", _seconds(row.measured_ns or 0))
+    kind, why = _outcome(row, claim, strict)
+    if kind:
+        state = claim.state.value if claim else row.verdict
+        outcome = ET.SubElement(case, kind, message=clean(f"{state}: {why}"))
+        if kind != "skipped":
+            outcome.set("type", state)
+            outcome.text = _body(row, claim)
+    ET.SubElement(case, "system-out").text = _body(row, claim)
+
+
+def _outcome(row: CiRow, claim: CiClaim | None, strict: bool) -> tuple[str, str]:
+    if claim is None:
+        return "error", row.error
+    other = "failure" if strict else "skipped"
+    longer = f"; how much longer: {claim.longer}" if claim.longer and claim.state is State.UNDECIDED else ""
+    return KINDS.get(claim.state, other), claim.reason + longer
+
+
+def _body(row: CiRow, claim: CiClaim | None) -> str:
+    lines = claim.said if claim else (row.error,)
+    return "\n".join(clean(line) for line in (*lines, *(f"doubt: {doubt}" for doubt in row.doubts)))
+
+
+def _counts(suite: ET.Element) -> dict[str, int]:
+    found = {name: len(suite.findall(f"testcase/{kind}")) for kind, name in COUNTED.items()}
+    return {"tests": len(suite.findall("testcase")), **found}
+
+
+def _counts_as_text(suite: ET.Element) -> dict[str, str]:
+    return {name: str(number) for name, number in _counts(suite).items()}
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / 1e9:.3f}"

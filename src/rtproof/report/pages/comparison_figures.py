@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a comparison: both tails over each other, the shift of each quantile, and the table of metrics."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtproof.compare.compare import deterministic_comparison
+from rtproof.compare.comparison_model import Comparison, MetricEffect, ShiftPoint
+from rtproof.compare.comparison_sentences import interval_text
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.core.phrases import percent, quantity, value
+from rtproof.record.contents import Int64Array
+from rtproof.report import number_format, plot_data
+from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
+from rtproof.report.number_format import PrintedUnit, unit_for
+from rtproof.report.pages.comparison_page import outcome_lines, outcome_sentence
+from rtproof.summary.counts import Counts, merge_counts
+
+MOST = 24
+"""Single runs of a side that are drawn: more of them are a smear."""
+NOTHING = "There are not two different latencies above zero, so there is no curve to draw."
+
+DrawnSides = Sequence[tuple[str, Sequence[RunFigures]]]
+
+
+@dataclass(frozen=True)
+class TailLine:
+    """One curve before it is drawn. beyond: values above every value of the counts."""
+
+    name: str
+    counts: Counts
+    beyond: int
+    group: int
+    role: str = "whole"
+
+
+def pooled_tail(runs: Sequence[RunFigures]) -> Counts:
+    """All values of the runs together."""
+    return merge_counts(run.counts for run in runs)
+
+
+def curve_unit(sides: DrawnSides) -> PrintedUnit:
+    """One unit for all latencies of a comparison."""
+    filled = [run.counts for _, runs in sides for run in runs if run.counts.total]
+    return unit_for([counts.value_at_rank((counts.total + 1) // 2)[1] for counts in filled])
+
+
+def curves_section(found: Comparison) -> Section:
+    """With the crossings as lines."""
+    sides = [(side.name, side.runs) for side in (found.a, found.b)]
+    unit = curve_unit(sides)
+    crossings = tuple(Marker("they cross", "x", unit.scale(one.value)) for one in found.order.crossings)
+    return Section("curves", "Tails", tuple(curve_blocks(sides, unit, crossings)))
+
+
+def single_side_curves(runs: Sequence[RunFigures]) -> Section:
+    """Of one thing, without a name."""
+    sides = [("all", runs)]
+    return Section("curves", "Tails", tuple(curve_blocks(sides, curve_unit(sides))))
+
+
+def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ...] = ()) -> list[Block]:
+    """The plot, or a sentence where there is nothing to draw. sides: names and runs; markers: such as crossings."""
+    whole = [TailLine(name, pooled_tail(runs), beyond_plot(runs), group) for group, (name, runs) in enumerate(sides)]
+    filled = [line for line in whole if line.counts.total]
+    grid = plot_data.survival_grid([line.counts for line in filled]) if filled else np.empty(0, np.int64)
+    if grid.size < 2:
+        return [Text((NOTHING,))]
+    thin = [line for group, (_, runs) in enumerate(sides) for line in _single(runs, group)]
+    plot = Plot(
+        "Share of activations later than a latency",
+        " ".join([*(_says(line, runs) for line, (_, runs) in zip(whole, sides, strict=True)), *_left_out(sides)]),
+        f"latency [{unit.name}]",
+        "share that was later",
+        tuple(_curve(line, grid, unit) for line in (*thin, *filled)),
+        markers,
+        log_x=True,
+        log_y=True,
+        style="step",
+    )
+    return [plot]
+
+
+def beyond_plot(runs: Sequence[RunFigures]) -> int:
+    """Values of unknown size above the scales of their histograms."""
+    return sum(run.overflow for run in runs)
+
+
+def _single(runs: Sequence[RunFigures], group: int) -> Iterator[TailLine]:
+    if len(runs) > 1:
+        for run in runs[:MOST]:
+            if run.counts.total:
+                yield TailLine(run.name, run.counts, run.overflow, group, "part")
+
+
+def _curve(line: TailLine, grid: Int64Array, unit: PrintedUnit) -> Curve:
+    """With what lies beyond the scale, which is above every value on it."""
+    values, shares = plot_data.survival_points(line.counts, grid)
+    total = line.counts.total
+    ys = (shares * total + line.beyond) / (total + line.beyond)
+    return Curve(line.name, tuple(map(unit.scale, values.tolist())), tuple(ys.tolist()), line.role, line.group)
+
+
+def _says(line: TailLine, runs: Sequence[RunFigures]) -> str:
+    counts = line.counts
+    if not counts.total:
+        return f"{line.name}: no values."
+    half = value(counts.value_at_rank((counts.total + 1) // 2)[1])
+    largest = max((run.largest for run in runs if run.largest is not None), default=int(counts.hi[-1]))
+    end = f"{quantity(line.beyond, 'value')} beyond the scale" if line.beyond else f"all at most {value(largest)}"
+    n = f"{quantity(counts.total + line.beyond, 'activation')} of {quantity(len(runs), 'run')}"
+    return f"{line.name}: of {n} half are at most {half}, {end}."
+
+
+def _left_out(sides: DrawnSides) -> Iterator[str]:
+    for name, runs in sides:
+        if len(runs) > MOST:
+            yield f"Of {len(runs)} single runs of {name} the first {MOST} are drawn."
+
+
+def shift_section(found: Comparison) -> Section:
+    """Without a plot where there are fewer than two points."""
+    blocks: list[Block] = [Text(tuple(map(outcome_sentence, outcome_lines(found, "CURVES"))))]
+    points = [point for point in found.shift.points if point.share < 1]
+    if len(points) > 1:
+        unit = curve_unit([(side.name, side.runs) for side in (found.a, found.b)])
+        blocks.append(_plot(found, points, unit))
+        why_not = found.shift.why_no_band
+        blocks.append(
+            Text((outcome_sentence(f"there is no band: {why_not}" if why_not else f"the band: {found.shift.method}"),))
+        )
+    return Section("shift", "Where they differ", tuple(blocks))
+
+
+def _plot(found: Comparison, points: list[ShiftPoint], unit: PrintedUnit) -> Plot:
+    xs = tuple(1 / (1 - point.share) for point in points)
+    curves = [Curve("difference", xs, tuple(unit.scale(point.difference) for point in points), "whole", 0)]
+    banded = [(x, point.low, point.high) for x, point in zip(xs, points, strict=True) if point.low is not None]
+    if banded:
+        at = tuple(x for x, _, _ in banded)
+        ends = [[unit.scale(end or 0) for end in side] for side in list(zip(*banded, strict=True))[1:]]
+        curves += [
+            Curve(f"band, {name}", at, tuple(end), "other", 0) for name, end in zip(("low", "high"), ends, strict=True)
+        ]
+    return Plot(
+        f"{found.a.name} minus {found.b.name} at each share of the activations",
+        _shift_sentence(found, points, unit),
+        "one activation in so many is later",
+        f"difference [{unit.name}]",
+        tuple(curves),
+        (Marker("no difference", "y", 0.0),),
+        log_x=True,
+        style="line",
+    )
+
+
+def _shift_sentence(found: Comparison, points: list[ShiftPoint], unit: PrintedUnit) -> str:
+    some = points[:: max(1, len(points) // 3)]
+    names = found.a.name, found.b.name
+    steps = "; ".join(
+        f"{percent(round(one.share, 9))} are not later than {unit(one.a)} in {names[0]} and {unit(one.b)} in {names[1]}"
+        for one in some
+    )
+    return f"Above the line {found.a.name} is later. {steps}."
+
+
+NONE = "none"
+NO_P = "not tested"
+IF_ALIKE = (
+    "The runs are not known to be taken by turns: interval and p hold only if nothing else changed from run to run."
+)
+
+
+def metrics_section(found: Comparison, *, short: bool) -> Section:
+    """short: without the columns that explain the others."""
+    blocks: list[Block] = []
+    if found.effects:
+        blocks.append(_table(found, short=short))
+        blocks += _notes(found.effects)
+    if found.effects and not short and not deterministic_comparison(found):
+        blocks += _how_many(found.effects)
+    lines = tuple(f"{one.label}: not compared, since {one.why}." for one in found.impossible)
+    blocks += [Text(lines)] if lines else []
+    return Section("metrics", "Metrics", tuple(blocks))
+
+
+def _table(found: Comparison, *, short: bool) -> Table:
+    """What was found comes first, since a narrow screen shows the first columns."""
+    header = ("metric", "finding", "ratio", "95 % interval", "p (Holm)", "detectable", found.a.name, found.b.name)
+    more = ("run to run", "equal up to")
+    rows = tuple((*_row(one), *(() if short else _more(one))) for one in found.effects)
+    return Table(_caption(found), (*header, *(() if short else more)), rows, tuple(range(2, 8 if short else 10)))
+
+
+def _caption(found: Comparison) -> str:
+    a, b = found.a, found.b
+    methods = ", ".join(dict.fromkeys(one.method for one in found.effects))
+    unturned = f" {IF_ALIKE}" if found.turns.interleaved is not True and len(a.runs) > 1 < len(b.runs) else ""
+    means = f"{quantity(len(a.runs), 'run')} and {quantity(len(b.runs), 'run')}"
+    if deterministic_comparison(found):
+        return (
+            f"{a.name}, {b.name}: geometric means over {means}. Ratio: {a.name} over {b.name}. In virtual time a ratio "
+            "has no interval, and no difference is more or less than chance."
+        )
+    return (
+        f"{a.name}, {b.name}: geometric means over {means}. "
+        f"Ratio: {a.name} over {b.name}. Interval: {methods}. Detectable: the ratio that so many runs show with a "
+        f"probability of 80 %; smaller ones stay unseen.{unturned}"
+    )
+
+
+def _row(one: MetricEffect) -> tuple[str, ...]:
+    return (
+        one.label,
+        one.finding.value,
+        metric_ratio(one.ratio),
+        interval_text(one, metric_ratio),
+        NO_P if one.p_holm is None else _p(one.p_holm),
+        "unknown" if one.detectable is None else f"x {metric_ratio(one.detectable)}",
+        _figure(one, one.a),
+        _figure(one, one.b),
+    )
+
+
+def _more(one: MetricEffect) -> tuple[str, ...]:
+    return "unknown" if one.run_factor is None else f"x {metric_ratio(one.run_factor)}", f"x {metric_ratio(one.margin)}"
+
+
+def _figure(one: MetricEffect, size: float) -> str:
+    return (
+        f"{size:.3g}" if one.unit == "share" else value(round(size)) if one.unit == "ns" else f"{size:,.4g} {one.unit}"
+    )
+
+
+def metric_ratio(size: float | None) -> str:
+    """Two digits behind the point near 1, three digits elsewhere."""
+    if size is None:
+        return NONE
+    return f"{size:.2f}" if 0.1 <= size < 10 else number_format.number_text(size, 3)
+
+
+def _p(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.001 else f"{p:.0e}"
+
+
+def _notes(effects: Sequence[MetricEffect]) -> list[Block]:
+    lines = tuple(dict.fromkeys(f"{one.label}: {note}" for one in effects for note in one.notes))
+    return [Text(lines)] if lines else []
+
+
+def _how_many(effects: Sequence[MetricEffect]) -> list[Block]:
+    """What a larger experiment would have to be."""
+    ratios = list(dict.fromkeys(size for one in effects for size, _ in one.runs_for))
+    if not ratios:
+        return []
+    rows = tuple((one.label, *(_runs(dict(one.runs_for).get(size)) for size in ratios)) for one in effects)
+    header = ("metric", *(f"a ratio of {metric_ratio(size)}" for size in ratios))
+    caption = (
+        f"Runs a side with which a ratio is found with a probability of {percent(0.8)}, if runs go on to differ so much"
+    )
+    return [Table(caption, header, rows, tuple(range(1, len(header))), folded=True)]
+
+
+def _runs(runs: int | None) -> str:
+    return "unknown" if runs is None else number_format.count_text(runs)

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a comparison: runs of one side held against runs of the other.
+
+``sections``, ``title`` and, for runs of one thing, ``alone`` are pure functions.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from statistics import stdev
+from typing import Any
+
+from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide
+from rtproof.compare.likeness import FactDifference
+from rtproof.compare.run_metrics import FigureReading, RunFigures
+from rtproof.core.phrases import duration, quantity, value
+from rtproof.report import number_format
+from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.number_format import PrintedUnit
+from rtproof.report.pages import comparison_figures
+from rtproof.report.pages.comparison_figures import DrawnSides, curve_unit
+from rtproof.schema.comparison_json import COMPARISON_VERSION, comparison_dict, run_dict
+from rtproof.summary.cokernels import IN_BAND
+
+__all__ = ["ComparisonContext", "comparison_sections", "comparison_title", "single_side_sections"]
+
+
+# What a page of several runs tells besides what was found in them.
+
+
+@dataclass(frozen=True)
+class ComparisonContext:
+    """what: each side in words, as the user named it; complaints: on runs that could not be read; command: as typed."""
+
+    what: tuple[str, ...]
+    complaints: tuple[str, ...] = ()
+    command: str = ""
+
+
+# Every run by itself, and those that were left out with the reason.
+
+
+BESIDE_LINUX = (
+    "In-band: beside a co-kernel Linux's own threads were measured; the co-kernel's tasks are not delayed by Linux and "
+    "were not measured."
+)
+
+
+def runs_section(found: Comparison, told: ComparisonContext, *, short: bool) -> Section:
+    """short: only what was left out, since a terminal has no room for all runs."""
+    sides = [(side.name, side.runs) for side in (found.a, found.b)]
+    blocks: list[Block] = [] if short else [runs_table(sides)]
+    blocks += left_out_rows([(one.side, one.run, one.why) for one in found.left_out], told.complaints)
+    if told.command and not short:
+        blocks.append(Text((f"Made by: {told.command}",)))
+    return Section("runs", "The runs", tuple(blocks))
+
+
+def left_out_rows(some: Iterable[tuple[str, str, str]], complaints: Sequence[str]) -> list[Block]:
+    """Side, run and reason of those that are in no figure, and sentences on those that could not be read."""
+    lines = [f"Left out{f' of {side}' if side else ''}: {run}: {why}" for side, run, why in some]
+    lines += [f"Not read: {sentence}" for sentence in complaints]
+    return [Text(tuple(lines), "doubt")] if lines else []
+
+
+def beside_a_core(some: Iterable[RunFigures]) -> list[Block]:
+    """What a co-kernel beside Linux means for the figures; nothing where no run has one."""
+    counts = Counter(run.core for run in some if run.core)
+    words = tuple(f"{core}: {quantity(n, 'run')}." for core, n in counts.items())
+    return [Text(words, "doubt", BESIDE_LINUX)] if words else []
+
+
+def runs_table(sides: DrawnSides) -> Table:
+    """A row for each run, the sides one after the other."""
+    unit = curve_unit(sides)
+    heads = number_format.unit_headings(unit, "50 %", "99 %", "99.9 %", "max", "1-s maxima")
+    rows = tuple(_row(name if at == 0 else "", run, unit) for name, runs in sides for at, run in enumerate(runs))
+    several = len(sides) > 1
+    header = (*(("side",) if several else ()), "run", "n", "length", *heads, "missed", "lost")
+    caption = "1-s maxima: geometric mean of the largest latency of each second"
+    rows = rows if several else tuple(row[1:] for row in rows)
+    return Table(caption, header, rows, tuple(range(len(header) - 8, len(header))))
+
+
+def _row(side: str, run: RunFigures, unit: PrintedUnit) -> tuple[str, ...]:
+    readings = [*(run.quantile(p) for p in (0.5, 0.99, 0.999)), run.second_maxima]
+    shown = [_read(one, unit) for one in readings]
+    length = number_format.UNKNOWN if run.span_ns is None else duration(run.span_ns)
+    largest = unit.show(run.largest)
+    return (
+        side,
+        f"{run.name} ({IN_BAND})" if run.core else run.name,
+        number_format.count_text(run.n),
+        length,
+        *shown[:3],
+        largest,
+        shown[3],
+        number_format.count_text(run.missed),
+        number_format.count_text(run.lost),
+    )
+
+
+def _read(one: FigureReading, unit: PrintedUnit) -> str:
+    return unit.show(None if one.ln is None else math.exp(one.ln))
+
+
+# What the comparison found, first in one line, and what that rests on and cannot show.
+
+
+KINDS = {
+    ComparisonFinding.A_BETTER: "good",
+    ComparisonFinding.B_BETTER: "good",
+    ComparisonFinding.MIXED: "doubt",
+    ComparisonFinding.NO_DIFFERENCE: "doubt",
+    ComparisonFinding.NOT_JUDGED: "doubt",
+    ComparisonFinding.NOT_INTERLEAVED: "doubt",
+    ComparisonFinding.UNKNOWN_ORDER: "doubt",
+}
+ELSEWHERE = ("VERDICT", "NOT COMPARED", "DIFFER", "VARIES", "LEFT OUT")
+"""Labels of sentences that have a place of their own on the page."""
+
+
+def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
+    """Named as the first section of a run's report is, which is set large."""
+    headline, *rest = outcome_lines(found, "VERDICT")
+    sides = zip((found.a, found.b), told.what, strict=True)
+    what = " ".join(f"{side.name}: {words} ({quantity(len(side.runs), 'run')})." for side, words in sides)
+    blocks: list[Block] = [Text((what, *map(outcome_sentence, rest)), KINDS[found.finding], outcome_sentence(headline))]
+    blocks = [*beside_a_core((*found.a.runs, *found.b.runs)), *blocks]
+    rows = tuple(
+        (label if at == 0 else "", text)
+        for label in _labels(found)
+        for at, text in enumerate(outcome_lines(found, label))
+    )
+    blocks.append(Table("What the result rests on, and what it cannot show", ("line", "what it says"), rows))
+    return Section("verdict", "Result", tuple(blocks))
+
+
+def _labels(found: Comparison) -> list[str]:
+    return [label for label, _ in found.sentences if label and label not in ELSEWHERE]
+
+
+def outcome_lines(found: Comparison, label: str) -> list[str]:
+    """The sentences under a label."""
+    labels = accumulate([each for each, _ in found.sentences], _carried)
+    return [text for here, (_, text) in zip(labels, found.sentences, strict=True) if here == label]
+
+
+def _carried(before: str, here: str) -> str:
+    return here or before
+
+
+def outcome_sentence(text: str) -> str:
+    """With a capital, but for names such as p99, and a full stop, to stand by itself."""
+    first = text.partition(" ")[0]
+    return (text if any(map(str.isdigit, first)) else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
+
+
+# What else differs between the two sides, first what is known to matter: any of it may be the reason.
+
+
+SHOWN = 20
+SHORT = 8
+NOTHING = "None of the facts that both sides record differs. What no record holds, such as temperature, may still."
+WHY = "not known to matter"
+
+
+def differences_section(found: Comparison, *, short: bool) -> Section:
+    """short: the first of them only."""
+    most = SHORT if short else SHOWN
+    first, rest = found.differences[:most], found.differences[most:]
+    blocks: list[Block] = (
+        [_table(found, first, "What differs, most likely to matter first")] if first else [Text((NOTHING,))]
+    )
+    if rest and short:
+        blocks.append(Text((f"{quantity(len(rest), 'more difference')}: on the page.",)))
+    elif rest:
+        blocks.append(_table(found, rest, "What else differs", folded=True))
+    for side in (found.a, found.b):
+        blocks += _varying(side)
+    return Section("differences", "What differs in the facts", tuple(blocks))
+
+
+def _table(found: Comparison, some: Sequence[FactDifference], caption: str, *, folded: bool = False) -> Table:
+    header = ("fact", found.a.name, found.b.name, "why it may matter", "source")
+    return Table(caption, header, tuple(map(_difference_row, some)), folded=folded)
+
+
+def _difference_row(one: FactDifference) -> tuple[str, ...]:
+    said = "you said that this is what is compared; " if one.said else ""
+    return one.key, one.a, one.b, f"{said}{one.why or WHY}", one.source
+
+
+def _varying(side: ComparisonSide) -> list[Block]:
+    """A side whose own runs differ is no one thing."""
+    if not side.varying:
+        return []
+    rows = tuple(
+        (one.key, "; ".join(f"{text} ({quantity(n, 'run')})" for text, n in one.texts)) for one in side.varying
+    )
+    return [
+        Table(f"In what the runs of {side.name} differ among themselves", ("fact", "what they say"), rows, folded=True)
+    ]
+
+
+# How much runs of the same thing differ from each other.
+
+
+METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
+    ("50 %", lambda run: run.quantile(0.5)),
+    ("99 %", lambda run: run.quantile(0.99)),
+    ("99.9 %", lambda run: run.quantile(0.999)),
+    ("1-s maxima", lambda run: run.second_maxima),
+)
+MEANS = (
+    "One run to the next: the factor by which runs of the same thing typically differ (exp of the standard deviation "
+    "of the logarithms). A difference between two single runs that is not much larger says nothing."
+)
+
+
+def spread_section(found: Sequence[RunFigures], told: ComparisonContext) -> Section:
+    """Needs at least one run. Those that did not measure what was asked are in the table of runs only."""
+    good = [run for run in found if not run.invalid]
+    rows = tuple(row for name, read in METRICS if (row := _spread_row(name, [read(run).ln for run in good])))
+    blocks: list[Block] = beside_a_core(found)
+    blocks += [Text((quantity(len(found), "run") + " of the same.",), "normal", _headline(good))]
+    if rows:
+        header = ("metric", "geometric mean", "least", "most", "one run to the next")
+        blocks += [Table("From run to run", header, rows, (1, 2, 3, 4)), Text((MEANS,))]
+    blocks.append(runs_table([("", found)]))
+    blocks += left_out_rows([("", run.name, "; ".join(run.invalid)) for run in found if run.invalid], told.complaints)
+    return Section("verdict", "Runs of the same", tuple(blocks))
+
+
+def _headline(good: Sequence[RunFigures]) -> str:
+    largest = [run.largest for run in good if run.largest is not None]
+    if not largest:
+        return "No run measured what was asked."
+    some = f"{value(min(largest))} in one and {value(max(largest))} in another"
+    return f"{quantity(len(good), 'run')}: the largest latency is {some if len(largest) > 1 else value(largest[0])}."
+
+
+def _spread_row(name: str, lns: Sequence[float | None]) -> tuple[str, ...] | None:
+    known = [ln for ln in lns if ln is not None]
+    if not known:
+        return None
+    factor = f"x {math.exp(stdev(known)):.2f}" if len(known) > 1 else "unknown: one run"
+    sizes = (sum(known) / len(known), min(known), max(known))
+    return (name, *(value(round(math.exp(ln))) for ln in sizes), factor)
+
+
+def comparison_sections(found: Comparison, told: ComparisonContext, *, short: bool = False) -> list[Section]:
+    """short: for a terminal."""
+    parts = [
+        outcome_section(found, told),
+        comparison_figures.metrics_section(found, short=short),
+        *([] if short else [comparison_figures.curves_section(found), comparison_figures.shift_section(found)]),
+        differences_section(found, short=short),
+        runs_section(found, told, short=short),
+    ]
+    return [part for part in parts if part.blocks]
+
+
+def comparison_title(found: Comparison) -> str:
+    """Tells this page from others: what was found, and of how many runs."""
+    count = f"{quantity(len(found.a.runs), 'run')} against {len(found.b.runs)}"
+    return f"rtproof: {found.a.name} against {found.b.name}, {count} - {found.finding.value}"
+
+
+def single_side_sections(found: Sequence[RunFigures], told: ComparisonContext, *, short: bool = False) -> list[Section]:
+    """Of runs of the same thing: how much they differ, which is what any comparison with them starts from."""
+    return [spread_section(found, told), *([] if short else [comparison_figures.single_side_curves(found)])]
+
+
+# A comparison as JSON, with what was typed and what could not be read; docs/json-schema.md describes it.
+
+
+ALONE = "rtproof.runs"
+
+
+def encode_comparison(found: Comparison, told: ComparisonContext) -> bytes:
+    """UTF-8, indented by two."""
+    plain = comparison_dict(found)
+    for side, what in zip(plain["sides"], told.what, strict=True):
+        side["what"] = what
+    return _encoded(plain, told)
+
+
+def encode_single_side(runs: Sequence[RunFigures], told: ComparisonContext) -> bytes:
+    """Of runs of the same thing."""
+    plain = {
+        "schema": ALONE,
+        "version": COMPARISON_VERSION,
+        "what": told.what[0],
+        "runs": [run_dict(run) for run in runs],
+    }
+    return _encoded(plain, told)
+
+
+def _encoded(plain: dict[str, Any], told: ComparisonContext) -> bytes:
+    whole = {**plain, "command": told.command or None, "not_read": list(told.complaints)}
+    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False).encode(errors="replace") + b"\n"

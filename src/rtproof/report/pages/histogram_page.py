@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report on a histogram of another tool: the verdict, what remains, and which statements it cannot carry."""
+
+from collections.abc import Iterator
+
+from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.judge.analysis_model import State
+from rtproof.judge.histogram_only import CountAbove, HistogramOnly, JudgedHistogram, impossible_figures, scale_end_ns
+from rtproof.report import number_format
+from rtproof.report.blocks import Block, Section, Table, Text
+from rtproof.report.sections.verdict import KINDS, MEANINGS
+from rtproof.statistics.exact_bounds import share_upper
+from rtproof.statistics.sequential_test import rate_upper
+from rtproof.summary.imported_histogram import DURATION_STATED, ImportedHistogram
+from rtproof.summary.summary_model import Quantile
+
+CONFIDENCE = 0.95
+AS_FAR_AS = "the requirement holds at the confidence asked, for what this file shows of the run."
+"""What PROVEN means of a file that does not carry the conditions of its run."""
+IF_WHOLE = "only if it measured without a gap for the {0} that it tells, episodes come"
+SAMPLES = "per sample, if samples were independent"
+
+
+def histogram_title(said: HistogramOnly) -> str:
+    what = " ".join(filter(None, (said.imported.tool, said.imported.title)))
+    return f"rtproof: {said.state.value} - {what[:120]}"
+
+
+def histogram_sections(said: HistogramOnly) -> list[Section]:
+    """All of the report, in order."""
+    parts = [
+        Section("verdict", "Verdict", tuple(_verdict(said))),
+        Section("remains", "What remains", tuple(_remains(said))),
+        Section("impossible", "What this file cannot say", tuple(_impossible(said))),
+    ]
+    return [part for part in parts if part.blocks]
+
+
+def _verdict(said: HistogramOnly) -> Iterator[Block]:
+    meaning = AS_FAR_AS if said.state is State.PROVEN else MEANINGS[said.state].removeprefix(f"{said.state.value}: ")
+    reasons = said.imported.faults or tuple(one.reason for one in said.judged)
+    told = (f"{meaning[:1].upper()}{meaning[1:]}", *dict.fromkeys(reasons))
+    yield Text(told, KINDS[said.state], said.state.value)
+    if said.doubts:
+        yield Text(said.doubts, "doubt", "What the decision does not rest on")
+    gone = tuple(_gone(said.imported))
+    if gone:
+        yield Text(gone, "doubt", "What the file lacks: read all figures with this in mind")
+    rows = tuple(line for one in said.judged for line in histogram_limit_lines(one, said.imported.duration_ns))
+    rows += tuple(largest_text(said.imported))
+    if rows:
+        yield Table("What it rests on", ("line", "what it says"), rows)
+
+
+def _gone(imported: ImportedHistogram) -> Iterator[str]:
+    """What no bin has, and what the format cannot tell."""
+    if imported.overflow:
+        end = value(scale_end_ns(imported))
+        yield (
+            f"{imported.overflow:,} of {quantity(imported.count or 0, 'sample')} lie beyond its scale, which ends at "
+            f"{end}: of these only the largest is known"
+        )
+    elif imported.overflow is None and imported.histogram is not None:
+        yield f"how many samples lie beyond its scale, which ends at {value(scale_end_ns(imported))}, is not told"
+    yield from imported.notes
+
+
+def histogram_limit_lines(one: JudgedHistogram, measured_ns: int | None = None) -> list[tuple[str, str]]:
+    """What is said of one limit: the claim, how many samples exceed it, and the share that this bounds.
+
+    measured_ns: how long the run took by its own account.
+    """
+    asked = one.requirement
+    claim = (
+        f"{value(asked.limit_ns)}, at most once per {duration(asked.at_most_ns)}, confidence "
+        f"{percent(asked.confidence)}: {one.state.value}"
+    )
+    if one.above is None:
+        return [("LIMIT", claim)]
+    sure = percent(asked.confidence)
+    lines = [("LIMIT", claim), ("ABOVE", exceeding_text(one.above, asked.limit_ns)), ("", _share(one.above, sure))]
+    if one.above.most == 0 and measured_ns and one.state is not State.PROVEN:
+        rarest = duration(1 / rate_upper(0, measured_ns, 1 - asked.confidence))
+        lines.append(("", f"{IF_WHOLE.format(duration(measured_ns))} less often than once per {rarest} ({sure})"))
+    return lines
+
+
+def exceeding_text(above: CountAbove, limit_ns: int) -> str:
+    """How many of n samples exceed the limit."""
+    if above.most is None:
+        amount = f"at least {above.least:,}" if above.least else "an unknown number"
+    else:
+        amount = f"{above.least:,}" if above.least == above.most else f"between {above.least:,} and {above.most:,}"
+    return f"{amount} of {quantity(above.n, 'sample')} above {value(limit_ns)}"
+
+
+def _share(above: CountAbove, sure: str) -> str:
+    if above.share_high is None and not above.least:
+        return (
+            "no bound of their share: none of them is in a bin above it, and how many lay beyond the scale is unknown"
+        )
+    if above.share_high is None:
+        return (
+            f"a share of at least {above.share_low:.3g} ({sure}, {SAMPLES}); how many lay beyond the scale is unknown"
+        )
+    low = f"at least {above.share_low:.3g} and " if above.least else ""
+    each = f"{sure} each, not both together" if low else sure
+    return f"a share of {low}at most {above.share_high:.3g} ({each}, {SAMPLES}, n fixed before the run)"
+
+
+def largest_text(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
+    """The maximum, how soon it is exceeded, and what may have gone unseen."""
+    n, most = imported.count, imported.max_ns
+    if not n or most is None:
+        return
+    width = imported.resolution_ns or 1
+    resolution = f" (rounded down to {value(width)})" if width > 1 else ""
+    first = f"{value(most)}{resolution}, the largest of {quantity(n, 'sample')}"
+    if imported.faults:
+        yield "MAX", f"{first}; the file contradicts itself, so that nothing follows from it"
+        return
+    yield "MAX", first
+    yield (
+        "",
+        f"a second run of n samples exceeds it with a probability of at most 50 %, one of m samples with m / (n + m): "
+        f"5 % for m = {n // 19:,}, if it is alike (an equal maximum does not exceed it)",
+    )
+    bound = share_upper(0, n, CONFIDENCE)
+    yield "", f"> {value(imported.largest_ns or most)}: less than {bound:.3g} of the samples (95 %, n fixed beforehand)"
+    yield "UNSEEN", f"anything rarer than one sample in {1 / bound:,.0f} may be missing from this run (95 %)"
+    yield "VALID FOR", _conditions(imported)
+
+
+def _conditions(imported: ImportedHistogram) -> str:
+    facts = dict(imported.facts)
+    kernel = f" ({facts['release']} {facts.get('version', '')})".replace(" )", ")") if "release" in facts else ""
+    return f"the kernel{kernel}, boot, load and temperature of that run only; what these were is not in the file"
+
+
+def _remains(said: HistogramOnly) -> Iterator[Block]:
+    imported = said.imported
+    unit = number_format.unit_for((imported.min_ns, imported.mean_ns, imported.max_ns))
+    if said.quantiles:
+        yield _quantiles(said, unit)
+    if imported.parts:
+        yield _threads(imported, unit)
+    rows = tuple((name, words) for name, words in _told(imported) if words)
+    yield Table("What the tool tells", ("what", "value"), (*rows, *imported.facts))
+
+
+def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
+    yield "samples", number_format.count_text(imported.count)
+    yield "beyond the scale", number_format.count_text(imported.overflow)
+    ends = (("smallest", imported.min_ns), ("mean", imported.mean_ns), ("largest", imported.max_ns))
+    yield from ((name, "" if ns is None else number_format.US(ns)) for name, ns in ends)
+    yield "period", duration(imported.period_ns) if imported.period_ns else ""
+    yield "priority", "" if imported.priority is None else str(imported.priority)
+    whose = "as the user states" if DURATION_STATED in imported.stated else "by its own account"
+    yield f"measured, {whose}", duration(imported.duration_ns) if imported.duration_ns else ""
+    yield "asked for", duration(imported.asked_duration_ns) if imported.asked_duration_ns else ""
+    yield "overruns", "" if imported.overruns is None else number_format.count_text(imported.overruns)
+    switches = imported.mode_switches
+    yield "mode switches (msw)", "" if switches is None else number_format.count_text(switches)
+
+
+def _quantiles(said: HistogramOnly, unit: number_format.PrintedUnit) -> Table:
+    rows = tuple(_quantile(q, said, unit) for q in said.quantiles)
+    n = said.quantiles[0].n
+    caption = f"Latency not exceeded by this share of the samples (n = {n:,}; interval if their order does not matter)"
+    return Table(caption, ("share", *number_format.unit_headings(unit, "value", "95 % interval")), rows, (1, 2))
+
+
+def _quantile(q: Quantile, said: HistogramOnly, unit: number_format.PrintedUnit) -> tuple[str, str, str]:
+    end = scale_end_ns(said.imported) if said.beyond is not None else None
+
+    def shown(ns: int | None) -> str:
+        return f"at least {unit.show(end)}" if end is not None and ns is not None and ns >= end else unit.show(ns)
+
+    return percent(q.p), shown(q.value), f"{shown(q.low)} to {shown(q.high)}"
+
+
+def _threads(imported: ImportedHistogram, unit: number_format.PrintedUnit) -> Table:
+    rows = tuple(
+        (
+            f"thread {part.number}",
+            "unknown" if part.cpu is None else str(part.cpu),
+            number_format.count_text(part.count),
+            number_format.count_text(part.overflow),
+            *(unit.show(ns) for ns in (part.min_ns, part.mean_ns, part.max_ns)),
+        )
+        for part in imported.parts
+    )
+    header = ("thread", "CPU", "n", "beyond the scale", *number_format.unit_headings(unit, "min", "mean", "max"))
+    return Table("Threads", header, rows, tuple(range(1, len(header))))
+
+
+def _impossible(said: HistogramOnly) -> Iterator[Block]:
+    yield Table("Statements that need more than a histogram", ("statement", "why not"), tuple(impossible_figures(said)))
+    if said.state is State.UNDECIDED:
+        yield Text(("rtproof run measures with time order, so that it can prove and refute.",))

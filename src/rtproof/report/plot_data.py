@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plots as data: few enough points to draw, as the page's script takes them, as a table, and as one line of text."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.core.printable import clean
+from rtproof.record.contents import Int64Array
+from rtproof.report import number_format
+from rtproof.report.blocks import Curve, HeatMap, Plot, Table
+from rtproof.report.number_format import number_text
+from rtproof.summary.counts import Counts
+
+SIGNIFICANT = 7
+"""Digits kept of a coordinate: far below one pixel, and enough for a time axis of months in seconds."""
+SHADES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+"""Of a cell of a heat map, from a single value to the most in any cell; steps in the logarithm of the count."""
+NO_SHADE = "."
+
+
+def aligned_points(curves: tuple[Curve, ...]) -> tuple[list[float], list[list[float | None]]]:
+    """Every x that a curve has, increasing, and per curve its y there or None."""
+    xs = sorted({x for curve in curves for x in curve.x})
+    columns = [dict(zip(curve.x, curve.y, strict=True)) for curve in curves]
+    return xs, [[column.get(x) for x in xs] for column in columns]
+
+
+def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
+    """What report.js draws; ``kind`` is plot or heat."""
+    xs, columns = aligned_points(plot.curves)
+    common: dict[str, object] = {
+        "title": plot.title,
+        "xLabel": plot.x_label,
+        "yLabel": plot.y_label,
+        "logY": plot.log_y,
+        "x": _short(xs),
+        "curves": [
+            {"name": curve.name, "role": curve.role, "group": curve.group, "y": _short(column)}
+            for curve, column in zip(plot.curves, columns, strict=True)
+        ],
+        "markers": [{"name": marker.name, "axis": marker.axis, "at": marker.at} for marker in plot.markers],
+    }
+    if isinstance(plot, Plot):
+        return common | {
+            "kind": "plot",
+            "style": plot.style,
+            "logX": plot.log_x,
+            "binWidth": plot.bin_width,
+            "xEnds": plot.x_ends,
+            "yEnds": plot.y_ends,
+        }
+    most = max((n for row in plot.rows for n in row), default=0)
+    cells = {"most": most, "shades": [heat_shades(row, most) for row in plot.rows]}
+    edges = {"xEdges": _short(list(plot.x_edges)), "yEdges": _short(list(plot.y_edges))}
+    width = plot.x_edges[1] - plot.x_edges[0] if len(plot.x_edges) > 1 else 1.0
+    return common | edges | cells | {"kind": "heat", "style": "bars", "logX": False, "binWidth": width}
+
+
+def heat_shades(row: Sequence[int], most: int, scale: str = SHADES, empty: str = NO_SHADE) -> str:
+    """A row of a heat map with a character per cell: a byte each, however large the counts are."""
+    step = (len(scale) - 1) / math.log(most) if most > 1 else 0.0
+    return "".join(empty if not n else scale[round(math.log(n) * step)] if step else scale[-1] for n in row)
+
+
+def plot_table(plot: Plot | HeatMap) -> Table:
+    """The points of a plot, or of a heat map one row per column of cells."""
+    return _plot_table(plot) if isinstance(plot, Plot) else _heat_table(plot)
+
+
+def _short(values: list[float] | list[float | None]) -> list[float | None]:
+    return [None if value is None else float(f"{value:.{SIGNIFICANT}g}") for value in values]
+
+
+def _plot_table(plot: Plot) -> Table:
+    curves = tuple(curve for curve in plot.curves if not curve.thin)
+    xs, columns = aligned_points(curves)
+    header = (plot.x_label, *(curve.name for curve in curves))
+    rows = tuple((_figure(x), *(_figure(column[at]) for column in columns)) for at, x in enumerate(xs))
+    return Table(f"{plot.title}: {plot.y_label}", header, rows, tuple(range(len(header))))
+
+
+def _heat_table(heat: HeatMap) -> Table:
+    header = (heat.x_label, "values", f"lowest cell begins at, {heat.y_label}", f"highest cell ends at, {heat.y_label}")
+    rows = []
+    for at, edge in enumerate(heat.x_edges[:-1]):
+        filled = [r for r, row in enumerate(heat.rows) if row[at]]
+        if filled:
+            total = sum(row[at] for row in heat.rows)
+            ends = (heat.y_edges[filled[0]], heat.y_edges[filled[-1] + 1])
+            rows.append((_figure(edge), number_format.count_text(total), *map(_figure, ends)))
+    return Table(heat.title, header, tuple(rows), tuple(range(4)))
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return ""
+    return (
+        number_format.count_text(int(value))
+        if value == int(value) and abs(value) < 1e15
+        else number_format.number_text(value, 5)
+    )
+
+
+BINS = 300
+POINTS = 600
+BODY = 0.99
+FAR = 3
+"""A histogram reaches this many times as far as the body; the plot of the tail shows the rest."""
+
+
+def nice_width(width: float) -> int:
+    """The next larger of 1, 2, 5, 10, 20, 50, ..."""
+    decade = int(10 ** max(0, math.floor(math.log10(max(width, 1)))))
+    return next(step * decade for step in (1, 2, 5, 10) if step * decade >= width)
+
+
+def bin_scale(counts: Counts) -> tuple[int, int, int]:
+    """Start, width and number of bins for the body of a distribution with at least one value."""
+    low, high = int(counts.lo[0]), int(counts.hi[-1])
+    body = counts.value_at_rank(math.ceil(counts.total * BODY))[1]
+    end = min(high, low + FAR * (body - low)) if body > low else high
+    width = nice_width((end - low + 1) / BINS)
+    start = low // width * width
+    return start, width, (end - start) // width + 1
+
+
+def survival_grid(counts: list[Counts]) -> Int64Array:
+    """Positive values at which to draw shares exceeded: all if they are few, else even steps in both logarithms."""
+    values = np.unique(np.concatenate([each.hi for each in counts]))
+    values = values[values > 0]
+    if values.size <= POINTS:
+        return values
+    total = sum(exceeding_counts(each, values) * each.total for each in counts)
+    depth = -np.log10(np.maximum(total, 0.1))
+    steps = [
+        np.searchsorted(values, np.geomspace(values[0], values[-1], POINTS // 2)),
+        np.searchsorted(depth, np.linspace(depth[0], depth[-1], POINTS // 2)),
+        np.searchsorted(values, [each.hi[-1] for each in counts]),
+    ]
+    return values[np.unique(np.clip(np.concatenate(steps), 0, values.size - 1))]
+
+
+def exceeding_counts(counts: Counts, values: Int64Array) -> NDArray[np.float64]:
+    """Share of the counts above each value; a bin that holds the value counts as above it."""
+    ends, shares = counts.ccdf()
+    from_the_least = np.concatenate(([1.0 if counts.total else 0.0], shares))
+    return from_the_least[np.searchsorted(ends, values, side="right")]
+
+
+def survival_points(counts: Counts, grid: Int64Array) -> tuple[Int64Array, NDArray[np.float64]]:
+    """Latencies of the grid and the share above each, up to the first that nothing exceeds, where the steps end."""
+    shares = exceeding_counts(counts, grid)
+    points = min(int(np.count_nonzero(shares)) + 1, grid.size)
+    return grid[:points], shares[:points]
+
+
+def time_columns(first: int, last: int, most: int) -> Int64Array:
+    """Edges of at most ``most`` columns of whole, equal steps that cover first to last."""
+    step = nice_width((last - first + 1) / most)
+    return np.arange(first, last + 1 + step, step, dtype=np.int64)
+
+
+CELLS = 60
+"""At most; a plot of fewer bins gets one cell for each."""
+LEVELS = "▁▂▃▄▅▆▇█"
+MAP_LINES = 8
+"""At most, for a heat map."""
+MOST_CURVES = 10
+LONGEST_NAME = 36
+
+
+@dataclass(frozen=True)
+class _Canvas:
+    """Common axes of the curves of a plot."""
+
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    log_x: bool
+    log_y: bool
+    hold: bool
+    cells: int
+
+    def line(self, curve: Curve) -> str:
+        """In each cell the largest value that falls into it; a step holds until the next."""
+        best: dict[int, float] = {}
+        for x, y in zip(curve.x, curve.y, strict=True):
+            cell = round(_share(_place(x, self.log_x), self.x_range) * (self.cells - 1))
+            best[cell] = max(best.get(cell, 0.0), _share(_place(y, self.log_y), self.y_range))
+        drawn, last = "", " "
+        for cell in range(self.cells):
+            level = LEVELS[round(best[cell] * (len(LEVELS) - 1))] if cell in best else " "
+            last = last if self.hold and level == " " and cell <= max(best, default=0) else level
+            drawn += last
+        return drawn
+
+
+def sparklines(plot: Plot | HeatMap) -> list[str]:
+    """A line per curve over one common x axis, and a line that names the axis; nothing for a plot without points."""
+    curves = [_drawable(curve, plot.log_y) for curve in plot.curves][:MOST_CURVES]
+    xs = [x for curve in plot.curves for x in curve.x]
+    if not any(curve.x for curve in curves):
+        return []
+    canvas = _canvas(plot, curves)
+    named = [(clean(curve.name)[:LONGEST_NAME], canvas.line(curve)) for curve in curves]
+    named += _map_lines(plot, canvas.cells) if isinstance(plot, HeatMap) else []
+    width = max(len(name) for name, _ in named)
+    lines = [f"{name:{width}} |{line}|" for name, line in named]
+    ends = f"{number_text(min(xs))} to {number_text(max(xs))}{' (log)' if canvas.log_x else ''}"
+    return [*lines, f"{'':{width}}  {clean(plot.x_label)}: {ends}"]
+
+
+def _map_lines(heat: HeatMap, cells: int) -> list[tuple[str, str]]:
+    """The counts of a heat map in a few lines, the highest first, each with the lowest value that it holds."""
+    together = math.ceil(len(heat.rows) / MAP_LINES)
+    starts = range(0, len(heat.rows), together)
+    columns = len(heat.x_edges) - 1
+    place = [round(at / max(columns - 1, 1) * (cells - 1)) for at in range(columns)]
+    sums = {start: [0] * cells for start in starts}
+    for r, row in enumerate(heat.rows):
+        for at, n in zip(place, row, strict=True):
+            sums[r - r % together][at] += n
+    most = max(max(line) for line in sums.values())
+    unit = clean(heat.y_label)
+    return [
+        (f"{unit} from {number_text(heat.y_edges[start])}"[-LONGEST_NAME:], heat_shades(sums[start], most, LEVELS, " "))
+        for start in reversed(starts)
+    ]
+
+
+def _canvas(plot: Plot | HeatMap, curves: list[Curve]) -> _Canvas:
+    log_x, hold, bin_width = _x_axis(plot)
+    x = {_place(x, log_x) for curve in plot.curves for x in curve.x}
+    y = {_place(y, plot.log_y) for curve in curves for y in curve.y}
+    bins = round((max(x) - min(x)) / bin_width) + 1 if bin_width else CELLS
+    return _Canvas((min(x), max(x)), (min(y), max(y)), log_x, plot.log_y, hold, min(CELLS, bins))
+
+
+def _x_axis(plot: Plot | HeatMap) -> tuple[bool, bool, float]:
+    """Whether x is logarithmic, whether a level holds until the next, and the width of a bin (0: no bins)."""
+    if isinstance(plot, Plot):
+        return plot.log_x, plot.style == "step", plot.bin_width
+    return False, False, plot.x_edges[1] - plot.x_edges[0] if len(plot.x_edges) > 1 else 0.0
+
+
+def _drawable(curve: Curve, log_y: bool) -> Curve:
+    points = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y > 0 or not log_y]
+    return Curve(curve.name, tuple(x for x, _ in points), tuple(y for _, y in points))
+
+
+def _place(value: float, log: bool) -> float:
+    return math.log10(value) if log else value
+
+
+def _share(value: float, ends: tuple[float, float]) -> float:
+    low, high = ends
+    return (value - low) / (high - low) if high > low else 1.0

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How latencies are distributed: histogram, tail, and cumulative percentages."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtproof.core.phrases import percent, quantity, value
+from rtproof.judge.analysis_model import Analysis, several_stages
+from rtproof.record.contents import Int64Array
+from rtproof.report import cumulative_curves, number_format, plot_data
+from rtproof.report.blocks import Block, Curve, Plot, Text
+from rtproof.report.cumulative_curves import NamedCounts
+from rtproof.report.thread_names import (
+    ReportStream,
+    latency_unit,
+    left_out_at_the_end,
+    limit_marker,
+    plotted_streams,
+    report_streams,
+)
+from rtproof.summary.counts import Counts, FixedBins
+from rtproof.summary.quantiles import quantiles
+from rtproof.summary.summary_model import Summary
+
+THREADS = 8
+
+
+def histogram_section(analysis: Analysis) -> list[Block]:
+    counts = analysis.pooled.observed_counts
+    if not counts.total:
+        return []
+    start, width, amount = plot_data.bin_scale(counts)
+    unit = latency_unit(analysis)
+    drawn, left_out = plotted_streams(analysis, THREADS)
+    bins = [stream.summary.observed_counts.fixed_bins(start, width, amount) for stream in drawn]
+    says = f"{_says(analysis, counts.fixed_bins(start, width, amount), unit)} {left_out}".strip()
+    plot = Plot(
+        "How often each latency occurred",
+        says,
+        f"latency [{unit.name}]",
+        "activations in the bin",
+        tuple(_curve(stream, each, unit) for stream, each in zip(drawn, bins, strict=True)),
+        limit_marker(analysis, "x", unit),
+        log_y=True,
+        style="bars",
+        bin_width=unit.scale(width),
+    )
+    return [*left_out_at_the_end(analysis), plot]
+
+
+def _curve(stream: ReportStream, bins: FixedBins, unit: number_format.PrintedUnit) -> Curve:
+    filled = np.flatnonzero(bins.counts)
+    x = tuple(unit.scale(bins.start + bins.width * int(at)) for at in filled)
+    return Curve(stream.name, x, tuple(float(bins.counts[at]) for at in filled), stream.role)
+
+
+def _says(analysis: Analysis, bins: FixedBins, unit: number_format.PrintedUnit) -> str:
+    fullest = bins.start + bins.width * int(bins.counts.argmax())
+    end = bins.start + bins.width * bins.counts.size
+    what = f"{quantity(analysis.pooled.observed.count, 'activation')} that ran, in bins of {value(bins.width)}"
+    scale = f"from {unit(bins.start)} to {unit(end)}; the fullest bin begins at {unit(fullest)}"
+    return f"{what} {scale}. {_beyond(analysis, bins, unit)}{_straddling(bins)}"
+
+
+def _beyond(analysis: Analysis, bins: FixedBins, unit: number_format.PrintedUnit) -> str:
+    if not bins.above:
+        return "None lies beyond."
+    return f"Beyond lie {number_format.count_text(bins.above)}, the largest at {unit(analysis.pooled.observed.max)}."
+
+
+def _straddling(bins: FixedBins) -> str:
+    if not bins.straddling:
+        return ""
+    return (
+        f" {number_format.count_text(bins.straddling)} come from bins of the record that an edge "
+        "cuts, and stand at their middle."
+    )
+
+
+MOST_TAIL_CURVES = 8
+NOTHING = "There are not two different latencies above zero, so there is no curve to draw."
+
+
+@dataclass(frozen=True)
+class TailCurve:
+    """One curve before it is drawn."""
+
+    name: str
+    role: str
+    counts: Counts
+
+
+def ccdf_section(analysis: Analysis) -> list[Block]:
+    drawn, left_out = plotted_streams(analysis, MOST_TAIL_CURVES)
+    lines = [line for line in _lines(analysis, drawn) if line.counts.total]
+    if not lines:
+        return []
+    grid = plot_data.survival_grid([line.counts for line in lines])
+    if grid.size < 2:
+        return [Text((NOTHING,))]
+    unit = latency_unit(analysis)
+    plot = Plot(
+        "Share of activations later than a latency",
+        f"{_tail_sentence(analysis)} {left_out}".strip(),
+        f"latency [{unit.name}]",
+        "share that was later",
+        tuple(_tail_curve(line, grid, unit) for line in lines),
+        limit_marker(analysis, "x", unit),
+        log_x=True,
+        log_y=True,
+        style="step",
+    )
+    return [*left_out_at_the_end(analysis), plot]
+
+
+def _lines(analysis: Analysis, drawn: list[ReportStream]) -> list[TailCurve]:
+    observed = [TailCurve(stream.name, stream.role, stream.summary.observed_counts) for stream in drawn]
+    if not analysis.pooled.missed:
+        return observed
+    return [*observed, TailCurve(f"{drawn[-1].name}, schedule", "other", analysis.pooled.schedule_counts)]
+
+
+def _tail_curve(line: TailCurve, grid: Int64Array, unit: number_format.PrintedUnit) -> Curve:
+    values, shares = plot_data.survival_points(line.counts, grid)
+    return Curve(line.name, tuple(unit.scale(int(x)) for x in values), tuple(map(float, shares)), line.role)
+
+
+def _tail_sentence(analysis: Analysis) -> str:
+    known = [(q.p, q.value) for q in quantiles(analysis.pooled) if q.value is not None]
+    steps = [
+        f"at most {percent(round(1 - p, 9))} were later than {value(at)}" for p, at in known[:: max(len(known) - 1, 1)]
+    ]
+    observed = analysis.pooled.observed
+    largest = f"the largest of {quantity(observed.count, 'activation')} is {value(observed.max)}"
+    return f"Of those that ran, {'; '.join([*steps, largest])}.{_not_drawn(analysis)}"
+
+
+def _not_drawn(analysis: Analysis) -> str:
+    counts = analysis.pooled.observed_counts
+    early = int(counts.n[counts.hi <= 0].sum())
+    return f" {quantity(early, 'activation')} at or below zero lie left of the scale." if early else ""
+
+
+CAPTION = "Largest latency, and the one that few exceed"
+
+
+def cumulative_section(analysis: Analysis) -> list[Block]:
+    """Of every stage where activations have several values; of all threads together, as the tail shows each."""
+    if not analysis.pooled.observed.count:
+        return []
+    named = [(stage.series.field, stage) for stage in several_stages(analysis)] or [_whole(analysis)]
+    unit = latency_unit(analysis)
+    curves = [NamedCounts(name, summary.observed_counts) for name, summary in named]
+    drawn = cumulative_curves.cumulative_plots(curves, unit=unit, markers=limit_marker(analysis, "x", unit))
+    left_out = cumulative_curves.left_out_of_plot(curves)
+    more = [Text((left_out,))] if left_out else []
+    never_ran = left_out_at_the_end(analysis)
+    return [
+        *never_ran,
+        cumulative_curves.threshold_table(CAPTION, named),
+        Text((cumulative_curves.DEFINITION,)),
+        *drawn,
+        *more,
+    ]
+
+
+def _whole(analysis: Analysis) -> tuple[str, Summary]:
+    last = report_streams(analysis)[-1]
+    return last.name, last.summary

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops of a periodic application: work, loop time, timing error, and the lengths of the cycles."""
+
+from rtproof.core.phrases import duration, quantity, value
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Record
+from rtproof.report import number_format, stage_tables
+from rtproof.report.blocks import Block, Table, Text
+from rtproof.summary import application_loops
+from rtproof.summary.application_loops import ApplicationLoops
+from rtproof.summary.cycles import cycle_sentences
+from rtproof.summary.recorded_facts import probe_accounts
+from rtproof.summary.summary_model import NO_MOMENTS, Cycles, Moments, Stall
+
+THREADS = 4
+COLUMNS = number_format.unit_headings(
+    number_format.US, "work duration", "overall loop time", "top of loop timing error"
+)
+JUDGED = (
+    "A limit judges the field end, from the target until the work is done. By that reading of the clock the loop "
+    "decides whether to sleep until its next target: what is left is its slack."
+)
+MOVED = (
+    "Targets kept to no grid: one that was missed moved to the moment in which that was seen, which leaves a slack of "
+    "0, or delays were told to grow."
+)
+SUMMARY = (
+    "The run kept a summary instead of every sample, so of single loops nothing is known: neither their times and "
+    "slack, nor how many did not sleep. The average of the work is the difference of two averages."
+)
+
+
+def app_section(analysis: Analysis) -> list[Block]:
+    record = analysis.record
+    if not application_loops.is_app(record) or not analysis.pooled.observed.count:
+        return []
+    if not application_loops.has_samples(record):
+        return [
+            _table(NO_MOMENTS, NO_MOMENTS, analysis.stages[0].observed, _mean_work(analysis)),
+            _lateness(analysis.stages[0].observed),
+            Text((SUMMARY, JUDGED)),
+        ]
+    threads = application_loops.loops_of_threads(record)
+    moved = MOVED if any(series.external for series in record.series) else ""
+    whole = application_loops.loops_of_all_threads(threads.values())
+    return [
+        _table(whole.work, whole.loop, whole.error),
+        _lateness(whole.error),
+        Text(tuple(filter(None, (_parts(whole) if not moved else "", _slept(whole), moved, JUDGED)))),
+        _each(threads),
+        *_broken(threads),
+        *_plot(record, threads),
+    ]
+
+
+def _table(work: Moments, loop: Moments, error: Moments, mean_work: float | None = None) -> Table:
+    rows = []
+    for name, number in application_loops.LOOP_STATISTICS:
+        numbers = [number(work), number(loop), number(error)]
+        if name == "average" and mean_work is not None:
+            numbers[0] = mean_work
+        rows.append((name, *map(number_format.US.show, numbers)))
+    caption = f"What loops took: from top to top, and how late the top was (n = {error.count:,} loops)"
+    return Table(caption, ("", *COLUMNS), tuple(rows), (1, 2, 3))
+
+
+def _mean_work(analysis: Analysis) -> float | None:
+    """Sums are exact, so that the difference of two averages is the average of the differences, if none is missing."""
+    _, start, end = (stage.observed for stage in analysis.stages)
+    return (end.sum - start.sum) / end.count if end.count == start.count else None
+
+
+def _slept(whole: ApplicationLoops) -> str:
+    if not whole.slack.count:
+        return "Only one loop is known, so nothing can be said about sleep and slack."
+    awake, loops = number_format.count_text(whole.no_sleep), quantity(whole.slack.count, "loop")
+    return f"{awake} of {loops} with another behind did not sleep; the smallest slack was {value(whole.slack.min)}."
+
+
+def _lateness(error: Moments) -> Table:
+    least, most = (error.min, error.max) if error.count else (None, None)
+    parts = application_loops.loop_lateness(least, error.mean, most, error.deviation)
+    rows = tuple((name, number_format.US.show(ns)) for name, ns in parts)
+    return Table("How late the top was: what all loops share, and what varies", ("", COLUMNS[2]), rows, (1,))
+
+
+def _parts(whole: ApplicationLoops) -> str:
+    """What is the same for all loops does less harm than what varies."""
+    if whole.error.count < 2:
+        return ""
+    varies = value(whole.error.max - whole.error.min)
+    return (
+        "What all tops share is in no loop time. What varies is, but with targets one period apart it makes no loop "
+        f"differ from the period by more than {varies}."
+    )
+
+
+def _each(threads: dict[int, ApplicationLoops]) -> Table:
+    us = number_format.unit_headings(
+        number_format.US, "smallest slack", "sum of loop times", "first to last top", "difference"
+    )
+    rows = tuple(
+        (
+            f"thread {thread}",
+            *map(number_format.count_text, (each.work.count, each.no_sleep)),
+            *map(number_format.US.show, _sums(each)),
+        )
+        for thread, each in threads.items()
+    )
+    return Table("Sleep, slack and the sum of the loops", ("", "loops", "without sleep", *us), rows, (1, 2, 3, 4, 5, 6))
+
+
+def _sums(each: ApplicationLoops) -> tuple[int | None, ...]:
+    slack = each.slack.min if each.slack.count else None
+    return slack, each.loop.sum, each.elapsed_ns, each.loop.sum - each.elapsed_ns
+
+
+def _broken(threads: dict[int, ApplicationLoops]) -> list[Block]:
+    """Sums that cannot be."""
+    said = [
+        f"Loop times of thread {thread} add up to {duration(each.loop.sum)}, but from its first top to its last "
+        f"{duration(each.elapsed_ns)} passed: {quantity(each.apart, 'hole')} in the record."
+        for thread, each in threads.items()
+        if not application_loops.relation_holds(each.loop.count, each.loop.sum, each.elapsed_ns)
+    ]
+    return [Text(tuple(said), "doubt")] if said else []
+
+
+def _plot(record: Record, threads: dict[int, ApplicationLoops]) -> list[Block]:
+    lengths = {thread: each.length for thread, each in list(threads.items())[:THREADS]}
+    named = [(f"thread {thread}", each) for thread, each in stage_tables.loop_time_plots(record, lengths).items()]
+    more = f"Of {len(threads)} threads the first {THREADS} are drawn." if len(threads) > THREADS else ""
+    found = stage_tables.loop_time_plot(named, more=more)
+    return [found] if found else []
+
+
+WORDS = {
+    "loops": "loops",
+    "slept": "slept first",
+    "shifted": "targets moved",
+    "pulses_work": "pulses: work",
+    "pulses_sleep": "pulses: sleep",
+    "pulses_no_sleep": "pulses: no sleep",
+    "primes": "primes found",
+    "sensed": "last reading",
+}
+"""Of the account, and how a column calls them. What was not asked for is 0 or nothing, and no column."""
+
+
+def app_account_section(analysis: Analysis) -> list[Block]:
+    told = probe_accounts(analysis.record, "app")
+    did = [word for word in WORDS if any(each.get(word, "0") not in ("", "0") for each in told.values())]
+    if not did:
+        return []
+    rows = tuple((f"thread {thread}", *(each.get(word, "") for word in did)) for thread, each in told.items())
+    header = ("", *(WORDS[word] for word in did))
+    return [Table("By the probe's own account, warm-up included", header, rows, tuple(range(1, len(header))))]
+
+
+def cycles_section(analysis: Analysis) -> list[Block]:
+    found = analysis.cycles
+    if found is None:
+        return []
+    blocks: list[Block] = [_stalled(stall) for stall in found.stalls]
+    proxy = analysis.record.fact("proxy_of")
+    if proxy:
+        blocks.append(Text((f"A proxy of {proxy}.",)))
+    return [*blocks, _cycles_table(found), Text((cycle_sentences(found), signature(found)))]
+
+
+def _stalled(stall: Stall) -> Text:
+    how = "then it went on" if stall.over else "until the end"
+    where = f"thread {stall.thread}, from {stall.since_ns / number_format.NS_PER_S:,.3f} s after measuring began, {how}"
+    return Text((f"The loop stood still for {duration(stall.duration_ns)}: {where}.",), "bad", "STALLED")
+
+
+def _cycles_table(found: Cycles) -> Table:
+    limits = (f"shorter than {duration(found.low_ns)}", f"longer than {duration(found.high_ns)}")
+    header = ("cycles", *limits, *number_format.unit_headings(number_format.MS, "max", "min"), "catch-up pairs")
+    row = (
+        *map(number_format.count_text, (found.counted, found.short, found.long)),
+        *map(number_format.MS.show, (found.max_ns, found.min_ns)),
+        number_format.count_text(found.catch_up_pairs),
+    )
+    several = f"the first of each thread, {found.ignored:,} in all,"
+    first = several if found.loops > 1 else f"the first {found.ignored:,}"
+    caption = f"Cycles of {duration(found.period_ns)}, from one run of the loop to the next; {first} are not counted"
+    return Table(caption, header, (row,), tuple(range(len(header))), row_headers=False)
+
+
+def signature(found: Cycles) -> str:
+    """Loops that catch up show long cycles with short ones behind."""
+    pairs = f"{quantity(found.catch_up_pairs, 'long cycle')} had a short one directly behind."
+    if found.correlation is None:
+        return pairs
+    return (
+        f"{pairs} Neighbouring cycles correlate by {found.correlation:.2f}; a loop that makes up for each delay in its "
+        "next cycle shows -0.5."
+    )

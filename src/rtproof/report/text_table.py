@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table as lines of text: columns as wide as they need, words wrapped where the line would grow too long."""
+
+import textwrap
+
+from rtproof.core.printable import clean
+from rtproof.report.blocks import Table
+
+WIDTH = 100
+GAP = "  "
+NARROWEST = 12
+FOLDED_ROWS = 12
+"""How many rows are printed of a table that a page would hide behind a click."""
+
+
+def lay_out(table: Table) -> str:
+    """Caption, header, a rule, rows."""
+    rows = [[clean(cell) for cell in row] for row in table.rows]
+    shown = rows[:FOLDED_ROWS] if table.folded else rows
+    header = [clean(cell) for cell in table.header]
+    widths = _widths([header, *shown])
+    lines = [
+        *textwrap.wrap(clean(table.caption), WIDTH),
+        *_row(header, widths, table.numeric),
+        GAP.join("-" * width for width in widths),
+    ]
+    for row in shown:
+        lines += _row(row, widths, table.numeric)
+    left_out = len(rows) - len(shown)
+    return "\n".join([*lines, f"... and {left_out:,} more rows"] if left_out else lines)
+
+
+def _widths(rows: list[list[str]]) -> list[int]:
+    """The widest column gives way until the line fits."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    while sum(widths) + len(GAP) * (len(widths) - 1) > WIDTH and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _row(cells: list[str], widths: list[int], numeric: tuple[int, ...]) -> list[str]:
+    wrapped = [textwrap.wrap(cell, width) or [""] for cell, width in zip(cells, widths, strict=True)]
+    height = max(len(lines) for lines in wrapped)
+    return [_line([lines[at] if at < len(lines) else "" for lines in wrapped], widths, numeric) for at in range(height)]
+
+
+def _line(cells: list[str], widths: list[int], numeric: tuple[int, ...]) -> str:
+    padded = [
+        cell.rjust(width) if at in numeric else cell.ljust(width)
+        for at, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return GAP.join(padded).rstrip()

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live view of a run, drawn from the agent's progress lines.
+
+The target may be this very machine, so the view must not be a load. A terminal gets at most two frames a second of at
+most 16 rows, with plain escape codes and no library. Anything else gets a line every five seconds.
+"""
+
+import contextlib
+import os
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
+
+from rtproof.core.printable import clean
+from rtproof.run.agent_lines import Progress
+
+MOST_ROWS = 16
+FRAME_INTERVAL_S = 0.5
+LINE_INTERVAL_S = 5.0
+TABLE_COLUMNS = {
+    "thread": 6,
+    "cpu": 4,
+    "activations": 11,
+    "missed": 8,
+    "lost": 5,
+    "last": 9,
+    "min": 9,
+    "mean": 9,
+    "max": 9,
+}
+"""Headings and widths of the table, which fits a terminal of 80 columns."""
+USUAL_SIZE = os.terminal_size((96, 24))
+
+
+def _us(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1_000:.1f}"
+
+
+def clock_text(time_ns: int) -> str:
+    """Hours, minutes and seconds."""
+    minutes, seconds = divmod(max(time_ns, 0) // 1_000_000_000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"
+
+
+def _terminal_size(out: TextIO) -> os.terminal_size:
+    """Some terminals, serial ones for example, say that they have 0 columns."""
+    try:
+        size = os.get_terminal_size(out.fileno())
+    except OSError:
+        return USUAL_SIZE
+    return size if size.columns and size.lines else USUAL_SIZE
+
+
+def worst_first(threads: dict[int, Progress]) -> list[Progress]:
+    """The threads with the largest latency first, those with equal ones in their order."""
+    return sorted(threads.values(), key=lambda row: (-row.max_ns, row.thread))
+
+
+def progress_table(
+    threads: dict[int, Progress], goal: str, size: os.terminal_size = USUAL_SIZE, more: Sequence[str] = ()
+) -> list[str]:
+    """The frame on a terminal: lines for the run and one for each of the worst threads, as far as they fit."""
+    rows = worst_first(threads)
+    also = [part for line in more for part in textwrap.wrap(line, size.columns - 1, subsequent_indent="  ")]
+    shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(also)))]
+    heading = f"{clock_text(rows[0].time_ns)} of {goal}   latency in us"
+    if len(shown) < len(rows):
+        heading += f", the worst {len(shown)} of {len(rows)} threads"
+    return [line[: size.columns - 1] for line in (heading, *also, _aligned(TABLE_COLUMNS), *map(_row, shown))]
+
+
+def _row(row: Progress) -> str:
+    latencies = map(_us, (row.last_ns, row.min_ns, row.mean_ns, row.max_ns))
+    return _aligned((row.thread, row.cpu, row.obtained, row.missed, row.lost, *latencies))
+
+
+def _aligned(cells: Iterable[object]) -> str:
+    return " ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, TABLE_COLUMNS.values(), strict=True))
+
+
+def progress_sentence(threads: dict[int, Progress], goal: str, more: Sequence[str] = ()) -> str:
+    """The frame elsewhere: one line for the whole run, with the first of those that tell more."""
+    rows = worst_first(threads)
+    worst = rows[0]
+    parts = [
+        f"{clock_text(worst.time_ns)} of {goal}: {sum(row.obtained for row in rows)} activations",
+        f"max {_us(worst.max_ns)} us (thread {worst.thread}, CPU {worst.cpu})",
+        f"{sum(row.missed for row in rows)} missed",
+        f"{sum(row.lost for row in rows)} lost",
+    ]
+    return "; ".join([", ".join(parts), *more[:1]])
+
+
+class LiveView:
+    """Takes progress lines as they come and draws them no more often than its interval.
+
+    more: what else is to be told of the run when it is drawn, the most important first.
+    """
+
+    def __init__(
+        self,
+        out: TextIO,
+        goal: str,
+        on_terminal: bool,
+        now: Callable[[], float] = time.monotonic,
+        more: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self._out = out
+        self._goal = goal
+        self._on_terminal = on_terminal
+        self._now = now
+        self._more = more
+        self._interval_s = FRAME_INTERVAL_S if on_terminal else LINE_INTERVAL_S
+        self.threads: dict[int, Progress] = {}
+        self._burst: set[int] = set()
+        self._drawn_at = now()
+        self._drawn_rows = 0
+
+    def feed(self, progress: Progress) -> None:
+        """Take one line. All threads are drawn together, so drawing happens when a thread comes for the second time."""
+        if progress.thread in self._burst:
+            self._burst.clear()
+            if self._now() - self._drawn_at >= self._interval_s:
+                self.draw()
+        self._burst.add(progress.thread)
+        self.threads[progress.thread] = progress
+
+    def say(self, text: str) -> None:
+        """Print a sentence above the table, which is drawn again below it."""
+        self._write(self._erase() + clean(text) + "\n")
+        self._drawn_rows = 0
+        if self._on_terminal and self.threads:
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw what is known now; nothing if that is nothing."""
+        if not self.threads:
+            return
+        if self._on_terminal:
+            lines = progress_table(self.threads, self._goal, _terminal_size(self._out), self._more())
+        else:
+            lines = [progress_sentence(self.threads, self._goal, self._more())]
+        self._write(self._erase() + "".join(line + "\n" for line in lines))
+        self._drawn_rows = len(lines)
+        self._drawn_at = self._now()
+
+    def _erase(self) -> str:
+        """Escape codes (ECMA-48): up to the first row drawn, and clear from there to the end of the screen."""
+        return f"\x1b[{self._drawn_rows}A\x1b[J" if self._on_terminal and self._drawn_rows else ""
+
+    def _write(self, text: str) -> None:
+        """The run is worth more than its view: go on without it when its reader has gone."""
+        with contextlib.suppress(OSError):
+            self._out.write(text)
+            self._out.flush()

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Play a process as an agent that measures it: same options, same progress lines, same record, in fast time."""
+
+import array
+import fcntl
+import os
+import secrets
+import select
+import signal
+import stat
+import sys
+import termios
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+
+from rtproof import __version__
+from rtproof.core.errors import UserError
+from rtproof.record import chunks
+from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series
+from rtproof.record.writing import RecordWriter
+from rtproof.simulation import request, simulated_thread
+from rtproof.simulation.request import SECOND_NS, SimulatedProcess, SimulationRequest
+from rtproof.simulation.simulated_thread import LateActivations, PlayedStretch, SampledThread, SummaryThread
+
+PAUSE_S = 0.0001
+EAGER = 200
+"""Looks at the pipe without a pause: the reader is mostly quick."""
+
+
+class ProgressPipe:
+    """Whoever listens on standard error. ``stop``: why the run has to end now, None while it goes on."""
+
+    def __init__(self, stops_with_input: bool) -> None:
+        self.stop: EndReason | None = None
+        self._fd = sys.stderr.fileno()
+        self._is_pipe = stat.S_ISFIFO(os.fstat(self._fd).st_mode)
+        self._output = select.poll()
+        self._output.register(self._fd, 0)
+        self._input = select.poll() if stops_with_input else None
+        if self._input:
+            self._input.register(sys.stdin.fileno(), select.POLLIN | select.POLLHUP)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._asked_to_stop)
+
+    def tell(self, lines: Iterable[str]) -> None:
+        """Say lines and wait until they are read; nobody there any more is a reason to stop."""
+        try:
+            self._write("".join(line + "\n" for line in lines).encode())
+            self._wait_until_read()
+        except BrokenPipeError:
+            self.stop = EndReason.HOST_GONE
+        if self._input and self._input.poll(0) and not os.read(sys.stdin.fileno(), 4096):
+            self.stop = EndReason.HOST_GONE
+
+    def _write(self, text: bytes) -> None:
+        while text:
+            text = text[os.write(self._fd, text) :]
+
+    def _wait_until_read(self) -> None:
+        """Nobody is told when a pipe becomes empty, so it is looked at."""
+        looks = 0
+        while self._is_pipe and not self.stop and self._unread():
+            looks += 1
+            time.sleep(0 if looks < EAGER else PAUSE_S)
+
+    def _unread(self) -> int:
+        """Bytes that wait in the pipe. A pipe without a reader keeps them for ever, and is in error."""
+        if self._output.poll(0):
+            raise BrokenPipeError
+        waiting = array.array("i", [0])
+        fcntl.ioctl(self._fd, termios.FIONREAD, waiting)
+        return waiting[0]
+
+    def _asked_to_stop(self, _number: int, _frame: FrameType | None) -> None:
+        self.stop = EndReason.INTERRUPTED
+
+
+VOICE = "rtproof-agent: "
+MACHINE = "simulated"
+KERNEL = "none"
+STRETCH_S = 600
+SAMPLED_STRETCH_S = 60
+"""Seconds that are drawn and written at once."""
+SIMULATE_OPTION = "--simulate"
+NEVER = 1 << 62
+
+
+def main(words: Sequence[str]) -> int:
+    """``run -o FILE ... --simulate key=value ...`` as a program of its own; the exit code is an agent's."""
+    try:
+        asked, process = parse_arguments(words)
+        _play(asked, process, words)
+    except UserError as problem:
+        sys.stderr.write(f"{VOICE}{problem}\n")
+        return 2
+    except OSError as problem:
+        sys.stderr.write(f"{VOICE}cannot write the record: {problem.strerror}\n")
+        return 2
+    return 0
+
+
+def parse_arguments(words: Sequence[str]) -> tuple[SimulationRequest, SimulatedProcess]:
+    """What is asked for; UserError where it makes no sense."""
+    if not words or words[0] != "run":
+        raise UserError("a simulated agent can only run")
+    own, options = _split_arguments(words)
+    found = request.parse_request(own[1:]), request.parse_process(options)
+    request.check_together(*found)
+    return found
+
+
+def _split_arguments(words: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:
+    """An agent's words, and the process's options behind them."""
+    where = list(words).index(SIMULATE_OPTION) if SIMULATE_OPTION in words else len(words)
+    return words[:where], dict(word.partition("=")[::2] for word in words[where + 1 :])
+
+
+def facts_of(asked: SimulationRequest, process: SimulatedProcess, words: Sequence[str]) -> Mapping[str, object]:
+    """What the record says was asked. ``simulated`` is the key that tells it from a measurement."""
+    tail, options = process.tail, _split_arguments(words)[1]
+    episodes = options.get("episodes", request.USUAL_EPISODES).replace(" ", "")
+    told = (
+        f"seed={process.seed} kind={process.kind} episodes={episodes} "
+        f"above={tail.threshold_ns:.0f}ns scale={tail.scale_ns:.0f}ns shape={tail.shape:g} step={process.step_s}s"
+    )
+    return {
+        "args": " ".join(words),
+        "simulated": told,
+        "probe": "simulated",
+        "period_ns": asked.period_ns,
+        "duration_ns": asked.duration_ns,
+        "threads": len(asked.cpus),
+        "limits_ns": ",".join(map(str, asked.limits_ns)),
+        "record": "samples" if asked.keep_samples else "summary",
+        **({"until_decided": "yes"} if asked.until_decided else {}),
+    }
+
+
+def _play(asked: SimulationRequest, process: SimulatedProcess, words: Sequence[str]) -> None:
+    series = simulated_thread.series_of(asked)
+    late = simulated_thread.late_activations(process, asked, series)
+    listener = ProgressPipe(asked.stops_with_input)
+    with _new_record(asked.output) as writer:
+        writer.begin(_begin())
+        for key, value in facts_of(asked, process, words).items():
+            writer.fact(Fact(0, WHOLE_RUN, Moment.ASKED, key, str(value)))
+        for one in series:
+            writer.series(one)
+        threads = [_thread(writer, asked, process, *pair) for pair in zip(series, late, strict=True)]
+        end_s, reason = _run(threads, listener, asked, process)
+        writer.end(End(end_s * SECOND_NS, reason, "", tuple(thread.written.finish() for thread in threads)))
+
+
+def _new_record(output: str) -> RecordWriter:
+    with suppress(FileNotFoundError):
+        if not Path(output).stat().st_size:
+            Path(output).unlink()
+    return RecordWriter(output)
+
+
+def _begin() -> Begin:
+    name = (MACHINE, KERNEL, "a seeded process, not a machine")
+    origin = (secrets.token_bytes(16), time.time_ns(), time.monotonic_ns())
+    return Begin(chunks.MAJOR, chunks.MINOR, *origin, __version__, *name)
+
+
+@dataclass
+class _Thread:
+    """A thread as far as it was played.
+
+    told: for each second of the stretch what is to be told behind it: obtained, sum, last, least and largest so far.
+    over: seconds of the stretch above a limit, as pairs of the limit and its largest value.
+    """
+
+    series: Series
+    late: LateActivations
+    generator: np.random.Generator
+    written: SummaryThread | SampledThread
+    now: PlayedStretch = field(init=False)
+    told: list[list[int]] = field(default_factory=lambda: [[0, 0, 0, NEVER, 0]])
+    over: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def draw(self, first_second: int, seconds: int, limits_ns: Sequence[int]) -> None:
+        """The next stretch."""
+        self.now = some = simulated_thread.play_stretch(self.series, self.late, first_second, seconds, self.generator)
+        obtained, total, last, least, most = self.told[-1]
+        lowest = np.where(some.body.any(axis=1), simulated_thread.BODY_NS[np.argmax(some.body > 0, axis=1)], NEVER)
+        highest = some.most()
+        columns = (
+            obtained + np.cumsum(some.obtained()),
+            total + np.cumsum(some.total()),
+            np.where(lowest < NEVER, lowest, last),
+            np.minimum.accumulate(np.minimum(lowest, least)),
+            np.maximum.accumulate(np.maximum(highest, most)),
+        )
+        self.told = np.stack(columns, axis=1).tolist()
+        self.over = {
+            at: [(limit, int(highest[at])) for limit in limits_ns if highest[at] > limit]
+            for at in np.flatnonzero(highest > min(limits_ns, default=NEVER)).tolist()
+        }
+
+    def lines(self, start: int, stop: int, tells_progress: bool) -> Iterator[str]:
+        """What is told of the seconds from start to stop of the stretch."""
+        name = f"thread={self.series.thread}"
+        for at in range(start, stop) if self.over else ():
+            for limit, worst in self.over.get(at, ()):
+                yield f"over {name} limit_ns={limit} second={self.now.first_second + at} worst_ns={worst}"
+        if tells_progress:
+            obtained, total, last, least, most = self.told[stop - 1]
+            now_ns = (self.now.first_second + stop) * SECOND_NS
+            yield (
+                f"progress time_ns={now_ns} {name} cpu={self.series.cpu} obtained={obtained} missed=0 lost=0 "
+                f"last_ns={last} min_ns={min(least, most)} mean_ns={total // max(obtained, 1)} max_ns={most} "
+                f"due_ns={now_ns}"
+            )
+
+
+def _thread(
+    writer: RecordWriter, asked: SimulationRequest, process: SimulatedProcess, series: Series, late: LateActivations
+) -> _Thread:
+    generator = np.random.default_rng((process.seed, 2, series.thread))
+    written = (
+        SampledThread(writer, series, generator, asked.limits_ns)
+        if asked.keep_samples
+        else SummaryThread(writer, series, asked.limits_ns)
+    )
+    return _Thread(series, late, generator, written)
+
+
+def _run(
+    threads: Sequence[_Thread], listener: ProgressPipe, asked: SimulationRequest, process: SimulatedProcess
+) -> tuple[int, EndReason]:
+    """Play until the end or until told to stop: the last second, exclusive, and why it was the last."""
+    end_s = asked.duration_ns // SECOND_NS
+    size = SAMPLED_STRETCH_S if asked.keep_samples else STRETCH_S
+    size = max(size, process.step_s)
+    for first in range(0, end_s, size):
+        seconds = min(size, end_s - first)
+        for thread in threads:
+            thread.draw(first, seconds, asked.limits_ns)
+        shown = _show(threads, listener, asked, process.step_s, seconds)
+        for thread in threads:
+            thread.written.add(thread.now.until(shown))
+        if listener.stop:
+            return first + shown, listener.stop
+    return end_s, EndReason.AS_ASKED
+
+
+def _show(
+    threads: Sequence[_Thread], listener: ProgressPipe, asked: SimulationRequest, step_s: int, seconds: int
+) -> int:
+    """Tell of a stretch step by step; how many of its seconds were played."""
+    for start in range(0, seconds, step_s):
+        stop = min(start + step_s, seconds)
+        listener.tell([line for thread in threads for line in thread.lines(start, stop, asked.tells_progress)])
+        if listener.stop:
+            return stop
+    return seconds

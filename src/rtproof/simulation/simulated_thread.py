@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated measuring thread: which of its activations are late, and the chunks that it writes to a record.
+
+The events follow from the seed alone, and not from the threads, the period or the steps of the simulation. So a test
+can compute them again.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.record import histogram_bins
+from rtproof.record.activations import Activations, exact_dot
+from rtproof.record.contents import Int64Array, Seconds, Series, SeriesTotals, Slice, View
+from rtproof.record.writing import LevelWriter, RecordWriter, SeriesWriter, TopWriter, write_seconds
+from rtproof.simulation import events
+from rtproof.simulation.request import SECOND_NS, SimulatedProcess, SimulationRequest
+
+BODY_NS = np.arange(5_000, 21_000, 1_000, dtype=np.int64)
+"""What activations without an event show."""
+BODY_SHARE = np.exp(-np.arange(BODY_NS.size) / 3.0)
+BODY_SHARE /= BODY_SHARE.sum()
+
+
+@dataclass(frozen=True)
+class LateActivations:
+    """Activations of one thread that an event made late, by increasing index."""
+
+    index: Int64Array
+    due_ns: Int64Array
+    value: Int64Array
+
+
+def series_of(asked: SimulationRequest) -> tuple[Series, ...]:
+    """One for each thread, evenly staggered within the period."""
+    period, count = asked.period_ns, len(asked.cpus)
+    return tuple(
+        Series(
+            at, at, cpu, True, asked.keep_samples, period, at * period // count, "simulated", "none", "latency", "ns"
+        )
+        for at, cpu in enumerate(asked.cpus)
+    )
+
+
+def system_events(process: SimulatedProcess, seconds: int) -> tuple[NDArray[np.float64], Int64Array]:
+    """Times in seconds and latencies in nanoseconds of all events of the run, before they fall on threads."""
+    generator = np.random.default_rng((process.seed, 0))
+    found = events.events(process.kind, process.events_per_s, seconds, generator)
+    return found.time_s, process.tail.draw_ns(found.stretch, generator)
+
+
+def late_activations(
+    process: SimulatedProcess, asked: SimulationRequest, series: tuple[Series, ...]
+) -> list[LateActivations]:
+    """For each thread the activations that were late. An event hits the next activation of a thread picked at random.
+
+    None is later than its period, so that no activation is missed.
+    """
+    time_s, value = system_events(process, asked.duration_ns // SECOND_NS)
+    time_ns = (time_s * SECOND_NS).astype(np.int64)
+    thread = np.random.default_rng((process.seed, 1)).integers(len(series), size=time_ns.size)
+    value = np.minimum(value, asked.period_ns - 1)
+    return [_of_thread(one, time_ns[thread == one.thread], value[thread == one.thread], asked) for one in series]
+
+
+def _of_thread(series: Series, time_ns: Int64Array, value: Int64Array, asked: SimulationRequest) -> LateActivations:
+    index = np.maximum(-((series.first_due_ns - time_ns) // series.period_ns), 0)
+    inside = index < due_before(series, asked.duration_ns)
+    index, value = index[inside], value[inside]
+    order = np.lexsort((-value, index))
+    index, first = np.unique(index[order], return_index=True)
+    return LateActivations(index, series.first_due_ns + index * series.period_ns, value[order][first])
+
+
+def due_before(series: Series, time_ns: int) -> int:
+    """How many activations are due before a time."""
+    return max(-((series.first_due_ns - time_ns) // series.period_ns), 0)
+
+
+@dataclass(frozen=True)
+class PlayedStretch:
+    """What one thread shows in consecutive seconds. body[s, v]: activations of second s with latency BODY_NS[v]."""
+
+    series: Series
+    first_second: int
+    body: Int64Array
+    late: LateActivations
+
+    @property
+    def first_index(self) -> Int64Array:
+        """Index of the first activation of each second, and of the one behind the last."""
+        edges = range(self.first_second, self.first_second + len(self.body) + 1)
+        return np.array([due_before(self.series, second * SECOND_NS) for second in edges], np.int64)
+
+    def until(self, seconds: int) -> "PlayedStretch":
+        """Only the first so many seconds of it."""
+        end_ns = (self.first_second + seconds) * SECOND_NS
+        inside = self.late.due_ns < end_ns
+        late = LateActivations(self.late.index[inside], self.late.due_ns[inside], self.late.value[inside])
+        return PlayedStretch(self.series, self.first_second, self.body[:seconds], late)
+
+    def obtained(self) -> Int64Array:
+        """Activations of each second."""
+        return np.diff(self.first_index)
+
+    def most(self) -> Int64Array:
+        """The largest latency of each second; 0 where nothing was due."""
+        some = self.body > 0
+        top = BODY_NS.size - 1 - np.argmax(some[:, ::-1], axis=1)
+        most = np.where(some.any(axis=1), BODY_NS[top], 0)
+        np.maximum.at(most, self.late.due_ns // SECOND_NS - self.first_second, self.late.value)
+        return most
+
+    def total(self) -> Int64Array:
+        """The sum of the latencies of each second."""
+        total = self.body @ BODY_NS
+        np.add.at(total, self.late.due_ns // SECOND_NS - self.first_second, self.late.value)
+        return total
+
+
+def play_stretch(
+    series: Series, late: LateActivations, first_second: int, seconds: int, generator: np.random.Generator
+) -> PlayedStretch:
+    """The next seconds of a thread; the body is drawn anew for each activation that no event made late."""
+    end_ns = (first_second + seconds) * SECOND_NS
+    low, high = np.searchsorted(late.due_ns, [first_second * SECOND_NS, end_ns])
+    mine = LateActivations(late.index[low:high], late.due_ns[low:high], late.value[low:high])
+    empty = PlayedStretch(series, first_second, np.zeros((seconds, BODY_NS.size), np.int64), mine)
+    there = np.bincount(mine.due_ns // SECOND_NS - first_second, minlength=seconds)
+    body = generator.multinomial(empty.obtained() - there, BODY_SHARE)
+    return PlayedStretch(series, first_second, body.astype(np.int64), mine)
+
+
+class SampledThread:
+    """Every sample of a thread, and what follows from them. The order within a second is drawn."""
+
+    def __init__(
+        self, writer: RecordWriter, series: Series, generator: np.random.Generator, limits_ns: tuple[int, ...] = ()
+    ) -> None:
+        self._feed = SeriesWriter(writer, series, limits_ns=limits_ns)
+        self._generator = generator
+
+    def add(self, some: PlayedStretch) -> None:
+        self._feed.add(values_of(some, self._generator))
+
+    def finish(self) -> SeriesTotals:
+        return self._feed.finish()
+
+
+def values_of(some: PlayedStretch, generator: np.random.Generator) -> Int64Array:
+    """The latencies of a stretch, activation by activation."""
+    edges = some.first_index
+    values = np.zeros(int(edges[-1] - edges[0]), np.int64)
+    late = some.late.index - edges[0]
+    values[late] = some.late.value
+    body = np.ones(values.size, np.bool_)
+    body[late] = False
+    second = np.repeat(np.arange(len(some.body)), some.body.sum(axis=1))
+    drawn = np.repeat(np.tile(BODY_NS, len(some.body)), some.body.ravel())
+    values[body] = drawn[np.lexsort((generator.random(drawn.size), second))]
+    return values
+
+
+class SummaryThread:
+    """Only the summary of a thread. What is above a limit is only counted where no usual activation can be."""
+
+    def __init__(self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] = ()) -> None:
+        self._writer = writer
+        self._series = series
+        self._top = TopWriter(writer, series.id)
+        high = tuple(limit for limit in limits_ns if limit >= BODY_NS[-1])
+        self._levels = LevelWriter(writer, series, high, learns=False)
+        self._obtained = 0
+
+    def add(self, some: PlayedStretch) -> None:
+        obtained = some.obtained()
+        if not obtained.sum():
+            return
+        seconds = some.first_second + np.arange(obtained.size)
+        write_seconds(self._writer, self._series.id, Seconds(seconds, obtained, 0 * obtained, some.most()))
+        late = some.late
+        self._levels.add(Activations(late.index, late.due_ns, late.value, np.zeros_like(late.value)))
+        self._add_top(some)
+        self._writer.summary(slice_of(some))
+        self._obtained += int(obtained.sum())
+
+    def finish(self) -> SeriesTotals:
+        return SeriesTotals(self._series.id, self._obtained, 0, 0)
+
+    def _add_top(self, some: PlayedStretch) -> None:
+        """Late ones are above all others, which only fill what is empty."""
+        late, series = some.late, self._series
+        index, value = late.index, late.value
+        if self._top.lacks > value.size:
+            body_index, body = largest_of_body(some, self._top.lacks)
+            index, value = np.concatenate((index, body_index)), np.concatenate((value, body))
+        if value.size:
+            self._top.add(index, series.first_due_ns + index * series.period_ns, value)
+
+
+def largest_of_body(some: PlayedStretch, count: int) -> tuple[Int64Array, Int64Array]:
+    """Index and latency of the largest that no event made late; in each second the largest ones come first."""
+    size = np.arange(len(some.body) * BODY_NS.size)
+    second, place = size % len(some.body), BODY_NS.size - 1 - size // len(some.body)
+    counts = some.body[second, place]
+    reach = int(np.searchsorted(np.cumsum(counts), count)) + 1
+    second, place, counts = second[:reach], place[:reach], counts[:reach]
+    free = [_free_places(some, at, int(counts[second == at].sum())) for at in range(len(some.body))]
+    taken = np.zeros(len(some.body), np.int64)
+    index = [np.zeros(0, np.int64)]
+    for at, n in zip(second.tolist(), counts.tolist(), strict=True):
+        index.append(free[at][taken[at] : taken[at] + n])
+        taken[at] += n
+    return np.concatenate(index)[:count], np.repeat(BODY_NS[place], counts)[:count]
+
+
+def _free_places(some: PlayedStretch, second: int, count: int) -> Int64Array:
+    """The first activations of a second that are not late."""
+    first = int(some.first_index[second])
+    there = np.arange(first, first + count + some.late.index.size)
+    return there[~np.isin(there, some.late.index)][:count]
+
+
+def slice_of(some: PlayedStretch) -> Slice:
+    """The summary of a stretch in which something was due."""
+    edges, series = some.first_index, some.series
+    value = np.concatenate((BODY_NS, some.late.value))
+    count = np.concatenate((some.body.sum(axis=0), np.ones_like(some.late.value)))
+    value, count = value[count > 0], count[count > 0]
+    places, which = np.unique(histogram_bins.bin_of(value), return_inverse=True)
+    return Slice(
+        series=series.id,
+        view=View.OBSERVED,
+        first_due_ns=series.first_due_ns + int(edges[0]) * series.period_ns,
+        last_due_ns=series.first_due_ns + (int(edges[-1]) - 1) * series.period_ns,
+        count=int(count.sum()),
+        lost=0,
+        min=int(value.min()),
+        max=int(value.max()),
+        sum=exact_dot(value, count),
+        sum_squares=sum(v * v * n for v, n in zip(value.tolist(), count.tolist(), strict=True)),
+        pairs=0,
+        sum_products=0,
+        catch_up_pairs=0,
+        bins=places,
+        bin_counts=np.bincount(which, weights=count).astype(np.int64),
+    )

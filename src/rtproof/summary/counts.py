@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often each value occurred: sorted bins [lo, hi] with counts; exact where lo == hi.
+
+Parts of a run are added with ``merge``. Bins that overlap become one bin, their union, so an exact value that lies
+inside another part's wide bin falls into that wide bin. The bins of a merger are therefore the connected groups of all
+bins that went in, which do not depend on the order or the grouping of the parts.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.record.contents import Int64Array
+
+
+@dataclass(frozen=True)
+class FixedBins:
+    """Counts in bins [start + k * width, start + (k + 1) * width); nothing outside the scale is dropped.
+
+    straddling: how many of the counts came from a source bin that an edge cuts; they stand where its middle lies.
+    """
+
+    start: int
+    width: int
+    below: int
+    counts: Int64Array
+    above: int
+    straddling: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Three arrays of equal length, bins increasing and disjoint, both ends inclusive, counts > 0."""
+
+    lo: Int64Array
+    hi: Int64Array
+    n: Int64Array
+
+    @property
+    def total(self) -> int:
+        return int(self.n.sum())
+
+    @property
+    def exact(self) -> bool:
+        """Whether every bin holds one value only."""
+        return bool(np.array_equal(self.lo, self.hi))
+
+    def value_at_rank(self, rank: int) -> tuple[int, int]:
+        """Bin (lo, hi) of the rank-th smallest value, rank 1 to total; IndexError outside."""
+        if not 1 <= rank <= self.total:
+            raise IndexError(f"rank {rank} of {self.total} values")
+        at = int(np.searchsorted(np.cumsum(self.n), rank))
+        return int(self.lo[at]), int(self.hi[at])
+
+    def exceedances(self, limit: int) -> tuple[int, int]:
+        """How many values are larger than limit, at least and at most; equal unless a wide bin holds the limit."""
+        return int(self.n[self.lo > limit].sum()), int(self.n[self.hi > limit].sum())
+
+    def fixed_bins(self, start: int, width: int, count: int) -> FixedBins:
+        """The same counts over ``count`` bins of equal width, with what lies below and above the scale."""
+        if width < 1 or count < 1:
+            raise ValueError("a histogram needs at least one bin of width 1")
+        first, last = _bin_number(self.lo, start, width, count), _bin_number(self.hi, start, width, count)
+        middle = _bin_number(self.lo + (self.hi - self.lo) // 2, start, width, count)
+        sums = np.zeros(count + 2, np.int64)
+        np.add.at(sums, middle, self.n)
+        straddling = int(self.n[first != last].sum())
+        return FixedBins(start, width, int(sums[0]), sums[1:-1], int(sums[-1]), straddling)
+
+    def ccdf(self) -> tuple[Int64Array, NDArray[np.float64]]:
+        """Values (upper ends of the bins) and the share of all counts larger than each, exact for any bin width."""
+        larger = self.n[::-1].cumsum()[::-1] - self.n
+        return self.hi, larger / max(self.total, 1)
+
+
+def _bin_number(values: Int64Array, start: int, width: int, count: int) -> Int64Array:
+    """0 below the scale, 1 to count on it, count + 1 above; clipped first, because the difference could overflow."""
+    end = start + width * count
+    on_scale = (np.clip(values, start, end) - start) // width + 1
+    return np.where(values < start, 0, np.where(values >= end, count + 1, on_scale))
+
+
+DENSE = 1 << 22
+"""Exact values so close to the smallest are added up in an array."""
+NO_COUNTS = Counts(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def counts_of_values(values: Int64Array) -> Counts:
+    """Exact counts of an array of values in any order."""
+    distinct, n = np.unique(values, return_counts=True)
+    return Counts(distinct, distinct, n.astype(np.int64))
+
+
+def counts_of_dense_bins(counts: Int64Array, first_value: int = 0) -> Counts:
+    """Exact counts from an array whose element i tells how often first_value + i occurred."""
+    at = np.flatnonzero(counts)
+    values = at.astype(np.int64) + first_value
+    return Counts(values, values, counts[at])
+
+
+def merge_counts(parts: Iterable[Counts]) -> Counts:
+    """Add parts up, in any order; overlapping bins become one."""
+    some = [part for part in parts if part.n.size]
+    if len(some) <= 1 or not all(part.exact for part in some):
+        return _merge_sorted(some)
+    start = min(int(part.lo[0]) for part in some)
+    cuts = [int(np.searchsorted(part.lo, min(start + DENSE, np.iinfo(np.int64).max))) for part in some]
+    near = _merge_dense([_slice(part, 0, cut) for part, cut in zip(some, cuts, strict=True)], start)
+    far = _merge_sorted([_slice(part, cut, None) for part, cut in zip(some, cuts, strict=True)])
+    return Counts(*(np.concatenate(arrays) for arrays in zip(_arrays(near), _arrays(far), strict=True)))
+
+
+def _merge_dense(parts: list[Counts], start: int) -> Counts:
+    """Exact counts from start to below start + DENSE, without sorting."""
+    sums = np.zeros(max(int(part.lo[-1]) for part in parts if part.n.size) - start + 1, np.int64)
+    for part in parts:
+        sums[part.lo - start] += part.n
+    return counts_of_dense_bins(sums, start)
+
+
+def _merge_sorted(parts: list[Counts]) -> Counts:
+    some = [part for part in parts if part.n.size]
+    if not some:
+        return NO_COUNTS
+    lo, hi, n = (np.concatenate(arrays) for arrays in zip(*map(_arrays, some), strict=True))
+    order = np.argsort(lo, kind="stable")
+    lo, reach, n = lo[order], np.maximum.accumulate(hi[order]), n[order]
+    starts = np.flatnonzero(np.concatenate(([True], lo[1:] > reach[:-1])))
+    ends = np.append(starts[1:], lo.size) - 1
+    return Counts(lo[starts], reach[ends], np.add.reduceat(n, starts))
+
+
+def _arrays(counts: Counts) -> tuple[Int64Array, Int64Array, Int64Array]:
+    return counts.lo, counts.hi, counts.n
+
+
+def _slice(counts: Counts, start: int, stop: int | None) -> Counts:
+    return Counts(counts.lo[start:stop], counts.hi[start:stop], counts.n[start:stop])
+
+
+# The bin that holds more values than any other, which is what a histogram of article 5 shows at a glance.
+
+
+@dataclass(frozen=True)
+class DominantBin:
+    """The values from start to below end: n of all."""
+
+    start: int
+    end: int
+    n: int
+    total: int
+
+
+def dominant_bin(counts: Counts, width: int) -> DominantBin | None:
+    """The fullest bin of this width that begins at a multiple of it, the first of several; None without values.
+
+    Counts of a source bin that an edge cuts stand where its middle lies.
+    """
+    if not counts.n.size:
+        return None
+    places, of = np.unique((counts.lo + (counts.hi - counts.lo) // 2) // width, return_inverse=True)
+    sums = np.zeros(places.size, np.int64)
+    np.add.at(sums, of, counts.n)
+    best = int(sums.argmax())
+    start = int(places[best]) * width
+    return DominantBin(start, start + width, int(sums[best]), counts.total)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All activations that ran over time and latency, of all threads together and of the field that is judged, for a map.
+
+Counted from the samples if they are few, else from the record's SUMMARY slices, which say the same at a resolution of
+one slice and are read much faster. Samples that lie in no intact slice are read then too, so that what is counted
+is always what ``scan`` counts. Missed activations never ran and are not in it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtproof.record import histogram_bins
+from rtproof.record.contents import ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
+from rtproof.record.histogram_bins import unpack_histograms
+from rtproof.summary import per_second
+from rtproof.summary.due_times import sample_stretches
+from rtproof.summary.fields import judged_series
+from rtproof.summary.series import by_series, samples_tell_all
+
+# Rows of a map of latencies: eight to each power of two, each made of whole bins of the record's scale.
+#
+# Numbered like those bins (docs/record-format.md, SUMMARY), with 8 steps in a power of two in place of 512: values 0
+# to
+# 15 have a row each, and row -1 - r holds the values -1 - v of the values v of row r. Zero and negative values thus
+# have
+# rows of their own.
+
+
+ROWS_PER_POWER = 8
+LAST_ROW = (63 - 3) * ROWS_PER_POWER + ROWS_PER_POWER - 1
+"""Row of the largest 64-bit value."""
+ROW_COUNT = 2 * (LAST_ROW + 1)
+ZERO_ROW = LAST_ROW + 1
+"""Place of row 0 in an array of all rows."""
+_LARGEST = np.iinfo(np.int64).max
+
+
+def rows_of_values(values: Int64Array) -> Int64Array:
+    """Row of each value."""
+    return rows_of_bins(histogram_bins.bin_of(values))
+
+
+def rows_of_bins(places: Int64Array) -> Int64Array:
+    """Row of each bin of the record's scale."""
+    rows: Int64Array = _ROW[places]
+    return rows
+
+
+def row_edges(first: int, last: int) -> Int64Array:
+    """Smallest value of each row from first to last, and one above the largest of the last (if 64 bits hold it)."""
+    low = np.array([smallest_of_row(row) for row in range(first, last + 1)], np.int64)
+    return np.append(low, min(smallest_of_row(last + 1), _LARGEST)).astype(np.int64)
+
+
+def smallest_of_row(row: int) -> int:
+    """Smallest value of a row."""
+    if row < 0:
+        return -smallest_of_row(-row)
+    octave = max(row // ROWS_PER_POWER - 1, 0)
+    return (row - octave * ROWS_PER_POWER) << octave
+
+
+def _row_of_each_bin() -> Int64Array:
+    low = histogram_bins.bin_edges(np.arange(histogram_bins.LAST_BIN + 1))[0]
+    begins = np.array([smallest_of_row(row) for row in range(LAST_ROW + 1)], np.int64)
+    rows = np.searchsorted(begins, low, side="right") - 1
+    return np.concatenate((rows, -1 - rows[::-1])).astype(np.int64)
+
+
+_ROW = _row_of_each_bin()
+"""Negative bins count from its end."""
+
+
+SECOND_NS = 1_000_000_000
+COLUMNS = 300
+MOST_SAMPLES = 8_000_000
+"""A record with more samples is counted from its slices."""
+ALL_THREADS_TOGETHER = 64
+"""Slices that are unpacked at once."""
+
+
+@dataclass(frozen=True)
+class LatencyDensity:
+    """counts[r][c]: activations due in column c whose latency lies in row r, lowest first.
+
+    Edges have one element more than there are rows or columns; all columns are column_ns wide. what: "samples", or
+    "slices" if any slice was counted: it stands in the column of its middle, and slice_ns is how long one usually is.
+    """
+
+    time_edges_ns: Int64Array
+    latency_edges: Int64Array
+    counts: Int64Array
+    what: str
+    column_ns: int
+    slice_ns: int = 0
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Blocks of samples and, for the rest, slices of one series."""
+
+    series: Series
+    refs: list[ChunkRef]
+    slices: list[Slice]
+
+
+def latency_density(
+    record: Record, seconds: Seconds, columns: int = COLUMNS, most_samples: int = MOST_SAMPLES
+) -> LatencyDensity | None:
+    """The map of a record whose threads together have these ``seconds``, in at most so many columns.
+
+    None if nothing ran. most_samples is smaller in tests.
+    """
+    sources = _sources(record, most_samples)
+    slices = [part for source in sources for part in source.slices]
+    slice_ns = _usual_length(slices)
+    edges = _time_edges(seconds, slices, max(SECOND_NS, slice_ns), columns)
+    grid = _Grid(edges)
+    for source in sources:
+        _add_samples(grid, record, source)
+        _add_slices(grid, source.slices)
+    rows = np.flatnonzero(grid.counts.any(axis=0))
+    if not rows.size:
+        return None
+    low, high = int(rows[0]), int(rows[-1])
+    counts = np.ascontiguousarray(grid.counts[:, low : high + 1].T)
+    latency = row_edges(low - ZERO_ROW, high - ZERO_ROW)
+    return LatencyDensity(edges, latency, counts, "slices" if slices else "samples", int(edges[1] - edges[0]), slice_ns)
+
+
+class _Grid:
+    """Counts while they are added up: a line per column, so that neighbours in time are neighbours in memory."""
+
+    def __init__(self, edges: Int64Array) -> None:
+        self._edges = edges
+        self.counts = np.zeros((edges.size - 1, ROW_COUNT), np.int64)
+
+    def columns(self, due_ns: Int64Array) -> Int64Array:
+        start, width = int(self._edges[0]), int(self._edges[1] - self._edges[0])
+        return np.clip((due_ns - start) // width, 0, len(self.counts) - 1)
+
+    def add(self, columns: Int64Array, rows: Int64Array, counts: Int64Array | int) -> None:
+        np.add.at(self.counts.reshape(-1), columns * ROW_COUNT + (rows + ZERO_ROW), counts)
+
+
+def _sources(record: Record, most_samples: int) -> list[_Source]:
+    refs = by_series(record.chunk_refs)
+    slices = by_series(part for part in record.slices if part.view is View.OBSERVED)
+    wanted = judged_series(record)
+    few = sum(ref.count for series in wanted for ref in refs[series.id]) <= most_samples
+    return [_source(series, refs[series.id], slices[series.id], few) for series in wanted]
+
+
+def _source(series: Series, refs: list[ChunkRef], slices: list[Slice], few: bool) -> _Source:
+    if not samples_tell_all(refs, slices):
+        return _Source(series, [], slices)
+    if few:
+        return _Source(series, refs, [])
+    samples, summarised = sum(ref.count for ref in refs), sum(part.count for part in slices)
+    if samples == summarised:
+        return _Source(series, [], slices)
+    return _rest(series, refs, slices) if series.on_grid and slices else _Source(series, refs, [])
+
+
+def _rest(series: Series, refs: list[ChunkRef], slices: list[Slice]) -> _Source:
+    """Slices whose samples are all there, and the samples outside of these: the due time of a block is known."""
+    ordered = sorted(slices, key=lambda part: part.first_due_ns)
+    first = np.array([part.first_due_ns for part in ordered], np.int64)
+    last = np.array([part.last_due_ns for part in ordered], np.int64)
+    due = np.array([series.first_due_ns + ref.first_index * series.period_ns for ref in refs], np.int64)
+    inside = np.searchsorted(first, due, side="right") - 1
+    inside[due > last[inside]] = -1
+    held = np.zeros(len(ordered) + 1, np.int64)
+    np.add.at(held, inside, [ref.count for ref in refs])
+    whole = [part.count == n for part, n in zip(ordered, held[:-1].tolist(), strict=True)]
+    kept = [ref for ref, at in zip(refs, inside.tolist(), strict=True) if at < 0 or not whole[at]]
+    return _Source(series, kept, [part for part, all_there in zip(ordered, whole, strict=True) if all_there])
+
+
+def _usual_length(slices: list[Slice]) -> int:
+    """The length that one in twenty slices exceeds, in whole seconds; 0 without any.
+
+    They grow with the run, and a column must not be so short that long ones leave those beside it empty. One that a
+    stall made long says nothing of the others.
+    """
+    lengths = sorted(part.last_due_ns - part.first_due_ns for part in slices if part.count)
+    return max(round(lengths[-1 - len(lengths) // 20] / SECOND_NS), 1) * SECOND_NS if lengths else 0
+
+
+def _time_edges(seconds: Seconds, slices: list[Slice], unit_ns: int, most: int) -> Int64Array:
+    """Columns of 1, 2, 5, 10, 20, ... units that cover the seconds and the middles of the slices."""
+    known = [int(second) * SECOND_NS for second in (*seconds.second[:1], *seconds.second[-1:])]
+    known += [_middle(part) for part in slices]
+    first, last = min(known, default=0), max(known, default=0)
+    width = next(width for width in _widths(unit_ns) if last // width - first // width < most)
+    return np.arange(first // width, last // width + 2, dtype=np.int64) * width
+
+
+def _widths(unit_ns: int) -> Iterator[int]:
+    while True:
+        yield from (unit_ns, 2 * unit_ns, 5 * unit_ns)
+        unit_ns *= 10
+
+
+def _middle(part: Slice) -> int:
+    return (part.first_due_ns + part.last_due_ns) // 2
+
+
+def _add_samples(grid: _Grid, record: Record, source: _Source) -> None:
+    for stretch in sample_stretches(record.read_blocks(tuple(source.refs))):
+        block = stretch.block
+        due_ns = per_second.place_of_activation(source.series, block, np.arange(block.values.size), stretch.told)[1]
+        grid.add(grid.columns(due_ns), rows_of_values(block.values), 1)
+
+
+def _add_slices(grid: _Grid, slices: list[Slice]) -> None:
+    columns = grid.columns(np.array([_middle(part) for part in slices], np.int64))
+    for at in range(0, len(slices), ALL_THREADS_TOGETHER):
+        sizes, places, counts = unpack_histograms(slices[at : at + ALL_THREADS_TOGETHER])
+        rows = rows_of_bins(places)
+        begins = _row_begins(rows, sizes)
+        number = np.searchsorted(np.cumsum(sizes), begins, side="right")
+        grid.add(columns[at + number], rows[begins], np.add.reduceat(counts, begins))
+
+
+def _row_begins(rows: Int64Array, sizes: Int64Array) -> Int64Array:
+    """Where a row or a slice begins in the rows of slices of such sizes: adding up from there saves most additions."""
+    begins = np.ones(rows.size, np.bool_)
+    begins[1:] = rows[1:] != rows[:-1]
+    ends = np.cumsum(sizes)
+    begins[ends[ends < rows.size]] = True
+    return np.flatnonzero(begins)

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many independent values a run is worth, for one of its quantiles: do late activations come together?
+
+The run is cut into short units. ``BlockCounter`` counts the activations of each unit that are above some levels, and
+the scatter of these counts shows how much the activations depend on each other.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Series, View
+from rtproof.summary.counts import Counts
+from rtproof.summary.due_times import PreviousDueTime, off_grid_due_times
+from rtproof.summary.per_second import samples_before
+
+UNITS = 4096
+FEWEST_UNITS = 512
+LOOK = 1 << 19
+"""Samples that the levels are taken from, spread over the run: some milliseconds to read."""
+SHARES = (0.5, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9998, 0.9999, 0.99995, 0.99999)
+THREAD_SHARES = (0.5, 0.9, 0.99)
+"""Of each thread, so that threads which differ have levels of their own."""
+MOST_LEVELS = 32
+FEWEST_ABOVE = 10
+"""A level is of no use if fewer of the samples looked at are above it."""
+DENSE = 0.07
+"""Below this share, the places of the few values above a level cost less to look at than all values."""
+FEW_PLACES = 256
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """Unit k begins at origin_ns + k * unit_ns; the last unit goes on without end. levels: increasing."""
+
+    origin_ns: int
+    unit_ns: int
+    units: int
+    levels: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class BlockCounts:
+    """Per unit: activations that ran, those missed, and of both those above each level (levels x units)."""
+
+    plan: LevelPlan
+    ran: Int64Array
+    missed: Int64Array
+    ran_above: Int64Array
+    missed_above: Int64Array | None
+
+
+def level_plan(record: Record, field: tuple[Series, ...], refs: dict[int, list[ChunkRef]]) -> LevelPlan | None:
+    """Units and levels for the series of one field; None without samples."""
+    wanted = {series.id: series for series in field if refs.get(series.id)}
+    if not wanted:
+        return None
+    looked: dict[int, list[Int64Array]] = {series: [] for series in wanted}
+    first, last = [], []
+    for block in record.read_blocks(_some([refs[series] for series in wanted])):
+        series = wanted[block.series]
+        looked[series.id].append(block.values)
+        first.append(block.first_due_ns)
+        last.append(_last_due_ns(series, block))
+    origin_ns, span_ns = min(first), max(last) - min(first) + 1
+    units = max(UNITS // -(-len(wanted) // 16), FEWEST_UNITS)
+    unit_ns = max(-(-span_ns // units), *(series.period_ns for series in wanted.values()), 1)
+    values = {series: np.concatenate(some) for series, some in looked.items()}
+    return LevelPlan(origin_ns, unit_ns, -(-span_ns // unit_ns), _levels(list(values.values())))
+
+
+def _some(refs: list[list[ChunkRef]]) -> tuple[ChunkRef, ...]:
+    """Each series' first and last chunk, which tell its span, and every so many between."""
+    step = max(1, sum(ref.count for some in refs for ref in some) // LOOK)
+    return tuple(ref for some in refs for at, ref in enumerate(some) if at % step == 0 or at == len(some) - 1)
+
+
+def _last_due_ns(series: Series, block: Block) -> int:
+    if series.on_grid:
+        return block.first_due_ns + (block.values.size + int(block.gap_missed.sum()) - 1) * series.period_ns
+    return int(off_grid_due_times(series, block)[-1])
+
+
+def _levels(threads: list[Int64Array]) -> Int64Array:
+    """Quantiles of all threads together, and some of each thread where that makes not too many."""
+    together = _quantiles(np.concatenate(threads), SHARES)
+    own = [level for values in threads for level in _quantiles(values, THREAD_SHARES)] if len(threads) > 1 else []
+    found = {*together, *own}
+    return np.array(sorted(found if len(found) <= MOST_LEVELS else set(together)), np.int64)
+
+
+def _quantiles(values: Int64Array, shares: tuple[float, ...]) -> list[int]:
+    ranks = [int(share * values.size) for share in shares if (1 - share) * values.size >= FEWEST_ABOVE]
+    parted = np.partition(values, ranks) if ranks else values
+    return [int(parted[rank]) for rank in ranks]
+
+
+class BlockCounter:
+    """Counts blocks of one series as they come."""
+
+    def __init__(self, series: Series, plan: LevelPlan) -> None:
+        self._series, self._plan = series, plan
+        self._ran, self._missed = np.zeros((2, plan.units), np.int64)
+        self._ran_above = np.zeros((plan.levels.size, plan.units), np.int64)
+        self._missed_above: Int64Array | None = None
+
+    def add(self, block: Block, told: PreviousDueTime | None = None) -> None:
+        """Count one block, or joined ones. told: due times of the blocks joined in it."""
+        period_ns, missed = max(self._series.period_ns, 1), int(block.gap_missed.sum())
+        due = None if self._series.on_grid and self._series.period_ns else off_grid_due_times(self._series, block, told)
+        end_ns = int(due[-1]) if due is not None else block.first_due_ns + (block.values.size - 1) * period_ns
+        begin, end = self._unit(block.first_due_ns), self._unit(end_ns + missed * period_ns)
+        edges = self._plan.origin_ns + np.arange(begin + 1, end + 1) * self._plan.unit_ns
+        if due is None:
+            position = samples_before(block, -((block.first_due_ns - edges) // period_ns))
+        else:
+            position = np.searchsorted(due, edges)
+        cuts = np.concatenate(([0], position, [block.values.size]))
+        self._ran[begin : end + 1] += np.diff(cuts)
+        self._ran_above[:, begin : end + 1] += _above(block.values, self._plan.levels, cuts)
+        if missed:
+            self._add_missed(block, _due_of(block, period_ns, due), edges, slice(begin, end + 1))
+
+    def _add_missed(self, block: Block, due_ns: Int64Array, edges: Int64Array, units: slice) -> None:
+        period_ns, late = max(self._series.period_ns, 1), block.values[block.gap_position]
+        self._missed[units] += _missed_between(due_ns, block.gap_missed, period_ns, edges)
+        if self._missed_above is None:
+            self._missed_above = np.zeros_like(self._ran_above)
+        for row, level in zip(self._missed_above, self._plan.levels.tolist(), strict=True):
+            above = np.clip((late - level - 1) // period_ns, 0, block.gap_missed)
+            row[units] += _missed_between(due_ns, above, period_ns, edges)
+
+    def _unit(self, due_ns: int) -> int:
+        return min(max((due_ns - self._plan.origin_ns) // self._plan.unit_ns, 0), self._plan.units - 1)
+
+    def result(self) -> BlockCounts:
+        """Everything counted so far."""
+        return BlockCounts(self._plan, self._ran, self._missed, self._ran_above, self._missed_above)
+
+
+def _due_of(block: Block, period_ns: int, due: Int64Array | None) -> Int64Array:
+    """Due times of the activations with missed ones behind them."""
+    if due is not None:
+        return due[block.gap_position]
+    before = np.cumsum(block.gap_missed) - block.gap_missed
+    of: Int64Array = block.first_due_ns + (block.gap_position + before) * period_ns
+    return of
+
+
+def _above(values: Int64Array, levels: Int64Array, cuts: Int64Array) -> Int64Array:
+    """How many values between two cuts are above each level (levels x cuts - 1)."""
+    found = np.zeros((levels.size, cuts.size - 1), np.int64)
+    place: Int64Array | None = None
+    for row, level in zip(found, levels.tolist(), strict=True):
+        above = values > level
+        if place is None and (cuts.size > FEW_PLACES or np.count_nonzero(above) < DENSE * values.size):
+            place = np.flatnonzero(above)
+            values = values[place]
+        elif place is not None:
+            place, values = place[above], values[above]
+        if place is None:
+            row[:] = [np.count_nonzero(above[a:b]) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
+        else:
+            row[:] = np.diff(np.searchsorted(place, cuts))
+    return found
+
+
+def _missed_between(due_ns: Int64Array, missed: Int64Array, period_ns: int, edges: Int64Array) -> Int64Array:
+    """Of the missed activations behind each of these, a period apart, how many are due between two edges."""
+    total = np.concatenate(([0], np.cumsum(missed)))
+    gap = np.searchsorted(due_ns, edges) - 1
+    inside = np.maximum(gap, 0)
+    behind = np.clip(-((due_ns[inside] - edges) // period_ns) - 1, 0, missed[inside])
+    before = np.where(gap >= 0, total[inside] + behind, 0)
+    between: Int64Array = np.diff(np.concatenate(([0], before, total[-1:])))
+    return between
+
+
+def merge_block_counts(parts: Iterable[BlockCounts | None]) -> BlockCounts | None:
+    """Parts with the same plan add; None if there is none, or one lacks its own, or their plans differ."""
+    some = list(parts)
+    known = [part for part in some if part is not None]
+    if not known or len(known) < len(some) or any(not _alike(part.plan, known[0].plan) for part in known):
+        return None
+    missed = [part.missed_above for part in known if part.missed_above is not None]
+    return BlockCounts(
+        known[0].plan,
+        _sum([part.ran for part in known]),
+        _sum([part.missed for part in known]),
+        _sum([part.ran_above for part in known]),
+        _sum(missed) if missed else None,
+    )
+
+
+def _alike(a: LevelPlan, b: LevelPlan) -> bool:
+    return (a.origin_ns, a.unit_ns, a.units) == (b.origin_ns, b.unit_ns, b.units) and np.array_equal(a.levels, b.levels)
+
+
+def _sum(parts: list[Int64Array]) -> Int64Array:
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+# How many independent values a run is worth, for one of its quantiles.
+#
+# Latencies above a level come in bursts and in bad minutes. How many of n are above it then varies from run to run
+# more
+# than n independent values would. By how much more is seen within the run: from the variance of the counts of blocks
+# over
+# that of independent values, at growing lengths of the blocks. The largest of these factors divides n.
+#
+# The factor is trusted only if the run is BLOCKS times as long as the bunches, and has CLUSTERS of them above the
+# level.
+# What lasts longer, or did not happen in the run, cannot be seen in the run.
+
+
+FEWEST_BLOCKS = 16
+"""Of the longest length; of fewer, a variance says little."""
+SIGNIFICANT = 3.0
+"""Standard deviations beyond which a factor is no chance of independent values: 1 % of runs have one at any length."""
+BLOCKS = 200
+CLUSTERS = 12
+SURE = 200
+"""Values above a level from which on they tell of their bunches; with fewer, the level below is heeded too."""
+MOST_SCATTER = 0.32
+"""Relative standard deviation of a factor; beyond, a few blocks make it."""
+NEAR = 0.1
+"""Relative difference in the number of values above two levels that counts as none."""
+OVERLAP = 1.5
+"""Overlapping blocks tell as much as so many times more blocks side by side."""
+
+
+class DependenceLength(NamedTuple):
+    """Of blocks of so many units: the factor, its relative standard deviation, and whether it is more than chance."""
+
+    units: int
+    factor: float
+    scatter: float
+    significant: bool
+
+
+def dependence_factor(blocks: BlockCounts, counts: Counts, value: int, view: View) -> float | None:
+    """n divided by the number of independent values it is worth; 1 if nothing speaks against n, None if unknown.
+
+    counts: of the view; value: the quantile. Between two levels of the blocks, the larger factor of both holds.
+    """
+    above, factors = _of_levels(blocks, view)
+    if not above:
+        return None
+    wanted = counts.exceedances(value)[1]
+    for count, found in zip(above, factors, strict=True):
+        if abs(count - wanted) <= NEAR * wanted:
+            return found
+    below = max((at for at, count in enumerate(above) if count >= wanted), default=0)
+    some = factors[below : below + 2]
+    return None if None in some else max(each for each in some if each is not None)
+
+
+@lru_cache(maxsize=256)
+def _of_levels(blocks: BlockCounts, view: View) -> tuple[list[int], list[float | None]]:
+    """Values above each level, and its factor."""
+    ran, above = blocks.ran, blocks.ran_above
+    if view is View.CHARGED:
+        ran = ran + blocks.missed
+        above = above if blocks.missed_above is None else above + blocks.missed_above
+    factors: list[float | None] = []
+    known: float | None = 1.0
+    for row in above:
+        count = int(row.sum())
+        found = inflation(row, ran)
+        if count >= SURE:
+            known = found
+        elif found is not None:
+            found = None if known is None else max(found, known)
+            found = None if found is not None and found > 1 and count < CLUSTERS * found else found
+        factors.append(found)
+    return [int(row.sum()) for row in above], factors
+
+
+def inflation(above: Int64Array, ran: Int64Array) -> float | None:
+    """The factor of one level from the values above it and all values of each unit; None if they do not tell it."""
+    count, n = int(above.sum()), int(ran.sum())
+    if above.size < FEWEST_BLOCKS or not n:
+        return None
+    if count in (0, n):
+        return 1.0
+    lengths = _lengths(above - ran * (count / n), n * (count / n) * (1 - count / n), count)
+    beyond = [each for each in lengths if each.significant]
+    if not beyond:
+        return 1.0
+    most = max(lengths, key=lambda each: each.factor / (1 + each.scatter / 2))
+    found = max(most.factor * (1 + most.scatter), 1.0)
+    half = (max(each.factor for each in beyond) - 1) / 2
+    lasting = next(each.units for each in beyond if each.factor - 1 >= half)
+    unknown = most.scatter > MOST_SCATTER or above.size < BLOCKS * lasting or count < CLUSTERS * found
+    return None if unknown else found
+
+
+def _lengths(residuals: NDArray[np.float64], variance: float, count: int) -> list[DependenceLength]:
+    """Factors at 1, 2, 4, ... units. residuals: counts less those expected; variance: of independent values in all."""
+    units = residuals.size
+    sums = np.concatenate(([0.0], np.cumsum(residuals)))
+    found, length = [], 1
+    while units // length >= FEWEST_BLOCKS:
+        squares = (sums[length:] - sums[:-length]) ** 2
+        mean = float(squares.mean())
+        blocks = units if length == 1 else OVERLAP * units / length
+        freedom = 1 / (1 / blocks + 1 / (2 * count))
+        kurtosis = float((squares**2).mean()) / mean**2 if mean else 3.0
+        scatter = max(math.sqrt(2 / freedom), math.sqrt(max(kurtosis - 1, 0.0) / blocks))
+        inflated = mean / (variance * length / units) / (1 - length / units)
+        found.append(DependenceLength(length, inflated, scatter, inflated > _by_chance(freedom)))
+        length *= 2
+    return found
+
+
+def _by_chance(freedom: float) -> float:
+    """What chi squared over its degrees of freedom hardly exceeds (Wilson and Hilferty 1931)."""
+    part = 2 / (9 * freedom)
+    return float((1 - part + SIGNIFICANT * math.sqrt(part)) ** 3)

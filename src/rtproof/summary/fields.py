@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several values of one activation: which series belong together, and the time from one stage to the next.
+
+Values of the same activation are found by its index. A limit judges one of the fields.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+
+from rtproof.record.contents import Int64Array, Record, Series
+from rtproof.summary import per_second
+from rtproof.summary.due_times import NO_CUTS, sample_stretches
+from rtproof.summary.summary_model import Summary, Switch
+from rtproof.summary.tally import Tally
+
+
+@dataclass(frozen=True)
+class AlignedFields:
+    """Activations of which every field has a value, in order. values: one array per field.
+
+    alone: values of the same stretch of time whose activation lacks another field.
+    """
+
+    index: Int64Array
+    due_ns: Int64Array
+    values: tuple[Int64Array, ...]
+    alone: int = 0
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some samples of one series."""
+
+    index: Int64Array
+    due_ns: Int64Array
+    value: Int64Array
+
+    def split(self, at: int) -> "tuple[_Piece, _Piece]":
+        return self._part(slice(at)), self._part(slice(at, None))
+
+    def at(self, index: Int64Array) -> "_Piece":
+        """The samples of these activations, all of which must be there."""
+        if index.size == self.index.size:
+            return self
+        return self._part(np.searchsorted(self.index, index))
+
+    def _part(self, where: slice | Int64Array) -> "_Piece":
+        return _Piece(self.index[where], self.due_ns[where], self.value[where])
+
+
+_NOTHING = _Piece(NO_CUTS, NO_CUTS, NO_CUTS)
+
+
+def aligned_fields(record: Record, fields: Sequence[Series]) -> Iterator[AlignedFields]:
+    """The fields of one thread, piece by piece, so that memory is bounded whatever the length of the run."""
+    sources = [_pieces(record, series) for series in fields]
+    heads = [next(source, _NOTHING) for source in sources]
+    while all(head.index.size for head in heads):
+        end = min(head.index[-1] for head in heads)
+        parts = [head.split(int(np.searchsorted(head.index, end, side="right"))) for head in heads]
+        yield _common([first for first, _ in parts])
+        rests = zip((rest for _, rest in parts), sources, strict=True)
+        heads = [rest if rest.index.size else next(source, _NOTHING) for rest, source in rests]
+    alone = sum(piece.index.size for rest in (heads, *sources) for piece in rest)
+    yield AlignedFields(NO_CUTS, NO_CUTS, tuple(NO_CUTS for _ in fields), alone)
+
+
+def _pieces(record: Record, series: Series) -> Iterator[_Piece]:
+    for stretch in sample_stretches(record.blocks(series.id)):
+        block = stretch.block
+        yield _Piece(
+            *per_second.place_of_activation(series, block, np.arange(block.values.size), stretch.told), block.values
+        )
+
+
+def _common(pieces: list[_Piece]) -> AlignedFields:
+    index = reduce(_both, (piece.index for piece in pieces))
+    found = [piece.at(index) for piece in pieces]
+    alone = sum(piece.index.size for piece in pieces) - len(pieces) * index.size
+    return AlignedFields(index, found[0].due_ns, tuple(piece.value for piece in found), alone)
+
+
+def _both(a: Int64Array, b: Int64Array) -> Int64Array:
+    return a if np.array_equal(a, b) else np.intersect1d(a, b, assume_unique=True)
+
+
+# Records with several values per activation: which series belong together, and which one a limit judges.
+#
+# Each field of each thread is a series of its own. The last field is the deepest stage: the whole reaction, which a
+# limit
+# judges and of which everything is said that is said of a record with one field.
+
+
+SeriesByField = tuple[tuple[Series, ...], ...]
+
+
+def series_by_field(record: Record) -> SeriesByField:
+    """Per field in order, the series of all threads.
+
+    A thread of which the record lacks a field is not there, so that no other field is ever taken for the one judged.
+    """
+    threads: dict[int, list[Series]] = defaultdict(list)
+    for series in record.series:
+        threads[series.thread].append(series)
+    whole = max(threads.values(), key=len, default=[])
+    places = {series.field: place for place, series in enumerate(whole)} if len(whole) > 1 else {}
+    return tuple(
+        tuple(series for series in record.series if places.get(series.field, 0) == place) for place in range(len(whole))
+    )
+
+
+def judged_series(record: Record) -> tuple[Series, ...]:
+    """The last field of every thread."""
+    return series_by_field(record)[-1] if record.series else ()
+
+
+def summaries_of_field(summaries: tuple[Summary, ...], field: tuple[Series, ...]) -> tuple[Summary, ...]:
+    """The summaries of one field's series."""
+    ids = {series.id for series in field}
+    return tuple(summary for summary in summaries if summary.series.id in ids)
+
+
+# The time from one stage of an activation to the next, such as a context switch: differences, not of averages.
+#
+# Both values belong to the same activation, found by its index, so the result is exact for each, whereas two
+# averages, or
+# two dominant bins as in article 5, say only how far apart the two distributions lie.
+
+
+def stage_switches(record: Record, fields: SeriesByField) -> tuple[Switch, ...]:
+    """Between neighbouring fields, over all threads; nothing where samples were not recorded.
+
+    Memory is bounded by the pieces in which samples are read, whatever the length of the run.
+    """
+    if not all(series.has_samples for group in fields for series in group):
+        return ()
+    return tuple(_switch(record, earlier, later) for earlier, later in pairwise(fields))
+
+
+def _switch(record: Record, earlier: tuple[Series, ...], later: tuple[Series, ...]) -> Switch:
+    tally, unpaired = Tally(), 0
+    by_thread = {series.thread: series for series in earlier}
+    for series in later:
+        before = by_thread.get(series.thread)
+        for part in aligned_fields(record, (before, series)) if before else ():
+            tally.add(part.values[1] - part.values[0])
+            unpaired += part.alone
+    counted = tally.result()
+    backwards = int(counted.counts.n[counted.counts.hi < 0].sum())
+    return Switch(earlier[0].field, later[0].field, counted.counts, counted.moments, backwards, unpaired)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another tool printed about one measurement: a histogram and a few figures, without time order."""
+
+from dataclasses import dataclass, replace
+
+from rtproof.core.units import format_duration
+from rtproof.summary.counts import Counts
+
+DURATION_STATED = "how long it measured is what the user states (--measured-for): the file does not tell it"
+PERIOD_STATED = "the period of all threads is what the user states (--period): the file does not tell it"
+DURATION_UNUSED = "--measured-for is not used: the file itself tells how long it measured"
+PERIOD_UNUSED = "--period is not used: the file itself tells the period"
+
+
+@dataclass(frozen=True)
+class ImportedPart:
+    """One thread of a measurement. cpu: where it ran, None where the tool does not say. told: the count beside the
+    histogram, where there is one. period_ns: its own, which may be longer than the shortest. Else as in Imported.
+    """
+
+    number: int
+    cpu: int | None = None
+    count: int | None = None
+    min_ns: int | None = None
+    mean_ns: int | None = None
+    max_ns: int | None = None
+    overflow: int | None = None
+    histogram: Counts | None = None
+    told: int | None = None
+    period_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class ImportedHistogram:
+    """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
+
+    tool, title: whose it is and what it measured. duration_ns: how long it ran by its own account; asked_duration_ns:
+    what it was asked for. shortest_period_ns: no thread has a shorter one. left_out: activations that ran and are in no
+    count, at most. unsure: its bins may hold what was in truth smaller or early. stated: sentences on what is not
+    in the file, but the user's word. overruns, mode_switches: as it counted them. histogram: of single samples, of all
+    threads. overflow: samples beyond its scale, which are counted but stand in no bin; scale_ns: each of them was at
+    least this.
+    resolution_ns: to how much a value was rounded down, also min and max. parts: its threads. started_s: when it began,
+    seconds since 1970. facts: key and value of what it says of the system and its own settings. notes: sentences on
+    what the format cannot tell. faults: sentences on where the file contradicts itself.
+    """
+
+    tool: str
+    title: str
+    period_ns: int | None = None
+    priority: int | None = None
+    duration_ns: int | None = None
+    asked_duration_ns: int | None = None
+    count: int | None = None
+    min_ns: int | None = None
+    mean_ns: int | None = None
+    max_ns: int | None = None
+    overruns: int | None = None
+    mode_switches: int | None = None
+    histogram: Counts | None = None
+    overflow: int | None = None
+    scale_ns: int | None = None
+    resolution_ns: int | None = None
+    parts: tuple[ImportedPart, ...] = ()
+    started_s: int | None = None
+    shortest_period_ns: int | None = None
+    left_out: int = 0
+    unsure: bool = False
+    stated: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    def with_stated(self, duration_ns: int | None, period_ns: int | None) -> "ImportedHistogram":
+        """With the user's word for what the file does not tell; what it tells itself stands."""
+        found = self
+        if duration_ns is not None:
+            tells = self.duration_ns is not None
+            found = replace(found, stated=(*found.stated, DURATION_UNUSED if tells else DURATION_STATED))
+            found = found if tells else replace(found, duration_ns=duration_ns)
+        if period_ns is not None:
+            tells = self.shortest_period_ns is not None
+            found = replace(found, stated=(*found.stated, PERIOD_UNUSED if tells else PERIOD_STATED))
+            found = found if tells else replace(found, shortest_period_ns=period_ns)
+        return found
+
+    @property
+    def largest_ns(self) -> int | None:
+        """The largest value that the printed maximum may stand for."""
+        return None if self.max_ns is None else self.max_ns + (self.resolution_ns or 1) - 1
+
+    @property
+    def comparable(self) -> dict[str, str]:
+        """What is known of the measurement, with the keys of ``comparison.facts``."""
+        said = dict(self.facts)
+        known = {
+            "probe": self.tool.removesuffix(" --json"),
+            "unit": "ns",
+            "period": format_duration(self.period_ns) if self.period_ns else "",
+            "priority": "" if self.priority is None else str(self.priority),
+            "threads": str(len(self.parts)) if self.parts else "",
+            "kernel release": said.get("release", ""),
+            "kernel version": said.get("version", ""),
+            "machine": said.get("machine", ""),
+        }
+        return {key: value for key, value in known.items() if value}

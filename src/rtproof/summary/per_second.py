@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of each second of a run, and the K largest values of a run with their activations.
+
+An activation belongs to the second of its due time. Of equal values the earlier one comes first.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from rtproof.record.activations import largest
+from rtproof.record.contents import Block, Int64Array, Seconds, Series, Top
+from rtproof.summary.due_times import PreviousDueTime, off_grid_due_times
+
+SECOND_NS = 1_000_000_000
+NO_SECONDS = Seconds(*(np.empty(0, np.int64) for _ in range(4)))
+
+
+def seconds_of_block(series: Series, block: Block, told: PreviousDueTime | None = None) -> Seconds:
+    """Seconds in which an activation of the block was due. told: due times of the blocks joined in it."""
+    if series.on_grid and series.period_ns:
+        return _on_grid(series.period_ns, block)
+    return _off_grid(series.period_ns, block, off_grid_due_times(series, block, told))
+
+
+def merge_seconds(parts: Iterable[Seconds]) -> Seconds:
+    """Counts of the same second add, the larger maximum holds."""
+    return _combine(list(parts), np.add)
+
+
+def join_seconds(a: Seconds, b: Seconds) -> Seconds:
+    """Two sources on the same activations, either of which may lack some: the larger number of each holds."""
+    return _combine([a, b], np.maximum)
+
+
+def _combine(parts: list[Seconds], counts: np.ufunc) -> Seconds:
+    second = np.concatenate([part.second for part in parts] or [NO_SECONDS.second])
+    if not second.size:
+        return NO_SECONDS
+    distinct, place = np.unique(second, return_inverse=True)
+    obtained, missed = np.zeros((2, distinct.size), np.int64)
+    largest = np.full(distinct.size, np.iinfo(np.int64).min)
+    ran = np.concatenate([part.obtained for part in parts])
+    counts.at(obtained, place, ran)
+    counts.at(missed, place, np.concatenate([part.missed for part in parts]))
+    np.maximum.at(largest, place[ran > 0], np.concatenate([part.max for part in parts])[ran > 0])
+    return Seconds(distinct, obtained, missed, np.where(obtained > 0, largest, 0))
+
+
+def _on_grid(period: int, block: Block) -> Seconds:
+    """The grid is cut at the seconds; due times of single samples are never computed."""
+    length = block.values.size + int(block.gap_missed.sum())
+    first, last = block.first_due_ns // SECOND_NS, (block.first_due_ns + (length - 1) * period) // SECOND_NS
+    second = np.arange(first, last + 1)
+    due = -((block.first_due_ns - np.append(second, last + 1) * SECOND_NS) // period)
+    cut = np.clip(due, 0, length)
+    position = samples_before(block, cut)
+    obtained = np.diff(position)
+    return Seconds(second, obtained, np.diff(cut) - obtained, _maxima(block.values, position[:-1], obtained))
+
+
+def samples_before(block: Block, cut: Int64Array) -> Int64Array:
+    """How many samples lie before a place on the grid, counted from the first sample of the block."""
+    if not block.gap_position.size:
+        return cut
+    missed = np.concatenate(([0], np.cumsum(block.gap_missed)))
+    resumes = block.gap_position + 1 + missed[1:]
+    gap = np.searchsorted(resumes, cut, side="right")
+    pauses = np.append(block.gap_position + 1, block.values.size)
+    before: Int64Array = np.minimum(cut - missed[gap], pauses[gap])
+    return before
+
+
+def _maxima(values: Int64Array, start: Int64Array, obtained: Int64Array) -> Int64Array:
+    """Largest value of each second, 0 where there is none (reduceat would give the next second's first value)."""
+    maxima = np.zeros(obtained.size, np.int64)
+    ran = obtained > 0
+    maxima[ran] = np.maximum.reduceat(values, start[ran])
+    return maxima
+
+
+def _off_grid(period: int, block: Block, due: Int64Array) -> Seconds:
+    second, start = np.unique(due // SECOND_NS, return_index=True)
+    obtained = np.diff(np.append(start, block.values.size))
+    ran = Seconds(second, obtained, np.zeros_like(obtained), np.maximum.reduceat(block.values, start))
+    return merge_seconds((ran, _missed_off_grid(period, block, due))) if block.gap_position.size else ran
+
+
+def _missed_off_grid(period: int, block: Block, due: Int64Array) -> Seconds:
+    order = np.concatenate([np.arange(1, missed + 1) for missed in block.gap_missed])
+    missed_due = np.repeat(due[block.gap_position], block.gap_missed) + order * period
+    second, n = np.unique(missed_due // SECOND_NS, return_counts=True)
+    return Seconds(second, np.zeros_like(second), n.astype(np.int64), np.zeros_like(second))
+
+
+DEFAULT_K = 100
+
+
+def empty_top(k: int) -> Top:
+    return Top(k, *(np.empty(0, np.int64) for _ in range(3)))
+
+
+NO_TOP = empty_top(0)
+
+
+def top_of_block(series: Series, block: Block, so_far: Top, told: PreviousDueTime | None = None) -> Top:
+    """The K largest so far and of a block together. told: as in ``place``."""
+    full = so_far.value.size >= so_far.k
+    at = np.flatnonzero(block.values > so_far.value[-1]) if full else np.arange(block.values.size)
+    if at.size > so_far.k:
+        kth = np.partition(block.values[at], at.size - so_far.k)[at.size - so_far.k]
+        at = at[block.values[at] >= kth]
+    if not at.size:
+        return so_far
+    return merge_tops((so_far, Top(so_far.k, *place_of_activation(series, block, at, told), block.values[at])))
+
+
+def merge_tops(tops: Iterable[Top]) -> Top:
+    """The K largest of all; an activation that is in several counts once."""
+    some = list(tops)
+    index, due, value = _columns(some)
+    return largest(_exact_k(some), index, due, value)
+
+
+def top_of_series(tops: dict[int, Top]) -> Top:
+    """The K largest of several series, by series id, which the result names for each value."""
+    ids = np.concatenate([np.full(top.value.size, series) for series, top in tops.items()])
+    index, due, value = _columns(tops.values())
+    k = _exact_k(tops.values())
+    order = np.lexsort((ids, due, ~value))[:k]
+    return Top(k, index[order], due[order], value[order], ids[order])
+
+
+def place_of_activation(
+    series: Series, block: Block, at: Int64Array, told: PreviousDueTime | None = None
+) -> tuple[Int64Array, Int64Array]:
+    """Activation index and due time of the samples at some positions of a block. told: of the blocks joined in it."""
+    missed = np.concatenate(([0], np.cumsum(block.gap_missed)))[np.searchsorted(block.gap_position, at)]
+    offset = at + missed
+    if series.on_grid:
+        return block.first_index + offset, block.first_due_ns + offset * series.period_ns
+    return block.first_index + offset, off_grid_due_times(series, block, told)[at]
+
+
+def _columns(tops: Iterable[Top]) -> Iterator[Int64Array]:
+    return (np.concatenate(column) for column in zip(*((t.index, t.due_ns, t.value) for t in tops), strict=True))
+
+
+def _exact_k(tops: Iterable[Top]) -> int:
+    """Of several lists only the smallest K is exact over all; an empty one that was never filled has no say."""
+    return min((top.k for top in tops if top.k), default=0)

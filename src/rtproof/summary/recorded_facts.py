@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a record says besides latencies: requested options, files of the target, the probe's own counts, kind of clock.
+
+A run in virtual time or of a simulated process is recognised here. Every page made from such a record must say so.
+"""
+
+import os
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from errno import EISDIR, ENOENT
+from fractions import Fraction
+
+from rtproof.core.errors import UserError
+from rtproof.core.units import UNITS_NS, parse_cpus
+from rtproof.record.contents import WHOLE_RUN, Event, Moment, Record, SystemFile
+
+_TIME = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([a-z]+)")
+
+
+def fact_number(record: Record, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> int | None:
+    """A fact that is a whole number; None if the record has none, or the reason why it could not be had."""
+    return whole_number(record.fact(key, moment, thread))
+
+
+def whole_number(text: str | None) -> int | None:
+    """A whole number; None if there is none."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None
+
+
+def agent_time_ns(text: str | None) -> int | None:
+    """Nanoseconds of a time as the agent reads it, which takes more than people are asked for; None if it is none."""
+    match = _TIME.fullmatch(text or "")
+    unit = UNITS_NS.get(match[2].replace("day", "d")) if match else None
+    return int(Fraction(match[1]) * unit) if match and unit else None
+
+
+def probe_options(record: Record) -> dict[str, str]:
+    """The options of the probe, by name, as the user gave them."""
+    pairs = (record.fact("probe_options") or "").split(",")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+def requested_duration_ns(record: Record) -> int | None:
+    """How long the run was to be; None if it was to end after a number of samples, or at nothing."""
+    return fact_number(record, "duration_ns") or None
+
+
+def requested_limits_ns(record: Record) -> tuple[int, ...]:
+    """The limits that the agent was given before the run, in order and each once; what is no limit is passed over."""
+    words = (record.fact("limits_ns") or "").split(",")
+    found = [int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 19]
+    return tuple(dict.fromkeys(limit for limit in found if limit > 0))
+
+
+def ends_when_decided(record: Record) -> bool:
+    """Whether who watched the run was to end it as soon as its limits were decided."""
+    return record.fact("until_decided") == "yes"
+
+
+def find_file(record: Record, path: str, moment: Moment = Moment.START) -> SystemFile | None:
+    """What became of the attempt to read a file; None where the agent did not try."""
+    for file in record.files:
+        if file.path == path and file.moment is moment:
+            return file
+    return None
+
+
+def file_text(record: Record, path: str, moment: Moment = Moment.START) -> str | None:
+    """The content of a file, None where it could not be read."""
+    file = find_file(record, path, moment)
+    return file.content.decode(errors="replace") if file and file.errno == 0 else None
+
+
+def file_line(record: Record, path: str, moment: Moment = Moment.START) -> str | None:
+    """The content without white space at its ends (the device tree ends strings with a zero byte)."""
+    found = file_text(record, path, moment)
+    return None if found is None else found.strip(" \t\n\0")
+
+
+def file_is_there(record: Record, path: str) -> bool | None:
+    """Whether the target has a file or folder of that path; None where nobody looked, or was not let in."""
+    file = find_file(record, path)
+    if file is None:
+        return None
+    return {0: True, EISDIR: True, ENOENT: False}.get(file.errno)
+
+
+def why_no_file(record: Record, path: str) -> str:
+    """Why a file has no text, in words."""
+    file = find_file(record, path)
+    if file is None:
+        return "not in the record"
+    return os.strerror(file.errno) if file.errno else "it was empty"
+
+
+VIRTUAL_TIME_SENTENCE = (
+    "virtual time: instructions, not a board's microseconds: ranks kernels and finds regressions, does not sign off "
+    "hardware"
+)
+
+
+_ONLINE = "/sys/devices/system/cpu/online"
+_CPUINFO = "/proc/cpuinfo"
+
+
+def virtual_time_clock(record: Record) -> str | None:
+    """What made the clock count instructions, in the words of the record; None for a clock that shows time."""
+    return record.fact("virtual_time", Moment.START) or None
+
+
+def online_processors(record: Record) -> int:
+    """The most that were on line at the start and at the end; 1 where the target did not tell."""
+    return max(1, *(_online(record, moment) for moment in (Moment.START, Moment.END)))
+
+
+def _online(record: Record, moment: Moment) -> int:
+    """0 where the target did not tell."""
+    listed = file_text(record, _ONLINE, moment)
+    try:
+        return len(parse_cpus(listed.strip())) if listed else _described(record, moment)
+    except UserError:
+        return _described(record, moment)
+
+
+def _described(record: Record, moment: Moment) -> int:
+    return len(re.findall(r"^processor\s*:", file_text(record, _CPUINFO, moment) or "", re.MULTILINE))
+
+
+_COUNTS_PATH = re.compile(r"rtproof\.ko/thread(\d{1,5})/([^/]+)")
+_COUNTS_LINE = re.compile(r"([a-z_]+) (-?\d{1,40})")
+
+
+@dataclass(frozen=True)
+class SourceCount:
+    """One field of one thread, as its source counted it. lost: values among the counted that the record lacks."""
+
+    thread: int
+    field: str
+    count: int
+    missed: int
+    lost: int
+    min: int
+    max: int
+
+
+def source_counts(record: Record) -> tuple[SourceCount, ...]:
+    """The account of every field that has one, in the order of the record; one that has no count is left out."""
+    found = []
+    for file in record.files:
+        path = _COUNTS_PATH.fullmatch(file.path)
+        if path and file.moment is Moment.END and file.errno == 0:
+            said = _numbers(file.content.decode("utf-8", "replace"))
+            if "count" in said:
+                numbers = (said[word] for word in ("count", "missed", "lost", "min", "max"))
+                found.append(SourceCount(int(path[1]), path[2], *numbers))
+    return tuple(found)
+
+
+def _numbers(text: str) -> dict[str, int]:
+    """Lines of a word and a number; what is no such line is skipped, what is not there is 0."""
+    matches = (_COUNTS_LINE.fullmatch(line) for line in text.splitlines())
+    return defaultdict(int, {match[1]: int(match[2]) for match in matches if match})
+
+
+def probe_accounts(record: Record, probe: str) -> dict[int, dict[str, str]]:
+    """Of each thread that left an account, in order; a line without a value has an empty one."""
+    threads = sorted({series.thread for series in record.series})
+    told = {thread: file_text(record, f"{probe}/thread{thread}", Moment.END) for thread in threads}
+    return {thread: _words(text) for thread, text in told.items() if text}
+
+
+def _words(text: str) -> dict[str, str]:
+    lines = (line.partition(" ") for line in text.splitlines() if line)
+    return {word: value for word, _, value in lines}
+
+
+def account_number(account: dict[str, str], word: str) -> int | None:
+    """A whole number, None where the account has none such."""
+    text = account.get(word, "")
+    return int(text) if text.isascii() and text.removeprefix("-").isdigit() else None
+
+
+SIMULATED_PROBE = "simulated"
+"""What such a record calls its probe."""
+SIMULATED_SENTENCE = "simulated: no figure is of any machine"
+NO_MACHINE = "no machine: a seeded process was played, and nothing was measured"
+
+
+def is_simulated(record: Record) -> str | None:
+    """The process that was played, in the words of the record; None where a machine was measured."""
+    return record.fact("simulated") or None
+
+
+def stalled_since_ns(event: Event) -> int | None:
+    """Since when the thread of a ``stalled`` event has not run; None for other events."""
+    match = _SINCE.search(event.text) if event.kind == "stalled" else None
+    return int(match[1]) if match else None
+
+
+_SINCE = re.compile(r"\bsince_ns=(-?\d+)")

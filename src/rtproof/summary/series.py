@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a record to one Summary per series, and to one of all threads together.
+
+A series is read from its samples. Where a record has no samples, or damaged ones, its SUMMARY slices are read.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import harmonic_mean
+from typing import TypeVar
+
+import numpy as np
+
+from rtproof.core.errors import RecordError
+from rtproof.core.processes import in_processes
+from rtproof.record import histogram_bins
+from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, Top, View
+from rtproof.record.histogram_bins import unpack_histograms
+from rtproof.summary import dependence, moments, per_second, tally
+from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
+from rtproof.summary.dependence import BlockCounter, BlockCounts, LevelPlan, level_plan
+from rtproof.summary.due_times import PreviousDueTime, count_activations, off_grid_due_times, sample_stretches
+from rtproof.summary.fields import series_by_field
+from rtproof.summary.per_second import NO_SECONDS, SECOND_NS
+from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag, Moments, Summary
+from rtproof.summary.tally import NOTHING_TALLIED, Tallied, Tally, array_pieces
+
+
+@dataclass(frozen=True)
+class SeriesReach:
+    """Due times of the first and the last activation that a source knows of, missed ones included."""
+
+    first_due_ns: int
+    last_due_ns: int
+
+
+@dataclass(frozen=True)
+class SeriesPart:
+    """Numbers of some activations of one series. lost: those whose value the source says it could not keep."""
+
+    observed: Tallied = NOTHING_TALLIED
+    charged: Tallied = NOTHING_TALLIED
+    lost: int = 0
+    lag: Lag = NO_LAG
+    seconds: Seconds = NO_SECONDS
+    top: Top = per_second.NO_TOP
+    reach: SeriesReach | None = None
+    blocks: BlockCounts | None = None
+
+
+def add_parts(parts: Iterable[SeriesPart]) -> SeriesPart:
+    """All parts of one series together."""
+    some = list(parts) or [SeriesPart()]
+    return SeriesPart(
+        tally.add_tallies(part.observed for part in some),
+        tally.add_tallies(part.charged for part in some),
+        sum(part.lost for part in some),
+        moments.merge_lags(part.lag for part in some),
+        per_second.merge_seconds(part.seconds for part in some),
+        per_second.merge_tops(part.top for part in some),
+        hull_of_reaches(part.reach for part in some),
+        dependence.merge_block_counts(part.blocks for part in some),
+    )
+
+
+def hull_of_reaches(reaches: Iterable[SeriesReach | None]) -> SeriesReach | None:
+    """From the earliest first to the latest last."""
+    known = [reach for reach in reaches if reach]
+    if not known:
+        return None
+    return SeriesReach(min(r.first_due_ns for r in known), max(r.last_due_ns for r in known))
+
+
+LONGEST_GAP_NS = 400 * 86_400 * 1_000_000_000
+"""A stall beyond this is no stall but nonsense, and its missed activations could not be counted."""
+
+
+def part_of_samples(  # noqa: PLR0913 - the last two are for large and for whole records only
+    series: Series,
+    blocks: Iterable[Block],
+    slice_starts: Int64Array,
+    k: int,
+    *,
+    lead: int = 0,
+    plan: LevelPlan | None = None,
+) -> SeriesPart:
+    """Numbers of some consecutive blocks; the first ``lead`` of them only lead into the pairs of the others.
+
+    plan: how to count what is above some levels over time; without one there are no such counts.
+    """
+    observed, charged = Tally(), Tally()
+    counter = BlockCounter(series, plan) if plan else None
+    lags, seconds, reach, top = [], [], [], per_second.empty_top(k)
+    for stretch in sample_stretches(blocks, slice_starts, lead):
+        block = stretch.block
+        _refuse_nonsense(series, block)
+        observed.add(block.values)
+        tally.charge_missed(charged, series.period_ns, block)
+        lags.append(moments.lag_of_stretch(series, stretch))
+        seconds.append(per_second.seconds_of_block(series, block, stretch.told))
+        top = per_second.top_of_block(series, block, top, stretch.told)
+        reach.append(_reach_of_samples(series, block, stretch.told))
+        if counter:
+            counter.add(block, stretch.told)
+    told = (
+        observed.result(),
+        charged.result(),
+        0,
+        moments.merge_lags(lags),
+        per_second.merge_seconds(seconds),
+        top,
+        hull_of_reaches(reach),
+    )
+    return SeriesPart(*told, counter.result() if counter else None)
+
+
+def _refuse_nonsense(series: Series, block: Block) -> None:
+    longest = int(block.gap_missed.max(initial=0)) * series.period_ns
+    if longest > LONGEST_GAP_NS:
+        days = longest // 86_400_000_000_000
+        raise RecordError(f"thread {series.thread} claims a stall of {days} days: these are no samples")
+
+
+def _reach_of_samples(series: Series, block: Block, told: PreviousDueTime | None) -> SeriesReach:
+    if series.on_grid:
+        return SeriesReach(block.first_due_ns, block.first_due_ns + (count_activations(block) - 1) * series.period_ns)
+    return SeriesReach(block.first_due_ns, int(off_grid_due_times(series, block, told)[-1]))
+
+
+TOGETHER = 200
+"""Slices that are added up at once. A long run has tens of thousands, of a thousand bins each."""
+
+
+def part_of_slices(slices: Iterable[Slice]) -> SeriesPart:
+    """Numbers of the slices of one series, both views. Their seconds and top activations are chunks of their own."""
+    some = list(slices)
+    observed = [s for s in some if s.view is View.OBSERVED]
+    return SeriesPart(
+        _tallied(observed),
+        _tallied([s for s in some if s.view is View.CHARGED]),
+        sum(s.lost for s in observed),
+        moments.merge_lags(Lag(s.pairs, s.sum_products, s.catch_up_pairs) for s in observed),
+        reach=reach_of_slices(some),
+    )
+
+
+def reach_of_slices(slices: Iterable[Slice]) -> SeriesReach | None:
+    """From the first to the last activation that any of the slices knows of."""
+    return hull_of_reaches(SeriesReach(s.first_due_ns, s.last_due_ns) for s in slices if s.count)
+
+
+def _tallied(slices: list[Slice]) -> Tallied:
+    return Tallied(
+        _counts(slices),
+        moments.merge_moments(Moments(s.count, s.min, s.max, s.sum, s.sum_squares) for s in slices),
+    )
+
+
+def _counts(slices: list[Slice]) -> Counts:
+    """All slices have the same bins, so that counts add up bin by bin."""
+    parts = [unpack_histograms(slices[at : at + TOGETHER])[1:] for at in range(0, len(slices), TOGETHER)]
+    if not parts:
+        return NO_COUNTS
+    places, place = np.unique(np.concatenate([bin_ for bin_, _ in parts]), return_inverse=True)
+    counts = np.zeros(places.size, np.int64)
+    np.add.at(counts, place, np.concatenate([count for _, count in parts]))
+    return Counts(*histogram_bins.bin_edges(places), counts)
+
+
+TASK = 4_000_000
+"""Samples that are worth a process."""
+TASKS_EACH = 4
+"""Tasks for each process, so that none waits long for the others."""
+ScanItem = TypeVar("ScanItem", ChunkRef, Slice)
+LEAD = 2
+"""Blocks in front of a task's own that hold the samples its first pairs begin with."""
+
+
+@dataclass(frozen=True)
+class ScanTask:
+    """Consecutive chunks of one series; the first ``lead`` are another task's, read for the pairs that cross over."""
+
+    series: Series
+    refs: tuple[ChunkRef, ...]
+    lead: int
+    slice_starts: Int64Array
+    k: int
+    plan: LevelPlan | None = None
+
+
+def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]:
+    """One Summary per series, in the order of the record. workers: processes for large records, else one per CPU."""
+    refs, parts = by_series(record.chunk_refs), by_series(record.slices)
+    workers = workers or len(os.sched_getaffinity(0))
+    size = max(TASK, sum(ref.count for ref in record.chunk_refs) // (TASKS_EACH * workers))
+    plans = _plans(record, refs, parts)
+    tasks = [
+        replace(task, plan=plans[series.id])
+        for series in record.series
+        for task in _tasks(record, series, refs[series.id], parts[series.id], size)
+    ]
+    scanned: dict[int, SeriesPart] = {}
+    for task, part in zip(tasks, in_processes(partial(_scan, record), tasks, workers), strict=True):
+        known = scanned.get(task.series.id)
+        scanned[task.series.id] = add_parts((known, part)) if known else part
+    return tuple(_summary(record, series, scanned.get(series.id), parts[series.id]) for series in record.series)
+
+
+def _plans(
+    record: Record, refs: dict[int, list[ChunkRef]], parts: dict[int, list[Slice]]
+) -> dict[int, LevelPlan | None]:
+    """One plan for all series of a field, so that their counts add; None where the samples do not tell all."""
+    plans: dict[int, LevelPlan | None] = {}
+    for field in series_by_field(record):
+        told = tuple(s for s in field if samples_tell_all(refs[s.id], _observed(parts[s.id])))
+        plan = level_plan(record, told, refs)
+        plans |= {series.id: plan if series in told else None for series in field}
+    return {series.id: plans.get(series.id) for series in record.series}
+
+
+def _observed(parts: list[Slice]) -> list[Slice]:
+    return [part for part in parts if part.view is View.OBSERVED]
+
+
+def by_series(items: Iterable[ScanItem]) -> dict[int, list[ScanItem]]:
+    """Chunks by the number of their series, in the order of the record; an empty list for any other series."""
+    found: dict[int, list[ScanItem]] = defaultdict(list)
+    for item in items:
+        found[item.series].append(item)
+    return found
+
+
+def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice], size: int) -> Iterator[ScanTask]:
+    """How to read the samples of a series; nothing if the slices hold more activations."""
+    observed = _observed(parts)
+    if not samples_tell_all(refs, observed):
+        return
+    sizes = np.array([ref.count for ref in refs], np.int64)
+    starts = np.unique(np.array([part.first_due_ns for part in observed], np.int64))
+    k = record.top[series.id].k if series.id in record.top else per_second.DEFAULT_K
+    for piece in array_pieces(sizes, size):
+        lead = min(piece.start, LEAD)
+        yield ScanTask(series, tuple(refs[piece.start - lead : piece.stop]), lead, starts, k)
+
+
+def samples_tell_all(refs: list[ChunkRef], observed: list[Slice]) -> bool:
+    """Whether the samples of a series are at least as many activations as its slices hold."""
+    return sum(ref.count for ref in refs) >= sum(part.count for part in observed)
+
+
+def _scan(record: Record, task: ScanTask) -> SeriesPart:
+    return part_of_samples(
+        task.series, record.read_blocks(task.refs), task.slice_starts, task.k, lead=task.lead, plan=task.plan
+    )
+
+
+def _summary(record: Record, series: Series, scanned: SeriesPart | None, parts: list[Slice]) -> Summary:
+    part = scanned or part_of_slices(parts)
+    seconds = per_second.join_seconds(part.seconds, record.seconds.get(series.id, per_second.NO_SECONDS))
+    ran = max(part.observed.moments.count, int(seconds.obtained.sum()))
+    missed = max(part.charged.moments.count, int(seconds.missed.sum()))
+    told_lost = sum(one.lost for one in parts)
+    reach = _reach_of_series(
+        series, hull_of_reaches((part.reach, reach_of_slices(parts))), seconds, ran + missed + told_lost
+    )
+    span = reach.last_due_ns - reach.first_due_ns + series.period_ns if reach else 0
+    on_grid = series.on_grid and series.period_ns > 0
+    expected = span // series.period_ns if on_grid else ran + missed + told_lost
+    return Summary(
+        series=series,
+        threads=(series.thread,),
+        expected=expected,
+        missed=missed,
+        lost=max(expected - ran - missed, 0),
+        span_ns=span,
+        observed=part.observed.moments,
+        charged=part.charged.moments,
+        observed_counts=part.observed.counts,
+        schedule_counts=merge_counts((part.observed.counts, part.charged.counts)),
+        lag=part.lag,
+        seconds=seconds,
+        top=per_second.merge_tops((part.top, record.top.get(series.id, part.top))),
+        exact=scanned is not None and part.observed.counts.exact and part.charged.counts.exact,
+        first_due_ns=reach.first_due_ns if reach else None,
+        unbinned=ran - part.observed.moments.count,
+        blocks=part.blocks,
+    )
+
+
+def _from_the_first(series: Series, known: SeriesReach | None, seconds: Seconds, hit: Int64Array) -> SeriesReach | None:
+    """Also from where the seconds begin before all else, where the first slice is gone from a damaged file."""
+    if not hit.size or known is None:
+        return known
+    begin_ns = int(seconds.second[hit[0]]) * SECOND_NS
+    if begin_ns + SECOND_NS > known.first_due_ns:
+        return known
+    behind_ns = max(begin_ns - series.first_due_ns, 0)
+    steps = -(-behind_ns // series.period_ns) * series.period_ns if series.on_grid and series.period_ns else behind_ns
+    return SeriesReach(min(series.first_due_ns + steps, known.first_due_ns), known.last_due_ns)
+
+
+def _reach_of_series(
+    series: Series, known: SeriesReach | None, seconds: Seconds, activations: int
+) -> SeriesReach | None:
+    """How far the seconds go where they go further than all else: to the end of a record that was cut off.
+
+    Within the last second nothing but the number of activations tells when the last one was due; off the grid it does
+    not, and the last second counts only as far as its beginning.
+    """
+    ends = np.flatnonzero(seconds.obtained + seconds.missed > 0)
+    known = _from_the_first(series, known, seconds, ends)
+    if not ends.size or (known and int(seconds.second[ends[-1]]) * SECOND_NS <= known.last_due_ns):
+        return known
+    first_ns = known.first_due_ns if known else max(series.first_due_ns, int(seconds.second[ends[0]]) * SECOND_NS)
+    begin_ns = int(seconds.second[ends[-1]]) * SECOND_NS
+    counted_ns = first_ns + (activations - 1) * series.period_ns if series.on_grid else begin_ns
+    return SeriesReach(first_ns, min(max(counted_ns, begin_ns), begin_ns + SECOND_NS - 1))
+
+
+_NOTHING = Series(0, 0, -1, False, False, 0, 0, "", "", "latency", "ns")
+
+
+def pooled(summaries: tuple[Summary, ...]) -> Summary:
+    """Counts and sums added, per-second maxima over all threads; the span is the longest of them."""
+    if not summaries:
+        return _nothing()
+    return Summary(
+        series=replace(
+            summaries[0].series,
+            thread=0,
+            cpu=-1,
+            has_samples=all(s.series.has_samples for s in summaries),
+            period_ns=_period_ns([s.series.period_ns for s in summaries]),
+        ),
+        threads=tuple(sorted({thread for s in summaries for thread in s.threads})),
+        expected=sum(s.expected for s in summaries),
+        missed=sum(s.missed for s in summaries),
+        lost=sum(s.lost for s in summaries),
+        span_ns=max(s.span_ns for s in summaries),
+        observed=moments.merge_moments(s.observed for s in summaries),
+        charged=moments.merge_moments(s.charged for s in summaries),
+        observed_counts=merge_counts(s.observed_counts for s in summaries),
+        schedule_counts=merge_counts(s.schedule_counts for s in summaries),
+        lag=moments.merge_lags(s.lag for s in summaries),
+        seconds=per_second.merge_seconds(s.seconds for s in summaries),
+        top=per_second.top_of_series({s.series.id: s.top for s in summaries}),
+        exact=all(s.exact for s in summaries),
+        first_due_ns=min((s.first_due_ns for s in summaries if s.first_due_ns is not None), default=None),
+        unbinned=sum(s.unbinned for s in summaries),
+        stalled=sum(s.stalled for s in summaries),
+        stalled_ns=max(s.stalled_ns for s in summaries),
+        blocks=dependence.merge_block_counts(s.blocks for s in summaries),
+    )
+
+
+def _period_ns(of_threads: Sequence[int]) -> int:
+    """That of each thread, or the one with which as many threads would have as many activations together."""
+    if len(set(of_threads)) == 1 or not all(of_threads):
+        return of_threads[0]
+    return round(harmonic_mean(of_threads))
+
+
+def _nothing() -> Summary:
+    """A record that was cut off before it named a thread."""
+    none = NO_MOMENTS
+    return Summary(
+        _NOTHING,
+        (),
+        0,
+        0,
+        0,
+        0,
+        none,
+        none,
+        NO_COUNTS,
+        NO_COUNTS,
+        NO_LAG,
+        per_second.NO_SECONDS,
+        per_second.NO_TOP,
+        exact=False,
+    )

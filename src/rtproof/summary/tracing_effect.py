@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How tracing itself changes the latency: blocks of one run with and without tracing, compared four by four.
+
+The differences of the pairs give Hodges and Lehmann's estimate. Its interval inverts Wilcoxon's signed-rank test.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from rtproof.record.activations import number_activations
+from rtproof.record.contents import WHOLE_RUN, Int64Array, Record, Series
+from rtproof.summary.fields import series_by_field
+
+# By how much pairs differ: Hodges and Lehmann's estimate, with the interval that inverts Wilcoxon's signed-rank test.
+#
+# The differences need no distribution but one that is symmetric around what is looked for, which two exchangeable
+# halves
+# of a pair give. One pair that a single event spoiled moves it little. Hollander, Wolfe and Chicken, Nonparametric
+# Statistical Methods, 3.1 to 3.3.
+
+
+MOST_EXACT_PAIRS = 200
+"""Pairs up to which the distribution of the rank sum is counted out; beyond it is as good as normal."""
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """An estimate and its two-sided interval, in the unit of the differences."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def paired_difference(differences: Sequence[float], confidence: float) -> PairedDifference | None:
+    """The shift that these independent differences of pairs show; None if they are too few for an interval."""
+    rank = _lowest_rank(len(differences), confidence)
+    if rank < 1:
+        return None
+    values = np.asarray(differences, float)
+    rows, columns = np.triu_indices(values.size)
+    averages = np.sort((values[rows] + values[columns]) / 2)
+    return PairedDifference(float(np.median(averages)), float(averages[rank - 1]), float(averages[-rank]))
+
+
+def _lowest_rank(pairs: int, confidence: float) -> int:
+    """Which of the sorted averages ends the interval: the rank sum lies below it by chance in half of the rest."""
+    tail = (1 - confidence) / 2
+    if pairs > MOST_EXACT_PAIRS:
+        deviation = sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
+        return int(pairs * (pairs + 1) / 4 - NormalDist().inv_cdf(1 - tail) * deviation)
+    below = np.cumsum(_rank_sums(pairs))
+    return int(np.searchsorted(below, tail, side="right"))
+
+
+def _rank_sums(pairs: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Probability of each sum of ranks 1 to ``pairs``, each in it or not by chance."""
+    chances = np.ones(1)
+    for rank in range(1, pairs + 1):
+        nothing = np.zeros(rank)
+        chances = (np.concatenate((chances, nothing)) + np.concatenate((nothing, chances))) / 2
+    return chances
+
+
+BLOCKS_OF_A_SET = 4
+LEAST_SETS = 8
+EFFECT_CONFIDENCE = 0.95
+"""That the intervals of all statistics of a field hold together, so each has more (Bonferroni)."""
+GUARD_NS = 10_000_000
+"""Left out behind the latest switch, for what it set off to die away."""
+LATEST = 0.25
+"""A switch that came later than this part of a block spoils that block alone."""
+MOST_BLOCKS = 4_000
+MOST_SAMPLES = 20_000_000
+FOR_P99 = 100
+"""Values that a block needs for its 99th percentile."""
+BLOCK = re.compile(r"block=(\d+); took_ns=\d+")
+EFFECT_METHOD = (
+    "Hodges-Lehmann estimate over sets of four blocks, each two with and two without tracing, with the interval that "
+    "inverts the signed-rank test; all intervals of a field hold together at 95 %"
+)
+EFFECT_STATISTICS: Mapping[str, Callable[[Int64Array], float]] = {
+    "mean": lambda values: float(values.mean()),
+    "median": lambda values: float(np.median(values)),
+    "99 %": lambda values: float(np.quantile(values, 0.99)),
+    "maximum": lambda values: float(values.max()),
+}
+
+
+@dataclass(frozen=True)
+class TracingEffect:
+    """One statistic of a block: its mean over the blocks without and with tracing, and how much tracing adds."""
+
+    statistic: str
+    without: float
+    with_trace: float
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class FieldEffects:
+    """All statistics of one field, all threads together."""
+
+    field: str
+    unit: str
+    effects: tuple[TracingEffect, ...]
+
+
+@dataclass(frozen=True)
+class TracingEffects:
+    """The comparison, or in ``refused`` why there is none.
+
+    left_out_ns: of the beginning of each block. blocks: those that were measured whole; sets: of four, compared.
+    """
+
+    block_ns: int
+    left_out_ns: int
+    blocks: int
+    sets: int
+    fields: tuple[FieldEffects, ...]
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One block: its number, whether tracing was on, and how late it was switched."""
+
+    block: int
+    on: bool
+    late_ns: int
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """A set of blocks: their numbers, those with tracing and those without."""
+
+    on: list[int]
+    off: list[int]
+
+    @property
+    def blocks(self) -> list[int]:
+        return self.on + self.off
+
+
+def tracing_effects(record: Record) -> TracingEffects | None:
+    """The effect of tracing; None if tracing was not switched by turns."""
+    block_ns = _block_ns(record)
+    if not block_ns:
+        return None
+    turns = _turns(record, block_ns)
+    left_out_ns = min(GUARD_NS, block_ns // 10) + max((turn.late_ns for turn in turns.values()), default=0)
+    sets = _sets(turns)
+    if len(sets) < LEAST_SETS:
+        why = f"it takes {LEAST_SETS} sets of four whole blocks and there are {len(sets)}: measure for longer"
+        return TracingEffects(block_ns, left_out_ns, len(turns), len(sets), (), why)
+    fields = [_effects(record, group, sets, (block_ns, left_out_ns)) for group in series_by_field(record)]
+    compared = min((len(found) for found, _ in fields), default=0)
+    effects = tuple(field for _, field in fields if field.effects)
+    why = "" if effects else "the record holds too few samples of the blocks to compare them"
+    return TracingEffects(block_ns, left_out_ns, len(turns), compared, effects, why)
+
+
+def _sets(turns: dict[int, Turn]) -> list[Balanced]:
+    """Each four blocks of which all are there and two were traced."""
+    fours = [
+        [turns.get(first + i) for i in range(BLOCKS_OF_A_SET)]
+        for first in range(0, max(turns, default=0) + 1, BLOCKS_OF_A_SET)
+    ]
+    whole = [[turn for turn in four if turn] for four in fours]
+    parted = [Balanced([t.block for t in four if t.on], [t.block for t in four if not t.on]) for four in whole]
+    return [one for one in parted if len(one.on) == len(one.off) == BLOCKS_OF_A_SET // 2]
+
+
+def _block_ns(record: Record) -> int:
+    told = record.fact("trace_blocks_ns") or ""
+    return int(told) if told.isdecimal() else 0
+
+
+def _turns(record: Record, block_ns: int) -> dict[int, Turn]:
+    """Blocks that are whole and were switched in time."""
+    end_ns = record.end.time_ns if record.end else 0
+    found: dict[int, Turn] = {}
+    for event in record.events:
+        match = BLOCK.fullmatch(event.text) if event.kind in ("trace_on", "trace_off") else None
+        if not match or event.thread != WHOLE_RUN:
+            continue
+        turn = Turn(int(match[1]), event.kind == "trace_on", event.time_ns - int(match[1]) * block_ns)
+        if turn.late_ns <= LATEST * block_ns and (turn.block + 1) * block_ns <= end_ns:
+            found[turn.block] = turn
+    most = min(MOST_BLOCKS, _most_blocks(record, block_ns))
+    return {block: found[block] for block in sorted(found) if block < most}
+
+
+def _most_blocks(record: Record, block_ns: int) -> int:
+    """Blocks whose samples fit memory."""
+    each = sum(block_ns // max(series.period_ns, 1) + 1 for series in record.series)
+    return MOST_SAMPLES // max(each, 1)
+
+
+def _effects(
+    record: Record, group: tuple[Series, ...], sets: list[Balanced], lengths_ns: tuple[int, int]
+) -> tuple[list[Balanced], FieldEffects]:
+    """The sets that have values of this field, and what these say."""
+    last = max(block for one in sets for block in one.blocks)
+    values = _values(record, group, last + 1, *lengths_ns)
+    there = [one for one in sets if all(block in values for block in one.blocks)]
+    enough = all(values[block].size >= FOR_P99 for one in there for block in one.blocks)
+    named = [name for name in EFFECT_STATISTICS if enough or name != "99 %"]
+    effects = (_effect(name, values, there) for name in named)
+    return there, FieldEffects(group[0].field, group[0].unit, tuple(effect for effect in effects if effect))
+
+
+def _values(
+    record: Record, group: tuple[Series, ...], blocks: int, block_ns: int, left_out_ns: int
+) -> dict[int, Int64Array]:
+    """Values of all threads by the block that they were due in, but for what is left out."""
+    parts: dict[int, list[Int64Array]] = defaultdict(list)
+    for series in group:
+        for block, values in _by_block(record, series, block_ns, left_out_ns):
+            if block >= blocks:
+                break
+            parts[block].append(values)
+    return {block: np.concatenate(found) for block, found in parts.items()}
+
+
+def _by_block(record: Record, series: Series, block_ns: int, left_out_ns: int) -> Iterator[tuple[int, Int64Array]]:
+    for piece in record.blocks(series.id):
+        missed = np.zeros(piece.values.size, np.int64)
+        missed[piece.gap_position] = piece.gap_missed
+        due_ns = number_activations(series, piece.first_index, piece.first_due_ns, piece.values, missed).due_ns
+        kept = due_ns % block_ns >= left_out_ns
+        numbers, values = due_ns[kept] // block_ns, piece.values[kept]
+        for number in np.unique(numbers):
+            yield int(number), values[numbers == number]
+
+
+def _effect(name: str, values: dict[int, Int64Array], sets: list[Balanced]) -> TracingEffect | None:
+    statistic = EFFECT_STATISTICS[name]
+    on = [float(np.mean([statistic(values[block]) for block in one.on])) for one in sets]
+    off = [float(np.mean([statistic(values[block]) for block in one.off])) for one in sets]
+    each = 1 - (1 - EFFECT_CONFIDENCE) / len(EFFECT_STATISTICS)
+    found = paired_difference([x - y for x, y in zip(on, off, strict=True)], each) if len(sets) >= LEAST_SETS else None
+    if found is None:
+        return None
+    return TracingEffect(name, float(np.mean(off)), float(np.mean(on)), found.estimate, found.low, found.high)

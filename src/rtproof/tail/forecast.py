@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a run to its forecast, or to every reason against one."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rtproof.core.phrases import instant, quantity
+from rtproof.record.contents import Int64Array, Record
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.summary_model import Doubt, Severity, Summary
+from rtproof.tail import forecast_sentences
+from rtproof.tail.forecast_model import REFUSAL_CODES, Forecast, ForecastHorizon, ForecastRefusal, TailUnits, tail_units
+from rtproof.tail.pareto_fit import UNBOUNDED
+from rtproof.tail.stationarity import Stationarity, stationarity
+from rtproof.tail.thresholds import (
+    FEWEST_BINS,
+    FEWEST_EXCESSES,
+    MOST_SHARE,
+    TOP_P,
+    WIDEST,
+    TailLimit,
+    ThresholdFit,
+    tail_limit,
+    top_test,
+)
+
+FEWEST_TAIL_UNITS = 200
+"""Units in the smallest tail that is fitted."""
+TAIL_PART = 10
+"""A tail is at most this part of all units: further down it would be no tail."""
+SHORTEST_NS = FEWEST_TAIL_UNITS * TAIL_PART * SECOND_NS
+UNEVEN_P = 0.01
+USUAL_FACTOR = 10
+"""Times the measured time: how far a forecast looks by itself."""
+FARTHEST_FACTOR = 100
+"""... and how far it looks when asked to, with a warning."""
+NOT_WHOLE = ("lost", "damage", "stalled", "totals", "clock-source")
+"""Doubts that say that something of the tail is missing, or that the clock may have missed it."""
+OUTSIDE = ("steal", "guest")
+"""Doubts that say that something below the kernel takes part."""
+
+
+def data_refusals(pooled: Summary, doubts: tuple[Doubt, ...]) -> Iterator[ForecastRefusal]:
+    """DATA: is the tail what was asked for, and all there?"""
+    found = [doubt.what for doubt in doubts if doubt.code in NOT_WHOLE or doubt.severity is Severity.INVALID]
+    missed = _missed_in_tail(pooled)
+    if missed:
+        found.append(
+            f"{quantity(missed, 'activation')} in the tail never ran, and what they would have met is not in it"
+        )
+    if found:
+        yield forecast_sentences.data_refusal(found)
+
+
+def length_refusals(units: TailUnits) -> Iterator[ForecastRefusal]:
+    """FEW: a question of time alone, so it can be answered without looking at a value."""
+    have = units.count // TAIL_PART
+    if have < FEWEST_TAIL_UNITS or units.measured_ns < SHORTEST_NS:
+        lacks = max(FEWEST_TAIL_UNITS * TAIL_PART - units.count, 0) * units.unit_ns
+        yield forecast_sentences.few_refusal(
+            have, FEWEST_TAIL_UNITS, units.measured_ns, max(round(lacks), SHORTEST_NS - units.measured_ns)
+        )
+
+
+def external_refusals(doubts: tuple[Doubt, ...]) -> Iterator[ForecastRefusal]:
+    """EXTERNAL: is there somebody below who may take any time?"""
+    found = [doubt.what for doubt in doubts if doubt.code in OUTSIDE]
+    if found:
+        yield forecast_sentences.external_refusal(found)
+
+
+def horizon_refusals(horizon: ForecastHorizon, measured_ns: int) -> Iterator[ForecastRefusal]:
+    """FAR: how far a run can see, which the user may stretch to FAR_CAP."""
+    most = FARTHEST_FACTOR if horizon.far else USUAL_FACTOR
+    if horizon.ns is not None and horizon.ns > most * measured_ns:
+        yield forecast_sentences.far_refusal(horizon.ns, measured_ns, most, -(-horizon.ns // most))
+
+
+def evenness_refusals(found: Stationarity) -> Iterator[ForecastRefusal]:
+    """DRIFT: is the run of one piece?"""
+    if any(p is not None and p < UNEVEN_P for p in (found.dispersion_p, found.trend_p)):
+        yield forecast_sentences.drift_refusal(found)
+
+
+def stationarity_refusals(found: Stationarity) -> Iterator[ForecastRefusal]:
+    """SLOW: does anything vary of which the run shows too little?"""
+    if found.slow and found.slow.p < UNEVEN_P:
+        yield forecast_sentences.slow_refusal(found.slow)
+
+
+def rhythm_refusals(found: Stationarity) -> Iterator[ForecastRefusal]:
+    """DRIFT: is it known whether the run is of one piece? Of one refused for its shape that need not be told."""
+    if not found.blocks or not found.slow:
+        yield forecast_sentences.untold_refusal(found)
+
+
+def _missed_in_tail(pooled: Summary) -> int:
+    """Activations that never ran, in seconds of the smallest tail or in seconds that have no maximum at all."""
+    seconds = pooled.seconds
+    ran = seconds.obtained > 0
+    if not seconds.missed.any():
+        return 0
+    largest = np.sort(seconds.max[ran])
+    level = int(largest[-min(FEWEST_TAIL_UNITS, largest.size)]) if largest.size else 0
+    return int(seconds.missed[~ran | (seconds.max >= level)].sum())
+
+
+PER_OCTAVE = 8
+"""Columns of the logarithmic histogram in which peaks are looked for."""
+MOST_PEAKS = 5
+_SURE = 3.0
+"""Standard deviations by which a peak stands above the valleys beside it."""
+
+
+@dataclass(frozen=True)
+class LargestUnits:
+    """The largest value of a run and when it was, in words."""
+
+    value_ns: int
+    at: str
+
+
+def shape_refusals(found: TailLimit, units: TailUnits, largest: LargestUnits) -> tuple[ForecastRefusal, ...]:
+    """COARSE, FIT, TOP, HEAVY, WIDE: those that the tail gives reason for."""
+    told = {"COARSE": _coarse, "FIT": _fit, "TOP": _top, "HEAVY": _heavy, "WIDE": _wide}
+    return tuple(tell(found, units, largest) for code, tell in told.items() if code in found.codes)
+
+
+def density_peaks(values_ns: Int64Array) -> tuple[int, ...]:
+    """Where values gather: the middles of the highest columns of a logarithmic histogram between which it falls."""
+    if not values_ns.size or values_ns.max() <= 0:
+        return ()
+    column = np.floor(np.log2(np.maximum(values_ns, 1)) * PER_OCTAVE).astype(np.int64)
+    height = np.bincount(column)
+    found: list[int] = []
+    for at in np.argsort(-height, kind="stable").tolist():
+        if len(found) < MOST_PEAKS and height[at] and all(_parted(height, at, other) for other in found):
+            found.append(at)
+    return tuple(forecast_sentences.rounded_level(float(np.median(values_ns[column == at]))) for at in sorted(found))
+
+
+def _parted(height: Int64Array, lower: int, higher: int) -> bool:
+    """Whether a column and a higher one have a valley between them that chance does not make."""
+    between = height[min(lower, higher) + 1 : max(lower, higher)]
+    valley = int(between.min()) if between.size else int(height[lower])
+    return bool(height[lower] - valley > _SURE * np.sqrt(height[lower] + valley))
+
+
+def _first(found: TailLimit) -> ThresholdFit | None:
+    """The fit of the fewest largest values whose bins are fine enough, else of the fewest."""
+    rungs = found.ladder.rungs
+    return next((rung for rung in rungs if not rung.coarse), next(iter(rungs), None))
+
+
+def judged_tail(found: TailLimit) -> ThresholdFit | None:
+    """The fit that is told of: the one that the limit rests on, else the first that could be made."""
+    return found.ladder.best or _first(found)
+
+
+def _fitted(found: TailLimit) -> ThresholdFit:
+    rung = judged_tail(found)
+    assert rung is not None, "a refusal for its shape comes of a tail that was fitted"
+    return rung
+
+
+def _coarse(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+    rung = _first(found)
+    if rung and rung.bins >= FEWEST_BINS:
+        return forecast_sentences.narrow_refusal(rung.bin_width, rung.fit.sigma)
+    if rung:
+        return forecast_sentences.alike_refusal(rung.bins, FEWEST_BINS, rung.k, units.count, units.step_ns)
+    return _without_threshold(units)
+
+
+def _without_threshold(units: TailUnits) -> ForecastRefusal:
+    """No value has enough others above it, and few enough: one is too frequent, or it has all of them."""
+    values, n = units.counts.lo, units.counts.n
+    above = n[::-1].cumsum()[::-1] - n
+    at = int(np.flatnonzero(above < FEWEST_EXCESSES)[0])
+    count = int(n[at])
+    if not above[at] and count <= MOST_SHARE * units.count:
+        return forecast_sentences.alike_refusal(1, FEWEST_BINS, count, units.count, units.step_ns)
+    return forecast_sentences.same_refusal(int(values[at]), count, units.count, int(above[at]), FEWEST_EXCESSES)
+
+
+def _fit(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+    rung = _fitted(found)
+    return forecast_sentences.fit_refusal(rung.p, rung.k, density_peaks(units.largest_ns))
+
+
+def _top(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+    assert found.top is not None, "TOP comes of a test of the largest"
+    return forecast_sentences.top_refusal(found.top.number, found.top.p, largest.value_ns, largest.at)
+
+
+def _heavy(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+    rung = _fitted(found)
+    upper = float(rung.region.xi[-1])
+    return forecast_sentences.heavy_refusal(rung.fit.xi, upper if upper < UNBOUNDED[1] else None)
+
+
+def _wide(found: TailLimit, units: TailUnits, largest: LargestUnits) -> ForecastRefusal:
+    assert found.envelope is not None, "WIDE comes of a limit"
+    return forecast_sentences.wide_refusal(found.envelope, largest.value_ns, WIDEST)
+
+
+UNIT = "ns"
+
+
+def forecast(
+    record: Record, pooled: Summary, doubts: tuple[Doubt, ...], horizon: ForecastHorizon | None = None
+) -> Forecast | None:
+    """Of the latencies of all threads; None where nothing was measured, or no times."""
+    units = tail_units(pooled)
+    if not units.count or units.measured_ns <= 0 or pooled.series.unit != UNIT:
+        return None
+    asked = horizon or ForecastHorizon()
+    told = (*data_refusals(pooled, doubts), *external_refusals(doubts), *horizon_refusals(asked, units.measured_ns))
+    few = tuple(length_refusals(units))
+    begun = _begun(units, asked, (*told, *few))
+    return begun if few else fitted_forecast(begun, units, largest_units(record, pooled))
+
+
+def fitted_forecast(begun: Forecast, units: TailUnits, largest: LargestUnits) -> Forecast:
+    """The same with what the tail and the order of the seconds say; also of a run that is too short, for a look."""
+    even = stationarity(units.second, units.largest_ns)
+    tail = with_top_test(tail_limit(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns))
+    told = (
+        *begun.refusals,
+        *shape_refusals(tail, units, largest),
+        *evenness_refusals(even),
+        *stationarity_refusals(even),
+    )
+    refused = _in_order(told or tuple(rhythm_refusals(even)))
+    limit = None if refused or tail.envelope is None else math.ceil(tail.envelope)
+    return replace(
+        begun,
+        limit_ns=limit,
+        step_ns=units.step_ns,
+        refusals=refused,
+        warnings=_warnings(begun) if limit is not None else (),
+        stationarity=even,
+        ladder=tail.ladder,
+        top=tail.top,
+        envelope_ns=tail.envelope,
+    )
+
+
+def open_length_forecast(found: Forecast | None) -> Forecast | None:
+    """The same of a run that did not end where it was asked to before it began: a limit then has a warning."""
+    if found is None or found.limit_ns is None:
+        return found
+    return replace(found, warnings=(*found.warnings, forecast_sentences.OPEN_LENGTH))
+
+
+def largest_units(record: Record, pooled: Summary) -> LargestUnits:
+    """With the time of day, as the largest latencies of the report have it."""
+    top = pooled.top
+    if not top.value.size:
+        return LargestUnits(pooled.observed.max, "a time that is not known")
+    return LargestUnits(int(top.value[0]), f"{instant(record.begin.origin_realtime_ns, int(top.due_ns[0]))} UTC")
+
+
+def with_top_test(tail: TailLimit) -> TailLimit:
+    """Where no fit holds, a few values may be why: the others are then fitted without them."""
+    rung = judged_tail(tail)
+    if tail.top is not None or rung is None or rung.coarse:
+        return tail
+    top = top_test(rung.excesses)
+    return replace(tail, top=top, codes=(*tail.codes, "TOP") if top.p < TOP_P else tail.codes)
+
+
+def _begun(units: TailUnits, asked: ForecastHorizon, told: tuple[ForecastRefusal, ...]) -> Forecast:
+    """What is known without a look at the values."""
+    horizon_ns = asked.ns or USUAL_FACTOR * units.measured_ns
+    return Forecast(None, horizon_ns, _in_order(told), units.measured_ns, units.count, units.unit_ns)
+
+
+def _in_order(told: tuple[ForecastRefusal, ...]) -> tuple[ForecastRefusal, ...]:
+    return tuple(sorted(told, key=lambda refusal: REFUSAL_CODES.index(refusal.code)))
+
+
+def _warnings(begun: Forecast) -> tuple[str, ...]:
+    times = begun.horizon_ns / begun.measured_ns
+    return (forecast_sentences.farther_sentence(times, USUAL_FACTOR),) if times > USUAL_FACTOR else ()

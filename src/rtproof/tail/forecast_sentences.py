@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a forecast says and why there is none, in sentences with their figures: a function for each reason."""
+
+import math
+from collections.abc import Sequence
+
+from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastRefusal
+from rtproof.tail.stationarity import FEWEST_BLOCKS, MINUTE_SLOTS, SLOTS, SlowChange, Stationarity
+from rtproof.tail.stationarity import FEWEST_MINUTE_BLOCKS as FEWEST_MINUTES
+from rtproof.tail.thresholds import ThresholdLadder
+
+DIGITS = 3
+_HOUR_NS = 3_600_000_000_000
+_RHYTHMS = ((24 * _HOUR_NS, "that of a day"), (7 * 24 * _HOUR_NS, "that of a week"))
+OPEN_LENGTH = (
+    f"the {percent(FORECAST_CONFIDENCE)} are those of a run whose length is fixed beforehand, which this one's was not"
+)
+
+
+def data_refusal(reasons: Sequence[str]) -> ForecastRefusal:
+    """Something of the tail is missing or cannot be trusted."""
+    return ForecastRefusal("DATA", f"the tail itself was not recorded completely: {'; '.join(reasons)}")
+
+
+def few_refusal(have: int, needed: int, measured_ns: int, missing_ns: int) -> ForecastRefusal:
+    """Too few seconds: the highest tenth of them, which are the tail, is what counts."""
+    more = f"; about {duration(missing_ns, up=True)} more" if missing_ns > 0 else ""
+    return ForecastRefusal(
+        "FEW",
+        f"{quantity(have, 'tail event')} in {duration(measured_ns)} (the highest tenth of the one-second maxima), "
+        f"{needed} are needed{more}",
+    )
+
+
+def narrow_refusal(step_ns: float, spread_ns: float) -> ForecastRefusal:
+    """The steps between the values are wider than the tail."""
+    return ForecastRefusal(
+        "COARSE",
+        f"the steps of {value(rounded_level(step_ns))} between the values are too coarse for a tail with a spread of "
+        f"{value(rounded_level(spread_ns))}; half a step is needed",
+    )
+
+
+def alike_refusal(different: int, needed: int, highest: int, units: int, step_ns: int) -> ForecastRefusal:
+    """The tail has hardly any different values."""
+    return ForecastRefusal(
+        "COARSE",
+        f"the highest {highest:,} of {units:,} one-second maxima have only {quantity(different, 'different value')}, "
+        f"{needed} are needed; all values lie {value(step_ns)} or more apart",
+    )
+
+
+def same_refusal(value_ns: int, count: int, units: int, above: int, needed: int) -> ForecastRefusal:
+    """One value is so frequent that no tail can be parted from it."""
+    higher = f"only {above:,} lie" if above else "none lies"
+    return ForecastRefusal(
+        "COARSE",
+        f"{count:,} of {units:,} one-second maxima have the same value of {value(value_ns)} and {higher} above it; "
+        f"a tail of {needed} is needed",
+    )
+
+
+def fit_refusal(p: float, k: int, peaks_ns: Sequence[int]) -> ForecastRefusal:
+    """No part of the tail looks like one distribution."""
+    where = (
+        f". One-second maxima gather near {listed_reasons([value(each) for each in peaks_ns])}"
+        if len(peaks_ns) > 1
+        else ""
+    )
+    return ForecastRefusal(
+        "FIT",
+        "the tail is not one smooth distribution: several mechanisms seem to be at work (Anderson-Darling p "
+        f"{probability_sentence(p)} for the highest {k:,}; more than 0.1 is needed){where}",
+    )
+
+
+def top_refusal(count: int, p: float, largest_ns: int, at: str) -> ForecastRefusal:
+    """The largest few are of another kind than those below them."""
+    return ForecastRefusal(
+        "TOP",
+        f"the {count} largest do not belong to the rest (p {probability_sentence(p)}); look first at the largest, "
+        f"{value(largest_ns)} at {at} (see the largest latencies)",
+    )
+
+
+def heavy_refusal(shape: float, shape_upper: float | None) -> ForecastRefusal:
+    """So slowly does it fall that a level beyond the data can be anywhere. shape_upper: None if none was found."""
+    most = "no upper limit" if shape_upper is None else f"at most {shape_upper:.2f}"
+    return ForecastRefusal(
+        "HEAVY",
+        f"the tail is so heavy that no useful limit exists (shape {shape:.2f}, {most} at "
+        f"{percent(FORECAST_CONFIDENCE)}; "
+        "0.5 and 0.7 are the most)",
+    )
+
+
+def wide_refusal(limit_ns: float, largest_ns: int, times: float) -> ForecastRefusal:
+    """A limit there is, but it says nothing."""
+    if largest_ns <= 0:
+        much = "above 0, and so no multiple of"
+    elif limit_ns < 1e6 * largest_ns:
+        much = f"{limit_ns / largest_ns:,.1f} times"
+    else:
+        much = "more than a million times"
+    return ForecastRefusal(
+        "WIDE",
+        f"it would not be informative: the limit is {much} the largest latency measured, {value(largest_ns)}; "
+        f"up to {times:g} times is of use",
+    )
+
+
+def drift_refusal(found: Stationarity) -> ForecastRefusal:
+    """The run is not of one piece."""
+    return ForecastRefusal(
+        "DRIFT",
+        "the rate of large latencies changes during the run, or they come in clusters: above "
+        f"{value(found.level_ns or 0)} there are {found.lowest:,} to {found.highest:,} events in "
+        ""
+        f"{duration(found.block_ns)} (slots of {found.slot_s} s; dispersion p "
+        f"{probability_sentence(found.dispersion_p)}, "
+        f"trend p {probability_sentence(found.trend_p)}); "
+        "the bounds hold for this mix of conditions only",
+    )
+
+
+def slow_refusal(found: SlowChange) -> ForecastRefusal:
+    """Something varies so slowly that the run does not show it whole."""
+    which = "half" if found.share == 0.5 else percent(found.share)
+    return ForecastRefusal(
+        "SLOW",
+        "the latencies change slowly over the whole run, and the run does not show three whole periods of what varies: "
+        f"{which} of the one-second maxima lie above {value(found.lowest_ns)} in one quarter of the run and above "
+        f"{value(found.highest_ns)} in another (p {probability_sentence(found.p)})",
+    )
+
+
+def untold_refusal(found: Stationarity) -> ForecastRefusal:
+    """Whether the run is of one piece could not be tested."""
+    if found.blocks:
+        lacks = (
+            f"fewer than {FEWEST_MINUTES} stretches of {duration(found.block_ns * MINUTE_SLOTS // SLOTS)} with values"
+        )
+    else:
+        lacks = (
+            f"fewer than {FEWEST_BLOCKS} stretches of {duration(found.block_ns)} with values in at least half of each"
+        )
+    return ForecastRefusal(
+        "DRIFT",
+        f"whether the rate of large latencies changes during the run cannot be told: there are {lacks}",
+    )
+
+
+def far_refusal(horizon_ns: int, measured_ns: int, most: int, needed_ns: int) -> ForecastRefusal:
+    """The question reaches further than the data."""
+    return ForecastRefusal(
+        "FAR",
+        f"{duration(horizon_ns)} are {math.ceil(10 * horizon_ns / measured_ns) / 10:,.1f} times the measured time of "
+        f"{duration(measured_ns)}; beyond {most} times nothing is forecast, so the run needs "
+        f"{duration(needed_ns, up=True)}",
+    )
+
+
+def external_refusal(reasons: Sequence[str]) -> ForecastRefusal:
+    """What lies below the kernel has no distribution that a run could show."""
+    return ForecastRefusal("EXTERNAL", f"the host or the firmware can add delays of any size: {'; '.join(reasons)}")
+
+
+def farther_sentence(times: float, checked: int) -> str:
+    """The warning on a forecast that the user let look further than its method was checked for."""
+    return (
+        f"this looks {times:,.0f} times as far as the run is long; up to {checked} times is what the method was "
+        "checked for, so believe it less"
+    )
+
+
+def probability_sentence(p: float | None) -> str:
+    """A p-value: "= 0.034", "< 0.0001"; "unknown" where there is none."""
+    if p is None:
+        return "unknown"
+    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
+
+
+def listed_reasons(words: Sequence[str]) -> str:
+    """ "5 us, 8 us and 16.7 ms"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def forecast_lines(found: Forecast | None) -> tuple[str, ...]:
+    """What a verdict says of it, line by line: the limit and what it rests on, or every reason against one."""
+    if found is None:
+        return ()
+    if found.limit_ns is not None:
+        return (
+            given_sentence(found, found.limit_ns),
+            *basis_sentence(found),
+            unseen_rhythms_sentence(found),
+            *found.warnings,
+        )
+    first, *others = found.refusals or (ForecastRefusal("FIT", "no fit of the tail holds"),)
+    return (f"refused ({first.code}): {first.message}", *(f"also {each.code}: {each.message}" for each in others))
+
+
+def given_sentence(found: Forecast, limit_ns: int) -> str:
+    """The limit, with what it is not."""
+    horizon = duration(found.horizon_ns).replace(" ", "-")
+    return (
+        f"once-per-{horizon} level <= {value(level_rounded_up(limit_ns))} ({percent(FORECAST_CONFIDENCE)}); "
+        "model-based, not a proof: it assumes that no new mechanism appears"
+    )
+
+
+def basis_sentence(found: Forecast) -> tuple[str, ...]:
+    """The fits behind the limit."""
+    if found.ladder is None or not found.ladder.used:
+        return ()
+    best = found.ladder.used[-1]
+    return (
+        f"tail fit holds for the highest {_holding(found.ladder)} of {found.units:,} one-second maxima "
+        f"(Anderson-Darling p {probability_sentence(best.p)}, shape {best.fit.xi:.2f})",
+    )
+
+
+def unseen_rhythms_sentence(found: Forecast) -> str:
+    """The condition of every forecast, which no test of the run itself can replace."""
+    longest = found.longest_rhythm_ns
+    example = next((f", such as {name}," for ns, name in _RHYTHMS if ns > longest), "")
+    return (
+        f"it holds only if the {duration(found.horizon_ns)} are like the {duration(found.measured_ns)} measured: "
+        f"a rhythm longer than {duration(longest)} (a third of the run){example} cannot be seen in it"
+    )
+
+
+def _holding(ladder: ThresholdLadder) -> str:
+    """The numbers of values whose fits hold: "200 to 2,880" where none between them fails."""
+    ks = [f"{rung.k:,}" for rung in ladder.used]
+    between = [rung for rung in ladder.rungs if ladder.used[0].k <= rung.k <= ladder.used[-1].k]
+    return f"{ks[0]} to {ks[-1]}" if len(ks) == len(between) > 1 else listed_reasons(ks)
+
+
+def level_above(level_ns: int, rate_per_s: float) -> str:
+    """A forecast of the rate above a limit that nothing exceeded."""
+    seldom = duration(1e9 / rate_per_s)
+    return f"> {value(level_ns)}: less often than once per {seldom} ({percent(FORECAST_CONFIDENCE)}, model-based)"
+
+
+def rounded_level(value_ns: float) -> int:
+    """To three digits."""
+    return int(float(f"{value_ns:.{DIGITS - 1}e}"))
+
+
+def level_rounded_up(value_ns: int) -> int:
+    """To three digits, for an upper limit has no more."""
+    unit: int = 10 ** max(len(str(abs(value_ns))) - DIGITS, 0)
+    return -(-value_ns // unit) * unit

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thresholds of the tail: what lies above each, whether its fit holds, and the limit that the tail allows to state."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.statistics.exact_bounds import gamma_tails
+from rtproof.summary.counts import Counts
+from rtproof.tail.pareto_fit import (
+    SHAPES,
+    FitRegion,
+    TailFit,
+    anderson_darling_p_value,
+    anderson_darling_statistic,
+    best_scale,
+    fit_region,
+    fit_tail,
+    fitted_survivals,
+    pareto_survival,
+)
+
+# What lies above a threshold, as bins: which values they hold is known, where in its bin a value lies is not.
+#
+# A clock that counts in steps says of a value only in which step it fell. Taking the step's beginning for the value
+# spoils every fit of a tail that spans few steps, so thresholds lie on the edges of bins and bins stay bins.
+
+
+Floats = NDArray[np.float64]
+FINE = 32
+"""``coarsened`` joins neighbours as long as they hold at most a share 1 / FINE of the values from there upwards."""
+
+
+@dataclass(frozen=True)
+class TailExcesses:
+    """Values of ``units`` units (such as seconds) in bins [lo, hi), increasing and disjoint, in the unit of the values.
+
+    cumulated[i]: how many values lie in bin i and above.
+    """
+
+    lo: Floats
+    hi: Floats
+    n: Floats
+    units: int
+    cumulated: Floats
+
+    @property
+    def largest(self) -> float:
+        """The upper end of the bin with the largest value."""
+        return float(self.hi[-1])
+
+
+@dataclass(frozen=True)
+class Excesses:
+    """By how much values exceed a threshold: bins [lo, lo + width) counted from it, with n values each.
+
+    units: how many there are in all, with those that do not exceed it; threshold: in the unit of the values.
+    """
+
+    threshold: float
+    lo: Floats
+    width: Floats
+    n: Floats
+    units: int
+
+    @property
+    def count(self) -> int:
+        return int(self.n.sum())
+
+    @property
+    def mean(self) -> float:
+        """Of the lower ends of the bins and half of the first; a scale, no estimate."""
+        return float((self.n * self.lo).sum() / self.n.sum() + self.width[0] / 2)
+
+    @property
+    def bin_width(self) -> float:
+        """Of the bin of an average value."""
+        return float((self.n * self.width).sum() / self.n.sum())
+
+
+def tail_of(counts: Counts, units: int, step: int | None = None) -> TailExcesses:
+    """All values as bins [lo, hi).
+
+    step: of the clock that rounded the values down; unknown, it is 1 unless exact values all lie on a coarser grid.
+    ValueError for fewer units than values.
+    """
+    if units < counts.total:
+        raise ValueError(f"{units} units have {counts.total} values")
+    width = counts.hi - counts.lo + (step or _grid(counts))
+    lo = counts.lo.astype(np.float64)
+    n = counts.n.astype(np.float64)
+    # Two exact values nearer to each other than the step would overlap: there the next value ends the bin.
+    # Months in nanoseconds are no longer exact in a double, where a step of 1 would be lost.
+    hi = np.minimum(np.maximum(lo + width, np.nextafter(lo, np.inf)), np.append(lo[1:], np.inf))
+    return TailExcesses(lo, hi, n, units, n[::-1].cumsum()[::-1])
+
+
+def _grid(counts: Counts) -> int:
+    """The step on whose multiples, from any start, all exact values lie; 1 for bins."""
+    if not counts.exact or counts.lo.size < 3:
+        return 1
+    return int(np.gcd.reduce(np.diff(counts.lo)))
+
+
+def highest_excesses(tail: TailExcesses, k: int, fewest: int = 1, most: float = np.inf) -> Excesses | None:
+    """Those above the edge of a bin that has about k values above it; None if no such number lies in [fewest, most].
+
+    The threshold is the upper edge of the highest bin that stays below: exactly k exceed it if all values differ.
+    """
+    above = tail.cumulated[1:]
+    allowed = (above >= fewest) & (above <= most)
+    if not allowed.any():
+        return None
+    at = int(np.argmin(np.where(allowed, np.abs(np.log(above / k)), np.inf))) + 1
+    threshold = float(tail.hi[at - 1])
+    return Excesses(threshold, tail.lo[at:] - threshold, (tail.hi - tail.lo)[at:], tail.n[at:], tail.units)
+
+
+def coarsened_excesses(excesses: Excesses) -> Excesses:
+    """The same in at most some 200 bins, for speed: those far out stay alone, neighbours near the threshold join.
+
+    Together they are at most a 32nd of what lies from there upwards: next to nothing of what a fit learns is lost.
+    """
+    upwards = excesses.n[::-1].cumsum()[::-1]
+    group = np.floor(-FINE * np.log(upwards / upwards[0])).astype(np.int64)
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    ends = np.append(starts[1:], group.size) - 1
+    lo = excesses.lo[starts]
+    width = excesses.lo[ends] + excesses.width[ends] - lo
+    return Excesses(excesses.threshold, lo, width, np.add.reduceat(excesses.n, starts), excesses.units)
+
+
+# Whether the largest values belong to the rest: the fit of all others judges them.
+#
+# A rare second mechanism shows first in a few values far beyond the others, which a fit that has seen them bends to
+# meet.
+
+
+LARGEST = 10
+_NODES = 41
+
+
+@dataclass(frozen=True)
+class TopTest:
+    """number: of the largest values that were judged; split: the edge above which they lie; p: how often as large."""
+
+    number: int
+    split: float
+    p: float
+
+
+def top_test(of: Excesses) -> TopTest:
+    """Of about the ten largest values: if coarse bins don't part them there, of the nearest number.
+
+    Fitted to the others, of these only their number is told to the fit. Beyond the split, -ln of the fitted survival is
+    exponential, so of the values the largest and the sum (a gamma distribution) have known tails; p is twice the
+    smaller, averaged over the shapes that the others leave likely.
+    """
+    above = of.n[::-1].cumsum()[::-1]
+    at = int(np.argmin(np.abs(np.log(above / LARGEST))))
+    number, split = int(above[at]), float(of.lo[at])
+    rest = _censored(of, at)
+    xi = np.linspace(*SHAPES, _NODES)
+    t, score = best_scale(rest, xi)
+    likely = np.exp(score.value - score.value.max())
+    largest = Excesses(0.0, of.lo[at:], of.width[at:], of.n[at:], of.units)
+    p = [_p(largest, split, TailFit(*pair, 0.0)) for pair in zip(xi, np.exp(t), strict=True)]
+    return TopTest(number, of.threshold + split, float(np.average(p, weights=likely)))
+
+
+def _censored(of: Excesses, at: int) -> Excesses:
+    """The bins below number ``at``, and one from there without end for all others."""
+    body = coarsened_excesses(Excesses(of.threshold, of.lo[:at], of.width[:at], of.n[:at], of.units))
+    ends = (np.array([of.lo[at]]), np.array([np.inf]), np.array([of.n[at:].sum()]))
+    lo, width, n = (np.append(*pair) for pair in zip((body.lo, body.width, body.n), ends, strict=True))
+    return Excesses(of.threshold, lo, width, n, of.units)
+
+
+def _p(largest: Excesses, split: float, fit: TailFit) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places: Floats = -np.log(fitted_survivals(largest, fit) / pareto_survival(split, fit.xi, fit.sigma))
+    total, most = float(places.sum()), float(places.max())
+    if not math.isfinite(total):
+        return 0.0
+    of_most = -math.expm1(places.size * math.log1p(-math.exp(-most))) if most > 0 else 1.0
+    return min(1.0, 2 * min(gamma_tails(places.size, total)[1], of_most))
+
+
+MOST_THRESHOLDS = (200, 400, 800, 1600, 3200, 6400)
+FEWEST_EXCESSES = MOST_THRESHOLDS[0]
+"""Excesses without which nothing is fitted."""
+MOST_SHARE = 0.1
+"""Of the units: what exceeds a lower threshold is no tail."""
+HOLDS = 0.10
+"""p of Anderson and Darling's test above which a fit is used."""
+BROKEN = 0.05
+"""p below which no larger number of excesses is looked at."""
+REACH = 24
+"""The best fit may have so many times the excesses of one that is used: five rungs."""
+FEWEST_BINS = 5
+WIDEST_BIN = 2.0
+"""In sigma: a tail that falls faster is narrower than the clock can show."""
+
+
+@dataclass(frozen=True)
+class ThresholdFit:
+    """The fit of the ``k`` largest values. k is what the bins gave for one of RUNGS.
+
+    fit: of any shape, for display; region: of shapes >= 0, for limits. a2, p: Anderson and Darling's. bins: that are
+    not empty; bin_width: of an average excess, in the unit of the values.
+    """
+
+    excesses: Excesses
+    fit: TailFit
+    region: FitRegion
+    a2: float
+    p: float
+    bins: int
+
+    @property
+    def k(self) -> int:
+        return self.excesses.count
+
+    @property
+    def bin_width(self) -> float:
+        return self.excesses.bin_width
+
+    @property
+    def coarse(self) -> bool:
+        """Whether the bins are too wide for the tail."""
+        return self.bins < FEWEST_BINS or self.bin_width > WIDEST_BIN * self.fit.sigma
+
+    @property
+    def holds(self) -> bool:
+        return self.p > HOLDS and not self.coarse
+
+    def limit(self, probability: float) -> float:
+        """Upper limit of the level that a unit exceeds with this probability, by this fit alone.
+
+        A probability that exceeds the threshold more often has that for its limit.
+        """
+        if probability > self.k / self.excesses.units:
+            return self.excesses.threshold
+        return self.region.level_upper(probability)
+
+
+@dataclass(frozen=True)
+class ThresholdLadder:
+    """Rungs from the fewest excesses to the most. best: the last that may be used, with the most of them (k*).
+
+    largest: the upper end of the bin with the largest value.
+    """
+
+    rungs: tuple[ThresholdFit, ...]
+    best: ThresholdFit | None
+    largest: float
+    units: int
+
+    @property
+    def used(self) -> tuple[ThresholdFit, ...]:
+        """Those whose limits make the envelope."""
+        best = self.best.k if self.best else 0
+        return tuple(rung for rung in self.rungs if rung.holds and rung.k <= best < REACH * rung.k)
+
+    def limit(self, probability: float) -> float | None:
+        """One-sided 95 % upper limit of the level that a unit exceeds with this probability; None if no fit holds.
+
+        Never below the largest value seen.
+        """
+        levels = [rung.limit(probability) for rung in self.used]
+        return max(self.largest, *levels) if levels else None
+
+    def probability(self, level: float) -> float | None:
+        """One-sided 95 % upper limit of the probability that a unit exceeds the level; None where no fit tells it."""
+        beyond = [rung.region.probability_upper(level) for rung in self.used if level >= rung.excesses.threshold]
+        return max(beyond, default=None)
+
+    @property
+    def top(self) -> TopTest | None:
+        """Whether the largest values belong to the rest, by the fit with the most excesses; None if none holds."""
+        return top_test(self.best.excesses) if self.best else None
+
+
+def threshold_ladder(counts: Counts, units: int, step: int | None = None) -> ThresholdLadder:
+    """Fit the highest values of ``units`` units, such as one-second maxima.
+
+    step: of the clock that rounded the values down, if it is known (``tail_of``). Without values, or with fewer units
+    than the lowest rung needs, there are no rungs.
+    """
+    tail = tail_of(counts, units, step)
+    if not tail.n.size:
+        return ThresholdLadder((), None, -np.inf, units)
+    rungs = tuple(_rung(excesses) for excesses in _admissible(tail))
+    return ThresholdLadder(rungs, _best(rungs), tail.largest, units)
+
+
+def _admissible(tail: TailExcesses) -> list[Excesses]:
+    """Of the thresholds that the bins offer, the nearest to each of RUNGS; none twice, none with one bin above."""
+    found: dict[float, Excesses] = {}
+    for k in MOST_THRESHOLDS:
+        one = highest_excesses(tail, k, FEWEST_EXCESSES, MOST_SHARE * tail.units)
+        if one is not None and one.n.size > 1:
+            found.setdefault(one.threshold, one)
+    return list(found.values())
+
+
+def _rung(excesses: Excesses) -> ThresholdFit:
+    quick = coarsened_excesses(excesses)
+    free = fit_tail(quick)
+    a2 = anderson_darling_statistic(excesses, free)
+    p = anderson_darling_p_value(a2, free.xi, excesses.bin_width / free.sigma)
+    return ThresholdFit(excesses, free, fit_region(quick), a2, p, excesses.n.size)
+
+
+def _best(rungs: tuple[ThresholdFit, ...]) -> ThresholdFit | None:
+    best = None
+    for rung in rungs:
+        if rung.p < BROKEN and not rung.coarse:
+            break
+        best = rung if rung.holds else best
+    return best
+
+
+FARTHEST = 10
+"""Times what was measured: no further ahead is anything said."""
+TOP_P = 0.01
+"""Of the p averaged over shapes: it finds as many single strange events as 0.001 of the most likely shape alone, whose
+false alarms reach 4 % of smooth tails; here they are below 1 %.
+"""
+HEAVY_XI = 0.5
+HEAVY_XI_UPPER = 0.7
+WIDEST = 3
+"""Times the largest value: a limit beyond says nothing."""
+
+
+@dataclass(frozen=True)
+class TailLimit:
+    """Either a level or codes. level: one that in the horizon is exceeded once at most, on average, at 95 %.
+
+    envelope: the level whatever the codes, for a plot of what was refused; None if no fit holds. Codes, in this order:
+    FEW (too few excesses), FAR (horizon), COARSE (bins too wide for the tail), FIT (no fit holds), HEAVY (no useful
+    limit exists), TOP (the largest do not belong to the rest), WIDE (beyond three times the largest value).
+    """
+
+    level: float | None
+    codes: tuple[str, ...]
+    envelope: float | None
+    ladder: ThresholdLadder
+    top: TopTest | None
+
+
+def tail_limit(counts: Counts, units: int, horizon_units: float, step: int | None = None) -> TailLimit:
+    """From the counts of ``units`` independent alike units, the level that ``horizon_units`` exceed once on average.
+
+    step: as in ``ladder``. ValueError for a horizon that is not positive.
+    """
+    if horizon_units <= 0:
+        raise ValueError("a horizon must be positive")
+    rungs = threshold_ladder(counts, units, step)
+    envelope = rungs.limit(1 / horizon_units)
+    top = rungs.top
+    found = {
+        "FEW": not _enough(counts, units),
+        "FAR": horizon_units > FARTHEST * units,
+        "COARSE": _coarse(rungs, counts, units),
+        "FIT": bool(rungs.rungs) and not _coarse(rungs, counts, units) and rungs.best is None,
+        "HEAVY": _heavy(rungs),
+        "TOP": top is not None and top.p < TOP_P,
+        "WIDE": envelope is not None and envelope > WIDEST * max(rungs.largest, 0),
+    }
+    codes = tuple(code for code, holds in found.items() if holds)
+    return TailLimit(None if codes else envelope, codes, envelope, rungs, top)
+
+
+def _enough(counts: Counts, units: int) -> bool:
+    return MOST_SHARE * units >= FEWEST_EXCESSES and counts.total >= FEWEST_EXCESSES
+
+
+def _coarse(rungs: ThresholdLadder, counts: Counts, units: int) -> bool:
+    """Whether there are values enough, but no threshold at which they show a tail."""
+    return _enough(counts, units) and all(rung.coarse for rung in rungs.rungs)
+
+
+def _heavy(rungs: ThresholdLadder) -> bool:
+    """By the best fit; where none holds, by the one with the fewest excesses."""
+    judge: ThresholdFit | None = rungs.best or next(iter(rungs.rungs), None)
+    if judge is None or judge.coarse:
+        return False
+    return judge.fit.xi > HEAVY_XI or float(judge.region.xi[-1]) > HEAVY_XI_UPPER

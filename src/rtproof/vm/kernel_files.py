@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel images and kernel modules: their architecture, release and dependencies, read from their bytes.
+
+Modules are put in the order in which they load. Their names and dependencies stand in the modules themselves (section
+.modinfo), so no index by depmod is needed. What is compressed is unpacked with Python's own libraries.
+
+Sources: Documentation/arch/x86/boot.rst, arm64/booting.rst, arm/booting.rst; elf.h.
+"""
+
+import bz2
+import functools
+import hashlib
+import lzma
+import re
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from rtproof.core.errors import UserError
+
+
+class _Decompressor(Protocol):
+    def decompress(self, data: bytes) -> bytes: ...
+
+
+_DECOMPRESSORS: tuple[tuple[bytes, Callable[[], _Decompressor]], ...] = (
+    (b"\xfd7zXZ\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+    (b"\x1f\x8b\x08", lambda: zlib.decompressobj(wbits=31)),
+    (b"BZh", bz2.BZ2Decompressor),
+    (b"\x5d\x00\x00", lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE)),
+)
+
+
+def unpack_stream(data: bytes) -> bytes | None:
+    """The content of the stream that the data begin with (xz, gzip, bzip2, lzma); what follows it is left out.
+
+    None if they begin with no such stream or it is broken.
+    """
+    for magic, decompressor in _DECOMPRESSORS:
+        if data.startswith(magic):
+            try:
+                return decompressor().decompress(data)
+            except (lzma.LZMAError, zlib.error, OSError, EOFError):
+                return None
+    return None
+
+
+def find_stream(data: bytes, wanted: Callable[[bytes], bool]) -> bytes | None:
+    """The first stream anywhere in the data whose content is as wanted."""
+    for magic, _ in _DECOMPRESSORS[:3]:
+        at = data.find(magic)
+        while at >= 0:
+            content = unpack_stream(data[at:])
+            if content is not None and wanted(content):
+                return content
+            at = data.find(magic, at + 1)
+    return None
+
+
+_ELF_MACHINES = {62: "x86_64", 183: "aarch64", 40: "armv7"}
+_BANNER = re.compile(rb"Linux version (\d[^ \0%]{0,128}) ")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to boot. ``arch``: the agent's name of its architecture; ``release``: what ``uname -r`` will say;
+
+    ``modules``: its folder lib/modules/RELEASE, if there is one; ``identity``: SHA-256 of the image.
+    """
+
+    arch: str
+    image: Path
+    modules: Path | None
+    release: str
+    identity: str
+
+
+def open_kernel(image: Path, modules: Path | None = None) -> Kernel:
+    """Look at an image: bzImage, ELF vmlinux, arm64 Image (also compressed), ARM zImage. UserError if it is none."""
+    try:
+        data = image.read_bytes()
+    except OSError as error:
+        raise UserError(f"the kernel {image} cannot be read: {error.strerror}") from error
+    arch = architecture_of(data)
+    if not arch:
+        raise UserError(f"{image} is no kernel image: neither bzImage, ELF vmlinux, arm64 Image nor ARM zImage")
+    release = _release(data) or (modules.name if modules else "")
+    if modules is not None:
+        _check_modules(modules, release)
+    return Kernel(arch, image.resolve(), modules, release, hashlib.sha256(data).hexdigest())
+
+
+def architecture_of(data: bytes) -> str:
+    """The agent's name of the architecture that an image is for; empty if it is no image."""
+    if data[0x202:0x206] == b"HdrS":
+        return "x86_64"
+    if data[0x38:0x3C] == b"ARM\x64":
+        return "aarch64"
+    if data[0x24:0x28] == b"\x18\x28\x6f\x01":
+        return "armv7"
+    if data.startswith(b"\x7fELF") and len(data) > 20:
+        return _ELF_MACHINES.get(struct.unpack_from("<H", data, 18)[0], "")
+    if data.startswith(b"\x1f\x8b"):
+        inner = unpack_stream(data)
+        return "aarch64" if inner and architecture_of(inner) == "aarch64" else ""
+    return ""
+
+
+def _release(data: bytes) -> str:
+    """From the header of a bzImage, else from the banner that every kernel prints, which may be compressed."""
+    if data[0x202:0x206] == b"HdrS":
+        at = struct.unpack_from("<H", data, 0x20E)[0] + 0x200
+        return data[at : at + 200].split(b"\0")[0].split(b" ")[0].decode(errors="replace")
+    found = _BANNER.search(data) or _BANNER.search(find_stream(data, lambda inner: bool(_BANNER.search(inner))) or b"")
+    return found[1].decode(errors="replace") if found else ""
+
+
+def _check_modules(modules: Path, release: str) -> None:
+    if not modules.is_dir():
+        raise UserError(f"there is no folder of modules at {modules}")
+    if release and modules.name != release:
+        raise UserError(f"the modules in {modules} are not for this kernel, which is {release}")
+
+
+def vmlinux_of(bzimage: bytes) -> bytes | None:
+    """The ELF kernel inside a bzImage if it is packed with what Python can unpack and can be entered as PVH."""
+    offset, length = struct.unpack_from("<II", bzimage, 0x248)
+    payload = (bzimage[0x1F1] + 1) * 512 + offset
+    inner = unpack_stream(bzimage[payload : payload + length])
+    return inner if inner and inner.startswith(b"\x7fELF") and _has_pvh_note(inner) else None
+
+
+def _has_pvh_note(elf: bytes) -> bool:
+    """XEN_ELFNOTE_PHYS32_ENTRY (18, include/xen/interface/elfnote.h) of Xen, in a note segment."""
+    at, size, count = (struct.unpack_from(form, elf, place)[0] for form, place in (("<Q", 32), ("<H", 54), ("<H", 56)))
+    for number in range(count):
+        kind, _, start, _, _, length = struct.unpack_from("<IIQQQQ", elf, at + number * size)
+        if kind == 4 and struct.pack("<I", 18) + b"Xen\0" in elf[start : start + length]:
+            return True
+    return False
+
+
+# Kernel modules: found by name, put in the order in which they load, checked against the kernel.
+#
+# Names and dependencies stand in the modules themselves (section .modinfo), so no index by depmod is needed.
+
+
+_FIELD = re.compile(rb"(?<=\0)(name|depends|vermagic)=([^\0]*)\0")
+_ENDINGS = (".ko", ".ko.xz", ".ko.gz")
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module, unpacked. ``depends``: names of those that must be loaded before; ``release``: of its kernel."""
+
+    name: str
+    content: bytes
+    depends: tuple[str, ...]
+    release: str
+
+
+def read_module(path: Path) -> Module:
+    """The module in a file; UserError if that is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"the module {path} cannot be read: {error.strerror}") from error
+    content = data if data.startswith(b"\x7fELF") else unpack_stream(data)
+    fields = dict(_FIELD.findall(content or b""))
+    if content is None or b"vermagic" not in fields:
+        raise UserError(f"{path} is no kernel module")
+    name = fields.get(b"name", b"").decode() or plain_name(path.name)
+    depends = tuple(plain_name(word) for word in fields.get(b"depends", b"").decode().split(",") if word)
+    return Module(plain_name(name), content, depends, fields[b"vermagic"].split(b" ")[0].decode())
+
+
+def plain_name(file_name: str) -> str:
+    """A module's name as the kernel has it: without folder and endings, _ for -."""
+    return Path(file_name).name.split(".ko")[0].replace("-", "_")
+
+
+def in_load_order(kernel: Kernel, wanted: Sequence[str | Path]) -> list[Module]:
+    """The modules to load one after the other: each after those it depends on; what is built in is left out.
+
+    ``wanted``: names out of the kernel's folder of modules, or files. UserError for what is not there or of another
+    kernel.
+    """
+    found: dict[str, Module] = {}
+    for each in wanted:
+        _add_module(kernel, each, found)
+    for module in found.values():
+        if kernel.release and module.release != kernel.release:
+            raise UserError(
+                f"the module {module.name} is for kernel {module.release}, and this kernel is {kernel.release}"
+            )
+    return list(found.values())
+
+
+def _add_module(kernel: Kernel, wanted: str | Path, found: dict[str, Module]) -> None:
+    name = plain_name(str(wanted))
+    if name in found:
+        return
+    if isinstance(wanted, str) and name in _built_in(kernel.modules):
+        return
+    module = read_module(wanted if isinstance(wanted, Path) else _module_file(kernel, name))
+    for needed in module.depends:
+        _add_module(kernel, needed, found)
+    found[module.name] = module
+
+
+def has_module(kernel: Kernel, name: str) -> bool:
+    """Whether a kernel has a module of that name, or what it does built in."""
+    plain = plain_name(name)
+    return kernel.modules is not None and (plain in _module_index(kernel.modules) or plain in _built_in(kernel.modules))
+
+
+def _module_file(kernel: Kernel, name: str) -> Path:
+    if kernel.modules is None:
+        raise UserError(f"the module {name} is wanted, and the kernel came without a folder of modules")
+    place = _module_index(kernel.modules).get(name)
+    if place is None:
+        raise UserError(f"there is no module {name} in {kernel.modules}")
+    return place
+
+
+@functools.cache
+def _module_index(folder: Path) -> dict[str, Path]:
+    return {plain_name(path.name): path for path in sorted(folder.rglob("*.ko*")) if path.name.endswith(_ENDINGS)}
+
+
+@functools.cache
+def _built_in(folder: Path | None) -> frozenset[str]:
+    listed = folder / "modules.builtin" if folder else None
+    names: Iterable[str] = listed.read_text().splitlines() if listed and listed.is_file() else ()
+    return frozenset(map(plain_name, names))

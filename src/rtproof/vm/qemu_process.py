@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One running QEMU: its start, its monitor (QMP), and its end in one sentence with the console's log.
+
+Nothing of a QEMU outlives this process, however this process ends. QMP is described in docs/interop/qmp-spec of QEMU's
+sources; the monitor is a socket that QEMU inherits.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rtproof.core.errors import TargetError
+from rtproof.vm.machine import CONSOLE, INITRD_FILE, MAIL_FILE, Machine, emulator_path, kernel_file, qemu_arguments
+from rtproof.vm.mailbox import GuestState, Mailbox
+
+
+class Monitor:
+    """One QEMU's monitor. Events are kept until they are waited for. ``closed``: QEMU has ended or is about to."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._rest = b""
+        self._events: list[str] = []
+        self._greeted = False
+        self.closed = False
+
+    def command(self, name: str, timeout_s: float = 60, **arguments: Any) -> Any:
+        """Do something and give its answer. TargetError if QEMU refuses, ends or does not answer."""
+        if not self._greeted:
+            self._greeted = True
+            self.command("qmp_capabilities", timeout_s)
+        request = {"execute": name, "arguments": arguments}
+        try:
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+        except OSError as error:
+            raise TargetError(f"QEMU ended before it could be told to {name}") from error
+        while True:
+            try:
+                message = self._message(timeout_s)
+            except TimeoutError as error:
+                raise TargetError(f"QEMU does not answer to {name} within {timeout_s:g} s") from error
+            if "return" in message:
+                return message["return"]
+            if "error" in message:
+                raise TargetError(f"QEMU refuses to {name}: {message['error'].get('desc', message)}")
+            self._events.append(message.get("event", ""))
+
+    def happened(self, event: str, timeout_s: float) -> bool:
+        """Whether an event has come or comes within that time, before QEMU ends."""
+        end = time.monotonic() + timeout_s
+        while event not in self._events:
+            try:
+                self._events.append(self._message(end - time.monotonic()).get("event", ""))
+            except (TimeoutError, TargetError):
+                return False
+        self._events.remove(event)
+        return True
+
+    def _message(self, timeout_s: float) -> dict[str, Any]:
+        end = time.monotonic() + timeout_s
+        while b"\n" not in self._rest:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._socket.settimeout(left)
+            self._rest += self._receive()
+        line, self._rest = self._rest.split(b"\n", 1)
+        return dict(json.loads(line))
+
+    def _receive(self) -> bytes:
+        try:
+            received = self._socket.recv(65536)
+        except ConnectionError:
+            received = b""
+        if not received:
+            self.closed = True
+            raise TargetError("QEMU ended unexpectedly")
+        return received
+
+
+_POLL_S = 0.005
+SPARE_MIB = 128
+"""Memory that QEMU takes beside the guest's."""
+
+
+class Guest:
+    """A running QEMU: its ``mailbox``, its ``monitor``, and the folder it works in."""
+
+    def __init__(self, popen: "subprocess.Popen[bytes]", mailbox: Mailbox, monitor: Monitor, folder: Path) -> None:
+        self._popen = popen
+        self.mailbox = mailbox
+        self.monitor = monitor
+        self.folder = folder
+        self.begun = time.monotonic()
+
+    @property
+    def console(self) -> Path:
+        """What the guest's first serial port said."""
+        return self.folder / f"{CONSOLE}.out"
+
+    @property
+    def complaint(self) -> str:
+        """What QEMU itself said on standard error."""
+        return (self.folder / "qemu.log").read_text(errors="replace").strip()
+
+    def tell_console(self, line: str) -> None:
+        """Type a line on the guest's console; nothing happens if it has ended. A signal handler may do this."""
+        with suppress(OSError):
+            console = os.open(self.folder / f"{CONSOLE}.in", os.O_WRONLY | os.O_NONBLOCK)
+            try:
+                os.write(console, f"{line}\n".encode())
+            finally:
+                os.close(console)
+
+    def kill(self) -> None:
+        """End QEMU now, if it still runs, and wait for nothing. A signal handler may do this."""
+        self._popen.kill()
+
+    def alive(self) -> bool:
+        """Whether QEMU runs."""
+        return self._popen.poll() is None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until QEMU has ended or the time is over; whether it has ended."""
+        try:
+            self._popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def wait_until_loaded(self, timeout_s: float) -> None:
+        """Wait until the state that this guest goes on from is in its memory."""
+        end = time.monotonic() + timeout_s
+        while self.monitor.command("query-status")["status"] == "inmigrate":
+            if time.monotonic() > end:
+                raise TargetError(f"the snapshot was not loaded within {timeout_s:g} s")
+            time.sleep(_POLL_S)
+
+    def end(self) -> None:
+        """End QEMU, if it still runs."""
+        self._popen.kill()
+        self._popen.wait()
+
+
+@contextmanager
+def running_guest(
+    machine: Machine, folder: Path, accelerator: str = "tcg", incoming: BinaryIO | None = None
+) -> Iterator[Guest]:
+    """Start QEMU, stopped before its first instruction, in a scratch folder; it ends with the context.
+
+    ``incoming``: a file with the state of a stopped machine, to go on with instead of booting.
+    """
+    program = emulator_path(machine)
+    _check_memory(machine.memory_mib)
+    _lay_out(folder, machine.initramfs())
+    arguments = qemu_arguments(machine, kernel_file(machine), accelerator)
+    with ExitStack() as stack:
+        mailbox = Mailbox(folder / MAIL_FILE)
+        stack.callback(mailbox.close)
+        ours, theirs = socket.socketpair()
+        stack.enter_context(ours)
+        with theirs:
+            monitor = ("-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control")
+            go_on = ("-incoming", "fd:0") if incoming else ()
+            command = [program, *arguments, *monitor, "-S", *go_on]
+            popen = _start(command, folder, theirs.fileno(), incoming)
+        guest = Guest(popen, mailbox, Monitor(ours), folder)
+        stack.callback(guest.end)
+        yield guest
+
+
+def _lay_out(folder: Path, initramfs: bytes) -> None:
+    try:
+        (folder / INITRD_FILE).write_bytes(initramfs)
+        (folder / f"{CONSOLE}.out").touch()
+        os.mkfifo(folder / f"{CONSOLE}.in")
+    except OSError as error:
+        raise TargetError(f"a guest's files cannot be written to {folder}: {error.strerror}") from error
+
+
+def _start(command: Sequence[str], folder: Path, monitor: int, incoming: BinaryIO | None) -> "subprocess.Popen[bytes]":
+    """In a session of its own, because the terminal's Ctrl-C is for us; the kernel kills it should we be killed."""
+    launcher = shutil.which("setpriv")
+    if not launcher:
+        raise TargetError("the lab needs setpriv, which ends guests with this program (Debian: util-linux)")
+    with (folder / "qemu.log").open("wb") as log:
+        return subprocess.Popen(
+            [launcher, "--pdeathsig", "KILL", *command],
+            cwd=folder,
+            stdin=incoming or subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(monitor,),
+            start_new_session=True,
+        )
+
+
+def _check_memory(memory_mib: int) -> None:
+    needed = memory_mib + SPARE_MIB
+    found = re.search(r"^MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    available = int(found[1]) >> 10 if found else needed
+    if available < needed:
+        raise TargetError(f"a guest of {memory_mib} MiB needs {needed} MiB of memory; {available} MiB are free")
+
+
+LAST_SECONDS = 10
+"""How long QEMU may take to end."""
+BOOT_QUESTION = "does this kernel boot on such a machine?"
+_PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
+_HELPER = re.compile(r"rtproof-guest: (.*)")
+
+
+@contextmanager
+def keeping_console(guest: Guest, log: Path, before: bytes = b"") -> Iterator[None]:
+    """Leave the console's log outside of the scratch folder, and name it in every TargetError.
+
+    ``before``: what the console said before this QEMU took over.
+    """
+    try:
+        yield
+    except TargetError as error:
+        raise TargetError(f"{error}; the console's log is {log}") from error
+    finally:
+        log.write_bytes(before + guest.console.read_bytes())
+
+
+def check_done(guest: Guest, timeout_s: float) -> None:
+    """TargetError in one sentence unless the guest has done its job and handed over all results.
+
+    A QEMU that ends closes its monitor first.
+    """
+    if guest.monitor.closed:
+        guest.wait(LAST_SECONDS)
+    guest.mailbox.feed()
+    letters = guest.mailbox.letters
+    if letters.failure:
+        raise TargetError(f"the guest says: {' '.join(letters.failure.split())}")
+    if not (letters.end and letters.complete):
+        raise TargetError(_why_not_done(guest, timeout_s))
+
+
+def _why_not_done(guest: Guest, timeout_s: float) -> str:
+    console = guest.console.read_text(errors="replace")
+    if panic := _PANIC.search(console):
+        return f"the guest's kernel panicked ({panic[1].strip()})"
+    silent = guest.mailbox.state is GuestState.NOTHING
+    if silent and (sentence := _HELPER.search(console)):
+        return f"the guest cannot be reached: {sentence[1].strip()}"
+    if guest.alive():
+        late = f"the guest was not done within {timeout_s:g} s"
+        return f"{late} and did not say a word: {BOOT_QUESTION}" if silent else late
+    because = f" ({guest.complaint.splitlines()[-1]})" if guest.complaint else ""
+    if silent:
+        return f"QEMU ended before the guest said a word{because}: {BOOT_QUESTION}"
+    return f"QEMU ended in the middle of the job{because}"
