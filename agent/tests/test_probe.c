@@ -29,6 +29,7 @@ static void a_method_is_of_one_kind(const struct probe *probe, const struct meth
 	CHECK(method_fields(method) <= FIELDS_MOST);
 	CHECK(method->fields || probe->field);
 	CHECK(!method->on_grid || !method->external); /* a reader of the record takes both for damage */
+	CHECK(!method->from_outside || method->external);
 	CHECK(!method->exact || method->external);
 	CHECK(!method->keeps_period || method->external);
 }

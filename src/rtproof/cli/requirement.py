@@ -17,8 +17,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MOST = 8
 """So many limits the agent can watch; each one needs more evidence than one alone."""
-FROM_OUTSIDE = ("gpio",)
-"""Probes whose due times come from something else."""
 
 OPTIONS = (
     click.option(
@@ -132,7 +130,9 @@ def refusal(asked: "Requirement") -> str | None:
 
 def from_outside(options: Mapping[str, Any]) -> bool:
     """Whether what gives the probe its due times is not rtproof: it may pause, and nothing is late then."""
-    return str(options.get("probe") or "").partition(":")[0] in FROM_OUTSIDE
+    from rtproof.agents import build
+
+    return build.from_outside(str(options.get("probe") or "").partition(":")[0])
 
 
 def refuse_short_gaps(asked: "tuple[Requirement, ...]", options: Mapping[str, Any]) -> None:
