@@ -3,9 +3,9 @@
  * usage: ingest FILE N    what the agent's writer does with N activations of a millisecond, without samples and with two
  * limits, checkpoints and slices included; prints nanoseconds of CPU time for each.
  */
-#include "sys.h"
+#include "system/sys.h"
 
-#include "capture.h"
+#include "measure/capture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

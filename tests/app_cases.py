@@ -61,7 +61,7 @@ def sieve_alone(place: Path) -> Path:
         compiler = build.choose_compiler(host_architecture())
     except UserError as error:
         pytest.skip(str(error))
-    sources = ("tests/sieve_alone.c", "app_work.c", "clock.c", "sys.c")
+    sources = ("tests/sieve_alone.c", "probes/app/work.c", "system/clock.c", "system/sys.c")
     command = [*compiler.command, "@cflags", *sources, "@ldflags", "-o", str(place)]
     subprocess.run(command, cwd=build.source_dir(), check=True)
     return place

@@ -168,6 +168,19 @@ def test_a_new_probe_is_one_new_file(tiny_agent: Path) -> None:
     assert subprocess.run([build.build_agent()], check=False).returncode == 1
 
 
+def test_a_probe_says_in_its_own_file_that_its_due_times_come_from_outside(tiny_agent: Path) -> None:
+    (tiny_agent / "probes" / "wire.c").write_text("const struct method wired = { .from_outside = true };\n")
+    assert [build.probe_due_from_outside(name) for name in ("wire", "one", "nothing", "", "../main")] == [
+        True,
+        *[False] * 4,
+    ]
+
+
+def test_the_only_probe_from_outside_is_the_one_with_lines() -> None:
+    probes = [path.stem for path in (AGENT / "probes").glob("*.c")]
+    assert [name for name in probes if build.probe_due_from_outside(name)] == ["gpio"]
+
+
 @needs_compiler
 def test_a_probe_that_is_not_named_as_its_file_is_named_in_the_error(tiny_agent: Path) -> None:
     (tiny_agent / "probes" / "bad.c").write_text('#include "probe.h"\nconst struct probe probe_good = { 2 };\n')

@@ -7,7 +7,7 @@
 #define RTPROOF_FACTS_H
 
 #include "facts/machine.h"
-#include "facts/rt_threads.h"
+#include "facts/real_time.h"
 #include "loads/common/running.h"
 #include "measure/run.h"
 

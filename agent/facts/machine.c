@@ -3,7 +3,7 @@
 
 #include "facts/machine.h"
 
-#include "facts/rt_budget.h"
+#include "facts/real_time.h"
 #include "system/processes.h"
 #include "system/text.h"
 
@@ -83,16 +83,6 @@ static void put_thread(struct bytes *bytes, int process, int thread)
 	put_line(bytes, line);
 }
 
-int system_next_number(void *folder)
-{
-	const struct dirent *entry;
-
-	while (folder && (entry = readdir(folder)))
-		if (atoi(entry->d_name) > 0)
-			return atoi(entry->d_name);
-	return 0;
-}
-
 /* Every thread of the system, as `ps -eLfc` shows it. */
 static int collect_threads(struct system_part *part)
 {
@@ -102,13 +92,13 @@ static int collect_threads(struct system_part *part)
 	if (!processes)
 		return -errno;
 	put_line(&part->content, "PID TID CLS RTPRIO NICE PSR COMM\n");
-	while ((process = system_next_number(processes))) {
+	while ((process = processes_next_number(processes))) {
 		char path[64];
 
 		snprintf(path, sizeof(path), "/proc/%d/task", process);
 		DIR *threads = opendir(path);
 
-		while ((thread = system_next_number(threads)))
+		while ((thread = processes_next_number(threads)))
 			put_thread(&part->content, process, thread);
 		if (threads)
 			closedir(threads);

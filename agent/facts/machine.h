@@ -17,9 +17,6 @@ struct system_part {
 void system_collect(struct system_part *parts);
 void system_free(struct system_part *parts);
 
-/* The numbers in a folder of /proc, given as a DIR: one each time it is called, 0 at the end, and of NULL at once. */
-int system_next_number(void *folder);
-
 /* The lines of a text that begin with one of the words, or if in_line have it anywhere; the words end with NULL. Pure. */
 void system_filter(struct bytes *kept, const char *text, const char *const *words, bool in_line);
 

@@ -5,7 +5,6 @@
  */
 #include "system/sys.h"
 
-#include "loads/common/mounts.h"
 #include "loads/load.h"
 #include "system/folder.h"
 #include "system/text.h"

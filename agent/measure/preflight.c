@@ -3,7 +3,7 @@
 
 #include "measure/preflight.h"
 
-#include "facts/rt_budget.h"
+#include "facts/real_time.h"
 #include "measure/capture.h"
 #include "measure/config.h"
 #include "system/clock.h"

@@ -58,13 +58,13 @@ static const char *const wire_fields[] = { "edge", "task", NULL };
 static const struct role respond_by_sysfs = {
 	.method = { .name = "respond_sysfs",
 		    .help = "respond without the edge's time: from the task's first instruction to the output",
-		    .external = true, .single = true, .no_timer = true, .fields = answer_fields },
+		    .external = true, .from_outside = true, .single = true, .no_timer = true, .fields = answer_fields },
 };
 static const struct role respond = {
 	.method = { .name = "respond",
 		    .help = "answer each edge on `in` by giving `out` its level (edge=rising, falling: by changing it); --period is "
 			    "the generator's; sysfs does not tell when an edge was, so with it only from the task to the output",
-		    .external = true, .single = true, .no_timer = true, .fields = respond_fields,
+		    .external = true, .from_outside = true, .single = true, .no_timer = true, .fields = respond_fields,
 		    .unsupported = unsupported },
 	.by_sysfs = &respond_by_sysfs,
 };

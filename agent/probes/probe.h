@@ -20,7 +20,8 @@ enum { FIELDS_MOST = 4, PROBE_OPTIONS = 24, PROBE_FILES = 4 };
 struct method {
 	const char *name, *help;
 	bool on_grid;     /* due times are first + k * period; else each is relative to the last wake-up */
-	bool external;    /* off the grid, events come from outside: the activation says when it was due */
+	bool external;    /* off the grid: the activation says when it was due */
+	bool from_outside; /* external, and what gives the due times may pause: nothing is late then. The desk reads it from the source */
 	bool exact;       /* external, and its due times have to be told to the nanosecond, however often that is */
 	bool keeps_period; /* external, but at the period that was asked for: the end of so many samples is known */
 	bool loop;        /* told by the lengths of its cycles, from one run of the loop to the next */

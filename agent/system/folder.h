@@ -8,6 +8,7 @@
 #define RTPROOF_FOLDER_H
 
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -60,5 +61,16 @@ int64_t memory_room(void);
 
 /* Turns the three standard streams to /dev/null, so that no reader of the agent's waits for this process. */
 void streams_close(void);
+
+/* Mount points where another machine or a program answers, and may never answer. */
+
+/*
+ * Turns the text of /proc/mounts, in its place, into a list of such mount points: each ended by a zero, the list by an empty
+ * one. There must be room for two zeros behind the text.
+ */
+void mounts_keep_foreign(char *text);
+
+/* Whether such a list has this path. */
+bool mounts_hold(const char *list, const char *path);
 
 #endif

@@ -203,3 +203,13 @@ int taskstat_read(const char *path, struct taskstat *stat)
 		return -EPROTO;
 	return length < 0 ? length : 0;
 }
+
+int processes_next_number(void *folder)
+{
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		if (atoi(entry->d_name) > 0)
+			return atoi(entry->d_name);
+	return 0;
+}

@@ -59,4 +59,7 @@ bool taskstat_parse(const char *text, struct taskstat *stat);
 /* 0 or -errno. */
 int taskstat_read(const char *path, struct taskstat *stat);
 
+/* The numbers in a folder of /proc, given as a DIR: one each time it is called, 0 at the end, and of NULL at once. */
+int processes_next_number(void *folder);
+
 #endif

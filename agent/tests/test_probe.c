@@ -2,10 +2,13 @@
 /* What every probe of the table promises, and how their options are taken apart. */
 #include "check.h"
 
+#include "probes/common/cycles.h"
 #include "probes/probe.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define PERIOD_NS 10000000
 
 static char why[256];
 
@@ -26,6 +29,7 @@ static void a_method_is_of_one_kind(const struct probe *probe, const struct meth
 	CHECK(method_fields(method) <= FIELDS_MOST);
 	CHECK(method->fields || probe->field);
 	CHECK(!method->on_grid || !method->external); /* a reader of the record takes both for damage */
+	CHECK(!method->from_outside || method->external);
 	CHECK(!method->exact || method->external);
 	CHECK(!method->keeps_period || method->external);
 }
@@ -64,9 +68,32 @@ static void options_are_found_by_their_names(void)
 	CHECK(parse("timer:ignore=7") == -EINVAL && strstr(why, "has no option 'ignore'"));
 }
 
+static const char *refusal(const char *ignore, const char *low, const char *high)
+{
+	const char *const bounds[] = { ignore, low, high };
+
+	*why = '\0';
+	CHECK((band_check(bounds, PERIOD_NS, why, sizeof(why)) == -EINVAL) == !!*why);
+	return why;
+}
+
+static void bounds_of_cycles_leave_the_period_between_them(void)
+{
+	CHECK(!*refusal(NULL, NULL, NULL));
+	CHECK(!*refusal("0", "0ms", "1h"));
+	CHECK(!*refusal("1000", "10ms", "10ms"));
+	CHECK(strstr(refusal("-1", NULL, NULL), "takes a number of cycles, not '-1'"));
+	CHECK(strstr(refusal("2147483648", NULL, NULL), "'ignore'"));
+	CHECK(strstr(refusal(NULL, "10.001ms", NULL), "'low' takes a time with its unit that is not above the period"));
+	CHECK(strstr(refusal(NULL, "9", NULL), "'low'"));
+	CHECK(strstr(refusal(NULL, NULL, "9.999ms"), "'high' takes a time with its unit that is not below the period"));
+	CHECK(strstr(refusal(NULL, "9ms", "ten"), "not 'ten'"));
+}
+
 int main(void)
 {
 	probes_keep_within_what_there_is_room_for();
 	options_are_found_by_their_names();
+	bounds_of_cycles_leave_the_period_between_them();
 	return EXIT_SUCCESS;
 }

@@ -98,6 +98,7 @@ def links_statically(command: tuple[str, ...]) -> bool:
 
 AGENT_NAME = "rtproof-agent"
 _PACKAGE = Path(rtproof.__file__).parent
+_FROM_OUTSIDE = ".from_outside = true"
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,18 @@ def c_files_of(folder: Path) -> list[str]:
     """The C files of a program, relative to ``folder``: all in it and below it, but for the tests."""
     files = (path.relative_to(folder) for path in folder.rglob("*.c"))
     return sorted(str(file) for file in files if file.parts[0] != "tests")
+
+
+def probe_due_from_outside(probe: str) -> bool:
+    """Whether a probe declares ``from_outside`` for a method: what gives that method its due times may pause.
+
+    The desk must know this before any agent runs. False for a probe whose source is not here.
+    """
+    try:
+        sources = source_dir() / "probes"
+    except UserError:
+        return False
+    return any(path.stem == probe and _FROM_OUTSIDE in path.read_text() for path in sources.glob("*.c"))
 
 
 def cache_dir() -> Path:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtproof.agents.build import probe_due_from_outside
 from rtproof.core import files, units
 from rtproof.profiles.profile import option_words
 from rtproof.run.live_view import clock_text
@@ -81,10 +82,6 @@ def length_text(values: dict[str, Any]) -> str:
     return clock_text(measured_length_ns(values))
 
 
-PROBES_OF_OUTSIDE_EVENTS = ("gpio",)
-"""Probes whose due times come from something else."""
-
-
 def why_not_judgeable(asked: "Requirement") -> str | None:
     """Why such a claim can't be judged in a useful time, or never be broken; None if it can."""
     from rtproof.judge.analysis_model import usual_longest_ns
@@ -112,7 +109,7 @@ def why_not_judgeable(asked: "Requirement") -> str | None:
 
 def has_outside_events(options: Mapping[str, Any]) -> bool:
     """Whether what gives the probe its due times is not rtproof: it may pause, and nothing is late then."""
-    return str(options.get("probe") or "").partition(":")[0] in PROBES_OF_OUTSIDE_EVENTS
+    return probe_due_from_outside(str(options.get("probe") or "").partition(":")[0])
 
 
 def why_gap_too_short(asked: "tuple[Requirement, ...]", period_ns: int) -> str | None:

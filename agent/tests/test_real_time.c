@@ -2,7 +2,7 @@
 /* Budgets of made-up control groups in a folder of files. */
 #include "system/sys.h"
 
-#include "facts/rt_budget.h"
+#include "facts/real_time.h"
 
 #include "scratch.h"
 
