@@ -14,7 +14,7 @@ import numpy as np
 from claim_processes import Floats, Stretches
 from numpy.typing import NDArray
 
-from rtproof.statistics.sequential_test import tau_needed, tau_refuted
+from rtproof.statistics import tau_needed, tau_refuted
 
 ALPHA = 0.05
 LN_EPISODES = np.log([3, 4, 5, 6, 8, 10, 15, 20, 30, 60, 100, 400])

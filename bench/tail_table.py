@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.tail.pareto_fit import anderson_darling_statistic, fit_tail
-from rtproof.tail.thresholds import Excesses, coarsened_excesses
+from rtproof.tail.pareto_fit import Excesses, anderson_darling_statistic, coarsened_excesses, fit_tail
 
 PLACE = Path(__file__).parent.parent / "src" / "rtproof" / "analysis" / "tail" / "table.py"
 SHAPES = (-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8)

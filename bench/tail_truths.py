@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.statistics.exact_bounds import gamma_inverse
+from rtproof.statistics import gamma_inverse
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.tail.pareto_fit import pareto_growth
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.agents.agent_program import find_agent
+from rtproof.agents.build import find_agent
 from rtproof.core.errors import UserError
 from rtproof.record.contents import Record
 from rtproof.record.reading import open_record

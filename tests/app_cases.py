@@ -17,8 +17,8 @@ from rtproof.agents import build
 from rtproof.agents.architectures import host_architecture
 from rtproof.core.errors import UserError
 from rtproof.record.contents import Record
-from rtproof.summary import application_loops
-from rtproof.summary.application_loops import Loops
+from rtproof.summary import loops
+from rtproof.summary.loops import Loops
 
 US = 1_000
 APP = replace(SERIES, probe="app", method="absolute", period_ns=5 * MS)
@@ -29,10 +29,7 @@ TABLE = ((40, 50, 1_050), (1_311, 1_320, 2_100), (38, 48, 900), (41, 50, 950), (
 def fields(rows: Sequence[tuple[int, int, int]]) -> dict[str, list[int]]:
     """The fields of a thread from top, start and end in microseconds."""
     columns = zip(*rows, strict=True)
-    return {
-        name: [US * value for value in column]
-        for name, column in zip(application_loops.LOOP_FIELDS, columns, strict=True)
-    }
+    return {name: [US * value for value in column] for name, column in zip(loops.LOOP_FIELDS, columns, strict=True)}
 
 
 def app_record(*threads: Sequence[tuple[int, int, int]], comment: str = "", **parts: Any) -> Record:
@@ -43,7 +40,7 @@ def app_record(*threads: Sequence[tuple[int, int, int]], comment: str = "", **pa
 
 def whole(record: Record, thread: int = 0) -> Loops:
     """All loops of a thread in one piece."""
-    pieces = [piece for piece in application_loops.application_loops(record) if piece.thread == thread]
+    pieces = [piece for piece in loops.application_loops(record) if piece.thread == thread]
     names = ("index", "target_ns", "top_ns", "start_ns", "end_ns", "followed", "loop_ns", "slack_ns")
     return Loops(thread, *(np.concatenate([getattr(piece, name) for piece in pieces]) for name in names))
 

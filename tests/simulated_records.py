@@ -11,8 +11,7 @@ from rtproof.record.contents import End, EndReason, Record
 from rtproof.record.reading import open_record
 from rtproof.record.writing import RecordWriter
 from rtproof.simulation import simulated_thread
-from rtproof.simulation.request import SECOND_NS, SimulatedProcess, SimulationRequest
-from rtproof.simulation.simulated_thread import SummaryThread
+from rtproof.simulation.simulated_thread import SECOND_NS, SimulatedProcess, SimulationRequest, SummaryThread
 
 
 def written(

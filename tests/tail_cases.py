@@ -5,7 +5,7 @@ import numpy as np
 
 from rtproof.record.contents import Int64Array
 from rtproof.summary.counts import Counts, counts_of_values
-from rtproof.tail.thresholds import Excesses, highest_excesses, tail_of
+from rtproof.tail.pareto_fit import Excesses, highest_excesses, tail_of
 
 
 def pareto(xi: float, sigma: float, size: int, seed: int) -> Int64Array:

@@ -18,7 +18,7 @@ from app_cases import account, sieve_alone, whole
 from test_agent_refusals import refusal
 
 from rtproof.exporters import app_csv
-from rtproof.summary import application_loops
+from rtproof.summary.loops import loops_of_threads, relation_holds
 
 MS = 1_000_000
 SIEVE_TO, PASSES, ROUNDS, ROUNDS_MOST = 100_000, 40, 8, 60
@@ -182,8 +182,8 @@ def test_a_loop_that_was_stopped_catches_up_or_moves_its_target(tmp_path: Path, 
         assert without_sleep.size >= 2
         assert (loops.loop_ns[without_sleep] < period_ns).all()
         assert (np.diff(without_sleep) == 1).all()
-    (told,) = application_loops.loops_of_threads(record).values()
-    assert application_loops.relation_holds(told.loop.count, told.loop.sum, told.elapsed_ns)
+    (told,) = loops_of_threads(record).values()
+    assert relation_holds(told.loop.count, told.loop.sum, told.elapsed_ns)
 
 
 LISTING_1 = "h H c e f i l m n q r s t u w x y z"

@@ -15,7 +15,7 @@ from rtproof.agents import build
 from rtproof.agents.architectures import architecture
 from rtproof.record.contents import Record
 from rtproof.record.reading import open_record
-from rtproof.summary import application_loops
+from rtproof.summary.loops import loops_of_threads
 
 ARM920T = architecture("arm920t")
 OPTIONS = ("--policy", "other", "--no-lock-memory", "--threads", "1", "--warmup", "50ms", "--period", "20ms")
@@ -53,7 +53,7 @@ def test_the_application_runs_on_an_arm920t(tmp_path: Path) -> None:
     assert (
         (loops.target_ns <= loops.top_ns) & (loops.top_ns <= loops.start_ns) & (loops.start_ns < loops.end_ns)
     ).all()
-    (each,) = application_loops.loops_of_threads(record).values()
+    (each,) = loops_of_threads(record).values()
     assert each.loop.sum == each.elapsed_ns > 0
 
 

@@ -9,7 +9,7 @@ from agent_process import agent, measured, policy
 
 from rtproof.record.contents import Moment, Record
 from rtproof.record.reading import open_record
-from rtproof.summary.cokernels import ModeSwitches, mode_switches
+from rtproof.summary.kernel_model import ModeSwitches, mode_switches
 
 pytestmark = pytest.mark.serial
 SHORT = (*policy(), "--threads", "1", "--samples", "100", "--warmup", "50ms", "--period", "5ms")

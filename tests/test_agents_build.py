@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rtproof
-from rtproof.agents import agent_program, build
+from rtproof.agents import build
 from rtproof.agents.architectures import (
     ARCHITECTURES,
     Architecture,
@@ -140,7 +140,7 @@ def test_the_agent_for_this_machine_is_static_stripped_and_of_this_version() -> 
     assert elf_identity(program) == ELF[host_architecture().name]
     assert PT_INTERP not in segments
     assert SHT_SYMTAB not in sections
-    assert agent_program.agent_version(path) == rtproof.__version__
+    assert build.agent_version(path) == rtproof.__version__
 
 
 @needs_compiler
@@ -238,19 +238,19 @@ def test_a_c_compiler_of_this_machine_builds_for_no_other(only_in_path: Path) ->
 def test_an_agent_that_cannot_be_run_is_said(tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("no program")
     with pytest.raises(UserError, match=r"cannot run .*agent"):
-        agent_program.agent_version(tmp_path / "agent")
+        build.agent_version(tmp_path / "agent")
 
 
 def test_a_program_that_is_no_agent_is_said(tmp_path: Path) -> None:
     script(tmp_path / "agent", "echo what >&2; exit 3")
     with pytest.raises(UserError, match="does not say its version: what"):
-        agent_program.agent_version(tmp_path / "agent")
+        build.agent_version(tmp_path / "agent")
 
 
 def test_the_packaged_agent_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "agent").touch()
-    monkeypatch.setattr(agent_program, "packaged_agent", lambda arch: tmp_path / "agent")
-    assert agent_program.find_agent() == tmp_path / "agent"
+    monkeypatch.setattr(build, "packaged_agent", lambda arch: tmp_path / "agent")
+    assert build.find_agent() == tmp_path / "agent"
 
 
 @needs_zig
@@ -261,7 +261,7 @@ def test_zig_builds_for_every_architecture_what_runs_on_it(arch: Architecture) -
     program = path.read_bytes()
     assert elf_identity(program) == ELF[arch.name]
     assert PT_INTERP not in header_types(program)[0]
-    assert agent_program.agent_version(path, emulator(arch)) == rtproof.__version__
+    assert build.agent_version(path, emulator(arch)) == rtproof.__version__
 
 
 @needs_zig

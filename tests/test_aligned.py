@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stage_records import KERNEL, fields_of, staged
 
-from rtproof.summary import due_times
+from rtproof.summary import per_second
 from rtproof.summary.fields import aligned_fields
 
 NAMES = ("a", "b", "c")
@@ -32,7 +32,7 @@ def test_only_activations_that_every_field_has_are_aligned(kept: list[set[int]],
     ]
     made = record(blocks, series)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(due_times, "LONGEST", longest)
+        patch.setattr(per_second, "LONGEST", longest)
         pieces = list(aligned_fields(made, series))
     common = sorted(set.intersection(*kept))
     assert np.concatenate([piece.index for piece in pieces]).tolist() == common

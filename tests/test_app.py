@@ -12,14 +12,21 @@ from hypothesis import strategies as st
 from stage_records import fields_of, staged
 
 from rtproof.record.contents import Record
-from rtproof.summary import application_loops, due_times
-from rtproof.summary.application_loops import ApplicationLoops
+from rtproof.summary import per_second
+from rtproof.summary.loops import (
+    LOOP_FIELDS,
+    ApplicationLoops,
+    is_app,
+    loops_of_all_threads,
+    loops_of_threads,
+    relation_holds,
+)
 
 PERIOD_US = 5_000
 
 
 def of(made: Record) -> ApplicationLoops:
-    return application_loops.loops_of_all_threads(application_loops.loops_of_threads(made).values())
+    return loops_of_all_threads(loops_of_threads(made).values())
 
 
 def test_times_of_a_loop_are_told_from_its_target() -> None:
@@ -53,9 +60,7 @@ def test_moments_are_those_of_the_columns() -> None:
 
 def test_loop_times_add_up_to_what_passed() -> None:
     made = app_record(TABLE, [(7, 8, 9)] * 4)
-    assert {
-        thread: (each.elapsed_ns // US, each.apart) for thread, each in application_loops.loops_of_threads(made).items()
-    } == {
+    assert {thread: (each.elapsed_ns // US, each.apart) for thread, each in loops_of_threads(made).items()} == {
         0: (4 * PERIOD_US + 260, 0),
         1: (3 * PERIOD_US, 0),
     }
@@ -65,28 +70,28 @@ def test_loop_times_add_up_to_what_passed() -> None:
 def test_loops_that_are_not_all_known_do_not_add_up() -> None:
     found = of(app_record(TABLE, gaps={1: 3}))
     assert (found.loop.count, found.apart) == (3, 1)
-    assert not application_loops.relation_holds(found.loop.count, found.loop.sum, found.elapsed_ns)
+    assert not relation_holds(found.loop.count, found.loop.sum, found.elapsed_ns)
 
 
 @pytest.mark.parametrize(
     ("off_ns", "holds"), [(0, True), (3_000, True), (-3_000, True), (3_001, False), (-3_001, False)]
 )
 def test_the_relation_allows_a_microsecond_for_each_loop(off_ns: int, holds: bool) -> None:
-    assert application_loops.relation_holds(3, 15 * MS + off_ns, 15 * MS) is holds
+    assert relation_holds(3, 15 * MS + off_ns, 15 * MS) is holds
 
 
 def test_the_fields_make_it_an_app_whatever_the_probe_is_called() -> None:
-    assert application_loops.is_app(app_record(TABLE))
-    assert application_loops.is_app(staged({"top": [1], "start": [2], "end": [3]}))
-    assert not application_loops.is_app(staged({"irq": [1], "task": [2]}))
-    assert not application_loops.is_app(staged({"start": [1], "top": [2], "end": [3]}))
-    assert not application_loops.is_app(record([]))
+    assert is_app(app_record(TABLE))
+    assert is_app(staged({"top": [1], "start": [2], "end": [3]}))
+    assert not is_app(staged({"irq": [1], "task": [2]}))
+    assert not is_app(staged({"start": [1], "top": [2], "end": [3]}))
+    assert not is_app(record([]))
 
 
 def test_a_thread_that_lacks_a_field_is_left_out() -> None:
     made = app_record(TABLE, TABLE)
     without = replace(made, series=tuple(each for each in made.series if (each.thread, each.field) != (0, "start")))
-    assert list(application_loops.loops_of_threads(without)) == [1]
+    assert list(loops_of_threads(without)) == [1]
 
 
 def test_one_loop_is_followed_by_none() -> None:
@@ -95,9 +100,9 @@ def test_one_loop_is_followed_by_none() -> None:
 
 
 def test_nothing_at_all_is_an_app_without_loops() -> None:
-    series = fields_of(APP, 0, application_loops.LOOP_FIELDS)
-    assert application_loops.loops_of_threads(record([], series)) == {}
-    assert application_loops.loops_of_all_threads([]) == ApplicationLoops()
+    series = fields_of(APP, 0, LOOP_FIELDS)
+    assert loops_of_threads(record([], series)) == {}
+    assert loops_of_all_threads([]) == ApplicationLoops()
 
 
 @given(
@@ -110,12 +115,12 @@ def test_pieces_and_holes_change_no_loop(drawn: list[tuple[int, int, int]], long
     rows = [(top, top + wait, top + wait + work) for top, wait, work in drawn]
     starts = sorted({0, *(hole for hole in holes if hole < len(rows))})
     blocks = []
-    for at, series in enumerate(fields_of(APP, 0, application_loops.LOOP_FIELDS)):
+    for at, series in enumerate(fields_of(APP, 0, LOOP_FIELDS)):
         for number, (start, stop) in enumerate(zip(starts, [*starts[1:], len(rows)], strict=True)):
             blocks.append(block([US * row[at] for row in rows[start:stop]], None, start + 2 * number, series))
-    made = record(sorted(blocks, key=lambda each: each.first_index), fields_of(APP, 0, application_loops.LOOP_FIELDS))
+    made = record(sorted(blocks, key=lambda each: each.first_index), fields_of(APP, 0, LOOP_FIELDS))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(due_times, "LONGEST", longest)
+        patch.setattr(per_second, "LONGEST", longest)
         loops = whole(made)
     index = [at + 2 * sum(start <= at for start in starts[1:]) for at in range(len(rows))]
     tops = [PERIOD_US * number + row[0] for number, row in zip(index, rows, strict=True)]

@@ -21,7 +21,7 @@ from rtproof.record.contents import End, EndReason, Event, Moment, Record, Serie
 from rtproof.record.reading import open_record
 from rtproof.schema.analysis_json import analysis_dict
 from rtproof.simulation.events import KnownTail
-from rtproof.simulation.request import SimulatedProcess, SimulationRequest
+from rtproof.simulation.simulated_thread import SimulatedProcess, SimulationRequest
 
 LIMIT = 500_000
 MINUTELY = Requirement(LIMIT, 60 * SECOND)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rtproof.agents import agent_program
+from rtproof.agents import build
 from rtproof.cli.main import main
 
 LISTED = "load\tsched\tgroups of processes\nload_option\tsched\tgroups\thow many\n"
@@ -16,7 +16,7 @@ def test_what_the_agent_has_is_listed(
     agent = tmp_path / "agent"
     agent.write_text(f"#!/bin/sh\nprintf '{LISTED}'\n")
     agent.chmod(0o755)
-    monkeypatch.setattr(agent_program, "packaged_agent", lambda arch: agent)
+    monkeypatch.setattr(build, "packaged_agent", lambda arch: agent)
     assert main(["agent", "list"]) == 0
     rows = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert rows[0][0] == "load"
@@ -30,6 +30,6 @@ def test_an_agent_that_lists_nothing_is_said(
     agent = tmp_path / "agent"
     agent.write_text("#!/bin/sh\nexit 1\n")
     agent.chmod(0o755)
-    monkeypatch.setattr(agent_program, "packaged_agent", lambda arch: agent)
+    monkeypatch.setattr(build, "packaged_agent", lambda arch: agent)
     assert main(["agent", "list"]) == 2
     assert capsys.readouterr().err == f"rtproof: {agent} does not say its list: exit code 1\n"

@@ -12,7 +12,7 @@ from rtproof import articles, profiles
 from rtproof.core.errors import UserError
 from rtproof.experiment import campaign_folder
 from rtproof.experiment.campaign_folder import StoredCampaign, StoredCellEnd
-from rtproof.report.pages.campaign_page import OtherToolResult
+from rtproof.report.pages.campaign_outcomes import OtherToolResult
 
 CELLS = (
     StoredCellEnd("a", "0" * 64, 1, ("no module",), "it was interrupted", True, ("cells/a.csv",)),

@@ -25,7 +25,7 @@ load_option\tsched\tgroups\thow many
 def built_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An agent in the cache that lists what it has; the packaged one does not count."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("rtproof.agents.agent_program.packaged_agent", lambda _: tmp_path / "nowhere")
+    monkeypatch.setattr("rtproof.agents.build.packaged_agent", lambda _: tmp_path / "nowhere")
     program = cache_dir() / f"{host_architecture().name}-0" / AGENT_NAME
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\n[ \"$1\" = list ] && cat <<'END'\n{LISTING}END\n")

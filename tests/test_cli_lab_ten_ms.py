@@ -11,7 +11,7 @@ from lab_desk import assert_refused, desk
 
 from rtproof.cli.commands.lab.ten_ms import in_all
 from rtproof.cli.main import main
-from rtproof.summary.cycles import loop_cycles
+from rtproof.summary.loops import loop_cycles
 
 __all__ = ["desk"]
 

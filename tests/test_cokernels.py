@@ -6,7 +6,7 @@ from report_cases import system_file
 from system_records import NO_COKERNEL, XENOMAI_2, XENOMAI_3, missing, target
 
 from rtproof.record.contents import Moment
-from rtproof.summary.cokernels import (
+from rtproof.summary.kernel_model import (
     ModeSwitches,
     cokernel_of,
     counts_mode_switches,

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from rtproof.compare.likeness import (
-    OTHER_QUANTITY,
-    DifferenceWeight,
-    comparison_refusal,
-    fact_differences,
-    fact_variations,
-)
+from rtproof.compare.comparison_model import DifferenceWeight
+from rtproof.compare.likeness import OTHER_QUANTITY, comparison_refusal, fact_differences, fact_variations
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.summary.counts import counts_of_values
 

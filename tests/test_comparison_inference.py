@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtproof import statistics
 from rtproof.compare.effects import detectable_ratio, runs_for_ratio
-from rtproof.statistics import mean_difference
-from rtproof.statistics.mean_difference import (
+from rtproof.statistics import (
     EXACT,
     difference_interval,
     is_exact,
@@ -29,12 +29,10 @@ numbers = st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=5)
 @pytest.mark.parametrize("freedom", [1, 1.7, 4, 8, 30, 1e5])
 def test_student_like_scipy(freedom: float) -> None:
     for p in (1e-8, 0.001, 0.025, 0.3, 0.5, 0.6, 0.975, 0.9999):
-        assert mean_difference.student_quantile(p, freedom) == pytest.approx(
-            stats.t.ppf(p, freedom), rel=1e-8, abs=1e-12
-        )
+        assert statistics.student_quantile(p, freedom) == pytest.approx(stats.t.ppf(p, freedom), rel=1e-8, abs=1e-12)
     for t in (0.0, 1e-9, 0.1, -2.0, 7.0, 300.0):
-        assert mean_difference.student_two_sided(t, freedom) == pytest.approx(2 * stats.t.sf(abs(t), freedom), rel=1e-8)
-    assert mean_difference.student_two_sided(math.inf, freedom) == 0
+        assert statistics.student_two_sided(t, freedom) == pytest.approx(2 * stats.t.sf(abs(t), freedom), rel=1e-8)
+    assert statistics.student_two_sided(math.inf, freedom) == 0
 
 
 def counted(a: list[float], b: list[float]) -> float:
@@ -109,7 +107,7 @@ def test_what_is_added_to_both_sides_changes_nothing(a: list[float], b: list[flo
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_by_its_definition(p_values: list[float]) -> None:
     """Rejecting below alpha is the same as stepping down through alpha / m, alpha / (m - 1) and so on."""
-    found = mean_difference.holm_adjusted(p_values)
+    found = statistics.holm_adjusted(p_values)
     for alpha in (0.01, 0.05, 0.3):
         rejected_ones = set()
         for step, at in enumerate(sorted(range(len(p_values)), key=lambda at: p_values[at])):
@@ -121,7 +119,7 @@ def test_holm_by_its_definition(p_values: list[float]) -> None:
 
 
 def test_holm_of_the_textbook() -> None:
-    assert mean_difference.holm_adjusted([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert statistics.holm_adjusted([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
 @pytest.mark.parametrize(("n", "m", "deviation"), [(5, 5, 0.5), (7, 7, 0.1), (5, 7, 0.5), (8, 8, 0.5), (6, 15, 0.3)])

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.record.contents import End, EndReason, Event, SeriesTotals
-from rtproof.summary import due_times
-from rtproof.summary.cycles import CycleTerms, Wakes, cycle_sentences, loop_cycles, most_cycles_out_of_band
+from rtproof.summary import per_second
+from rtproof.summary.loops import CycleTerms, Wakes, cycle_sentences, loop_cycles, most_cycles_out_of_band
 from rtproof.summary.summary_model import Cycles, Stall
 
 PERIOD = 10 * MS
@@ -77,7 +77,7 @@ def test_the_pieces_of_a_record_make_no_difference(late: list[int], size: int, l
     """Neither blocks nor the stretches to which they are joined."""
     pieces = [block(late[at : at + size], first_index=at, series=LOOP) for at in range(0, len(late), size)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(due_times, "LONGEST", longest)
+        patch.setattr(per_second, "LONGEST", longest)
         found = loop_cycles(record(pieces, [LOOP]), CycleTerms(3))
     times = [at * PERIOD + value for at, value in enumerate(late)]
     lengths = [b - a for a, b in pairwise(times)]

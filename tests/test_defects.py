@@ -31,9 +31,9 @@ PLANT = ZeroDivisionError("planted\nhere")
 
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "agent build": ((), "rtproof.agents.build.build_agent"),
-    "agent list": ((), "rtproof.agents.agent_program.find_agent"),
-    "agent path": ((), "rtproof.agents.agent_program.find_agent"),
-    "agent version": ((), "rtproof.agents.agent_program.find_agent"),
+    "agent list": ((), "rtproof.agents.build.find_agent"),
+    "agent path": ((), "rtproof.agents.build.find_agent"),
+    "agent version": ((), "rtproof.agents.build.find_agent"),
     "compare": (("a", "--against", "b", "--no-report"), "rtproof.report.pages.comparison_page.comparison_sections"),
     "completion": (("bash",), "rtproof.cli.commands.completion.get_completion_class"),
     "export": (("a", "--format", "csv"), "rtproof.judge.analyse.analyse"),
@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "lab module": (("--kernel", "debian-6.12"), "rtproof.lab.kernel_catalogue.module_for_kernel"),
     "lab profile": (("akamina",), "rtproof.experiment.guest_runner.profile_kernels"),
     "lab ten-ms": ((), "rtproof.experiment.guest_runner.profile_kernels"),
-    "loads": ((), "rtproof.agents.agent_program.find_agent"),
+    "loads": ((), "rtproof.agents.build.find_agent"),
     "matrix": (("a",), "rtproof.cli.commands.matrix._read"),
     "plan": (("--limit", "1ms", "--at-most", "1/h"), "rtproof.judge.planning.plan_length"),
     "profiles": ((), "rtproof.profiles.names"),

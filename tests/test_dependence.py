@@ -9,7 +9,7 @@ from analysis_records import MS, SERIES, block, record
 
 from rtproof.record.contents import Block, Int64Array, Series, Slice, View
 from rtproof.summary.dependence import BlockCounter, LevelPlan, inflation
-from rtproof.summary.due_times import sample_stretches
+from rtproof.summary.per_second import sample_stretches
 from rtproof.summary.quantiles import quantile, quantiles
 from rtproof.summary.series import pooled, summarise
 from rtproof.summary.summary_model import Dependence, Quantile

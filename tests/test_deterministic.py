@@ -20,8 +20,9 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement, State
 from rtproof.judge.verdict import chosen_after_the_data
 from rtproof.record.contents import Moment, Record
-from rtproof.report import answers, formats
+from rtproof.report import formats
 from rtproof.report.pages import ci_verdicts
+from rtproof.report.sections import verdict
 from rtproof.schema.analysis_json import analysis_dict
 
 LENGTH = 6_000
@@ -131,11 +132,11 @@ def _quantiles(found: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_the_first_screen_says_it_in_one_sentence() -> None:
-    assert answers.claim_answer(judged().verdict) == "500 us was not exceeded in this deterministic run."
-    assert answers.claim_answer(judged(3_000).verdict) == (
+    assert verdict.claim_answer(judged().verdict) == "500 us was not exceeded in this deterministic run."
+    assert verdict.claim_answer(judged(3_000).verdict) == (
         "500 us was exceeded in this deterministic run more often than was asked."
     )
-    assert answers.longer_run_answer(judged().verdict).startswith("No length of virtual time proves a limit")
+    assert verdict.longer_run_answer(judged().verdict).startswith("No length of virtual time proves a limit")
 
 
 def test_junit_skips_what_was_not_exceeded_and_fails_what_was() -> None:

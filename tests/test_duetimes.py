@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.judge.analyse import analyse
-from rtproof.summary.due_times import PreviousDueTime, off_grid_due_times
+from rtproof.summary.per_second import PreviousDueTime, off_grid_due_times
 
 LOOSE = replace(SERIES, on_grid=False)
 OUTSIDE = replace(LOOSE, external=True)

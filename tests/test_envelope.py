@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.summary.application_loops import DrawnPoints, Envelope
+from rtproof.summary.loops import DrawnPoints, Envelope
 
 
 def drawn(values: list[int], most: int, cut: int = 0) -> DrawnPoints:

@@ -36,7 +36,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "cpu": (CHECKS + "measuring_threads.py", "the doubt cpu"),
     "cpu_checks": ("", "the rows of CONDITIONS say how many activations were looked at"),
     "cpu_time_ns": (CHECKS + "target_state.py", "the doubt rt-budget"),
-    "cpus": ("judge/objections/measured_row.py", "the objection placement"),
+    "cpus": ("judge/objections/result_row.py", "the objection placement"),
     "dma_latency": (CHECKS + "measuring_threads.py", "the doubt dma-latency"),
     "dma_latency_us": ("", "dma_latency says what was set, or why it was not"),
     "duration_ns": (CHECKS + "counting.py", "the doubts activations-missing and activations-surplus"),
@@ -108,12 +108,12 @@ COUNTERS: Mapping[str, tuple[str, str]] = {
     "frequency.cpuN": ("report/sections/evidence.py", "smallest, mean and largest of each gauge"),
     "clock.raw": (CHECKS + "measuring_threads.py", "the doubt on a clock that is slewed"),
 }
-CORES, SYSTEM = "summary/cokernels.py", "summary/system_facts.py"
+CORES, SYSTEM = "summary/kernel_model.py", "summary/system_facts.py"
 CLOCKS = "/sys/devices/system/clocksource/clocksource0"
 FILES: Mapping[str, tuple[str, str]] = {
     "threads": ("summary/thread_table.py", "the table of threads"),
     "rt-threads": ("summary/thread_table.py", "the doubt rt-threads"),
-    "/proc/config.gz": ("summary/cokernels.py", "the preemption model"),
+    "/proc/config.gz": ("summary/kernel_model.py", "the preemption model"),
     "kernel-log": (CORES, "co-kernels, preemption model, troubles before the run"),
     "rt-group": (CHECKS + "competition.py", "the doubts on budgets"),
     "fair-server": (CHECKS + "competition.py", "the doubts on budgets"),
@@ -143,7 +143,7 @@ FILES: Mapping[str, tuple[str, str]] = {
     "/sys/class/dmi/id/product_name": (SYSTEM, "the hardware"),
     "/sys/hypervisor/type": (SYSTEM, "whether it is a guest"),
     "/sys/kernel/security/lockdown": (COMPARISON, "a difference of compared runs"),
-    "/sys/kernel/realtime": ("summary/preemption_model.py", "the preemption model"),
+    "/sys/kernel/realtime": ("summary/kernel_model.py", "the preemption model"),
     "/sys/devices/system/cpu/isolated": (COMPARISON, "a difference of compared runs"),
     "/sys/devices/system/cpu/nohz_full": (COMPARISON, "a difference of compared runs"),
     "/sys/devices/system/cpu/online": (COMPARISON, "a difference of compared runs"),
@@ -155,14 +155,14 @@ FILES: Mapping[str, tuple[str, str]] = {
     "/proc/stat": (CHECKS + "target_state.py", "the doubt steal"),
     "/proc/interrupts": ("report/sections/evidence.py", "the table of interrupts"),
     "/proc/softirqs": ("report/sections/evidence.py", "the table of interrupts"),
-    "/proc/loadavg": ("judge/objections/measured_row.py", "the objections unequal-load and not-unloaded"),
+    "/proc/loadavg": ("judge/objections/result_row.py", "the objections unequal-load and not-unloaded"),
     "/proc/vmstat": ("", "of the whole system; faults of the measured loop are facts of each thread"),
     "/proc/xenomai/stat": (CORES, "the doubt mode-switches"),
     "/proc/xenomai/sched/stat": (CORES, "the doubt mode-switches"),
     "/proc/xenomai/sched": (CORES, "the doubt core-tasks"),
     "/proc/xenomai/sched/threads": (CORES, "the doubt core-tasks"),
     "/proc/sys/kernel/sched_rt_runtime_us": (CHECKS + "target_state.py", "the doubt rt-budget"),
-    "/sys/kernel/debug/sched/preempt": ("summary/preemption_model.py", "the preemption model"),
+    "/sys/kernel/debug/sched/preempt": ("summary/kernel_model.py", "the preemption model"),
     "/sys/devices/virtual/thread": (CORES, "the doubts mode-switches and core-tasks, of EVL"),
 }
 

@@ -8,7 +8,7 @@ import pytest
 from forecast_cases import HOUR, HOURS, forecast_of, smooth
 
 from rtproof.simulation.events import KnownTail
-from rtproof.tail import forecast_curves
+from rtproof.tail import forecast
 from rtproof.tail.forecast_model import Forecast, TailUnits
 from rtproof.tail.thresholds import ThresholdFit
 
@@ -27,7 +27,7 @@ def found() -> Forecast:
 
 @pytest.fixture(scope="module")
 def rung(found: Forecast) -> ThresholdFit:
-    drawn = forecast_curves.drawn_units(found)
+    drawn = forecast.drawn_units(found)
     assert drawn is not None
     return drawn
 
@@ -35,7 +35,7 @@ def rung(found: Forecast) -> ThresholdFit:
 def test_return_levels_reach_from_the_threshold_to_the_limit(
     units: TailUnits, found: Forecast, rung: ThresholdFit
 ) -> None:
-    drawn = forecast_curves.return_levels(found, rung, units)
+    drawn = forecast.return_levels(found, rung, units)
     assert drawn.measured_period[-1] == units.measured_ns
     assert drawn.measured[-1] == units.largest_ns.max()
     assert drawn.period[-1] == pytest.approx(found.horizon_ns)
@@ -48,7 +48,7 @@ def test_return_levels_reach_from_the_threshold_to_the_limit(
 def test_measured_and_fitted_lie_together_where_the_fit_holds(
     units: TailUnits, found: Forecast, rung: ThresholdFit
 ) -> None:
-    drawn = forecast_curves.return_levels(found, rung, units)
+    drawn = forecast.return_levels(found, rung, units)
     inside = np.interp(np.log(drawn.measured_period[:-9]), np.log(drawn.period), drawn.fitted)
     assert np.abs(inside / drawn.measured[:-9] - 1).max() < 0.1
 
@@ -57,13 +57,13 @@ def test_a_refused_one_shows_its_own_limit_and_not_a_forecast(
     units: TailUnits, found: Forecast, rung: ThresholdFit
 ) -> None:
     refused = replace(found, limit_ns=None)
-    drawn = forecast_curves.return_levels(refused, rung, units)
+    drawn = forecast.return_levels(refused, rung, units)
     share = units.unit_ns / found.horizon_ns
     assert drawn.high[-1] == pytest.approx(rung.region.level_upper(share))
 
 
 def test_the_mean_excess_of_an_exponential_tail_is_level(units: TailUnits) -> None:
-    drawn = forecast_curves.mean_excess(units, 2_000)
+    drawn = forecast.mean_excess(units, 2_000)
     assert drawn is not None
     assert (drawn.low < KnownTail().scale_ns).mean() > 0.8
     assert (drawn.high > KnownTail().scale_ns).mean() > 0.8
@@ -72,20 +72,20 @@ def test_the_mean_excess_of_an_exponential_tail_is_level(units: TailUnits) -> No
 
 def test_mean_excesses_are_computed_as_they_are_named() -> None:
     values = np.random.default_rng(2).integers(0, 10**6, 500)
-    drawn = forecast_curves.mean_excess(TailUnits(np.arange(500), values, 500 * SECOND), 400)
+    drawn = forecast.mean_excess(TailUnits(np.arange(500), values, 500 * SECOND), 400)
     assert drawn is not None
     for threshold, mean in zip(drawn.threshold.tolist(), drawn.mean.tolist(), strict=True):
         over = [value - threshold for value in values.tolist() if value > threshold]
         assert mean == pytest.approx(math.fsum(over) / len(over))
-        assert len(over) >= forecast_curves.FEWEST_EXCESSES_SHOWN
+        assert len(over) >= forecast.FEWEST_EXCESSES_SHOWN
 
 
 def test_values_all_alike_have_no_mean_excess() -> None:
-    assert forecast_curves.mean_excess(TailUnits(np.arange(99), np.full(99, 7), 99 * SECOND), 50) is None
+    assert forecast.mean_excess(TailUnits(np.arange(99), np.full(99, 7), 99 * SECOND), 50) is None
 
 
 def test_nearly_all_of_a_good_fit_lies_in_the_band(rung: ThresholdFit) -> None:
-    drawn = forecast_curves.probabilities(rung)
+    drawn = forecast.probabilities(rung)
     assert (np.diff(drawn.expected) > 0).all()
     assert (drawn.low < drawn.expected).all()
     assert (drawn.expected < drawn.high).all()
@@ -93,4 +93,4 @@ def test_nearly_all_of_a_good_fit_lies_in_the_band(rung: ThresholdFit) -> None:
 
 
 def test_without_a_fit_nothing_is_drawn() -> None:
-    assert forecast_curves.drawn_units(forecast_of(smooth(0.1))) is None
+    assert forecast.drawn_units(forecast_of(smooth(0.1))) is None

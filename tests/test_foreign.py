@@ -11,7 +11,7 @@ from rtproof import profiles
 from rtproof.core.errors import TargetError
 from rtproof.experiment import local_runner
 from rtproof.profiles import OtherTool
-from rtproof.run import other_tool
+from rtproof.run import session
 
 LATENCY = """#!/bin/sh
 echo "== Sampling period: 1000 us
@@ -56,29 +56,29 @@ def test_what_is_not_here_is_said_and_left_out(latency: Path, capsys: pytest.Cap
 
 def test_a_tool_that_fails_is_a_sentence_with_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match=r"^sh ended with exit code 3: no device$"):
-        other_tool.run_tool(["sh", "-c", "echo no device; exit 3"], 1, tmp_path / "said")
+        session.run_tool(["sh", "-c", "echo no device; exit 3"], 1, tmp_path / "said")
 
 
 def test_a_tool_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(other_tool, "EXTRA_TIME_S", 0)
+    monkeypatch.setattr(session, "EXTRA_TIME_S", 0)
     with pytest.raises(TargetError, match=r"^sleep did not end within 1 s$"):
-        other_tool.run_tool(["sleep", "60"], 1, tmp_path / "said")
+        session.run_tool(["sleep", "60"], 1, tmp_path / "said")
 
 
 def test_loads_run_meanwhile_and_are_gone_afterwards() -> None:
-    with other_tool.under_loads(Path(agent()), ["--load", OURS]):
+    with session.under_loads(Path(agent()), ["--load", OURS]):
         assert _running()
     assert not _running()
 
 
 def test_loads_that_cannot_start_are_a_sentence() -> None:
     with pytest.raises(TargetError, match="the loads did not start: there is no load 'nonsense'"):  # noqa: SIM117
-        with other_tool.under_loads(Path(agent()), ["--load", "nonsense"]):
+        with session.under_loads(Path(agent()), ["--load", "nonsense"]):
             pytest.fail("it went on without a load")
 
 
 def test_without_loads_nothing_is_started() -> None:
-    with other_tool.under_loads(Path("/no/agent"), []):
+    with session.under_loads(Path("/no/agent"), []):
         assert not _running()
 
 

@@ -16,7 +16,7 @@ from rtproof.agents import build
 from rtproof.agents.architectures import ARCHITECTURES, Architecture, host_architecture
 from rtproof.record.contents import WHOLE_RUN, EndReason, Event, Fact, Moment, Record, Series, View
 from rtproof.record.reading import open_record
-from rtproof.summary.due_times import off_grid_due_times, sample_stretches
+from rtproof.summary.per_second import off_grid_due_times, sample_stretches
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 VECTORS = (GOLDEN / "vector.rtrec", GOLDEN / "vector-1.1.rtrec", GOLDEN / "vector-1.2.rtrec")

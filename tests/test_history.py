@@ -8,8 +8,7 @@ import pytest
 from history_cases import invalid, run, stepped
 
 from rtproof.compare.change_points import visible_step
-from rtproof.compare.history import analyse_history
-from rtproof.compare.history_model import FEWEST
+from rtproof.compare.history import FEWEST, analyse_history
 
 
 def test_a_change_is_found_with_its_ratio_and_the_fact_that_changed_with_it() -> None:

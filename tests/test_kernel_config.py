@@ -8,7 +8,7 @@ from report_cases import system_file
 from system_records import CONFIG, config, target
 
 from rtproof.record.contents import Moment, SystemFile
-from rtproof.summary.cokernels import LARGEST_CONFIG, kernel_config, parse_kernel_config
+from rtproof.summary.kernel_model import LARGEST_CONFIG, kernel_config, parse_kernel_config
 
 TEXT = '# Linux/arm 3.0.12-rt30 Kernel Configuration\nCONFIG_HZ=128\nCONFIG_CMDLINE="a=b c"\n# CONFIG_SMP is not set\n'
 

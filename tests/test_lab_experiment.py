@@ -15,7 +15,7 @@ from rtproof.experiment.guest_campaign import GuestBench, GuestTrial
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellCost, GuestCell
 from rtproof.lab.systems import NamedKernel
-from rtproof.profiles import CellPlan, Profile, Way, settings
+from rtproof.profiles import CellPlan, Profile, Way, profile
 
 
 def resolve(loads: Sequence[str]) -> tuple[str, ...]:
@@ -23,7 +23,7 @@ def resolve(loads: Sequence[str]) -> tuple[str, ...]:
 
 
 def shortened(name: str) -> Profile:
-    return settings.with_parameters(guest_runner.for_guests(profiles.load(name), {})).shortened(
+    return profile.with_parameters(guest_runner.for_guests(profiles.load(name), {})).shortened(
         duration_ns=1_000_000_000
     )
 

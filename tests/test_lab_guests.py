@@ -7,7 +7,7 @@ from pathlib import Path
 import lab_kernels
 import pytest
 
-from rtproof.agents.agent_program import find_agent
+from rtproof.agents.build import find_agent
 from rtproof.lab import guest_cell
 from rtproof.lab.cell_runner import CellResults, GuestFunctions, KernelMatrix, run_missing_cells
 from rtproof.lab.guest_cell import AGENT_LOG, CONSOLE_LOG, PREEMPTION_FILE, CellSetting, CellStore, parse_guest_load

@@ -9,7 +9,7 @@ import lab_kernels
 import pytest
 
 from rtproof.core.errors import UserError
-from rtproof.lab import kernel_catalogue, kernel_modules
+from rtproof.lab import kernel_catalogue
 from rtproof.vm.kernel_files import Kernel
 
 RELEASE = "6.1.0-50-rt-amd64"
@@ -38,8 +38,8 @@ def kmod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
-    monkeypatch.setattr(kernel_modules, "_COMPILERS", ("gcc",))
-    monkeypatch.setattr(kernel_modules, "module_sources", lambda: folder)
+    monkeypatch.setattr(kernel_catalogue, "_COMPILERS", ("gcc",))
+    monkeypatch.setattr(kernel_catalogue, "module_sources", lambda: folder)
     return folder
 
 
@@ -74,13 +74,13 @@ def times_made(tmp_path: Path) -> int:
 @needs_make
 def test_a_module_is_built_once_outside_its_sources(kernel: Kernel, headers: Path, kmod: Path, tmp_path: Path) -> None:
     before = sorted(kmod.rglob("*"))
-    built = kernel_modules.build_module(kernel, headers)
-    assert kernel_modules.build_module(kernel, headers) == built
+    built = kernel_catalogue.build_module(kernel, headers)
+    assert kernel_catalogue.build_module(kernel, headers) == built
     assert times_made(tmp_path) == 1
     assert sorted(kmod.rglob("*")) == before
     assert sorted(path.name for path in built.parent.iterdir()) == ["files.json", "rtproof.ko"]
     assert b"CC=x86_64-linux-gnu-gcc BTF=\0" in built.read_bytes()
-    assert kernel_modules.vermagic(built) == MAGIC
+    assert kernel_catalogue.vermagic(built) == MAGIC
 
 
 @needs_make
@@ -90,25 +90,25 @@ def test_a_module_is_built_once_outside_its_sources(kernel: Kernel, headers: Pat
 def test_a_change_of_anything_it_is_made_of_is_a_new_module(
     kernel: Kernel, headers: Path, tmp_path: Path, changed: str
 ) -> None:
-    first = kernel_modules.build_module(kernel, headers)
+    first = kernel_catalogue.build_module(kernel, headers)
     with (tmp_path / changed).open("a") as file:
         file.write("\n")
-    assert kernel_modules.build_module(kernel, headers) != first
+    assert kernel_catalogue.build_module(kernel, headers) != first
 
 
 @needs_make
 def test_another_compiler_makes_a_new_module(kernel: Kernel, headers: Path, tmp_path: Path) -> None:
-    first = kernel_modules.build_module(kernel, headers)
+    first = kernel_catalogue.build_module(kernel, headers)
     script(tmp_path / "bin" / "x86_64-linux-gnu-gcc", "echo gcc 13")
-    assert kernel_modules.build_module(kernel, headers) != first
+    assert kernel_catalogue.build_module(kernel, headers) != first
 
 
 @needs_make
 @pytest.mark.parametrize("changed", ["tests/probe.c", "left.o"])
 def test_what_it_is_not_made_of_does_not_matter(kernel: Kernel, headers: Path, kmod: Path, changed: str) -> None:
-    first = kernel_modules.build_module(kernel, headers)
+    first = kernel_catalogue.build_module(kernel, headers)
     (kmod / changed).write_text("other")
-    assert kernel_modules.build_module(kernel, headers) == first
+    assert kernel_catalogue.build_module(kernel, headers) == first
 
 
 @needs_make
@@ -116,7 +116,7 @@ def test_modules_of_the_tests_are_built_beside_our_headers(kernel: Kernel, heade
     (headers / "Makefile").write_text(
         f"modules:\n\t@test -f $(M)/../rtproof.h && printf '\\0vermagic={MAGIC} \\0' > $(M)/probe.ko\n"
     )
-    assert kernel_modules.build_module(kernel, headers, "probe").name == "probe.ko"
+    assert kernel_catalogue.build_module(kernel, headers, "probe").name == "probe.ko"
 
 
 @needs_make
@@ -135,13 +135,13 @@ def test_what_cannot_be_built_is_said_and_not_kept(
 ) -> None:
     (headers / "Makefile").write_text(f"modules:\n\t@{recipe}\n")
     with pytest.raises(UserError, match=sentence):
-        kernel_modules.build_module(kernel, headers)
+        kernel_catalogue.build_module(kernel, headers)
     assert [path for path in (tmp_path / "cache").rglob("*") if path.suffix != ".lock" and path.is_file()] == []
 
 
 def test_headers_that_are_none_are_said(kernel: Kernel, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"/none/\.config cannot be read: No such file"):
-        kernel_modules.build_module(kernel, tmp_path / "none")
+        kernel_catalogue.build_module(kernel, tmp_path / "none")
 
 
 @pytest.mark.parametrize(
@@ -157,13 +157,13 @@ def test_without_a_compiler_what_to_install_is_said(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match=rf"for {arch} cannot be built here .*apt-get install {packages}\)"):
-        kernel_modules.toolchain(arch)
+        kernel_catalogue.toolchain(arch)
 
 
 def test_the_compiler_is_that_of_the_kernels_architecture() -> None:
     if not shutil.which("make"):
         pytest.skip("make is not installed")
-    found = kernel_modules.toolchain("armv7")
+    found = kernel_catalogue.toolchain("armv7")
     assert (found.prefix, found.compiler, found.identity) == (
         "arm-linux-gnueabihf-",
         "arm-linux-gnueabihf-gcc",
@@ -173,13 +173,13 @@ def test_the_compiler_is_that_of_the_kernels_architecture() -> None:
 
 def test_a_compressed_module_says_what_it_is_for(kernel: Kernel) -> None:
     assert kernel.modules is not None
-    assert kernel_modules.vermagic(kernel.modules / "loop.ko.xz") == MAGIC
+    assert kernel_catalogue.vermagic(kernel.modules / "loop.ko.xz") == MAGIC
 
 
 @pytest.mark.parametrize("name", ["debian-6.1-rt", "debian-6.1"])
 def test_our_module_is_for_debians_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     built = lab_kernels.module(name)
-    assert kernel_modules.vermagic(built).split()[0] == kernel_catalogue.fetch_kernel(name).release
+    assert kernel_catalogue.vermagic(built).split()[0] == kernel_catalogue.fetch_kernel(name).release
     assert built.read_bytes().startswith(b"\x7fELF")
     assert str(Path.home()).encode() not in built.read_bytes()

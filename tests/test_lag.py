@@ -9,8 +9,8 @@ from analysis_records import MS, SERIES, array, block
 from rtproof.record.contents import Block
 from rtproof.summary import moments
 from rtproof.summary.counts import counts_of_values
-from rtproof.summary.due_times import PreviousDueTime, SampleStretch
 from rtproof.summary.moments import moments_of_counts
+from rtproof.summary.per_second import PreviousDueTime, SampleStretch
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag
 
 LATE = 500_000

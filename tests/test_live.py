@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from rtproof.run import agent_lines, live_view
+from rtproof.run import live_view
 
 LINE = (
     "progress time_ns=2000000000 thread=1 cpu=3 obtained=2000 missed=4 lost=0 "
     "last_ns=-500 min_ns=-900 mean_ns=5200 max_ns=81300"
 )
-ROW = agent_lines.Progress(2_000_000_000, 1, 3, 2000, 4, 0, -500, -900, 5200, 81_300)
+ROW = live_view.Progress(2_000_000_000, 1, 3, 2000, 4, 0, -500, -900, 5200, 81_300)
 
 
 class Clock:
@@ -32,7 +32,7 @@ def view_on(on_terminal: bool) -> tuple[live_view.LiveView, io.StringIO, Clock]:
 
 
 def test_a_progress_line_is_read() -> None:
-    assert agent_lines.parse_progress(LINE) == ROW
+    assert live_view.parse_progress(LINE) == ROW
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_a_progress_line_is_read() -> None:
     ["", "rtproof-agent: hello", "progress ", LINE.replace("cpu=3", "cpu=three"), LINE.replace(" max_ns=81300", "")],
 )
 def test_other_lines_are_none(line: str) -> None:
-    assert agent_lines.parse_progress(line) is None
+    assert live_view.parse_progress(line) is None
 
 
 def test_a_newer_agent_may_say_more() -> None:
-    assert agent_lines.parse_progress(LINE + " extra=1 word") == ROW
+    assert live_view.parse_progress(LINE + " extra=1 word") == ROW
 
 
 def test_the_worst_threads_come_first_and_no_more_than_16() -> None:
@@ -151,14 +151,14 @@ def test_a_view_without_a_reader_stops_nothing() -> None:
 
 
 def test_how_far_a_thread_has_come_is_read_where_it_is_told() -> None:
-    older, newer = agent_lines.parse_progress(LINE), agent_lines.parse_progress(f"{LINE} due_ns=123")
+    older, newer = live_view.parse_progress(LINE), live_view.parse_progress(f"{LINE} due_ns=123")
     assert older is not None
     assert newer is not None
     assert (older.due_ns, newer.due_ns) == (0, 123)
 
 
 def test_more_is_told_below_the_heading_and_the_first_of_it_on_a_line() -> None:
-    progress = agent_lines.parse_progress(LINE)
+    progress = live_view.parse_progress(LINE)
     assert progress is not None
     lines = live_view.progress_table({0: progress}, "0:00:20", more=("first", "second"))
     assert lines[1:3] == ["first", "second"]

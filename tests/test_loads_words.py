@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 from rtproof.core.errors import UserError
-from rtproof.loads.agent_options import agent_load_options, default_parts, part_name
-from rtproof.loads.definition import LoadFile
+from rtproof.loads.definition import LoadFile, agent_load_options, default_parts, part_name
 
 FILE = msgspec.convert(
     {

@@ -9,7 +9,7 @@ from app_cases import APP, TABLE, US, app_record
 from stage_records import fields_of
 
 from rtproof.schema.analysis_json import app_dict, moments_dict
-from rtproof.summary import application_loops
+from rtproof.summary import loops
 from rtproof.summary.summary_model import NO_MOMENTS
 
 
@@ -39,7 +39,7 @@ def test_other_probes_and_summaries_have_none() -> None:
 
 
 def test_of_no_loop_everything_is_unknown_and_still_json() -> None:
-    found = app_dict(record([], fields_of(APP, 0, application_loops.LOOP_FIELDS)))
+    found = app_dict(record([], fields_of(APP, 0, loops.LOOP_FIELDS)))
     assert found is not None
     assert json.loads(json.dumps(found, allow_nan=False))["work"] == moments_dict(NO_MOMENTS, "ns")
     assert (found["work"]["min_ns"], found["work"]["mean_ns"], found["threads"]) == (None, None, [])

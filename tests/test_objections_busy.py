@@ -20,7 +20,7 @@ from rtproof.judge.objections.result_row import exact_span
 from rtproof.judge.objections.rules.busy import least_average
 from rtproof.record.contents import Moment
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_page import CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome
 
 SECOND = 10**9
 OVER_S = (60, 300, 900)

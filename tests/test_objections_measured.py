@@ -16,13 +16,13 @@ from stage_records import LOOP, VIRTUAL
 from rtproof.core import plugins
 from rtproof.judge.analyse import analyse
 from rtproof.judge.objections import ResultClaim, RowKind, claim_of, objections, rules
-from rtproof.judge.objections.measured_row import lattice_ns
+from rtproof.judge.objections.result_row import lattice_ns
 from rtproof.record.contents import Counter, Event, Moment, Record
 from rtproof.report.blocks import Text
 from rtproof.report.sections import verdict
 from rtproof.schema.analysis_json import analysis_dict
 from rtproof.summary.counts import Counts, counts_of_values
-from rtproof.summary.cycles import cycle_sentences, most_cycles_out_of_band
+from rtproof.summary.loops import cycle_sentences, most_cycles_out_of_band
 
 PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
 

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from rtproof import statistics
 from rtproof.judge import planning
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.judge.claim import LateStretches, decide
-from rtproof.statistics import sequential_test
 
 HOUR = 3600 * 10**9
 DAILY = Requirement(500_000, 24 * HOUR)
@@ -51,7 +51,7 @@ def test_at_the_limit_both_errors_stay_below_alpha() -> None:
 def test_without_episodes_the_time_is_certain() -> None:
     told = planning.decision_chance(0.0, HOURLY, 0.05)
     assert [told.proven, told.refuted, told.undecided] == pytest.approx([1, 0, 0])
-    assert told.mean_ns == pytest.approx(sequential_test.tau_needed(0, 0.05) * HOUR)
+    assert told.mean_ns == pytest.approx(statistics.tau_needed(0, 0.05) * HOUR)
     assert told.late_ns == told.mean_ns
 
 
@@ -62,7 +62,7 @@ def test_what_so_many_episodes_need() -> None:
         [163.27 + 1 / 60, 219.25 + 2 / 60], abs=0.01
     )
     assert found.needs[0].more_ns == found.needs[0].proven_after_ns - 20 * HOUR
-    assert found.needs[1].refuted_until_ns == sequential_test.refuted_until_ns(2, 24 * HOUR, found.alpha)
+    assert found.needs[1].refuted_until_ns == statistics.refuted_until_ns(2, 24 * HOUR, found.alpha)
     assert found.horizon_ns == 20 * HOUR - DAILY.gap_ns + 40 * 24 * HOUR
 
 
@@ -95,11 +95,11 @@ def test_what_is_decided_already(so_far: tuple[int, int], already: State) -> Non
 
 def test_from_what_was_measured_it_goes_on() -> None:
     """A day less than what is needed is a day to go, and the chance is that of a day without an episode."""
-    begun = sequential_test.tau_needed(0, 0.05) - 1
+    begun = statistics.tau_needed(0, 0.05) - 1
     told = planning.decision_chance(0.5, HOURLY, 0.05, (0, begun))
     assert told.proven > math.exp(-0.5)
     lone = planning.decision_chance(0.0, HOURLY, 0.05, (0, begun))
-    assert lone.mean_ns == pytest.approx(sequential_test.tau_needed(0, 0.05) * HOUR)
+    assert lone.mean_ns == pytest.approx(statistics.tau_needed(0, 0.05) * HOUR)
 
 
 def test_of_what_is_decided_no_chances_are_told_and_many_episodes_take_no_time() -> None:

@@ -5,7 +5,7 @@ import probe_guest
 import pytest
 from probe_guest import Guest
 
-from rtproof.summary.preemption_model import Confidence, PreemptionModel, preemption_model
+from rtproof.summary.kernel_model import Confidence, PreemptionModel, preemption_model
 from rtproof.summary.system_facts import system_facts
 
 DYNAMIC = """\

@@ -5,7 +5,7 @@ from report_cases import system_file
 from system_records import DEBUGFS, NO_COKERNEL, THREADS, XENOMAI_2, config, missing, target
 
 from rtproof.record.contents import Moment, Record
-from rtproof.summary.preemption_model import Confidence, model_of_version, preemption_model
+from rtproof.summary.kernel_model import Confidence, model_of_version, preemption_model
 
 LOCKED = missing(DEBUGFS, 1)
 NO_HANDLERS = "".join(line for line in THREADS.splitlines(keepends=True) if "[irq/" not in line)

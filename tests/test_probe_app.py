@@ -16,9 +16,9 @@ from probe_guest import Guest, invalid
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import Int64Array
 from rtproof.record.reading import open_record
-from rtproof.summary import application_loops, kernel_trace
-from rtproof.summary.application_loops import Loops
+from rtproof.summary import kernel_trace
 from rtproof.summary.fields import aligned_fields
+from rtproof.summary.loops import Loops, has_samples, is_app, loops_of_threads, relation_holds
 
 US, MS = 1_000, 1_000_000
 LOOPS, EVERY, BUSY_NS, PERIOD_NS = 200, 50, 3_500 * US, MS
@@ -102,8 +102,8 @@ def test_loop_times_add_up_to_the_time_that_the_kernels_trace_saw(guest: Guest) 
     assert begins.size == LOOPS
     assert abs(int(loops.loop_ns.sum()) - seen_ns) <= US * (LOOPS - 1)
     assert begins - record.begin.origin_monotonic_ns == pytest.approx(loops.start_ns, abs=10 * US)
-    (told,) = application_loops.loops_of_threads(record).values()
-    assert application_loops.relation_holds(LOOPS - 1, told.loop.sum, seen_ns)
+    (told,) = loops_of_threads(record).values()
+    assert relation_holds(LOOPS - 1, told.loop.sum, seen_ns)
     assert (told.loop.sum, told.apart) == (told.elapsed_ns, 0)
 
 
@@ -208,8 +208,8 @@ def test_every_kind_of_work_is_done_by_each_thread(guest: Guest) -> None:
 
 def test_a_summary_has_the_same_fields(guest: Guest) -> None:
     record = guest.record("sums")
-    assert application_loops.is_app(record)
-    assert not application_loops.has_samples(record)
+    assert is_app(record)
+    assert not has_samples(record)
     _, start, end = analyse(record).stages
     assert (end.observed.sum - start.observed.sum) / end.observed.count == pytest.approx(100 * US, rel=0.2)
 

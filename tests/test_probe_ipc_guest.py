@@ -6,7 +6,7 @@ import pytest
 from probe_guest import Guest, facts, invalid, values
 from test_probe_ipc import METHODS, account, totals
 
-from rtproof.summary.preemption_model import preemption_model
+from rtproof.summary.kernel_model import preemption_model
 from rtproof.summary.thread_table import target_threads
 
 RT, PLAIN = "debian-6.1-rt", "debian-6.1"

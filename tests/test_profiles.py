@@ -7,7 +7,7 @@ import pytest
 from rtproof import profiles
 from rtproof.core.errors import UserError
 from rtproof.profiles import agent_arguments
-from rtproof.profiles.settings import AS_GIVEN, with_loads, with_options, with_parameters, with_settings
+from rtproof.profiles.profile import AS_GIVEN, with_loads, with_options, with_parameters, with_settings
 
 H = 3_600_000_000_000
 S = 1_000_000_000

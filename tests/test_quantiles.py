@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtproof.record.contents import View
-from rtproof.statistics.exact_bounds import binomial_at_most
+from rtproof.statistics import binomial_at_most
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.quantiles import USUAL_SHARES, interval_ranks, quantile, quantiles
 from rtproof.summary.series import summarise

@@ -14,7 +14,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report.sections import loops
-from rtproof.summary.application_loops import LOOP_FIELDS
+from rtproof.summary.loops import LOOP_FIELDS
 
 TIMES = "What loops took"
 EACH = "Sleep, slack and the sum of the loops"

@@ -11,17 +11,11 @@ import report_cases
 from rtproof import articles, profiles, report
 from rtproof.core.errors import UserError
 from rtproof.judge.analysis_model import Analysis
-from rtproof.profiles import Profile, ProfileLimit, settings
-from rtproof.profiles.profile import GuestReplacement
+from rtproof.profiles import Profile, ProfileLimit
+from rtproof.profiles.profile import GuestReplacement, with_claims, with_options, with_parameters, with_settings
 from rtproof.report.blocks import Link, Section, Table
-from rtproof.report.pages import (
-    campaign_conditions,
-    campaign_extra_tables,
-    campaign_outcomes,
-    campaign_page,
-    campaign_table,
-)
-from rtproof.report.pages.campaign_page import CampaignExtras, CellOutcome, OtherToolResult
+from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_page, campaign_table
+from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult
 from rtproof.summary.summary_model import Doubt, Severity
 
 S = 1_000_000_000
@@ -150,8 +144,8 @@ def test_the_article_s_command_stands_below_the_options_of_a_cell() -> None:
 
 
 def test_changes_and_chosen_cells_are_said() -> None:
-    profile = settings.with_options(campaign_cases.shortened("bootlin-timer"), {"priority": 50})
-    words = texts(drawn("bootlin-timer", settings.with_settings(profile, {"method": "nanosleep"}))["result"])
+    profile = with_options(campaign_cases.shortened("bootlin-timer"), {"priority": 50})
+    words = texts(drawn("bootlin-timer", with_settings(profile, {"method": "nanosleep"}))["result"])
     assert "Changed: priority 50 instead of 99." in words
     assert "Only method nanosleep, of clock_nanosleep, nanosleep, setitimer, posix_timer." in words
 
@@ -237,7 +231,7 @@ def test_article_5_s_curves_with_its_zooms() -> None:
 def test_all_limits_are_drawn_and_told_of_and_none_on_a_stage() -> None:
     profile = campaign_cases.shortened("akamina")
     given = (ProfileLimit(100_000, 3600 * S), ProfileLimit(100_000, 86_400 * S), ProfileLimit(90_000, 3600 * S))
-    sections = drawn("akamina", settings.with_claims(profile, given))
+    sections = drawn("akamina", with_claims(profile, given))
     markers = [[marker.name for marker in plot.markers] for plot in report_cases.plots(list(sections["curves"].blocks))]
     assert ["limit 100 us", "limit 90 us"] in markers
     assert [] in markers
@@ -264,7 +258,7 @@ def test_asked_is_told_of_each_limit_with_its_gap_and_its_longest_episode() -> N
 def test_a_change_of_gap_length_and_bunches_is_told() -> None:
     profile = campaign_cases.shortened("akamina")
     (own,) = profile.claims
-    changed = settings.with_claims(profile, (replace(own, gap_ns=S, longest_ns=20 * S, bunches=2.0),))
+    changed = with_claims(profile, (replace(own, gap_ns=S, longest_ns=20 * S, bunches=2.0),))
     (change,) = changed.changes
     assert change.before == ("500us at most once per 17min",)
     assert change.now == "500us at most once per 17min, a gap of 1s, none longer than 20s, bunches of 2 on average"
@@ -327,7 +321,7 @@ def test_article_3_s_table_and_figure() -> None:
     ]
     (plot,) = report_cases.plots(list(found["app"].blocks))
     assert [(curve.name, curve.x, curve.y) for curve in plot.curves] == [("a board", (0, 1, 2), (5000, 6000, 4000))]
-    assert (parts.caption, parts.header) == (campaign_extra_tables.SHARED_TERMS, table.header[1:])
+    assert (parts.caption, parts.header) == (campaign_curves.SHARED_TERMS, table.header[1:])
     assert parts.rows == (
         ("constant: every loop, at least", "300.000", "351", "294"),
         ("varying: beyond that, average", "250.000", "49", "66"),
@@ -408,8 +402,8 @@ def test_the_exit_code_is_the_worst_verdict(case: Callable[[], Analysis], code: 
     profile = campaign_cases.shortened("akamina")
     good = campaign_cases.outcome(profile, "unloaded", report_cases.response())
     told = campaign_cases.outcome(profile, "loaded", case())
-    assert campaign_page.campaign_exit_code([good, told]) == told.analysis.verdict.state.exit_code  # type: ignore[union-attr]
-    assert campaign_page.campaign_exit_code([good, replace(told, analysis=None, failure="x")]) == 2
+    assert campaign_outcomes.campaign_exit_code([good, told]) == told.analysis.verdict.state.exit_code  # type: ignore[union-attr]
+    assert campaign_outcomes.campaign_exit_code([good, replace(told, analysis=None, failure="x")]) == 2
 
 
 @pytest.mark.parametrize(("key", "words"), [("columns", "no column 'moon'"), ("extras", "no section 'moon'")])
@@ -443,7 +437,7 @@ def test_no_count_of_cycles_out_of_the_band_stands_without_what_it_leaves_possib
 
 
 def test_what_the_article_says_of_its_own_figures_stands_beside_them() -> None:
-    profile = settings.with_parameters(profiles.load("toradex"))
+    profile = with_parameters(profiles.load("toradex"))
     found = campaign_page.campaign_sections(profile, campaign_cases.bootlin(), articles.load("toradex"))
     section = next(section for section in found if section.name == "objections")
     *_, itself = tables(section)

@@ -12,11 +12,12 @@ import campaign_cases
 import pytest
 
 from rtproof import articles, report
-from rtproof.profiles import ProfileLimit, settings
+from rtproof.profiles import ProfileLimit
+from rtproof.profiles.profile import with_claims
 from rtproof.report.blocks import Table
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_json import encode_campaign
-from rtproof.report.pages.campaign_page import CampaignExtras, CellOutcome, OtherToolResult
+from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult
 
 DOCS = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
 PAGE = DOCS[DOCS.index("# The JSON form of a profile's cells") : DOCS.index("## A histogram of another tool")]
@@ -152,7 +153,7 @@ def names(schema: Any) -> Iterator[str]:
 def encoded(name: str, outcomes: Sequence[CellOutcome], more: CampaignExtras = CampaignExtras()) -> dict[str, Any]:  # noqa: B008
     profile = campaign_cases.shortened(name)
     if profile.claims:
-        profile = settings.with_claims(profile, (ProfileLimit(90_000, 3_600_000_000_000),))
+        profile = with_claims(profile, (ProfileLimit(90_000, 3_600_000_000_000),))
     told: dict[str, Any] = json.loads(encode_campaign(profile, outcomes, articles.load(profile.article), more))
     return told
 

@@ -14,7 +14,7 @@ from test_report_html_browser import PAINTED, SCROLLS_SIDEWAYS
 from rtproof import articles, report
 from rtproof.report.blocks import Plot
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_page import CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome
 
 pytestmark = pytest.mark.skipif(chromium.program() is None, reason="there is no chromium")
 

@@ -18,7 +18,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report.blocks import Plot, Section, Table
 from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_page import CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome
 
 N = 200_000
 BIN = 1 / 512

@@ -10,7 +10,7 @@ from rtproof import articles
 from rtproof.judge.analyse import LOSS_CODES
 from rtproof.report.blocks import Table, Text
 from rtproof.report.pages import campaign_conditions, campaign_page
-from rtproof.report.pages.campaign_page import CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.summary.summary_model import Doubt, Severity
 
 

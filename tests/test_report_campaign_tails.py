@@ -13,7 +13,7 @@ from rtproof import articles
 from rtproof.judge.analyse import analyse
 from rtproof.report.blocks import Table
 from rtproof.report.pages import campaign_curves
-from rtproof.report.pages.campaign_page import CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome
 
 N = 60_000
 

@@ -47,7 +47,7 @@ def test_the_first_line_is_what_was_found_with_how_many_runs() -> None:
     first = comparison_sections(found, TOLD)[0]
     text = first.blocks[0]
     assert isinstance(text, Text)
-    assert text.headline == comparison_page.outcome_sentence(comparison_page.outcome_lines(found, "VERDICT")[0])
+    assert text.headline == comparison_figures.outcome_sentence(comparison_figures.outcome_lines(found, "VERDICT")[0])
     assert "5" in text.headline
     assert text.kind == "good"
     assert text.paragraphs[0] == "A: the new one (5 runs). B: the old one (5 runs)."
@@ -69,7 +69,7 @@ def test_every_sentence_of_the_comparison_stands_somewhere() -> None:
     ).decode()
     flat = " ".join(page.split())
     for label in ("COMPARED", "SEEN", "CURVES", "CONDITIONS", "MAX"):
-        for line in comparison_page.outcome_lines(found, label):
+        for line in comparison_figures.outcome_lines(found, label):
             assert line.split(":")[0].split(",")[0] in flat
 
 

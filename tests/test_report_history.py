@@ -10,8 +10,7 @@ from history_cases import invalid, run, stepped
 from test_contracts import complain
 
 from rtproof import report
-from rtproof.compare.history import analyse_history
-from rtproof.compare.history_model import RunHistory
+from rtproof.compare.history import RunHistory, analyse_history
 from rtproof.report.blocks import Plot
 from rtproof.report.pages.comparison_page import ComparisonContext
 from rtproof.report.pages.history_page import encode_history, history_sections, history_title

@@ -5,7 +5,7 @@ import numpy as np
 from report_cases import application
 
 from rtproof.report import stage_tables
-from rtproof.summary.application_loops import DrawnPoints
+from rtproof.summary.loops import DrawnPoints
 
 
 def times(*lengths_us: int, width: int = 1) -> DrawnPoints:

@@ -6,7 +6,7 @@ from report_cases import hostile, many_threads, negative, no_limit, normal, noth
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
 from rtproof.report import number_format
-from rtproof.report.thread_names import POOLED, latency_unit, limit_marker, plotted_streams, report_streams
+from rtproof.report.number_format import POOLED, latency_unit, limit_marker, plotted_streams, report_streams
 
 
 def test_the_pool_comes_last_and_only_where_it_says_something_new() -> None:

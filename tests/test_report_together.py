@@ -13,15 +13,15 @@ import report_cases
 from rtproof import articles
 from rtproof.core.errors import UserError
 from rtproof.report.blocks import Table
-from rtproof.report.pages import campaign_page, matrix_page
+from rtproof.report.pages import campaign_outcomes, matrix_page
 from rtproof.report.pages.campaign_json import encode_campaign
-from rtproof.report.pages.campaign_page import CellOutcome
+from rtproof.report.pages.campaign_outcomes import CellOutcome
 
 
 def result(name: str, outcomes: Sequence[CellOutcome]) -> dict[str, Any]:
     profile = campaign_cases.shortened(name)
     told: dict[str, Any] = json.loads(
-        encode_campaign(profile, outcomes, articles.load(profile.article), campaign_page.CampaignExtras())
+        encode_campaign(profile, outcomes, articles.load(profile.article), campaign_outcomes.CampaignExtras())
     )
     return told
 

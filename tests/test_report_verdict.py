@@ -11,10 +11,9 @@ from rtproof.core.phrases import value
 from rtproof.judge.analyse import LOSS_CODES, analyse
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.record.contents import WHOLE_RUN, Event
-from rtproof.report import answers
-from rtproof.report.answers import EXACTLY, LONGER, LOOP, SURE, VALID
 from rtproof.report.blocks import Text
 from rtproof.report.sections import verdict
+from rtproof.report.sections.verdict import EXACTLY, LONGER, LOOP, SURE, VALID
 
 
 def first(analysis: Analysis) -> Text:
@@ -106,7 +105,7 @@ def test_every_first_screen_answers_everything(name: str) -> None:
 def test_lost_values_are_no_matter_of_time() -> None:
     analysis = lost_values()
     assert analysis.verdict.state is State.UNDECIDED
-    assert "Longer does not help this run" in answers.longer_run_answer(analysis.verdict)
+    assert "Longer does not help this run" in verdict.longer_run_answer(analysis.verdict)
 
 
 def test_every_state_has_words_of_its_own_and_a_kind() -> None:
@@ -147,7 +146,7 @@ def test_doubts_are_on_the_first_screen() -> None:
 
 def test_many_doubts_are_counted() -> None:
     doubt = FIRST["simulated"]().doubts[0]
-    told = answers.doubt_answers(replace(proven(), doubts=tuple(replace(doubt, code=f"d{at}") for at in range(5))))
+    told = verdict.doubt_answers(replace(proven(), doubts=tuple(replace(doubt, code=f"d{at}") for at in range(5))))
     assert told is not None
     assert (told.headline[:8], len(told.paragraphs), told.paragraphs[-1]) == ("5 doubts", 4, "and 2 more doubts, below")
 
@@ -155,7 +154,7 @@ def test_many_doubts_are_counted() -> None:
 def test_no_loss_is_among_those_below() -> None:
     doubt = FIRST["simulated"]().doubts[0]
     losses = tuple(replace(doubt, code=code, what=code) for code in LOSS_CODES)
-    told = answers.doubt_answers(replace(proven(), doubts=(*losses, doubt, doubt)))
+    told = verdict.doubt_answers(replace(proven(), doubts=(*losses, doubt, doubt)))
     assert told is not None
     assert told.paragraphs == (*LOSS_CODES, "and 2 more doubts, below")
 
@@ -164,7 +163,7 @@ def test_a_doubt_about_each_thread_hides_no_other() -> None:
     """Only the first of each kind is told; of the others, how many there are."""
     doubt = FIRST["simulated"]().doubts[0]
     each = tuple(replace(doubt, code="drift", what=f"thread {at}") for at in range(8))
-    told = answers.doubt_answers(replace(proven(), doubts=(*each, doubt)))
+    told = verdict.doubt_answers(replace(proven(), doubts=(*each, doubt)))
     assert told is not None
     assert told.headline == "9 doubts: read all figures with this in mind"
     assert told.paragraphs == ("thread 0", doubt.what, "and 7 more doubts, below")
@@ -172,11 +171,11 @@ def test_a_doubt_about_each_thread_hides_no_other() -> None:
 
 def test_objections_are_announced_on_the_first_screen() -> None:
     log = Event(5, WHOLE_RUN, "kernel", "BUG: scheduling while atomic: swapper/0/0/0x00010000")
-    told = answers.doubt_answers(analyse(clean(events=(log,)), workers=1))
+    told = verdict.doubt_answers(analyse(clean(events=(log,)), workers=1))
     assert told is not None
     assert told.headline == "1 objection: read all figures with this in mind"
     assert told.paragraphs == ("what speaks against its own figures is below: kernel-log",)
-    assert answers.doubt_answers(analyse(clean(), workers=1)) is None
+    assert verdict.doubt_answers(analyse(clean(), workers=1)) is None
 
 
 def test_of_a_few_limits_each_has_its_verdict_on_the_first_screen() -> None:

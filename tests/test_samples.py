@@ -75,7 +75,7 @@ def test_off_the_grid(values: list[list[int]], data: st.DataObject) -> None:
 @given(grid_blocks(), st.integers(1, 40), st.integers(0, 6))
 def test_long_stretches_and_parts_change_nothing(blocks: list[Block], longest: int, cut: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rtproof.summary.due_times.LONGEST", longest)
+        patch.setattr("rtproof.summary.per_second.LONGEST", longest)
         check(GRID, blocks, [], series.part_of_samples(GRID, blocks, array(), k=5))
     lead = min(cut, 2)
     parts = [series.part_of_samples(GRID, blocks[:cut], array(), 5)] if cut else []

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtproof.statistics import sequential_test
-from rtproof.statistics.sequential_test import log_e_proven, log_e_refuted, tau_needed, tau_refuted
+from rtproof import statistics
+from rtproof.statistics import log_e_proven, log_e_refuted, tau_needed, tau_refuted
 
 HOUR = 3600 * 10**9
 ALPHA = 0.05
-A = sequential_test.MIXING
+A = statistics.MIXING
 COUNTS = (0, 1, 2, 5, 20, 300)
 
 
@@ -67,14 +67,14 @@ def test_more_time_speaks_for_and_more_episodes_against(episodes: int, tau: floa
 
 
 def test_limits_of_the_rate_are_the_inverse() -> None:
-    assert sequential_test.rate_upper(1, 10 * HOUR, ALPHA) * 10 * HOUR == pytest.approx(tau_needed(1, ALPHA))
-    assert sequential_test.rate_lower(2, HOUR, ALPHA) * HOUR == pytest.approx(tau_refuted(2, ALPHA))
-    assert (sequential_test.rate_upper(0, 0, ALPHA), sequential_test.rate_lower(3, 0, ALPHA)) == (math.inf, 0)
+    assert statistics.rate_upper(1, 10 * HOUR, ALPHA) * 10 * HOUR == pytest.approx(tau_needed(1, ALPHA))
+    assert statistics.rate_lower(2, HOUR, ALPHA) * HOUR == pytest.approx(tau_refuted(2, ALPHA))
+    assert (statistics.rate_upper(0, 0, ALPHA), statistics.rate_lower(3, 0, ALPHA)) == (math.inf, 0)
 
 
 def test_chances_are_those_of_a_mixed_poisson_count() -> None:
     rng = np.random.default_rng(5)
     rate = rng.gamma(3.5, 1 / 10, 400_000)
-    assert sequential_test.chance_of_none(3, 10 * HOUR, 4 * HOUR) == pytest.approx(np.exp(-4 * rate).mean(), abs=3e-3)
+    assert statistics.chance_of_none(3, 10 * HOUR, 4 * HOUR) == pytest.approx(np.exp(-4 * rate).mean(), abs=3e-3)
     one = (2 * rate * np.exp(-4 * rate)).mean()
-    assert sequential_test.chance_of_one(3, 10 * HOUR, 2 * HOUR, 4 * HOUR) == pytest.approx(one, abs=3e-3)
+    assert statistics.chance_of_one(3, 10 * HOUR, 2 * HOUR, 4 * HOUR) == pytest.approx(one, abs=3e-3)

@@ -12,7 +12,7 @@ import pytest
 
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.reading import open_record
-from rtproof.run.agent_lines import parse_progress
+from rtproof.run.live_view import parse_progress
 from rtproof.targets.simulated import START
 
 PROCESS = ("--simulate", "seed=4", "episodes=1/min")

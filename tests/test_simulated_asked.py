@@ -4,7 +4,7 @@ import pytest
 
 from rtproof.core.errors import UserError
 from rtproof.simulation.events import KnownTail
-from rtproof.simulation.request import (
+from rtproof.simulation.simulated_thread import (
     PROCESS_OPTIONS,
     SimulatedProcess,
     SimulationRequest,

@@ -12,8 +12,16 @@ from rtproof.record.contents import End, EndReason, Record
 from rtproof.record.reading import open_record
 from rtproof.record.writing import RecordWriter
 from rtproof.simulation import simulated_thread
-from rtproof.simulation.request import SECOND_NS, SimulatedProcess, SimulationRequest
-from rtproof.simulation.simulated_thread import BODY_NS, PlayedStretch, SampledThread, SummaryThread, values_of
+from rtproof.simulation.simulated_thread import (
+    BODY_NS,
+    SECOND_NS,
+    PlayedStretch,
+    SampledThread,
+    SimulatedProcess,
+    SimulationRequest,
+    SummaryThread,
+    values_of,
+)
 from rtproof.summary.series import summarise
 
 PROCESS = SimulatedProcess(seed=5, kind="burst5", clusters_per_s=0.05)

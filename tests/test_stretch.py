@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from analysis_records import MS, SERIES, array, block
 
-from rtproof.summary import due_times
-from rtproof.summary.due_times import SampleStretch, sample_stretches
+from rtproof.summary import per_second
+from rtproof.summary.per_second import SampleStretch, sample_stretches
 
 
 def test_blocks_that_follow_on_are_joined_with_their_gaps_and_cuts() -> None:
@@ -30,7 +30,7 @@ def values_of(one: SampleStretch | None) -> list[int] | None:
 
 
 def test_a_long_stretch_is_handed_on_with_its_last_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(due_times, "LONGEST", 3)
+    monkeypatch.setattr(per_second, "LONGEST", 3)
     blocks = [block([1, 2, 3], {2: 1}), block([4], first_index=4), block([5, 6, 7], first_index=5)]
     first, second = sample_stretches(blocks, array(4 * MS))
     assert (values_of(first), values_of(first.tail)) == ([1, 2, 3], None)
@@ -60,7 +60,7 @@ def test_what_the_blocks_told_of_their_due_times_is_kept() -> None:
 
 
 def test_a_tail_keeps_what_was_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(due_times, "LONGEST", 4)
+    monkeypatch.setattr(per_second, "LONGEST", 4)
     blocks = [block([at], first_index=at) for at in range(3)] + [
         block([3, 4], first_index=3),
         block([5], first_index=5),
@@ -69,7 +69,7 @@ def test_a_tail_keeps_what_was_told_of_it(monkeypatch: pytest.MonkeyPatch) -> No
     _, last = sample_stretches(told)
     assert last.tail is not None
     assert last.tail.told is not None
-    whole = due_times.join_blocks(last.tail, last)
+    whole = per_second.join_blocks(last.tail, last)
     assert whole.told is not None
     assert (values_of(last.tail), values_of(whole)) == ([3, 4], [3, 4, 5])
     assert (whole.told.positions.tolist(), whole.told.due_ns.tolist()) == ([0, 2], [3 * MS + 7, 5 * MS + 7])

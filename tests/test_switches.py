@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stage_records import KERNEL, fields_of, staged
 
 from rtproof.record.contents import Block, Record
-from rtproof.summary import due_times
+from rtproof.summary import per_second
 from rtproof.summary.fields import series_by_field, stage_switches
 from rtproof.summary.summary_model import Switch
 
@@ -79,7 +79,7 @@ def _runs(places: list[int], most: int) -> list[list[int]]:
 
 
 def test_long_series_are_taken_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(due_times, "LONGEST", 7)
+    monkeypatch.setattr(per_second, "LONGEST", 7)
     earlier, later = fields_of(KERNEL, 0, ("irq", "task"))
     blocks = [block(range(at, at + 5), first_index=at, series=earlier) for at in range(0, 100, 5)]
     blocks += [block(range(at + 9, at + 13), first_index=at, series=later) for at in range(0, 100, 4)]

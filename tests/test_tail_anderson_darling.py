@@ -7,6 +7,7 @@ from tail_cases import excesses_of
 
 from rtproof.tail import fit_test_table
 from rtproof.tail.pareto_fit import (
+    Excesses,
     TailFit,
     anderson_darling_p_value,
     anderson_darling_statistic,
@@ -14,7 +15,6 @@ from rtproof.tail.pareto_fit import (
     fitted_survivals,
     pareto_survival,
 )
-from rtproof.tail.thresholds import Excesses
 
 
 def a_squared(shares: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:

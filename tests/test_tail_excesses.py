@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tail_cases import counts_of, excesses_of
 
 from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_values
-from rtproof.tail.thresholds import coarsened_excesses, highest_excesses, tail_of
+from rtproof.tail.pareto_fit import coarsened_excesses, highest_excesses, tail_of
 
 
 def array(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

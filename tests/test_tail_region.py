@@ -11,14 +11,15 @@ from rtproof.tail.pareto_fit import (
     SHAPES,
     TWO_SIDED_95,
     UNBOUNDED,
+    Excesses,
     best_scale,
+    coarsened_excesses,
     fit_region,
     fit_tail,
     likelihood_score,
     pareto_growth,
     pareto_survival,
 )
-from rtproof.tail.thresholds import Excesses, coarsened_excesses
 
 FAR = 1e-7
 

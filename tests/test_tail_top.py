@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from tail_cases import excesses_of
 
-from rtproof.tail.thresholds import LARGEST, Excesses, top_test
+from rtproof.tail.pareto_fit import Excesses
+from rtproof.tail.thresholds import LARGEST, top_test
 
 
 def with_strange(of: Excesses, *excess: float) -> Excesses:

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rtproof import statistics
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, Verdict
 from rtproof.judge.claim import LateStretches, episode_course
 from rtproof.judge.episodes import LateTimes
 from rtproof.judge.episodes import episodes_of_course as episodes_of
 from rtproof.judge.evidence import Evidence, WorstActivation
 from rtproof.judge.verdict import deciding_verdict, judge_requirement
-from rtproof.statistics import sequential_test
 from rtproof.summary.summary_model import Doubt, Severity
 
 SECOND = 10**9
@@ -193,8 +193,8 @@ def test_the_figures_of_the_test() -> None:
     verdict = judge_requirement(LIMIT, replace(PROVEN, measured_ns=48 * HOUR))
     assert (verdict.tau, verdict.decided_at_ns) == (2, None)
     assert verdict.alpha == pytest.approx(0.05)
-    assert verdict.log_e_proven == pytest.approx(sequential_test.log_e_proven(0, 2))
-    assert verdict.log_e_refuted == pytest.approx(sequential_test.log_e_refuted(0, 2))
+    assert verdict.log_e_proven == pytest.approx(statistics.log_e_proven(0, 2))
+    assert verdict.log_e_refuted == pytest.approx(statistics.log_e_refuted(0, 2))
     assert verdict.rate_high_fixed == pytest.approx(2.9957 / (48 * 3600), rel=1e-4)
     assert verdict.chance == pytest.approx((48 / 83.56) ** 0.5, rel=1e-3)
     assert (verdict.chance or 0) < (verdict.chance_with_one_more or 0) < 1
@@ -227,7 +227,7 @@ def test_what_was_decided_first_stands() -> None:
     late = [85 * 3600 + 1000.0 * n for n in range(3)]
     proven = judge_requirement(LIMIT, with_late(PROVEN, *late))
     assert (proven.state, proven.decided_with) == (State.PROVEN, 0)
-    assert proven.decided_at_ns == sequential_test.needed_ns(0, 24 * HOUR, 0.05)
+    assert proven.decided_at_ns == statistics.needed_ns(0, 24 * HOUR, 0.05)
     text = text_of(proven)
     assert "Not exceeded in the first 83 h 34 min: less often than once per 24 h (95 %)" in text
     assert "The run went on: exceeded in 3 episodes in 90 h" in text
@@ -255,7 +255,7 @@ def test_several_limits_share_the_probability_of_error() -> None:
     alone, both = judge_requirement(LIMIT, PROVEN), judge_requirement(LIMIT, PROVEN, 2)
     assert (alone.state, both.state) == (State.PROVEN, State.UNDECIDED)
     assert both.alpha == pytest.approx(0.025)
-    assert (both.needed_ns or 0) == sequential_test.needed_ns(0, 24 * HOUR, 0.025)
+    assert (both.needed_ns or 0) == statistics.needed_ns(0, 24 * HOUR, 0.025)
     said = "one of 2 limits: each is tested at 97.5 %, so that all verdicts together are right with 95 %"
     assert said in text_of(both)
 

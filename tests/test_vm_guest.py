@@ -17,10 +17,9 @@ import pytest
 from rtproof.agents.build import cache_dir
 from rtproof.core.errors import TargetError, UserError
 from rtproof.vm.cache_folders import lab_cache
-from rtproof.vm.guest import Job, run_job
+from rtproof.vm.guest import Job, run_job, snapshot_folder
 from rtproof.vm.initramfs import find_busybox
 from rtproof.vm.machine import Machine, Mode
-from rtproof.vm.snapshot import snapshot_folder
 
 pytestmark = pytest.mark.slow
 

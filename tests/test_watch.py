@@ -13,9 +13,8 @@ from rtproof.judge.watch import Watch, progress_line, still_needed_ns
 from rtproof.record.contents import EndReason, Record
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.events import KnownTail
-from rtproof.simulation.request import SECOND_NS, SimulatedProcess, SimulationRequest
-from rtproof.simulation.simulated_thread import LateActivations
-from rtproof.statistics.sequential_test import needed_ns as needed_by_one
+from rtproof.simulation.simulated_thread import SECOND_NS, LateActivations, SimulatedProcess, SimulationRequest
+from rtproof.statistics import needed_ns as needed_by_one
 
 MINUTE_NS = 60 * SECOND_NS
 LIMIT = 100_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rtproof.run.agent_lines import OverLine, parse_over
+from rtproof.run.live_view import OverLine, parse_over
 
 
 def test_a_line_of_the_agent() -> None:

@@ -16,7 +16,7 @@ from acceptance import Benchmark, Result, Value
 from acceptance.comparison import VALUES, figures
 from rtproof.compare.distributions import side_order
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.statistics.mean_difference import difference_interval, is_exact, permuted_means, rejected_share
+from rtproof.statistics import difference_interval, is_exact, permuted_means, rejected_share
 
 ALPHA = 0.05
 TRUTH = math.log(2)

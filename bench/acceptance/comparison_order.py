@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
 from rtproof.compare.likeness import is_interleaved
-from rtproof.statistics.mean_difference import permuted_means
+from rtproof.statistics import permuted_means
 
 Floats = NDArray[np.float64]
 RUNS = 5

@@ -22,7 +22,7 @@ from rtproof.judge.evidence import end_ns
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.record.run_folder import open_run
 from rtproof.simulation.events import KnownTail, second_maxima
-from rtproof.statistics.exact_bounds import mean_upper
+from rtproof.statistics import mean_upper
 from rtproof.summary.summary_model import Summary
 from rtproof.tail.forecast import UNEVEN_P, USUAL_FACTOR, forecast, largest_units, shape_refusals, with_top_test
 from rtproof.tail.forecast_model import tail_units

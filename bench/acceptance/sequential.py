@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
-from rtproof import articles
-from rtproof.judge import unseen_events
+from rtproof import articles, statistics
+from rtproof.judge import planning
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State
 from rtproof.judge.claim import EpisodeCourse, LateStretches, decide, episode_course
 from rtproof.report.pages import campaign_page
 from rtproof.simulation.events import SecondsArray, event_times
-from rtproof.statistics import exact_bounds, sequential_test
 
 HOUR_S = 3600
 NS = 10**9
@@ -48,8 +47,8 @@ def rate_bound(short: bool) -> Result:
 
 def numerics(_short: bool) -> Result:
     """Checked to fail: logarithms of gammainc give +360,821 in place of -12.7."""
-    zero = exact_bounds.share_upper(0, 10**12, 0.95)
-    late, early = sequential_test.log_e_proven(100_000, 1000.0), sequential_test.log_e_proven(10, 2000.0)
+    zero = statistics.share_upper(0, 10**12, 0.95)
+    late, early = statistics.log_e_proven(100_000, 1000.0), statistics.log_e_proven(10, 2000.0)
     needed = [_proving_tau(count) for count in range(len(NEEDED))]
     tables = all(abs(a - b) <= (0.02 if n else 0.01) for n, (a, b) in enumerate(zip(needed, NEEDED, strict=True)))
     digits = abs(zero / 2.99573227e-12 - 1) <= 1e-6 and abs(late + 12.707) <= 5e-4 and abs(early - 1933.99) <= 5e-3
@@ -74,11 +73,11 @@ def prediction(short: bool) -> Result:
     rng = np.random.default_rng(5)
     measured = {f"{n}:{m}": _exceeded(n, m, runs, rng) for n, m in ((20, 20), (20, 60), (190, 10))}
     expected = {"20:20": 0.5, "20:60": 0.75, "190:10": 0.05}
-    said = unseen_events.largest_value_sentences(1_106_000, 54 * HOUR_S * NS)
+    said = planning.largest_value_sentences(1_106_000, 54 * HOUR_S * NS)
     tied = _exceeded(20, 20, runs, rng, whole=True)
-    off = max(abs(measured[key] - unseen_events.chance_exceeded(*map(int, key.split(":")))) for key in measured)
-    rule = all(unseen_events.chance_exceeded(*map(int, key.split(":"))) == chance for key, chance in expected.items())
-    until = unseen_events.predicted_until(19.0)
+    off = max(abs(measured[key] - planning.chance_exceeded(*map(int, key.split(":")))) for key in measured)
+    rule = all(planning.chance_exceeded(*map(int, key.split(":"))) == chance for key, chance in expected.items())
+    until = planning.predicted_until(19.0)
     told = "at most 50 %, if it is alike" in said[0] and "2 h 50 min it is exceeded with" in said[1]
     return Result(
         {"measured": {**measured}, "largest_difference": off, "20:20_with_ties": tied, "T_19": until},
@@ -152,8 +151,8 @@ def _coverage(seed: int, kind: str, hours: int, events: int, runs: int) -> tuple
     truth = long.episodes / long.live_ns
     found = [_course(event_times(kind, rate, length_s, rng), length_s * NS) for _ in range(runs)]
     counted = [(one.episodes, truth * one.live_ns) for one in found]
-    fixed = sum(exact_bounds.mean_upper(n, 1 - ALPHA) >= mean for n, mean in counted) / runs
-    return fixed, sum(sequential_test.tau_needed(n, ALPHA) >= mean for n, mean in counted) / runs
+    fixed = sum(statistics.mean_upper(n, 1 - ALPHA) >= mean for n, mean in counted) / runs
+    return fixed, sum(statistics.tau_needed(n, ALPHA) >= mean for n, mean in counted) / runs
 
 
 def _exceeded(n: int, m: int, runs: int, rng: np.random.Generator, *, whole: bool = False) -> float:

@@ -24,8 +24,8 @@ from rtproof.judge.analysis_model import Episode, Requirement
 from rtproof.record import histogram_bins
 from rtproof.record.reading import open_record
 from rtproof.summary.counts import Counts
-from rtproof.tail.pareto_fit import fit_region
-from rtproof.tail.thresholds import coarsened_excesses, highest_excesses, tail_of, threshold_ladder
+from rtproof.tail.pareto_fit import coarsened_excesses, fit_region, highest_excesses, tail_of
+from rtproof.tail.thresholds import threshold_ladder
 
 UNITS = 10**6
 FAR = 1 / (10 * UNITS)

@@ -15,8 +15,8 @@ from tail_truths import Floats, Pareto, repeated
 from acceptance import Benchmark, Result, Value
 from rtproof.record.contents import Int64Array
 from rtproof.summary.counts import counts_of_values
-from rtproof.tail.pareto_fit import SHAPES, TWO_SIDED_95, fit_region
-from rtproof.tail.thresholds import coarsened_excesses, highest_excesses, tail_limit, tail_of
+from rtproof.tail.pareto_fit import SHAPES, TWO_SIDED_95, coarsened_excesses, fit_region, highest_excesses, tail_of
+from rtproof.tail.thresholds import tail_limit
 
 THETA = 0.2
 """So bursts of five."""

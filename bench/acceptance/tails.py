@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 from tail_truths import SEVEN, Pareto, Truth, largest, repeated
 
 from acceptance import Benchmark, Result, Value
-from rtproof.tail.pareto_fit import SHAPES, TWO_SIDED_95, FitRegion, fit_region
-from rtproof.tail.thresholds import Excesses, coarsened_excesses, highest_excesses, tail_limit, tail_of
+from rtproof.tail.pareto_fit import (
+    SHAPES,
+    TWO_SIDED_95,
+    Excesses,
+    FitRegion,
+    coarsened_excesses,
+    fit_region,
+    highest_excesses,
+    tail_of,
+)
+from rtproof.tail.thresholds import tail_limit
 
 US = 1000
 AHEAD = 10

@@ -22,7 +22,7 @@ from acceptance import Benchmark, Result, Value
 from rtproof.cli.main import main
 from rtproof.simulation import simulated_thread
 from rtproof.simulation.events import EVENT_KINDS, KnownTail
-from rtproof.simulation.request import SECOND_NS, SimulatedProcess
+from rtproof.simulation.simulated_thread import SECOND_NS, SimulatedProcess
 
 LIMIT_NS, AT_MOST_S, GAP_S, LONGEST_S, ALPHA = 100_000, 600, 30, 150, 0.05
 MIXING = 0.3

@@ -4,8 +4,7 @@
 ``load`` reads one strictly; ``claims`` hands its rows to the objections engine. A row's ``figures`` are for tables.
 """
 
-from rtproof.articles.article import Article, ArticleFigure, ArticleRow, ArticleStatement
+from rtproof.articles.article import Article, ArticleFigure, ArticleRow, ArticleStatement, claims
 from rtproof.articles.article_file import load, names, read
-from rtproof.articles.published_claims import claims
 
 __all__ = ["Article", "ArticleFigure", "ArticleRow", "ArticleStatement", "claims", "load", "names", "read"]

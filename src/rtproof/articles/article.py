@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an article published, as frozen data. Times are in nanoseconds and remember how they were printed.
-
-``row_figures`` gives the figures of a whole row by name, for tables that put a run beside the article. A row with one
-thread or field has its figures as they are. With several, each name begins with the thread's or field's ("top.max").
-Threads of one kind also stand together: the smallest, the largest, the mean of all values and their number. Fields of
-the same activations have their number in common.
-"""
+"""What an article published, as frozen data, and its rows as the objections see them. Times are in nanoseconds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+
+from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, Span, exact_span
 
 LATENCY, LENGTH, TOP, LOOP = "latency", "length", "top", "loop"
 
@@ -151,3 +147,69 @@ def _together(several: tuple[ArticleNumbers, ...]) -> Iterator[tuple[str, Articl
 
 def _extreme(choose: Callable[..., ArticleFigure], found: Iterable[ArticleFigure]) -> ArticleFigure:
     return choose(found, key=lambda figure: figure.value)
+
+
+VALUES = ("min", "mean", "max")
+IDLE = ("none", "idle", "unloaded")
+
+
+def claims(article: Article) -> tuple[ResultClaim, ...]:
+    """One claim per row, in order, by the row's key."""
+    return tuple(_claim(row) for row in article.rows)
+
+
+def _claim(row: ArticleRow) -> ResultClaim:
+    return ResultClaim(
+        name=row.key,
+        figures=tuple(_figures(numbers) for numbers in row.numbers),
+        group=row.group,
+        span=_span(row),
+        loadavg=row.loadavg,
+        said_idle=row.load.lower() in IDLE,
+        online_count=row.cpus,
+        load_line=row.load_line,
+        judged=row.judged,
+    )
+
+
+def _figures(numbers: ArticleNumbers) -> Figures:
+    largest = numbers.figures.get("max")
+    below, above = (_whole(numbers.value(key)) for key in ("below", "above"))
+    return Figures(
+        numbers.name,
+        RowKind(numbers.kind),
+        period_ns=_whole(numbers.value("period")),
+        count=_whole(numbers.value("count")),
+        min_ns=numbers.value("min"),
+        mean_ns=numbers.value("mean"),
+        max_ns=numbers.value("max"),
+        deviation_ns=numbers.value("deviation"),
+        step_ns=_step(numbers),
+        at_least=largest is not None and largest.at_least,
+        low_ns=numbers.value("low"),
+        high_ns=numbers.value("high"),
+        below=below,
+        above=above,
+        out_of_band=None if below is None or above is None else below + above,
+    )
+
+
+def _step(numbers: ArticleNumbers) -> int:
+    """Of the mean where there is one, because it is held against the others."""
+    steps = [numbers.figures[key].step for key in VALUES if key in numbers.figures]
+    mean = numbers.figures.get("mean")
+    return int(mean.step if mean else max(steps, default=0))
+
+
+def _span(row: ArticleRow) -> Span | None:
+    """What was asked for to the second is exact. A printed duration was cut or rounded behind its last digit."""
+    if row.asked is not None:
+        return exact_span(int(row.asked.value))
+    if row.duration is None or row.duration.at_least:
+        return None
+    printed, step = int(row.duration.value), int(row.duration.step)
+    return Span(printed, printed - step // 2, printed + step)
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

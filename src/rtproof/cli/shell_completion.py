@@ -63,7 +63,7 @@ def _matching_names(package: ModuleType, incomplete: str) -> list[str]:
 
 def _agent_rows(kind: str) -> list[list[str]]:
     """What the newest agent that was ever built for this machine lists; nothing if there is none."""
-    from rtproof.agents import agent_program
+    from rtproof.agents import build
 
     agent = _built_agent()
     if agent is None:
@@ -74,13 +74,12 @@ def _agent_rows(kind: str) -> list[list[str]]:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return []
-    return agent_program.listed_rows(listed, kind)
+    return build.listed_rows(listed, kind)
 
 
 def _built_agent() -> Path | None:
-    from rtproof.agents.agent_program import packaged_agent
     from rtproof.agents.architectures import host_architecture
-    from rtproof.agents.build import AGENT_NAME, cache_dir
+    from rtproof.agents.build import AGENT_NAME, cache_dir, packaged_agent
 
     name = host_architecture().name
     if packaged_agent(name).exists():

@@ -10,8 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.statistics.exact_bounds import beta_tails
-from rtproof.statistics.mean_difference import student_quantile
+from rtproof.statistics import beta_tails, student_quantile
 
 Floats = NDArray[np.float64]
 

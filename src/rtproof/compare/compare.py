@@ -2,10 +2,11 @@
 """Two sides in, everything that can be said about them out."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from rtproof.compare.comparison_model import (
+    WHY,
     Comparison,
     ComparisonFinding,
     ComparisonSide,
@@ -13,6 +14,7 @@ from rtproof.compare.comparison_model import (
     MetricEffect,
     QuantileShift,
     SideOrder,
+    deterministic_comparison,
 )
 from rtproof.compare.comparison_sentences import comparison_sentences
 from rtproof.compare.distributions import quantile_shift, side_order
@@ -27,26 +29,6 @@ from rtproof.compare.effects import (
 from rtproof.compare.likeness import comparison_refusal, fact_differences, fact_variations, run_turns
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.errors import UserError
-
-# A comparison of runs in virtual time, which has no interval, no p-value and no power.
-#
-# Such runs are deterministic: run again they give the same bytes. How runs of one system differ is then not chance,
-# and
-# nothing that rests on chance may be said of them. The figures themselves and their ratios stay.
-
-
-WHY = "the runs are deterministic (virtual time): each gives the same bytes again, and nothing in them is chance"
-FACT = "virtual time"
-
-
-def deterministic_comparison(said: Comparison) -> bool:
-    """Whether a run of either side was made in virtual time."""
-    return any(sides_in_virtual_time(side.runs) for side in (said.a, said.b))
-
-
-def sides_in_virtual_time(runs: Iterable[RunFigures]) -> bool:
-    """Whether one of the runs was made in virtual time."""
-    return any(run.facts.get(FACT, "no") != "no" for run in runs)
 
 
 def without_chance(said: Comparison) -> Comparison:

@@ -1,12 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said about two sides, as frozen data. A ratio is always A over B, so below 1 A has the smaller figure."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from rtproof.compare.likeness import FactDifference, FactVariation
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.summary.counts import Counts
+
+
+class DifferenceWeight(Enum):
+    """FORBIDS: no comparison. UNLIKE: none unless the user says so. TOLD: a possible reason of what is found."""
+
+    FORBIDS = "forbids"
+    UNLIKE = "unlike"
+    TOLD = "told"
+
+
+@dataclass(frozen=True)
+class FactDifference:
+    """A fact that the two sides do not share. a, b: as each says; several texts where its runs differ.
+
+    why, source: of the ranking, "" where nothing is known. said: the user said that the sides differ in it.
+    """
+
+    key: str
+    a: str
+    b: str
+    weight: DifferenceWeight
+    why: str
+    source: str
+    said: bool = False
+
+
+@dataclass(frozen=True)
+class FactVariation:
+    """A fact in which the runs of one side differ among themselves. texts: each with the number of its runs."""
+
+    key: str
+    texts: tuple[tuple[str, int], ...]
+    weight: DifferenceWeight
 
 
 class ComparisonFinding(Enum):
@@ -168,3 +201,26 @@ class Comparison:
     differences: tuple[FactDifference, ...]
     left_out: tuple[LeftOutRun, ...]
     turns: RunTurns
+
+
+# A comparison of runs in virtual time, which has no interval, no p-value and no power.
+#
+# Such runs are deterministic: run again they give the same bytes. How runs of one system differ is then not chance,
+# and
+# nothing that rests on chance may be said of them. The figures themselves and their ratios stay.
+
+
+WHY = "the runs are deterministic (virtual time): each gives the same bytes again, and nothing in them is chance"
+
+
+FACT = "virtual time"
+
+
+def deterministic_comparison(said: Comparison) -> bool:
+    """Whether a run of either side was made in virtual time."""
+    return any(sides_in_virtual_time(side.runs) for side in (said.a, said.b))
+
+
+def sides_in_virtual_time(runs: Iterable[RunFigures]) -> bool:
+    """Whether one of the runs was made in virtual time."""
+    return any(run.facts.get(FACT, "no") != "no" for run in runs)

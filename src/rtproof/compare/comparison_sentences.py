@@ -3,11 +3,20 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from rtproof.compare.compare import WHY, deterministic_comparison
-from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide, MetricEffect, SideCrossing
+from rtproof.compare.comparison_model import (
+    WHY,
+    Comparison,
+    ComparisonFinding,
+    ComparisonSide,
+    DifferenceWeight,
+    FactDifference,
+    MetricEffect,
+    SideCrossing,
+    deterministic_comparison,
+)
 from rtproof.compare.distributions import BY_RUNS
 from rtproof.compare.effects import ALPHA, MIN_RUNS, SHARE, SIZES
-from rtproof.compare.likeness import DifferenceWeight, FactDifference, measuring_conditions
+from rtproof.compare.likeness import measuring_conditions
 from rtproof.core.phrases import percent, quantity, value
 from rtproof.summary.recorded_facts import SIMULATED_PROBE
 

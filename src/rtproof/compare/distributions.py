@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof import statistics
 from rtproof.compare import tail_crossing
 from rtproof.compare.comparison_model import QuantileShift, ShiftPoint, SideCrossing, SideOrder
 from rtproof.compare.effects import pooled_counts
 from rtproof.compare.run_metrics import RunFigures, TimeBlocks
 from rtproof.core.phrases import duration
 from rtproof.record.contents import Int64Array
-from rtproof.statistics import mean_difference
-from rtproof.statistics.mean_difference import difference_interval
+from rtproof.statistics import difference_interval
 from rtproof.summary.counts import Counts
 
 SHARES = (*(step / 20 for step in range(1, 20)), 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999, 0.999999)
@@ -197,9 +197,7 @@ def _threshold(odds: list[Floats], points: int) -> Floats:
     each = sum(part**2 / (len(side) - 1) for part, side in zip(parts, odds, strict=True))
     total = parts[0] + parts[1]
     freedom = np.where(each > 0, total**2 / np.where(each > 0, each, 1), 1)
-    sure = [
-        mean_difference.student_quantile(1 - ORDER_ALPHA / 2 / points, math.floor(2 * f) / 2) for f in freedom.tolist()
-    ]
+    sure = [statistics.student_quantile(1 - ORDER_ALPHA / 2 / points, math.floor(2 * f) / 2) for f in freedom.tolist()]
     limit: Floats = np.array(sure) * np.sqrt(total)
     return limit
 

@@ -9,12 +9,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from rtproof import statistics
 from rtproof.compare.comparison_model import ComparisonFinding, ImpossibleComparison, MetricEffect
 from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import percent, value
-from rtproof.statistics import mean_difference
-from rtproof.statistics.mean_difference import Floats, is_exact, permuted_means, rejected_share
+from rtproof.statistics import Floats, is_exact, permuted_means, rejected_share
 from rtproof.summary.counts import Counts, merge_counts
 
 LEVELS = (0.999, 0.9999)
@@ -211,7 +211,7 @@ def _lower_welch(a: Floats, b: Floats) -> Floats:
     total = parts[0] + parts[1]
     freedom = total**2 / sum(part**2 / (side.shape[1] - 1) for part, side in zip(parts, (a, b), strict=True))
     table = np.linspace(min(a.shape[1], b.shape[1]) - 1, a.shape[1] + b.shape[1] - 2, 50)
-    t = np.interp(freedom, table, [mean_difference.student_quantile(1 - LEVEL / 2, f) for f in table.tolist()])
+    t = np.interp(freedom, table, [statistics.student_quantile(1 - LEVEL / 2, f) for f in table.tolist()])
     low: Floats = a.mean(axis=1) - b.mean(axis=1) - t * np.sqrt(total)
     return low
 
@@ -220,7 +220,7 @@ def _by_t(deviation: float, n: int, m: int, alpha: float) -> float:
     """Of a t test, to a percent or two (a few for sides of unequal size): what is at its power is taken for Student's
     t as well, and the degrees of freedom are those of sides that scatter alike."""
     freedom = (1 / n + 1 / m) ** 2 / (1 / (n * n * (n - 1)) + 1 / (m * m * (m - 1)))
-    sure = mean_difference.student_quantile(1 - alpha / 2, freedom) + mean_difference.student_quantile(POWER, freedom)
+    sure = statistics.student_quantile(1 - alpha / 2, freedom) + statistics.student_quantile(POWER, freedom)
     return deviation * math.sqrt(1 / n + 1 / m) * sure
 
 
@@ -245,7 +245,7 @@ def metric_effects(metrics: Sequence[ComparedMetric]) -> tuple[MetricEffect, ...
     found = [_effect(metric, ALPHA / len(metrics)) for metric in metrics]
     if any(effect.p is None for effect in found):
         return tuple(found)
-    adjusted = mean_difference.holm_adjusted([effect.p for effect in found if effect.p is not None])
+    adjusted = statistics.holm_adjusted([effect.p for effect in found if effect.p is not None])
     return tuple(_judged(replace(one, p_holm=p)) for one, p in zip(found, adjusted, strict=True))
 
 
@@ -273,7 +273,7 @@ def _effect(metric: ComparedMetric, strictest: float) -> MetricEffect:
     a, b = metric.values
     n, m = len(a), len(b)
     judged = min(n, m) >= MIN_RUNS
-    found = mean_difference.difference_interval(a, b, ALPHA)
+    found = statistics.difference_interval(a, b, ALPHA)
     below, above = metric.width
     deviation, margin = _deviation(a, b), _margin(metric, b)
     # What the bins leave open widens the interval, which has to lie beyond the margin all the same.
@@ -288,7 +288,7 @@ def _effect(metric: ComparedMetric, strictest: float) -> MetricEffect:
         ratio=math.exp(found.difference),
         low=_exp(found.low - below) if judged or min(n, m) > 1 else None,
         high=_exp(found.high + above),
-        p=mean_difference.permutation_p_value(a, b) if judged else None,
+        p=statistics.permutation_p_value(a, b) if judged else None,
         p_holm=None,
         method=_method(n, m, judged=judged),
         margin=math.exp(margin),
@@ -305,7 +305,7 @@ def _effect(metric: ComparedMetric, strictest: float) -> MetricEffect:
 def _method(n: int, m: int, *, judged: bool) -> str:
     if min(n, m) < 2:
         return NONE
-    return PERMUTATION if judged and mean_difference.is_exact(n, m) else WELCH
+    return PERMUTATION if judged and statistics.is_exact(n, m) else WELCH
 
 
 def _deviation(a: list[float], b: list[float]) -> float | None:

@@ -5,10 +5,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import groupby, pairwise
 
-from rtproof.compare.comparison_model import RunTurns
+from rtproof.compare.comparison_model import DifferenceWeight, FactDifference, FactVariation, RunTurns
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import percent, quantity
 
@@ -268,39 +267,6 @@ MUST_AGREE = ("load", "period", "policy", "method", "CPUs", "threads")
 ABSENT = {"cmdline ": "not there", "config ": "not set", "module ": "not loaded", "option ": "as by default"}
 """What it means that a fact of such a key is not there, in a run that has others of its kind."""
 NOT_KNOWN = "not known"
-
-
-class DifferenceWeight(Enum):
-    """FORBIDS: no comparison. UNLIKE: none unless the user says so. TOLD: a possible reason of what is found."""
-
-    FORBIDS = "forbids"
-    UNLIKE = "unlike"
-    TOLD = "told"
-
-
-@dataclass(frozen=True)
-class FactDifference:
-    """A fact that the two sides do not share. a, b: as each says; several texts where its runs differ.
-
-    why, source: of the ranking, "" where nothing is known. said: the user said that the sides differ in it.
-    """
-
-    key: str
-    a: str
-    b: str
-    weight: DifferenceWeight
-    why: str
-    source: str
-    said: bool = False
-
-
-@dataclass(frozen=True)
-class FactVariation:
-    """A fact in which the runs of one side differ among themselves. texts: each with the number of its runs."""
-
-    key: str
-    texts: tuple[tuple[str, int], ...]
-    weight: DifferenceWeight
 
 
 def fact_differences(

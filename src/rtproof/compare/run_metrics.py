@@ -18,10 +18,9 @@ from rtproof.record import histogram_bins
 from rtproof.record.contents import Moment, Record, Seconds, Series, Slice, View
 from rtproof.record.histogram_bins import unpack_histograms
 from rtproof.summary import recorded_facts
-from rtproof.summary.cokernels import LINUX, kernel_config
 from rtproof.summary.counts import Counts
 from rtproof.summary.fields import judged_series
-from rtproof.summary.preemption_model import preemption_model
+from rtproof.summary.kernel_model import LINUX, kernel_config, preemption_model
 from rtproof.summary.quantiles import moments_and_counts_of_view
 from rtproof.summary.recorded_facts import probe_options, virtual_time_clock
 from rtproof.summary.summary_model import Severity

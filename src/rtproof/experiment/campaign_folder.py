@@ -23,14 +23,14 @@ from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
 from rtproof.profiles import CellPlan, Profile
 from rtproof.record.run_folder import INFO_NAME, RECORD_NAME
-from rtproof.report.pages import campaign_page
+from rtproof.report.pages import campaign_outcomes, campaign_page
 from rtproof.report.pages.campaign_json import encode_campaign
-from rtproof.report.pages.campaign_page import CellOutcome, OtherToolResult
+from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
 
 if TYPE_CHECKING:
     from rtproof.judge.analysis_model import Analysis
     from rtproof.report.blocks import Section
-    from rtproof.report.pages.campaign_page import CampaignExtras
+    from rtproof.report.pages.campaign_outcomes import CampaignExtras
 
 
 CAMPAIGN_FILE = "campaign.json"
@@ -167,7 +167,7 @@ class CampaignDocument:
 
     @property
     def exit_code(self) -> int:
-        return campaign_page.campaign_exit_code(self.outcomes)
+        return campaign_outcomes.campaign_exit_code(self.outcomes)
 
     @cached_property
     def encoded(self) -> bytes:
@@ -246,7 +246,7 @@ def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> Campaign
     shares = tuple(dict.fromkeys((*campaign.percentiles, *percentiles)))
     outcomes = [_stored_outcome(folder, campaign, plan, told.get(plan.key), shares) for plan in campaign.profile.cells]
     return CampaignDocument(
-        campaign.profile, outcomes, campaign.article, campaign_page.CampaignExtras(campaign.given, campaign.command)
+        campaign.profile, outcomes, campaign.article, campaign_outcomes.CampaignExtras(campaign.given, campaign.command)
     )
 
 

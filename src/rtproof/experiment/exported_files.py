@@ -10,13 +10,13 @@ from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import checked_options
 from rtproof.experiment import stored_runs
-from rtproof.summary import application_loops
+from rtproof.summary import loops
 from rtproof.summary.kernel_trace import has_trace
 
 if TYPE_CHECKING:
     from rtproof.judge.analysis_model import Analysis
     from rtproof.profiles import Bins, Profile, PublishedFile
-    from rtproof.report.pages.campaign_page import CellOutcome
+    from rtproof.report.pages.campaign_outcomes import CellOutcome
 
 
 MOST_LINES = 5_000_000
@@ -38,7 +38,7 @@ def _sample_files(analysis: "Analysis") -> dict[str, str]:
     """The exporter that makes lines of the samples, and its file."""
     if too_many_samples(analysis) or not all(series.has_samples for series in analysis.record.series):
         return {}
-    return {"app-csv" if application_loops.is_app(analysis.record) else "csv": "samples.csv"}
+    return {"app-csv" if loops.is_app(analysis.record) else "csv": "samples.csv"}
 
 
 def too_many_samples(analysis: "Analysis") -> bool:

@@ -23,9 +23,8 @@ from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, Guest
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import LOAD, option_words
 from rtproof.record import run_folder
-from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_outcomes import requirements_of_limits
-from rtproof.report.pages.campaign_page import CellOutcome
+from rtproof.report.pages import campaign_outcomes
+from rtproof.report.pages.campaign_outcomes import CellOutcome, requirements_of_limits
 
 if TYPE_CHECKING:
     from rtproof.report.blocks import Section
@@ -188,10 +187,10 @@ def run_guest_campaign(profile: "Profile", parts: Sequence[CampaignPart], asked:
     trials = [trial for part in parts for trial in run_trials(part.profile, part.systems, bench)]
     outcomes = trial_outcomes(profile, trials)
     _store_cells(folder, trials)
-    more = campaign_page.CampaignExtras(command=shlex.join(asked.typed))
+    more = campaign_outcomes.CampaignExtras(command=shlex.join(asked.typed))
     found = campaign_folder.CampaignDocument(profile, outcomes, article, more, [_provenance_section(rounds, trials)])
     campaign_folder.publish_campaign(found, folder, asked.as_json)
-    return campaign_page.campaign_exit_code(outcomes)
+    return campaign_outcomes.campaign_exit_code(outcomes)
 
 
 def _provenance_section(rounds: _GuestRounds, trials: "list[GuestTrial]") -> "Section":

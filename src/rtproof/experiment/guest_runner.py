@@ -15,28 +15,27 @@ from typing import TYPE_CHECKING
 import click
 
 from rtproof import __version__, report
-from rtproof.agents import agent_program
-from rtproof.agents.agent_program import agent_prints, find_agent
+from rtproof.agents import build
 from rtproof.agents.architectures import architecture
+from rtproof.agents.build import agent_prints, find_agent
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import value
 from rtproof.core.printable import clean
 from rtproof.experiment import local_runner, run_request
 from rtproof.experiment.run_request import INTERRUPTED_CODE
-from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, kernel_modules, systems
+from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
+from rtproof.lab.kernel_catalogue import OUR_MODULE
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.lab.kernel_comparison_page import Provenance
-from rtproof.lab.kernel_modules import OUR_MODULE
 from rtproof.lab.systems import NamedKernel, needs_own_module
 from rtproof.profiles import CellPlan, Profile, Way, run_options
-from rtproof.profiles.settings import with_settings
+from rtproof.profiles.profile import with_settings
 from rtproof.vm.kernel_files import Kernel, has_module
 from rtproof.vm.machine import emulator_version
 
 if TYPE_CHECKING:
     from rtproof.lab.cell_runner import CellResult, CellResults
     from rtproof.lab.guest_cell import GuestCell, GuestSystem
-    from rtproof.lab.kernel_comparison_page import Provenance
     from rtproof.record.run_folder import RunInfo
     from rtproof.report.blocks import Section
 
@@ -63,7 +62,7 @@ def agents_by_architecture(systems: "Sequence[GuestSystem]") -> dict[str, Path]:
 
 def refuse_unknown_loads(names: "Sequence[str]") -> None:
     """Before anything is booted. Of agents for other machines it is not known what they have."""
-    known = [row[1] for row in agent_program.listed_rows(agent_prints(find_agent(), "list"), "load")]
+    known = [row[1] for row in build.listed_rows(agent_prints(find_agent(), "list"), "load")]
     for name in names:
         if name.partition(":")[0] not in known:
             raise UserError(f"there is no load {name.partition(':')[0]!r}; there are: idle, {', '.join(known)}")
@@ -165,13 +164,15 @@ def with_lab_kernel(
     found = {**options, "kernel": str(kernel.image)}
     if kernel.modules:
         found["modules"] = str(kernel.modules)
-    usual = (*((kernel_modules.OUR_MODULE,) if systems.needs_own_module(probe) else ()), *more(kernel))
+    usual = (*((kernel_catalogue.OUR_MODULE,) if systems.needs_own_module(probe) else ()), *more(kernel))
     words = options["insert"].split(",") if "insert" in options else usual
     own = (
-        str(kernel_catalogue.module_for_kernel(name, say=print_progress)) if kernel_modules.OUR_MODULE in words else ""
+        str(kernel_catalogue.module_for_kernel(name, say=print_progress))
+        if kernel_catalogue.OUR_MODULE in words
+        else ""
     )
     if words:
-        found["insert"] = ",".join(own if word == kernel_modules.OUR_MODULE else word for word in words)
+        found["insert"] = ",".join(own if word == kernel_catalogue.OUR_MODULE else word for word in words)
     return found
 
 

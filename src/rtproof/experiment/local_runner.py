@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 import click
 
 from rtproof import __version__, loads
-from rtproof.agents.agent_program import find_agent
 from rtproof.agents.architectures import architecture_of_machine
+from rtproof.agents.build import find_agent
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import run_request
 from rtproof.experiment.run_request import RunRequest
 from rtproof.record.run_folder import RequirementInfo, RunInfo
-from rtproof.run import other_tool, session
+from rtproof.run import session
 from rtproof.run.live_view import LiveView
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import Target
@@ -35,7 +35,6 @@ from rtproof.targets import Target
 if TYPE_CHECKING:
     from rtproof.judge.analysis_model import Requirement
     from rtproof.profiles import OtherTool, Profile
-    from rtproof.record.run_folder import RequirementInfo, RunInfo
 
 
 CANNOT_RUN_HERE = "can't run here"
@@ -217,8 +216,8 @@ def _run_program(profile: "Profile", program: "OtherTool", agent: Path, output: 
     command = [word.replace("{seconds}", str(length_s)) for word in program.command]
     click.echo(clean(f"{' '.join(command)} ({program.label}), {length_s} s"), err=True)
     output.parent.mkdir(exist_ok=True)
-    with other_tool.under_loads(agent, loads.resolve(cell.loads)):
-        other_tool.run_tool(command, length_s, output)
+    with session.under_loads(agent, loads.resolve(cell.loads)):
+        session.run_tool(command, length_s, output)
     return output
 
 

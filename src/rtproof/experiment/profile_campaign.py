@@ -17,10 +17,11 @@ from rtproof.core.printable import clean
 from rtproof.experiment import campaign_folder, exported_files, local_runner, profile_setup, run_request, stored_runs
 from rtproof.experiment.campaign_folder import CELLS_FOLDER
 from rtproof.experiment.local_runner import LocalRunner
-from rtproof.profiles import run_options, settings
+from rtproof.profiles import run_options
+from rtproof.profiles.profile import where_else_to_run
 from rtproof.record import run_folder
-from rtproof.report.pages import campaign_page
-from rtproof.report.pages.campaign_page import CellOutcome, OtherToolResult
+from rtproof.report.pages import campaign_outcomes
+from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
 from rtproof.run.live_view import LiveView, clock_text
 from rtproof.run.session import RunPlan
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from rtproof.experiment.campaign_folder import StoredCampaign
     from rtproof.experiment.local_runner import TargetCell, TargetCellEnd
     from rtproof.profiles import CellPlan, Profile
-    from rtproof.report.pages.campaign_page import CellOutcome, OtherToolResult
-    from rtproof.run.live_view import LiveView
 
 
 LOCAL_TARGET = "local"
@@ -54,21 +53,21 @@ def run_campaign(
         measured = sum(each.analysis is not None for each in outcomes)
         if not measured:
             raise _nothing_measured(
-                profile, outcomes, settings.where_else_to_run(profile) if desk.asked.target == LOCAL_TARGET else ""
+                profile, outcomes, where_else_to_run(profile) if desk.asked.target == LOCAL_TARGET else ""
             )
     if not interrupted and desk.asked.target == LOCAL_TARGET:
         more, interrupted = _results_of_programs(desk, profile, folder)
         given = (*given, *more)
         _store_campaign(folder, replace(ended, given=given))
     campaign_folder.publish_campaign(
-        campaign_folder.CampaignDocument(profile, outcomes, article, campaign_page.CampaignExtras(given, typed)),
+        campaign_folder.CampaignDocument(profile, outcomes, article, campaign_outcomes.CampaignExtras(given, typed)),
         folder,
         as_json,
     )
     if interrupted:
         click.echo(f"rtproof: interrupted: {measured} of {len(outcomes)} cells are measured and kept", err=True)
         return run_request.INTERRUPTED_CODE
-    return campaign_page.campaign_exit_code(outcomes)
+    return campaign_outcomes.campaign_exit_code(outcomes)
 
 
 def _measure(

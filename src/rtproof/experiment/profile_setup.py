@@ -8,21 +8,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rtproof import articles, loads, profiles
-from rtproof.agents import agent_program
+from rtproof.agents import build
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import options_once
 from rtproof.experiment import exported_files
 from rtproof.experiment.run_request import ProfileRequest, why_gap_too_short, why_not_judgeable
 from rtproof.judge.analysis_model import Requirement
-from rtproof.profiles import CellPlan, Profile, ProfileLimit, Way, run_options, settings
-from rtproof.profiles.profile import LOAD
+from rtproof.profiles import CellPlan, Profile, ProfileLimit, Way, run_options
+from rtproof.profiles.profile import LOAD, with_claims, with_loads, with_options, with_parameters, with_settings
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import requirements_of_limits
 
 if TYPE_CHECKING:
     from rtproof.articles import Article
-    from rtproof.judge.analysis_model import Requirement
-    from rtproof.profiles import ProfileLimit
 
 
 FIRST_METHOD = ""
@@ -42,12 +40,12 @@ class AgentAbilities:
 def agent_abilities(listed: str) -> AgentAbilities:
     """Of what the agent's ``list`` prints."""
     methods: dict[tuple[str, str], str] = {}
-    for _, probe, method, text in agent_program.listed_rows(listed, "method"):
-        methods[probe, method] = agent_program.missing_on_machine(text)
-        methods.setdefault((probe, FIRST_METHOD), agent_program.missing_on_machine(text))
+    for _, probe, method, text in build.listed_rows(listed, "method"):
+        methods[probe, method] = build.missing_on_machine(text)
+        methods.setdefault((probe, FIRST_METHOD), build.missing_on_machine(text))
     return AgentAbilities(
         methods,
-        {name: agent_program.missing_on_machine(text) for _, name, text in agent_program.listed_rows(listed, "load")},
+        {name: build.missing_on_machine(text) for _, name, text in build.listed_rows(listed, "load")},
     )
 
 
@@ -95,12 +93,12 @@ def requested_profile(asked: ProfileRequest, in_guest: bool = False) -> "Profile
     """The profile as the user wants it; UserError where that makes no sense. in_guest: with what stands in there."""
     found = profiles.load(asked.profile)
     given = options_once(f"the profile {found.name}", asked.settings)
-    chosen = settings.with_settings(found, {**found.guest.settings, **given} if in_guest else given)
+    chosen = with_settings(found, {**found.guest.settings, **given} if in_guest else given)
     if asked.given and not found.given:
         raise UserError(f"the profile {found.name} has no place for results of other tools: leave --given out")
     if in_guest and "load" not in asked.options:
-        chosen = settings.with_loads(chosen, found.guest.load)
-    return settings.with_options(settings.with_parameters(chosen), asked.options)
+        chosen = with_loads(chosen, found.guest.load)
+    return with_options(with_parameters(chosen), asked.options)
 
 
 def published_article(profile: "Profile") -> "Article":
@@ -114,7 +112,7 @@ def published_article(profile: "Profile") -> "Article":
 def with_requirements(profile: "Profile", asked: "tuple[Requirement, ...]") -> "Profile":
     """The user's own in place of the article's."""
     claims = tuple(_as_profile_limit(each) for each in asked)
-    return settings.with_claims(profile, claims) if claims else profile
+    return with_claims(profile, claims) if claims else profile
 
 
 def _as_profile_limit(asked: "Requirement") -> "ProfileLimit":

@@ -46,7 +46,7 @@ from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_n
 if TYPE_CHECKING:
     from rtproof.compare.run_metrics import RunFigures
     from rtproof.judge.analyse import Requirements
-    from rtproof.judge.analysis_model import Analysis, Requirement
+    from rtproof.judge.analysis_model import Analysis
     from rtproof.judge.histogram_only import HistogramOnly
     from rtproof.record.run_folder import Run, RunInfo
     from rtproof.summary.imported_histogram import ImportedHistogram

@@ -11,8 +11,8 @@ from rtproof.core.errors import UserError
 from rtproof.exporters import _columns
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
-from rtproof.summary import application_loops
-from rtproof.summary.application_loops import Loops
+from rtproof.summary import loops
+from rtproof.summary.loops import Loops
 from rtproof.summary.recorded_facts import probe_options
 
 SUFFIX = ".app.csv"
@@ -28,13 +28,13 @@ STATISTICS = "statistic,work_duration_us,loop_time_us,top_error_us\n"
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
     """Write every loop, thread after thread, and the statistics of all."""
     record = analysis.record
-    if not application_loops.is_app(record):
-        raise UserError(f"app-csv needs {NEEDS}, whose fields are {', '.join(application_loops.LOOP_FIELDS)}")
+    if not loops.is_app(record):
+        raise UserError(f"app-csv needs {NEEDS}, whose fields are {', '.join(loops.LOOP_FIELDS)}")
     _columns.require_samples(record, "app-csv")
     written = 0
     with _columns.new_file(path) as file:
         file.write(_comment(record, options.get("comment")) + HEADER)
-        for piece in application_loops.application_loops(record):
+        for piece in loops.application_loops(record):
             file.write(_lines(piece))
             written += piece.index.size
         file.write("\n" + _statistics(record))
@@ -76,10 +76,10 @@ def us(ns: int) -> str:
 
 
 def _statistics(record: Record) -> str:
-    whole = application_loops.loops_of_all_threads(application_loops.loops_of_threads(record).values())
+    whole = loops.loops_of_all_threads(loops.loops_of_threads(record).values())
     rows = [
         [name, *(_cell(number(of)) for of in (whole.work, whole.loop, whole.error))]
-        for name, number in application_loops.LOOP_STATISTICS
+        for name, number in loops.LOOP_STATISTICS
     ]
     rows.append(["count", *(str(of.count) for of in (whole.work, whole.loop, whole.error))])
     told = (whole.slack.count, whole.no_sleep, whole.slack.min if whole.slack.count else None)

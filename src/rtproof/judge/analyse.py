@@ -15,8 +15,8 @@ from rtproof.judge.evidence import gather_evidence
 from rtproof.judge.verdict import deciding_verdict, judge_requirement
 from rtproof.judge.verdict_sentences import length_was_fixed
 from rtproof.record.contents import Record
-from rtproof.summary.cycles import loop_cycles
 from rtproof.summary.fields import judged_series, series_by_field, stage_switches, summaries_of_field
+from rtproof.summary.loops import loop_cycles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.series import pooled, summarise
 from rtproof.summary.summary_model import Cycles, Doubt, Severity, Summary, Switch

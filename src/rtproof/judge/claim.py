@@ -22,9 +22,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rtproof import statistics
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.record.contents import Int64Array
-from rtproof.statistics import sequential_test
 from rtproof.summary.per_second import SECOND_NS
 
 # Late times: when at least one activation waited longer than the limit. Each stretch has bounds for both ends.
@@ -389,9 +389,9 @@ def _proven(
     withheld = False
     for place in at.tolist():
         n, begun, now = int(found.episodes_before[place]), int(found.live_before_ns[place]), int(live_end[place])
-        if sequential_test.log_e_proven(n, now / scale) < -math.log(alpha) - _NEAR:
+        if statistics.log_e_proven(n, now / scale) < -math.log(alpha) - _NEAR:
             continue
-        needed = math.ceil(sequential_test.tau_needed(n, alpha) * scale)
+        needed = math.ceil(statistics.tau_needed(n, alpha) * scale)
         if needed > now:
             continue
         starts = found.starts_live_ns[:n]
@@ -409,7 +409,7 @@ def _refuted_by_rate(requirement: Requirement, found: EpisodeCourse, alpha: floa
     near = _near(counts, begins / requirement.at_most_ns, alpha, -1)
     for place in np.flatnonzero(near).tolist():
         count, begun = place + 1, int(begins[place])
-        if sequential_test.log_e_refuted(count, begun / requirement.at_most_ns) >= -math.log(alpha):
+        if statistics.log_e_refuted(count, begun / requirement.at_most_ns) >= -math.log(alpha):
             return begun, count
     return None
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rtproof import statistics
 from rtproof.core.phrases import instant
 from rtproof.judge import claim
 from rtproof.judge.analysis_model import NO_LONGEST, Episode, Requirement
 from rtproof.judge.claim import Decision, EpisodeCourse, EpisodeSpacing, episode_course
 from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, episodes_of_course, late_times
 from rtproof.record.contents import EndReason, Level, Record
-from rtproof.statistics import sequential_test
-from rtproof.statistics.exact_bounds import mean_upper
-from rtproof.summary.cokernels import core_beside
+from rtproof.statistics import mean_upper
+from rtproof.summary.kernel_model import core_beside
 from rtproof.summary.recorded_facts import is_simulated, requested_duration_ns, stalled_since_ns, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Summary
 
@@ -228,23 +228,23 @@ class LimitTest:
     @property
     def log_e_proven(self) -> float:
         scale = self.requirement.bunches * self.requirement.at_most_ns
-        return sequential_test.log_e_proven(self.episodes, self.live_ns / scale)
+        return statistics.log_e_proven(self.episodes, self.live_ns / scale)
 
     @property
     def log_e_refuted(self) -> float:
-        return sequential_test.log_e_refuted(self.episodes_refuting, self.tau)
+        return statistics.log_e_refuted(self.episodes_refuting, self.tau)
 
     @property
     def low(self) -> float:
         """Lower limit of the rate, of all measured time."""
-        return sequential_test.rate_lower(self.episodes_refuting, self.measured_ns, self.alpha)
+        return statistics.rate_lower(self.episodes_refuting, self.measured_ns, self.alpha)
 
     @property
     def high(self) -> float:
         """Upper limit of the rate, of quiet time; infinite without any, or where not provable."""
         if not self.provable:
             return math.inf
-        return self.requirement.bunches * sequential_test.rate_upper(self.episodes, self.live_ns, self.alpha)
+        return self.requirement.bunches * statistics.rate_upper(self.episodes, self.live_ns, self.alpha)
 
     @property
     def high_fixed(self) -> float:
@@ -256,7 +256,7 @@ class LimitTest:
     @property
     def bunches_bound(self) -> float:
         """PROVEN holds if episodes come in bunches of up to so many on average."""
-        needed = sequential_test.tau_needed(self.episodes, self.alpha) * self.requirement.at_most_ns
+        needed = statistics.tau_needed(self.episodes, self.alpha) * self.requirement.at_most_ns
         return self.live_ns / needed
 
     @property
@@ -296,7 +296,7 @@ class LimitTest:
     @property
     def chance(self) -> float:
         """Of being PROVEN after ``more_ns``; 0 without quiet time."""
-        return sequential_test.chance_of_none(self.episodes, self.live_ns, self.more_ns) if self.live_ns else 0.0
+        return statistics.chance_of_none(self.episodes, self.live_ns, self.more_ns) if self.live_ns else 0.0
 
     @property
     def chance_with_one_more(self) -> float:
@@ -304,11 +304,11 @@ class LimitTest:
         if not self.live_ns:
             return 0.0
         more = self.more_ns, self.more_with_one_more_ns
-        return self.chance + sequential_test.chance_of_one(self.episodes, self.live_ns, *more)
+        return self.chance + statistics.chance_of_one(self.episodes, self.live_ns, *more)
 
     def _live_needed_ns(self, episodes: int) -> int:
         scale = self.requirement.bunches * self.requirement.at_most_ns
-        return math.ceil(sequential_test.tau_needed(episodes, self.alpha) * scale)
+        return math.ceil(statistics.tau_needed(episodes, self.alpha) * scale)
 
     def _decided_or_measured(self) -> int:
         proven = self.decision.proven_at_ns

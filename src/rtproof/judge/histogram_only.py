@@ -12,8 +12,7 @@ import numpy as np
 
 from rtproof.core.phrases import duration, error, percent, quantity, value
 from rtproof.judge.analysis_model import Requirement, State
-from rtproof.statistics.exact_bounds import share_lower, share_upper
-from rtproof.statistics.sequential_test import refuted_until_ns, tau_needed
+from rtproof.statistics import refuted_until_ns, share_lower, share_upper, tau_needed
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.quantiles import USUAL_SHARES, quantile

@@ -15,7 +15,7 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Episode, Requirement, State, Verdict
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
-from rtproof.judge.unseen_events import FIXED
+from rtproof.judge.planning import FIXED
 from rtproof.record.contents import EndReason
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity

@@ -6,14 +6,14 @@ No run can tell the longest latency of a system, so no sentence here does, and n
 
 import math
 
+from rtproof import statistics
 from rtproof.core.phrases import chance, duration, error, percent, quantity, sure, value
 from rtproof.core.units import format_duration
-from rtproof.judge import unseen_events
+from rtproof.judge import planning
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, Verdict, usual_longest_ns
 from rtproof.judge.claim import LEAST_EPISODES, RefutingRule, wider_gap
 from rtproof.judge.evidence import Evidence, LimitTest, WorstActivation
-from rtproof.statistics import sequential_test
-from rtproof.summary.cokernels import IN_BAND
+from rtproof.summary.kernel_model import IN_BAND
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
 
@@ -44,13 +44,13 @@ def verdict_sentences(
         lines += _labelled("RATE", _rates(state, requirement, evidence, tested))
         lines += _labelled("NEEDED", _needed(state, requirement, evidence, tested))
     lines += _missed(requirement, evidence)
-    confidence = requirement.confidence if requirement else unseen_events.USUAL_CONFIDENCE
+    confidence = requirement.confidence if requirement else planning.USUAL_CONFIDENCE
     if evidence.stalled_ns > max(evidence.worst.value_ns if evidence.worst else 0, 0):
         lines += _labelled("MAX", _stalled(evidence))
     elif evidence.worst and evidence.measured_ns > 0:
         lines += _labelled("MAX", _largest(state, evidence.worst, evidence, confidence))
     if evidence.measured_ns > 0:
-        unseen = unseen_events.unseen_event_sentences(evidence.measured_ns, confidence)
+        unseen = planning.unseen_event_sentences(evidence.measured_ns, confidence)
         lines += _labelled("UNSEEN", unseen[1:] if state is State.INVALID else unseen)
     lines += _labelled("FORECAST", evidence.forecast)
     if evidence.virtual_time:
@@ -355,7 +355,7 @@ def _at_the_start(requirement: Requirement, tested: LimitTest) -> tuple[str, ...
     """One exceedance soon after the start refutes, which surprises."""
     if tested.decision.episodes != 1:
         return ()
-    soon = duration(sequential_test.refuted_until_ns(1, requirement.at_most_ns, tested.alpha))
+    soon = duration(statistics.refuted_until_ns(1, requirement.at_most_ns, tested.alpha))
     return (
         f"It came in the first {soon} of the run, where a single one is too many; "
         "if the start is not to count, give --warmup",
@@ -383,7 +383,7 @@ def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int
 
     One second is short, but for a limit that asks for a few seconds only.
     """
-    return max(at_ns or 0, min(SECOND_NS, sequential_test.refuted_until_ns(1, requirement.at_most_ns, alpha)))
+    return max(at_ns or 0, min(SECOND_NS, statistics.refuted_until_ns(1, requirement.at_most_ns, alpha)))
 
 
 def _asked(requirement: Requirement) -> str:
@@ -466,7 +466,7 @@ def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: L
     said_already = {State.PROVEN: less if proves else "", State.REFUTED: more if by_rate else ""}
     joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
     quiet = f"; {duration(tested.live_ns)} of {duration(tested.measured_ns)} were quiet" if tested.episodes else ""
-    each = f"; {unseen_events.FOR_EACH_LENGTH}" if less and more else ""
+    each = f"; {planning.FOR_EACH_LENGTH}" if less and more else ""
     return (f"{joined} ({sure(tested.alpha)}, {ANYTIME}){quiet}{each}",) if joined else ()
 
 
@@ -522,7 +522,7 @@ def _largest(state: State, worst: WorstActivation, evidence: Evidence, confidenc
     if evidence.virtual_time:
         return (f"{first}; a second run like this one has the same",)
     fixed = length_was_fixed(evidence)
-    again, *rest = unseen_events.largest_value_sentences(
+    again, *rest = planning.largest_value_sentences(
         worst.value_ns, evidence.measured_ns, confidence, length_was_fixed=fixed
     )
     return (f"{first}; {again}", *rest)

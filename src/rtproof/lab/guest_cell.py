@@ -23,9 +23,8 @@ from rtproof.core.errors import RtproofError, TargetError, UserError
 from rtproof.lab.stored_folders import bound_cache, enrol_user, mark_used
 from rtproof.record import run_folder
 from rtproof.vm.cache_folders import lab_cache
-from rtproof.vm.guest import Job, JobOutcome, run_job
+from rtproof.vm.guest import Job, JobOutcome, open_snapshot, run_job
 from rtproof.vm.machine import Machine
-from rtproof.vm.snapshot import open_snapshot
 
 AGENT_LOG = "agent.log"
 CONSOLE_LOG = "console.log"

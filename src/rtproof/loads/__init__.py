@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rtproof.core.errors import UserError
-from rtproof.loads.agent_options import agent_load_options, default_parts
-from rtproof.loads.definition import LoadFile, read_load
+from rtproof.loads.definition import LoadFile, agent_load_options, default_parts, read_load
 
 __all__ = ["LoadFile", "agent_load_options", "default_parts", "find", "names", "resolve", "user_folder"]
 SUFFIX = ".toml"

@@ -9,9 +9,9 @@ from rtproof.record.contents import Record
 from rtproof.report import number_format
 from rtproof.report.blocks import Curve, Plot
 from rtproof.report.number_format import US
-from rtproof.summary import application_loops
-from rtproof.summary.application_loops import MOST_POINTS, DrawnPoints, Envelope
+from rtproof.summary import loops
 from rtproof.summary.counts import Counts
+from rtproof.summary.loops import MOST_POINTS, DrawnPoints, Envelope
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Moments
 
@@ -47,7 +47,7 @@ TITLE = "Overall loop time"
 def loop_time_plots(record: Record, lengths: Mapping[int, int]) -> dict[int, DrawnPoints]:
     """The loop times of some threads. lengths: by thread, one more than the index of its last loop."""
     envelopes = {thread: Envelope(length, MOST_POINTS) for thread, length in lengths.items()}
-    for piece in application_loops.application_loops(record):
+    for piece in loops.application_loops(record):
         if piece.thread in envelopes:
             envelopes[piece.thread].add(piece.index[piece.followed], piece.loop_ns[piece.followed])
     found = {thread: envelope.result() for thread, envelope in envelopes.items()}

@@ -10,19 +10,19 @@ from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.forecast_json import forecast_dict
-from rtproof.statistics.sequential_test import MIXING
+from rtproof.statistics import MIXING
 from rtproof.summary import moments
-from rtproof.summary.application_loops import (
+from rtproof.summary.kernel_model import PreemptionModel, PreemptionStatement, core_beside, preemption_model
+from rtproof.summary.kernel_trace import has_trace, trace_summary
+from rtproof.summary.loops import (
+    BAND_LEVEL,
     ApplicationLoops,
     has_samples,
     is_app,
     loops_of_all_threads,
     loops_of_threads,
+    most_cycles_out_of_band,
 )
-from rtproof.summary.cokernels import core_beside
-from rtproof.summary.cycles import BAND_LEVEL, most_cycles_out_of_band
-from rtproof.summary.kernel_trace import has_trace, trace_summary
-from rtproof.summary.preemption_model import PreemptionModel, PreemptionStatement, preemption_model
 from rtproof.summary.quantiles import moments_and_counts_of_view, offset_and_spread, quantile, quantiles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Cycles, Doubt, Moments, Quantile, Summary, Switch

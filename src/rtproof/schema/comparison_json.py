@@ -8,13 +8,14 @@ from typing import Any
 from rtproof.compare.comparison_model import (
     Comparison,
     ComparisonSide,
+    FactDifference,
+    FactVariation,
     MetricEffect,
     QuantileShift,
     SideCrossing,
     SideOrder,
 )
 from rtproof.compare.effects import SHARE
-from rtproof.compare.likeness import FactDifference, FactVariation
 from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
 
 COMPARISON_SCHEMA = "rtproof.comparison"

@@ -24,9 +24,16 @@ from rtproof.core.errors import UserError
 from rtproof.record import chunks
 from rtproof.record.contents import WHOLE_RUN, Begin, End, EndReason, Fact, Moment, Series
 from rtproof.record.writing import RecordWriter
-from rtproof.simulation import request, simulated_thread
-from rtproof.simulation.request import SECOND_NS, SimulatedProcess, SimulationRequest
-from rtproof.simulation.simulated_thread import LateActivations, PlayedStretch, SampledThread, SummaryThread
+from rtproof.simulation import simulated_thread
+from rtproof.simulation.simulated_thread import (
+    SECOND_NS,
+    LateActivations,
+    PlayedStretch,
+    SampledThread,
+    SimulatedProcess,
+    SimulationRequest,
+    SummaryThread,
+)
 
 PAUSE_S = 0.0001
 EAGER = 200
@@ -110,8 +117,8 @@ def parse_arguments(words: Sequence[str]) -> tuple[SimulationRequest, SimulatedP
     if not words or words[0] != "run":
         raise UserError("a simulated agent can only run")
     own, options = _split_arguments(words)
-    found = request.parse_request(own[1:]), request.parse_process(options)
-    request.check_together(*found)
+    found = simulated_thread.parse_request(own[1:]), simulated_thread.parse_process(options)
+    simulated_thread.check_together(*found)
     return found
 
 
@@ -124,7 +131,7 @@ def _split_arguments(words: Sequence[str]) -> tuple[Sequence[str], Mapping[str, 
 def facts_of(asked: SimulationRequest, process: SimulatedProcess, words: Sequence[str]) -> Mapping[str, object]:
     """What the record says was asked. ``simulated`` is the key that tells it from a measurement."""
     tail, options = process.tail, _split_arguments(words)[1]
-    episodes = options.get("episodes", request.USUAL_EPISODES).replace(" ", "")
+    episodes = options.get("episodes", simulated_thread.USUAL_EPISODES).replace(" ", "")
     told = (
         f"seed={process.seed} kind={process.kind} episodes={episodes} "
         f"above={tail.threshold_ns:.0f}ns scale={tail.scale_ns:.0f}ns shape={tail.shape:g} step={process.step_s}s"

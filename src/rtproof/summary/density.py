@@ -15,8 +15,8 @@ from rtproof.record import histogram_bins
 from rtproof.record.contents import ChunkRef, Int64Array, Record, Seconds, Series, Slice, View
 from rtproof.record.histogram_bins import unpack_histograms
 from rtproof.summary import per_second
-from rtproof.summary.due_times import sample_stretches
 from rtproof.summary.fields import judged_series
+from rtproof.summary.per_second import sample_stretches
 from rtproof.summary.series import by_series, samples_tell_all
 
 # Rows of a map of latencies: eight to each power of two, each made of whole bins of the record's scale.

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Series, View
 from rtproof.summary.counts import Counts
-from rtproof.summary.due_times import PreviousDueTime, off_grid_due_times
-from rtproof.summary.per_second import samples_before
+from rtproof.summary.per_second import PreviousDueTime, off_grid_due_times, samples_before
 
 UNITS = 4096
 FEWEST_UNITS = 512

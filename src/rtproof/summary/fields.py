@@ -14,7 +14,7 @@ import numpy as np
 
 from rtproof.record.contents import Int64Array, Record, Series
 from rtproof.summary import per_second
-from rtproof.summary.due_times import NO_CUTS, sample_stretches
+from rtproof.summary.per_second import NO_CUTS, sample_stretches
 from rtproof.summary.summary_model import Summary, Switch
 from rtproof.summary.tally import Tally
 

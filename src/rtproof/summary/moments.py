@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rtproof.record.contents import Block, Int64Array, Series
 from rtproof.summary.counts import Counts
-from rtproof.summary.due_times import SampleStretch, join_blocks, off_grid_due_times
+from rtproof.summary.per_second import SampleStretch, join_blocks, off_grid_due_times
 from rtproof.summary.summary_model import Lag, Moments
 
 DIGIT = 21

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from rtproof.record.contents import View
-from rtproof.statistics.exact_bounds import binomial_probability
+from rtproof.statistics import binomial_probability
 from rtproof.summary import moments
 from rtproof.summary.counts import Counts
 from rtproof.summary.dependence import dependence_factor

@@ -22,9 +22,15 @@ from rtproof.record.histogram_bins import unpack_histograms
 from rtproof.summary import dependence, moments, per_second, tally
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.dependence import BlockCounter, BlockCounts, LevelPlan, level_plan
-from rtproof.summary.due_times import PreviousDueTime, count_activations, off_grid_due_times, sample_stretches
 from rtproof.summary.fields import series_by_field
-from rtproof.summary.per_second import NO_SECONDS, SECOND_NS
+from rtproof.summary.per_second import (
+    NO_SECONDS,
+    SECOND_NS,
+    PreviousDueTime,
+    count_activations,
+    off_grid_due_times,
+    sample_stretches,
+)
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag, Moments, Summary
 from rtproof.summary.tally import NOTHING_TALLIED, Tallied, Tally, array_pieces
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.record.contents import Int64Array
-from rtproof.statistics.exact_bounds import beta_tails, gamma_tails
+from rtproof.statistics import beta_tails, gamma_tails
 from rtproof.summary.per_second import SECOND_NS
 
 Floats = NDArray[np.float64]

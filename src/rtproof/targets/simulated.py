@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rtproof.simulation import request, simulated_agent
+from rtproof.simulation import simulated_agent, simulated_thread
 from rtproof.targets.local import LocalProcess, LocalTarget
 
-OPTIONS: dict[str, str] = request.PROCESS_OPTIONS
+OPTIONS: dict[str, str] = simulated_thread.PROCESS_OPTIONS
 START = (
     "import sys; sys.path[:] = {path!r}; "
     "from rtproof.simulation.simulated_agent import main; sys.exit(main(sys.argv[1:]))"
@@ -25,7 +25,7 @@ class SimulatedTarget(LocalTarget):
 
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options
-        self._seed = request.parse_process(options).seed
+        self._seed = simulated_thread.parse_process(options).seed
 
     def machine(self) -> str:
         return simulated_agent.MACHINE
@@ -48,5 +48,5 @@ class SimulatedTarget(LocalTarget):
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[SimulatedTarget]:
     """UserError for a process that can't be."""
-    request.parse_process(options)
+    simulated_thread.parse_process(options)
     yield SimulatedTarget(options)

@@ -44,7 +44,7 @@ def build(archs: tuple[str, ...], every: bool, compiler: str) -> None:
 @_ARCH
 def path(arch: str) -> None:
     """Print the path of the agent; build it if it is not there."""
-    from rtproof.agents.agent_program import find_agent
+    from rtproof.agents.build import find_agent
 
     click.echo(find_agent(arch))
 
@@ -53,8 +53,8 @@ def path(arch: str) -> None:
 @_ARCH
 def version(arch: str) -> None:
     """Print the version that the agent gives itself; a foreign one is run under QEMU's user-mode emulator."""
-    from rtproof.agents.agent_program import agent_version, find_agent
     from rtproof.agents.architectures import architecture, host_architecture
+    from rtproof.agents.build import agent_version, find_agent
 
     wanted = architecture(arch) if arch else host_architecture()
     emulator = () if wanted == host_architecture() else _emulator(wanted)
@@ -64,10 +64,9 @@ def version(arch: str) -> None:
 @command.command("list")
 def list_() -> None:
     """List the probes, their methods, and the loads with their options, as the agent for this machine has them."""
-    from rtproof.agents import agent_program
-    from rtproof.agents.agent_program import agent_prints, find_agent
+    from rtproof.agents.build import agent_prints, find_agent, listed_rows
 
-    for kind, *names, words in agent_program.listed_rows(agent_prints(find_agent(), "list")):
+    for kind, *names, words in listed_rows(agent_prints(find_agent(), "list")):
         click.echo(f"{kind.replace('_', ' '):12} {' '.join(names):32} {words}")
 
 

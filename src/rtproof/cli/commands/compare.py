@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli.page_options import PATH, page_options, page_path
+from rtproof.cli.experiment_options import PATH, page_options, page_path
 from rtproof.core.errors import UserError
 
 AGAINST = "--against"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtproof.cli.page_options import PATH, page_options, page_path
+from rtproof.cli.experiment_options import PATH, page_options, page_path
 
 if TYPE_CHECKING:
     from rtproof.compare.run_metrics import RunFigures

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from rtproof.cli import parameter_types
-from rtproof.cli.limit_options import requirement_options, take_requirements
+from rtproof.cli.measurement_options import requirement_options, take_requirements
 from rtproof.core.files import refuse_existing
 
 PATH = click.Path(path_type=Path)

@@ -32,7 +32,7 @@ def command(names: tuple[str, ...]) -> None:
     A file is named by its path. 'not here' tells what this machine lacks; another target may have it.
     """
     from rtproof import loads
-    from rtproof.agents import agent_program
+    from rtproof.agents import build
     from rtproof.core.errors import UserError
 
     own = list(_own())
@@ -41,7 +41,7 @@ def command(names: tuple[str, ...]) -> None:
         if name not in known and not loads.find(name):
             raise UserError(f"there is no load {name!r}; there are: {', '.join(known)}")
     for row in [known.get(name) or _defined(name, own) for name in names] if names else known.values():
-        click.echo(clean(f"{row.name:16} {row.help}{agent_program.NOT_HERE + row.missing if row.missing else ''}"))
+        click.echo(clean(f"{row.name:16} {row.help}{build.NOT_HERE + row.missing if row.missing else ''}"))
         for option, text in row.options if names else ():
             click.echo(clean(f"  {option:14} {text}"))
 
@@ -56,16 +56,14 @@ def rows(own: Sequence[LoadRow] = ()) -> list[LoadRow]:
 
 def _own() -> Iterator[LoadRow]:
     """The agent's own loads."""
-    from rtproof.agents import agent_program
-    from rtproof.agents.agent_program import agent_prints, find_agent
+    from rtproof.agents import build
+    from rtproof.agents.build import agent_prints, find_agent
 
     listed = agent_prints(find_agent(), "list")
-    options = agent_program.listed_rows(listed, "load_option")
-    for _, name, *rest in agent_program.listed_rows(listed, "load"):
+    options = build.listed_rows(listed, "load_option")
+    for _, name, *rest in build.listed_rows(listed, "load"):
         own = tuple((option, text) for _, of, option, text in options if of == name)
-        yield LoadRow(
-            name, agent_program.help_without_missing(rest[-1]), own, agent_program.missing_on_machine(rest[-1])
-        )
+        yield LoadRow(name, build.help_without_missing(rest[-1]), own, build.missing_on_machine(rest[-1]))
 
 
 def _defined(name: str, own: Sequence[LoadRow]) -> LoadRow:

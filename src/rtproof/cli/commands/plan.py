@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof.cli import parameter_types
-from rtproof.cli.limit_options import requirement_options, take_requirements
+from rtproof.cli.measurement_options import requirement_options, take_requirements
 
 if TYPE_CHECKING:
     from rtproof.judge.analysis_model import Requirement
@@ -59,9 +59,9 @@ def _plan(requirement: "Requirement", limits: int, so_far: tuple[int, int], rate
 
 def _drawn(plans: "list[LengthPlan]") -> str:
     from rtproof import report
-    from rtproof.report.pages import plan_tables
+    from rtproof.report.pages import histogram_page
 
-    return report.render("text", "rtproof: plan", plan_tables.plan_sections(plans)).decode()
+    return report.render("text", "rtproof: plan", histogram_page.plan_sections(plans)).decode()
 
 
 def _encoded(plans: "list[LengthPlan]") -> str:

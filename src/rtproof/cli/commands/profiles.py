@@ -24,7 +24,7 @@ def command(name: str | None, agent: Path | None) -> None:
     length, and what is lacking on this machine.
     """
     from rtproof import profiles, report
-    from rtproof.agents.agent_program import agent_prints, find_agent
+    from rtproof.agents.build import agent_prints, find_agent
     from rtproof.experiment import profile_setup
     from rtproof.experiment.profile_setup import agent_abilities
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtproof.cli import experiment_options, measurement_options, parameter_types, shell_completion
-from rtproof.cli.limit_options import PERCENTILE_OPTION, refuse_short_gaps, requirement_options, take_requirements
+from rtproof.cli.measurement_options import PERCENTILE_OPTION, refuse_short_gaps, requirement_options, take_requirements
 from rtproof.core import files, plugins
 from rtproof.core.errors import TargetError
 from rtproof.core.plugins import checked_options

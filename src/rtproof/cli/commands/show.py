@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli.limit_options import (
+from rtproof.cli.measurement_options import (
     PERCENTILE_OPTION,
     horizon_options,
     requirement_options,

@@ -7,8 +7,8 @@ from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge.analysis_model import Requirement, usual_gap_ns
 from rtproof.judge.checks.case import INVALID, TOLERANCE, WARNING, Check, CheckedRun, series_name, severity_of
 from rtproof.record.contents import Damage, EndReason, Moment
-from rtproof.summary.application_loops import LOOP_FIELDS, is_app
 from rtproof.summary.kernel_trace import lost_trace_events
+from rtproof.summary.loops import LOOP_FIELDS, is_app
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.recorded_facts import SourceCount, ends_when_decided, source_counts, stalled_since_ns

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.checks.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
 from rtproof.record.contents import EndReason, Moment
-from rtproof.summary.cokernels import core_beside, core_threads, kernel_config, mode_switches
+from rtproof.summary.kernel_model import core_beside, core_threads, kernel_config, mode_switches
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import SIMULATED_SENTENCE, is_simulated, online_processors, virtual_time_clock
 from rtproof.summary.summary_model import Doubt

@@ -10,8 +10,7 @@ from types import ModuleType
 
 from rtproof.core import plugins
 from rtproof.judge.objections import rules
-from rtproof.judge.objections.measured_row import claim_of
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, RowThread, Span
+from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, RowThread, Span, claim_of
 
 __all__ = ["Figures", "Objection", "ResultClaim", "RowKind", "RowThread", "Span", "claim_of", "objections"]
 

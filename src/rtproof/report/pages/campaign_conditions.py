@@ -9,7 +9,7 @@ from rtproof.profiles import CellPlan, OptionChange, Profile, Way, agent_argumen
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.pages.campaign_outcomes import CellOutcome, outcomes_by_name, some_of
 from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, article_rows, measured_length, outcomes_by_cell
-from rtproof.summary.cycles import IGNORE
+from rtproof.summary.loops import IGNORE
 
 VIRTUAL_TIME_NOTE = (
     "Virtual time: one nanosecond per guest instruction, so the figures of these systems count instructions; they are "

@@ -8,7 +8,7 @@ from rtproof import articles
 from rtproof.articles import Article, ArticleRow
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent, quantity
-from rtproof.judge import unseen_events
+from rtproof.judge import planning
 from rtproof.judge.analysis_model import State
 from rtproof.judge.objections import Objection, ResultClaim, claim_of, objections
 from rtproof.profiles import CellPlan, Profile
@@ -16,13 +16,7 @@ from rtproof.profiles.profile import LOAD
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import US
-from rtproof.report.pages import (
-    campaign_conditions,
-    campaign_curves,
-    campaign_extra_tables,
-    campaign_outcomes,
-    campaign_table,
-)
+from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_table
 from rtproof.report.pages.campaign_outcomes import (
     NO_EXTRAS,
     STATES_BY_SEVERITY,
@@ -34,7 +28,7 @@ from rtproof.report.pages.campaign_outcomes import (
 )
 from rtproof.report.pages.campaign_table import largest_latency_ns, out_of_band_bound, stalled_ns
 from rtproof.report.sections.verdict import KINDS
-from rtproof.summary.cycles import BAND_LEVEL, most_cycles_out_of_band
+from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 
 __all__ = [
     "CampaignExtras",
@@ -242,11 +236,11 @@ def _evidence_of_row(row: ArticleRow) -> Iterator[tuple[str, str]]:
     if length is None or length.at_least or not known:
         return
     duration_ns = int(length.value)
-    told = [(name, unseen_events.largest_value_sentences(max_ns, duration_ns)) for name, max_ns in known]
+    told = [(name, planning.largest_value_sentences(max_ns, duration_ns)) for name, max_ns in known]
     yield from ((name, bound) for name, (_, _, bound) in told)
     again, later, _ = told[0][1]
     yield "the maximum" if len(told) == 1 else "each maximum", f"{again}; {later}"
-    yield from (("", text) for text in unseen_events.unseen_event_sentences(duration_ns))
+    yield from (("", text) for text in planning.unseen_event_sentences(duration_ns))
 
 
 def _evidence_threshold(article: Article, rows: Sequence[ArticleRow]) -> Iterator[str]:
@@ -255,7 +249,7 @@ def _evidence_threshold(article: Article, rows: Sequence[ArticleRow]) -> Iterato
         return
     counts = [each.value("count") for row in rows for each in row.numbers]
     for count in dict.fromkeys(int(count) for count in counts if count):
-        yield unseen_events.threshold_rank_sentence(unseen_events.share_threshold(1 - article.threshold.value, count))
+        yield planning.threshold_rank_sentence(planning.share_threshold(1 - article.threshold.value, count))
 
 
 # The page of a profile's cells: what each gave, beside the figures that the article published.
@@ -267,7 +261,7 @@ def check_profile_page(profile: Profile, article: Article) -> None:
     """UserError where the page can't be made as the profile asks, which is better known before hours of measuring."""
     try:
         campaign_table.metrics_by_name(profile.columns)
-        campaign_extra_tables.check_extras(profile.extras)
+        campaign_curves.check_extras(profile.extras)
     except UserError as problem:
         raise UserError(f"the profile {profile.name}: {problem}") from None
     for key in (key for cell in profile.cells for key in cell.article_rows):
@@ -310,7 +304,7 @@ def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article:
         campaign_curves.tails_section(profile, outcomes, article),
     ]
     return [
-        *campaign_extra_tables.extra_sections(profile, outcomes, article),
+        *campaign_curves.extra_sections(profile, outcomes, article),
         *drawn,
         article_evidence_section(profile, article),
     ]

@@ -19,9 +19,9 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Block, Link, Section, Table, Text
 from rtproof.report.number_format import MS, US, PrintedUnit
 from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
-from rtproof.statistics.exact_bounds import share_upper
+from rtproof.statistics import share_upper
 from rtproof.summary import recorded_facts
-from rtproof.summary.cycles import BAND_LEVEL, most_cycles_out_of_band
+from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Cycles, Moments, Summary
 

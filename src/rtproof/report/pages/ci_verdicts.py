@@ -14,7 +14,7 @@ from rtproof.report.blocks import Table
 from rtproof.report.formats.markdown import block_markdown, words
 from rtproof.report.pages.histogram_page import exceeding_text, histogram_limit_lines, largest_text
 from rtproof.report.text_table import lay_out
-from rtproof.summary.cokernels import IN_BAND, core_beside
+from rtproof.summary.kernel_model import IN_BAND, core_beside
 
 ERROR_CODE = 2
 NO_LENGTH = "no length: a histogram has no time order"

@@ -3,11 +3,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
-from rtproof.compare.compare import deterministic_comparison
-from rtproof.compare.comparison_model import Comparison, MetricEffect, ShiftPoint
+from rtproof.compare.comparison_model import Comparison, MetricEffect, ShiftPoint, deterministic_comparison
 from rtproof.compare.comparison_sentences import interval_text
 from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import percent, quantity, value
@@ -15,8 +15,24 @@ from rtproof.record.contents import Int64Array
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
 from rtproof.report.number_format import PrintedUnit, unit_for
-from rtproof.report.pages.comparison_page import outcome_lines, outcome_sentence
 from rtproof.summary.counts import Counts, merge_counts
+
+
+def outcome_lines(found: Comparison, label: str) -> list[str]:
+    """The sentences under a label."""
+    labels = accumulate([each for each, _ in found.sentences], _carried)
+    return [text for here, (_, text) in zip(labels, found.sentences, strict=True) if here == label]
+
+
+def outcome_sentence(text: str) -> str:
+    """With a capital, but for names such as p99, and a full stop, to stand by itself."""
+    first = text.partition(" ")[0]
+    return (text if any(map(str.isdigit, first)) else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
+
+
+def _carried(before: str, here: str) -> str:
+    return here or before
+
 
 MOST = 24
 """Single runs of a side that are drawn: more of them are a smear."""

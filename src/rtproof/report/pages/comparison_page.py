@@ -9,21 +9,19 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from statistics import stdev
 from typing import Any
 
-from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide
-from rtproof.compare.likeness import FactDifference
+from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide, FactDifference
 from rtproof.compare.run_metrics import FigureReading, RunFigures
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import PrintedUnit
 from rtproof.report.pages import comparison_figures
-from rtproof.report.pages.comparison_figures import DrawnSides, curve_unit
+from rtproof.report.pages.comparison_figures import DrawnSides, curve_unit, outcome_lines, outcome_sentence
 from rtproof.schema.comparison_json import COMPARISON_VERSION, comparison_dict, run_dict
-from rtproof.summary.cokernels import IN_BAND
+from rtproof.summary.kernel_model import IN_BAND
 
 __all__ = ["ComparisonContext", "comparison_sections", "comparison_title", "single_side_sections"]
 
@@ -141,22 +139,6 @@ def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
 
 def _labels(found: Comparison) -> list[str]:
     return [label for label, _ in found.sentences if label and label not in ELSEWHERE]
-
-
-def outcome_lines(found: Comparison, label: str) -> list[str]:
-    """The sentences under a label."""
-    labels = accumulate([each for each, _ in found.sentences], _carried)
-    return [text for here, (_, text) in zip(labels, found.sentences, strict=True) if here == label]
-
-
-def _carried(before: str, here: str) -> str:
-    return here or before
-
-
-def outcome_sentence(text: str) -> str:
-    """With a capital, but for names such as p99, and a full stop, to stand by itself."""
-    first = text.partition(" ")[0]
-    return (text if any(map(str.isdigit, first)) else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
 
 
 # What else differs between the two sides, first what is known to matter: any of it may be the reason.

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 from rtproof.compare import likeness
 from rtproof.compare.change_points import DAYS, P_VALUE, SHORTEST, WeeklyPattern
-from rtproof.compare.compare import sides_in_virtual_time
-from rtproof.compare.history_model import (
+from rtproof.compare.comparison_model import sides_in_virtual_time
+from rtproof.compare.history import (
     FEWEST,
     NEAR,
     ChangePlace,

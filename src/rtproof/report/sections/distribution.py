@@ -11,7 +11,7 @@ from rtproof.record.contents import Int64Array
 from rtproof.report import cumulative_curves, number_format, plot_data
 from rtproof.report.blocks import Block, Curve, Plot, Text
 from rtproof.report.cumulative_curves import NamedCounts
-from rtproof.report.thread_names import (
+from rtproof.report.number_format import (
     ReportStream,
     latency_unit,
     left_out_at_the_end,

@@ -6,9 +6,8 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Table, Text
-from rtproof.report.number_format import PrintedUnit, axis_unit
-from rtproof.report.thread_names import latency_unit, limit_marker
-from rtproof.tail import forecast_curves, forecast_sentences
+from rtproof.report.number_format import PrintedUnit, axis_unit, latency_unit, limit_marker
+from rtproof.tail import forecast, forecast_sentences
 from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, TailUnits, tail_units
 from rtproof.tail.thresholds import ThresholdFit, ThresholdLadder
 
@@ -25,11 +24,11 @@ def forecast_section(analysis: Analysis) -> list[Block]:
     if found is None:
         return []
     blocks: list[Block] = [_said(analysis, found), Text(model_free(analysis), headline="What holds without a model")]
-    rung = forecast_curves.drawn_units(found)
+    rung = forecast.drawn_units(found)
     if rung is None or found.ladder is None:
         return blocks
     units, unit = tail_units(analysis.pooled), latency_unit(analysis)
-    excess = forecast_curves.mean_excess(units, found.ladder.rungs[-1].k)
+    excess = forecast.mean_excess(units, found.ladder.rungs[-1].k)
     return [
         *blocks,
         _levels(analysis, found, rung, units, unit),
@@ -70,7 +69,7 @@ def _limits(analysis: Analysis) -> tuple[int, ...]:
 
 
 def _levels(analysis: Analysis, found: Forecast, rung: ThresholdFit, units: TailUnits, unit: PrintedUnit) -> Plot:
-    drawn, time = forecast_curves.return_levels(found, rung, units), axis_unit(found.measured_ns)
+    drawn, time = forecast.return_levels(found, rung, units), axis_unit(found.measured_ns)
     x, measured_x = ([time.scale(each) for each in some] for some in (drawn.period, drawn.measured_period))
     rows = (
         ("measured", "whole", measured_x, drawn.measured),
@@ -109,7 +108,7 @@ def _says(found: Forecast, rung: ThresholdFit) -> str:
     )
 
 
-def _mean_excess(found: Forecast, drawn: forecast_curves.MeanExcess, unit: PrintedUnit) -> Plot:
+def _mean_excess(found: Forecast, drawn: forecast.MeanExcess, unit: PrintedUnit) -> Plot:
     x = tuple(unit.scale(float(each)) for each in drawn.threshold)
     rows = (
         ("mean excess", "whole", drawn.mean),
@@ -133,7 +132,7 @@ def _threshold(found: Forecast, unit: PrintedUnit) -> tuple[Marker, ...]:
 
 
 def _probabilities(found: Forecast, rung: ThresholdFit) -> Plot:
-    drawn = forecast_curves.probabilities(rung)
+    drawn = forecast.probabilities(rung)
     x = tuple(map(float, drawn.expected))
     rows = (
         ("by the fit", "whole", drawn.fitted),

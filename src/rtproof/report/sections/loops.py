@@ -6,9 +6,8 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Record
 from rtproof.report import number_format, stage_tables
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.summary import application_loops
-from rtproof.summary.application_loops import ApplicationLoops
-from rtproof.summary.cycles import cycle_sentences
+from rtproof.summary import loops
+from rtproof.summary.loops import ApplicationLoops, cycle_sentences
 from rtproof.summary.recorded_facts import probe_accounts
 from rtproof.summary.summary_model import NO_MOMENTS, Cycles, Moments, Stall
 
@@ -32,17 +31,17 @@ SUMMARY = (
 
 def app_section(analysis: Analysis) -> list[Block]:
     record = analysis.record
-    if not application_loops.is_app(record) or not analysis.pooled.observed.count:
+    if not loops.is_app(record) or not analysis.pooled.observed.count:
         return []
-    if not application_loops.has_samples(record):
+    if not loops.has_samples(record):
         return [
             _table(NO_MOMENTS, NO_MOMENTS, analysis.stages[0].observed, _mean_work(analysis)),
             _lateness(analysis.stages[0].observed),
             Text((SUMMARY, JUDGED)),
         ]
-    threads = application_loops.loops_of_threads(record)
+    threads = loops.loops_of_threads(record)
     moved = MOVED if any(series.external for series in record.series) else ""
-    whole = application_loops.loops_of_all_threads(threads.values())
+    whole = loops.loops_of_all_threads(threads.values())
     return [
         _table(whole.work, whole.loop, whole.error),
         _lateness(whole.error),
@@ -55,7 +54,7 @@ def app_section(analysis: Analysis) -> list[Block]:
 
 def _table(work: Moments, loop: Moments, error: Moments, mean_work: float | None = None) -> Table:
     rows = []
-    for name, number in application_loops.LOOP_STATISTICS:
+    for name, number in loops.LOOP_STATISTICS:
         numbers = [number(work), number(loop), number(error)]
         if name == "average" and mean_work is not None:
             numbers[0] = mean_work
@@ -79,7 +78,7 @@ def _slept(whole: ApplicationLoops) -> str:
 
 def _lateness(error: Moments) -> Table:
     least, most = (error.min, error.max) if error.count else (None, None)
-    parts = application_loops.loop_lateness(least, error.mean, most, error.deviation)
+    parts = loops.loop_lateness(least, error.mean, most, error.deviation)
     rows = tuple((name, number_format.US.show(ns)) for name, ns in parts)
     return Table("How late the top was: what all loops share, and what varies", ("", COLUMNS[2]), rows, (1,))
 
@@ -121,7 +120,7 @@ def _broken(threads: dict[int, ApplicationLoops]) -> list[Block]:
         f"Loop times of thread {thread} add up to {duration(each.loop.sum)}, but from its first top to its last "
         f"{duration(each.elapsed_ns)} passed: {quantity(each.apart, 'hole')} in the record."
         for thread, each in threads.items()
-        if not application_loops.relation_holds(each.loop.count, each.loop.sum, each.elapsed_ns)
+        if not loops.relation_holds(each.loop.count, each.loop.sum, each.elapsed_ns)
     ]
     return [Text(tuple(said), "doubt")] if said else []
 

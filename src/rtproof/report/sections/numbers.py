@@ -9,7 +9,7 @@ from rtproof.judge.analysis_model import Analysis, several_stages, shares_of
 from rtproof.record.contents import View
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.thread_names import ReportStream, latency_unit, left_out_at_the_end, report_streams
+from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, report_streams
 from rtproof.summary import moments
 from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
 from rtproof.summary.recorded_facts import virtual_time_clock

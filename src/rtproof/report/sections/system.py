@@ -9,8 +9,14 @@ from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.summary import recorded_facts
-from rtproof.summary.cokernels import LINUX, kernel_config, mode_switches
-from rtproof.summary.preemption_model import PreemptionModel, PreemptionStatement, preemption_model
+from rtproof.summary.kernel_model import (
+    LINUX,
+    PreemptionModel,
+    PreemptionStatement,
+    kernel_config,
+    mode_switches,
+    preemption_model,
+)
 from rtproof.summary.system_facts import system_facts, troubles
 from rtproof.summary.thread_table import TargetThread, target_threads
 

@@ -11,7 +11,7 @@ from rtproof.judge.episodes import LevelClusters, level_clusters
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Curve, HeatMap, Plot, Table, Text
-from rtproof.report.thread_names import ReportStream, latency_unit, left_out_at_the_end, limit_marker, plotted_streams
+from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, limit_marker, plotted_streams
 from rtproof.summary.density import LatencyDensity, latency_density
 from rtproof.summary.summary_model import Summary
 

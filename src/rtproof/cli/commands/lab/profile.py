@@ -90,14 +90,14 @@ def _profile(values: dict[str, Any]) -> "Profile":
     """The profile with what the user asked for in it."""
     from rtproof import profiles
     from rtproof.experiment import guest_runner
-    from rtproof.profiles import settings
+    from rtproof.profiles import profile
 
     run_request.refuse_two_lengths(values)
     own = profiles.load(values["name"])
     found = guest_runner.for_guests(own, options_once(f"the profile {own.name}", values["settings"]))
     given = {name: values[name] for name in ("samples", "duration", "load") if values[name]}
     if not values["load"]:
-        found = settings.with_loads(found, found.guest.load)
+        found = profile.with_loads(found, found.guest.load)
     if not values["samples"]:
         given.setdefault("duration", DURATION)
-    return settings.with_parameters(settings.with_options(found, given))
+    return profile.with_parameters(profile.with_options(found, given))

@@ -79,9 +79,9 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
 
 def in_all(counted: int) -> int:
     """How many cycles a run has to have so that so many are counted: the first ones are not, of a short run a tenth."""
-    from rtproof.summary import cycles
+    from rtproof.summary import loops
 
-    return counted + min(cycles.IGNORE, -(-counted // (cycles.SHORT_RUN - 1)))
+    return counted + min(loops.IGNORE, -(-counted // (loops.SHORT_RUN - 1)))
 
 
 def _with_cells(profile: "Profile", *keys: str) -> "Profile":

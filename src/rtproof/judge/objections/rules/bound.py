@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, percent
 from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, of_parts
-from rtproof.statistics.exact_bounds import share_upper
+from rtproof.statistics import share_upper
 
 ORDER = 70
 CODE = "zero-is-no-bound"
