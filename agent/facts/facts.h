@@ -9,7 +9,7 @@
 #include "facts/machine.h"
 #include "facts/real_time.h"
 #include "loads/common/running.h"
-#include "measure/run.h"
+#include "measure/shared.h"
 
 enum { COUNTERS_MOST = 512 };
 

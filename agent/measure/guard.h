@@ -6,7 +6,7 @@
 #ifndef RTPROOF_GUARD_H
 #define RTPROOF_GUARD_H
 
-#include "measure/run.h"
+#include "measure/shared.h"
 
 struct guard {
 	struct run *run;

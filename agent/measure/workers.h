@@ -3,7 +3,7 @@
 #ifndef RTPROOF_WORKERS_H
 #define RTPROOF_WORKERS_H
 
-#include "measure/run.h"
+#include "measure/shared.h"
 
 /*
  * Starts the threads and waits until each has its policy and its CPU, or has failed to get them. 0, or -errno with the

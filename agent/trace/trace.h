@@ -6,7 +6,7 @@
 #ifndef RTPROOF_TRACE_H
 #define RTPROOF_TRACE_H
 
-#include "measure/run.h"
+#include "measure/shared.h"
 #include "system/undo.h"
 #include "trace/plan.h"
 #include "trace/tracefs.h"

@@ -3,7 +3,7 @@
 #ifndef RTPROOF_SUPERVISE_H
 #define RTPROOF_SUPERVISE_H
 
-#include "measure/run.h"
+#include "measure/shared.h"
 #include "trace/trace.h"
 
 /* Until each thread has ended, or has been asked to for long enough. */

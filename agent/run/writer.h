@@ -4,7 +4,7 @@
 #define RTPROOF_WRITER_H
 
 #include "facts/facts.h"
-#include "measure/run.h"
+#include "measure/shared.h"
 
 struct writer {
 	struct run *run;
