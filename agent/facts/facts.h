@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evidence: what was asked and what really happened, read back and written into the record as facts, files and counters.
- * Nothing here judges. Called by whichever thread owns the record at the time.
+ * Writes evidence into the record: what the user asked for and what really happened, as facts, files and counters. Nothing
+ * here judges. The thread that owns the record at the time calls these functions.
  */
 #ifndef RTPROOF_FACTS_H
 #define RTPROOF_FACTS_H

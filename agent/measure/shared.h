@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the threads of one run share. The order of things is in run/run.c; whatever one thread or one part has alone, it keeps. */
+/* What the threads of one run share. run/run.c has the order of things; each thread and each part keeps what only it uses. */
 #ifndef RTPROOF_SHARED_H
 #define RTPROOF_SHARED_H
 

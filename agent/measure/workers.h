@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The measuring threads of a run, all together: from their start, through the gate, to what each of them says at its end. */
+/* All measuring threads of a run: start them, let them begin together, watch them, and collect what each says at its end. */
 #ifndef RTPROOF_WORKERS_H
 #define RTPROOF_WORKERS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The main thread's part while others measure: signals, loads, the host, the time. */
+/* What the main thread does while others measure: it watches signals, loads, the host and the time. */
 #ifndef RTPROOF_SUPERVISE_H
 #define RTPROOF_SUPERVISE_H
 
