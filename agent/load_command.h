@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "rtproof-agent load": loads and no measuring, for the other end of a network, and to try one out. */
+/*
+ * The command "rtproof-agent load" runs loads and measures nothing. It serves the other end of a network, and lets a user
+ * try a load.
+ */
 #ifndef RTPROOF_LOAD_COMMAND_H
 #define RTPROOF_LOAD_COMMAND_H
 

@@ -4,9 +4,9 @@
 
 #include "load_command.h"
 #include "loads/common/program.h"
-#include "measure/measure.h"
 #include "options.h"
 #include "record/record.h"
+#include "run/run.h"
 #include "system/clock.h"
 #include "system/undo.h"
 

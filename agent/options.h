@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of "rtproof-agent run" and "rtproof-agent load": one table, which parsing and `help` follow. */
+/* The options of "rtproof-agent run" and "rtproof-agent load". Parsing and `help` follow one table. */
 #ifndef RTPROOF_OPTIONS_H
 #define RTPROOF_OPTIONS_H
 

@@ -98,7 +98,7 @@ def test_only_the_last_field_has_levels(tmp_path: Path) -> None:
 
 
 def test_what_is_above_is_no_more_than_the_free_space_is_asked_for(tmp_path: Path) -> None:
-    """Everything is above eight limits; agent/measure/preflight.c reckons with these bytes before it starts."""
+    """Everything is above eight limits; agent/run/preflight.c reckons with these bytes before it starts."""
     limits = [word for limit_ns in range(1, 9) for word in ("--limit", f"{limit_ns}ns")]
     length = ("--samples", "4000", "--period", "500us", "--warmup", "20ms", "--threads", "1", "--record", "summary")
     agent_process.measured(tmp_path / "r", *agent_process.policy(), *limits, *length)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evidence: what was asked and what really happened, read back and written into the record as facts, files and counters.
- * Nothing here judges. Called by whichever thread owns the record at the time.
+ * Writes evidence into the record: what the user asked for and what really happened, as facts, files and counters. Nothing
+ * here judges. The thread that owns the record at the time calls these functions.
  */
 #ifndef RTPROOF_FACTS_H
 #define RTPROOF_FACTS_H
@@ -9,7 +9,7 @@
 #include "facts/machine.h"
 #include "facts/real_time.h"
 #include "loads/common/running.h"
-#include "measure/run.h"
+#include "measure/shared.h"
 
 enum { COUNTERS_MOST = 512 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the system says about itself that takes more than to read a small file. Collected before anything is measured. */
+/*
+ * What the system says about itself, where reading one small file is not enough. It is collected before anything is
+ * measured.
+ */
 #ifndef RTPROOF_MACHINE_H
 #define RTPROOF_MACHINE_H
 

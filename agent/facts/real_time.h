@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The system's threads with a real-time policy, but for the agent's own: who may run before what is measured, and how much CPU
- * time the kernel grants to such threads.
+ * The system's threads with a real-time policy, without the agent's own, because they may run before what is measured; and
+ * how much CPU time the kernel grants to such threads.
  */
 #ifndef RTPROOF_REAL_TIME_H
 #define RTPROOF_REAL_TIME_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What load irqmix does next: a function of its seed alone, so that it can be repeated. */
+/* Which step the load irqmix takes next. The seed alone decides, so a run can be repeated. */
 #ifndef RTPROOF_IRQMIX_H
 #define RTPROOF_IRQMIX_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer's side of one series: gathers samples into blocks, seconds, the largest and the summary of the slice, and
- * writes them as chunks. Runs in the writer thread only.
+ * The writer's side of one series. It gathers samples into blocks, seconds, the largest values and the summary of a slice,
+ * and writes them as chunks. Only the writer's thread runs this code.
  */
 #ifndef RTPROOF_CAPTURE_H
 #define RTPROOF_CAPTURE_H

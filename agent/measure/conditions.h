@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a measuring thread notes about itself while it measures, behind the measured interval: its CPU at every activation where
- * that is cheap, the rest at random activations. Looking from outside once a second would not see what changes and is
- * changed back in between. The thread only stores words; the writer makes rows of them.
+ * What a measuring thread notes about itself, after each measured interval: its CPU at every activation where that is cheap,
+ * everything else at random activations. A look from outside once a second would miss a change that is undone before the
+ * next look. The thread only stores words; the writer makes rows of them.
  */
 #ifndef RTPROOF_CONDITIONS_H
 #define RTPROOF_CONDITIONS_H

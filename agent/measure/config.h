@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was asked, all in one place: options.c fills it in. */
+/* What the user asked for, in one place. options.c fills it in. */
 #ifndef RTPROOF_CONFIG_H
 #define RTPROOF_CONFIG_H
 

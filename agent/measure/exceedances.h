@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of one thread's last field, its whole reaction, is above the limits that the user gave and above the levels that its
- * own first minute taught (docs/record-format.md, LEVEL, ABOVE and EXCEEDED). Used by the writer's thread only.
+ * The values of a thread's last field, its whole reaction, that exceed a limit of the user or a level. The first minute of
+ * the run sets the levels (docs/record-format.md, LEVEL, ABOVE and EXCEEDED). Only the writer's thread runs this code.
  */
 #ifndef RTPROOF_EXCEEDANCES_H
 #define RTPROOF_EXCEEDANCES_H

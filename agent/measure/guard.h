@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps a real-time loop from locking up the machine: a thread above the measuring ones takes the policy away from any that
- * uses more than half a CPU for a second; the kernel's limit on real-time CPU time is the second line.
+ * The guard keeps a real-time loop from locking up the machine. It is a thread with a higher priority than the measuring
+ * threads. It takes the real-time policy away from a thread that uses more than half a CPU for a second. The kernel's limit
+ * on real-time CPU time is the second line of defence.
  */
 #ifndef RTPROOF_GUARD_H
 #define RTPROOF_GUARD_H
 
-#include "measure/run.h"
+#include "measure/shared.h"
 
 struct guard {
 	struct run *run;

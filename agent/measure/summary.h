@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a slice of time of one series comes to: exact integer sums, a histogram, and the largest activations. Slices add up to
- * the run (docs/record-format.md, SUMMARY and TOP), so a slice is cleared when it has been written.
+ * The summary of one series over a slice of time: exact integer sums, a histogram, and the largest activations. Slices add
+ * up to the run (docs/record-format.md, SUMMARY and TOP), so a slice is cleared once it is written.
  */
 #ifndef RTPROOF_SUMMARY_H
 #define RTPROOF_SUMMARY_H

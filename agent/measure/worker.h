@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A measuring thread: takes samples with a probe and pushes them into its ring. One per CPU measured. */
+/* One measuring thread. It takes samples with a probe and pushes them into its ring. By default each measured CPU has one. */
 #ifndef RTPROOF_WORKER_H
 #define RTPROOF_WORKER_H
 

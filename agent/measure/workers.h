@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The measuring threads of a run, all together: from their start, through the gate, to what each of them says at its end. */
+/* All measuring threads of a run: start them, let them begin together, watch them, and collect what each says at its end. */
 #ifndef RTPROOF_WORKERS_H
 #define RTPROOF_WORKERS_H
 
-#include "measure/run.h"
+#include "measure/shared.h"
 
 /*
  * Starts the threads and waits until each has its policy and its CPU, or has failed to get them. 0, or -errno with the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record file: chunks, checksums, room kept for the end (docs/record-format.md). One thread at a time uses it.
- * After an error every call does nothing but answer the same error; what was written stays readable.
+ * The record file: chunks, checksums, and room kept for the end (docs/record-format.md). Only one thread at a time uses it.
+ * After an error, every call returns that same error and does nothing else; what was written stays readable.
  */
 #ifndef RTPROOF_RECORD_H
 #define RTPROOF_RECORD_H

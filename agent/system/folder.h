@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A folder for the files of a load, or one that stands for something of the kernel's, that does not outlive it. Whatever uses it
- * may be killed at any instant, so a process apart makes it and removes it: when the last process ends that holds the line to it,
- * in whatever way. When that process is killed too, the folder stays. Its name says who owned it, so the next start removes it.
+ * A folder that does not outlive its users: one for the files of a load, or one that stands for an object of the kernel,
+ * such as a control group. A user of the folder may be killed at any instant, so a separate process, the cleaner, makes and
+ * removes it. The cleaner removes the folder when the last process that holds its line to the cleaner ends. If the cleaner
+ * is killed too, the folder stays; its name tells the owner, so the next start of the agent removes it.
  */
 #ifndef RTPROOF_FOLDER_H
 #define RTPROOF_FOLDER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes and threads as /proc tells of them: all that one process has started, and the state of one thread. */
+/* Processes and threads as /proc shows them: all processes that one process has started, and the state of one thread. */
 #ifndef RTPROOF_PROCESSES_H
 #define RTPROOF_PROCESSES_H
 

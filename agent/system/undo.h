@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings of the machine that are changed for a run and put back afterwards, last first. A process apart does that when the
- * agent ends, in whatever way: it is told of each change before it is made. It is this program again ("rtproof-agent undo", told
- * over its standard input), not a fork: a fork would make the measuring threads fault on every page they write to.
+ * Settings of the machine that a run changes. A separate process restores them, the last change first, when the agent ends
+ * for whatever reason. The agent tells it of each change before making that change. The process is this program again
+ * ("rtproof-agent undo", told over its standard input) and not a fork: after a fork, the measuring threads would fault on
+ * every page they write to.
  */
 #ifndef RTPROOF_UNDO_H
 #define RTPROOF_UNDO_H

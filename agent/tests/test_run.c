@@ -5,8 +5,8 @@
  */
 #include "system/sys.h"
 
-#include "measure/measure.h"
 #include "options.h"
+#include "run/run.h"
 
 #include "check.h"
 #include "decode.h"

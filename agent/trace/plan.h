@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a trace shall be and which events it has: all that needs no tracefs. */
+/* The plan of a trace: what the user asked for and which of the kernel's events match. Nothing here needs tracefs. */
 #ifndef RTPROOF_TRACE_PLAN_H
 #define RTPROOF_TRACE_PLAN_H
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's events, recorded while the loop runs: plain writes to tracefs, in an instance of our own, or at the top where the
- * kernel has no instances. A thread of its own switches; the measuring threads know nothing of it. undo.h puts everything back.
+ * Records the kernel's events while the loop runs, by plain writes to tracefs: in an instance of its own, or at the top
+ * where the kernel has no instances. A separate thread switches the trace on and off; the measuring threads know nothing of
+ * it. system/undo.h restores everything.
  */
 #ifndef RTPROOF_TRACE_H
 #define RTPROOF_TRACE_H
 
-#include "measure/run.h"
+#include "measure/shared.h"
 #include "system/undo.h"
 #include "trace/plan.h"
 #include "trace/tracefs.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tracefs: where it is, its files as text, and the instances of our own that bear the agent's process id in their names. */
+/* tracefs: where it is, its files as text, and the agent's own instances, whose names contain the agent's process id. */
 #ifndef RTPROOF_TRACEFS_H
 #define RTPROOF_TRACEFS_H
 

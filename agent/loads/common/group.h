@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A control group (v2) that holds a program to its limits: the kernel itself counts memory and processes, threads included, and
- * refuses what is too much. Where no group can be made, the keeper looks from time to time.
+ * A control group (version 2) that limits a program. The kernel counts memory, processes and threads, and refuses what
+ * exceeds the limits. Where no group can be made, the keeper counts a few times a second.
  */
 #ifndef RTPROOF_GROUP_H
 #define RTPROOF_GROUP_H

@@ -115,7 +115,7 @@ static int start(struct keeper *keeper)
 		for (int i = OUTPUT; i < SOURCES; i++)
 			if (keeper->write_ends[i] >= 0)
 				dup2(keeper->write_ends[i], i == OUTPUT ? STDOUT_FILENO : STDERR_FILENO);
-		_exit(-load_be(running));
+		_exit(-load_become(running));
 	}
 	if (keeper->pid < 0)
 		return keeper->pid;

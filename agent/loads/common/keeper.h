@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process apart that keeps a load which works in rounds, or is a program of the system's: it starts it, starts it again,
- * counts for it, holds it to its limits, and when the agent ends, in whatever way, it ends all that the load has started.
+ * The keeper is a process that watches over one load: a program of the system, or a load that is restarted in rounds. The
+ * keeper starts the load, starts it again, counts its work and enforces its limits. When the agent ends, for whatever
+ * reason, the keeper ends every process that the load has started.
  */
 #ifndef RTPROOF_KEEPER_H
 #define RTPROOF_KEEPER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Networks for loads: two network namespaces joined by a cable, and the connections between two ends of a load. The cable is
- * a pair of veth devices, made by system calls alone. This process is moved to the near end; the far end lives in a socket.
- * Both go, and the cable with them, when nobody has a socket or a process there any more: however it ends, nothing stays.
+ * Networks for loads: two network namespaces joined by a cable, and the connections between the two ends of a load. The
+ * cable is a pair of veth devices, made by system calls alone. This process moves to the near end; a socket keeps the far
+ * end alive. When no process and no socket uses a namespace any more, the kernel removes it and the cable, so nothing stays.
  */
 #ifndef RTPROOF_NETWORK_H
 #define RTPROOF_NETWORK_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of the system's as a load. Its keeper starts it, counts and holds it to its limits; no shell is between. */
+/* A program of the system as a load. The keeper starts the program without a shell, counts its work and enforces its limits. */
 #ifndef RTPROOF_PROGRAM_H
 #define RTPROOF_PROGRAM_H
 

@@ -131,7 +131,7 @@ static int work_on_all(const struct running_load *running)
 	return load_wait_for_children();
 }
 
-int load_be(struct running_load *running)
+int load_become(struct running_load *running)
 {
 	be_the_victim();
 	if (running->folder.cleaner && chdir(running->folder.path) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A load that was ordered and may be running: what was asked of it, what it does in its own process, and what it has done. */
+/* One load: what the user asked of it, what it does in its own process, and how much work it has done. */
 #ifndef RTPROOF_RUNNING_H
 #define RTPROOF_RUNNING_H
 
@@ -37,7 +37,7 @@ int load_parse_options(struct running_load *running, char *why, size_t room);
 const char *load_unit(const struct running_load *running);
 
 /* What a load does in its own process. Returns when it fails: a negative errno. */
-int load_be(struct running_load *running);
+int load_become(struct running_load *running);
 
 /* Reads the counters and answers the work done since the start. */
 int64_t load_work(struct running_load *running);

@@ -85,7 +85,7 @@ static pid_t start_load(struct running_load *running)
 		setpgid(0, 0);
 		streams_close();
 		load_default_signals();
-		_exit(-load_be(running));
+		_exit(-load_become(running));
 	}
 	if (pid > 0)
 		setpgid(pid, pid); /* either side may come first */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three outputs that tell an oscilloscope, or the kernel's trace, what a periodic application is doing. They are GPIO lines, or
- * marks in the trace; without either they are only counted.
+ * Three outputs that show an oscilloscope, or the kernel's trace, what a periodic application is doing. The outputs are GPIO
+ * lines or marks in the trace. Without either, the probe only counts them.
  */
 #ifndef RTPROOF_APP_OUTPUTS_H
 #define RTPROOF_APP_OUTPUTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options of a probe that runs a loop, told by the lengths of its cycles. They change nothing in the measurement: the
- * record keeps them as they were given, and whoever reads it counts by them.
+ * Options of the probes that run a loop: which lengths of a cycle count as short or long. They do not change the
+ * measurement. The record keeps them as the user gave them, and its reader applies them.
  */
 #ifndef RTPROOF_CYCLES_H
 #define RTPROOF_CYCLES_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two GPIO lines: edges come in by one, the other is driven; or one that is driven only. Two back ends: the character device, in version 2 and 1, and the
- * files of /sys/class/gpio of older kernels. gpio_close() releases the lines and leaves them as they were.
+ * Two GPIO lines: edges come in by one, and the agent drives the other. There may also be only a driven line. Two back ends
+ * exist: the character device in versions 2 and 1, and the files of /sys/class/gpio of older kernels. gpio_close() releases
+ * the lines and leaves them as they were.
  */
 #ifndef RTPROOF_GPIO_LINES_H
 #define RTPROOF_GPIO_LINES_H

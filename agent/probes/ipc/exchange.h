@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two threads of the ipc probe share, and a way for the one to wake the other. */
+/* What the two threads of the probe ipc share, and the ways in which one of them can wake the other. */
 #ifndef RTPROOF_IPC_EXCHANGE_H
 #define RTPROOF_IPC_EXCHANGE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread of the ipc probe that wakes the measuring one at each due time. */
+/* The thread of the probe ipc that wakes the measuring thread at each due time. */
 #ifndef RTPROOF_IPC_SENDER_H
 #define RTPROOF_IPC_SENDER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel's timerlat tracer measures, as activations: the work of the probe timerlat, and of a method of the probe kernel. */
+/* Activations from the kernel's timerlat tracer, for the probe timerlat and for one method of the probe kernel. */
 #ifndef RTPROOF_TIMERLAT_H
 #define RTPROOF_TIMERLAT_H
 

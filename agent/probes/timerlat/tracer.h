@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's timerlat tracer, switched on for all measured CPUs by the first thread that wants it and off by the last. It runs
- * in an instance of tracefs of its own, rtproof-PID, where the kernel allows that (Linux 5.16), else at the top. Everything is
- * put back at the end, by a process apart (system/undo.h), so also after SIGKILL. What even that could not remove, the next start does.
- * The second half of this file makes activations of the lines that the tracer prints.
+ * The kernel's timerlat tracer. The first thread that needs it switches it on for all measured CPUs, and the last one
+ * switches it off. Where the kernel allows that (Linux 5.16), it runs in its own instance of tracefs, rtproof-PID, else at
+ * the top of tracefs. A separate process (system/undo.h) restores everything at the end, even after SIGKILL; the next start
+ * removes what that process could not. The second half of this file turns the lines that the tracer prints into activations.
  */
 #ifndef RTPROOF_TRACER_H
 #define RTPROOF_TRACER_H

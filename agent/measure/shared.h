@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the threads of one run share. The order of things is in measure.c; whatever one thread or one part has alone, it keeps. */
-#ifndef RTPROOF_RUN_H
-#define RTPROOF_RUN_H
+/* What the threads of one run share. run/run.c has the order of things; each thread and each part keeps what only it uses. */
+#ifndef RTPROOF_SHARED_H
+#define RTPROOF_SHARED_H
 
 #include "measure/capture.h"
 #include "measure/config.h"

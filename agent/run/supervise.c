@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "measure/supervise.h"
+#include "run/supervise.h"
 
 #include "loads/common/start.h"
 #include "measure/workers.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "measure/run.h"
+#include "measure/shared.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "measure/preflight.h"
+#include "run/preflight.h"
 
 #include "facts/real_time.h"
 #include "measure/capture.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run from beginning to end: the order of things. */
-#ifndef RTPROOF_MEASURE_H
-#define RTPROOF_MEASURE_H
+/* One run from beginning to end. run.c has the order of things. */
+#ifndef RTPROOF_RUN_H
+#define RTPROOF_RUN_H
 
 #include "measure/config.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is looked at before anything is started: the file, the policy, what the trace can have, the room for the record. */
+/* The checks before anything starts: the output file, the scheduling policy, the trace, and the room for the record. */
 #ifndef RTPROOF_PREFLIGHT_H
 #define RTPROOF_PREFLIGHT_H
 

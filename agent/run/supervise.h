@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The main thread's part while others measure: signals, loads, the host, the time. */
+/* What the main thread does while others measure: it watches signals, loads, the host and the time. */
 #ifndef RTPROOF_SUPERVISE_H
 #define RTPROOF_SUPERVISE_H
 
-#include "measure/run.h"
+#include "measure/shared.h"
 #include "trace/trace.h"
 
 /* Until each thread has ended, or has been asked to for long enough. */

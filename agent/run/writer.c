@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "measure/writer.h"
+#include "run/writer.h"
 
 #include "system/clock.h"
 #include "system/threads.h"

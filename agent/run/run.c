@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "measure/measure.h"
+#include "run/run.h"
 
 #include "facts/facts.h"
 #include "loads/common/start.h"
 #include "measure/guard.h"
-#include "measure/preflight.h"
-#include "measure/run.h"
-#include "measure/supervise.h"
+#include "measure/shared.h"
 #include "measure/workers.h"
-#include "measure/writer.h"
+#include "run/preflight.h"
+#include "run/supervise.h"
+#include "run/writer.h"
 #include "trace/trace.h"
 
 #include <fcntl.h>

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer: a thread of normal priority that empties the rings into the record, away from the CPUs that are measured if it can. */
+/*
+ * The writer: a thread of normal priority that moves samples from the rings into the record. It stays away from the measured
+ * CPUs where other CPUs are allowed.
+ */
 #ifndef RTPROOF_WRITER_H
 #define RTPROOF_WRITER_H
 
 #include "facts/facts.h"
-#include "measure/run.h"
+#include "measure/shared.h"
 
 struct writer {
 	struct run *run;
