@@ -116,7 +116,7 @@ void facts_announce_counters(struct facts *facts)
 	if (text_read_line("/sys/devices/system/cpu/present", present, sizeof(present)) < 0)
 		snprintf(present, sizeof(present), "unknown");
 	run_fact(run, WHOLE_RUN, MOMENT_START, "frequency_gauges", "%d, CPUs present %s",
-		    facts->n_counters - before, present);
+		 facts->n_counters - before, present);
 }
 
 /* False: there is nothing to be told now. */

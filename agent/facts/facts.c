@@ -32,8 +32,7 @@ static void fact_of_memory(struct run *run, int err)
 	if (!run->config->lock_memory)
 		fact(run, MOMENT_START, "memory_locked", "no: not asked for");
 	else if (err)
-		run_fact(run, WHOLE_RUN, MOMENT_START, "memory_locked", "no: %s",
-			    strerror(-err));
+		run_fact(run, WHOLE_RUN, MOMENT_START, "memory_locked", "no: %s", strerror(-err));
 	else
 		fact(run, MOMENT_START, "memory_locked", "yes");
 }
@@ -46,7 +45,7 @@ static void fact_of_dma_latency(struct run *run, int fd)
 		fact_error(run, MOMENT_START, "dma_latency", fd);
 	else
 		run_fact(run, WHOLE_RUN, MOMENT_START, "dma_latency",
-			    "/dev/cpu_dma_latency held at %lld us", (long long)run->config->dma_latency_us);
+			 "/dev/cpu_dma_latency held at %lld us", (long long)run->config->dma_latency_us);
 }
 
 void facts_open(struct facts *facts, struct run *run)
@@ -211,8 +210,7 @@ void facts_at_start(struct facts *facts, const struct granted *granted)
 	else
 		fact(run, MOMENT_START, "kmsg", "read once a second");
 	if (granted->guard_priority)
-		run_fact(run, WHOLE_RUN, MOMENT_START, "guard", "fifo %d, twice a second",
-			    granted->guard_priority);
+		run_fact(run, WHOLE_RUN, MOMENT_START, "guard", "fifo %d, twice a second", granted->guard_priority);
 	fact_of_resolution(run);
 	facts_files_at_start(facts);
 	fact_of_memory(run, granted->lock_error);
@@ -226,7 +224,7 @@ void facts_of_writer(struct run *run)
 	cpus_get_affinity(0, &cpus);
 	cpus_format(&cpus, text, sizeof(text));
 	run_fact(run, WHOLE_RUN, MOMENT_START, "writer", "%s, nice %d, CPUs %s",
-		    policy_name(sys_get_policy(0)), getpriority(PRIO_PROCESS, (id_t)sys_gettid()), text);
+		 policy_name(sys_get_policy(0)), getpriority(PRIO_PROCESS, (id_t)sys_gettid()), text);
 }
 
 /* A line of /dev/kmsg is "priority,number,microseconds,flags;text". */

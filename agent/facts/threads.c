@@ -15,8 +15,7 @@ static void fact_of_tracer(struct run *run, int thread, enum moment moment, int6
 	char path[64], name[64];
 
 	if (tracer <= 0) {
-		run_fact(run, thread, moment, "tracer", "%s",
-			    tracer ? "unavailable: the kernel does not tell" : "none");
+		run_fact(run, thread, moment, "tracer", "%s", tracer ? "unavailable: the kernel does not tell" : "none");
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/%lld/comm", (long long)tracer);
@@ -74,8 +73,7 @@ static void facts_of_thread(struct run *run, int thread, enum moment moment, con
 	run_fact_number(run, thread, moment, "priority", evidence->priority);
 	run_fact_number(run, thread, moment, "cpu", evidence->cpu);
 	if (evidence->timer_slack_ns < 0)
-		run_fact(run, thread, moment, "timer_slack_ns",
-			    "unavailable: no timer of this thread is measured");
+		run_fact(run, thread, moment, "timer_slack_ns", "unavailable: no timer of this thread is measured");
 	else
 		run_fact_number(run, thread, moment, "timer_slack_ns", evidence->timer_slack_ns);
 	fact_of_tracer(run, thread, moment, evidence->tracer);
@@ -115,12 +113,11 @@ static void facts_of_conditions(struct run *run, int thread, const struct condit
 		return;
 	}
 	run_fact(run, thread, start, "cpu_checks", "%s activation%s",
-		    conditions->every ? "every" : "random", conditions->every ? "" : "s");
+		 conditions->every ? "every" : "random", conditions->every ? "" : "s");
 	run_fact_number(run, thread, start, "check_mean", conditions->mean);
 	run_fact_number(run, thread, start, "check_seed", conditions->seed);
 	if (conditions->delay_fd < 0)
-		run_fact(run, thread, start, "run_delay", "unavailable: %s",
-			    strerror(-conditions->delay_fd));
+		run_fact(run, thread, start, "run_delay", "unavailable: %s", strerror(-conditions->delay_fd));
 	else
 		run_fact(run, thread, start, "run_delay", "schedstat");
 }
