@@ -54,7 +54,7 @@ lint:
 	@sh tools/venv.sh dev
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
-	.venv/bin/mypy src tests hatch_build.py $(wildcard bench)
+	.venv/bin/mypy src tests tools hatch_build.py $(wildcard bench)
 	.venv/bin/codespell
 	@sh tools/lint-agent.sh
 
