@@ -4,7 +4,7 @@
 # make test    every test; installs what they need (Debian packages as root, Python packages into .venv), and names the parts that failed
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
-# make profile-table  measure the README's table of profiles anew, in virtual time
+# make profile-table  measure the table of docs/profiles.md anew, in virtual time
 # make bench-stats  whether the statements hold as often as they say, by simulation
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= auto
@@ -54,7 +54,7 @@ lint:
 	@sh tools/venv.sh dev
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
-	.venv/bin/mypy src tests hatch_build.py $(wildcard bench)
+	.venv/bin/mypy src tests tools hatch_build.py $(wildcard bench)
 	.venv/bin/codespell
 	@sh tools/lint-agent.sh
 

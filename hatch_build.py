@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put what runs on targets into the wheel: its sources, and the agent for this machine if something can build it."""
+"""Put what runs on targets into the wheel: its sources, and the agent for this machine if something can build it.
 
+Also make a README for package indexes, which have none of the files that the links of the checkout's README name.
+"""
+
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+from packaging.tags import platform_tags
 
 
 class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -24,7 +30,41 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
 
         try:
             build_data["force_include"][str(build_agent())] = f"rtproof/_agents/{host_architecture().name}/{AGENT_NAME}"
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{platforms()}"
         except UserError as error:
             self.app.display_warning(f"the agent is not built yet, that is left to its first use: {error}")
         finally:
             sys.path.pop(0)
+
+
+def platforms() -> str:
+    """The platform tags of a wheel that carries the agent of this machine.
+
+    The agent makes such a wheel another file than one of the same version built on another architecture, so that the
+    two may not have one name, although each would work anywhere: where the agent does not fit, one is built on its
+    first use. The agent is static and needs no C library, so both libraries' tags hold, each with the oldest version
+    that every architecture has. Where pip takes neither, as on ARMv6, the tag is the system's own.
+    """
+    accepted = list(platform_tags())
+    own = next(tag for tag in accepted if tag.startswith("linux_"))
+    machine = own.removeprefix("linux_")
+    portable = [f"manylinux_2_17_{machine}", f"musllinux_1_1_{machine}"]
+    return ".".join(portable) if set(portable) & set(accepted) else own
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Turns links into the checkout into the names of the files there, because no address of the checkout is known."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Leave pictures out; links to the web stay."""
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        text = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n+", "", text, flags=re.MULTILINE)
+        text = text.replace("one HTML file that needs no network:", "one HTML file that needs no network.")
+        text = re.sub(r"\[([^\]]*)\]\((?!https?:)([^)]*)\)", name_file, text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def name_file(link: re.Match[str]) -> str:
+    label, path = link.groups()
+    return f"`{path}`" if label == path else f"{label} (`{path}`)"

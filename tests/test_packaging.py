@@ -2,13 +2,18 @@
 """The wheel, as a user gets it: made from the checkout, installed somewhere else, run from there."""
 
 import os
+import re
 import shutil
+import struct
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.metadata import Metadata
+from packaging.tags import platform_tags, sys_tags
+from packaging.utils import parse_wheel_filename
 
 import rtproof
 from rtproof.agents import build
@@ -28,8 +33,62 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("rtproof-*.whl"))
 
 
-def test_the_wheel_serves_every_host(wheel: Path) -> None:
-    assert wheel.name == f"rtproof-{rtproof.__version__}-py3-none-any.whl"
+def test_the_wheel_is_named_after_the_platform_of_the_agent_in_it(wheel: Path) -> None:
+    _, version, _, tags = parse_wheel_filename(wheel.name)
+    assert str(version) == rtproof.__version__
+    assert {(tag.interpreter, tag.abi) for tag in tags} == {("py3", "none")}
+    assert tags & set(sys_tags()), "pip would not install it where it was built"
+    agents = [name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("rtproof/_agents/")]
+    if not agents:
+        assert {tag.platform for tag in tags} == {"any"}
+        return
+    assert agents == [f"rtproof/_agents/{host().name}/{build.NAME}"]
+    machine = next(tag for tag in platform_tags() if tag.startswith("linux_")).removeprefix("linux_")
+    assert all(tag.platform.endswith(f"_{machine}") for tag in tags)
+
+
+PT_LOAD, PT_INTERP = 1, 3
+
+
+def segment_types(elf: bytes) -> list[int]:
+    """The type of each program header of an ELF file, 32 or 64 bits, either order of bytes (elf(5))."""
+    assert elf[:4] == b"\x7fELF"
+    order = "<" if elf[5] == 1 else ">"
+    table, sizes = (("Q", 32), 54) if elf[4] == 2 else (("I", 28), 42)
+    (begin,) = struct.unpack_from(order + table[0], elf, table[1])
+    size, count = struct.unpack_from(order + "HH", elf, sizes)
+    return [struct.unpack_from(order + "I", elf, begin + size * number)[0] for number in range(count)]
+
+
+def test_the_agent_in_the_wheel_needs_no_c_library(wheel: Path) -> None:
+    """What makes the wheel's two tags true: no interpreter is named in the program headers."""
+    name = f"rtproof/_agents/{host().name}/{build.NAME}"
+    archive = zipfile.ZipFile(wheel)
+    if name not in archive.namelist():
+        pytest.skip("nothing here builds an agent")
+    types = segment_types(archive.read(name))
+    assert PT_LOAD in types
+    assert PT_INTERP not in types
+
+
+def test_the_metadata_are_those_that_an_index_takes(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    metadata = Metadata.from_email(archive.read(name), validate=True)
+    assert metadata.description_content_type == "text/markdown"
+    assert metadata.license_expression == "Apache-2.0 AND GPL-2.0-only AND MIT"
+    assert {"LICENSE", "kmod/LICENSE"} <= set(metadata.license_files or ())
+    assert metadata.keywords
+
+
+def test_the_readme_of_the_package_links_to_no_file_of_the_checkout(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    description = Metadata.from_email(archive.read(name), validate=True).description
+    assert description
+    assert description.startswith("# rtproof\n")
+    assert "(`docs/verdict.md`)" in description
+    assert [link for link in re.findall(r"\]\(([^)]+)\)", description) if not link.startswith("https://")] == []
 
 
 def test_the_wheel_has_the_sources_for_targets_and_what_the_report_needs(wheel: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's table of profiles, from results to Markdown, and what is said of it."""
+"""The table of profiles in docs/profiles.md, from results to Markdown, and what is said of it."""
 
 import json
 import re
@@ -58,9 +58,10 @@ RESULTS = {
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     (tmp_path / "tools").mkdir()
-    for name in ("profile_table.py", "readme_table.py"):
+    (tmp_path / "docs").mkdir()
+    for name in ("profile_table.py", "lab_table.py"):
         shutil.copy(ROOT / "tools" / name, tmp_path / "tools")
-    (tmp_path / "README.md").write_text(MARKS)
+    (tmp_path / "docs" / "profiles.md").write_text(MARKS)
     for name, cells in RESULTS.items():
         (tmp_path / "found" / name).mkdir(parents=True)
         (tmp_path / "found" / name / "result.json").write_text(json.dumps({"cells": cells}))
@@ -74,7 +75,7 @@ def write(checkout: Path) -> "subprocess.CompletedProcess[str]":
 
 def test_results_become_a_table_between_the_marks(checkout: Path) -> None:
     assert write(checkout).returncode == 0
-    text = (checkout / "README.md").read_text()
+    text = (checkout / "docs" / "profiles.md").read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "old" not in text
@@ -89,14 +90,14 @@ def test_results_become_a_table_between_the_marks(checkout: Path) -> None:
 
 
 def test_without_the_marks_nothing_is_written(checkout: Path) -> None:
-    (checkout / "README.md").write_text("no marks\n")
+    (checkout / "docs" / "profiles.md").write_text("no marks\n")
     done = write(checkout)
     assert done.returncode == 1
-    assert done.stderr == "README.md does not have the marks any more\n"
-    assert (checkout / "README.md").read_text() == "no marks\n"
+    assert done.stderr == "profiles.md does not have the marks any more\n"
+    assert (checkout / "docs" / "profiles.md").read_text() == "no marks\n"
 
 
-MARKED = (ROOT / "README.md").read_text().partition("profile_table.py writes from here")[2]
+MARKED = (ROOT / "docs" / "profiles.md").read_text().partition("profile_table.py writes from here")[2]
 TABLE = [
     [part.strip() for part in line.strip("|").split("|")]
     for line in MARKED.partition("to here: the profiles")[0].splitlines()
@@ -110,10 +111,10 @@ def numbers(text: str) -> list[float]:
 
 
 @pytest.mark.parametrize("row", TABLE, ids=[row[0].split(",")[0] for row in TABLE])
-def test_in_the_readme_every_profile_tells_the_plain_kernel_from_preempt_rt(row: list[str]) -> None:
+def test_every_profile_tells_the_plain_kernel_from_preempt_rt(row: list[str]) -> None:
     label, rt, *plain = row[0], *numbers(row[1]), *numbers(row[2].replace(", ", " "))
     assert rt < min(plain), label
 
 
-def test_in_the_readme_every_profile_has_a_row() -> None:
+def test_every_profile_has_a_row() -> None:
     assert {row[0].split(",")[0] for row in TABLE} == set(RESULTS)

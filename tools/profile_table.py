@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: profile_table.py [FOLDER]    puts what `rtproof lab profile` measures into README.md, beside the articles
+"""usage: profile_table.py [FOLDER]    puts what `rtproof lab profile` measures into docs/profiles.md
 
 Without FOLDER everything is measured, JOBS guests at once (default 3), which takes some minutes; what is measured stays
 in runs/. With FOLDER the results that are there are taken.
@@ -15,8 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from readme_table import README, put
+from lab_table import put
 
+PAGE = Path(__file__).parent.parent / "docs" / "profiles.md"
 BEGIN = "<!-- tools/profile_table.py writes from here -->\n"
 END = "<!-- to here: the profiles -->"
 COMMANDS = {
@@ -162,7 +163,7 @@ def main(arguments: Sequence[str]) -> None:
     if not arguments:
         measure(folder)
     results = {name: json.loads((folder / name / "result.json").read_bytes()) for name in COMMANDS}
-    README.write_text(put(README.read_text(), table(results), BEGIN, END))
+    put(PAGE, table(results), BEGIN, END)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""usage: readme_table.py RESULT.JSON    puts the largest latencies of `rtproof lab compare` into README.md"""
+"""usage: lab_table.py RESULT.JSON    puts the largest latencies of `rtproof lab compare` into docs/lab.md"""
 
 import json
 import re
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-README = Path(__file__).parent.parent / "README.md"
-BEGIN = "<!-- tools/readme_table.py RESULT.JSON writes from here -->\n"
+PAGE = Path(__file__).parent.parent / "docs" / "lab.md"
+BEGIN = "<!-- tools/lab_table.py RESULT.JSON writes from here -->\n"
 END = "<!-- to here -->"
 
 
@@ -36,14 +36,14 @@ def table(result: Mapping[str, Any]) -> str:
     return f"    {command}\n\n" + "\n".join(lines) + f"\n\nMade with {made}.\n"
 
 
-def put(text: str, content: str, begin: str = BEGIN, end: str = END) -> str:
-    """The text with what stands between the marks replaced."""
-    before, _, rest = text.partition(begin)
+def put(page: Path, content: str, begin: str = BEGIN, end: str = END) -> None:
+    """Replace what stands between the marks of a page; ends the program if the marks are gone."""
+    before, _, rest = page.read_text().partition(begin)
     _, mark, after = rest.partition(end)
     if not mark:
-        raise SystemExit("README.md does not have the marks any more")
-    return before + begin + "\n" + content + "\n" + end + after
+        raise SystemExit(f"{page.name} does not have the marks any more")
+    page.write_text(before + begin + "\n" + content + "\n" + end + after)
 
 
 if __name__ == "__main__":
-    README.write_text(put(README.read_text(), table(json.loads(Path(sys.argv[1]).read_text()))))
+    put(PAGE, table(json.loads(Path(sys.argv[1]).read_text())))
