@@ -42,7 +42,7 @@ def test_the_wheel_is_named_after_the_platform_of_the_agent_in_it(wheel: Path) -
     if not agents:
         assert {tag.platform for tag in tags} == {"any"}
         return
-    assert agents == [f"rtproof/_agents/{host().name}/{build.NAME}"]
+    assert agents == [f"rtproof/_agents/{host_architecture().name}/{build.AGENT_NAME}"]
     machine = next(tag for tag in platform_tags() if tag.startswith("linux_")).removeprefix("linux_")
     assert all(tag.platform.endswith(f"_{machine}") for tag in tags)
 
@@ -62,7 +62,7 @@ def segment_types(elf: bytes) -> list[int]:
 
 def test_the_agent_in_the_wheel_needs_no_c_library(wheel: Path) -> None:
     """What makes the wheel's two tags true: no interpreter is named in the program headers."""
-    name = f"rtproof/_agents/{host().name}/{build.NAME}"
+    name = f"rtproof/_agents/{host_architecture().name}/{build.AGENT_NAME}"
     archive = zipfile.ZipFile(wheel)
     if name not in archive.namelist():
         pytest.skip("nothing here builds an agent")
