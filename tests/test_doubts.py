@@ -12,7 +12,7 @@ from rtproof.summary.series import summarise
 from rtproof.summary.summary_model import Severity
 
 ROOT = Path(__file__).parent.parent
-ANALYSIS = ROOT / "src" / "rtproof" / "analysis"
+SOURCES = ROOT / "src" / "rtproof"
 
 
 def test_a_clean_run_leaves_no_doubt() -> None:
@@ -21,7 +21,7 @@ def test_a_clean_run_leaves_no_doubt() -> None:
 
 
 def test_every_code_is_on_the_page_and_no_other() -> None:
-    sources = "".join(path.read_text() for path in ANALYSIS.rglob("*.py"))
+    sources = "".join(path.read_text() for path in SOURCES.rglob("*.py"))
     codes = set(re.findall(r'Doubt\(\s*"([a-z-]+)"', sources))
     table = (ROOT / "docs" / "json-schema.md").read_text().partition("## Doubts")[2].partition("\n# ")[0]
     assert codes == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))

@@ -23,19 +23,14 @@ VECTORS = (GOLDEN / "vector.rtrec", GOLDEN / "vector-1.1.rtrec", GOLDEN / "vecto
 """Of each version of the format what agent/tests/vector.c wrote."""
 PERIOD_NS = 1_000_000
 VECTOR_UNITS = (
-    "above",
-    "bytes",
-    "capture",
-    "crc32",
-    "hist",
-    "over",
-    "packed",
-    "record",
-    "ring",
-    "summary",
-    "sys",
-    "text",
-    "top",
+    "measure/capture",
+    "measure/exceedances",
+    "measure/ring",
+    "measure/summary",
+    "record/bytes",
+    "record/record",
+    "system/sys",
+    "system/text",
 )
 # QEMU's ti925t has no v5 instructions, but its `uname -m` speaks of a processor that has.
 MACHINES_OF_QEMU = {"arm920t": ("armv5tel",)}

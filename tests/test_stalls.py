@@ -15,7 +15,9 @@ from rtproof.lab.kernel_comparison import reading_of_analysis
 from rtproof.record.contents import End, EndReason, Event, Record, SeriesTotals
 from rtproof.report.blocks import Text
 from rtproof.report.pages.campaign_table import METRICS, largest_latency_ns
-from rtproof.report.sections import distribution, numbers, timeline
+from rtproof.report.sections.distribution import ccdf_section, cumulative_section, histogram_section
+from rtproof.report.sections.numbers import percentiles_section
+from rtproof.report.sections.timeline import timeline_section
 from rtproof.schema.analysis_json import analysis_dict
 
 RAN = 910
@@ -62,11 +64,12 @@ def test_the_tables_of_a_report_have_it() -> None:
 def test_what_holds_only_those_that_ran_says_so(threads: int) -> None:
     analysis = analysed(stalled(0, threads))
     told = "Not in here: 7,090 due times at the end of the run, for which their thread did not run. The latency"
-    for section in (numbers, distribution, distribution, distribution, timeline):
-        first = section.render(analysis)[0]
+    sections = (percentiles_section, histogram_section, ccdf_section, cumulative_section, timeline_section)
+    for section in sections:
+        first = section(analysis)[0]
         assert isinstance(first, Text), section.__name__
         assert first.paragraphs[0].startswith(told), section.__name__
-        assert not any("Not in here" in str(block) for block in section.render(analysed(clean()))), section.__name__
+        assert not any("Not in here" in str(block) for block in section(analysed(clean()))), section.__name__
 
 
 def test_the_largest_is_at_least_the_stall() -> None:
