@@ -9,7 +9,7 @@ import pytest
 import recompute
 from agent_process import PATIENCE_S
 from app_cases import account, whole
-from test_agents_build import emulator
+from test_agents import emulator
 
 from rtproof.agents import build
 from rtproof.agents.architectures import architecture

@@ -13,13 +13,38 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from agent_process import needs_fifo, needs_root, run, running, whole
-from test_agent_changes import measuring_thread
+from agent_process import agent, measured, needs_fifo, needs_root, policy, run, running, whole
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.record.contents import Condition, Moment, Record
+from rtproof.record.reading import open_record
+from rtproof.summary.kernel_model import ModeSwitches, mode_switches
 from rtproof.summary.summary_model import Doubt, Severity
+
+# What somebody else does to the measuring threads while they measure, and that the record tells.
+
+
+def measuring_thread_changes(pid: int, name: str = "rtproof-0") -> int:
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().strip() == name:
+            return int(task.name)
+    pytest.fail(f"process {pid} has no thread {name}")
+
+
+@needs_fifo
+def test_a_policy_taken_away_is_noticed_and_spoils_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    with running("-o", path, "--policy", "fifo", "--threads", "1", "--duration", "5s") as one:
+        one.await_ns(SECOND)
+        os.sched_setscheduler(measuring_thread_changes(one.process.pid), os.SCHED_OTHER, os.sched_param(0))
+        assert one.end() == 0
+    record = whole(path)
+    (event,) = [event for event in record.events if event.kind == "policy_changed"]
+    assert (event.thread, event.text) == (0, "other")
+    assert event.time_ns > SECOND / 2
+    assert analyse(record).verdict.state is State.INVALID
+
 
 pytestmark = pytest.mark.serial
 SECOND = 1_000_000_000
@@ -64,7 +89,7 @@ def test_an_affinity_that_was_moved_and_moved_back(tmp_path: Path) -> None:
     path, (own, other) = tmp_path / "record", sorted(os.sched_getaffinity(0))[:2]
     with running("-o", path, *ASKED, "--cpus", str(own), "--duration", "4s") as one:
         begin_ns = one.await_ns(SECOND)
-        thread = measuring_thread(one.process.pid)
+        thread = measuring_thread_changes(one.process.pid)
         os.sched_setaffinity(thread, {other})
         end_ns = one.await_ns(begin_ns + 3 * SECOND // 2)
         os.sched_setaffinity(thread, {own})
@@ -89,7 +114,7 @@ def test_a_policy_for_50_ms_again_and_again(tmp_path: Path, policy: int, priorit
     path = tmp_path / "record"
     with running("-o", path, *ASKED, "--duration", "5s") as one:
         one.await_ns(SECOND // 2)
-        thread = measuring_thread(one.process.pid)
+        thread = measuring_thread_changes(one.process.pid)
         for _ in range(12):
             os.sched_setscheduler(thread, policy, os.sched_param(priority))
             time.sleep(0.05)
@@ -107,7 +132,7 @@ def test_a_tracer_that_was_attached_for_two_seconds(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *ASKED, "--duration", "4s") as one:
         one.await_ns(SECOND)
-        command = [sys.executable, "-c", TRACE, str(measuring_thread(one.process.pid))]
+        command = [sys.executable, "-c", TRACE, str(measuring_thread_changes(one.process.pid))]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as tracer:
             assert tracer.stdout
             assert tracer.stderr
@@ -139,7 +164,7 @@ def test_a_nice_value_that_was_changed_and_changed_back(tmp_path: Path) -> None:
     asked = ("--policy", "other", "--threads", "1", "--period", "1ms", "--duration", "5s")
     with running("-o", path, *asked) as one:
         one.await_ns(3 * SECOND // 2)
-        thread = measuring_thread(one.process.pid)
+        thread = measuring_thread_changes(one.process.pid)
         before = os.getpriority(os.PRIO_PROCESS, thread)
         os.setpriority(os.PRIO_PROCESS, thread, before + 3)
         one.await_ns(4 * SECOND)
@@ -243,3 +268,45 @@ def test_the_fair_server_is_known_by_its_rhythm(tmp_path: Path) -> None:
         starved.kill()
     assert done.returncode == 0
     assert "in step with a period of 1.0 s" in invalid(whole(tmp_path / "record"))["budget-stops"].what
+
+
+# What a measuring thread counts about itself: that its loop makes no calls but its own (a printf there would show).
+
+
+SHORT = (*policy(), "--threads", "1", "--samples", "100", "--warmup", "50ms", "--period", "5ms")
+
+
+def number(record: Record, key: str, moment: Moment) -> int:
+    value = record.fact(key, moment, 0)
+    if value is None or value.startswith("unavailable"):
+        pytest.skip(f"{key} cannot be had here: {value}")
+    return int(value)
+
+
+def test_threads_of_evl_are_asked_for_at_both_ends(tmp_path: Path) -> None:
+    """In a namespace that has such a thread; its count of in-band switches goes on while the agent measures."""
+    script = f"""
+    cd /sys/devices/virtual && mount -t tmpfs none $PWD && cd $PWD && mkdir -p thread/sampler:7 || exit 77
+    echo "3 50 60 0 70 1" > thread/sampler:7/stats
+    {agent()} run -o {tmp_path}/record {" ".join(SHORT)} &
+    until grep -q "3 50 60 0 70 1" {tmp_path}/record; do kill -0 $! || exit 1; done 2> /dev/null
+    echo "44 90 99 0 80 1" > thread/sampler:7/stats
+    wait $!
+    """
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, timeout=60, check=False)
+    if done.returncode == 77 or done.stderr.startswith(b"unshare"):
+        pytest.skip(f"no namespace to try it in: {done.stderr.decode().strip()}")
+    assert done.returncode == 0
+    assert mode_switches(open_record(tmp_path / "record")) == (ModeSwitches("sampler:7", 3, 44),)
+
+
+def test_a_loop_that_only_sleeps_neither_reads_nor_writes(tmp_path: Path) -> None:
+    assert number(measured(tmp_path / "record", *SHORT), "io_calls", Moment.END) == 0
+
+
+def test_each_reading_of_the_sensor_is_counted_the_warm_up_included(tmp_path: Path) -> None:
+    sensor = tmp_path / "temp1_input"
+    sensor.write_text("41000\n")
+    record = measured(tmp_path / "record", "--probe", f"app:work=sensor,sensor={sensor}", *SHORT)
+    loops = 100 + number(record, "warmup_activations", Moment.START)
+    assert number(record, "io_calls", Moment.END) == loops

@@ -2,24 +2,26 @@
 """Every way in which a run of the real agent can end, and that nothing is left behind."""
 
 import os
+import resource
 import signal
 import struct
+import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import agent_process
 import numpy as np
 import pytest
 import recompute
-from agent_process import Running, eventually, may_use_fifo, needs_root, policy, running, whole
+from agent_process import Running, eventually, may_use_fifo, needs_fifo, needs_root, policy, running, whole
 
 from rtproof.judge.analyse import analyse
 from rtproof.record.contents import EndReason, Record
 from rtproof.record.reading import open_record
 from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Summary
-
-pytestmark = pytest.mark.serial
 
 MS = 1_000_000
 SECOND = 1_000 * MS
@@ -80,6 +82,7 @@ def p99(summary: Summary) -> tuple[int, int]:
     return both[0], both[1]
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("method", ["clock_nanosleep", "posix_timer", "timerfd"])
 def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) -> None:
     """At a period of 1 ms, as many activations are missed as the stall has milliseconds."""
@@ -97,6 +100,7 @@ def test_a_stall_is_charged_with_all_that_it_hid(tmp_path: Path, method: str) ->
     recompute.check(record)
 
 
+@pytest.mark.serial
 def test_a_stall_across_the_end_of_the_warm_up_hides_nothing(tmp_path: Path) -> None:
     """Whatever was due before the stall ended is in the record, beginning with the first due time."""
     path = tmp_path / "record"
@@ -116,6 +120,7 @@ def test_a_stall_across_the_end_of_the_warm_up_hides_nothing(tmp_path: Path) -> 
     recompute.check(record)
 
 
+@pytest.mark.serial
 def test_killed_it_leaves_a_record_up_to_the_last_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "60s", "--checkpoint", "1s", *LOADS) as one:
@@ -132,6 +137,7 @@ def test_killed_it_leaves_a_record_up_to_the_last_checkpoint(tmp_path: Path) -> 
         assert sum(one.count for one in record.slices if one.series == series.id) > 0
 
 
+@pytest.mark.serial
 def test_a_checkpoint_comes_every_ten_seconds_unless_asked_otherwise(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "60s") as one:
@@ -149,6 +155,7 @@ def pm_qos_us() -> int:
     return int(struct.unpack("=i", PM_QOS.read_bytes()[:4])[0])
 
 
+@pytest.mark.serial
 @needs_root
 @pytest.mark.skipif(not PM_QOS.exists(), reason="this kernel has no /dev/cpu_dma_latency")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -164,6 +171,7 @@ def test_the_request_for_short_wake_ups_ends_with_the_agent(tmp_path: Path, numb
         assert eventually(lambda: pm_qos_us() == before)
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_ends_properly(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "record"
@@ -179,6 +187,7 @@ def test_interrupted_it_ends_properly(tmp_path: Path, number: signal.Signals) ->
     recompute.check(record)
 
 
+@pytest.mark.serial
 def test_interrupted_in_the_warm_up_it_ends_properly_too(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "60s", "--warmup", "60s") as one:
@@ -191,6 +200,7 @@ def test_interrupted_in_the_warm_up_it_ends_properly_too(tmp_path: Path) -> None
     assert {total.obtained for total in record.end.totals} == {0}
 
 
+@pytest.mark.serial
 def test_when_the_host_goes_away_it_ends_properly(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "60s", "--stop-on-eof", *LOADS) as one:
@@ -206,6 +216,7 @@ def test_when_the_host_goes_away_it_ends_properly(tmp_path: Path) -> None:
     recompute.check(record)
 
 
+@pytest.mark.serial
 def test_input_that_does_not_end_is_no_reason_to_stop(tmp_path: Path) -> None:
     path = tmp_path / "record"
     with running("-o", path, *policy(), "--duration", "500ms", "--stop-on-eof") as one:
@@ -223,6 +234,7 @@ def innermost(one: Running) -> int:
     return max(pid for pid in one.processes() if pid not in parents)
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("load", ["cpu:workers=2", "sched:groups=2,pairs=2", "files:workers=2,mib=1"])
 def test_when_a_load_dies_the_run_ends(tmp_path: Path, load: str) -> None:
     path = tmp_path / "record"
@@ -238,4 +250,129 @@ def test_when_a_load_dies_the_run_ends(tmp_path: Path, load: str) -> None:
     assert record.end.reason is EndReason.LOAD_DIED
     assert [event.text for event in record.events if event.kind == "load_died"] == [load.partition(":")[0]]
     assert record.end.time_ns < killed_ns - record.begin.origin_monotonic_ns + 2 * SECOND
+    recompute.check(record)
+
+
+# The real agent where a record finds little room: refused when it cannot fit, stopped cleanly when the room goes.
+
+
+# 20,000 activations a second for each of 4 threads: what is reserved lasts for about a second.
+BUSY = ("--period", "50us", "--threads", "4")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"nothing can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def fill(path: Path) -> None:
+    """Takes all the space that is left."""
+    with path.open("wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError:
+            return
+
+
+@pytest.mark.serial
+@needs_root
+@pytest.mark.parametrize("options", [["--duration", "10min"], ["--samples", "5000000", "--period", "100us"]])
+def test_what_cannot_fit_is_refused_before_it_starts(disk: Path, options: list[str]) -> None:
+    done = agent_process.run("run", "-o", disk / "record", *policy(), *options)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "the record may grow to " in done.stderr
+    assert " and there are 1.0 MB free where " in done.stderr
+    assert list(disk.iterdir()) == []
+
+
+@pytest.mark.serial
+@needs_root
+def test_room_for_what_is_above_limits_is_asked_for(disk: Path) -> None:
+    short = ("run", "-o", str(disk / "record"), *policy(), "--threads", "1", "--record", "summary")
+    done = agent_process.run(*short, "--duration", "10min", "--limit", "500us", "--limit", "1ms")
+    assert done.returncode == 2
+    assert "the record may grow to 2.5 MB and there are 1.0 MB free where " in done.stderr
+    assert done.stderr.endswith("or with fewer limits\n")
+    assert list(disk.iterdir()) == []
+
+
+@pytest.mark.serial
+@needs_root
+def test_a_summary_of_the_same_run_fits(disk: Path) -> None:
+    done = agent_process.run("run", "-o", disk / "record", *policy(), *BUSY, "--duration", "10min", "--threads", "1")
+    assert "--record summary" in done.stderr
+    with running(
+        "-o", disk / "record", *policy(), "--record", "summary", "--duration", "10min", "--threads", "1"
+    ) as one:
+        one.await_ns(100 * MS)
+        one.process.terminate()
+        assert one.end() == 0
+    assert whole(disk / "record").chunk_refs == ()
+
+
+@pytest.mark.serial
+@needs_root
+@needs_fifo
+def test_when_the_space_goes_it_stops_and_the_record_is_whole(disk: Path) -> None:
+    with running("-o", disk / "record", *policy(), *BUSY, "--duration", "2500ms") as one:
+        one.await_ns(100 * MS)
+        fill(disk / "filler")
+        assert one.end() == 2
+    assert one.messages == [
+        "rtproof-agent: no space was left for the record; the run ended early, what was written is whole"
+    ]
+    record = whole(disk / "record")
+    assert record.end is not None
+    assert record.end.reason is EndReason.NO_SPACE
+    assert [event.kind for event in record.events if event.kind == "no_space"] == ["no_space"]
+    assert min(total.obtained for total in record.end.totals) > 0
+    recompute.check(record)
+
+
+@pytest.mark.serial
+@needs_root
+def test_a_record_that_the_limit_on_file_sizes_cannot_hold_is_refused(tmp_path: Path) -> None:
+    limited = ("prlimit", "--fsize=300000")
+    done = agent_process.run("run", "-o", tmp_path / "record", *policy(), "--duration", "1s", prefix=limited)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert " and the limit on the size of files (ulimit -f) is 0.3 MB; measure for less time" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.serial
+@needs_root
+@pytest.mark.parametrize("threads", [1, 16])
+def test_under_the_limit_on_file_sizes_the_record_gets_its_end(tmp_path: Path, threads: int) -> None:
+    place = tmp_path / "record"
+    kept = 2**18 + threads * 2**14
+    with running("-o", place, "--policy", "other", "--threads", str(threads), "--duration", "2min") as one:
+        one.await_ns(100 * MS)
+        most = place.stat().st_size + kept + 10_000
+        resource.prlimit(one.process.pid, resource.RLIMIT_FSIZE, (most, most))
+        assert one.end() == 2
+    assert one.messages == [
+        "rtproof-agent: the limit on the size of files left no room for the record; the run ended early, "
+        "what was written is whole"
+    ]
+    assert place.stat().st_size <= most
+    record = whole(place)
+    assert record.end is not None
+    assert record.end.reason is EndReason.NO_SPACE
+    assert [event.text for event in record.events if event.kind == "no_space"] == [
+        "the limit on the size of files leaves no room for the record"
+    ]
+    assert min(total.obtained for total in record.end.totals) > 0
     recompute.check(record)

@@ -3,12 +3,15 @@
 
 import re
 import subprocess
+from pathlib import Path
 
 import agent_process
 import click
 import pytest
+import recompute
 
 from rtproof.cli import measurement_options
+from rtproof.record.chunks import CHUNK_HEADER, ChunkType, FileWindow, Frame, walk_chunks
 
 OPTION = re.compile(r"^ +(?:-\w, )?--(?P<name>[a-z-]+)(?P<value> [A-Z]\S*(?: [A-Z]+)?)?  +(?P<help>.*)$")
 SAID_ALIKE = {
@@ -54,3 +57,108 @@ def test_both_tell_the_same_default(name: str, table: dict[str, re.Match[str]]) 
     (option,) = (each for each in desk_options() if each.opts == [f"--{name}"])
     assert f"(default {SAID_ALIKE[name]})" in str(option.help)
     assert f"({SAID_ALIKE[name]})" in table[name]["help"]
+
+
+# What the agent makes of the user's limits.
+
+
+NEVER_NS = 3_600_000_000_000
+ALWAYS_NS = 1
+OVER = re.compile(r"over thread=(\d+) limit_ns=(\d+) second=(\d+) worst_ns=(\d+)$")
+PROGRESS = re.compile(r"progress .*thread=(\d+) .*obtained=(\d+) .*max_ns=(\d+) due_ns=(\d+)$")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A run of two threads over 2.2 s with a limit that everything is above and one that nothing is; what it said."""
+    record = tmp_path_factory.mktemp("limits") / "record.rtrec"
+    # Nobody wakes later than an hour or within a nanosecond of the due time, whatever this machine does meanwhile.
+    limits = ("--limit", "1h", "--limit", "1ns", "--limit", "3600s")
+    length = ("--warmup", "20ms", "--duration", "2200ms", "--period", "5ms", "--threads", "2")
+    done = agent_process.run(
+        "run", "-o", record, *agent_process.policy(), *length, *limits, "--progress", "200ms", "--record", "summary"
+    )
+    assert done.returncode == 0
+    return record, done.stderr.splitlines()
+
+
+def test_the_limits_are_a_fact(told: tuple[Path, list[str]]) -> None:
+    assert agent_process.whole(told[0]).fact("limits_ns") == f"{NEVER_NS},{ALWAYS_NS}"
+
+
+def test_a_second_above_the_limit_is_told_once_and_before_the_progress_that_covers_it(
+    told: tuple[Path, list[str]],
+) -> None:
+    seconds: dict[tuple[int, int], int] = {}
+    covered_ns = [0, 0]
+    for line in told[1]:
+        if over := OVER.match(line):
+            thread, limit, second, worst = map(int, over.groups())
+            assert limit == ALWAYS_NS
+            assert (second + 1) * 1_000_000_000 > covered_ns[thread]
+            longer_s = (worst - limit) // 1_000_000_000
+            assert longer_s > seconds.get((thread, second), -1)
+            seconds[thread, second] = longer_s
+        elif progress := PROGRESS.match(line):
+            covered_ns[int(progress[1])] = int(progress[4])
+    record = agent_process.whole(told[0])
+    expected = {
+        (series.thread, int(second))
+        for series in record.series
+        for second, obtained in zip(record.seconds[series.id].second, record.seconds[series.id].obtained, strict=True)
+        if obtained
+    }
+    assert set(seconds) == expected
+
+
+def test_the_last_progress_covers_the_whole_run(told: tuple[Path, list[str]]) -> None:
+    record = agent_process.whole(told[0])
+    last = {int(m[1]): m for line in told[1] if (m := PROGRESS.match(line))}
+    assert record.end is not None
+    for series, totals in zip(record.series, record.end.totals, strict=True):
+        assert int(last[series.thread][2]) == totals.obtained
+        assert int(last[series.thread][4]) >= series.first_due_ns + 2_200_000_000
+        assert int(last[series.thread][3]) == max(part.max for part in record.slices if part.series == series.id)
+
+
+def test_nobody_watches_nothing_is_told(tmp_path: Path) -> None:
+    done = agent_process.run(
+        "run", "-o", tmp_path / "r", *agent_process.policy(), "--duration", "100ms", "--warmup", "0s", "--limit", "1ns"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_is_above_is_that_of_the_samples(tmp_path: Path) -> None:
+    """A limit that nearly everything is above, one in the middle and one that nothing is."""
+    limits = ("--limit", "1ns", "--limit", "30us", "--limit", "1h")
+    record = agent_process.measured(
+        tmp_path / "r", *agent_process.policy(), *limits, "--duration", "1300ms", "--checkpoint", "300ms"
+    )
+    recompute.check(record)
+    for series in record.series:
+        always, _, never = record.levels[series.id]
+        assert (always.value, never.value) == (ALWAYS_NS, NEVER_NS)
+        assert always.index.size == sum(block.values.size for block in record.blocks(series.id)) > 0
+        assert (never.second.size, never.index.size) == (0, 0)
+
+
+def test_only_the_last_field_has_levels(tmp_path: Path) -> None:
+    loop = ("--probe", "app", "--period", "20ms", "--duration", "500ms", "--threads", "1", "--limit", "1ns")
+    record = agent_process.measured(tmp_path / "r", *agent_process.policy(), *loop)
+    assert len(record.series) > 1
+    assert set(record.levels) == {record.series[-1].id}
+
+
+def test_what_is_above_is_no_more_than_the_free_space_is_asked_for(tmp_path: Path) -> None:
+    """Everything is above eight limits; agent/run/preflight.c reckons with these bytes before it starts."""
+    limits = [word for limit_ns in range(1, 9) for word in ("--limit", f"{limit_ns}ns")]
+    length = ("--samples", "4000", "--period", "500us", "--warmup", "20ms", "--threads", "1", "--record", "summary")
+    agent_process.measured(tmp_path / "r", *agent_process.policy(), *limits, *length)
+    with (tmp_path / "r").open("rb") as file:
+        window = FileWindow(file.fileno(), (tmp_path / "r").stat().st_size)
+        frames = [(frame.type, len(frame.payload)) for frame in walk_chunks(window) if isinstance(frame, Frame)]
+    listed = [CHUNK_HEADER.size + size for kind, size in frames if kind == ChunkType.EXCEEDED]
+    counted = [CHUNK_HEADER.size + size for kind, size in frames if kind == ChunkType.ABOVE]
+    assert len(listed) >= 4000 // 256
+    assert sum(listed) <= 14 * 4000
+    assert 0 < sum(counted) <= len(counted) * 6 * 8 * 3

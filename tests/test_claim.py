@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The claim's rules, on late times as they are given: which rule decides, when, and by how much."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from analysis_records import MS, block, record
+from claim_processes import PROCESSES, Floats, Process, Span, Stretches, episode_starts, rate_for, runs
+from claim_rules import Claim, Rounded, Told, bunched, exact, old, reference, seconds
 
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement, State
 from rtproof.judge.claim import (
     NOTHING_LATE,
     LateStretches,
@@ -17,6 +22,8 @@ from rtproof.judge.claim import (
     look_bunched,
     wider_gap,
 )
+from rtproof.judge.verdict import AFTER_THE_DATA, chosen_after_the_data
+from rtproof.summary.per_second import SECOND_NS
 
 SECOND = 10**9
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
@@ -165,3 +172,269 @@ def test_errors_at_the_rate_of_the_claim_and_power_above_it(asked: Requirement, 
         states.append(decide(asked, LateStretches.exact(times, times), length_ns, ALPHA).first)
     proven, refuted = (states.count(state) / runs for state in (State.PROVEN, State.REFUTED))
     assert (proven <= 0.1 and refuted <= 0.08) if rate == 1 else (proven <= 0.02 and refuted >= 0.97)
+
+
+# The definition of the claim as the benchmarks state it by themselves, on patterns whose verdict is known.
+
+
+MINUTE_S, HOUR_S, DAY_S = 60.0, 3600.0, 86_400.0
+
+
+def activations(since_s: float, until_s: float, period_s: float = 0.5) -> Stretches:
+    """Every activation is late."""
+    return Stretches.single(np.arange(since_s, until_s, period_s))
+
+
+NOTHING = Stretches.single(np.empty(0))
+
+
+@pytest.mark.parametrize(("at_most_s", "gap_s", "longest_s"), [(MINUTE_S, 3, 15), (1200, 60, 300), (HOUR_S, 60, 600)])
+def test_usual_gap_and_longest_episode(at_most_s: float, gap_s: float, longest_s: float) -> None:
+    claim = Claim.usual(at_most_s)
+    assert (claim.gap_s, claim.longest_s) == (gap_s, longest_s)
+
+
+@pytest.mark.parametrize(("m", "times"), [(1.0, 3.4819), (2.0, 6.9637), (5.0, 17.4093)])
+def test_without_an_episode_it_is_proven_after_the_time_for_none(m: float, times: float) -> None:
+    told = reference(exact(NOTHING), 100 * HOUR_S, Claim.usual(HOUR_S, m))
+    assert told.state == "PROVEN"
+    assert told.at_s == pytest.approx(times * HOUR_S, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("at_most_s", "since_s", "at_s"), [(MINUTE_S, 20, 35), (HOUR_S, 20, 620), (HOUR_S, 1800, 2400), (HOUR_S, 0, 0)]
+)
+def test_what_exceeds_always_is_refuted_after_the_longest_episode(
+    at_most_s: float, since_s: float, at_s: float
+) -> None:
+    told = reference(exact(activations(since_s, since_s + 700)), since_s + 700, Claim.usual(at_most_s))
+    assert told.state == "REFUTED"
+    assert told.at_s == pytest.approx(at_s, abs=0.51)
+    assert told.by_length == (at_s > 0)
+
+
+def test_the_rule_before_never_refutes_what_exceeds_always() -> None:
+    assert old(activations(20, 4 * HOUR_S), 4 * HOUR_S, HOUR_S) == ""
+    assert old(activations(30 * MINUTE_S, HOUR_S), HOUR_S, MINUTE_S) == "PROVEN"
+
+
+def test_a_storm_after_a_proof_is_refuted_later() -> None:
+    told = reference(exact(activations(1800, 3600)), HOUR_S, Claim.usual(MINUTE_S))
+    assert told.state == "PROVEN"
+    assert told.proven_s == pytest.approx(208.9, abs=0.1)
+    assert told.refuted_s == pytest.approx(1815, abs=0.51)
+
+
+def test_time_within_an_episode_and_its_gap_proves_nothing() -> None:
+    late = Stretches(np.array([HOUR_S]), np.array([HOUR_S + 300]))
+    told = reference(exact(late), 100 * HOUR_S, Claim.usual(HOUR_S))
+    assert told.at_s == pytest.approx(6.8 * HOUR_S + 300 + 60, abs=0.02 * HOUR_S)
+
+
+def test_a_bunch_withholds_the_proof_until_it_is_one_of_several() -> None:
+    late = Stretches.single(5 * HOUR_S + 90 * np.arange(4.0))
+    claim = Claim.usual(HOUR_S, bunches=1.6)
+    told = reference(exact(late), 100 * HOUR_S, claim)
+    untested = reference(exact(late), 100 * HOUR_S, Claim.usual(HOUR_S, 1.6, tested=False))
+    assert told.withheld
+    assert told.proven_s is None
+    assert untested.proven_s == pytest.approx(1.6 * 13.07 * HOUR_S, rel=0.01)
+
+
+def test_the_bunch_test_sees_bunches_and_no_regular_starts() -> None:
+    assert bunched(np.array([100.0, 101, 102, 103]), 1000.0)
+    assert not bunched(np.arange(100.0, 1000, 100), 1000.0)
+    assert not bunched(np.array([1.0, 2.0]), 1000.0)
+
+
+def test_seconds_are_joined_for_a_proof_only_if_they_surely_are() -> None:
+    """Pairs 60.2 s apart are two episodes; told by seconds they may be one, which delays a refutation."""
+    late = Stretches.single(np.array([10.9, 71.1]))
+    claim = Claim.usual(DAY_S)
+    assert reference(exact(late), HOUR_S, claim).refuted_s == pytest.approx(10.9)
+    assert reference(seconds(late), HOUR_S, claim).refuted_s == pytest.approx(11.0)
+    later = Stretches.single(np.array([0.01 * DAY_S + 0.9, 0.01 * DAY_S + 61.1]))
+    assert reference(exact(later), HOUR_S, claim).refuted_s == pytest.approx(0.01 * DAY_S + 61.1)
+    assert reference(seconds(later), HOUR_S, claim).refuted_s is None
+
+
+@pytest.mark.parametrize("process", PROCESSES, ids=lambda one: one.name)
+def test_episodes_of_each_process_come_once_per_t(process: Process) -> None:
+    span = Span(20_000 * HOUR_S, HOUR_S)
+    rate = rate_for(process, 60.0, span, (1, 2))
+    late = process.draw(rate, span, np.random.default_rng((1, 2)))
+    assert episode_starts(late, 60.0).size == pytest.approx(20_000, rel=0.05)
+    assert np.all(np.diff(late.begin_s) >= 0)
+
+
+def test_runs_are_cut_from_one_path_without_loss() -> None:
+    storms = PROCESSES[-1]
+    cut = list(runs(storms, 1 / HOUR_S, Span(10 * HOUR_S, HOUR_S), 200, (3,)))
+    assert all(np.all((each.begin_s >= 0) & (each.end_s <= 10 * HOUR_S)) for each in cut)
+    assert sum(each.begin_s.size for each in cut) == pytest.approx(2000 * 1.006, rel=0.1)
+    under_way = sum(bool(each.begin_s.size and each.begin_s[0] == 0) for each in cut)
+    assert 0 < under_way < 20
+
+
+PROVEN = Requirement(limit_ns=MS, at_most_ns=MS)
+REFUTED = Requirement(limit_ns=5_000)
+UNDECIDED = Requirement(limit_ns=MS)
+
+
+def analysed(requirement: Requirement | None) -> Analysis:
+    return analyse(record([block([10_000] * 1000)]), requirement, 1)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "state"), [(PROVEN, State.PROVEN), (REFUTED, State.REFUTED), (UNDECIDED, State.UNDECIDED)]
+)
+def test_nothing_is_decided(requirement: Requirement, state: State) -> None:
+    before = analysed(requirement)
+    assert before.verdict.state is state
+    after = chosen_after_the_data(before)
+    assert after.verdict.state is State.UNDECIDED
+    assert any(AFTER_THE_DATA in reason for reason in after.verdict.reasons)
+    assert any(AFTER_THE_DATA in text for _, text in after.verdict.sentences)
+    assert after.doubts[-1].code == "limit-after-data"
+    assert after.verdict.chosen_after
+
+
+def test_nothing_is_left_of_the_test_but_the_order_statistic() -> None:
+    before = analysed(PROVEN).verdict
+    after = chosen_after_the_data(analysed(PROVEN)).verdict
+    assert (after.rate_high, after.rate_low, after.log_e_proven, after.needed_ns, after.alpha) == (None,) * 5
+    assert after.rate_high_fixed == before.rate_high_fixed is not None
+    lines = dict(after.sentences)
+    assert lines["VERDICT"] == f"UNDECIDED - {AFTER_THE_DATA}"
+    assert lines["LIMIT"].endswith("confidence 95 %; chosen after the fact")
+    assert lines["RANK"].startswith("0 episodes above 1,000 us in 1.0 s; had this been asked of number 1 of this run's")
+    assert lines["RANK"].endswith("less often than once per 333 ms (95 %, fixed-time)")
+    assert {"MAX", "UNSEEN", "VALID FOR"} < set(lines)
+    assert not any("PROVEN" in text or "any stopping time" in text for text in lines.values())
+
+
+def test_a_limit_that_was_fixed_beside_one_that_was_not_keeps_its_verdict() -> None:
+    found = analyse(record([block([10_000] * 1000)]), (PROVEN, REFUTED), 1)
+    after = chosen_after_the_data(found, (PROVEN,))
+    assert [verdict.state for verdict in after.verdicts] == [State.PROVEN, State.UNDECIDED]
+    assert (after.verdict.state, after.verdicts[0]) == (State.UNDECIDED, found.verdicts[0])
+
+
+def test_an_invalid_run_stays_invalid() -> None:
+    after = chosen_after_the_data(analyse(record([]), PROVEN, 1))
+    assert after.verdict.state is State.INVALID
+
+
+# The product and a judge of the claim that was written apart from it say the same, at the same nanosecond.
+
+
+EACH = 400
+
+
+@dataclass(frozen=True)
+class Case:
+    """Nanoseconds throughout; the reference takes them as its unit, so that nothing is rounded."""
+
+    late: LateStretches
+    length_ns: int
+    requirement: Requirement
+
+
+def drawn(generator: np.random.Generator) -> Case:
+    """Anything from nothing to a storm without end, with exact and rounded times of several threads, in any order."""
+    at_most_ns = int(np.exp(generator.uniform(np.log(20), np.log(20_000))) * SECOND_NS)
+    usual = Requirement(0, at_most_ns)
+    gap_ns = int(usual.gap_ns * np.exp(generator.normal(0, 0.5))) if generator.random() < 0.3 else usual.gap_ns
+    gap_ns = max(gap_ns, SECOND_NS)
+    longest_ns = int(gap_ns * np.exp(generator.uniform(0, np.log(200))))
+    length_ns = int(at_most_ns * np.exp(generator.uniform(np.log(0.01), np.log(60))))
+    waits = _waits(generator, gap_ns, at_most_ns, length_ns)
+    if waits.sum() > 10 * at_most_ns:
+        length_ns = int(waits.sum() * generator.uniform(0.7, 1.5))
+    count = waits.size
+    begin = np.cumsum(waits).astype(np.int64)
+    begin -= begin[0] if count and generator.random() < 0.2 else 0
+    begin = np.sort(begin[begin <= length_ns])
+    lengths = generator.exponential(generator.choice([1, gap_ns / 3, longest_ns]), begin.size)
+    lengths *= generator.random(begin.size) < generator.random()
+    end = np.minimum(begin + lengths.astype(np.int64), length_ns)
+    kind = generator.integers(3)
+    coarse = generator.random(begin.size) < (0, 1, 0.5)[kind]
+    order = generator.permutation(begin.size)
+    begin, end, coarse = begin[order], end[order], coarse[order]
+    first, last = begin // SECOND_NS * SECOND_NS, end // SECOND_NS * SECOND_NS
+    late = LateStretches(
+        np.where(coarse, first, begin),
+        np.where(coarse, np.minimum(first + SECOND_NS, length_ns), begin),
+        np.where(coarse, last, end),
+        np.where(coarse, last + SECOND_NS, end),
+    )
+    m = float(generator.choice([1.0, 1.5, 4.0]))
+    return Case(late, length_ns, Requirement(0, at_most_ns, gap_ns=gap_ns, longest_ns=longest_ns, bunches=m))
+
+
+def _waits(generator: np.random.Generator, gap_ns: int, at_most_ns: int, length_ns: int) -> Floats:
+    """Of any spread; or about as long as the gap, where rounding decides; or those of bunches in a long run."""
+    count = int(np.exp(generator.uniform(0, np.log(100)))) - 1
+    kind = generator.integers(3)
+    if kind == 0:
+        middle = generator.uniform(-1, 1) + np.log(generator.choice([gap_ns, at_most_ns, length_ns / (count + 1)]))
+        return generator.lognormal(middle, generator.uniform(0.1, 3), count)
+    if kind == 1:
+        waits = gap_ns + SECOND_NS * generator.uniform(-2.5, 2.5, count)
+        return np.where(generator.random(count) < 0.3, generator.exponential(at_most_ns, count), waits)
+    return generator.uniform(0.9 * gap_ns, 4 * gap_ns, count)
+
+
+def in_bunches(generator: np.random.Generator) -> Case:
+    """A few bunches in a long run, for which the bunch test withholds a proof, with exact times or seconds."""
+    asked = Requirement(0, int(generator.uniform(0.3, 6) * 3600) * SECOND_NS)
+    begins = np.cumsum(generator.uniform((0.7, 10, 10), (3, 60, 60))) * asked.at_most_ns
+    members = np.repeat(begins, generator.integers(1, 6, 3))
+    begin = np.sort(members + generator.uniform(0, 1, members.size) * asked.at_most_ns * generator.uniform(0.03, 1))
+    length_ns = int(generator.uniform(10, 130) * asked.at_most_ns)
+    due = begin[begin < length_ns].astype(np.int64)
+    late = (
+        LateStretches.exact(due, due)
+        if generator.random() < 0.5
+        else LateStretches.of_seconds(due // SECOND_NS * SECOND_NS)
+    )
+    return Case(late, length_ns, asked)
+
+
+def by_the_reference(case: Case) -> Told:
+    asked, late = case.requirement, case.late
+    claim = Claim(asked.at_most_ns, asked.gap_ns, asked.longest_ns, asked.bunches)
+    bounds = Rounded(*(each.astype(np.float64) for each in (late.begin_lo, late.begin_hi, late.end_lo, late.end_hi)))
+    return reference(bounds, case.length_ns, claim)
+
+
+def near(one: float | None, other: float | None) -> bool:
+    """Critical times are rounded up to the nanosecond by one of the two."""
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= 2
+
+
+EVERY = {"PROVEN", "REFUTED", ""}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("draw", "states"), [(drawn, {*EVERY, "by length"}), (in_bunches, {"PROVEN", "", "withheld"})])
+def test_both_say_the_same_at_the_same_time(
+    draw: Callable[[np.random.Generator], Case], states: set[str], seed: int
+) -> None:
+    generator = np.random.default_rng((11, seed))
+    seen: set[str] = set()
+    for number in range(EACH):
+        case = draw(generator)
+        told, found = by_the_reference(case), decide(case.requirement, case.late, case.length_ns, ALPHA)
+        where = f"case {number}: {case}\n{told}\n{found}"
+        assert near(found.refuted_at_ns, told.refuted_s), where
+        first = told.proven_s if told.refuted_s is None or (told.proven_s or 0.0) < told.refuted_s else None
+        assert near(found.proven_at_ns, first), where
+        assert found.proven_at_ns is None or found.proven_with == told.episodes, where
+        if found.kind is not None and told.refuted_s is not None:
+            assert (found.kind is RefutingRule.DURATION) == told.by_length, where
+        seen |= {told.state, "withheld" * told.withheld, "by length" * told.by_length}
+    assert states <= seen

@@ -1,27 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs that made a verdict say what is not so: damaged files, very short runs, episodes that are not over."""
 
+import json
+import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from analysis_records import MS, SECOND, SERIES, block, record
-from doubt_cases import FACTS, facts
+import slow_verdict
+from analysis_records import BEGIN, MS, SECOND, SERIES, block, record
+from doubt_cases import FACTS, clean, facts
 from record_cases import chunks
+from run_folders import INFO
 from simulated_records import written
 
+from rtproof import profiles
+from rtproof.cli.main import main
+from rtproof.core.errors import UserError
+from rtproof.experiment.profile_setup import profile_requirements
 from rtproof.judge.analyse import analyse
-from rtproof.judge.analysis_model import Analysis, Requirement, State
-from rtproof.judge.verdict import BOUND_KEYS, chosen_after_the_data
+from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
+from rtproof.judge.claim import Decision, LateStretches, RefutingRule, decide, episode_course
+from rtproof.judge.evidence import figures_of_limit, gather_evidence
+from rtproof.judge.verdict import BOUND_KEYS, chosen_after_the_data, judge_requirement
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.judge.watch import Watch
+from rtproof.record import run_folder
 from rtproof.record.chunks import CHUNK_HEADER, ChunkType
-from rtproof.record.contents import End, EndReason, Event, Moment, Record, SeriesTotals
+from rtproof.record.contents import End, EndReason, Event, Moment, Record, Seconds, SeriesTotals
 from rtproof.record.reading import open_record
+from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.schema.analysis_json import analysis_dict
 from rtproof.simulation.events import KnownTail
 from rtproof.simulation.simulated_thread import SimulatedProcess, SimulationRequest
+from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.series import pooled, summarise
 
 LIMIT = 500_000
 MINUTELY = Requirement(LIMIT, 60 * SECOND)
@@ -165,3 +181,321 @@ def test_a_watch_tells_that_seconds_hide_how_long_an_episode_was() -> None:
         lines += watch.lines()
     unless = [", unless the record shows an episode longer than 15.0 s" in line for line in lines]
     assert unless == [True, True, False]
+
+
+# Gaps that are too short: for the period, and for late times that are known to the second only.
+
+
+MS_SHORT_GAPS = 1_000_000
+
+
+def said_of(period_ns: int, *asked: Requirement) -> dict[str, str]:
+    made = clean((block([9000] * 3000),), replace(SERIES, period_ns=period_ns))
+    return {doubt.code: f"{doubt.what}; {doubt.remedy}" for doubt in analyse(made, asked, 1).doubts}
+
+
+def test_a_record_with_a_gap_below_two_periods_is_doubted_for_each_limit() -> None:
+    hourly, often = Requirement(500_000), Requirement(90_000, SECOND_NS)
+    assert "gap-short" not in said_of(MS_SHORT_GAPS, hourly, often)
+    assert "gap-short" not in said_of(25 * MS_SHORT_GAPS, hourly, often)
+    assert said_of(26 * MS_SHORT_GAPS, hourly, often)["gap-short"] == (
+        "the gap of 50 ms is shorter than two periods (52 ms): each late activation counts as an episode of its own; "
+        "ask for once per 1.1 s or seldomer before the next run"
+    )
+    own = replace(hourly, gap_ns=MS_SHORT_GAPS)
+    assert "fix a --gap of 2 ms or more" in said_of(MS_SHORT_GAPS, own)["gap-short"]
+
+
+def test_a_series_by_turns_is_refused_by_the_period_of_a_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "--limit", "1us", "--at-most", "1/s", "--output", str(tmp_path / "run")]
+    assert main([*words, "--abba", "--period 1ms", "--period 50ms"]) == 2
+    assert "the gap of 50ms is shorter than two periods (100ms)" in " ".join(capsys.readouterr().err.split())
+    assert main([*words, "--repeat", "2", "--period", "50ms"]) == 2
+    assert "the gap of 50ms is shorter than two periods (100ms)" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_cells_of_a_profile_are_held_to_their_own_period() -> None:
+    profile = profiles.load("akamina")
+    often = (Requirement(500_000, SECOND_NS),)
+    period_ns = profile.cells[0].period_ns
+    assert profile_requirements(profile, often) == often
+    slow = replace(profile, cells=tuple(replace(cell, period_ns=50 * period_ns) for cell in profile.cells))
+    assert 50 * period_ns > 25 * MS_SHORT_GAPS
+    with pytest.raises(UserError, match=r"the cell unloaded of the profile akamina: the gap of 50ms is shorter than"):
+        profile_requirements(slow, often)
+
+
+def test_what_has_its_due_times_from_outside_is_not_refused_without_a_period() -> None:
+    from click import UsageError
+
+    from rtproof.cli.measurement_options import refuse_short_gaps
+
+    own = (Requirement(1_000, gap_ns=MS_SHORT_GAPS),)
+    refuse_short_gaps(own, {"probe": "gpio:in=gpiochip0/1", "period": None})
+    for options in ({"probe": "gpio:in=gpiochip0/1", "period": "1ms"}, {"probe": "timer", "period": None}, {}):
+        with pytest.raises(UsageError, match="the gap of 1ms is shorter than two periods"):
+            refuse_short_gaps(own, options)
+
+
+def test_times_to_the_second_prove_nothing_with_a_shorter_gap_and_the_verdict_says_why() -> None:
+    asked = Requirement(100_000, 4 * SECOND_NS)
+    assert asked.gap_ns == 200 * MS_SHORT_GAPS
+    rough = LateStretches.of_seconds([3 * SECOND_NS])
+    found = figures_of_limit(asked, episode_course(rough, 4000 * SECOND_NS, asked.gap_ns), 1)
+    assert found.decision.state is State.UNDECIDED
+    assert (found.vague_from_ns, found.provable) == (3 * SECOND_NS, False)
+    exact = LateStretches.exact([3 * SECOND_NS], [3 * SECOND_NS + 1000])
+    same = figures_of_limit(asked, episode_course(exact, 4000 * SECOND_NS, asked.gap_ns), 1)
+    assert (same.decision.state, same.vague_from_ns) == (State.PROVEN, None)
+    wide = replace(asked, at_most_ns=20 * SECOND_NS, gap_ns=SECOND_NS)
+    assert figures_of_limit(wide, episode_course(rough, 4000 * SECOND_NS, SECOND_NS), 1).decision.state is State.PROVEN
+
+
+def test_a_watch_says_that_the_end_decides_where_seconds_are_too_coarse() -> None:
+    watch = Watch([Requirement(100_000, 4 * SECOND_NS)])
+    watch.over(0, 100_000, 3, 110_000)
+    for second in (1, 9):
+        watch.progress(0, second * SECOND_NS)
+    (line,) = watch.lines()
+    assert line == "100 us, 1/4s: 1 episode; a gap below 1 s can't be told by the second, so the end of the run decides"
+
+
+def seconds_only(length_s: int, late: int) -> Record:
+    """What a record without samples keeps of a limit that nobody had fixed: the largest value of each second."""
+    series = replace(SERIES, period_ns=10 * MS_SHORT_GAPS, has_samples=False)
+    whole = record([], [series])
+    assert whole.end is not None
+    largest = np.where(np.arange(length_s) == late, 700_000, 9_000)
+    each = np.full(length_s, 100)
+    told = Seconds(np.arange(length_s), each, np.zeros_like(each), largest)
+    return replace(whole, seconds={series.id: told}, end=replace(whole.end, time_ns=length_s * SECOND_NS))
+
+
+def verdict_of(made: Record, asked: Requirement) -> Verdict:
+    """Without doubts: these records hold what is judged, and nothing else."""
+    summaries = summarise(made)
+    return judge_requirement(asked, gather_evidence(made, asked, summaries, pooled(summaries), ()))
+
+
+def test_the_verdict_on_times_to_the_second_says_what_keeps_it_from_a_proof() -> None:
+    made, asked = seconds_only(4000, 3), Requirement(100_000, 4 * SECOND_NS)
+    found = verdict_of(made, asked)
+    assert found.state is State.UNDECIDED
+    assert found.reasons[1:] == (
+        "From 3.0 s on the late times are known only to the second, but the gap is 200 ms",
+        "A second may hold several such episodes, so no longer run of this kind is PROVEN",
+        "Fix a gap of 1 s or more before a new run, or record every sample",
+    )
+    assert "NEEDED" not in {label for label, _ in found.sentences}
+    assert (found.more_ns, found.rate_high) == (None, None)
+    wide = verdict_of(made, replace(asked, at_most_ns=20 * SECOND_NS, gap_ns=0, longest_ns=0))
+    assert wide.requirement is not None
+    assert (wide.state, wide.requirement.gap_ns) == (State.PROVEN, SECOND_NS)
+
+
+# Runs without length or spread, and histograms without a value: no figure is "nan" or "inf", and JSON stays JSON.
+
+
+DATA = Path(__file__).parent / "data" / "cyclictest"
+NO_NUMBER = re.compile(r"\b(nan|inf)\b|\bNaN\b|\bInfinity\b")
+RUNS: dict[str, tuple[list[int], int | None]] = {
+    "one value": ([5_000], None),
+    "one value in no time": ([5_000], 0),
+    "no value": ([], None),
+    "two of the same": ([5_000, 5_000], None),
+    "all zero": ([0] * 1_000, None),
+    "zero in no time": ([0, 0], 0),
+    "all early": ([-5] * 1_000, None),
+    "as long as can be written": ([2**62], None),
+}
+
+
+def write(folder: Path, values: list[int], length_ns: int | None) -> Path:
+    run_folder.create_run_folder(folder)
+    run_folder.write_run_info(folder, INFO)
+    with RecordWriter(str(folder / run_folder.RECORD_NAME)) as writer:
+        writer.begin(BEGIN)
+        writer.series(SERIES)
+        feed = SeriesWriter(writer, SERIES)
+        if values:
+            feed.add(np.array(values, np.int64))
+        end_ns = len(values) * SERIES.period_ns if length_ns is None else length_ns
+        writer.end(End(end_ns, EndReason.AS_ASKED, "", (feed.finish(),)))
+    return folder
+
+
+def no_constant(word: str) -> Any:
+    pytest.fail(f"{word} is no JSON")
+
+
+def check(path: Path, other: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        ["show"],
+        ["show", "--json", "--limit", "1ms"],
+        ["judge", "--limit", "1ms", "--fixed-beforehand"],
+        ["report", "--format", "text", "--output", "-"],
+        ["report", "--format", "json", "--output", "-"],
+        ["history", "--no-report", "--json"],
+        ["compare", "--against", str(other), "--although-different", "--no-report", "--json"],
+    ):
+        code = main([words[0], str(path), *words[1:]])
+        out, err = capsys.readouterr()
+        assert code in (0, 1, 2, 3, 4)
+        assert "defect" not in out + err
+        assert not NO_NUMBER.search(out), words
+        if "json" in words or ("--json" in words and code != 2):
+            json.loads(out, parse_constant=no_constant)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_without_length_or_spread(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write(tmp_path / "run", *RUNS[name])
+    check(run, write(tmp_path / "other", [4_000, 6_000], None), capsys)
+    assert main(["show", str(run)]) != 2
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("form", ["bins", "cyclictest"])
+def test_a_histogram_of_no_thread(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "record"
+    with RecordWriter(path) as writer:
+        writer.begin(BEGIN)
+        writer.end(End(0, EndReason.AS_ASKED, "", ()))
+    assert main(["export", str(path), "--format", form, "--output", "-"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"rtproof: {path} has no thread that can be read, so it has no histogram\n")
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_histogram_without_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = re.sub(r"^(\d{6}) .*$", r"\1 000000\t000000", (DATA / "histogram.txt").read_text(), flags=re.MULTILINE)
+    (tmp_path / "hist.txt").write_text(text)
+    check(tmp_path / "hist.txt", write(tmp_path / "other", [4_000, 6_000], None), capsys)
+    told = json.loads((DATA / "result.json").read_text())
+    for thread in told["thread"].values():
+        thread.update(cycles=0, min=0, max=0, avg=0, histogram={})
+    told["end_time"] = told["start_time"]
+    (tmp_path / "result.json").write_text(json.dumps(told))
+    check(tmp_path / "result.json", DATA / "histogram.txt", capsys)
+
+
+# Late times known to the second decide as exact ones do or later, never earlier; so does a watch of them.
+
+
+SECOND_NS_VERDICT_SLOWLY = 10**9
+LONGEST_S = 900
+
+
+def some(rng: np.random.Generator) -> tuple[list[tuple[int, int]], int, Requirement, int]:
+    """Late stretches, alone, in bursts and in long stops; the length in seconds; what is asked; how many limits."""
+    length = int(rng.integers(30, LONGEST_S))
+    at_most_s, confidence = int(rng.choice([20, 60, 110, 400])), float(rng.choice([0.8, 0.95, 0.99]))
+    gap = max(at_most_s * SECOND_NS_VERDICT_SLOWLY // int(rng.integers(10, 25)), SECOND_NS_VERDICT_SLOWLY)
+    spans: list[tuple[int, int]] = []
+    for start in rng.integers(0, length * SECOND_NS_VERDICT_SLOWLY, rng.poisson(rng.choice([0.3, 2.0, 8.0]))):
+        for at in start + np.cumsum(rng.exponential(1.5 * gap, rng.choice([1, 1, 6, 30]))):
+            beyond = int(rng.choice([1, 10**6, SECOND_NS_VERDICT_SLOWLY - 1, 7 * SECOND_NS_VERDICT_SLOWLY]))
+            if at + beyond < length * SECOND_NS_VERDICT_SLOWLY:
+                spans.append((int(at), int(at) + beyond))
+    return (
+        sorted(spans),
+        length,
+        Requirement(LIMIT, at_most_s * SECOND_NS_VERDICT_SLOWLY, confidence, gap),
+        int(rng.choice([1, 2, 8])),
+    )
+
+
+def exactly(spans: list[tuple[int, int]]) -> LateStretches:
+    return LateStretches.exact([begin for begin, _ in spans], [end for _, end in spans])
+
+
+def by_second(spans: list[tuple[int, int]]) -> LateStretches:
+    """As the agent tells: each second in which one was due, and how much longer than the limit the latest of it was."""
+    beyond: dict[int, int] = {}
+    for begin, end in spans:
+        second = begin // SECOND_NS_VERDICT_SLOWLY
+        beyond[second] = max(beyond.get(second, 0), end - begin)
+    return LateStretches.of_seconds(
+        np.array(list(beyond), np.int64) * SECOND_NS_VERDICT_SLOWLY, np.array(list(beyond.values()), np.int64)
+    )
+
+
+def not_earlier(rough: Decision, exact: Decision) -> None:
+    if rough.proven_at_ns is not None and exact.refuted_at_ns is None:
+        assert exact.proven_at_ns is not None
+        assert rough.proven_at_ns >= exact.proven_at_ns
+    if rough.refuted_at_ns is not None:
+        assert exact.refuted_at_ns is not None
+        assert rough.refuted_at_ns >= exact.refuted_at_ns
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_seconds_never_decide_earlier_than_exact_times(seed: int) -> None:
+    """And exact times as the slow verdict does. Found out: with the refuting joins used for the duration."""
+    rng = np.random.default_rng(seed)
+    states: Counter[State] = Counter()
+    for _ in range(60):
+        spans, length, asked, limits = some(rng)
+        alpha = (1 - asked.confidence) / limits
+        exact = decide(asked, exactly(spans), length * SECOND_NS_VERDICT_SLOWLY, alpha)
+        rough = decide(asked, by_second(spans), length * SECOND_NS_VERDICT_SLOWLY, alpha)
+        not_earlier(rough, exact)
+        assert (
+            episode_course(by_second(spans), length * SECOND_NS_VERDICT_SLOWLY, asked.gap_ns).live_ns
+            <= episode_course(exactly(spans), length * SECOND_NS_VERDICT_SLOWLY, asked.gap_ns).live_ns
+        )
+        slow = slow_verdict.decided(
+            spans,
+            length * SECOND_NS_VERDICT_SLOWLY,
+            slow_verdict.Asked(LIMIT, asked.at_most_ns, asked.gap_ns, asked.longest_ns, 1.0, alpha),
+            whole=True,
+        )
+        assert (exact.state.value, exact.kind.value if exact.kind else "") == (slow.state, slow.why)
+        assert exact.at_ns == (
+            pytest.approx(slow.at_ns, abs=1e-6 * asked.at_most_ns) if slow.at_ns is not None else None
+        )
+        states[rough.state] += 1
+    assert {State.PROVEN, State.REFUTED, State.UNDECIDED} == set(states)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_watch_decides_as_seconds_do(seed: int) -> None:
+    """At some moments while it goes on, it says what a record of so much would, or that a second later."""
+    rng = np.random.default_rng((seed, 5))
+    for _ in range(12):
+        spans, length, asked, limits = some(rng)
+        others = [replace(asked, limit_ns=LIMIT + 10**12 + other) for other in range(limits - 1)]
+        watch = Watch([asked, *others])
+        alpha = (1 - asked.confidence) / limits
+        for second in range(length):
+            for begin, end in spans:
+                if begin // SECOND_NS_VERDICT_SLOWLY == second:
+                    watch.over(0, LIMIT, second, LIMIT + end - begin)
+            for thread in range(3):
+                watch.progress(thread, (second + 1) * SECOND_NS_VERDICT_SLOWLY)
+            if second % 60 == 59:
+                past = [span for span in spans if span[0] < (second + 1) * SECOND_NS_VERDICT_SLOWLY]
+                told, exact = (
+                    watch.standings[0].decision,
+                    decide(asked, exactly(past), (second + 1) * SECOND_NS_VERDICT_SLOWLY, alpha),
+                )
+                not_earlier(told, exact)
+                if exact.proven_at_ns is not None and not past:
+                    assert told.proven_at_ns is not None or second * SECOND_NS_VERDICT_SLOWLY <= exact.proven_at_ns
+
+
+def test_a_duration_needs_late_times_that_are_surely_joined() -> None:
+    """Late seconds 4 s apart with a gap of 3 s may be joined or not: that refutes by neither rule too soon."""
+    asked = Requirement(LIMIT, 60 * SECOND_NS_VERDICT_SLOWLY)
+    times = np.arange(300, 320, 4) * SECOND_NS_VERDICT_SLOWLY
+    rough = decide(asked, LateStretches.of_seconds(times), 400 * SECOND_NS_VERDICT_SLOWLY, 0.05)
+    assert rough.kind is not RefutingRule.DURATION
+    inside = [int(at) + offset for at, offset in zip(times, (999_999_999, 0, 999_999_999, 0, 0), strict=True)]
+    assert (
+        decide(asked, LateStretches.exact(inside, inside), 400 * SECOND_NS_VERDICT_SLOWLY, 0.05).kind
+        is not RefutingRule.DURATION
+    )

@@ -1,17 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from analysis_records import MS, SECOND, SERIES, array, block, end, fact, record
+from doubt_cases import clean, facts, files, said_of
+from hypothesis import given
+from hypothesis import strategies as st
+from report_cases import system_file
+from stage_records import VIRTUAL
+from system_records import NO_COKERNEL, XENOMAI_2, XENOMAI_3, missing, target
 
+from rtproof.judge.analyse import CHECKS, LOSS_CODES, doubts_about_run
 from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.evidence import count_exceedances, end_ns, gather_evidence
 from rtproof.record import histogram_bins
 from rtproof.record.activations import number_activations, slices_of_views
-from rtproof.record.contents import Counter, EndReason, Event, Level, Top, View
+from rtproof.record.contents import Counter, EndReason, Event, Level, Moment, Top, View
+from rtproof.summary.kernel_model import (
+    ModeSwitches,
+    cokernel_of,
+    counts_mode_switches,
+    interrupt_pipeline,
+    mode_switches,
+    parse_kernel_config,
+)
+from rtproof.summary.recorded_facts import (
+    VIRTUAL_TIME_SENTENCE,
+    agent_time_ns,
+    fact_number,
+    requested_duration_ns,
+    virtual_time_clock,
+)
 from rtproof.summary.series import pooled, summarise
+from rtproof.summary.summary_model import Severity
 
 NO = array()
 
@@ -137,3 +162,144 @@ def test_counts_that_lack_some_are_not_believed() -> None:
     summaries = summarise(made)
     found = gather_evidence(made, Requirement(MS), summaries, pooled(summaries), ())
     assert (found.exceedances_observed, found.exceedances_schedule) == (3, 3)
+
+
+@pytest.mark.parametrize(("text", "value"), [("80", 80), ("-1", -1), ("unavailable: no", None), ("", None)])
+def test_facts_that_are_numbers(text: str, value: int | None) -> None:
+    made = record([], facts=(fact("priority", text, Moment.START, 3),))
+    assert fact_number(made, "priority", Moment.START, 3) == value
+    assert fact_number(made, "priority") is None
+
+
+@pytest.mark.parametrize(("text", "value"), [("20000000000", 20_000_000_000), ("0", None)])
+def test_a_duration_of_0_was_not_asked_for(text: str, value: int | None) -> None:
+    assert requested_duration_ns(record([], facts=(fact("duration_ns", text),))) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        *(("0s", 0), ("1.5ms", 1_500_000), (".5ms", 500_000), ("2.s", 2 * 10**9), ("0.0000000019s", 1)),
+        *(("1min", 60 * 10**9), ("2d", 172_800 * 10**9), ("1day", 86_400 * 10**9)),
+        *((text, None) for text in (None, "", "5", "ms", ".ms", "1.2.3ms", "-1ms", "1 ms", "1m", "1sec")),
+    ],
+)
+def test_times_are_read_as_the_agent_reads_them(text: str | None, ns: int | None) -> None:
+    """The cases of agent/tests/test_text.c."""
+    assert agent_time_ns(text) == ns
+
+
+# The list of doubts as a whole: a clean run has none, the page names all, the grave ones come first.
+
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ROOT / "src" / "rtproof"
+
+
+def test_a_clean_run_leaves_no_doubt() -> None:
+    assert said_of(clean()) == {}
+    assert said_of(clean(), limit_ns=None) == {}
+
+
+def test_every_code_is_on_the_page_and_no_other() -> None:
+    sources = "".join(path.read_text() for path in SOURCES.rglob("*.py"))
+    codes = set(re.findall(r'Doubt\(\s*"([a-z-]+)"', sources))
+    table = (ROOT / "docs" / "json-schema.md").read_text().partition("## Doubts")[2].partition("\n# ")[0]
+    assert codes == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE))
+    assert len(CHECKS) == len(set(CHECKS))
+
+
+def test_what_makes_a_run_invalid_comes_first() -> None:
+    made = clean(
+        facts=facts({("warmup_ns", Moment.ASKED): "0", ("cpu", Moment.END): "1"}),
+        files=files({("/proc/cpuinfo", Moment.START): "flags : hypervisor"}),
+    )
+    found = doubts_about_run(made, summarise(made), None)
+    assert [d.code for d in found] == ["cpu", "warm-up", "guest"]
+    assert [d.severity for d in found] == [Severity.INVALID, Severity.WARNING, Severity.WARNING]
+    assert all(d.what and d.remedy for d in found)
+
+
+def test_what_is_gone_comes_before_all_other_warnings() -> None:
+    made = clean(
+        facts=facts({("warmup_ns", Moment.ASKED): "0", ("cpu", Moment.END): "1"}),
+        events=(Event(5, 0, "dropped", ""),),
+    )
+    assert [d.code for d in doubts_about_run(made, summarise(made), None)] == ["cpu", "events-dropped", "warm-up"]
+
+
+def test_every_loss_is_a_doubt() -> None:
+    table = (ROOT / "docs" / "json-schema.md").read_text().partition("## Doubts")[2]
+    assert [code for code in LOSS_CODES if f"| `{code}` |" not in table] == []
+
+
+ISDIR = 21
+
+
+def test_each_is_told_by_its_traces() -> None:
+    folder = {name: missing(path, ISDIR) for name, path in (("evl", "/sys/class/evl"), ("rtai", "/proc/rtai"))}
+    assert cokernel_of(target("x", folder["evl"]), None, "").name == "EVL (Xenomai 4)"
+    assert cokernel_of(target("x", folder["rtai"]), None, "").name == "RTAI"
+    assert cokernel_of(target("x", missing("/proc/xenomai", ISDIR)), None, "").name == "Xenomai"
+    log = "<6>[1.0] [Xenomai] Cobalt v3.2.4\n"
+    assert cokernel_of(target("x", *NO_COKERNEL), None, log).name == "Xenomai 3.2.4 (Cobalt)"
+
+
+def test_what_nobody_looked_for_or_does_not_show_is_unknown() -> None:
+    assert cokernel_of(target("x"), None, "").name is None
+    assert cokernel_of(target("x", *NO_COKERNEL[1:], missing("/proc/xenomai", 13)), None, "").name is None
+    built = parse_kernel_config("/proc/config.gz", "CONFIG_EVL=y\n")
+    assert cokernel_of(target("x", *NO_COKERNEL), built, "").name is None
+
+
+def test_the_pipeline_is_named_by_its_option() -> None:
+    assert (
+        interrupt_pipeline(target("x"), parse_kernel_config("", "CONFIG_DOVETAIL=y\nCONFIG_IRQ_PIPELINE=y\n"))
+        == "Dovetail"
+    )
+    assert interrupt_pipeline(target("x"), parse_kernel_config("", "# CONFIG_IPIPE is not set\n")) is None
+
+
+def test_mode_switches_are_those_of_both_ends() -> None:
+    """Article 5's task fell back to Linux by a printf, which only this count shows."""
+    path = "/proc/xenomai/sched/stat"
+    files = (system_file(path, XENOMAI_3.format(3)), system_file(path, XENOMAI_3.format(90), Moment.END))
+    assert ModeSwitches("817 sampling-817", 3, 90) in mode_switches(target("x", *files))
+    old = (system_file("/proc/xenomai/stat", XENOMAI_2.format(1)),)
+    assert ModeSwitches("411 latency", 1, None) in mode_switches(target("x", *old))
+    assert mode_switches(target("x")) == ()
+
+
+def test_in_band_switches_are_those_that_evl_counts() -> None:
+    place = "/sys/devices/virtual/thread/{}/stats"
+    files = (
+        system_file(place.format("lat-sampler:2136"), "1 200 310 0 5000 1\n"),
+        system_file(place.format("lat-sampler:2136"), "41 900 999 0 9000 1\n", Moment.END),
+        system_file(place.format("late:7"), "2 1 1 0 1 0\n", Moment.END),
+        missing(place.format("gone:9")),
+    )
+    assert mode_switches(target("x", *files)) == (
+        ModeSwitches("lat-sampler:2136", 1, 41),
+        ModeSwitches("late:7", None, 2),
+        ModeSwitches("gone:9", None, None),
+    )
+
+
+def test_a_name_may_have_blanks() -> None:
+    assert counts_mode_switches(XENOMAI_3.format(7))["0 [IRQ4355: [timer]]"] == 0
+
+
+@given(st.text())
+def test_no_text_is_too_strange(text: str) -> None:
+    assert all(number >= 0 for number in counts_mode_switches(f"CPU PID MSW NAME\n{text}").values())
+
+
+def test_a_record_says_itself_that_its_clock_counts_instructions() -> None:
+    assert virtual_time_clock(record([], facts=(VIRTUAL,))) == VIRTUAL.value
+    assert "does not sign off hardware" in VIRTUAL_TIME_SENTENCE
+
+
+def test_a_clock_that_shows_time_needs_no_word() -> None:
+    assert virtual_time_clock(record([])) is None
+    assert virtual_time_clock(record([], facts=(fact("virtual_time", "", Moment.START),))) is None
+    assert virtual_time_clock(record([], facts=(fact("virtual_time", "asked only"),))) is None

@@ -10,9 +10,9 @@ from analysis_records import SECOND, array, fact, file
 from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, message, smooth
 
 from rtproof.judge.analyse import analyse
-from rtproof.record.contents import Event, Moment, Record
+from rtproof.record.contents import Event, Int64Array, Moment, Record
 from rtproof.simulation.events import KnownTail, second_maxima
-from rtproof.tail.forecast import LargestUnits, fitted_forecast
+from rtproof.tail.forecast import MOST_PEAKS, LargestUnits, density_peaks, fitted_forecast
 from rtproof.tail.forecast_model import REFUSAL_CODES, Forecast, ForecastHorizon, TailUnits
 
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -259,3 +259,82 @@ def test_no_message_promises_or_ends_in_a_stop() -> None:
         for each in found.forecast.refusals:
             assert not each.message.endswith(".")
             assert "worst case" not in each.message
+
+
+def around(*middles: float, each: int = 2_000, spread: float = 0.03) -> np.ndarray:
+    generator = np.random.default_rng(4)
+    drawn = [generator.normal(middle, spread * middle, each) for middle in middles]
+    return np.concatenate(drawn).astype(np.int64)
+
+
+def near(found: tuple[int, ...], *middles: float) -> None:
+    assert found == pytest.approx(middles, rel=0.1)
+
+
+def test_each_gathering_is_a_peak() -> None:
+    near(density_peaks(around(20_000, 8e6, 16.7e6)), 20_000, 8e6, 16.7e6)
+
+
+def test_a_small_gathering_far_out_counts_and_chance_does_not() -> None:
+    values = np.concatenate((around(20_000, spread=0.3), around(9e6, each=40)))
+    near(density_peaks(values), 20_000, 9e6)
+    near(density_peaks(np.concatenate((around(20_000, spread=0.05), np.array([5_000_000, 7_000_000])))), 20_000)
+
+
+def test_no_more_are_told_than_one_can_read() -> None:
+    found = density_peaks(around(*(1_000 * 4.0**at for at in range(9))))
+    assert len(found) == MOST_PEAKS
+    assert list(found) == sorted(found)
+
+
+@pytest.mark.parametrize("values", [[], [-5, -3], [0, 0]])
+def test_where_nothing_is_late_there_is_no_peak(values: list[int]) -> None:
+    assert density_peaks(np.array(values, np.int64)) == ()
+
+
+# COARSE: tails of too few different values, by the clock's steps or of themselves.
+
+
+def coarse(values: Int64Array) -> str:
+    found = forecast_of(values)
+    assert codes(found) == ["COARSE"]
+    return message(found, "COARSE")
+
+
+def test_a_coarse_clock() -> None:
+    largest = smooth()
+    several, one = np.count_nonzero(largest >= 100_000), np.count_nonzero(largest >= 200_000)
+    assert one < 200 < several
+    assert coarse(largest // 100_000 * 100_000) == (
+        f"the highest {several:,} of 28,800 one-second maxima have only 2 different values, 5 are needed; "
+        "all values lie 100 us or more apart"
+    )
+
+
+def test_a_tail_narrower_than_the_clocks_steps() -> None:
+    steps = np.repeat([21, 24, 30, 40, 60, 90], [390, 1, 1, 1, 1, 1])
+    body = 16 + np.arange(9_000 - steps.size) % 5
+    told = coarse(1_000 * np.random.default_rng(1).permutation(np.concatenate((body, steps))))
+    assert told.startswith("the steps of 1 us between the values are too coarse for a tail with a spread of ")
+    assert 1 < float(told.partition(" spread of ")[2].split()[0]) < 500
+
+
+@pytest.mark.parametrize(("above", "says"), [(0, "none lies"), (84, "only 84 lie")])
+def test_one_value_that_is_too_frequent_is_no_coarse_clock(above: int, says: str) -> None:
+    values = np.full(5_000, 20_000)
+    values[:above] += 41 * np.arange(1, above + 1)
+    assert coarse(np.random.default_rng(1).permutation(values)) == (
+        f"{5_000 - above:,} of 5,000 one-second maxima have the same value of 20 us and {says} above it; "
+        "a tail of 200 is needed"
+    )
+
+
+def test_two_values() -> None:
+    values = np.where(np.arange(5_000) % 20 == 3, 40_000, 20_000)
+    assert coarse(values).startswith("the highest 250 of 5,000 one-second maxima have only 1 different value, ")
+
+
+def test_a_clock_of_microseconds_is_fine_enough_for_a_tail_of_tens() -> None:
+    found = forecast_of(smooth() // 1_000 * 1_000)
+    assert found.step_ns == 1_000
+    assert codes(found) == []

@@ -1,14 +1,160 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Runs that resemble their neighbours, and a pattern of the week, are no changes."""
 
+import json
 import math
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from history_cases import invalid, run, stepped
+from history_cases import DAY, invalid, run, stepped
 
-from rtproof.compare.change_points import visible_step
-from rtproof.compare.history import FEWEST, analyse_history
+from rtproof import report
+from rtproof.compare.change_points import (
+    SHORTEST,
+    change_p_value,
+    mean_changes,
+    neighbour_correlation,
+    stretch_contrast,
+    visible_step,
+    weekday,
+    weekly_pattern,
+    widened_error,
+    without_weekly,
+)
+from rtproof.compare.history import FEWEST, analyse_history, fact_changes
+from rtproof.compare.run_metrics import RunFigures
+from rtproof.report.pages import history_page
+from rtproof.report.pages.comparison_page import ComparisonContext
+from rtproof.report.pages.history_page import history_sections, history_title
+
+STARTS = [(20_000 + day) * DAY for day in range(80)]
+WEEKEND = np.array([weekday(start) >= 5 for start in STARTS], float)
+TOLD = ComparisonContext(())
+
+
+def autoregressive(phi: float, seed: int, n: int = 80) -> list[float]:
+    """Deviation 1."""
+    series = np.random.default_rng(seed).standard_normal(n)
+    for at in range(1, n):
+        series[at] = phi * series[at - 1] + np.sqrt(1 - phi * phi) * series[at]
+    return [float(one) for one in series]
+
+
+def histories(phi: float, times: int = 40) -> Iterator[list[float]]:
+    return (autoregressive(phi, 1_000 + seed) for seed in range(times))
+
+
+@pytest.mark.parametrize("phi", [0.6, 0.8])
+def test_correlated_runs_are_hardly_ever_a_change(phi: float) -> None:
+    before = sum(bool(mean_changes(one)) for one in histories(phi))
+    now = sum(bool(mean_changes(one, correlation=neighbour_correlation(one))) for one in histories(phi))
+    assert before >= 8, "else there is nothing to correct"
+    assert now <= before // 3
+
+
+def test_the_correlation_is_known_roughly_also_across_a_step() -> None:
+    for phi in (0.0, 0.6, 0.8):
+        for step in (0.0, 3.0, 20.0):
+            shifted = [np.array(one) + step * (np.arange(80) >= 33) for one in histories(phi)]
+            found = np.mean([neighbour_correlation(one.tolist()) for one in shifted])
+            assert abs(found - phi) < 0.2, (phi, step)
+
+
+def test_constant_and_few_values_have_none() -> None:
+    assert neighbour_correlation([1.0] * 30) == 0
+    assert neighbour_correlation([1.0, 2.0] * 3) == 0
+    assert neighbour_correlation([1.0, 2.0] * 30) == 0, "alternating runs make a test err towards no change"
+
+
+def test_what_a_difference_of_two_means_varies_by() -> None:
+    """Against simulation, and the long form against the exact one."""
+    random = np.random.default_rng(4)
+    drawn = np.array([autoregressive(0.7, int(seed), 30) for seed in random.integers(0, 10**9, 4_000)])
+    apart = drawn[:, 12:].mean(axis=1) - drawn[:, :12].mean(axis=1)
+    inside = 11 * drawn[:, :12].var(axis=1, ddof=1) + 17 * drawn[:, 12:].var(axis=1, ddof=1)
+    found = stretch_contrast(12, 18, 0.7)
+    # The process of the test begins in its stationary distribution.
+    assert found.variance == pytest.approx(apart.var(), rel=0.1)
+    assert found.squares == pytest.approx(inside.mean(), rel=0.05)
+    assert found.freedom == pytest.approx(2 * inside.mean() ** 2 / inside.var(), rel=0.15)
+    exact, long = stretch_contrast(140, 160, 0.6), stretch_contrast(140, 161, 0.6)
+    assert long.variance == pytest.approx(exact.variance, rel=0.05)
+    assert long.squares == pytest.approx(exact.squares, rel=0.05)
+    assert long.freedom == pytest.approx(exact.freedom, rel=0.05)
+
+
+def test_independent_runs_are_weighed_as_before() -> None:
+    assert stretch_contrast(5, 7, 0.0).freedom == 10
+    assert widened_error(5, 7, 0.0) == pytest.approx(1)
+    assert visible_step(80) < visible_step(80, 0.5) < visible_step(80, 0.8)
+
+
+def test_a_large_step_of_correlated_runs_is_still_found() -> None:
+    found = 0
+    for one in histories(0.6):
+        shifted = [value + 8 * (at >= 40) for at, value in enumerate(one)]
+        found += any(
+            abs(change.at - 40) <= 3 for change in mean_changes(shifted, correlation=neighbour_correlation(shifted))
+        )
+    assert found >= 28
+
+
+def test_a_weekly_pattern_is_named_and_taken_out() -> None:
+    values = (np.array(autoregressive(0.3, 7)) - 2.5 * WEEKEND).tolist()
+    found = weekly_pattern(values, STARTS)
+    assert found is not None
+    assert {found.smallest} <= {5, 6}
+    assert sum(found.by_day) == pytest.approx(0)
+    assert found.p <= 0.001
+    cleaned = np.array(without_weekly(values, STARTS, found))
+    assert abs(cleaned[WEEKEND == 1].mean() - cleaned[WEEKEND == 0].mean()) < 0.8
+
+
+def test_neither_a_step_nor_correlated_runs_are_a_weekly_pattern() -> None:
+    for phi in (0.0, 0.8):
+        named = [
+            weekly_pattern((np.array(one) + 3.0 * (np.arange(80) > 41)).tolist(), STARTS) for one in histories(phi, 30)
+        ]
+        assert sum(one is not None for one in named) <= 2
+
+
+def test_without_four_weeks_nothing_is_said_of_the_week() -> None:
+    values = (np.array(autoregressive(0.0, 7)) - 5 * WEEKEND).tolist()
+    assert weekly_pattern(values[:27], STARTS[:27]) is None
+    sundays = [(20_001 + 7 * week) * DAY for week in range(80)]
+    assert weekly_pattern(values, sundays) is None
+
+
+def weekend_runs() -> list[RunFigures]:
+    """Two runs a day, at weekends a third faster."""
+    made = (run(n, 0.67 if WEEKEND[n // 2] else 1.0) for n in range(140))
+    return [replace(one, started_ns=STARTS[n // 2] + n % 2 * DAY // 2) for n, one in enumerate(made)]
+
+
+def test_a_history_names_the_pattern_and_calls_it_no_change() -> None:
+    found = analyse_history(weekend_runs())
+    (sequence,) = found.sequences
+    assert sequence.places == ()
+    median = sequence.metrics[0]
+    assert median.weekly is not None
+    text = " ".join(report.render("text", history_title(found), history_sections(found, TOLD)).decode().split())
+    assert "a weekly pattern in" in text
+    assert "A pattern that comes back each week is not called a change." in text
+    plain = json.loads(history_page.encode_history(found, TOLD))
+    days = plain["sequences"][0]["metrics"][0]["weekly"]["days"]
+    assert len(days) == 7
+    assert max(days[5:]) < min(days[:5])
+
+
+def test_a_history_of_correlated_runs_says_so() -> None:
+    factors = np.exp(0.2 * np.array(autoregressive(0.8, 3, 60)))
+    found = analyse_history([run(n, float(factor)) for n, factor in enumerate(factors)])
+    text = " ".join(report.render("text", history_title(found), history_sections(found, TOLD)).decode().split())
+    assert "Correlation of neighbouring runs: 50 % 0." in text
+    assert json.loads(history_page.encode_history(found, TOLD))["sequences"][0]["metrics"][0]["correlation_ratio"] > 0.3
 
 
 def test_a_change_is_found_with_its_ratio_and_the_fact_that_changed_with_it() -> None:
@@ -116,3 +262,160 @@ def test_runs_in_virtual_time_have_no_change_by_chance() -> None:
     assert [metric.values for metric in found.metrics] == [
         metric.values for metric in analyse_history(real).sequences[0].metrics
     ]
+
+
+def runs(**texts: str) -> list[RunFigures]:
+    """Ten runs; each fact has a letter for each of them."""
+    return [
+        run(n, values=10, facts={key.replace("_", " "): letters[n] for key, letters in texts.items()})
+        for n in range(10)
+    ]
+
+
+def found(at: int, since: int = 0, until: int = 10, **texts: str) -> list[tuple[str, str, str, int, bool]]:
+    changes = fact_changes(runs(**texts), since, at, until)
+    return [(one.key, one.before, one.after, one.at, one.steady) for one in changes]
+
+
+def test_a_fact_that_changes_nearby_is_told_with_its_run() -> None:
+    assert found(5, governor="aaaaaabbbb") == [("governor", "a", "b", 6, True)]
+
+
+def test_a_fact_that_changes_far_away_or_never_is_not() -> None:
+    assert found(5, governor="abbbbbbbbb", machine="xxxxxxxxxx") == []
+
+
+def test_a_fact_of_another_stretch_does_not_count() -> None:
+    assert found(5, since=4, governor="aaabbbbbbb") == []
+
+
+def test_what_holds_on_both_sides_comes_before_what_matters_more_and_flickers() -> None:
+    keys = [each[0] for each in found(5, governor="aaaaabbbbb", preemption_model="ababababab")]
+    assert keys == ["governor", "preemption model"]
+
+
+def test_among_those_that_hold_what_is_known_to_matter_comes_first() -> None:
+    order = found(5, unheard_of="aaaaabbbbb", kernel_release="aaaaabbbbb", preemption_model="aaaaabbbbb")
+    assert [each[0] for each in order] == ["preemption model", "kernel release", "unheard of"]
+
+
+def test_a_reason_and_its_source_come_with_it() -> None:
+    (change,) = fact_changes(runs(governor="aaaaabbbbb"), 0, 5, 10)
+    assert change.why
+    assert change.source
+
+
+def test_a_fact_that_was_not_known_before() -> None:
+    some = [run(n, values=10) if n < 5 else run(n, values=10, facts={"governor": "performance"}) for n in range(10)]
+    (change,) = fact_changes(some, 0, 5, 10)
+    assert (change.before, change.after) == ("not known", "performance")
+
+
+@pytest.mark.parametrize("runs", [20, 40, 80, 150])
+def test_a_step_of_that_size_is_found_about_nine_times_of_ten(runs: int) -> None:
+    generator = np.random.default_rng(runs)
+    found = 0
+    for _ in range(200):
+        series = generator.standard_normal(runs)
+        series[runs // 2 :] += visible_step(runs)
+        found += bool(mean_changes(list(series)))
+    assert 0.82 <= found / 200 <= 0.98, "200 histories have a standard error of 0.02"
+
+
+def test_more_runs_show_smaller_steps_up_to_what_a_window_holds() -> None:
+    steps = [visible_step(runs) for runs in (20, 30, 50, 80, 200)]
+    assert steps == sorted(steps, reverse=True)
+    assert steps[-1] == steps[-2]
+
+
+def noise(seed: int, n: int = 80) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    return np.random.default_rng(seed).standard_normal(n)
+
+
+def energy(left: list[float], right: list[float]) -> float:
+    """As Matteson and James write it, pair by pair."""
+    n, m = len(left), len(right)
+    across = sum(abs(x - y) for x in left for y in right)
+    within = [
+        sum(abs(side[i] - side[k]) for i in range(len(side)) for k in range(i)) / max(len(side) - 1, 1)
+        for side in (left, right)
+    ]
+    return 2 / (n + m) * (across - m * within[0] - n * within[1])
+
+
+def test_the_p_value_is_that_of_students_t_test() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    generator = np.random.default_rng(3)
+    for left, right in ((1, 5), (3, 3), (30, 12), (40, 40)):
+        a, b = generator.normal(0, 1, left), generator.normal(1, 2, right)
+        assert change_p_value(a, b) == pytest.approx(stats.ttest_ind(a, b).pvalue, rel=1e-9)
+
+
+def test_the_p_value_where_nothing_varies() -> None:
+    one, two = np.ones(4), np.full(4, 2.0)
+    assert (change_p_value(one, one), change_p_value(one, two), change_p_value(one[:1], two[:1])) == (1.0, 0.0, 1.0)
+
+
+def test_the_place_is_where_the_energy_distance_is_largest_for_any_end() -> None:
+    """One window and one change: the place by brute force over all splits of all beginnings."""
+    series = noise(5, 24)
+    series[14:] += 3
+    values = [float(x) for x in series]
+    pairs = [
+        (energy(values[:at], values[at:end]), at)
+        for at in range(SHORTEST, 24 - SHORTEST + 1)
+        for end in range(at + SHORTEST, 25)
+    ]
+    (found,) = mean_changes(values)
+    assert found.at == max(pairs)[1]
+    assert (found.since, found.until) == (0, 24)
+    assert found.before == pytest.approx(series[: found.at].mean())
+
+
+def test_a_step_is_found_and_its_sides_are_told() -> None:
+    series = noise(1)
+    series[40:] += 2
+    (found,) = mean_changes(list(series))
+    assert abs(found.at - 40) <= 3
+    assert found.after - found.before == pytest.approx(2, abs=0.6)
+    assert found.p < 1e-4
+
+
+def test_several_steps_in_several_windows() -> None:
+    series = noise(2, 200)
+    series[30:] += 3
+    series[110:] -= 4
+    series[170:] += 3
+    places = [change.at for change in mean_changes(list(series))]
+    assert len(places) == 3
+    assert all(abs(place - true) <= 2 for place, true in zip(places, (30, 110, 170), strict=True))
+    found = mean_changes(list(series))
+    assert [change.since for change in found] == [0, *places[:-1]]
+    assert [change.until for change in found] == [*places[1:], 200]
+
+
+def test_noise_has_no_change() -> None:
+    assert sum(bool(mean_changes(list(noise(seed)))) for seed in range(60)) <= 2
+
+
+def test_one_run_that_is_off_is_no_change_wherever_it_is() -> None:
+    for at in (0, 1, 40, 78, 79):
+        series = noise(4)
+        series[at] += 6
+        assert mean_changes(list(series)) == ()
+
+
+def test_sequences_without_noise_or_of_a_few_runs() -> None:
+    assert mean_changes([1.0] * 40) == ()
+    (found,) = mean_changes([1.0] * 20 + [2.0] * 20)
+    assert (found.at, found.p) == (20, 0.0)
+    assert mean_changes([]) == mean_changes([1.0]) == mean_changes([1.0, 2.0, 1.0, 2.0, 1.0]) == ()
+
+
+def test_what_a_window_takes_for_a_change_is_weighed_on_the_whole() -> None:
+    """A change that only just passes in a window goes where the sides of the whole sequence do not differ enough."""
+    series = noise(6, 40)
+    series[20:] += 1.2
+    weak, strict = mean_changes(list(series), p=1e-2), mean_changes(list(series), p=1e-7)
+    assert weak
+    assert strict == ()

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rtproof import importers
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
-from rtproof.importers import xenomai
+from rtproof.importers import cyclictest, cyclictest_json, jitterdebugger, xenomai
 
 TEXT = """== Sampling period: 1000 us
 == Test mode: periodic user-mode task
@@ -136,3 +138,253 @@ def test_every_importer_keeps_the_contract() -> None:
         assert isinstance(module.TOOL, str)
         assert callable(module.looks_like)
         assert callable(module.read)
+
+
+DATA = Path(__file__).parent / "data" / "cyclictest"
+MEASURED = (DATA / "histogram.txt").read_text()
+SHORT = """# Histogram
+000003 000002\t000000
+000004 000001\t000005
+# Min Latencies: 00003 00004
+# Avg Latencies: 00003 00004
+# Max Latencies: 00004 00004
+# Histogram Overflows: 00000 00000
+"""
+
+
+def test_measured_file_of_two_threads() -> None:
+    found = importers.read(DATA / "histogram.txt")
+    assert (found.tool, found.count, found.overflow, found.scale_ns) == (cyclictest.TOOL, 200, 50, 50_000)
+    assert (found.min_ns, found.max_ns, found.largest_ns, found.resolution_ns) == (20_000, 3_258_000, 3_258_999, 1_000)
+    assert found.histogram is not None
+    assert found.histogram.total == 87 + 63
+    assert [(part.count, part.overflow, part.max_ns) for part in found.parts] == [
+        (100, 13, 67_000),
+        (100, 37, 3_258_000),
+    ]
+    assert found.faults == ()
+    assert any("beyond the scale" in note for note in found.notes)
+
+
+def test_bins_are_microseconds_rounded_down_and_empty_rows_may_be_left_out() -> None:
+    found = cyclictest.read(SHORT)
+    assert found.histogram is not None
+    assert (found.histogram.lo.tolist(), found.histogram.hi.tolist()) == ([3_000, 4_000], [3_999, 4_999])
+    assert found.histogram.n.tolist() == [2, 6]
+    assert (found.count, found.overflow, found.mean_ns, found.faults) == (8, 0, 3_625, ())
+
+
+def test_row_number_is_not_the_line_number() -> None:
+    dense = MEASURED.splitlines()
+    sparse = [line for line in dense if not line.endswith("000000\t000000")]
+    assert 0 < len(sparse) < len(dense)
+    whole, thinned = cyclictest.read(MEASURED), cyclictest.read("\n".join(sparse))
+    assert whole.histogram is not None
+    assert thinned.histogram is not None
+    assert whole.histogram.lo.tolist() == thinned.histogram.lo.tolist()
+
+
+def test_column_of_sums_is_not_a_thread() -> None:
+    lines = [f"{line}\t{sum(map(int, line.split()[1:])):06}" if line[0] == "0" else line for line in SHORT.splitlines()]
+    summed = cyclictest.read("\n".join(lines))
+    assert (len(summed.parts), summed.count) == (2, 8)
+
+
+def test_file_that_was_cut_off_does_not_tell_what_lay_beyond() -> None:
+    found = cyclictest.read("\n".join(SHORT.splitlines()[:3]))
+    assert (found.count, found.overflow, found.max_ns) == (8, None, None)
+    assert any("cut off" in note for note in found.notes)
+
+
+def test_priority_and_period_come_from_the_lines_it_prints_while_it_runs() -> None:
+    one = "# Histogram\n000003 000002\n# Max Latencies: 00003\n# Min Latencies: 00003\n# Histogram Overflows: 0\n"
+    live = "T: 0 ( 1845) P:80 I:1000 C:      2 Min:      3 Act:    3 Avg:    3 Max:      3\n"
+    found = cyclictest.read(live + one)
+    assert (found.priority, found.period_ns, found.count) == (80, 1_000_000, 2)
+
+
+def test_without_a_histogram_the_last_line_of_each_thread_counts() -> None:
+    lines = [
+        f"T: {thread} ( 1845) P:80 I:1000 C:{n:7} Min:     10 Act:   19 Avg:   44 Max:   {n}"
+        for n in (100, 23350)
+        for thread in (0, 1)
+    ]
+    found = cyclictest.read("policy: fifo: loadavg: 4.31\n" + "\n".join(lines))
+    assert (found.count, found.min_ns, found.max_ns, found.histogram) == (46_700, 10_000, 23_350_000, None)
+    assert (found.priority, found.period_ns) == (80, None)
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now", "says"),
+    [
+        ("# Max Latencies: 00067 03258", "# Max Latencies: 00067 00048", "lies on it"),
+        ("# Histogram Overflows: 00013 00037", "# Histogram Overflows: 00000 00037", "histogram ends at 49 us"),
+        ("# Min Latencies: 00020 00030", "# Min Latencies: 00021 00030", "begins at 20 us"),
+        ("# Total: 000000087", "# Total: 000000086", "add up to 87"),
+        ("# Avg Latencies: 00035 00113", "# Avg Latencies: 00135 00113", "mean of thread 0"),
+        ("03258", "18446744073709551000", "without its sign"),
+    ],
+)
+def test_contradictions_are_named_and_the_rest_is_read(was: str, is_now: str, says: str) -> None:
+    found = cyclictest.read(MEASURED.replace(was, is_now))
+    assert found.count is not None
+    assert any(says in fault for fault in found.faults), found.faults
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("# Histogram\n", "neither a histogram nor a line"),
+        (SHORT.replace("000003 000002\t000000", "000003 000002"), "number of columns"),
+        (SHORT.replace("000004 000001", "000002 000001"), "do not increase"),
+        (SHORT.replace("# Max Latencies: 00004 00004", "# Max Latencies: 00004"), "2 columns"),
+        (SHORT.replace("000002", "9" * 30), "larger than any"),
+        (SHORT.replace("000002", "9" * 5_000), "larger than any"),
+        (SHORT.replace("000002", "9" * 19), "no computer"),
+        (SHORT.replace("000002", str(2**62)).replace("000005", str(2**62)), "no computer"),
+        (SHORT.replace("000004 0", "9999999999999999 0"), "outside of what a clock"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence_import_cyclictest(tmp_path: Path, content: str, says: str) -> None:
+    file = tmp_path / "hist.txt"
+    file.write_text(content)
+    with pytest.raises(UserError, match=says) as refused:
+        importers.read(file)
+    assert str(file) in str(refused.value)
+
+
+def document(command: str = "cyclictest -h 50 -p 80 -i 250", **thread: Any) -> str:
+    one = {"histogram": {"20": 3, "49": 1}, "cycles": 4, "min": 20, "max": 49, "avg": 27.25, "cpu": 1} | thread
+    head = {"cmdline:": command, "rt_test_version:": "2.40", "resolution_in_ns": 0}
+    return json.dumps(head | {"thread": {"0": one}})
+
+
+def test_measured_file_has_the_figures_of_the_text_and_when_it_ran() -> None:
+    found, text = importers.read(DATA / "result.json"), importers.read(DATA / "histogram.txt")
+    assert found.tool == cyclictest_json.TOOL
+    assert found.histogram is not None
+    assert text.histogram is not None
+    assert found.histogram.n.tolist() == text.histogram.n.tolist()
+    assert (found.count, found.overflow, found.max_ns, found.scale_ns) == (200, 50, text.max_ns, text.scale_ns)
+    assert (found.duration_ns, found.asked_duration_ns, found.started_s) == (10**9, 10**9, 1_795_216_821)
+    assert [part.cpu for part in found.parts] == [0, 1]
+    assert dict(found.facts)["release"] == "6.18.44-fc-v595"
+    assert found.faults == ()
+    assert found.comparable["kernel release"] == "6.18.44-fc-v595"
+    assert (found.comparable["probe"], found.comparable["threads"]) == ("cyclictest", "2")
+
+
+def test_one_stall_of_400_ms_is_one_value() -> None:
+    found = importers.read(DATA / "stall.json")
+    assert found.histogram is not None
+    assert found.histogram.exceedances(10_000_000) == (1, 1)
+    assert (found.count, found.max_ns, found.period_ns, found.priority) == (1_593, 402_666_000, 1_000_000, 80)
+
+
+@pytest.mark.parametrize("words", ["-i 250 -p 7 -D 3m", "-i250 -p7 -D3m", "--interval=250 --priority=7 --duration=3m"])
+def test_options_may_be_written_in_three_ways(words: str) -> None:
+    found = cyclictest_json.read(document(f"cyclictest {words}"))
+    assert (found.period_ns, found.priority, found.asked_duration_ns) == (250_000, 7, 180 * 10**9)
+
+
+def test_nanoseconds() -> None:
+    text = document().replace('"resolution_in_ns": 0', '"resolution_in_ns": 1')
+    found = cyclictest_json.read(text)
+    assert (found.max_ns, found.resolution_ns, found.scale_ns) == (49, 1, 50)
+
+
+def test_what_is_in_no_bin_lay_beyond_the_scale_if_the_maximum_did() -> None:
+    found = cyclictest_json.read(document(cycles=6, max=80))
+    assert (found.count, found.overflow) == (6, 2)
+
+
+def test_what_was_counted_while_the_file_was_written_is_left_out() -> None:
+    found = cyclictest_json.read(document(cycles=6, max=48))
+    assert (found.count, found.overflow, found.faults) == (4, None, ())
+    assert any("2 cycles are counted" in note for note in found.notes)
+
+
+def test_run_whose_every_value_lay_beyond_the_scale() -> None:
+    found = cyclictest_json.read(document(histogram={}, min=60, max=80))
+    assert found.histogram is not None
+    assert (found.histogram.total, found.overflow, found.count) == (0, 4, 4)
+
+
+def test_without_a_histogram_and_a_priority() -> None:
+    found = cyclictest_json.read(document("cyclictest -b 20", histogram={}))
+    assert (found.histogram, found.count, found.overflow, found.priority) == (None, 4, None, 0)
+    assert [words for words in ("-p", "-h", "-b") if not any(words in note for note in found.notes)] == []
+
+
+def test_contradictions_are_named() -> None:
+    assert "ends at 49 us" in cyclictest_json.read(document(max=48)).faults[0]
+    assert "mean" in cyclictest_json.read(document(avg=7.0)).faults[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (document().replace('"cycles": 4', '"cycles": "four"'), "not of its form"),
+        (document()[:-20], "not of its form"),
+        (document(max=2**64 - 5), "without its sign"),
+        (document(histogram={"20": 2**64 - 5}), "no computer"),
+        ('{"cmdline:": "cyclictest", "rt_test_version:": "2.4", "thread": {}}', "no thread"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence_import_cyclictest_json(tmp_path: Path, content: str, says: str) -> None:
+    file = tmp_path / "cy.json"
+    file.write_text(content)
+    with pytest.raises(UserError, match=says) as refused:
+        importers.read(file)
+    assert str(file) in str(refused.value)
+
+
+FILE = Path(__file__).parent / "data" / "jitterdebugger.json"
+
+
+def test_measured_file() -> None:
+    """84 values of CPU 0, of which 76 are in a bin."""
+    found = importers.read(FILE)
+    assert found.tool == jitterdebugger.TOOL
+    first = found.parts[0]
+    assert first.histogram is not None
+    assert (first.cpu, first.count, first.histogram.total, first.overflow) == (0, 84, 76, 8)
+    assert (first.min_ns, first.max_ns, found.resolution_ns) == (32_000, 7_926_000, 1_000)
+    assert found.overflow == sum(part.overflow or 0 for part in found.parts)
+    assert found.faults == ()
+    assert found.comparable["machine"] == "x86_64"
+
+
+def test_nanoseconds_import_jitterdebugger() -> None:
+    one = {"histogram": {"900": 2}, "count": 2, "min": 900, "max": 900, "avg": 900.0}
+    found = jitterdebugger.read(json.dumps({"version": 3, "sysinfo": {"resolution_in_ns": 1}, "cpu": {"0": one}}))
+    assert (found.max_ns, found.resolution_ns, found.overflow) == (900, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now", "says"),
+    [
+        ('"count": 84', '"count": "many"', "not of its form"),
+        ('"resolution_in_ns": 1000', '"resolution_in_ns": 0', "makes no sense"),
+        ('"max": 7926', '"max": 18446744073709551610', "without its sign"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence_import_jitterdebugger(
+    tmp_path: Path, was: str, is_now: str, says: str
+) -> None:
+    text = FILE.read_text()
+    assert was in text
+    wrong = tmp_path / "results.json"
+    wrong.write_text(text.replace(was, is_now))
+    with pytest.raises(UserError, match=says):
+        importers.read(wrong)
+
+
+def test_values_in_no_bin_did_not_lie_beyond_the_scale_if_the_maximum_did_not() -> None:
+    found = jitterdebugger.read(FILE.read_text().replace('"max": 7926', '"max": 700'))
+    assert (found.parts[0].overflow, found.parts[0].count) == (None, 76)
+
+
+def test_our_own_files_are_not_taken_for_its() -> None:
+    for text in ("{}", '{"schema": "rtproof.analysis", "cpu": 1}', "[]"):
+        assert not jitterdebugger.looks_like(text)

@@ -14,7 +14,7 @@ from history_cases import stepped
 from lab_cases import PLAIN, RT
 from report_cases import system_file
 from system_records import NO_COKERNEL, XENOMAI_3, config, missing
-from test_lab_table import MAKING, comparison, read
+from test_lab_comparison import MAKING, comparison, read
 
 from rtproof import report
 from rtproof.cli.commands.lab import check

@@ -1,20 +1,220 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Profiles in guests: what stands for hardware, which way is taken, and how cells become the lab's."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import lab_cases
 import pytest
 from lab_cases import PLAIN, matrix
 
+from rtproof import profiles
 from rtproof.core.errors import TargetError, UserError
+from rtproof.experiment import guest_campaign, guest_runner
+from rtproof.experiment.guest_campaign import GuestBench, GuestTrial
 from rtproof.lab import guest_cell
-from rtproof.lab.guest_cell import IDLE_LOAD, CellSetting, GuestCell, GuestLoad, parse_guest_load
+from rtproof.lab.cell_runner import CellResult, CellResults
+from rtproof.lab.guest_cell import (
+    IDLE_LOAD,
+    REFUSAL_PREFIX,
+    CellCost,
+    CellSetting,
+    GuestCell,
+    GuestLoad,
+    parse_guest_load,
+)
+from rtproof.lab.systems import NamedKernel
+from rtproof.profiles import CellPlan, Profile, Way, profile
 from rtproof.record import run_folder
 from rtproof.vm.guest import Job, JobOutcome
 from rtproof.vm.machine import Machine
+
+
+def resolve(loads: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for load in loads for word in ("--load", load))
+
+
+def shortened(name: str) -> Profile:
+    return profile.with_parameters(guest_runner.for_guests(profiles.load(name), {})).shortened(
+        duration_ns=1_000_000_000
+    )
+
+
+class Runner:
+    """Remembers cells, and refuses those with a probe that is not there."""
+
+    def __init__(self, *absent: str) -> None:
+        self.rounds: list[list[GuestCell]] = []
+        self._absent = absent
+
+    def run(self, cells: list[GuestCell]) -> CellResults:
+        self.rounds.append(cells)
+        return CellResults(tuple(self._result(cell) for cell in cells), 1.0)
+
+    def _result(self, cell: GuestCell) -> CellResult:
+        if cell.setting.probe in self._absent:
+            return CellResult(cell, failure=f"{REFUSAL_PREFIX}there is no {cell.setting.probe}")
+        return CellResult(cell, failure="the guest's kernel panicked")
+
+
+def conduct(profile: Profile, runner: Runner) -> list[GuestTrial]:
+    bench = GuestBench(runner.run, {"x86_64": Path("agent")}, resolve)
+    return guest_campaign.run_trials(profile, (lab_cases.RT, lab_cases.PLAIN), bench)
+
+
+def test_every_profile_is_ready_for_guests_without_a_word_of_the_user() -> None:
+    for name in profiles.names():
+        assert shortened(name).cells
+
+
+def test_what_the_user_names_comes_before_what_a_guest_has() -> None:
+    own = guest_runner.for_guests(profiles.load("bootlin-gpio"), {"in": "5"})
+    values = {parameter.name: parameter.default for parameter in own.parameters}
+    assert (values["in"], values["out"], values["chip"]) == ("5", "6", "rtproof-loop")
+
+
+def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> None:
+    runner = Runner()
+    trials = conduct(shortened("bootlin-timer"), runner)
+    assert len(trials) == 2 * len(shortened("bootlin-timer").cells)
+    (cells,) = runner.rounds
+    first = cells[0]
+    assert first.setting.arguments(first.load, 0)[:8] == (
+        "--probe", "timer", "--period", "1ms", "--duration", "1s", "--warmup", "1s",
+    )  # fmt: skip
+    assert first.setting.more[first.setting.more.index("--method") :][:2] == ("--method", "clock_nanosleep")
+    assert first.load.loads == ("doload",)
+    assert [cell.system for cell in cells[:2]] == [lab_cases.RT, lab_cases.PLAIN]
+    assert len({trial.slug for trial in trials}) == len(trials)
+
+
+def test_what_the_agent_refuses_is_tried_in_the_next_way() -> None:
+    runner = Runner("kernel")
+    trials = conduct(shortened("akamina"), runner)
+    assert [len(cells) for cells in runner.rounds] == [4, 4]
+    assert {cell.setting.probe for cell in runner.rounds[1]} == {"timerlat"}
+    assert {trial.plan.ways[trial.way].name for trial in trials} == {"timerlat"}
+    assert {(way.name, why) for trial in trials for way, why in trial.passed} == {("kernel", "there is no kernel")}
+
+
+def test_the_last_way_that_is_refused_is_a_failure() -> None:
+    trials = conduct(shortened("akamina"), Runner("kernel", "timerlat", "timer"))
+    outcomes = guest_campaign.trial_outcomes(shortened("akamina"), trials)
+    assert {outcome.failure for outcome in outcomes} == {f"{REFUSAL_PREFIX}there is no timer"}
+    assert all(len(outcome.passed) == 2 for outcome in outcomes)
+
+
+def test_a_failed_cell_is_not_tried_in_another_way() -> None:
+    runner = Runner()
+    trials = conduct(shortened("akamina"), runner)
+    assert len(runner.rounds) == 1
+    assert {outcome.failure for outcome in guest_campaign.trial_outcomes(shortened("akamina"), trials)} == {
+        "the guest's kernel panicked"
+    }
+
+
+def test_the_guest_is_set_up_before_the_agent_as_the_profile_wishes() -> None:
+    runner = Runner()
+    for name in ("bootlin-gpio", "simple-rt-app", "bootlin-timer"):
+        conduct(shortened(name), runner)
+    for name, (cell, *_) in zip(("bootlin-gpio", "simple-rt-app"), runner.rounds, strict=False):
+        setup = profiles.load(name).guest.setup
+        assert setup
+        assert cell.job().script.splitlines()[: len(setup)] == list(setup)
+    assert not profiles.load("bootlin-timer").guest.setup
+    assert runner.rounds[2][0].job().script.startswith("usleep 0\n")
+
+
+def test_what_stands_in_a_guest_for_the_articles_hardware_is_said() -> None:
+    for name in profiles.names():
+        guest = profiles.load(name).guest
+        assert bool(guest.says) == bool(guest.setup or guest.load or guest.settings)
+
+
+def test_the_agent_is_told_the_profiles_limit_so_that_records_keep_what_exceeds_it() -> None:
+    runner = Runner()
+    conduct(shortened("akamina"), runner)
+    conduct(shortened("bootlin-timer"), runner)
+    asked = [cell.setting.arguments(cell.load, 0) for (cell, *_) in runner.rounds]
+    assert asked[0][asked[0].index("--limit") + 1] == "500us"
+    assert "--limit" not in asked[1]
+
+
+def test_our_module_is_for_stages_of_the_kernel_and_for_its_chip() -> None:
+    ours = {name for name in profiles.names() if guest_runner.profile_needs_our_module(profiles.load(name))}
+    assert ours == {"akamina", "bootlin-gpio", "bootlin-xenomai", "ten-ms"}
+
+
+def test_kernels_get_the_modules_for_the_profiles_hardware_as_far_as_they_have_them(tmp_path: Path) -> None:
+    for name in ("veth.ko", "lm75.ko", "i2c-piix4.ko.xz"):
+        (tmp_path / name).touch()
+    kernel = replace(lab_cases.kernel(), modules=tmp_path)
+    named = [NamedKernel("debian-6.1", kernel, True, (Path("rtproof.ko"),)), NamedKernel("own", lab_cases.kernel())]
+
+    def modules(profile: str) -> list[tuple[str | Path, ...]]:
+        return [each.modules for each in guest_runner.with_modules_of_profile(named, profiles.load(profile))]
+
+    assert modules("akamina") == modules("bootlin-gpio") == [(Path("rtproof.ko"), "veth"), ()]
+    assert modules("simple-rt-app") == [(Path("rtproof.ko"), "veth", "i2c-piix4", "lm75"), ()]
+    (tmp_path / "lm75.ko").unlink()
+    (tmp_path / "modules.builtin").write_text("kernel/drivers/net/veth.ko\n")
+    kernel = replace(kernel, modules=tmp_path.rename(tmp_path.with_name("other")))
+    (own,) = guest_runner.with_modules_of_profile([NamedKernel("own", kernel)], profiles.load("simple-rt-app"))
+    assert own.modules == ("veth", "i2c-piix4")
+
+
+def test_programs_are_refused_because_a_guest_has_none() -> None:
+    def programs(loads: Sequence[str]) -> tuple[str, ...]:
+        return tuple(word for load in loads for word in ("--program", f"{load}:stress-ng"))
+
+    bench = GuestBench(Runner().run, {"x86_64": Path("agent")}, programs)
+    with pytest.raises(UserError, match="'doload' is a program, and guests have none"):
+        guest_campaign.run_trials(shortened("bootlin-timer"), (lab_cases.RT,), bench)
+
+
+def test_a_way_with_a_program_is_passed_over_where_another_is_left() -> None:
+    def programs(loads: Sequence[str]) -> tuple[str, ...]:
+        return tuple(word for load in loads for word in ("--program" if load == "stress-ng" else "--load", load))
+
+    runner = Runner()
+    bench = GuestBench(runner.run, {"x86_64": Path("agent")}, programs)
+    (trial,) = guest_campaign.run_trials(shortened("simple-rt-app"), (lab_cases.RT,), bench)
+    assert [why for _, why in trial.passed] == ["the load 'stress-ng' is a program, and guests have none of these"]
+    assert runner.rounds[0][0].load.loads == ("cpu:workers=1",)
+
+
+def test_a_load_of_long_sections_is_added_where_the_profiles_own_does_not_reach_the_kernel() -> None:
+    assert profiles.load("simple-rt-app").guest.load == ("cpu:workers=1", "mmap")
+    assert profiles.load("akamina").guest.load == ()
+
+
+def test_an_outcome_is_read_from_the_cell_and_judged_by_the_profiles_limit(tmp_path: Path) -> None:
+    profile = shortened("akamina")
+
+    class Measured(Runner):
+        def _result(self, cell: GuestCell) -> CellResult:
+            folder = tmp_path / cell.slug
+            folder.mkdir()
+            lab_cases.fill(replace(cell, load=lab_cases.load("idle")), folder)
+            return CellResult(cell, lab_cases.kept(folder, CellCost(1.0, 1.0)))
+
+    found = guest_campaign.trial_outcomes(profile, conduct(profile, Measured()))
+    assert [outcome.cell.key for outcome in found] == ["unloaded", "unloaded", "loaded", "loaded"]
+    for outcome in found:
+        assert outcome.analysis is not None
+        assert outcome.analysis.verdict.requirement is not None
+        assert outcome.analysis.verdict.requirement.limit_ns == 500_000
+        assert outcome.link.startswith("cells/")
+
+
+def test_a_plan_that_was_not_run_says_so() -> None:
+    plan = CellPlan("one", "one", {}, {}, 1, None, 1, 1, ways=(Way("only"),))
+    (outcome,) = guest_campaign.trial_outcomes(profiles.load("akamina"), [GuestTrial(lab_cases.RT, plan)])
+    assert outcome.failure == "it was not run"
 
 
 def test_loads_are_names_and_several_at_once() -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import json
 import re
 from pathlib import Path
 
@@ -7,12 +8,15 @@ import lab_kernels
 import pytest
 from debian_mirror import Mirror, add_kernel, image, mirror, only_amd64, signing_key
 
+from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.lab import kernel_catalogue
 from rtproof.lab.debian_packages import Archive, UnavailableError
+from rtproof.lab.kernel_catalogue import list_kernels, preemption_of_config
 from rtproof.vm.kernel_files import open_kernel
 
 __all__ = ["mirror", "signing_key"]
+
 
 RELEASE = "6.1.0-50-rt-amd64"
 
@@ -183,3 +187,114 @@ def test_debians_kernels_are_what_their_names_say(name: str) -> None:
     assert ("-rt-" in kernel.release) == name.endswith("-rt")
     assert kernel == open_kernel(kernel.image, kernel.modules)
     assert (kernel_catalogue.kernel_headers(name) / ".config").is_file()
+
+
+# ``lab kernels`` and ``lab module``, with a mirror of our own.
+
+
+@pytest.fixture
+def published_cli(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a mirror with one kernel."""
+    add_kernel(mirror, "6.1.176-1", "6.1.0-50-rt-amd64")
+    mirror.publish()
+    monkeypatch.delenv("RTPROOF_MIRROR")
+    return mirror.uri
+
+
+@only_amd64
+def test_kernels_are_fetched_and_listed(published_cli: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "kernels", "fetch", "--mirror", published_cli, "debian-6.1-rt"]) == 0
+    fetched = capsys.readouterr()
+    assert Path(fetched.out.strip()).name == "vmlinuz-6.1.0-50-rt-amd64"
+    assert "fetching debian-6.1-rt\n" in fetched.err
+    assert main(["lab", "kernels"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["debian-6.1-rt", "x86_64", "voluntary,", "or", "preempt=", "6.1.176-1", "0"] in rows
+    assert ["debian-6.1-armhf", "armv7", "not", "RT", "no"] in rows
+
+
+@only_amd64
+def test_listing_can_fetch_first_and_speak_json(published_cli: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "kernels", "--json", "--mirror", published_cli, "--fetch", "debian-6.1-rt"]) == 0
+    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+    assert listed["debian-6.1-rt"]["version"] == "6.1.176-1"
+    assert Path(listed["debian-6.1-rt"]["folder"]).is_dir()
+    assert listed["debian-6.1"]["folder"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["kernels", "fetch", "debian-6.1", "linux"],
+            "rtproof: there is no kernel 'linux'; there are: debian-6.1-rt, ",
+        ),
+        (["kernels", "--fetch", "linux"], "rtproof: there is no kernel 'linux'; there are: debian-6.1-rt, "),
+        (["module", "--kernel", "linux"], "rtproof: there is no kernel 'linux'; there are: debian-6.1-rt, "),
+        (["kernels", "fetch", "--mirror", "here", "debian-6.1"], "rtproof: 'here' is not the address of a mirror"),
+        (["kernels", "fetch"], "rtproof: Missing argument 'NAME...'"),
+    ],
+)
+def test_refusals_are_one_sentence_before_anything_is_fetched(
+    words: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert main(["lab", *words]) == 2
+    *said, last = capsys.readouterr().err.splitlines()
+    assert last.startswith(sentence)
+    assert [line for line in said if not line.startswith("fetching")] == []
+    assert not list((tmp_path / "cache").rglob("*.deb"))
+
+
+def test_a_module_is_printed_with_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = []
+
+    def module(*arguments: object) -> Path:
+        asked.append(arguments[:3])
+        return tmp_path / "other.ko"
+
+    monkeypatch.setattr(kernel_catalogue, "module_for_kernel", module)
+    assert main(["lab", "module", "--kernel", "debian-6.1", "--which", "other"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/other.ko\n"
+    assert asked == [("debian-6.1", "other", "")]
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("CONFIG_PREEMPT=y\nCONFIG_PREEMPT_RT=y\nCONFIG_PREEMPT_DYNAMIC=y\n", "PREEMPT_RT"),
+        ("CONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_PREEMPT_DYNAMIC=y\n", "voluntary, or preempt="),
+        ("CONFIG_PREEMPT=y\nCONFIG_PREEMPT_COUNT=y\n", "full"),
+        ("CONFIG_PREEMPT_LAZY=y\nCONFIG_PREEMPT_DYNAMIC=y\n", "lazy, or preempt="),
+        ("CONFIG_PREEMPT_NONE=y\n# CONFIG_PREEMPT_RT is not set\n", "none"),
+    ],
+)
+def test_the_preemption_model_is_read_from_the_configuration(config: str, words: str) -> None:
+    assert preemption_of_config(config) == words
+
+
+def test_an_empty_cache_has_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    listed = list_kernels()
+    assert [each.name for each in listed] == [entry.name for entry in kernel_catalogue.catalogue()]
+    assert {(each.version, each.folder, each.size_bytes) for each in listed} == {(None, None, None)}
+    assert {each.preemption for each in listed if "-rt" in each.name} == {"PREEMPT_RT"}
+
+
+@only_amd64
+def test_what_is_in_the_cache_is_described(mirror: Mirror) -> None:
+    add_kernel(mirror, "6.1.176-1", "6.1.0-50-amd64", ending="-unsigned")
+    mirror.publish()
+    image = kernel_catalogue.fetch_kernel("debian-6.1").image
+    (each,) = (each for each in list_kernels() if each.name == "debian-6.1")
+    assert (each.package, each.version) == ("linux-image-6.1.0-50-amd64-unsigned", "6.1.176-1")
+    assert (each.preemption, each.suite) == ("voluntary, or preempt=", "bookworm")
+    assert each.folder == image.parents[1]
+    assert each.size_bytes is not None
+    assert each.size_bytes > image.stat().st_size

@@ -1,20 +1,211 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import lzma
+import os
+import shutil
 from pathlib import Path
 
+import lab_kernels
 import pytest
 from lab_cases import kernel
 
 from rtproof.core.errors import UserError
+from rtproof.lab import kernel_catalogue
 from rtproof.lab.systems import NamedKernel, is_rt, models_of, open_named, systems, with_modules
 from rtproof.vm.kernel_files import Kernel
+
+RELEASE = "6.1.0-50-rt-amd64"
+MAGIC = f"{RELEASE} SMP preempt_rt mod_unload"
+
+# Stands for the kernel's own: makes what the sources ask for, in the folder that it is given.
+MAKEFILE = """\
+modules:
+	@echo made >> $(LOG)
+	@printf '\\0vermagic=%s \\0CC=%s BTF=%s\\0' '{magic}' '$(CC)' '$(CONFIG_DEBUG_INFO_BTF_MODULES)' > $(M)/rtproof.ko
+	@cat $(M)/*.h $(M)/*.c >> $(M)/rtproof.ko
+"""
+
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+
+
+@pytest.fixture
+def kmod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Sources, compilers and a cache of its own."""
+    folder = tmp_path / "kmod"
+    (folder / "tests").mkdir(parents=True)
+    for name in ("Kbuild", "rtproof.h", "main.c", "left.o", "tests/probe.c"):
+        (folder / name).write_text(f"/* {name} */\n")
+    for prefix in ("x86_64-linux-gnu-", "arm-linux-gnueabihf-"):
+        script(tmp_path / "bin" / f"{prefix}gcc", "echo gcc 12")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    monkeypatch.setattr(kernel_catalogue, "_COMPILERS", ("gcc",))
+    monkeypatch.setattr(kernel_catalogue, "module_sources", lambda: folder)
+    return folder
+
+
+def script(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def kernel_modules(tmp_path: Path) -> Kernel:
+    folder = tmp_path / "lib" / "modules" / RELEASE
+    folder.mkdir(parents=True)
+    (folder / "loop.ko.xz").write_bytes(lzma.compress(f"\0vermagic={MAGIC} \0".encode()))
+    return Kernel("x86_64", tmp_path / "vmlinuz", folder, RELEASE, "0")
+
+
+@pytest.fixture
+def headers(tmp_path: Path) -> Path:
+    folder = tmp_path / "headers"
+    folder.mkdir()
+    (folder / "Makefile").write_text(MAKEFILE.format(magic=MAGIC))
+    for name in (".config", "Module.symvers"):
+        (folder / name).touch()
+    return folder
+
+
+def times_made(tmp_path: Path) -> int:
+    return len((tmp_path / "log").read_text().splitlines())
+
+
+@needs_make
+def test_a_module_is_built_once_outside_its_sources(
+    kernel_modules: Kernel, headers: Path, kmod: Path, tmp_path: Path
+) -> None:
+    before = sorted(kmod.rglob("*"))
+    built = kernel_catalogue.build_module(kernel_modules, headers)
+    assert kernel_catalogue.build_module(kernel_modules, headers) == built
+    assert times_made(tmp_path) == 1
+    assert sorted(kmod.rglob("*")) == before
+    assert sorted(path.name for path in built.parent.iterdir()) == ["files.json", "rtproof.ko"]
+    assert b"CC=x86_64-linux-gnu-gcc BTF=\0" in built.read_bytes()
+    assert kernel_catalogue.vermagic(built) == MAGIC
+
+
+@needs_make
+@pytest.mark.parametrize(
+    "changed", ["kmod/main.c", "kmod/rtproof.h", "kmod/Kbuild", "headers/.config", "headers/Module.symvers"]
+)
+@pytest.mark.usefixtures("kmod")
+def test_a_change_of_anything_it_is_made_of_is_a_new_module(
+    kernel_modules: Kernel, headers: Path, tmp_path: Path, changed: str
+) -> None:
+    first = kernel_catalogue.build_module(kernel_modules, headers)
+    with (tmp_path / changed).open("a") as file:
+        file.write("\n")
+    assert kernel_catalogue.build_module(kernel_modules, headers) != first
+
+
+@needs_make
+@pytest.mark.usefixtures("kmod")
+def test_another_compiler_makes_a_new_module(kernel_modules: Kernel, headers: Path, tmp_path: Path) -> None:
+    first = kernel_catalogue.build_module(kernel_modules, headers)
+    script(tmp_path / "bin" / "x86_64-linux-gnu-gcc", "echo gcc 13")
+    assert kernel_catalogue.build_module(kernel_modules, headers) != first
+
+
+@needs_make
+@pytest.mark.parametrize("changed", ["tests/probe.c", "left.o"])
+def test_what_it_is_not_made_of_does_not_matter(
+    kernel_modules: Kernel, headers: Path, kmod: Path, changed: str
+) -> None:
+    first = kernel_catalogue.build_module(kernel_modules, headers)
+    (kmod / changed).write_text("other")
+    assert kernel_catalogue.build_module(kernel_modules, headers) == first
+
+
+@needs_make
+@pytest.mark.usefixtures("kmod")
+def test_modules_of_the_tests_are_built_beside_our_headers(kernel_modules: Kernel, headers: Path) -> None:
+    (headers / "Makefile").write_text(
+        f"modules:\n\t@test -f $(M)/../rtproof.h && printf '\\0vermagic={MAGIC} \\0' > $(M)/probe.ko\n"
+    )
+    assert kernel_catalogue.build_module(kernel_modules, headers, "probe").name == "probe.ko"
+
+
+@needs_make
+@pytest.mark.parametrize(
+    ("recipe", "sentence"),
+    [
+        ('echo "cc: note"; echo "$(M)/main.c:3:1: error: bad" >&2; exit 1', r"headers: main\.c:3:1: error: bad$"),
+        ("exit 1", r"headers: make: \*\*\* .*modules.* Error 1"),
+        ("true", r"make no rtproof\.ko$"),
+        ("printf '\\0vermagic=6.2 SMP \\0' > $(M)/rtproof.ko", f"rtproof.ko is built for '6.2 SMP', .* only '{MAGIC}'"),
+        ("echo none > $(M)/rtproof.ko", r"rtproof\.ko is built for ''"),
+    ],
+)
+@pytest.mark.usefixtures("kmod")
+def test_what_cannot_be_built_is_said_and_not_kept(
+    kernel_modules: Kernel, headers: Path, tmp_path: Path, recipe: str, sentence: str
+) -> None:
+    (headers / "Makefile").write_text(f"modules:\n\t@{recipe}\n")
+    with pytest.raises(UserError, match=sentence):
+        kernel_catalogue.build_module(kernel_modules, headers)
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.suffix != ".lock" and path.is_file()] == []
+
+
+@pytest.mark.usefixtures("kmod")
+def test_headers_that_are_none_are_said(kernel_modules: Kernel, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"/none/\.config cannot be read: No such file"):
+        kernel_catalogue.build_module(kernel_modules, tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("arch", "packages"),
+    [
+        ("x86_64", "gcc-x86-64-linux-gnu make"),
+        ("aarch64", "gcc-aarch64-linux-gnu make"),
+        ("armv7", "gcc-arm-linux-gnueabihf make"),
+    ],
+)
+@pytest.mark.usefixtures("kmod")
+def test_without_a_compiler_what_to_install_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arch: str, packages: str
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match=rf"for {arch} cannot be built here .*apt-get install {packages}\)"):
+        kernel_catalogue.toolchain(arch)
+
+
+@pytest.mark.usefixtures("kmod")
+def test_the_compiler_is_that_of_the_kernels_architecture() -> None:
+    if not shutil.which("make"):
+        pytest.skip("make is not installed")
+    found = kernel_catalogue.toolchain("armv7")
+    assert (found.prefix, found.compiler, found.identity) == (
+        "arm-linux-gnueabihf-",
+        "arm-linux-gnueabihf-gcc",
+        "gcc 12",
+    )
+
+
+@pytest.mark.usefixtures("kmod")
+def test_a_compressed_module_says_what_it_is_for(kernel_modules: Kernel) -> None:
+    assert kernel_modules.modules is not None
+    assert kernel_catalogue.vermagic(kernel_modules.modules / "loop.ko.xz") == MAGIC
+
+
+@pytest.mark.parametrize("name", ["debian-6.1-rt", "debian-6.1"])
+@pytest.mark.usefixtures("kmod")
+def test_our_module_is_for_debians_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    built = lab_kernels.module(name)
+    assert kernel_catalogue.vermagic(built).split()[0] == kernel_catalogue.fetch_kernel(name).release
+    assert built.read_bytes().startswith(b"\x7fELF")
+    assert str(Path.home()).encode() not in built.read_bytes()
+
 
 OLD_RT = NamedKernel("debian-6.1-rt", kernel("6.1.0-50-rt-amd64"), catalogue=True)
 NEW_RT = NamedKernel("debian-6.12-rt", kernel("6.12.95+deb12-rt-amd64"), catalogue=True)
 PLAIN = NamedKernel("debian-6.1", kernel("6.1.0-50-amd64"), catalogue=True)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("vmlinuz").write_bytes(b"an image")
@@ -24,6 +215,7 @@ def names(*kernels: NamedKernel, preempts: tuple[str, ...] = (), boots: tuple[st
     return [system.name for system in systems(kernels, preempts, boots)]
 
 
+@pytest.mark.usefixtures("images")
 def test_a_model_is_a_system_of_each_kernel_that_has_it() -> None:
     found = names(OLD_RT, NEW_RT, PLAIN, preempts=("none", "full"))
     assert found == [
@@ -34,6 +226,7 @@ def test_a_model_is_a_system_of_each_kernel_that_has_it() -> None:
     ]
 
 
+@pytest.mark.usefixtures("images")
 def test_a_kernel_without_the_model_is_booted_as_it_comes() -> None:
     assert names(NEW_RT, PLAIN, preempts=("lazy",)) == ["debian-6.12-rt preempt=lazy", "debian-6.1"]
     assert systems([NEW_RT], ["none"])[0].machine.boot == ()
@@ -49,10 +242,12 @@ def test_a_kernel_without_the_model_is_booted_as_it_comes() -> None:
         ("", ("none", "voluntary", "full", "lazy")),
     ],
 )
+@pytest.mark.usefixtures("images")
 def test_models_follow_from_the_release(release: str, models: tuple[str, ...]) -> None:
     assert models_of(kernel(release)) == models
 
 
+@pytest.mark.usefixtures("images")
 def test_the_banner_tells_an_rt_kernel_whatever_its_release() -> None:
     Path("vmlinuz").write_bytes(b"\0" * 600 + b"5.15.1 (me@here) #3 SMP PREEMPT_RT Fri Nov 20\0")
     assert is_rt(kernel("5.15.1"))
@@ -60,12 +255,14 @@ def test_the_banner_tells_an_rt_kernel_whatever_its_release() -> None:
     assert not is_rt(kernel("5.15.1"))
 
 
+@pytest.mark.usefixtures("images")
 def test_boot_arguments_are_for_all_and_several_are_systems_of_their_own() -> None:
     (one,) = systems([PLAIN], ["none"], ["threadirqs nohz=off"])
     assert (one.name, one.machine.boot) == ("debian-6.1 preempt=none", ("preempt=none", "threadirqs", "nohz=off"))
     assert names(PLAIN, boots=("", "threadirqs")) == ["debian-6.1 no arguments", "debian-6.1 threadirqs"]
 
 
+@pytest.mark.usefixtures("images")
 def test_images_of_one_name_are_told_apart() -> None:
     old, new = NamedKernel("bzImage", kernel("6.1.1")), NamedKernel("bzImage", kernel("6.1.2"))
     assert names(old, new) == ["bzImage 6.1.1", "bzImage 6.1.2"]
@@ -73,6 +270,7 @@ def test_images_of_one_name_are_told_apart() -> None:
     assert names(old, twin) == ["bzImage (1)", "bzImage (2)"]
 
 
+@pytest.mark.usefixtures("images")
 def test_the_same_system_twice_is_refused() -> None:
     with pytest.raises(UserError, match="preempt=none is asked for twice"):
         names(PLAIN, PLAIN, preempts=("none",))
@@ -82,6 +280,7 @@ def resolve(text: str, modules: Path | None) -> Kernel:
     return Kernel("x86_64", Path(text), modules, "6.1.1", "")
 
 
+@pytest.mark.usefixtures("images")
 def test_a_name_an_image_and_an_image_with_modules() -> None:
     assert open_named("debian-6.1", resolve).catalogue
     own = open_named("./vmlinuz", resolve)
@@ -89,11 +288,13 @@ def test_a_name_an_image_and_an_image_with_modules() -> None:
     assert open_named("vmlinuz:lib/modules/6.1.1", resolve).kernel.modules == Path("lib/modules/6.1.1")
 
 
+@pytest.mark.usefixtures("images")
 def test_a_folder_is_no_image(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a folder: give the kernel image itself"):
         open_named(str(tmp_path), resolve)
 
 
+@pytest.mark.usefixtures("images")
 def test_our_module_goes_with_the_probe_that_needs_it() -> None:
     def own(name: str) -> Path:
         return Path(f"{name}.ko")

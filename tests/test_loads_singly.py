@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pytest
 from agent_process import TOKEN, Running, eventually, marked, needs_root, running, whole
-from test_agent_loads import EVERY, SMALLER, idle, main_process, parent, refuted_by_death
-from test_loads_builtin import free_port
+from test_loads_of_agent import EVERY, SMALLER, free_port, idle, main_process, parent, refuted_by_death
 
 from rtproof import loads
 from rtproof.cli.commands.loads import rows

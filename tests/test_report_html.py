@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page as text: well formed, labelled, sealed. test_report_html_browser.py has what only a browser can tell."""
+"""The page as text: well formed, labelled, sealed. test_report_browser.py has what only a browser can tell."""
 
 import base64
 import hashlib

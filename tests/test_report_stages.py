@@ -1,15 +1,260 @@
 # SPDX-License-Identifier: Apache-2.0
 
-from analysis_records import record
-from report_cases import loop, normal, nothing, response, row, several_fields, several_summaries, tables, words
-from stage_records import staged, usual
+from dataclasses import replace
+from itertools import cycle, islice
+
+from analysis_records import SERIES, block, fact, record
+from app_cases import APP, TABLE, US, app_record, whole
+from export_cases import slice_of_values
+from hypothesis import given
+from hypothesis import strategies as st
+from report_cases import (
+    loop,
+    normal,
+    nothing,
+    only_plot,
+    response,
+    row,
+    several_fields,
+    several_summaries,
+    system_file,
+    tables,
+    words,
+)
+from stage_records import LOOP, fields_of, staged, stimuli, usual
 
 from rtproof.judge.analyse import analyse
-from rtproof.report.sections import stages
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Moment, Record
+from rtproof.report.sections import loops, stages
+from rtproof.report.stage_tables import ENDS, HEADINGS, is_response, stage_ends, stage_numbers
+from rtproof.summary.counts import NO_COUNTS
+from rtproof.summary.loops import LOOP_FIELDS
+from rtproof.summary.summary_model import NO_MOMENTS, Moments
+
+TIMES = "What loops took"
+EACH = "Sleep, slack and the sum of the loops"
+
+
+def summary_only() -> Analysis:
+    series = [replace(each, has_samples=False) for each in fields_of(APP, 0, LOOP_FIELDS)]
+    columns = [[US * value for value in column] for column in zip(*TABLE, strict=True)]
+    slices = tuple(slice_of_values(each, sorted(values)) for each, values in zip(series, columns, strict=True))
+    return analyse(replace(app_record(TABLE), series=tuple(series), slices=slices, chunk_refs=(), end=None))
+
+
+def many(count: int) -> Record:
+    return app_record(list(islice(cycle(TABLE), count)))
+
+
+def test_the_table_is_that_of_the_article() -> None:
+    found = tables(loops.app_section(analyse(app_record(TABLE))))[TIMES]
+    assert found.header == (
+        "",
+        "work duration [us]",
+        "overall loop time [us]",
+        "top of loop timing error [us]",
+    )
+    assert [each[0] for each in found.rows] == ["minimum", "maximum", "average", "standard deviation"]
+    assert list(row(found, "maximum").values())[1:] == ["15,890.000", "6,271.000", "1,311.000"]
+    assert list(row(found, "average").values())[1:] == ["3,884.400", "5,065.000", "346.000"]
+
+
+def test_sleep_and_slack_are_told_and_what_a_limit_judges() -> None:
+    overrun = [*TABLE, (11_200, 11_201, 12_000), (7_000, 7_001, 7_500)]
+    said = words(loops.app_section(analyse(app_record(overrun))))
+    assert "2 of 6 loops with another behind did not sleep; the smallest slack was -11.2 ms." in said
+    assert "A limit judges the field end" in said
+
+
+def test_what_all_tops_share_is_apart_from_what_varies() -> None:
+    """Article 3's relation: no loop is off the period by more than the timing error varies."""
+    blocks = loops.app_section(analyse(app_record(TABLE)))
+    parts = tables(blocks)["How late the top was"]
+    assert parts.header == ("", "top of loop timing error [us]")
+    assert parts.rows == (
+        ("constant: every loop, at least", "38.000"),
+        ("varying: beyond that, average", "308.000"),
+        ("varying: beyond that, maximum", "1,273.000"),
+        ("varying: standard deviation", "551.105"),
+    )
+    assert "no loop differ from the period by more than 1,273 us." in words(blocks)
+    moving = replace(app_record(TABLE), series=tuple(replace(each, external=True) for each in app_record(TABLE).series))
+    assert "differ from the period" not in words(loops.app_section(analyse(moving)))
+    assert "differ from the period" not in words(loops.app_section(analyse(app_record(TABLE[:1]))))
+
+
+@given(st.lists(st.integers(0, 20_000), min_size=2, max_size=40))
+def test_no_loop_is_off_the_period_by_more_than_tops_vary(late: list[int]) -> None:
+    loops = whole(app_record([(top, top, top + 1) for top in late]))
+    off = abs(loops.loop_ns[:-1] - APP.period_ns)
+    assert off.max() <= loops.error_ns.max() - loops.error_ns.min()
+
+
+def test_targets_that_move_are_said() -> None:
+    made = app_record(TABLE)
+    moving = replace(made, series=tuple(replace(each, on_grid=False, external=True) for each in made.series))
+    said = [words(loops.app_section(analyse(each))) for each in (made, moving)]
+    assert ["Targets kept to no grid" in each for each in said] == [False, True]
+
+
+def test_each_thread_has_its_sums() -> None:
+    found = tables(loops.app_section(analyse(app_record(TABLE, TABLE[:2]))))[EACH]
+    first, second = row(found, "thread 0"), row(found, "thread 1")
+    assert (first["sum of loop times [us]"], first["difference [us]"]) == ("20,260.000", "0.000")
+    assert (second["loops"], second["smallest slack [us]"]) == ("2", "3,950.000")
+
+
+def test_sums_that_cannot_be_are_said() -> None:
+    assert "add up to" not in words(loops.app_section(analyse(app_record(TABLE))))
+    said = words(loops.app_section(analyse(app_record(TABLE, gaps={1: 3}))))
+    assert "Loop times of thread 0 add up to 16.5 ms, but from its first top to its last 35.2 ms passed: 1 hole" in said
+
+
+def test_a_thousand_loops_are_points_and_more_an_envelope() -> None:
+    plot = only_plot(loops.app_section(analyse(many(1_000))))
+    (curve,) = plot.curves
+    assert (curve.name, len(curve.x)) == ("thread 0", 999)
+    assert plot.says.startswith("The time from the top of each loop to the next.")
+    assert plot.y_ends == (3_727 - 2_544 / 20, 6_271 + 2_544 / 20)
+    plot = only_plot(loops.app_section(analyse(many(10_000))))
+    longest, shortest = plot.curves
+    assert (longest.name, shortest.name) == ("thread 0 longest", "thread 0 shortest")
+    assert len(longest.x) == len(shortest.x) == 500
+    assert (max(longest.y), min(shortest.y)) == (6_271.0, 3_727.0)
+    assert "shortest and the longest of each 20 loops" in plot.says
+
+
+def test_of_many_threads_the_first_are_drawn() -> None:
+    plot = only_plot(loops.app_section(analyse(app_record(*[TABLE] * 6))))
+    assert [curve.name for curve in plot.curves] == [f"thread {thread}" for thread in range(4)]
+    assert "Of 6 threads the first 4 are drawn." in plot.says
+
+
+def test_a_summary_says_what_cannot_be_told() -> None:
+    blocks = loops.app_section(summary_only())
+    found = tables(blocks)[TIMES]
+    assert list(row(found, "average").values())[1:] == ["3,884.400", "unknown", "346.000"]
+    assert list(row(found, "maximum").values())[1:] == ["unknown", "unknown", "1,311.000"]
+    assert "nor how many did not sleep" in words(blocks)
+
+
+def test_one_loop_has_neither_loop_time_nor_slack() -> None:
+    blocks = loops.app_section(analyse(app_record(TABLE[:1])))
+    assert row(tables(blocks)[TIMES], "average")["overall loop time [us]"] == "unknown"
+    assert "Only one loop is known" in words(blocks)
+
+
+def test_other_runs_have_no_loops() -> None:
+    assert [loops.app_section(each) for each in (normal(), nothing(), several_fields())] == [[]] * 3
+
+
+CAPTION = "Cycles of 10 ms, from one run of the loop to the next; the first 1,000 are not counted"
+
+
+def test_the_table_of_article_2() -> None:
+    late = [0] * 1_001 + [13_000_000, 0] + [0] * 11_016
+    blocks = loops.cycles_section(analyse(staged({"task": late}, series=LOOP)))
+    table = tables(blocks)[CAPTION]
+    assert table.header[:3] == ("cycles", "shorter than 8 ms", "longer than 12 ms")
+    assert table.rows == (("11,018", "1", "1", "23.000", "-3.000", "1"),)
+    assert "2 of 11,018 cycles were out of the band. That leaves a share of up to 0.00057 possible" in words(blocks)
+    assert "1 long cycle had a short one directly behind" in words(blocks)
+
+
+def test_cycles_of_several_threads_are_told_as_such() -> None:
+    """Each leaves its own first cycles out, and each comes by one out of the band that often."""
+    second = replace(LOOP, id=1, thread=1)
+    blocks = [block([0] * 100, series=LOOP), block([0] * 100, series=second)]
+    made = loops.cycles_section(analyse(record(blocks, [LOOP, second])))
+    (caption,) = tables(made)
+    assert caption.endswith("; the first of each thread, 18 in all, are not counted")
+    assert "one every 605 ms of each loop (95 %" in words(made)
+
+
+def test_a_loop_that_stopped_is_told_first() -> None:
+    first = loops.cycles_section(loop())[0]
+    assert words([first]).splitlines() == [
+        "STALLED",
+        "The loop stood still for 30.0 s: thread 0, from 30.000 s after measuring began, until the end.",
+    ]
+
+
+def test_one_that_went_on_is_told_too() -> None:
+    late = [0] * 50 + [2_000_000_000 - 10_000_000 * at for at in range(201)] + [0] * 50
+    said = words(loops.cycles_section(analyse(staged({"task": late}, series=LOOP))))
+    assert "The loop stood still for 2.0 s: thread 0, from 0.490 s after measuring began, then it went on." in said
+
+
+def test_no_cycle_is_no_number() -> None:
+    blocks = loops.cycles_section(analyse(record([], [LOOP])))
+    (table,) = tables(blocks).values()
+    assert table.rows == (("0", "0", "0", "unknown", "unknown", "0"),)
+    assert "nothing is known" in words(blocks)
+
+
+def test_only_a_loop_has_cycles() -> None:
+    assert [loops.cycles_section(each) for each in (normal(), several_fields())] == [[], []]
+
+
+def test_a_band_of_its_own_is_in_the_header_and_a_proxy_is_called_one() -> None:
+    told = (fact("probe_options", "low=9ms,high=15ms"), fact("proxy_of", "something better"))
+    blocks = loops.cycles_section(analyse(staged({"task": [0] * 50}, series=LOOP, facts=told)))
+    (table,) = tables(blocks).values()
+    assert table.header[1:3] == ("shorter than 9 ms", "longer than 15 ms")
+    assert "A proxy of something better." in words(blocks)
+    assert "proxy" not in words(loops.cycles_section(loop()))
+
+
+ACCOUNT = """\
+sender_cpu 3
+sender_policy fifo
+sender_priority 80
+posts 1020
+answered 1019
+skipped 2
+sender_latest_ns 1234567
+"""
+TITLE = "The threads that posted, one for each measuring thread"
+
+
+def of(*contents: str) -> Analysis:
+    series = [replace(SERIES, id=at, thread=at, cpu=at + 2, probe="ipc", method="pipe") for at in range(len(contents))]
+    made = record([block([5_000] * 10, series=each) for each in series], series)
+    files = (system_file(f"ipc/thread{at}", text, Moment.END) for at, text in enumerate(contents))
+    return analyse(replace(made, files=tuple(files)))
+
+
+def test_each_sender_is_told_by_its_account() -> None:
+    blocks = stages.ipc_section(of(ACCOUNT))
+    assert row(tables(blocks)[TITLE], "thread 0") == {
+        "": "thread 0",
+        "CPU woken": "2",
+        "CPU of the sender": "3",
+        "policy": "fifo",
+        "priority": "80",
+        "posts": "1,020",
+        "answered": "1,019",
+        "skipped": "2",
+        "latest post [us]": "1,234.567",
+    }
+    assert "How late it was itself is in no value" in words(blocks)
+
+
+def test_what_damage_took_is_unknown() -> None:
+    (table,) = tables(stages.ipc_section(of("posts many\n", ACCOUNT))).values()
+    assert [each[0] for each in table.rows] == ["thread 0", "thread 1"]
+    assert set(table.rows[0][2:]) == {"unknown"}
+
+
+def test_other_runs_have_no_senders() -> None:
+    assert stages.ipc_section(normal()) == []
+    assert stages.ipc_section(of("")) == []
+
 
 STAGES = "Lateness of each stage"
 SWITCHES = "From stage to stage of the same activation, each difference exact"
-ACCOUNT = "The kernel's own account, also of values that were lost on the way to the record"
+ACCOUNT_REPORT_STAGES = "The kernel's own account, also of values that were lost on the way to the record"
 
 
 def test_every_stage_has_a_row_and_so_has_every_difference() -> None:
@@ -31,7 +276,7 @@ def test_a_percentile_that_n_does_not_carry_is_unknown() -> None:
 
 
 def test_the_kernels_own_account_stands_beside() -> None:
-    account = row(tables(stages.stages_section(several_fields()))[ACCOUNT], "thread 0")
+    account = row(tables(stages.stages_section(several_fields()))[ACCOUNT_REPORT_STAGES], "thread 0")
     assert (account["stage"], account["counted"], account["lost"], account["max [us]"]) == (
         "irq",
         "3,003",
@@ -49,3 +294,105 @@ def test_without_samples_the_differences_are_not_known() -> None:
 def test_one_field_has_no_stages_and_responses_have_their_own_section() -> None:
     assert [stages.stages_section(each) for each in (normal(), nothing(), loop(), response())] == [[]] * 4
     assert stages.stages_section(analyse(record([], ()))) == []
+
+
+COUNTS = "pulses_work 0\npulses_sleep 0\npulses_no_sleep 0\n"
+
+
+def of_app_account(*contents: str) -> Analysis:
+    files = (system_file(f"app/thread{at}", text, Moment.END) for at, text in enumerate(contents))
+    return analyse(replace(app_record(*[TABLE] * len(contents)), files=tuple(files)))
+
+
+def test_what_was_not_asked_for_is_no_column() -> None:
+    told = of_app_account(
+        f"loops 7\nslept 6\nshifted 0\n{COUNTS}primes 9592\nsensed \n", "loops 7\nslept 7\nprimes 9592\nsensed 23500\n"
+    )
+    (table,) = tables(loops.app_account_section(told)).values()
+    assert table.header == ("", "loops", "slept first", "primes found", "last reading")
+    assert row(table, "thread 0")["last reading"] == ""
+    assert table.rows[1] == ("thread 1", "7", "7", "9592", "23500")
+
+
+def test_moved_targets_and_pulses_are_told() -> None:
+    told = of_app_account("loops 7\nshifted 2\npulses_work 7\npulses_sleep 5\npulses_no_sleep 2\n")
+    (table,) = tables(loops.app_account_section(told)).values()
+    assert table.header[2:] == ("targets moved", "pulses: work", "pulses: sleep", "pulses: no sleep")
+    assert table.rows == (("thread 0", "7", "2", "7", "5", "2"),)
+
+
+def test_nothing_is_said_without_an_account() -> None:
+    assert loops.app_account_section(of_app_account("")) == []
+    assert loops.app_account_section(normal()) == []
+
+
+EDGES = "Edges; unanswered"
+TIMES_RESPONSE = "How long answers took"
+
+
+def test_answers_split_at_the_task() -> None:
+    times = tables(stages.response_section(analyse(stimuli([(0, 20_000, 33_000), (31_000_000, 25_000, 30_000)]))))[
+        TIMES_RESPONSE
+    ]
+    assert [each[0] for each in times.rows] == ["edge to task", "task to output", "edge to output"]
+    assert row(times, "task to output") == {
+        "what": "task to output",
+        "n": "2",
+        "min [us]": "5.000",
+        "avg [us]": "9.000",
+        "max [us]": "13.000",
+    }
+    assert row(times, "edge to output")["max [us]"] == "33.000"
+
+
+def test_an_edge_without_an_answer_took_longer_than_the_period() -> None:
+    found = tables(stages.response_section(response()))
+    assert found[EDGES].rows == (("100", "99", "1", "1 %", "0"),)
+    unanswered = row(found[TIMES_RESPONSE], "edge to answer, unanswered")
+    assert (unanswered["n"], unanswered["max [us]"]) == ("1", "> 30,000.000")
+
+
+def test_other_probes_have_no_response() -> None:
+    assert [stages.response_section(each) for each in (normal(), several_fields())] == [[], []]
+
+
+SWITCH = (
+    "Context switch from the bins that most samples lie in, 0.5 us wide for the interrupt and 2 us for the task, and "
+    "exactly, event by event"
+)
+
+
+def test_the_context_switch_by_bins_and_by_events() -> None:
+    values = {"irq": [2_100] * 97 + [5_000] * 3, "task": [10_500] * 97 + [11_000] * 3}
+    found = tables(stages.preemption_section(analyse(staged(values))))[SWITCH]
+    assert row(found, "interrupt latency")["dominant bin [us]"] == "2 to 2.5"
+    latency = row(found, "preemption latency")
+    assert (latency["dominant bin [us]"], latency["share of samples"]) == ("10 to 12", "100 %")
+    assert row(found, "from one bin to the other")["dominant bin [us]"] == "7.5 to 10"
+    event = row(found, "each event, irq to task")
+    assert (event["dominant bin [us]"], event["share of samples"]) == ("8 to 10", "97 %")
+    assert (event["min [us]"], event["max [us]"]) == ("6.000", "8.400")
+
+
+def test_without_samples_only_the_bins_tell() -> None:
+    found = tables(stages.preemption_section(several_summaries()))[SWITCH]
+    assert [each[0] for each in found.rows] == ["interrupt latency", "preemption latency", "from one bin to the other"]
+
+
+def test_only_what_begins_in_an_interrupt_has_this_section() -> None:
+    assert [stages.preemption_section(each) for each in (normal(), loop(), response())] == [[], [], []]
+
+
+def test_a_number_for_each_heading() -> None:
+    summary = normal().pooled
+    assert len(stage_numbers(summary.observed_counts, summary.observed)) == len(HEADINGS)
+    assert stage_ends(Moments(2, 1_000, 2_500, 3_500, 0)) == ("2", "1.000", "1.750", "2.500")
+    assert len(ENDS) == 4
+
+
+def test_the_ends_of_nothing_are_unknown() -> None:
+    assert stage_numbers(NO_COUNTS, NO_MOMENTS) == ("0", *["unknown"] * 5)
+
+
+def test_the_names_of_the_values_say_what_is_a_response() -> None:
+    assert (is_response(response()), is_response(normal())) == (True, False)

@@ -1,13 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from tail_cases import counts_of, pareto
+from acceptance import tail_bursts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tail_cases import counts_of, excesses_of, pareto
+from tail_truths import SEVEN, Normal, Pareto, largest, smallest_shares, with_mode
 
-from rtproof.summary.counts import NO_COUNTS, counts_of_values
-from rtproof.tail.thresholds import FARTHEST, tail_limit
+from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_values
+from rtproof.tail.pareto_fit import Excesses
+from rtproof.tail.thresholds import (
+    FARTHEST,
+    FEWEST_EXCESSES,
+    HOLDS,
+    LARGEST,
+    MOST_SHARE,
+    MOST_THRESHOLDS,
+    REACH,
+    tail_limit,
+    threshold_ladder,
+    top_test,
+)
 
 UNITS = 100_000
+FAR = 1 / (10 * UNITS)
+
+
+def test_rungs_are_the_largest_values() -> None:
+    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
+    assert tuple(rung.k for rung in found.rungs) == MOST_THRESHOLDS
+    thresholds = [rung.excesses.threshold for rung in found.rungs]
+    assert thresholds == sorted(thresholds, reverse=True)
+    assert all(rung.bins == rung.k and rung.bin_width == 1 for rung in found.rungs)
+
+
+def test_the_limit_is_the_largest_of_those_that_hold() -> None:
+    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
+    assert found.best is not None
+    levels = [rung.region.level_upper(FAR) for rung in found.used]
+    assert found.limit(FAR) == max(levels) > found.largest
+    assert all(rung.p > HOLDS and found.best.k / REACH < rung.k <= found.best.k for rung in found.used)
+
+
+def test_never_below_the_largest_value() -> None:
+    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
+    assert found.limit(1 / 20) == found.largest
+
+
+def test_a_level_that_is_exceeded_more_often_than_the_threshold_has_that_for_its_limit() -> None:
+    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
+    rung = found.rungs[0]
+    assert rung.limit(0.5) == rung.limit(1e9) == rung.excesses.threshold
+    assert rung.limit(FAR) == rung.region.level_upper(FAR)
+
+
+def test_the_limit_grows_with_the_horizon_and_is_the_levels_inverse() -> None:
+    found = threshold_ladder(counts_of(0.1, 1e7, UNITS), UNITS)
+    limits = [found.limit(1 / (times * UNITS)) or 0 for times in (1, 3, 10, 30)]
+    assert limits == sorted(limits)
+    assert found.probability(limits[2]) == pytest.approx(FAR, rel=1e-3)
+    assert found.probability(-1.0) is None
+
+
+def test_not_more_than_a_tenth_of_the_units() -> None:
+    found = threshold_ladder(counts_of(0.0, 1e7, 9000), 9000)
+    assert [rung.k for rung in found.rungs] == [200, 400, 800, 900]
+    assert threshold_ladder(counts_of(0.0, 1e7, 1999), 1999).rungs == ()
+
+
+def test_fits_behind_a_broken_one_are_not_used() -> None:
+    """A second mechanism of 1,200 values: below them no rung holds, whatever comes further down."""
+    rng = np.random.default_rng(2)
+    values = np.concatenate((rng.exponential(1e5, UNITS), 5e6 + rng.exponential(1e5, 1200))).astype(np.int64)
+    found = threshold_ladder(counts_of_values(values), values.size)
+    assert [rung.k for rung in found.rungs if rung.p < 0.05] == [1600, 3200, 6400]
+    assert found.best is not None
+    assert found.best.k <= 800
+
+
+@pytest.mark.parametrize("step", [100, 1000])
+def test_coarse_clocks_have_fewer_rungs(step: int) -> None:
+    found = threshold_ladder(counts_of(0.0, 800, UNITS, step=step), UNITS)
+    assert all(FEWEST_EXCESSES <= rung.k <= MOST_SHARE * UNITS for rung in found.rungs)
+    assert len({rung.excesses.threshold for rung in found.rungs}) == len(found.rungs)
+    assert found.rungs[-1].bin_width == step
+
+
+def test_bins_too_wide_for_the_tail_are_coarse() -> None:
+    found = threshold_ladder(counts_of(0.0, 300, UNITS, step=1000), UNITS)
+    assert found.rungs
+    assert all(rung.coarse for rung in found.rungs)
+    assert found.best is None
+    assert found.limit(FAR) is None
+    assert found.top is None
+
+
+def test_negative_values_are_like_others() -> None:
+    one, other = (
+        threshold_ladder(counts_of_values(pareto(0.1, 1e7, UNITS, 1) + shift), UNITS) for shift in (0, -(10**12))
+    )
+    assert (other.limit(FAR) or 0) == pytest.approx((one.limit(FAR) or 0) - 10**12, abs=1e3)
+
+
+def test_the_same_values_give_the_same_limit() -> None:
+    counts = counts_of(0.1, 1e7, UNITS)
+    assert threshold_ladder(counts, UNITS).limit(FAR) == threshold_ladder(counts, UNITS).limit(FAR)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        NO_COUNTS,
+        counts_of_values(np.array([5])),
+        counts_of_values(np.full(UNITS, 7)),
+        counts_of_values(np.repeat(np.array([1, 10**18]), UNITS // 2)),
+    ],
+    ids=["no data", "one unit", "all the same", "two values"],
+)
+def test_degenerate_data_have_no_limit(counts: Counts) -> None:
+    found = threshold_ladder(counts, UNITS)
+    assert found.best is None
+    assert found.limit(FAR) is None
+    assert found.probability(1e9) is None
+
+
+@given(st.lists(st.integers(-(2**62), 2**62 - 1), max_size=40), st.integers(1, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_any_values_of_any_magnitude(values: list[int], each: int) -> None:
+    n = np.full(len(set(values)), each, np.int64)
+    distinct = np.array(sorted(set(values)), np.int64)
+    found = threshold_ladder(Counts(distinct, distinct, n), max(int(n.sum()), 1))
+    limit = found.limit(1 / (10 * found.units))
+    assert limit is None or limit >= found.largest
 
 
 def test_a_smooth_tail_has_a_limit() -> None:
@@ -71,3 +198,94 @@ def test_a_limit_far_beyond_the_largest_value_is_wide() -> None:
 def test_no_horizon() -> None:
     with pytest.raises(ValueError, match="positive"):
         tail_limit(NO_COUNTS, 0, 0)
+
+
+def with_strange(of: Excesses, *excess: float) -> Excesses:
+    """Some more values beyond all others."""
+    lo = np.append(of.lo, excess)
+    return replace(of, lo=lo, width=np.append(of.width, np.ones(len(excess))), n=np.append(of.n, np.ones(len(excess))))
+
+
+@pytest.mark.parametrize(("xi", "step"), [(-0.2, 1), (0.0, 1), (0.2, 1), (0.0, 1000)])
+def test_values_that_belong_to_the_rest_seldom_look_strange(xi: float, step: int) -> None:
+    ps = np.array([top_test(excesses_of(xi, 1200, 20_000, 400, seed=seed, step=step)).p for seed in range(40)])
+    assert (ps < 0.01).sum() <= 2
+    assert (ps > 0.1).sum() >= 30
+
+
+def test_a_value_far_beyond_is_strange() -> None:
+    of = excesses_of(0.0, 1e5, 100_000, k=1600)
+    assert top_test(of).p > 0.05
+    assert top_test(with_strange(of, 60e5)).p < 1e-5
+
+
+def test_several_values_far_beyond_are_strange() -> None:
+    of = excesses_of(0.0, 1e5, 100_000, k=1600)
+    assert top_test(with_strange(of, *(15e5 + 1e5 * np.arange(4.0)))).p < 0.005
+
+
+def test_ten_are_judged_where_bins_are_fine() -> None:
+    of = excesses_of(0.0, 1e5, 100_000)
+    found = top_test(of)
+    assert found.number == LARGEST
+    assert (np.repeat(of.lo, of.n.astype(int)) + of.threshold >= found.split).sum() == LARGEST
+
+
+def test_whole_bins_are_judged() -> None:
+    of = Excesses(0.0, np.arange(4.0), np.ones(4), np.array([150.0, 40, 9, 4]), 9000)
+    assert top_test(of).number == 13
+
+
+def test_the_fit_has_not_seen_what_it_judges() -> None:
+    """Moving the largest outwards leaves the fit of the others alone, so that p falls and falls."""
+    of = excesses_of(0.1, 1e5, 100_000)
+    ps = [top_test(with_strange(of, factor * of.lo[-1])).p for factor in (1.5, 3.0, 10.0)]
+    assert ps[0] > ps[1] > ps[2]
+
+
+# The distributions that the benchmarks of tails draw from.
+
+
+@pytest.mark.parametrize("name", SEVEN)
+def test_the_levels_are_scipys(name: str) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    scipys = {
+        "gpd -.3": stats.genpareto(-0.3, scale=1e5),
+        "gpd 0": stats.expon(scale=1e5),
+        "gpd +.2": stats.genpareto(0.2, scale=1e5),
+        "lognormal .3": stats.lognorm(0.3, scale=1e5),
+        "gamma 4": stats.gamma(4, scale=1e5),
+        "Weibull .6": stats.weibull_min(0.6, scale=1e5),
+        "normal": stats.norm(4e5, 1e5),
+    }
+    shares = np.array([1e-9, 1e-6, 0.001, 0.1])
+    assert SEVEN[name](shares) == pytest.approx(scipys[name].isf(shares), rel=1e-4)
+
+
+def test_the_smallest_shares_are_those_of_all() -> None:
+    """The j-th smallest of n uniform numbers has the mean j / (n + 1)."""
+    rng = np.random.default_rng(1)
+    drawn = np.array([smallest_shares(1000, 20, rng) for _ in range(4000)])
+    assert (np.diff(drawn, axis=1) > 0).all()
+    assert drawn.mean(axis=0) == pytest.approx(np.arange(1, 21) / 1001, rel=0.08)
+
+
+def test_the_largest_are_rounded_down_to_the_clocks_step() -> None:
+    counts = largest(Pareto(0.0, 800.0), 10**6, np.random.default_rng(1), 1000, 500)
+    assert counts.total == 500
+    assert (counts.lo % 1000 == 0).all()
+
+
+def test_a_second_mechanism_has_its_share() -> None:
+    counts = with_mode(Pareto(0.0), Normal(1e9, 1e6), 1e-6, 10**8, np.random.default_rng(1))
+    assert 60 <= counts.n[counts.lo > 5e8].sum() <= 140
+
+
+def test_bursts_have_the_margin_and_the_largest_of_a_second_that_they_say() -> None:
+    values = tail_bursts.bursts(Pareto(0.0), 1_000_000, np.random.default_rng(1))
+    assert np.mean(values > Pareto(0.0)(np.array([0.01]))[0]) == pytest.approx(0.01, rel=0.1)
+    per_second = values.reshape(-1, 100).max(axis=1)
+    frechet = 100.0
+    level = Pareto(0.0)(np.array([-np.expm1(-1 / frechet)]))[0]
+    expected = np.exp(-(1 + tail_bursts.THETA * 99) / frechet)
+    assert np.mean(per_second <= level) == pytest.approx(expected, abs=0.02)

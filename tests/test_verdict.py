@@ -1,21 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 
+import json
+import re
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from analysis_records import MS, SECOND, block
+from doubt_cases import clean, facts
+from report_cases import system_file
+from stage_records import VIRTUAL
 
-from rtproof import statistics
-from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, Verdict
+from rtproof import report, statistics
+from rtproof.core import plugins
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement, State, Verdict
 from rtproof.judge.claim import LateStretches, episode_course
 from rtproof.judge.episodes import LateTimes
 from rtproof.judge.episodes import episodes_of_course as episodes_of
 from rtproof.judge.evidence import Evidence, WorstActivation
-from rtproof.judge.verdict import deciding_verdict, judge_requirement
+from rtproof.judge.verdict import chosen_after_the_data, deciding_verdict, judge_requirement
+from rtproof.record.contents import Moment, Record
+from rtproof.report import formats
+from rtproof.report.pages import ci_verdicts
+from rtproof.report.sections import verdict
+from rtproof.schema.analysis_json import analysis_dict
 from rtproof.summary.summary_model import Doubt, Severity
 
-SECOND = 10**9
-HOUR = 3600 * SECOND
+SECOND_VERDICT = 10**9
+HOUR = 3600 * SECOND_VERDICT
 LIMIT = Requirement(200_000, 24 * HOUR, 0.95)
 WORST = WorstActivation(150_000, 2, 3, 5, "2026-11-20 11:02:31.4 UTC")
 CLEAN = Evidence((), 73 * HOUR, 73 * HOUR, True, (), 4, 1_000_000, 0, 1_000_000, WORST, 0, 0, "6.1.0-rt", "sched")
@@ -26,7 +41,7 @@ FORBIDDEN = ("worst case is", "guarantee", "safe")
 def with_late(evidence: Evidence, *times_s: float | tuple[float, float], requirement: Requirement = LIMIT) -> Evidence:
     """The evidence with late times: instants, or pairs of begin and end."""
     pairs = [each if isinstance(each, tuple) else (each, each) for each in times_s]
-    begin, end = (np.array([round(pair[at] * SECOND) for pair in pairs], np.int64) for at in (0, 1))
+    begin, end = (np.array([round(pair[at] * SECOND_VERDICT) for pair in pairs], np.int64) for at in (0, 1))
     seconds = len({second for first, last in pairs for second in range(int(first), int(last) + 1)})
     times = LateTimes(
         LateStretches.exact(begin, end), np.full(begin.size, 231_000), np.zeros(begin.size, np.int64), seconds
@@ -79,7 +94,7 @@ def test_proven_says_how_often_and_how_sure() -> None:
 
 def test_proven_with_episodes_says_how_long_they_were_and_of_what_bunches_it_would_hold() -> None:
     hourly = Requirement(500_000, HOUR)
-    evidence = replace(PROVEN, measured_ns=9 * HOUR + 720 * SECOND, threads=1)
+    evidence = replace(PROVEN, measured_ns=9 * HOUR + 720 * SECOND_VERDICT, threads=1)
     verdict = judge_requirement(hourly, with_late(evidence, (10_000, 10_002), requirement=hourly))
     assert verdict.reasons == (
         "Exceeded in 1 episode of 2.0 s in 9 h 12 min (1 thread; 1,000,000 activations)",
@@ -115,7 +130,7 @@ def test_refuted_by_rate() -> None:
     hourly = Requirement(500_000, HOUR)
     times = [n * 600 for n in range(1, 8)]
     verdict = judge_requirement(
-        hourly, with_late(replace(CLEAN, measured_ns=4260 * SECOND), *times, requirement=hourly)
+        hourly, with_late(replace(CLEAN, measured_ns=4260 * SECOND_VERDICT), *times, requirement=hourly)
     )
     assert (verdict.state, verdict.kind) == (State.REFUTED, "rate")
     assert verdict.reasons[0] == (
@@ -126,7 +141,7 @@ def test_refuted_by_rate() -> None:
     assert not [reason for reason in verdict.reasons if "bunches" in reason]
     bunched = [3000 + 61 * n for n in range(6)]
     flagged = judge_requirement(
-        hourly, with_late(replace(CLEAN, measured_ns=3600 * SECOND), *bunched, requirement=hourly)
+        hourly, with_late(replace(CLEAN, measured_ns=3600 * SECOND_VERDICT), *bunched, requirement=hourly)
     )
     assert "They came in bunches: the 5 % may not hold, and over a longer time they may be rarer" in flagged.reasons
 
@@ -147,12 +162,12 @@ def test_a_refutation_after_a_proof_tells_of_both() -> None:
     )
     assert (verdict.state, verdict.kind, verdict.proven_with) == (State.REFUTED, "duration", 0)
     assert "The first 3 h 29 min alone would have been PROVEN" in verdict.reasons
-    assert verdict.decided_at_ns == 20_600 * SECOND
+    assert verdict.decided_at_ns == 20_600 * SECOND_VERDICT
 
 
 def test_undecided_tells_what_was_seen_first() -> None:
     hourly = Requirement(500_000, HOUR)
-    short = replace(CLEAN, measured_ns=50 * SECOND, threads=1, obtained=50_000)
+    short = replace(CLEAN, measured_ns=50 * SECOND_VERDICT, threads=1, obtained=50_000)
     verdict = judge_requirement(hourly, with_late(short, (20, 49.99), requirement=hourly))
     assert verdict.reasons == (
         "Exceeded in 30 of 50 s (1 episode, not over) (1 thread; 50,000 activations)",
@@ -175,7 +190,7 @@ def test_a_withheld_proof_names_the_gap_and_the_bunches() -> None:
 
 
 def test_what_an_older_run_had_fixed_is_judged_and_said() -> None:
-    old = Requirement(500_000, 60 * SECOND, gap_ns=60 * SECOND, longest_ns=NO_LONGEST)
+    old = Requirement(500_000, 60 * SECOND_VERDICT, gap_ns=60 * SECOND_VERDICT, longest_ns=NO_LONGEST)
     times = np.arange(20, 86_400, 19.7)
     verdict = judge_requirement(old, with_late(replace(CLEAN, measured_ns=24 * HOUR), *times, requirement=old))
     assert verdict.state is State.UNDECIDED
@@ -184,7 +199,7 @@ def test_what_an_older_run_had_fixed_is_judged_and_said() -> None:
         "can hide a storm, which can't be PROVEN"
     )
     today = judge_requirement(
-        Requirement(500_000, 60 * SECOND), with_late(replace(CLEAN, measured_ns=24 * HOUR), *times)
+        Requirement(500_000, 60 * SECOND_VERDICT), with_late(replace(CLEAN, measured_ns=24 * HOUR), *times)
     )
     assert today.state is State.REFUTED
 
@@ -364,3 +379,151 @@ def test_no_sentence_promises_anything(requirement: Requirement | None, n: int, 
     verdict = judge_requirement(requirement, evidence)
     for text in (text_of(verdict), *verdict.reasons):
         assert not [word for word in FORBIDDEN if word in text.lower()]
+
+
+# In virtual time a verdict tells what was seen: it is never PROVEN, and nothing has a probability or an interval.
+
+
+LENGTH = 6_000
+LIMIT_DETERMINISTIC = Requirement(500_000, 60 * SECOND)
+PROBABLE = re.compile(r"\bprobab|\bchance\b|\d ?% (sure|confidence|interval)|\(95 %|confidence 95|PROVEN (in|after)")
+
+
+def virtual(*late: int, seconds: int = 6) -> Record:
+    """So many seconds of a millisecond each in virtual time; late: those above the limit."""
+    values = np.full(seconds * 1_000, 9_000)
+    values[list(late)] = 900_000
+    changes = {("duration_ns", Moment.ASKED): str(seconds * 1_000 * MS)}
+    return clean((block(values.tolist()),), facts=(*facts(changes), VIRTUAL))
+
+
+def judged(*late: int, requirement: Requirement | tuple[Requirement, ...] = LIMIT_DETERMINISTIC) -> Analysis:
+    return analyse(virtual(*late), requirement, 1)
+
+
+def texts(analysis: Analysis) -> str:
+    """All that any output says of it, without line breaks, but for the sentence that says that there is none."""
+    blocks = report.compose(analysis)
+    drawn = [report.render(form, report.title(analysis), blocks).decode() for form in plugins.plugin_names(formats)]
+    row = ci_verdicts.run_row("run", analysis)
+    said = " ".join([*drawn, ci_verdicts.ci_junit([row]).decode(), json.dumps(analysis_dict(analysis))])
+    return " ".join(said.split()).replace("nothing has a probability", "nothing has one")
+
+
+def test_a_limit_that_nothing_exceeded_is_not_proven_however_long_the_run() -> None:
+    """The same record with a clock that shows time is PROVEN, which this test would see."""
+    easy = Requirement(500_000, SECOND)
+    found = judged(requirement=easy).verdict
+    assert (found.state, found.state.exit_code) == (State.UNDECIDED, 4)
+    assert found.reasons[0] == (
+        "not exceeded in this deterministic run: none of 6,000 activations in 6.0 s was above 500 us"
+    )
+    record = virtual()
+    real = replace(record, facts=tuple(each for each in record.facts if each.key != "virtual_time"))
+    assert analyse(real, easy, 1).verdict.state is State.PROVEN
+
+
+@pytest.mark.parametrize("late", [(3_000,), (1_000, 3_000, 5_000), tuple(range(0, 6_000, 7))])
+def test_what_was_seen_more_often_than_asked_is_refuted_as_a_fact(late: tuple[int, ...]) -> None:
+    found = judged(*late).verdict
+    assert (found.state, found.state.exit_code) == (State.REFUTED, 1)
+    times = "once" if len(late) == 1 else f"{len(late):,} times"
+    assert found.reasons[0].startswith(f"exceeded {times} in this deterministic run: ")
+    assert found.reasons[0].endswith("at most once per 1 min was asked")
+
+
+def test_exceeded_no_more_often_than_asked_is_undecided() -> None:
+    found = judged(3_000, requirement=Requirement(500_000, 2 * SECOND)).verdict
+    assert found.state is State.UNDECIDED
+    assert "which is no more often than was asked" in found.reasons[0]
+
+
+def test_an_episode_longer_than_asked_is_refuted_however_seldom() -> None:
+    late = tuple(range(0, 5_000, 100))
+    found = judged(*late, requirement=Requirement(500_000, 5 * SECOND, gap_ns=SECOND, longest_ns=SECOND)).verdict
+    assert found.state is State.REFUTED
+    assert "one of at least 3.0 s, and at most 1.0 s was asked" in found.reasons[0]
+
+
+@pytest.mark.parametrize("late", [(), (3_000,), (1_000, 3_000)])
+def test_no_output_has_a_probability_or_an_interval(late: tuple[int, ...]) -> None:
+    said = texts(judged(*late))
+    assert "deterministic run" in said
+    assert [found[0] for found in PROBABLE.finditer(said)] == []
+    assert "in virtual time nothing is PROVEN and nothing has one" in said
+
+
+def test_several_limits_are_each_told_as_seen() -> None:
+    limits = (LIMIT_DETERMINISTIC, Requirement(2_000_000, 60 * SECOND))
+    found = judged(3_000, requirement=limits)
+    assert [each.state for each in found.verdicts] == [State.REFUTED, State.UNDECIDED]
+    assert found.verdict.state is State.REFUTED
+    assert [found[0] for found in PROBABLE.finditer(texts(found))] == []
+
+
+def test_as_json_whatever_needs_a_probability_is_null() -> None:
+    given = analysis_dict(judged())
+    assert given["verdict"]["deterministic"] is True
+    for key in (
+        "alpha_ratio",
+        "rate_low_per_s",
+        "rate_high_per_s",
+        "rate_high_fixed_per_s",
+        "chance_ratio",
+        "needed_ns",
+    ):
+        assert given["verdict"][key] is None, key
+    assert given["forecast"] is None
+    found = list(_quantiles(given))
+    assert len(found) > 10
+    assert {each["confidence_ratio"] for each in found} == {None}
+    assert {each["low_ns"] for each in found} | {each["high_ns"] for each in found} == {None}
+    assert any(each["value_ns"] for each in found)
+
+
+def _quantiles(found: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(found, dict):
+        if "share_ratio" in found and "values_count" in found and "confidence_ratio" in found:
+            yield found
+        found = list(found.values())
+    for each in found if isinstance(found, list) else ():
+        yield from _quantiles(each)
+
+
+def test_the_first_screen_says_it_in_one_sentence() -> None:
+    assert verdict.claim_answer(judged().verdict) == "500 us was not exceeded in this deterministic run."
+    assert verdict.claim_answer(judged(3_000).verdict) == (
+        "500 us was exceeded in this deterministic run more often than was asked."
+    )
+    assert verdict.longer_run_answer(judged().verdict).startswith("No length of virtual time proves a limit")
+
+
+def test_junit_skips_what_was_not_exceeded_and_fails_what_was() -> None:
+    quiet, late = (
+        ci_verdicts.ci_junit([ci_verdicts.run_row("run", judged(*each))]).decode() for each in ((), (3_000,))
+    )
+    assert '<skipped message="UNDECIDED: not exceeded in this deterministic run: ' in quiet
+    assert '<failure message="REFUTED: exceeded once in this deterministic run: ' in late
+    assert 'name="above 500 us at most once per 1 min, virtual time"' in quiet
+
+
+def test_a_limit_chosen_afterwards_is_judged_too_since_nothing_is_tested() -> None:
+    for late, state in (((), State.UNDECIDED), ((3_000,), State.REFUTED)):
+        found = chosen_after_the_data(judged(*late))
+        assert found.verdict.state is state
+        assert "limit-after-data" not in {doubt.code for doubt in found.doubts}
+
+
+def test_a_run_that_measured_something_else_stays_invalid() -> None:
+    record, online = virtual(3_000), system_file("/sys/devices/system/cpu/online", "0-1\n")
+    found = analyse(replace(record, files=(*record.files, online)), LIMIT_DETERMINISTIC, 1).verdict
+    assert (found.state, found.deterministic) == (State.INVALID, True)
+    assert "2 processors share one stream of instructions" in found.reasons[0]
+
+
+def test_without_a_limit_nothing_is_asked_and_nothing_said_of_other_runs() -> None:
+    found = analyse(virtual(3_000), None, 1)
+    assert found.verdict.state is State.NOT_ASKED
+    labels = {label for label, _ in found.verdict.sentences}
+    assert labels.isdisjoint({"UNSEEN", "FORECAST", "RATE", "NEEDED"})
+    assert [found[0] for found in PROBABLE.finditer(texts(found))] == []

@@ -2,10 +2,14 @@
 """Edges from outside: the test interface's words, and a guest with an ordinary GPIO chip that the agent serves."""
 
 import socket
+import struct
 import threading
+import time
+import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, cast
 
 import lab_kernels
 import probe_guest
@@ -14,10 +18,13 @@ import pytest
 from rtproof.agents.build import build_agent
 from rtproof.core.errors import TargetError, UserError
 from rtproof.record.reading import open_record
+from rtproof.vm import gpio_edges
 from rtproof.vm import guest as jobs
 from rtproof.vm.gpio_edges import GpioLines, LevelChange, gpio_lines
 from rtproof.vm.guest import CONSOLE_LOG, Job, started_guest, wait_until_over
 from rtproof.vm.machine import Machine
+from rtproof.vm.mailbox import MAILBOX_BYTES, GuestState, Mailbox
+from rtproof.vm.qemu_process import Guest
 
 KERNEL = "debian-6.1-rt-arm64"
 BACKS = ("v2", "v1", "sysfs")
@@ -127,3 +134,169 @@ def test_the_agent_answers_edges_on_an_ordinary_chip(tmp_path: Path) -> None:
     assert 3 * EDGES <= answered <= seen + 2 * len(BACKS)
     assert seen <= given
     assert (tmp_path / "exported").read_text().split() == ["export", "gpiochip", "unexport"]
+
+
+# Edges for a guest's input, at this host's pace.
+
+
+class Board:
+    """A guest that lives for so many edges, and its lines."""
+
+    def __init__(self, lives: int, breaks: bool = False) -> None:
+        self.driven: list[tuple[int, bool]] = []
+        self.closed = self.broken = False
+        self._lives, self._breaks = lives, breaks
+        self._others = 0
+
+    def alive(self) -> bool:
+        return len(self.driven) < self._lives
+
+    def answer(self, line: int, level: bool, output: int, timeout_s: float) -> bool:
+        if self._breaks and self.driven:
+            self.broken = True
+            raise TargetError("QEMU ended unexpectedly")
+        assert (output, timeout_s) == (gpio_edges.OUTPUT_LINE, gpio_edges.ANSWER_TIMEOUT_S)
+        self.driven.append((line, level))
+        self._others = 2
+        return True
+
+    def change(self, timeout_s: float) -> str | None:
+        """Other outputs that change."""
+        assert timeout_s == gpio_edges.PACE_S
+        self._others -= 1
+        return "another" if self._others else None
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Board:
+    made = Board(*request.param)
+
+    @contextmanager
+    def lines_of(guest: Any) -> Iterator[Board]:
+        assert guest is made
+        yield made
+        made.closed = True
+
+    monkeypatch.setattr(gpio_edges, "gpio_lines", lines_of)
+    return made
+
+
+def until_over(board: Board) -> None:
+    """Edges while this does something else."""
+    with gpio_edges.edges_beside(cast(Guest, board)):
+        end = time.monotonic() + 10
+        while board.alive() and not board.broken and time.monotonic() < end:
+            time.sleep(0.001)
+        assert not board.closed
+
+
+@pytest.mark.parametrize("board", [(5,)], indirect=True)
+def test_the_input_goes_up_and_down_until_the_guest_is_over(board: Board) -> None:
+    until_over(board)
+    assert board.driven == [(gpio_edges.INPUT_LINE, level) for level in (True, False, True, False, True)]
+    assert board.closed
+
+
+@pytest.mark.parametrize("board", [(5, True)], indirect=True)
+def test_a_guest_that_ends_in_the_midst_of_an_edge_is_over(board: Board) -> None:
+    until_over(board)
+    assert board.driven == [(gpio_edges.INPUT_LINE, True)]
+    assert board.closed
+
+
+PAGE = 4096
+SAID, ENDED, RESULT, RESULT_END, FAILED = 1, 2, 3, 4, 5
+
+
+class FakeGuest:
+    """The other end, as guest/mail.c has it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.written = 0
+
+    def word(self, at: int) -> int:
+        return int(struct.unpack_from("<I", self.path.read_bytes()[:PAGE], at)[0])
+
+    def put(self, at: int, data: bytes) -> None:
+        with self.path.open("rb+") as file:
+            file.seek(at)
+            file.write(data)
+
+    def post(self, kind: int, payload: bytes) -> None:
+        begin = PAGE + -(-self.word(8) // PAGE) * PAGE
+        frame = struct.pack("<II", kind, len(payload)) + payload + bytes(-len(payload) % 8)
+        self.put(begin + self.written, frame)
+        self.written += len(frame)
+        self.put(16, struct.pack("<I", self.written))
+
+
+@pytest.fixture
+def mailbox(tmp_path: Path) -> Iterator[Mailbox]:
+    made = Mailbox(tmp_path / "mail")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def guest(mailbox: Mailbox, tmp_path: Path) -> FakeGuest:
+    return FakeGuest(tmp_path / "mail")
+
+
+def test_the_job_stands_on_the_second_page_and_the_header_says_so(mailbox: Mailbox, guest: FakeGuest) -> None:
+    mailbox.give(b"the job")
+    mailbox.stop_when_ready()
+    assert [guest.word(at) for at in (0, 4, 8)] == [0x6D707472, 1, 7]
+    assert guest.path.read_bytes()[PAGE : PAGE + 7] == b"the job"
+
+
+def test_what_the_job_says_comes_piece_by_piece(mailbox: Mailbox, guest: FakeGuest) -> None:
+    mailbox.give(b"x" * 5000)
+    guest.post(SAID, b"one\n")
+    assert mailbox.feed() == b"one\n"
+    assert mailbox.feed() == b""
+    guest.post(SAID, b"t")
+    guest.post(SAID, b"wo\n")
+    assert mailbox.feed() == b"two\n"
+    assert mailbox.letters.said == b"one\ntwo\n"
+
+
+def test_the_end_and_the_results_come_with_their_sum(mailbox: Mailbox, guest: FakeGuest) -> None:
+    guest.post(ENDED, struct.pack("<iIQQ", -9, 0, 1_000, 3_500))
+    for piece in (b"abc", b"defgh"):
+        guest.post(RESULT, piece)
+    guest.post(RESULT_END, struct.pack("<II", 8, zlib.crc32(b"abcdefgh")))
+    guest.put(12, struct.pack("<I", GuestState.DONE))
+    mailbox.feed()
+    assert mailbox.letters.end == (-9, 2_500)
+    assert mailbox.letters.results.getvalue() == b"abcdefgh"
+    assert mailbox.letters.complete
+    assert mailbox.state is GuestState.DONE
+
+
+@pytest.mark.parametrize("sums", [(7, zlib.crc32(b"abcdefg")), (8, 1)])
+def test_results_that_do_not_fit_their_sum_are_not_complete(
+    mailbox: Mailbox, guest: FakeGuest, sums: tuple[int, int]
+) -> None:
+    guest.post(RESULT, b"abcdefgh")
+    guest.post(RESULT_END, struct.pack("<II", *sums))
+    mailbox.feed()
+    assert not mailbox.letters.complete
+
+
+def test_a_reason_and_lost_words_are_told(mailbox: Mailbox, guest: FakeGuest) -> None:
+    guest.post(FAILED, b"no such module")
+    guest.post(ENDED, struct.pack("<iIQQ", 0, 12, 0, 0))
+    assert mailbox.feed() == b"\n[12 bytes more had no room]\n"
+    assert mailbox.letters.failure == "no such module"
+
+
+def test_a_job_without_room_is_refused(mailbox: Mailbox) -> None:
+    with pytest.raises(TargetError, match="the job's files have 33 MiB, and there is room for 32 MiB"):
+        mailbox.give(bytes(33 << 20))
+
+
+def test_a_guest_that_damages_the_memory_is_a_sentence(mailbox: Mailbox, guest: FakeGuest) -> None:
+    guest.put(16, struct.pack("<I", MAILBOX_BYTES))
+    with pytest.raises(TargetError, match="has damaged the memory"):
+        mailbox.feed()

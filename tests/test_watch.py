@@ -5,10 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from analysis_records import SECOND, block, end, fact, record
 from simulated_records import written
 
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.verdict import ended_when_decided
 from rtproof.judge.watch import Watch, progress_line, still_needed_ns
 from rtproof.record.contents import EndReason, Record
 from rtproof.simulation import simulated_thread
@@ -279,3 +281,25 @@ def test_who_tells_no_due_times_does_not_stand() -> None:
     for second in range(1, 100):
         assert not watch.progress(0, 0, 0, second * SECOND_NS)
     assert watch.standings[0].episodes == 0
+
+
+BLOCKS = (block([9000] * 5000),)
+
+
+def codes(at_most_ns: int, reason: EndReason) -> tuple[State, set[str]]:
+    made = record(BLOCKS, end=end(BLOCKS, reason), facts=(fact("duration_ns", 100 * SECOND),))
+    analysis = ended_when_decided(analyse(made, Requirement(500_000, at_most_ns)))
+    return analysis.verdict.state, {doubt.code for doubt in analysis.doubts}
+
+
+def test_a_decided_run_was_stopped_as_asked() -> None:
+    state, doubts = codes(SECOND, EndReason.INTERRUPTED)
+    assert state is State.PROVEN
+    assert "ended-early" not in doubts
+
+
+def test_an_undecided_one_was_not_and_other_ends_stay_what_they_are() -> None:
+    assert codes(100 * SECOND, EndReason.INTERRUPTED) == (State.UNDECIDED, {"ended-early"})
+    state, doubts = codes(SECOND, EndReason.NO_SPACE)
+    assert state is State.PROVEN
+    assert "ended-early" in doubts

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a file is if it cannot be read as a run: one row for each kind, so that the refusal says what to give instead.
 
-Rows are tried in their order. A new kind is a new row, and its test a new file in ``tests/test_kinds.py``.
+Rows are tried in their order. A new kind is a new row, and its test a new file in ``tests/test_record_folder.py``.
 """
 
 import re

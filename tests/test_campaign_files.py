@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign's page made again from its folder: the same bytes, or one sentence."""
+
+import errno
+import json
+import shutil
+import signal
+from collections.abc import Callable
+from contextlib import chdir
+from dataclasses import replace
+from pathlib import Path
+
+import fake_agent
+import pytest
+from test_cli_campaign import BINS, LATENCY, LIMIT, of_ours, profile, run
+from test_cli_run import started
+
+from rtproof import articles, profiles
+from rtproof.cli.main import main
+from rtproof.core.errors import UserError
+from rtproof.experiment import campaign_folder
+from rtproof.experiment.campaign_folder import StoredCampaign, StoredCellEnd
+from rtproof.report.pages.campaign_outcomes import OtherToolResult
+
+MADE = ("report.html", "result.json", "table.md")
+
+
+@pytest.fixture
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of two cells, made once; the tests below spoil copies."""
+    place = tmp_path_factory.mktemp("campaign")
+    with chdir(place):
+        assert run(profile("good", "late", requirement=LIMIT), "--duration", "1s") == 1
+    return place / "a"
+
+
+@pytest.fixture
+def copied(campaign: Path) -> None:
+    shutil.copytree(campaign, "a")
+
+
+def taken_away(folder: Path) -> dict[str, bytes]:
+    """What the run wrote of itself, which is gone then."""
+    found = {name: (folder / name).read_bytes() for name in MADE}
+    for name in MADE:
+        (folder / name).unlink()
+    return found
+
+
+def assert_remade(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In its place, and with nothing but the folder elsewhere, which is all that the JSON may tell besides."""
+    wrote = taken_away(folder)
+    other = Path("copied/elsewhere")
+    shutil.copytree(folder, other)
+    capsys.readouterr()
+    assert main(["report", str(other)]) == 0
+    assert sorted(capsys.readouterr().out.split()) == [str(other / name) for name in MADE]
+    for name, content in wrote.items():
+        assert (other / name).read_bytes().replace(b'"copied/elsewhere/', b'"a/') == content, name
+    assert main(["report", str(folder)]) == 0
+    assert taken_away(folder) == wrote
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_everything_is_as_the_run_wrote_it(capsys: pytest.CaptureFixture[str]) -> None:
+    file = profile("good", "refuses", "late", "dies", "writes_nonsense", requirement=LIMIT)
+    file.write_text(file.read_text() + BINS)
+    Path("latency.txt").write_text(LATENCY)
+    more = ("--set", "colour=red", "--given", "latency.txt", "--percentile", "12.5", "--priority", "50")
+    assert run(file, "--duration", "1s", *more) == 2
+    for gone in (file, Path("latency.txt")):
+        gone.unlink()
+    assert_remade(Path("a"), capsys)
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_an_article_of_the_user_s_own_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(of_ours("good", "late"), "--duration", "1s", "--no-report") == 0
+    shutil.rmtree("mine")
+    assert_remade(Path("a"), capsys)
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_a_way_that_was_refused_is_still_told(capsys: pytest.CaptureFixture[str]) -> None:
+    file = profile("good")
+    other = '[[way]]\nname = "second"\nsays = "Another clock."\n'
+    unknown = '[[way]]\nname = "none"\nreplace = { good = "refuses" }\n'
+    file.write_text(file.read_text().replace('[[way]]\nname = "first"\n', unknown + other))
+    assert run(file, "--duration", "1s") in (0, 2)
+    passed = json.loads(Path("a/result.json").read_text())["cells"][0]["results"][0]["passed"]
+    assert [each["way"] for each in passed] == ["none"]
+    assert_remade(Path("a"), capsys)
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_a_campaign_that_was_interrupted_is_remade(capsys: pytest.CaptureFixture[str]) -> None:
+    file = profile("good", "until_interrupted", "late").absolute()
+    agent = fake_agent.install(Path(), "does_its_load").absolute()
+    arguments = ("--profile", str(file), "--agent", str(agent), "--output", "a", "--duration", "1h")
+    with started(*arguments, wait_for="rtproof-agent: ready\n") as process:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode == 130
+    assert_remade(Path("a"), capsys)
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_what_a_host_that_stopped_left_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It never came to its page, but had written down each cell that had ended."""
+    whole = campaign_folder.write_campaign_file
+
+    def until_it_stops(folder: Path, campaign: campaign_folder.StoredCampaign) -> None:
+        if len(campaign.cells) == 1:
+            whole(folder, campaign)
+
+    monkeypatch.setattr(campaign_folder, "write_campaign_file", until_it_stops)
+    assert run(profile("good", "late", "good-too"), "--duration", "1s") in (0, 2)
+    taken_away(Path("a"))
+    shutil.rmtree("a/cells/good-too", ignore_errors=True)
+    capsys.readouterr()
+    assert main(["show", "a"]) == 2
+    out = " ".join(capsys.readouterr().out.split())
+    assert "good-too: not measured: the campaign ended before" in out
+    assert "late: the campaign ended while it was measured" in out
+    assert main(["report", "a"]) == 0
+    assert Path("a/report.html").exists()
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_show_prints_what_the_run_printed_and_ends_with_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(profile("good", "late", requirement=LIMIT), "--duration", "1s") == 1
+    printed = capsys.readouterr().out.removesuffix("\nreport: a/report.html\n")
+    assert main(["show", "a"]) == 1
+    assert capsys.readouterr().out == printed
+    assert main(["show", "a", "--json"]) == 1
+    assert capsys.readouterr().out.encode() == Path("a/result.json").read_bytes()
+
+
+@pytest.mark.usefixtures("copied")
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_only_what_is_missing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a/table.md").unlink()
+    Path("a/report.html").write_text("mine")
+    capsys.readouterr()
+    assert main(["report", "a"]) == 0
+    assert capsys.readouterr().out == "a/table.md\n"
+    assert Path("a/report.html").read_text() == "mine"
+    assert main(["report", "a"]) == 2
+    assert "a has its report.html, table.md, result.json already" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("copied")
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_one_form_goes_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "a", "--format", "json", "--output", "-"]) == 0
+    assert capsys.readouterr().out.encode() == Path("a/result.json").read_bytes()
+    assert main(["report", "a", "--output", "other.html"]) == 0
+    assert './cells/good.html"' not in Path("other.html").read_text()
+    assert main(["report", "a", "--output", "a/other.html"]) == 0
+    assert Path("a/other.html").read_bytes() == Path("a/report.html").read_bytes()
+    capsys.readouterr()
+    assert main(["report", "a", "--format", "text"]) == 2
+    assert "say where with --output" in capsys.readouterr().err
+
+
+def flip(place: Path) -> None:
+    """One bit of the last byte."""
+    content = bytearray(place.read_bytes())
+    content[-1] ^= 1
+    place.write_bytes(content)
+
+
+def edit(before: str, after: str) -> None:
+    place = Path("a/campaign.json")
+    text = place.read_text()
+    assert before in text
+    place.write_text(text.replace(before, after, 1))
+
+
+def newer() -> None:
+    edit('"version": 1', '"version": 2')
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda: Path("a/campaign.json").unlink(), "a has no campaign.json, so its page can't be made again"),
+        (lambda: edit("posix", "xisop"), "a/campaign.json is no longer what the run wrote"),
+        (lambda: edit('"campaign": {', '"campaign": ['), "a/campaign.json is not what a campaign leaves"),
+        (lambda: Path("a/campaign.json").write_bytes(b"\xff"), "a/campaign.json is not what a campaign leaves"),
+        (lambda: Path("a/campaign.json").write_text("[" * 100_000), "a/campaign.json is not what a campaign leaves"),
+        (newer, "a/campaign.json has version 2, newer than 1"),
+        (lambda: shutil.rmtree("a/cells"), "cannot read a/cells/good/run.rtrec: No such file"),
+        (lambda: flip(Path("a/cells/late/run.rtrec")), "a/cells/late is no longer what the campaign measured"),
+        (lambda: Path("a/cells/late/run.json").write_text("{}"), "a/cells/late is no longer what the campaign"),
+    ],
+)
+@pytest.mark.usefixtures("copied")
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_a_folder_that_is_not_as_it_was_left_is_one_sentence(
+    spoil: Callable[[], None], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil()
+    for name in MADE:
+        Path("a", name).unlink()
+    capsys.readouterr()
+    for words in (["report", "a"], ["show", "a"]):
+        assert main(words) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert err.startswith("rtproof: ")
+        assert sentence in err
+    assert not any(Path("a", name).exists() for name in MADE)
+
+
+@pytest.mark.usefixtures("copied")
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_options_of_one_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["report", "a", "--limit", "1ms"], ["show", "a", "--limit", "1ms"], ["show", "a", "--horizon", "9d"]):
+        assert main(words) == 2
+        assert "--limit and --horizon are for one run" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_a_disk_that_is_full_costs_the_page_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_folder: Path, _campaign: campaign_folder.StoredCampaign) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(campaign_folder, "write_campaign_file", full)
+    assert run(profile("good"), "--duration", "1s") == 0
+    assert "rtproof: no a/campaign.json: No space left on device\n" in capsys.readouterr().err
+    assert Path("a/report.html").exists()
+
+
+@pytest.mark.usefixtures("copied")
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_the_runs_of_a_campaign_are_judged_each_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither what the campaign keeps of itself nor its page is taken for another run."""
+    assert main(["judge", "a"]) == 1
+    assert "REFUTED - 2 runs" in capsys.readouterr().out
+    assert main(["history", "a", "--json", "--no-report"]) == 0
+    out = capsys.readouterr().out
+    assert [name in out for name in ("a/cells/good", "a/cells/late", "campaign.json")] == [True, True, False]
+
+
+# ``campaign.json`` gives back what was written, to the type of every number, and nothing but that.
+
+
+CELLS = (
+    StoredCellEnd("a", "0" * 64, 1, ("no module",), "it was interrupted", True, ("cells/a.csv",)),
+    StoredCellEnd("b", failure="é"),
+)
+GIVEN = (OtherToolResult("their latency", "latency", 3, 1, 2.5, None, ("a note",)),)
+
+
+def campaign_cli_campaignfile(name: str = "toradex") -> StoredCampaign:
+    profile = profiles.load(name)
+    return StoredCampaign(
+        "rtproof run", profile, articles.load(profile.article), "a board", (0.5, 0.99999), CELLS, GIVEN
+    )
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_every_profile_and_article_comes_back(name: str, tmp_path: Path) -> None:
+    wrote = campaign_cli_campaignfile(name)
+    campaign_folder.write_campaign_file(tmp_path, wrote)
+    found = campaign_folder.read_campaign_file(tmp_path)
+    assert found == wrote
+    values = [
+        [(type(figure.value), type(figure.step)) for row in each.article.rows for figure in row.figures.values()]
+        for each in (found, wrote)
+    ]
+    assert values[0] == values[1]
+    assert values[0]
+    assert [repr(each) for each in found.given] == [repr(each) for each in wrote.given]
+
+
+def test_the_last_one_wins_and_nothing_else_is_left(tmp_path: Path) -> None:
+    for count in (0, 1, 2):
+        campaign_folder.write_campaign_file(tmp_path, replace(campaign_cli_campaignfile(), cells=CELLS[:count]))
+        assert campaign_folder.read_campaign_file(tmp_path).cells == CELLS[:count]
+    assert [path.name for path in tmp_path.iterdir()] == ["campaign.json"]
+
+
+def test_bytes_that_are_no_text_cost_nothing(tmp_path: Path) -> None:
+    """As in a command that was typed in another encoding; the page writes them as ? too."""
+    campaign_folder.write_campaign_file(tmp_path, replace(campaign_cli_campaignfile(), command="rtproof \udce4"))
+    assert campaign_folder.read_campaign_file(tmp_path).command == "rtproof ?"
+
+
+def test_white_space_tells_nothing_and_every_word_does(tmp_path: Path) -> None:
+    campaign_folder.write_campaign_file(tmp_path, campaign_cli_campaignfile())
+    place = tmp_path / "campaign.json"
+    told = json.loads(place.read_text())
+    place.write_text(json.dumps(told, ensure_ascii=False))
+    assert campaign_folder.read_campaign_file(tmp_path) == campaign_cli_campaignfile()
+    told["campaign"]["cells"][0]["failure"] = ""
+    place.write_text(json.dumps(told))
+    with pytest.raises(UserError, match="no longer what the run wrote"):
+        campaign_folder.read_campaign_file(tmp_path)
+
+
+def test_a_full_disk_leaves_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign_folder.write_campaign_file(tmp_path, campaign_cli_campaignfile())
+
+    def full(_opened: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("rtproof.core.files.os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        campaign_folder.write_campaign_file(tmp_path, replace(campaign_cli_campaignfile(), cells=()))
+    assert campaign_folder.read_campaign_file(tmp_path).cells == CELLS
+
+
+def test_a_digest_is_of_the_record_and_of_what_the_host_knew(tmp_path: Path) -> None:
+    found = set()
+    for record, info in ((b"a", b"b"), (b"c", b"b"), (b"a", b"c")):
+        (tmp_path / "run.rtrec").write_bytes(record)
+        (tmp_path / "run.json").write_bytes(info)
+        found.add(campaign_folder.run_digest(tmp_path))
+    assert len(found) == 3
+    (tmp_path / "run.json").unlink()
+    with pytest.raises(UserError, match=r"cannot read .*run.json: No such file"):
+        campaign_folder.run_digest(tmp_path)

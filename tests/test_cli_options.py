@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several limits on the command line, and what is refused."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+from agent_process import agent
+from analysis_records import SERIES, block, record
+from forecast_cases import HOUR, smooth
+from record_cases import BEGIN
+from trace_cases import TEXT, traced
+
+from rtproof import loads, profiles
+from rtproof.cli import measurement_options
+from rtproof.cli.main import main
+from rtproof.cli.measurement_options import take_requirements
+from rtproof.core.errors import UserError
+from rtproof.experiment import exported_files
+from rtproof.experiment.profile_setup import agent_abilities, profile_requirements, what_profile_lacks
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Requirement
+from rtproof.record.contents import End, EndReason, Series
+from rtproof.record.writing import RecordWriter, SeriesWriter
+
+SECOND = 10**9
+HOUR_REQUIREMENT = 3600 * SECOND
+
+
+def taken(limits: tuple[int, ...], at_most: tuple[int, ...] = (), **given: float) -> tuple[Requirement, ...]:
+    rest = dict.fromkeys(("gap", "confidence", "longest", "bunches"))
+    values = {"limits": limits, "at_most": at_most, **rest, **given, "other": 1}
+    found = take_requirements(values)
+    assert values == {"other": 1}
+    return found
+
+
+def test_one_time_for_all_or_one_for_each() -> None:
+    assert taken(()) == ()
+    assert taken((1, 2)) == (Requirement(1), Requirement(2))
+    assert taken((1, 2), (90,), gap=7, confidence=0.9) == (Requirement(1, 90, 0.9, 7), Requirement(2, 90, 0.9, 7))
+    assert taken((1, 2), (HOUR_REQUIREMENT, 2 * HOUR_REQUIREMENT)) == (
+        Requirement(1),
+        Requirement(2, 2 * HOUR_REQUIREMENT),
+    )
+    assert taken((1, 1), (HOUR_REQUIREMENT, 2 * HOUR_REQUIREMENT)) == (
+        Requirement(1),
+        Requirement(1, 2 * HOUR_REQUIREMENT),
+    )
+
+
+def test_gap_and_longest_length_follow_the_time_that_is_asked_for() -> None:
+    times = (10 * SECOND, 60 * SECOND, 20 * 60 * SECOND, 24 * HOUR_REQUIREMENT)
+    found = taken((1, 2, 3, 4), times)
+    assert [each.gap_ns / SECOND for each in found] == [0.5, 3, 60, 60]
+    assert [each.longest_ns / SECOND for each in found] == [2.5, 15, 300, 600]
+    assert taken((1,), (HOUR_REQUIREMENT,), longest=20 * 60 * SECOND, bunches=3.0) == (
+        Requirement(1, HOUR_REQUIREMENT, gap_ns=60 * SECOND, longest_ns=20 * 60 * SECOND, bunches=3.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--gap 10s", "--gap, --longest and --bunches need a --limit to speak of"),
+        ("--at-most 1/h", "--gap, --longest and --bunches need a --limit to speak of"),
+        ("--limit 1us --gap 601s", "'601s' is not a gap between episodes from 1ms to 600s"),
+        ("--limit 1us --gap 10us", "'10us' is not a gap between episodes from 1ms to 600s"),
+        ("--longest 10s", "--gap, --longest and --bunches need a --limit to speak of"),
+        ("--limit 1us --at-most 1/10s --gap 2s", "give a gap of 1s or less, or leave it out"),
+        ("--limit 1us --at-most 1/min --gap 1min", "give a gap of 6s or less, or leave it out"),
+        (
+            "--limit 1us --at-most 1/min --gap 10s --longest 29s",
+            "give a gap of 6s or less, and --longest 24s or less, or leave it out",
+        ),
+        ("--limit 1us --limit 2us --at-most 1/h --at-most 1/59s --gap 6s", "with --gap 6s twice as many episodes"),
+        ("--limit 1us --at-most 1/h --longest 30min", "give --longest 29min or less, or a shorter --gap"),
+        ("--limit 1us --at-most 1/h --longest 59s", "--longest 59s is shorter than the gap of 1min"),
+        ("--limit 1us --longest 100us", "'100us' is too short for the longest episode"),
+        ("--limit 1us --bunches 0.5", "'0.5' is not a number of episodes that a bunch may bring"),
+        ("--limit 1us --bunches nan", "'nan' is not a number of episodes that a bunch may bring"),
+        ("--limit 1us --at-most 1/999ms", "'1/999ms' is too often: ask for once per 1s or longer"),
+        ("--limit 1us --limit 2us --limit 3us --at-most 1/h --at-most 1/d", "--at-most is given 2 times for 3 limits"),
+        ("--limit 1us --limit 1us", "a --limit is given twice"),
+        (" ".join(f"--limit {n}us" for n in range(1, 10)), "9 limits are given, and at most 8 can be judged"),
+    ],
+)
+def test_refusals(words: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(tmp_path), *words.split()]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_gap_shorter_than_two_periods_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--limit", "1us", "--at-most", "1/s", "--period", "50ms", "--output", str(tmp_path / "run")]
+    assert main(["run", *words]) == 2
+    assert "the gap of 50ms is shorter than two periods (100ms)" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_requirements_of_all_profiles_can_be_judged() -> None:
+    known = [profiles.load(name) for name in profiles.names()]
+    asked = [profile_requirements(profile, ()) for profile in known]
+    assert any(asked)
+    (akamina,) = profile_requirements(profiles.load("akamina"), ())
+    assert (akamina.gap_ns, akamina.longest_ns) == (51 * SECOND, 255 * SECOND)
+
+
+def test_a_profile_may_fix_gap_length_and_bunches() -> None:
+    profile = profiles.load("akamina")
+    (claim,) = profile.claims
+    odd = replace(profile, claims=(replace(claim, gap_ns=SECOND, longest_ns=20 * SECOND, bunches=2.0),))
+    (asked,) = profile_requirements(odd, ())
+    assert (asked.gap_ns, asked.longest_ns, asked.bunches) == (SECOND, 20 * SECOND, 2)
+    with pytest.raises(UserError, match="the requirement of the profile akamina: with --gap 10min twice as many"):
+        profile_requirements(replace(profile, claims=(replace(claim, gap_ns=600 * SECOND),)), ())
+
+
+# How far a forecast looks, on the command line.
+
+
+Forecast = Callable[..., dict[str, object]]
+SERIES_HORIZON = Series(0, 0, 2, True, True, SECOND, 0, "timer", "clock_nanosleep", "latency", "ns")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A record of three hours."""
+    path = tmp_path_factory.mktemp("horizon") / "run.rtrec"
+    largest = smooth(3)
+    with RecordWriter(path) as writer:
+        writer.begin(BEGIN)
+        writer.series(SERIES_HORIZON)
+        feed = SeriesWriter(writer, SERIES_HORIZON, checkpoint_ns=600 * SECOND)
+        feed.add(largest)
+        totals = (feed.finish(),)
+        writer.end(End(3 * HOUR * SECOND, EndReason.AS_ASKED, "as asked", totals))
+    return path
+
+
+@pytest.fixture
+def forecast(run: Path, capsys: pytest.CaptureFixture[str]) -> Forecast:
+    """What ``show`` says with these options."""
+
+    def of(*options: str) -> dict[str, object]:
+        main(["show", str(run), "--json", *options])
+        found: dict[str, object] = json.loads(capsys.readouterr().out)["forecast"]
+        return found
+
+    return of
+
+
+def test_the_usual_is_ten_times_the_run(forecast: Forecast) -> None:
+    assert forecast()["horizon_ns"] == 10 * 3 * HOUR * SECOND
+
+
+def test_a_horizon_is_what_was_asked_and_its_limit_is_nearer(forecast: Forecast) -> None:
+    near, usual = forecast("--horizon", "6h"), forecast()
+    assert near["horizon_ns"] == 6 * HOUR * SECOND
+    assert isinstance(near["limit_ns"], int)
+    assert isinstance(usual["limit_ns"], int)
+    assert near["limit_ns"] < usual["limit_ns"]
+
+
+def test_too_far_is_refused_unless_it_is_asked_for(forecast: Forecast) -> None:
+    refusals = forecast("--horizon", "2d")["refusals"]
+    assert isinstance(refusals, list)
+    assert [each["code"] for each in refusals] == ["FAR"]
+    far = forecast("--horizon", "2d", "--far")
+    assert far["refusals"] == []
+    assert far["warnings"]
+
+
+def test_a_horizon_of_a_second_is_no_stumbling_block(forecast: Forecast) -> None:
+    near = forecast("--horizon", "1s")
+    assert near["refusals"] == []
+    assert near["limit_ns"] == smooth(3).max() + 1
+
+
+def test_the_report_has_it_too(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(run), "--horizon", "6h", "--format", "text", "--output", "-"]) == 0
+    assert "once-per-6-h level" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [(("--far",), "--far needs a --horizon"), (("--horizon", "0s"), "longer than 0"), (("--horizon", "9"), "no unit")],
+)
+def test_bad_input_is_told(run: Path, options: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(run), *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+NOTHING = {"trace": None, "trace_blocks": None, "duration": None, "samples": None, "period": None}
+
+
+@pytest.mark.parametrize(
+    ("given", "blocks"),
+    [
+        ({}, "250ms"),
+        ({"duration": "1h"}, "2s"),
+        ({"duration": "1s"}, "100ms"),
+        ({"samples": 10_000, "period": "5ms"}, "625ms"),
+        ({"trace_blocks": "3s"}, "3s"),
+    ],
+)
+def test_the_observer_traces_by_turns_in_as_many_blocks_as_the_length_allows(
+    given: dict[str, object], blocks: str
+) -> None:
+    found = measurement_options.with_observer({**NOTHING, **given}, of_profile=False)
+    assert found["trace_blocks"] == blocks
+
+
+def test_chance_orders_the_turns_anew_in_each_run_unless_a_seed_is_given() -> None:
+    drawn = {measurement_options.with_observer(NOTHING, of_profile=False)["trace"] for _ in range(20)}
+    assert len(drawn) == 20
+    assert all(0 <= int(trace.removeprefix("seed=")) < 1 << 32 for trace in drawn)
+    assert measurement_options.with_observer({**NOTHING, "trace": "seed=5"}, of_profile=False)["trace"] == "seed=5"
+
+
+def test_the_observer_keeps_what_shall_be_traced() -> None:
+    found = measurement_options.with_observer({**NOTHING, "trace": "events=sched_switch"}, of_profile=False)
+    assert found["trace"].startswith("events=sched_switch,seed=")
+
+
+def test_the_observer_is_not_for_profiles() -> None:
+    with pytest.raises(click.UsageError, match="not for a --profile"):
+        measurement_options.with_observer(NOTHING, of_profile=True)
+
+
+def test_a_profile_and_the_observer_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--observer", "--profile", "akamina"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_trace_and_samples_stand_beside_the_record(tmp_path: Path) -> None:
+    sentences = exported_files.export_trace_files(tmp_path, analyse(traced()))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["samples.csv", "trace.dat", "trace.txt"]
+    assert (tmp_path / "trace.txt").read_text() == TEXT
+    assert (tmp_path / "samples.csv").read_text().count("\n") == 4
+    assert len(sentences) == 3
+
+
+def test_what_cannot_be_written_is_said_and_the_rest_is_written(tmp_path: Path) -> None:
+    (tmp_path / "samples.csv").write_text("mine")
+    said = exported_files.export_trace_files(tmp_path, analyse(traced(**{"cpu0/raw": "no page"})))
+    assert (tmp_path / "samples.csv").read_text() == "mine"
+    assert (tmp_path / "trace.txt").exists()
+    assert "no trace.dat: the record lost a part of its trace, so there is no trace.dat to be made of it" in said
+    assert any(sentence.startswith("no samples.csv: ") and "exists already" in sentence for sentence in said)
+
+
+def test_a_run_without_a_trace_leaves_no_files_beside_it(tmp_path: Path) -> None:
+    assert exported_files.export_trace_files(tmp_path, analyse(record([block([1_000])]))) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_kept_no_samples_has_no_csv(tmp_path: Path) -> None:
+    plain = replace(traced(), series=(replace(SERIES, has_samples=False),))
+    exported_files.export_trace_files(tmp_path, analyse(plain))
+    assert not (tmp_path / "samples.csv").exists()
+
+
+# ``rtproof profiles`` with an agent that lists what it is told.
+
+
+LISTED = """probe	kernel	words
+method	kernel	auto	words; not here: the module is not loaded, and no tracer
+method	kernel	user	words; not here: the module is not loaded
+method	kernel	loop	words; not here: the module is not loaded
+method	timerlat	auto	words
+method	timerlat	thread	words
+method	timer	clock_nanosleep	words
+load	cpu	words
+load	comms	words
+load	rtc	words; not here: there is no real-time clock
+"""
+DOLOAD = "".join(f"load\t{name}\twords\n" for name in ("serve", "zero", "sched", "lsr"))
+TIMERS = "".join(f"method\ttimer\t{name}\twords\n" for name in ("nanosleep", "setitimer", "posix_timer"))
+
+
+@pytest.fixture
+def agent_profiles(tmp_path: Path) -> str:
+    listed = tmp_path / "listed"
+    listed.write_text(LISTED)
+    program = tmp_path / "agent"
+    program.write_text(f"#!/bin/sh\ncat {listed}\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_a_method_knows_why_it_cannot_run() -> None:
+    found = agent_abilities(LISTED)
+    assert found.methods["kernel", "user"] == "the module is not loaded"
+    assert found.methods["kernel", ""] == "the module is not loaded, and no tracer"
+    assert found.methods["timerlat", "thread"] == ""
+
+
+def test_what_a_profile_lacks_is_told() -> None:
+    found = agent_abilities(LISTED)
+    assert what_profile_lacks(profiles.load("akamina"), found) == [
+        "by way of timerlat (kernel: the module is not loaded)"
+    ]
+    assert what_profile_lacks(profiles.load("akamina"), found, short=True) == ["by way of timerlat"]
+    assert what_profile_lacks(profiles.load("bootlin-xenomai"), agent_abilities(LISTED + DOLOAD), short=True) == [
+        "2 of 3 cells: by way of timerlat",
+        "1 of 3 cells: by way of timer",
+    ]
+    (line,) = what_profile_lacks(profiles.load("ten-ms"), found)
+    assert line.startswith("can't run here (kernel: the module is not loaded; ")
+    assert "cycle: this agent has no probe cycle" in line
+    gpio = what_profile_lacks(profiles.load("bootlin-gpio"), found)
+    assert gpio[0] == "--set chip=... (chip of the two lines: its number, label or /dev/gpiochipN)"
+    assert gpio[3] == "can't run here (this agent has no probe gpio with such a method)"
+    assert what_profile_lacks(profiles.load("bootlin-gpio"), found, short=True)[0] == "--set chip=..."
+    assert what_profile_lacks(profiles.load("bootlin-timer"), agent_abilities(LISTED + TIMERS + DOLOAD)) == []
+
+
+def test_loads_that_lack_something_are_told() -> None:
+    assert what_profile_lacks(profiles.load("toradex"), agent_abilities(LISTED)) == [
+        "1 of 2 cells: can't run here (this agent has no load irqmix)"
+    ]
+    listed = LISTED.replace("; not here: the module is not loaded", "") + "load\tdd\twords\nload\ttimers\twords\n"
+    told = what_profile_lacks(profiles.load("ten-ms"), agent_abilities(listed + "load\tpingflood\twords\n"))
+    assert told == ["4 of 5 cells: by way of kernel without rtc (kernel: there is no real-time clock)"]
+
+
+def test_all_profiles_are_listed_with_their_length(agent_profiles: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profiles", "--agent", agent_profiles]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for name in profiles.names():
+        assert f"{name} " in out
+    assert "8 h 20 min" in out
+    assert "by way of timerlat" in out
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_the_cells_of_each_are_listed(name: str, agent_profiles: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profiles", name, "--agent", agent_profiles]) == 0
+    out = capsys.readouterr().out
+    for cell in profiles.load(name).cells:
+        assert cell.key in out
+
+
+def test_an_unknown_profile_is_one_sentence(agent_profiles: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profiles", "moon", "--agent", agent_profiles]) == 2
+    assert capsys.readouterr().err.startswith("rtproof: there is no profile 'moon'; there are: akamina")
+
+
+PAGE = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
+DAILY = ("--limit", "500us", "--at-most", "1/day")
+
+
+def test_it_says_how_long_a_run_has_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *DAILY]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^ +0  83 h 34 min +83 h 34 min +-$", out, re.MULTILINE)
+    assert re.search(r"^ +1  163 h 17 min +163 h 17 min +5 min 03 s$", out, re.MULTILINE)
+    assert re.search(r"^once per 24 h +4\.3 % +2\.0 % ", out, re.MULTILINE)
+    assert "limits" not in out
+    assert "One episode that lasts longer than 10 min refutes at once" in " ".join(out.split())
+
+
+def test_bunches_take_as_many_times_as_long(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *DAILY, "--bunches", "3", "--longest", "20min", "--gap", "2min"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "250 h 42 min" in out
+    assert "none longer than 20 min, in bunches of 3 on average, confidence 95 %" in out
+    assert "so a proof takes 3 times as long as of single ones" in out
+
+
+def test_several_limits_are_told_of_each_with_its_share(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *DAILY, "--limit", "1ms", "--at-most", "1/7d"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("This is one of 2 limits. Each is tested at 97.5 %") == 2
+    assert "1,000 us, at most once per 168 h, none longer than 10 min, confidence 95 %" in out
+
+
+def test_what_was_measured_already_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *DAILY, "--episodes-so-far", "1", "--measured", "20h", "--rate", "1/7d"]) == 0
+    out = capsys.readouterr().out
+    assert "1 episode in 20 h so far: UNDECIDED" in out
+    assert re.search(r"^ +1  163 h 17 min +143 h 17 min +-$", out, re.MULTILINE)
+    assert len(re.findall(r"^once per ", out, re.MULTILINE)) == 1
+    assert main(["plan", *DAILY, "--episodes-so-far", "3", "--measured", "2h"]) == 0
+    assert "3 episodes in 2 h so far: REFUTED, and that stands" in " ".join(capsys.readouterr().out.split())
+
+
+def test_json_has_every_key_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *DAILY, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (limit,) = found["limits"]
+    assert (found["schema"], limit["already"], len(limit["chances"])) == ("rtproof.plan", "UNDECIDED", 10)
+    keys = {*found, *limit, *limit["needs"][0], *limit["chances"][0]}
+    assert keys <= set(re.findall(r"`([a-z_]+)`", PAGE))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "a plan needs a --limit"),
+        ([*DAILY, "--measured", "2h"], "--episodes-so-far and --measured belong together"),
+        ([*DAILY, "--measured", "2h", "--episodes-so-far", "1001"], "1001 is not in the range 0<=x<=1000"),
+        ([*DAILY, "--episodes-so-far", "2"], "--episodes-so-far and --measured belong together"),
+        ([*DAILY, "--limit", "1us", "--measured", "2h", "--episodes-so-far", "2"], "give that one alone"),
+        ([*DAILY, "--rate", "2/h"], "'2/h' is not a rate"),
+    ],
+)
+def test_refusals_plan(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *words]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+LACKING = 'name = "lacking"\nhelp = "x"\n[[parts]]\nprogram = ["rtproof-no-such"]\n'
+
+
+@pytest.fixture
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    loads.user_folder().mkdir(parents=True)
+
+
+@pytest.mark.usefixtures("_home")
+def test_all_there_are_are_listed_with_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    (loads.user_folder() / "lacking.toml").write_text(LACKING)
+    (loads.user_folder() / "foreign.toml").write_text(
+        'name = "foreign"\nhelp = "x"\n[[parts]]\nload = "nothing-of-the-kind"\n'
+    )
+    assert main(["loads"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert {"doload", "sched", "lacking"} <= set(lines)
+    assert lines["lacking"].endswith("; not here: there is no program 'rtproof-no-such'")
+    assert lines["foreign"].endswith("; not here: the agent has no load 'nothing-of-the-kind'")
+    assert "not here" not in lines["sched"]
+
+
+@pytest.mark.usefixtures("_home")
+def test_one_is_shown_with_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["loads", "stress-ng", "sched"]) == 0
+    words = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert words == ["stress-ng", "stressor", "workers", "restart", "sched", "groups", "pairs", "bytes", "restart"]
+
+
+@pytest.mark.usefixtures("_home")
+def test_one_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["loads", "nothing"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("rtproof: there is no load 'nothing'; there are: article2-stress, ")
+    assert err.count("\n") == 1

@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that were not taken by turns have no winner, however sure the test looks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analysis_records import BEGIN, SERIES, block, fact, file, record
+from comparison_cases import DAY_NS, FIRST_DAY, in_time, side
+
+from rtproof import report
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.comparison_model import Comparison, ComparisonFinding, DifferenceWeight
+from rtproof.compare.likeness import (
+    OTHER_QUANTITY,
+    RANKING,
+    SAME_BOOT_NS,
+    comparison_refusal,
+    distinct_boots,
+    fact_differences,
+    fact_variations,
+    known_fact,
+    measuring_conditions,
+    ranked_facts,
+    run_turns,
+    shown_turns,
+    turn_changes,
+    turn_imbalance,
+)
+from rtproof.compare.run_metrics import RunFigures, facts_of, figures_of_histogram
+from rtproof.record.contents import Fact, Moment, SystemFile
+from rtproof.report.pages.comparison_page import ComparisonContext, comparison_sections, comparison_title
+from rtproof.schema.comparison_json import comparison_dict
+from rtproof.summary.counts import counts_of_values
+
+TOLD = ComparisonContext(("the new one", "the old one"))
+UNTIMED = [RunFigures("run", {}, side(1, 1)[0].counts)] * 5
+
+
+def ordered(order: str) -> tuple[list[RunFigures], list[RunFigures]]:
+    """B is later by a factor of 2; the runs started in this order, an hour apart."""
+    sides = {"A": side(1, order.count("A"), scatter=0.05), "B": side(2, order.count("B"), factor=2, scatter=0.05)}
+    places = {name: [at for at, one in enumerate(order) if one == name] for name in sides}
+    a, b = (
+        [
+            replace(run, started_ns=FIRST_DAY * DAY_NS + at * DAY_NS // 24, run_id=f"{at}")
+            for run, at in zip(sides[name], places[name], strict=True)
+        ]
+        for name in ("A", "B")
+    )
+    return a, b
+
+
+def page(said: Comparison, form: str) -> str:
+    return " ".join(report.render(form, comparison_title(said), comparison_sections(said, TOLD)).decode().split())
+
+
+@pytest.mark.parametrize(
+    "order", ["ABBAABBAAB", "ABABABABAB", "BBAABABABAB", "AABBAABBABAB", "ABBA" * 5, "ABBAABBAABBA"]
+)
+def test_turns_have_a_winner(order: str) -> None:
+    said = compare_sides(*ordered(order))
+    assert said.turns.interleaved is True
+    assert (said.turns.order, said.turns.why) == (order, "")
+    assert said.finding is ComparisonFinding.A_BETTER
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "AAAAABBBBB",
+        "BBBBBAAAAA",
+        "AABBBBBAAA",
+        "AABBAAABBB",
+        "AAAABABBBB",
+        "A" * 8 + "B" * 8,
+        "ABABAB" + "A" * 7 + "B" * 7,
+    ],
+)
+def test_a_series_without_turns_has_none(order: str) -> None:
+    said = compare_sides(*ordered(order))
+    assert said.turns.interleaved is False
+    assert said.turns.order == order
+    assert said.finding is ComparisonFinding.NOT_INTERLEAVED
+    assert {effect.finding for effect in said.effects} <= {
+        ComparisonFinding.NOT_INTERLEAVED,
+        ComparisonFinding.NO_DIFFERENCE,
+    }
+    lines = dict(said.sentences)
+    assert lines["VERDICT"].startswith(
+        "not interleaved, so neither side is called better: in order of time the runs are"
+    )
+    told = " ".join(text for _, text in said.sentences)
+    assert "ratio 0.5" in told
+    assert "if nothing else changed from run to run" in told
+    assert "surely" not in told
+
+
+def test_no_output_names_a_winner() -> None:
+    said = compare_sides(*ordered("AAAAABBBBB"))
+    assert comparison_title(said).endswith("not interleaved")
+    for form in ("text", "html", "markdown"):
+        shown_page = page(said, form)
+        assert "is better" not in shown_page, form
+        assert "Not interleaved" in shown_page, form
+        assert "interval and p hold only if nothing else changed from run to run" in shown_page, form
+    plain = comparison_dict(said)
+    assert "is better" not in str(plain)
+    assert plain["finding"] == "not interleaved"
+    assert plain["turns"] == {
+        "interleaved": False,
+        "order": "AAAAABBBBB",
+        "why_not": "in order of time the runs are 5 A, 5 B",
+    }
+
+
+def test_without_times_the_order_is_not_known() -> None:
+    a, b = ordered("ABBAABBAAB")
+    said = compare_sides([*a[:4], replace(a[4], started_ns=None)], b)
+    assert said.finding is ComparisonFinding.UNKNOWN_ORDER
+    assert dict(said.sentences)["VERDICT"].startswith("not known to be interleaved, so neither side is called better")
+    assert comparison_dict(said)["turns"] == {
+        "interleaved": None,
+        "order": None,
+        "why_not": "when it began is not known of 1 of 10 runs",
+    }
+    assert run_turns(UNTIMED, UNTIMED).interleaved is None
+
+
+def test_a_clock_that_nobody_set_tells_no_order() -> None:
+    """Each boot of a board without a clock begins in 1970, so its runs seem to take turns."""
+    a, b = (
+        [replace(run, started_ns=(run.started_ns or 0) - FIRST_DAY * DAY_NS) for run in some]
+        for some in ordered("ABBAABBAAB")
+    )
+    assert run_turns(a, b).interleaved is None
+    same = [replace(run, started_ns=FIRST_DAY * DAY_NS) for run in a]
+    assert run_turns(same, same).why == "runs of both sides have the same start time"
+
+
+def test_an_even_series_without_turns_is_not_said_to_be_alike() -> None:
+    said = compare_sides(in_time(side(1, 5), 0, 1), in_time(side(2, 5), 10, 1))
+    assert said.finding is ComparisonFinding.NOT_INTERLEAVED
+    assert "no difference shown either" in " ".join(text for _, text in said.sentences)
+
+
+def test_fewer_than_five_runs_are_not_judged_in_any_order() -> None:
+    assert compare_sides(*ordered("AAABBB")).finding is ComparisonFinding.NOT_JUDGED
+
+
+def test_figures_of_an_order() -> None:
+    assert turn_imbalance("AAAABBBB") == 1
+    assert turn_imbalance("ABBAABBA") == 0.25
+    assert (turn_changes("AAAABBBB"), turn_changes("ABBAABBA")) == (1, 4)
+    assert shown_turns("AAABBA") == "3 A, 2 B, 1 A"
+    assert shown_turns("AB" * 8).endswith("1 A, 1 B, ...")
+
+
+USUAL = {"probe": "timer", "load": "sched", "period": "1ms", "policy": "fifo", "CPUs": "0-3", "view": "observed"}
+NAMES = ("old", "new")
+
+
+def run(**facts: str) -> RunFigures:
+    return RunFigures("r", USUAL | facts, counts_of_values(np.array([1])))
+
+
+def side_alike(n: int = 3, /, **facts: str) -> list[RunFigures]:
+    return [run(**facts) for _ in range(n)]
+
+
+def test_alike_there_is_nothing_to_say() -> None:
+    assert fact_differences(side_alike(), side_alike()) == ()
+    assert fact_variations(side_alike()) == ()
+    assert comparison_refusal(side_alike(), side_alike(), NAMES) is None
+
+
+@pytest.mark.parametrize("key", OTHER_QUANTITY)
+def test_two_quantities_are_never_compared(key: str) -> None:
+    said = comparison_refusal(side_alike(**{key: "one"}), side_alike(**{key: "another"}), NAMES, {key})
+    assert said is not None
+    assert f"{key} is 'one' in old and 'another' in new" in said
+    assert "what remains is the report of each run" in said
+
+
+@pytest.mark.parametrize("key", ["load", "period", "policy", "method", "CPUs"])
+def test_what_must_agree_is_refused_unless_the_user_says_so(key: str) -> None:
+    a, b = side_alike(**{key: "one"}), side_alike(**{key: "another"})
+    said = comparison_refusal(a, b, NAMES)
+    assert said is not None
+    assert f"--although '{key}'" in said
+    assert comparison_refusal(a, b, NAMES, {key}) is None
+    (found,) = fact_differences(a, b, {key})
+    assert (found.weight, found.said) == (DifferenceWeight.UNLIKE, True)
+
+
+def test_what_is_not_known_of_one_side_is_told_and_not_refused() -> None:
+    a, b = side_alike(), [RunFigures("h", {"probe": "timer", "view": "observed"}, counts_of_values(np.array([1])))]
+    assert comparison_refusal(a, b, NAMES) is None
+    found = {one.key: one for one in fact_differences(a, b)}
+    assert found["load"].weight is DifferenceWeight.TOLD
+    assert (found["load"].a, found["load"].b) == ("sched", "not known")
+    assert "nobody can say" in found["load"].why
+
+
+def test_differences_are_ranked() -> None:
+    a = side_alike(**{"governor": "performance", "preemption model": "rt", "config SND": "y", "cmdline quiet": "set"})
+    b = side_alike(**{"governor": "powersave", "preemption model": "none", "config USB": "y", "cmdline isolcpus": "1"})
+    found = fact_differences(a, b)
+    assert [one.key for one in found] == [
+        "preemption model",
+        "governor",
+        "cmdline isolcpus",
+        "cmdline quiet",
+        "config SND",
+        "config USB",
+    ]
+    assert (found[2].a, found[2].b) == ("not there", "1")
+    assert found[4].b == "not set"
+    assert all(one.why and one.source for one in found[:3])
+
+
+def test_of_an_unknown_configuration_nothing_is_said() -> None:
+    assert fact_differences(side_alike(**{"config SND": "y"}), side_alike()) == ()
+    assert fact_differences(side_alike(**{"cmdline quiet": "set"}), side_alike()) == ()
+
+
+def test_runs_of_a_side_that_vary() -> None:
+    a = [*side_alike(2, governor="performance"), *side_alike(1, governor="powersave")]
+    (found,) = fact_variations(a)
+    assert (found.key, found.texts) == ("governor", (("performance", 2), ("powersave", 1)))
+    (told,) = fact_differences(a, side_alike(governor="performance"))
+    assert (told.a, told.b) == ("performance (2 runs); powersave (1 run)", "performance")
+    assert comparison_refusal(a, side_alike(governor="performance"), NAMES) is None
+
+
+def test_runs_of_a_side_that_must_not_vary() -> None:
+    said = comparison_refusal([*side_alike(2), *side_alike(1, load="none of ours")], side_alike(), NAMES)
+    assert said is not None
+    assert said.startswith("the runs of old are not alike (load: sched (2 runs); none of ours (1 run))")
+
+
+# What the runs' own clocks say of how a comparison came about.
+
+
+def said(a: list[RunFigures], b: list[RunFigures]) -> str:
+    return "\n".join(measuring_conditions((("new", a), ("old", b))))
+
+
+def at_boot(runs: list[RunFigures], *times: int | None) -> list[RunFigures]:
+    return [replace(run, booted_ns=time) for run, time in zip(runs, times, strict=True)]
+
+
+def test_boots_are_counted_by_the_clocks() -> None:
+    some = side(1, 3)
+    assert distinct_boots(at_boot(some, 0, 1, SAME_BOOT_NS)) == 1
+    assert distinct_boots(at_boot(some, 0, 10**15, 2 * 10**15)) == 3
+    assert distinct_boots(at_boot(some, 0, None, 1)) is None
+    assert distinct_boots([]) is None
+
+
+def test_nothing_is_said_of_what_is_not_known() -> None:
+    assert said(side(1, 3), side(2, 3)) == ""
+
+
+@pytest.mark.parametrize(("first", "named"), [((0, 10), "new"), ((10, 0), "old")])
+def test_one_side_before_the_other(first: tuple[int, int], named: str) -> None:
+    a, b = (in_time(side(n, 3), start, 1, boot_ns=start * 10**15) for n, start in enumerate(first))
+    assert f"all runs of {named} came before those of" in said(a, b)
+    assert "the runs of new are of one boot" in said(a, b)
+    assert "the runs of old are of one boot" in said(a, b)
+
+
+def test_turns_are_fine() -> None:
+    a, b = in_time(side(1, 3), 0, 2), in_time(side(2, 3), 1, 2)
+    assert said(a, b) == "all runs are of one boot, so how boots of one system differ is not in the scatter of the runs"
+
+
+def test_one_run_each_has_no_order() -> None:
+    assert "came before" not in said(in_time(side(1, 1), 0, 1), in_time(side(2, 1), 1, 1))
+
+
+def test_the_schedule_has_the_missed_ones() -> None:
+    missed = [replace(run, missed=2_000) for run in side(1, 2)]
+    assert "4,000 activations of new never ran (9.1 % of those due)" in said(missed, side(2, 2))
+    charged = [replace(run, facts={**run.facts, "view": "schedule"}) for run in missed]
+    assert "never ran" not in said(charged, side(2, 2))
+
+
+def test_what_files_do_not_tell_is_said() -> None:
+    """A histogram counts nothing that never ran, and one that was cut off not what lay beyond its scale."""
+    counts = side(1, 1)[0].counts
+    cut, whole = (figures_of_histogram(name, counts, {}, overflow) for name, overflow in (("c", None), ("w", 0)))
+    assert (cut.missed, cut.lost, cut.n, whole.unclear) == (None, None, counts.total, ())
+    told = said([cut, whole], side(2, 2))
+    assert "how many activations of new never ran is not known of 2 runs" in told
+    assert "new, 1 run of 2: how many values lie beyond the scale of the histogram is not told" in told
+    assert "of old" not in told
+
+
+START = Moment.START
+
+
+def of(facts: tuple[Fact, ...] = (), files: tuple[SystemFile, ...] = ()) -> dict[str, str]:
+    return facts_of(record([block([1_000] * 10)], facts=facts, files=files))
+
+
+def test_the_measurement() -> None:
+    facts = (fact("loads", "sched"), fact("policy", "fifo"), fact("priority", "80"), fact("duration_ns", "60000000000"))
+    found = of((*facts, fact("policy", "other", START, 0), fact("timer_slack_ns", "50000", START, 0)))
+    expected = {
+        "probe": "timer",
+        "method": "clock_nanosleep",
+        "period": "1ms",
+        "load": "sched",
+        "CPUs": "2",
+        "threads": "1",
+        "policy": "other",
+        "priority": "80",
+        "timer slack": "50 us",
+        "virtual time": "no",
+        "length asked": "1min",
+    }
+    assert {key: found.get(key) for key in expected} == expected
+    assert of((fact("loads", ""),))["load"] == "none of ours"
+    assert "load" not in of()
+
+
+def test_cpus_of_several_threads() -> None:
+    series = [replace(SERIES, id=i, thread=i, cpu=i) for i in range(3)]
+    blocks = [block([1_000], series=each) for each in series]
+    assert facts_of(record(blocks, series))["CPUs"] == "0-2"
+    assert facts_of(record([block([1])], (replace(SERIES, cpu=-1),)))["CPUs"] == "not bound"
+    assert "CPUs" not in facts_of(record([], ()))
+
+
+def test_the_system() -> None:
+    begin = replace(BEGIN, kernel_release="6.1.0-rt7", machine="armv7l")
+    files = (
+        file("/proc/cpuinfo", "processor: 0\nmodel name\t: A chip\nprocessor: 1\nmodel name\t: A chip\n"),
+        file("frequencies", "cpu0 performance 800 1800 1200\ncpu1 performance 800 1800 900\n"),
+        file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
+        file("/proc/modules", "e1000 28672 1 - Live 0xffff\nloop 1 0 - Live 0x0\n"),
+        file("/proc/loadavg", "0.1 0.2 0.3"),
+        file("/proc/sys/vm/overcommit_memory", "0\n"),
+        file("/sys/kernel/realtime", "1", Moment.END),
+    )
+    found = facts_of(record([block([1])], begin=begin, files=files))
+    expected = {
+        "kernel release": "6.1.0-rt7",
+        "machine": "armv7l",
+        "preemption model": "rt",
+        "CPU model": "A chip",
+        "governor": "performance",
+        "frequencies": "800 to 1800 kHz",
+        "clock source": "tsc",
+        "module e1000": "loaded",
+        "module loop": "loaded",
+        "/proc/sys/vm/overcommit_memory": "0",
+    }
+    assert {key: found.get(key) for key in expected} == expected
+    assert not {"/proc/loadavg", "/proc/modules", "/sys/kernel/realtime"} & set(found)
+
+
+def test_words_of_the_command_line() -> None:
+    found = of(files=(file("/proc/cmdline", 'quiet isolcpus=1 console=a console=b X="one, two" -- init=3\n'),))
+    words = {key: said for key, said in found.items() if key.startswith("cmdline ")}
+    assert words == {
+        "cmdline quiet": "set",
+        "cmdline isolcpus": "1",
+        "cmdline console": "a b",
+        "cmdline X": '"one, two"',
+    }
+
+
+def test_options_of_kernel_and_probe() -> None:
+    config = file("/boot/config-6.1.0-rt", "CONFIG_HZ=250\n# CONFIG_KASAN is not set\nCONFIG_NO_HZ_FULL=y\n")
+    found = of((fact("probe_options", "edge=rising,chip=0"),), (config,))
+    assert (found["config HZ"], found["config NO_HZ_FULL"]) == ("250", "y")
+    assert "config KASAN" not in found
+    assert (found["option edge"], found["option chip"]) == ("rising", "0")
+
+
+def test_what_could_not_be_had_is_not_known() -> None:
+    assert "timer slack" not in of((fact("timer_slack_ns", "unavailable: no such file", START, 0),))
+
+
+@pytest.mark.parametrize(
+    ("more", "less"),
+    [
+        ("preemption model", "kernel release"),
+        ("kernel release", "kernel version"),
+        ("governor", "agent version"),
+        ("config PROVE_LOCKING", "config HZ"),
+        ("cmdline isolcpus", "cmdline quiet"),
+        ("kernel version", "something new"),
+        ("something new", "cmdline quiet"),
+        ("cmdline quiet", "/proc/sys/vm/overcommit_memory"),
+        ("/proc/sys/vm/overcommit_memory", "config SND"),
+        ("config SND", "module snd"),
+    ],
+)
+def test_what_is_known_to_matter_comes_first(more: str, less: str) -> None:
+    assert ranked_facts(more) < ranked_facts(less)
+
+
+def test_each_row_says_why_and_where_that_is_written() -> None:
+    assert all(row.why and row.source and not row.why.endswith(".") for row in RANKING)
+    found = known_fact("governor")
+    assert found is not None
+    assert "slowly" in found.why
+    assert known_fact("config SND") is None

@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests and intervals against scipy, against counting by hand, and against what they promise."""
+
+import math
+from dataclasses import replace
+from itertools import combinations
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from analysis_records import block, record
+from comparison_cases import counted, latencies, run_of, side
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtproof import statistics
+from rtproof.compare.distributions import BEYOND, BY_RUNS, BY_VALUES, quantile_shift, side_order
+from rtproof.compare.effects import detectable_ratio, runs_for_ratio
+from rtproof.compare.run_metrics import RunFigures, TimeBlocks, figures_of_histogram
+from rtproof.compare.tail_crossing import CLOSE, TailLikeness, TailSample, tail_crossing, tail_distance, tail_sample
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Int64Array
+from rtproof.statistics import (
+    EXACT,
+    difference_interval,
+    is_exact,
+    permutation_p_value,
+    permuted_means,
+    rejected_share,
+    welch_p_value,
+)
+from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_values
+
+stats = pytest.importorskip("scipy.stats")
+numbers = st.lists(st.integers(-50, 50).map(float), min_size=2, max_size=5)
+
+
+@pytest.mark.parametrize("freedom", [1, 1.7, 4, 8, 30, 1e5])
+def test_student_like_scipy(freedom: float) -> None:
+    for p in (1e-8, 0.001, 0.025, 0.3, 0.5, 0.6, 0.975, 0.9999):
+        assert statistics.student_quantile(p, freedom) == pytest.approx(stats.t.ppf(p, freedom), rel=1e-8, abs=1e-12)
+    for t in (0.0, 1e-9, 0.1, -2.0, 7.0, 300.0):
+        assert statistics.student_two_sided(t, freedom) == pytest.approx(2 * stats.t.sf(abs(t), freedom), rel=1e-8)
+    assert statistics.student_two_sided(math.inf, freedom) == 0
+
+
+def counted_inference(a: list[float], b: list[float]) -> float:
+    """By hand: every way to choose side a out of all."""
+    every = [*a, *b]
+    seen = sum(a) / len(a) - sum(b) / len(b)
+    means = []
+    for chosen in combinations(range(len(every)), len(a)):
+        left = [every[i] for i in chosen]
+        means.append(sum(left) / len(a) - (sum(every) - sum(left)) / len(b))
+    above, below = (sum(sign * mean >= sign * seen - 1e-9 for mean in means) for sign in (1, -1))
+    return min(1.0, 2 * min(above, below) / len(means))
+
+
+@given(numbers, numbers)
+@settings(deadline=None)
+def test_all_splits_like_by_hand(a: list[float], b: list[float]) -> None:
+    assert permutation_p_value(a, b) == pytest.approx(counted_inference(a, b))
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (3, 6), (7, 7)])
+def test_all_splits_like_scipy(n: int, m: int) -> None:
+    random = np.random.default_rng(n)
+    for shift in (0.0, 1.0, 3.0):
+        a, b = random.normal(shift, 1, n), random.normal(0, 1, m)
+        found = stats.permutation_test(
+            (a, b), lambda x, y, axis: x.mean(axis) - y.mean(axis), vectorized=True, n_resamples=np.inf
+        )
+        assert permutation_p_value(a.tolist(), b.tolist()) == pytest.approx(found.pvalue)
+
+
+def test_the_smallest_p_there_is() -> None:
+    """Five and five have 252 splits, of which one is the farthest to each side."""
+    assert permutation_p_value([10.0, 11, 12, 13, 14], [1.0, 2, 3, 4, 5]) == pytest.approx(2 / 252)
+    assert permutation_p_value([10.0, 11, 12, 13], [1.0, 2, 3, 4]) == pytest.approx(2 / 70)
+    assert rejected_share(5, 5, 0.05 / 6) == 1
+    assert rejected_share(5, 5, 0.05 / 7) == 0
+    assert permuted_means(5, 5).shape == (251, 10)
+
+
+def test_ties_and_constants() -> None:
+    assert permutation_p_value([1.0] * 5, [1.0] * 5) == 1
+    assert permutation_p_value([0.1 + 0.2] * 5, [0.3] * 5) == 1
+    assert welch_p_value([1.0] * 9, [1.0] * 9) == 1
+    assert welch_p_value([1.0] * 9, [2.0] * 9) == 0
+    assert welch_p_value([1.0], [2.0] * 9) == 1
+    assert difference_interval([1.0], [2.0] * 9, 0.05).low == -math.inf
+    assert difference_interval([1.0] * 9, [2.0] * 9, 0.05).high == -1
+
+
+@pytest.mark.filterwarnings("ignore:Precision loss")
+@given(numbers, numbers, st.floats(0.001, 0.5))
+@settings(deadline=None)
+def test_welch_like_scipy(a: list[float], b: list[float], alpha: float) -> None:
+    if len({*a}) == len({*b}) == 1:
+        return
+    found = stats.ttest_ind(a, b, equal_var=False)
+    assert welch_p_value(a, b) == pytest.approx(float(found.pvalue), rel=1e-6)
+    low, high = found.confidence_interval(1 - alpha)
+    ours = difference_interval(a, b, alpha)
+    assert [ours.low, ours.high] == pytest.approx([float(low), float(high)], rel=1e-6)
+
+
+@given(numbers, numbers, st.integers(-1000, 1000).map(float))
+@settings(deadline=None)
+def test_what_is_added_to_both_sides_changes_nothing(a: list[float], b: list[float], added: float) -> None:
+    moved = permutation_p_value([x + added for x in a], [x + added for x in b])
+    assert moved == pytest.approx(permutation_p_value(a, b))
+    assert permutation_p_value(b, a) == pytest.approx(permutation_p_value(a, b))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_by_its_definition(p_values: list[float]) -> None:
+    """Rejecting below alpha is the same as stepping down through alpha / m, alpha / (m - 1) and so on."""
+    found = statistics.holm_adjusted(p_values)
+    for alpha in (0.01, 0.05, 0.3):
+        rejected_ones = set()
+        for step, at in enumerate(sorted(range(len(p_values)), key=lambda at: p_values[at])):
+            if p_values[at] * (len(p_values) - step) > alpha:
+                break
+            rejected_ones.add(at)
+        assert {at for at, p in enumerate(found) if p <= alpha} == rejected_ones
+    assert all(adjusted >= p for adjusted, p in zip(found, p_values, strict=True))
+
+
+def test_holm_of_the_textbook() -> None:
+    assert statistics.holm_adjusted([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+@pytest.mark.parametrize(("n", "m", "deviation"), [(5, 5, 0.5), (7, 7, 0.1), (5, 7, 0.5), (8, 8, 0.5), (6, 15, 0.3)])
+def test_what_is_told_to_be_detectable_is_found_four_times_of_five(n: int, m: int, deviation: float) -> None:
+    """400 drawings: the standard error of the power is 2 %, and the t formula is good to 2 % more."""
+    random = np.random.default_rng(n * m)
+    alpha, margin = 0.05 / 6, math.log(1.05)
+    shift = detectable_ratio(deviation, n, m, alpha, margin)
+    hits = 0
+    for _ in range(400):
+        a, b = random.normal(shift, deviation, n).tolist(), random.normal(0, deviation, m).tolist()
+        hits += permutation_p_value(a, b) <= alpha and difference_interval(a, b, 0.05).low > margin
+    assert 0.72 <= hits / 400 <= 0.88
+
+
+def test_more_runs_see_more_and_none_see_what_the_margin_hides() -> None:
+    alpha, margin = 0.05 / 6, math.log(1.05)
+    seen = [detectable_ratio(0.5, n, n, alpha, margin) for n in (5, 6, 7, 8, 12, 30, 100)]
+    assert seen == sorted(seen, reverse=True)
+    assert detectable_ratio(0.5, 3, 3, alpha, margin) == math.inf
+    assert detectable_ratio(0.0, 5, 5, alpha, margin) == pytest.approx(margin)
+    assert runs_for_ratio(math.log(1.04), 0.1, alpha, margin, 5) is None
+    assert is_exact(EXACT, EXACT)
+    assert not is_exact(EXACT, EXACT + 1)
+
+
+@pytest.mark.parametrize("deviation", [0.5, 1.0])
+def test_the_number_of_runs_is_near_that_of_the_textbook(deviation: float) -> None:
+    alpha, margin = 0.05 / 6, math.log(1.05)
+    found = runs_for_ratio(math.log(1.5), deviation, alpha, margin, 5)
+    assert found is not None
+    normal = NormalDist()
+    sure = normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(0.8)
+    known = 2 * (deviation / math.log(1.5) * sure) ** 2
+    assert known <= found <= 1.05 * known + 3
+    assert detectable_ratio(deviation, found, found, alpha, margin) <= math.log(1.5)
+    assert detectable_ratio(deviation, found - 1, found - 1, alpha, margin) > math.log(1.5)
+
+
+# Crossing distributions, with crossings that are known, and none where there is none.
+
+
+def test_a_crossing_is_found_where_it_is() -> None:
+    """A is 60 % later as a rule; 2 % of B are ten times as late, from about 60 us on."""
+    found = side_order(side(1, 6, factor=1.6, scatter=0.05), side(2, 6, scatter=0.05, tail=0.02))
+    assert (found.lower, found.method) == (None, BY_RUNS)
+    (crossing,) = found.crossings
+    assert not crossing.a_lower_below
+    assert crossing.between[0] <= crossing.value <= crossing.between[1]
+    assert 50_000 < crossing.value < 110_000
+    assert 0.005 < crossing.share < 0.06
+    (other,) = side_order(side(2, 6, scatter=0.05, tail=0.02), side(1, 6, factor=1.6, scatter=0.05)).crossings
+    assert (other.value, other.a_lower_below) == (crossing.value, True)
+
+
+def test_an_exact_crossing() -> None:
+    """Every run of A has 500 values at 10 us and 500 at 20 us, of B 900 at 5 us and 100 at 100 us."""
+    a = [run_of(np.repeat(np.array([10_000, 20_000]), 500)) for _ in range(4)]
+    b = [run_of(np.repeat(np.array([5_000, 100_000]), (900, 100))) for _ in range(4)]
+    (crossing,) = side_order(a, b).crossings
+    assert 10_000 <= crossing.value <= 20_100
+    assert not crossing.a_lower_below
+
+
+@pytest.mark.parametrize(("factor", "lower"), [(0.5, "A"), (2.0, "B")])
+def test_one_that_is_lower_throughout(factor: float, lower: str) -> None:
+    found = side_order(side(1, 5, factor=factor), side(2, 5))
+    assert (found.lower, found.crossings) == (lower, ())
+    assert found.surely is not None
+    assert found.surely[0] < 20_000 < found.surely[1]
+
+
+@pytest.mark.parametrize("runs", [3, 5, 10])
+def test_noise_does_not_cross(runs: int) -> None:
+    """Of 40 pairs of the same at 95 %, two are expected to differ anywhere, and none to cross."""
+    found = [
+        side_order(side(2 * seed, runs, 1, 0.3, 0.01), side(2 * seed + 1, runs, 1, 0.3, 0.01)) for seed in range(40)
+    ]
+    assert sum(one.lower is not None or bool(one.crossings) for one in found) <= 6
+    assert not any(one.crossings for one in found)
+
+
+@pytest.mark.parametrize(("above", "lower"), [(10_100, None), (11_000, "B")])
+def test_a_difference_that_is_sure_and_small_is_none(above: int, lower: str | None) -> None:
+    """Runs without any scatter: 2 % more odds of 20 us are sure and nothing, 22 % more are something."""
+    more = run_of(np.repeat(np.array([10_000, 20_000]), (20_000 - above, above)))
+    usual = run_of(np.repeat(np.array([10_000, 20_000]), 10_000))
+    assert side_order([more] * 5, [usual] * 5).lower == lower
+
+
+def test_one_each_says_that_it_speaks_of_values() -> None:
+    found = side_order(side(1, 1, factor=1.6, scatter=0), side(2, 1, scatter=0, tail=0.02))
+    assert found.method == BY_VALUES
+    (crossing,) = found.crossings
+    assert 50_000 < crossing.value < 110_000
+    assert not crossing.a_lower_below
+    assert side_order(side(1, 2), side(2, 2)).method == BY_VALUES
+    assert side_order(side(1, 1, scatter=0), side(1, 1, scatter=0)).lower is None
+    assert side_order(side(1, 1, factor=3), side(2, 1)).lower == "B"
+
+
+def test_too_few_values_to_say_anything() -> None:
+    few = [run_of(np.array([1, 2, 3])) for _ in range(4)]
+    found = side_order(few, few)
+    assert (found.lower, found.surely, found.crossings) == (None, None, ())
+
+
+# The shift function, with shifts that are known.
+
+
+MINUTE = 60 * 10**9
+
+
+def in_blocks(seed: int, added: int = 0, blocks: int = 20, each: int = 1_000, scatter: float = 0.0) -> RunFigures:
+    """A run of blocks that differ by chance, or more."""
+    random = np.random.default_rng(seed)
+    parts = [latencies(random, each, float(np.exp(random.normal(0, scatter)))) + added for _ in range(blocks)]
+    made = run_of(np.concatenate(parts), f"run {seed}")
+    return replace(made, blocks=TimeBlocks(10 * MINUTE, tuple(counted(part) for part in parts)))
+
+
+def test_a_constant_shift_is_found_at_every_share() -> None:
+    found = quantile_shift([in_blocks(1, added=5_000)], [in_blocks(2)])
+    assert found.why_no_band == ""
+    assert "20 and 20 blocks of 10 min" in found.method
+    assert [point.share for point in found.points][:3] == [0.05, 0.1, 0.15]
+    for point in found.points:
+        assert point.low is not None
+        assert point.high is not None
+        assert point.low < 5_000 < point.high
+        assert point.difference == point.a - point.b
+    assert sum(point.low > 0 for point in found.points if point.low is not None) > 15
+
+
+def test_a_shift_that_changes_its_sign() -> None:
+    """A is 4 us later in the lower half and has no tail."""
+    values = latencies(np.random.default_rng(1), 40_000)
+    ceiling = int(np.quantile(values, 0.9))
+    early, late = run_of(np.minimum(values + 4_000, ceiling)), run_of(values)
+    points = {point.share: point.difference for point in quantile_shift([early], [late]).points}
+    assert points[0.05] == pytest.approx(4_000, abs=100)
+    assert points[0.99] < -5_000
+
+
+def test_the_band_holds_everywhere_at_once_for_identical_systems() -> None:
+    """40 pairs of runs without a difference: at 95 %, two bands with zero outside somewhere are expected."""
+    missed = 0
+    for seed in range(40):
+        found = quantile_shift([in_blocks(2 * seed)], [in_blocks(2 * seed + 1)])
+        missed += any(not (p.low or 0) <= 0 <= (p.high or 0) for p in found.points)
+    assert missed <= 7
+
+
+def test_blocks_that_differ_widen_the_band() -> None:
+    calm, wild = (quantile_shift([in_blocks(1, scatter=s)], [in_blocks(2, scatter=s)]).points[9] for s in (0.0, 0.5))
+    assert (wild.high or 0) - (wild.low or 0) > 3 * ((calm.high or 0) - (calm.low or 0))
+
+
+def test_without_blocks_there_is_no_band_and_a_reason() -> None:
+    without = replace(in_blocks(2), blocks=TimeBlocks(0, (), "its record has 3 parts of time"))
+    found = quantile_shift([in_blocks(1)], [without])
+    assert found.why_no_band == "no band: run 2: its record has 3 parts of time"
+    assert found.method == ""
+    assert all(point.low is None for point in found.points)
+    assert len(found.points) > 15
+
+
+def test_several_runs_have_an_interval_of_their_scatter() -> None:
+    found = quantile_shift(side(1, 6, factor=1.5), side(2, 6))
+    middle = next(point for point in found.points if point.share == 0.5)
+    assert middle.low is not None
+    assert middle.high is not None
+    assert 0 < middle.low < middle.difference < middle.high
+    assert "means over the runs" in found.method
+    one = quantile_shift(side(1, 1), side(2, 6))
+    assert one.points[0].low is None
+    assert "one side has one run" in one.why_no_band
+
+
+def test_points_go_as_far_as_every_run_reaches() -> None:
+    short, long = run_of(np.arange(1_000, 2_000)), run_of(np.arange(1_000, 101_000))
+    assert quantile_shift([long], [long]).points[-1].share == 1 - BEYOND / 100_000
+    assert quantile_shift([short], [long]).points[-1].share == 0.99
+    full = figures_of_histogram("full", counts_of_values(np.arange(1, 1_001)), {}, overflow=9_000)
+    assert max(point.share for point in quantile_shift([full], [long]).points) == 0.1
+    tiny = run_of(np.array([1, 2, 3]))
+    assert quantile_shift([tiny], [long]).points == ()
+
+
+def test_bins_of_a_microsecond_leave_a_microsecond_open() -> None:
+    """Five histograms a side without scatter: A is 1 us later, by values that are known to 1 us only."""
+
+    def coarse(added_us: int) -> list[RunFigures]:
+        at = np.arange(20 + added_us, 60 + added_us, dtype=np.int64) * 1_000
+        counts = Counts(at, at + 999, np.full(at.size, 1_000, np.int64))
+        return [figures_of_histogram(f"{n}", counts, {}) for n in range(5)]
+
+    for point in quantile_shift(coarse(1), coarse(0)).points:
+        assert (point.difference, point.low, point.high) == (1_000, 1, 1_999)
+
+
+# Which of two tails is lighter and from where on, and whether two curves are the same, with the truth known.
+
+
+N = 40_000
+NOTHING = TailSample(NO_COUNTS, 0)
+
+
+def of(values: Int64Array) -> TailSample:
+    return TailSample(counts_of_values(values), values.size)
+
+
+def usual(seed: int, n: int = N) -> Int64Array:
+    return np.random.default_rng(seed).gamma(3, 4_000, n).astype(np.int64) + 2_000
+
+
+def kernels(n: int = N) -> tuple[TailSample, TailSample]:
+    """As in article 5: one is slower as a rule, the other has the heavier tail, and above 70 us only that one is."""
+    steady = usual(1, n) + 4_000
+    wild = usual(2, n)
+    late = np.random.default_rng(3).choice(n, n * 13 // 1000, replace=False)
+    wild[late] = 70_000 + np.random.default_rng(4).integers(1, 400_000, late.size)
+    return of(np.minimum(steady, 70_000)), of(wild)
+
+
+def test_the_lighter_tail_and_where_it_begins() -> None:
+    found = tail_crossing(*kernels())
+    assert found is not None
+    assert found.first_is_better
+    assert found.above is not None
+    assert 15_000 < found.above <= 70_001
+    assert found.top_share >= 0.013
+    back = tail_crossing(*reversed(kernels()))
+    assert back is not None
+    assert (back.first_is_better, back.above, back.top_share) == (False, found.above, found.top_share)
+
+
+def test_an_exact_crossing_crossing() -> None:
+    """First: 500 at 10, 500 at 20. Second: 900 at 5 and 100 at 100. From 20 on the first is better: 10 % lie beyond."""
+    first = of(np.repeat(np.array([10, 20]), 500))
+    second = of(np.repeat(np.array([5, 100]), (900, 100)))
+    found = tail_crossing(first, second)
+    assert found is not None
+    assert (found.first_is_better, found.above, found.until) == (True, 20, 20)
+    assert found.top_share == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("width", [10, 100, 2_000])
+def test_bins_of_one_do_not_make_a_difference(width: int) -> None:
+    """A run that kept a summary beside one that kept every sample: within a bin nothing is known of the one."""
+    places, n = np.unique(usual(2) // width, return_counts=True)
+    binned = TailSample(Counts(places * width, places * width + width - 1, n.astype(np.int64)), N)
+    for pair in ((of(usual(1)), binned), (binned, of(usual(1)))):
+        apart = tail_distance(*pair)
+        assert apart is not None
+        assert apart.likeness is not TailLikeness.DIFFERENT
+        assert tail_crossing(*pair) is None
+    worse = of(usual(1) + 4_000)
+    found = tail_crossing(binned, worse)
+    assert found is not None
+    assert (found.first_is_better, found.above) == (True, None)
+
+
+def test_one_that_is_better_throughout_does_not_cross() -> None:
+    found = tail_crossing(of(usual(1)), of(usual(2) + 3_000))
+    assert found is not None
+    assert (found.first_is_better, found.above, found.top_share) == (True, None, 1.0)
+
+
+def test_the_few_largest_values_decide_nothing() -> None:
+    """Better throughout, but for one value: chance, and no crossing."""
+    one = usual(1)
+    one[7] = 10**9
+    found = tail_crossing(of(one), of(usual(2) + 3_000))
+    assert found is not None
+    assert (found.first_is_better, found.above) == (True, None)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 2**32))
+def test_two_of_the_same_do_not_cross_and_are_not_different(a: int, b: int) -> None:
+    """At 4 standard errors and at 95 %; the bounds are wider than that for values this regular."""
+    found = tail_distance(of(usual(a, 2_000)), of(usual(b, 2_000)))
+    assert found is not None
+    if tail_crossing(of(usual(a, 2_000)), of(usual(b, 2_000))) is not None:
+        assert found.seen > 0.01
+    assert found.least <= found.seen <= found.most
+
+
+def test_of_many_runs_of_the_same_hardly_any_is_called_different() -> None:
+    pairs = [(of(usual(2 * seed, 3_000)), of(usual(2 * seed + 1, 3_000))) for seed in range(300)]
+    different = sum(found.likeness is TailLikeness.DIFFERENT for pair in pairs if (found := tail_distance(*pair)))
+    assert different <= 300 * 0.05
+    assert sum(tail_crossing(*pair) is not None for pair in pairs) <= 300 * 0.05
+
+
+def test_the_same_is_said_where_there_are_enough_values_to_know() -> None:
+    many, few = tail_distance(of(usual(1)), of(usual(2))), tail_distance(of(usual(1, 500)), of(usual(2, 500)))
+    assert many is not None
+    assert few is not None
+    assert (many.likeness, few.likeness) == (TailLikeness.SAME, TailLikeness.UNDECIDED)
+    assert many.most <= CLOSE < few.most
+
+
+def test_a_shift_is_found_and_where_it_is_largest() -> None:
+    found = tail_distance(of(usual(1)), of(usual(1) + 2_000))
+    assert found is not None
+    assert found.likeness is TailLikeness.DIFFERENT
+    assert 0.05 < found.seen < 0.5
+    assert 5_000 < found.at < 25_000
+
+
+def test_dependent_values_are_worth_less() -> None:
+    """A hundred values in each burst: the same figures, but nothing sure comes of them."""
+    one, other = (TailSample(counts_of_values(np.repeat(usual(seed, 60), 100)), 60) for seed in (1, 2))
+    naive = tail_distance(replace(one, effective=6_000), replace(other, effective=6_000))
+    honest = tail_distance(one, other)
+    assert naive is not None
+    assert honest is not None
+    assert naive.likeness is TailLikeness.DIFFERENT
+    assert honest.likeness is TailLikeness.UNDECIDED
+
+
+def test_the_worth_of_a_run_comes_from_its_neighbours() -> None:
+    drawn = usual(1, 3_000)
+    apart = tail_sample(analyse(record([block(drawn.tolist())]), workers=1).pooled)
+    bursts = tail_sample(analyse(record([block(np.repeat(drawn[:100], 30).tolist())]), workers=1).pooled)
+    assert 0.8 * 3_000 < apart.effective <= 3_000
+    assert bursts.effective < 150
+
+
+def test_nothing_has_no_answer() -> None:
+    assert (tail_crossing(NOTHING, of(usual(1))), tail_distance(of(usual(1)), NOTHING)) == (None, None)

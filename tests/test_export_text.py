@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exporters trace-txt and trace-dat; that trace-cmd reads traces of today is shown in test_agent_trace.py."""
+
+import csv
+import gzip
+import statistics
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from analysis_records import block, fact, record
+from app_cases import APP, TABLE, app_record
+from export_cases import limited_record, small_analysis, summary_analysis
+from stage_records import VIRTUAL, staged
+from trace_cases import FILES, TEXT, events_of_text, report_of_trace_cmd, trace_cmd, traced
+
+from rtproof import exporters
+from rtproof.cli.main import main
+from rtproof.core import plugins
+from rtproof.core.errors import UserError
+from rtproof.exporters import app_csv, bins, exceedances, trace_dat, trace_txt
+from rtproof.exporters import csv as exporters_csv_module
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import Fact, Record
+from rtproof.record.reading import open_record
+from rtproof.record.run_folder import open_run
+from rtproof.summary import kernel_trace, recorded_facts
+from rtproof.summary.kernel_trace import page_layout, print_addresses
+
+
+def test_the_text_is_that_of_the_kernel(tmp_path: Path) -> None:
+    sentence = trace_txt.export(analyse(traced()), tmp_path / "a", {})
+    assert (tmp_path / "a").read_text() == TEXT
+    assert "5 events, by the clock mono" in sentence
+
+
+@pytest.mark.parametrize("module", [trace_txt, trace_dat])
+def test_without_a_trace_there_is_nothing_to_write(tmp_path: Path, module: object) -> None:
+    export = module.export  # type: ignore[attr-defined]
+    with pytest.raises(UserError, match=r"this run was not traced"):
+        export(analyse(record([block([1_000])])), tmp_path / "a", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+class Reader:
+    """Takes a file apart as trace-cmd.dat.v6(5) says."""
+
+    def __init__(self, content: bytes, order: str) -> None:
+        self.content, self.at, self.order = content, 0, order
+
+    def take(self, size: int) -> bytes:
+        self.at += size
+        return self.content[self.at - size : self.at]
+
+    def number(self, size: int) -> int:
+        return int(struct.unpack(self.order + {1: "B", 2: "H", 4: "I", 8: "Q"}[size], self.take(size))[0])
+
+    def sized(self, size: int) -> str:
+        return self.take(self.number(size)).decode()
+
+    def word(self) -> str:
+        end = self.content.index(b"\0", self.at)
+        return self.take(end + 1 - self.at)[:-1].decode()
+
+
+@pytest.mark.parametrize(("endian", "order"), [("little", "<"), ("big", ">")])
+def test_the_file_is_laid_out_as_its_manual_says(tmp_path: Path, endian: str, order: str) -> None:
+    about = FILES["about"].replace("little", endian)
+    trace_dat.export(analyse(traced(about=about)), tmp_path / "a", {})
+    file = Reader((tmp_path / "a").read_bytes(), order)
+    assert file.take(12) == b"\x17\x08\x44tracing6\0"[:12]
+    assert [file.number(1), file.number(1), file.number(4)] == [endian == "big", 8, 4096]
+    assert [file.word(), file.sized(8)] == ["header_page", FILES["header_page"]]
+    assert [file.word(), file.sized(8)] == ["header_event", FILES["header_event"]]
+    assert [file.number(4), file.sized(8)] == [1, FILES["events/ftrace/print/format"]]
+    systems = {}
+    for _ in range(file.number(4)):
+        name = file.word()
+        systems[name] = [file.sized(8).split()[1] for _ in range(file.number(4))]
+    assert systems == {"irq": ["irq_handler_entry"], "sched": ["sched_waking", "sched_switch"]}
+    assert [file.sized(4), file.sized(4), file.sized(8)] == ["", "", FILES["saved_cmdlines"]]
+    assert [file.number(4), file.word()] == [2, "options  "]
+    of_buffers = [(file.number(2), file.sized(4)) for _ in range(2)]
+    assert of_buffers == [
+        (2, "CPU: 0\n" + FILES["cpu0/stats"].replace("entries: 3", "entries: 0") + "\0"),
+        (2, "CPU: 1\n" + FILES["cpu1/stats"].replace("entries: 2", "entries: 0") + "\0"),
+    ]
+    clock = FILES["trace_clock"]
+    assert [file.number(2), file.sized(4), file.number(2)] == [4, f"{clock}\0", 0]
+    assert file.word() == "flyrecord"
+    places = [(file.number(8), file.number(8)) for _ in range(2)]
+    assert file.sized(8) == clock
+    assert [size for _, size in places] == [8192, 0]
+    assert places[0][0] % 4096 == 0
+    assert file.content[places[0][0] :] == b"a" * 8192
+
+
+@pytest.fixture
+def arm(tmp_path: Path) -> Record:
+    """Of a 32-bit ARM under Linux 6.1 PREEMPT_RT: 40 loops of the application with marks, in a buffer of 8 KiB."""
+    whole = Path(__file__).parent / "data" / "trace" / "armhf.rtrec.gz"
+    (tmp_path / "record").write_bytes(gzip.decompress(whole.read_bytes()))
+    return open_record(tmp_path / "record")
+
+
+def test_a_trace_of_a_32_bit_kernel_is_read_event_by_event(arm: Record, tmp_path: Path) -> None:
+    said = trace_dat.export(analyse(arm), tmp_path / "trace.dat", {})
+    text = kernel_trace.trace_text(arm, "text")
+    events = events_of_text(text)
+    assert said.endswith(f": {len(events)} events on 3 pages of 4096 bytes from 1 CPU")
+    assert page_layout(arm).commit_size == 4
+    assert print_addresses(arm) == {0xC0473AD4: "tracing_mark_write"}
+    assert sum(int(kernel_trace.trace_statistics(arm, cpu)["entries"]) for cpu in kernel_trace.trace_cpus(arm)) == len(
+        events
+    )
+
+
+def test_trace_cmd_finds_the_same_in_it(arm: Record, tmp_path: Path) -> None:
+    trace_dat.export(analyse(arm), tmp_path / "trace.dat", {})
+    assert report_of_trace_cmd(tmp_path / "trace.dat") == events_of_text(kernel_trace.trace_text(arm, "text"))
+    assert "print:                tracing_mark_write: work 1" in trace_cmd("report", str(tmp_path / "trace.dat"))
+
+
+def test_pages_that_are_not_whole_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="lost a part of its trace"):
+        trace_dat.export(analyse(traced(**{"cpu0/raw": "a" * 100})), tmp_path / "a", {})
+    whole = "field: local_t commit; offset:8; size:8;\nfield: char data; offset:16; size:4080;"
+    for page in (
+        "nothing",
+        whole.replace("16; size:4080", "0; size:0"),
+        whole.replace("8;\n", "900;\n"),
+        f"{whole[:-5]}{9**20};",
+    ):
+        with pytest.raises(UserError, match="does not tell how the pages"):
+            trace_dat.export(analyse(traced(header_page=page)), tmp_path / "a", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+EXPECTED = """"one and two"
+thread,loop,target_us,top_us,top_error_us,work_start_us,work_end_us,work_duration_us,loop_time_us,slept,slack_us
+0,0,0.000,40.000,40.000,50.000,1050.000,1000.000,6271.000,1,3950.000
+0,1,5000.000,6311.000,1311.000,6320.000,7100.000,780.000,3727.000,1,2900.000
+0,2,10000.000,10038.000,38.000,10048.000,15000.000,4952.000,5001.000,0,0.000
+0,3,15000.000,15039.000,39.000,15040.000,20000.001,4960.001,5000.999,0,-0.001
+0,4,20000.000,20039.999,39.999,20041.000,20041.500,0.500,,,
+
+statistic,work_duration_us,loop_time_us,top_error_us
+minimum,0.500,3727.000,38.000
+maximum,4960.001,6271.000,1311.000
+average,2338.500,5000.000,293.600
+standard_deviation,2418.129,1038.584,568.745
+count,5,4,5
+loops_that_could_sleep,4
+loops_without_sleep,2
+smallest_slack_us,-0.001
+sum_of_loop_times_us,19999.999
+first_to_last_top_us,19999.999
+"""
+FIELDS = {
+    "top": [40_000, 1_311_000, 38_000, 39_000, 39_999],
+    "start": [50_000, 1_320_000, 48_000, 40_000, 41_000],
+    "end": [1_050_000, 2_100_000, 5_000_000, 5_000_001, 41_500],
+}
+
+
+def lines(path: Path, comment: str = "words") -> list[str]:
+    app_csv.export(analyse(app_record(TABLE, TABLE[:3], comment=comment)), path, {})
+    return path.read_text().splitlines()
+
+
+def test_the_comment_the_loops_and_the_statistics(tmp_path: Path) -> None:
+    made = replace(staged(FIELDS, series=APP), facts=(fact("probe_options", "work=none,comment=one and two"),))
+    sentence = app_csv.export(analyse(made), tmp_path / "a.csv", {})
+    assert (tmp_path / "a.csv").read_text() == EXPECTED
+    assert sentence == f"{tmp_path / 'a.csv'}: 15 samples, three for each loop"
+
+
+def test_statistics_are_those_of_the_rows_of_all_threads(tmp_path: Path) -> None:
+    made = lines(tmp_path / "a.csv")
+    empty = made.index("")
+    rows = list(csv.DictReader(made[1:empty]))
+    told = {row[0]: row[1:] for row in csv.reader(made[empty + 1 :])}
+    assert [row["thread"] for row in rows] == ["0"] * 5 + ["1"] * 3
+    for at, column in enumerate(("work_duration_us", "loop_time_us", "top_error_us")):
+        values = [float(row[column]) for row in rows if row[column]]
+        numbers = [min(values), max(values), statistics.mean(values), statistics.stdev(values), len(values)]
+        names = ("minimum", "maximum", "average", "standard_deviation", "count")
+        assert [float(told[name][at]) for name in names] == pytest.approx(numbers, abs=0.0006)
+    total = sum(float(row["loop_time_us"]) for row in rows if row["loop_time_us"])
+    assert float(told["sum_of_loop_times_us"][0]) == pytest.approx(total)
+    assert told["loops_without_sleep"] == [str([row["slept"] for row in rows].count("0"))]
+
+
+@pytest.mark.parametrize(
+    ("comment", "first"),
+    [
+        ('a "b"', '"a ""b"""'),
+        ("=1+1", '" =1+1"'),
+        ("@cell", '" @cell"'),
+        ("one\ntwo\x1b[0m", '"one two [0m"'),
+        ("grün", '"gr\\xfcn"'),
+        ("", '"rtproof on x86_64 6.1.0-rt"'),
+    ],
+)
+def test_a_comment_is_one_harmless_cell(tmp_path: Path, comment: str, first: str) -> None:
+    assert lines(tmp_path / "a.csv", comment)[0] == first
+
+
+def test_a_comment_may_be_given_afterwards_and_have_commas(tmp_path: Path) -> None:
+    made = analyse(app_record(TABLE, comment="words"))
+    for at, comment in enumerate(("one, two", "")):
+        app_csv.export(made, tmp_path / str(at), {"comment": comment})
+    assert [(tmp_path / str(at)).read_text().splitlines()[0] for at in (0, 1)] == ['"one, two"', '"words"']
+
+
+def test_what_is_no_time_is_said(tmp_path: Path) -> None:
+    made = app_record(TABLE)
+    virtual = replace(made, facts=(*made.facts, VIRTUAL))
+    said = [app_csv.export(analyse(one), tmp_path / str(at), {}) for at, one in enumerate((made, virtual))]
+    assert ["virtual time" in sentence for sentence in said] == [False, True]
+
+
+def test_a_loop_behind_a_hole_has_no_time(tmp_path: Path) -> None:
+    app_csv.export(analyse(app_record(TABLE, gaps={1: 2})), tmp_path / "a.csv", {})
+    rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()[1:7]))
+    assert [(row["loop"], row["loop_time_us"] != "") for row in rows] == [
+        *(("0", True), ("1", False), ("4", True), ("5", True), ("6", False)),
+    ]
+
+
+def test_other_probes_and_summaries_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="app-csv needs a run of the probe app, whose fields are top, start, end"):
+        app_csv.export(small_analysis(), tmp_path / "a.csv", {})
+    made = app_record(TABLE)
+    bare = replace(made, series=tuple(replace(each, has_samples=False) for each in made.series))
+    with pytest.raises(UserError, match="kept only a summary"):
+        app_csv.export(replace(small_analysis(), record=bare), tmp_path / "a.csv", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"), [(0, "0.000"), (-1, "-0.001"), (-1_999, "-1.999"), (2**62, "4611686018427387.904")]
+)
+def test_microseconds_are_exact(ns: int, text: str) -> None:
+    assert app_csv.us(ns) == text
+
+
+def rows(path: Path) -> list[list[str]]:
+    return [line.split(",") for line in path.read_text().splitlines()]
+
+
+def test_what_lies_off_the_scale_has_its_own_rows(tmp_path: Path) -> None:
+    sentence = bins.export(small_analysis(), tmp_path / "a", {"width": "1us", "count": "2"})
+    assert rows(tmp_path / "a") == [
+        ["from_ns", "to_ns", "thread0", "thread1"],
+        ["", "0", "1", "0"],
+        ["0", "1000", "1", "3"],
+        ["1000", "2000", "1", "0"],
+        ["2000", "", "3", "0"],
+    ]
+    assert sentence.endswith("2 bins of 1us, observed view")
+
+
+def test_the_scale_may_begin_below_zero(tmp_path: Path) -> None:
+    bins.export(small_analysis(), tmp_path / "a", {"width": "500ns", "count": "1", "start": "-500ns"})
+    assert rows(tmp_path / "a")[1:] == [["", "-500", "0", "0"], ["-500", "0", "1", "0"], ["0", "", "5", "3"]]
+
+
+def test_the_schedule_view_has_the_missed_ones(tmp_path: Path) -> None:
+    bins.export(small_analysis(), tmp_path / "a", {"width": "1s", "count": "1", "start": "-1s", "view": "schedule"})
+    assert [row[2:] for row in rows(tmp_path / "a")[1:]] == [["0", "0"], ["1", "0"], ["9", "3"]]
+
+
+@pytest.mark.parametrize(("width", "count"), [("2us", 2500), ("500ns", 2000), ("1us", 10_000), ("1us", 400)])
+def test_the_scales_of_the_articles(tmp_path: Path, width: str, count: int) -> None:
+    bins.export(small_analysis(), tmp_path / "a", {"width": width, "count": str(count)})
+    found = rows(tmp_path / "a")
+    assert len(found) == 1 + 1 + count + 1
+    assert [sum(int(row[column]) for row in found[1:]) for column in (2, 3)] == [6, 3]
+
+
+def test_one_field_of_several(tmp_path: Path) -> None:
+    several = analyse(staged({"irq": [1_000, 2_500], "task": [7_000, 9_000]}))
+    sentence = bins.export(several, tmp_path / "a", {"width": "1us", "count": "2", "field": "task"})
+    assert rows(tmp_path / "a")[0] == ["from_ns", "to_ns", "thread0.task"]
+    assert "2 bins" in sentence
+    with pytest.raises(UserError, match="field=moon is none of: irq, task"):
+        bins.export(several, tmp_path / "b", {"field": "moon"})
+
+
+def test_a_summary_serves_with_a_note(tmp_path: Path) -> None:
+    sentence = bins.export(summary_analysis(), tmp_path / "a", {"width": "10us", "count": "10"})
+    assert [row[2] for row in rows(tmp_path / "a")[1:]] == ["0", "2", "0", "0", "0", "0", "0", "0", "1", "0", "0", "0"]
+    assert "known to one part in 1024" in sentence
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"width": "0us"},
+        {"width": "2"},
+        {"width": "-1us"},
+        {"count": "0"},
+        {"count": "many"},
+        {"count": "1e6"},
+        {"count": "99999999999"},
+        {"start": "5"},
+        {"view": "both"},
+        {"width": "1000d", "count": "10000000"},
+    ],
+)
+def test_options_that_make_no_sense_are_refused(tmp_path: Path, options: dict[str, str]) -> None:
+    with pytest.raises(UserError):
+        bins.export(small_analysis(), tmp_path / "a", options)
+    assert list(tmp_path.iterdir()) == []
+
+
+EXPECTED_CSV = """thread,cpu,activation,due_ns,latency_ns,missed_after
+0,0,0,0,1000,0
+0,0,1,1000000,3002500,3
+0,0,5,5000000,-300,0
+0,0,6,6000000,1900000,1
+0,0,8,8000000,7,0
+0,0,9,9000000,70000,0
+1,3,0,500,100,0
+1,3,1,1000600,200,0
+1,3,2,2000800,300,0
+"""
+
+
+def test_every_sample_is_a_line(tmp_path: Path) -> None:
+    sentence = exporters_csv_module.export(small_analysis(), tmp_path / "a.csv", {})
+    assert (tmp_path / "a.csv").read_text() == EXPECTED_CSV
+    assert "9 samples; facts about the run are not in it" in sentence
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("precious")
+    with pytest.raises(UserError, match=r"a\.csv exists already"):
+        exporters_csv_module.export(small_analysis(), tmp_path / "a.csv", {})
+    assert (tmp_path / "a.csv").read_text() == "precious"
+
+
+def test_a_summary_has_no_samples_to_write(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"needs every sample and this run kept only a summary \(--record summary\)"):
+        exporters_csv_module.export(summary_analysis(), tmp_path / "a.csv", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_fails_halfway_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(exporters_csv_module, "_lines", full)
+    with pytest.raises(OSError, match="No space left"):
+        exporters_csv_module.export(small_analysis(), tmp_path / "a.csv", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+EXPECTED_EXCEEDANCES = """limit_ns,thread,cpu,activation,due_ns,latency_ns
+1000000,0,0,1,1000000,3002500
+1000000,0,0,6,6000000,1900000
+1000000,1,3,4,500,1000001
+50000,0,0,9,9000000,70000
+"""
+
+
+def test_every_exceedance_of_a_limit_is_a_line_and_what_is_not_listed_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.exceedances.csv"
+    said = exceedances.export(analyse(limited_record()), path, {})
+    assert path.read_text() == EXPECTED_EXCEEDANCES
+    assert said == (
+        f"{path}: 4 activations above 1ms, 50us; 3 more were above, which full lists do not hold; "
+        "2 that never ran were above as well, counted from their due times"
+    )
+
+
+def test_a_run_without_a_limit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="this run was given no limit before it began"):
+        exceedances.export(small_analysis(), tmp_path / "a.csv", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_kept_a_summary_lists_all_that_was_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    process = ["--target", "simulated", "--target-option", "episodes=1/min", "--threads", "2"]
+    asked = ["--limit", "100us", "--duration", "1h", "--record", "summary", "--output", "r", "--no-report"]
+    assert main(["run", *process, *asked]) in (0, 1, 4)
+    assert main(["export", "r", "--format", "exceedances", "--output", "list.csv"]) == 0
+    mark, _, *rows = Path("list.csv").read_text().splitlines()
+    assert mark.startswith("# ")
+    record = open_run("r").record
+    assert len(rows) == sum(int(record.levels[series.id][0].ran.sum()) for series in record.series) > 20
+    for row in rows:
+        limit_ns, thread, _, activation, due_ns, latency_ns = map(int, row.split(","))
+        series = record.series[thread]
+        assert due_ns == series.first_due_ns + activation * series.period_ns
+        assert latency_ns > limit_ns == 100_000
+
+
+# Files of figures that are no time on any machine say so themselves, whatever becomes of the sentence beside them.
+
+
+PLAYED = fact("simulated", "poisson,seed=1")
+WORDS = {VIRTUAL: recorded_facts.VIRTUAL_TIME_SENTENCE, PLAYED: recorded_facts.SIMULATED_SENTENCE}
+FORMATS = [module for module in plugins.load_plugins(exporters) if "trace" not in module.SUFFIX]
+
+
+def record_for(suffix: str) -> Record:
+    return app_record(TABLE, comment="words") if "app" in suffix else limited_record()
+
+
+@pytest.mark.parametrize("marked", [(), (VIRTUAL,), (PLAYED,), (VIRTUAL, PLAYED)])
+@pytest.mark.parametrize("suffix", [module.SUFFIX for module in FORMATS])
+def test_what_is_no_time_is_said_in_the_file_and_beside_it(
+    tmp_path: Path, suffix: str, marked: tuple[Fact, ...]
+) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("duckdb")
+    (module,) = (each for each in FORMATS if suffix == each.SUFFIX)
+    made = record_for(suffix)
+    path = tmp_path / f"a{suffix}"
+    sentence = module.export(analyse(replace(made, facts=(*made.facts, *marked))), path, {})
+    content = path.read_bytes()
+    for kind, words in WORDS.items():
+        assert (words.encode() in content) == (words in sentence) == (kind in marked)
+
+
+def test_all_formats_of_figures_are_looked_at() -> None:
+    assert {".csv", ".app.csv", ".bins.csv", ".exceedances.csv", ".hist.txt", ".hlog", ".parquet"} <= {
+        each.SUFFIX for each in FORMATS
+    }

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a forecast says of smooth runs, and that it never has a say in the verdict."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from analysis_records import SECOND, block, record
+from forecast_cases import HOUR, HOURS, SLOW, analysed, codes, forecast_of, long_run, smooth
+from report_cases import nothing
+
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, State
+from rtproof.judge.verdict_sentences import texts_under_labels
+from rtproof.record.contents import EndReason, Int64Array
+from rtproof.schema.analysis_json import analysis_dict
+from rtproof.simulation.events import KnownTail, rate_above
+from rtproof.tail import forecast, forecast_sentences
+from rtproof.tail.forecast_model import Forecast, ForecastHorizon, TailUnits, tail_units
+from rtproof.tail.thresholds import ThresholdFit
+
+T_NS = HOURS * HOUR * SECOND
+
+
+def true_level(horizon_ns: int, tail: KnownTail, rate_per_s: float = 0.3) -> float:
+    """Of the process of ``smooth``, by bisection: the level that is exceeded once in the horizon."""
+    low, high = tail.threshold_ns, 1e9
+    while high - low > 1:
+        middle = (low + high) / 2
+        often = -math.expm1(-rate_above("poisson", rate_per_s, tail, middle)) * horizon_ns / SECOND > 1
+        low, high = (middle, high) if often else (low, middle)
+    return high
+
+
+def sentences(analysis: Analysis, label: str) -> tuple[str, ...]:
+    return texts_under_labels(analysis.verdict.sentences, label)
+
+
+@pytest.mark.parametrize("shape", [-0.2, 0.0, 0.2])
+def test_the_limit_holds_what_is_true_and_is_not_far_from_it(shape: float) -> None:
+    tail, found = KnownTail(shape=shape), []
+    for seed in range(12):
+        one = forecast_of(smooth(seed=seed, tail=tail))
+        found += [one.limit_ns / true_level(one.horizon_ns, tail)] if one.limit_ns else []
+    assert len(found) >= 6
+    assert sum(ratio < 1 for ratio in found) <= 1
+    assert float(np.median(found)) < 1.9
+
+
+def test_the_limit_is_that_of_ten_times_the_run_unless_asked_otherwise() -> None:
+    usual, near, far = (
+        forecast_of(smooth(), horizon)
+        for horizon in (None, ForecastHorizon(2 * T_NS), ForecastHorizon(60 * T_NS, far=True))
+    )
+    assert usual.horizon_ns == 10 * T_NS
+    assert (near.limit_ns or 0) < (usual.limit_ns or 0) < (far.limit_ns or 0)
+    assert usual.warnings == ()
+
+
+def test_a_run_that_was_ended_early_has_a_warning_where_it_has_a_limit() -> None:
+    whole, open_run = analysed(smooth()).forecast, long_run(smooth()).end
+    assert whole is not None
+    assert open_run is not None
+    ended = replace(open_run, reason=EndReason.INTERRUPTED)
+    found = analysed(smooth(), end=ended)
+    assert found.forecast is not None
+    assert found.forecast.limit_ns == whole.limit_ns
+    assert sentences(found, "FORECAST")[-1] == (
+        "the 95 % are those of a run whose length is fixed beforehand, which this one's was not"
+    )
+    short = forecast_of(smooth(0.2), end=replace(ended, time_ns=720 * SECOND))
+    assert short.warnings == ()
+
+
+def test_the_limit_is_never_below_the_largest_measured() -> None:
+    found = forecast_of(smooth(), ForecastHorizon(T_NS // 100))
+    assert found.limit_ns is not None
+    assert found.limit_ns > smooth().max()
+
+
+def test_what_is_said_has_the_model_free_line_beside_it() -> None:
+    analysis = analysed(smooth())
+    first, second, third = sentences(analysis, "FORECAST")
+    assert first.startswith("once-per-80-h level <= ")
+    assert first.endswith("us (95 %); model-based, not a proof: it assumes that no new mechanism appears")
+    assert second.startswith("tail fit holds for the highest 200, 400, 1,600 and 2,880 of 28,800 one-second maxima (")
+    assert third == (
+        "it holds only if the 80 h are like the 8 h measured: a rhythm longer than 2 h 40 min (a third of the run), "
+        "such as that of a day, cannot be seen in it"
+    )
+    assert any(text.startswith("> ") for text in sentences(analysis, "MAX"))
+    labels = [label for label, _ in analysis.verdict.sentences if label]
+    assert labels.index("UNSEEN") + 1 == labels.index("FORECAST")
+
+
+def test_a_fit_that_fails_among_those_that_hold_is_not_said_to_hold() -> None:
+    found = forecast_of(smooth())
+    assert found.ladder is not None
+    rungs = tuple(replace(rung, p=0.07 if 400 <= rung.k <= 800 else 0.3) for rung in found.ladder.rungs)
+    (line,) = forecast_sentences.basis_sentence(
+        replace(found, ladder=replace(found.ladder, rungs=rungs, best=rungs[-1]))
+    )
+    assert line.startswith("tail fit holds for the highest 200, 1,600 and 2,880 of 28,800 one-second maxima ")
+
+
+def test_a_refusal_is_said_with_its_code() -> None:
+    (line,) = sentences(analysed(smooth(0.2)), "FORECAST")
+    assert line.startswith("refused (FEW): 72 tail events in 12 min ")
+
+
+def test_the_rate_above_a_limit_beyond_the_data() -> None:
+    found = forecast_of(smooth())
+    assert found.limit_ns is not None
+    largest = int(smooth().max())
+    just, far = (found.rate_above(level) for level in (largest + 5_000, 10 * largest))
+    assert just is not None
+    assert far is not None
+    once = SECOND / found.horizon_ns
+    assert far == pytest.approx(once)
+    assert once < just < 1 / (HOURS * HOUR) * 10
+    assert found.rate_above(largest - 1) is None
+    near = forecast_of(smooth(), ForecastHorizon(60 * SECOND))
+    assert near.rate_above(10 * largest) == pytest.approx(1 / (HOURS * HOUR))
+    assert found.rate_above(found.limit_ns) == pytest.approx(once, rel=0.02)
+
+
+def test_it_has_no_say_in_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [(smooth(), 400_000), (smooth(), 150_000), (smooth(0.2), 400_000)]
+    with_it = [analysed(largest, limit).verdict for largest, limit in runs]
+    monkeypatch.setattr("rtproof.judge.analyse.forecast", lambda *_: None)
+    without = [analysed(largest, limit).verdict for largest, limit in runs]
+    assert {verdict.state for verdict in with_it} >= {State.PROVEN, State.REFUTED}
+    for one, other in zip(with_it, without, strict=True):
+        kept = [pair for pair in one.sentences if pair not in set(one.sentences) - set(other.sentences)]
+        assert replace(one, sentences=tuple(kept)) == other
+
+
+def test_a_short_run_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("a short run was fitted")
+
+    monkeypatch.setattr(forecast, "tail_limit", never)
+    monkeypatch.setattr(forecast, "stationarity", never)
+    assert codes(forecast_of(smooth(0.3))) == ["FEW"]
+
+
+def test_nothing_measured_and_no_times_give_no_forecast() -> None:
+    assert nothing().forecast is None
+    assert analyse(record([]), None, 1).forecast is None
+    counted = replace(SLOW, unit="ppm")
+    assert analyse(replace(long_run(smooth(1)), series=(counted,)), None, 1).forecast is None
+
+
+@pytest.mark.parametrize("largest", [np.full(3_000, 7), np.full(3_000, -7), -smooth(1), np.arange(3_000)], ids=str)
+def test_strange_runs_are_refused_and_not_stumbled_over(largest: Int64Array) -> None:
+    found = forecast_of(largest.astype(np.int64))
+    assert found.limit_ns is None
+    assert codes(found)
+
+
+def test_as_json_it_has_its_figures() -> None:
+    limit = 10 * int(smooth().max())
+    given = analysis_dict(analysed(smooth(), limit))["forecast"]
+    json.dumps(given, allow_nan=False)
+    assert given["limit_ns"] > smooth().max()
+    assert (given["horizon_ns"], given["measured_ns"]) == (10 * T_NS, T_NS)
+    assert (given["units_count"], given["unit_ns"]) == (HOURS * HOUR, SECOND)
+    assert given["refusals"] == []
+    assert [each["limit_ns"] for each in given["rates_above"]] == [limit]
+    assert given["ladder"][0]["values_count"] == 200
+    assert any(each["used"] for each in given["ladder"])
+    assert 0 < given["stationarity"]["dispersion_p_ratio"] <= 1
+    assert given["stationarity"]["block_ns"] == 600 * SECOND
+    assert given["top"]["values_count"] == 10
+
+
+def test_as_json_a_refusal_has_its_code_and_no_fit() -> None:
+    given = analysis_dict(analysed(smooth(0.2)))["forecast"]
+    assert [each["code"] for each in given["refusals"]] == ["FEW"]
+    assert (given["limit_ns"], given["stationarity"], given["top"], given["ladder"]) == (None, None, None, [])
+
+
+def of(*largest: int, measured_ns: int = SECOND) -> TailUnits:
+    return TailUnits(np.arange(len(largest)), np.array(largest), measured_ns)
+
+
+def test_the_largest_of_each_second_over_all_threads() -> None:
+    series = [SLOW, replace(SLOW, id=1, thread=1)]
+    run = record([block([5, 1, 9], series=series[0]), block([4, 7, 2], series=series[1])], series)
+    units = tail_units(analyse(run, None, 1).pooled)
+    assert units.largest_ns.tolist() == [5, 7, 9]
+    assert (units.count, units.measured_ns, units.unit_ns) == (3, 3 * SECOND, SECOND)
+
+
+def test_a_second_in_which_nothing_ran_is_no_unit() -> None:
+    largest = np.array([1, 3 * SECOND, 5, 2], np.int64)
+    run = record([block(largest.tolist(), {1: 2}, series=SLOW)], (SLOW,))
+    units = tail_units(analyse(run, None, 1).pooled)
+    assert units.second.tolist() == [0, 1, 4, 5]
+    assert units.unit_ns == 1.5 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("largest", "step"),
+    [((5_000, 7_000, 12_000), 2_000), ((3, 3, 3), 1), ((41, 83, 125, 166), 41), ((7, 8, 5_000), 1), ((), 1)],
+)
+def test_the_step_of_the_clock_is_the_least_distance(largest: tuple[int, ...], step: int) -> None:
+    assert of(*largest).step_ns == step
+
+
+def test_counts_and_probabilities() -> None:
+    units = of(5, 9, 5, measured_ns=30 * SECOND)
+    assert (units.counts.lo.tolist(), units.counts.n.tolist()) == ([5, 9], [2, 1])
+    assert units.unit_ns == 10 * SECOND
+    assert tail_units(analyse(long_run(np.array([4])), None, 1).pooled).largest_ns.tolist() == [4]
+
+
+SECOND_CURVES = 10**9
+
+
+@pytest.fixture(scope="module")
+def units() -> TailUnits:
+    return TailUnits(np.arange(HOURS * HOUR), smooth(), HOURS * HOUR * SECOND_CURVES)
+
+
+@pytest.fixture(scope="module")
+def found() -> Forecast:
+    return forecast_of(smooth())
+
+
+@pytest.fixture(scope="module")
+def rung(found: Forecast) -> ThresholdFit:
+    drawn = forecast.drawn_units(found)
+    assert drawn is not None
+    return drawn
+
+
+def test_return_levels_reach_from_the_threshold_to_the_limit(
+    units: TailUnits, found: Forecast, rung: ThresholdFit
+) -> None:
+    drawn = forecast.return_levels(found, rung, units)
+    assert drawn.measured_period[-1] == units.measured_ns
+    assert drawn.measured[-1] == units.largest_ns.max()
+    assert drawn.period[-1] == pytest.approx(found.horizon_ns)
+    assert drawn.high[-1] == pytest.approx(found.limit_ns, abs=1)
+    assert (np.diff(drawn.fitted) > 0).all()
+    assert (drawn.low <= drawn.fitted + 1).all()
+    assert (drawn.fitted <= drawn.high + 1).all()
+
+
+def test_measured_and_fitted_lie_together_where_the_fit_holds(
+    units: TailUnits, found: Forecast, rung: ThresholdFit
+) -> None:
+    drawn = forecast.return_levels(found, rung, units)
+    inside = np.interp(np.log(drawn.measured_period[:-9]), np.log(drawn.period), drawn.fitted)
+    assert np.abs(inside / drawn.measured[:-9] - 1).max() < 0.1
+
+
+def test_a_refused_one_shows_its_own_limit_and_not_a_forecast(
+    units: TailUnits, found: Forecast, rung: ThresholdFit
+) -> None:
+    refused = replace(found, limit_ns=None)
+    drawn = forecast.return_levels(refused, rung, units)
+    share = units.unit_ns / found.horizon_ns
+    assert drawn.high[-1] == pytest.approx(rung.region.level_upper(share))
+
+
+def test_the_mean_excess_of_an_exponential_tail_is_level(units: TailUnits) -> None:
+    drawn = forecast.mean_excess(units, 2_000)
+    assert drawn is not None
+    assert (drawn.low < KnownTail().scale_ns).mean() > 0.8
+    assert (drawn.high > KnownTail().scale_ns).mean() > 0.8
+    assert (np.diff(drawn.threshold) > 0).all()
+
+
+def test_mean_excesses_are_computed_as_they_are_named() -> None:
+    values = np.random.default_rng(2).integers(0, 10**6, 500)
+    drawn = forecast.mean_excess(TailUnits(np.arange(500), values, 500 * SECOND_CURVES), 400)
+    assert drawn is not None
+    for threshold, mean in zip(drawn.threshold.tolist(), drawn.mean.tolist(), strict=True):
+        over = [value - threshold for value in values.tolist() if value > threshold]
+        assert mean == pytest.approx(math.fsum(over) / len(over))
+        assert len(over) >= forecast.FEWEST_EXCESSES_SHOWN
+
+
+def test_values_all_alike_have_no_mean_excess() -> None:
+    assert forecast.mean_excess(TailUnits(np.arange(99), np.full(99, 7), 99 * SECOND_CURVES), 50) is None
+
+
+def test_nearly_all_of_a_good_fit_lies_in_the_band(rung: ThresholdFit) -> None:
+    drawn = forecast.probabilities(rung)
+    assert (np.diff(drawn.expected) > 0).all()
+    assert (drawn.low < drawn.expected).all()
+    assert (drawn.expected < drawn.high).all()
+    assert ((drawn.low < drawn.fitted) & (drawn.fitted < drawn.high)).mean() > 0.8
+
+
+def test_without_a_fit_nothing_is_drawn() -> None:
+    assert forecast.drawn_units(forecast_of(smooth(0.1))) is None

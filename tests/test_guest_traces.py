@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trace in guests of the virtual lab: another kernel, and virtual time."""
+
+from pathlib import Path
+
+import probe_guest
+import pytest
+from probe_guest import Guest, facts, invalid, values
+from test_probe_ipc import METHODS, account, totals
+from trace_cases import events_of_text, report_of_trace_cmd
+
+from rtproof.exporters import trace_dat
+from rtproof.judge.analyse import analyse
+from rtproof.summary import kernel_trace
+from rtproof.summary.kernel_model import Confidence, PreemptionModel, preemption_model
+from rtproof.summary.kernel_trace import trace_summary
+from rtproof.summary.system_facts import system_facts
+from rtproof.summary.thread_table import target_threads
+from rtproof.summary.tracing_effect import tracing_effects
+
+SCRIPT = """\
+T=/sys/kernel/tracing
+settings() { ls $T/instances; cat $T/tracing_on $T/set_event; mount | grep -c tracefs; }
+settings > /out/before
+run traced --trace on
+run turns --trace-blocks 100ms --samples 4000
+umount $T
+run unmounted --trace on
+ls $T > /out/still-unmounted
+mount -t tracefs tracefs $T
+settings > /out/after
+"""
+
+
+@pytest.fixture(scope="module")
+def rt(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run("debian-6.1-rt", SCRIPT, tmp_path_factory)
+
+
+@pytest.mark.parametrize("name", ["traced", "unmounted"])
+def test_trace_cmd_reads_the_trace_of_another_kernel(rt: Guest, name: str, tmp_path: Path) -> None:
+    record = rt.record(name)
+    trace_dat.export(analyse(record), tmp_path / "trace.dat", {})
+    events = events_of_text(kernel_trace.trace_text(record, "text"))
+    assert report_of_trace_cmd(tmp_path / "trace.dat") == events
+    found = trace_summary(record)
+    assert found.entries == len(events)
+    assert (found.overrun, found.dropped) == (0, 0)
+    assert found.kinds["sys_exit_clock_nanosleep"] >= 500
+
+
+def test_in_virtual_time_every_activation_wakes_its_thread_at_its_due_time(rt: Guest) -> None:
+    record = rt.record("traced")
+    lines = kernel_trace.trace_lines(record)
+    wakes = [line.time_ns for line in lines if line.event == "sched_waking"]
+    origin_ns = record.begin.origin_monotonic_ns
+    due_ns = [origin_ns + index * 1_000_000 for index in range(1, 499)]
+    assert all(any(0 <= wake - due < 100_000 for wake in wakes) for due in due_ns)
+
+
+def test_settings_are_put_back_and_a_mount_of_ones_own_is_nobody_elses(rt: Guest) -> None:
+    assert rt.text("before") == rt.text("after")
+    assert rt.text("still-unmounted") == ""
+
+
+def test_turns_are_told_block_by_block(rt: Guest) -> None:
+    events = [event for event in rt.record("turns").events if event.text.startswith("block=")]
+    assert len(events) == 40
+    on = [event.kind == "trace_on" for event in events]
+    for first in range(0, 40, 4):
+        assert on[first : first + 4] in ([True, False, False, True], [False, True, True, False])
+    assert len({on[first] for first in range(0, 40, 4)}) == 2
+    assert [int(event.text[6:].split(";")[0]) for event in events] == list(range(40))
+
+
+def test_in_virtual_time_tracing_adds_its_instructions_to_every_activation(rt: Guest) -> None:
+    found = tracing_effects(rt.record("turns"))
+    assert found is not None
+    assert (found.blocks, found.sets, found.refused) == (40, 10, "")
+    (field,) = found.fields
+    effects = {effect.statistic: effect for effect in field.effects}
+    median = effects["median"]
+    assert 0 < median.low <= median.difference <= median.high < 100_000
+    assert median.high - median.low < median.difference / 2
+
+
+# The preemption model of real kernels: of one that can be told another while it runs, and of PREEMPT_RT.
+
+
+DYNAMIC = """\
+P=/sys/kernel/debug/sched/preempt
+for model in none voluntary full; do
+    echo $model > $P
+    run $model
+done
+{ usleep 300000; echo none > $P; } &
+run changed
+wait
+umount /sys/kernel/debug
+run unmounted
+"""
+PLAIN = "run plain\n"
+
+
+@pytest.fixture(scope="module")
+def dynamic(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run("debian-6.1", DYNAMIC, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def rt_preemption(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run("debian-6.1-rt", PLAIN, tmp_path_factory)
+
+
+def model(guest: Guest, name: str) -> PreemptionModel:
+    return preemption_model(guest.record(name))
+
+
+@pytest.mark.parametrize("name", ["none", "voluntary", "full"])
+def test_what_the_kernel_does_now_is_told_beside_what_it_was_built_for(dynamic: Guest, name: str) -> None:
+    found = model(dynamic, name)
+    assert (found.built.value, found.effective.value, found.effective.confidence) == (
+        *("dynamic", name),
+        Confidence.CERTAIN,
+    )
+    assert (found.core.value, found.disagreements) == ("linux", ())
+
+
+def test_a_change_in_the_middle_of_the_run_is_told(dynamic: Guest) -> None:
+    (said,) = model(dynamic, "changed").disagreements
+    assert said.endswith("said full at the start of the run, and none at its end")
+
+
+def test_without_debugfs_the_log_tells_which_has_every_change(dynamic: Guest) -> None:
+    found = model(dynamic, "unmounted").effective
+    assert (found.value, found.confidence) == ("none", Confidence.LIKELY)
+    assert found.evidence[0] == "kernel's log: Dynamic Preempt: none"
+    assert "could not be read" in found.evidence[1]
+
+
+def test_a_kernel_with_preempt_rt_says_so_in_three_ways(rt_preemption: Guest) -> None:
+    found = model(rt_preemption, "plain")
+    assert (found.built.value, found.effective.value, found.disagreements) == ("rt", "rt", ())
+    assert found.built.confidence is Confidence.CERTAIN
+    assert len(found.built.evidence) == 3
+
+
+def test_a_guest_tells_of_itself(rt_preemption: Guest) -> None:
+    says = {fact.what: fact.says for fact in system_facts(rt_preemption.record("plain"))}
+    assert says["high-resolution timers"] == "active"
+    assert says["CPU frequency"] == "no CPU has a governor"
+    assert says["display drivers"].startswith(("none", "framebuffer", "DRM"))
+    assert says["console"].startswith("messages below level ")
+    assert says["kernel's log before the run"].startswith('"scheduling while atomic": 0 lines')
+
+
+# The probe ipc in virtual time, where the kernel alone makes a value; and what a guest tells of itself.
+
+
+RT, PLAIN_PROBE_IPC = "debian-6.1-rt", "debian-6.1"
+SCRIPT_PROBE_IPC = f"""\
+mount -t debugfs none /sys/kernel/debug
+/agent list > /out/list
+for method in {" ".join(METHODS)}; do run $method --probe ipc --method $method; done
+cat /proc/sysvipc/sem > /out/semaphores
+true
+"""
+SAMPLES = 500
+
+
+@pytest.fixture(scope="module", params=[RT, PLAIN_PROBE_IPC])
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run(request.param, SCRIPT_PROBE_IPC, tmp_path_factory)
+
+
+def test_every_post_is_answered_before_the_next(guest: Guest) -> None:
+    for method in METHODS:
+        record = guest.record(method)
+        assert totals(record) == [(SAMPLES, 0, 0)], method
+        (wake,) = values(record).values()
+        assert wake.min() > 0
+        assert account(record)["skipped"] == "0"
+        assert facts(record, "policy") == {"fifo"}
+        assert invalid(record) == []
+
+
+def test_the_same_is_measured_again(guest: Guest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Another boot: the instructions from post to answer are the kernel's and not a matter of chance."""
+    again = probe_guest.run(guest.name, f"{SCRIPT_PROBE_IPC}# again\n", tmp_path_factory)
+    for method in METHODS:
+        (first,), (second,) = (values(each.record(method)).values() for each in (guest, again))
+        assert float(abs(first.min() - second.min())) <= 0.02 * float(first.min()), method
+
+
+def test_no_semaphore_is_left(guest: Guest) -> None:
+    assert len(guest.text("semaphores").splitlines()) == 1
+
+
+def test_the_guest_tells_its_model(guest: Guest) -> None:
+    found = preemption_model(guest.record("futex"))
+    assert found.built.value == ("rt" if guest.name == RT else "dynamic")
+    assert found.effective.value == ("rt" if guest.name == RT else "voluntary")
+    assert found.core.value == "linux"
+    assert found.disagreements == ()
+
+
+def test_its_threads_are_listed_with_their_policies(guest: Guest) -> None:
+    found = {thread.name: thread for thread in target_threads(guest.record("futex"))}
+    assert (found["rtproof-0"].policy, found["rtproof-0"].priority) == ("FF", 80)
+    assert found["kthreadd"].of_kernel
+    assert any(thread.interrupt for thread in found.values()) == (guest.name == RT)

@@ -1,0 +1,512 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a histogram decides holds for every order of its samples."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from analysis_records import SECOND
+
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.claim import LateStretches, decide
+from rtproof.judge.histogram_only import (
+    HistogramOnly,
+    after_the_data,
+    count_above,
+    counted_ns,
+    fewest_episodes,
+    impossible_figures,
+    limit_was_stated,
+    summarise_histogram,
+    with_overflow,
+)
+from rtproof.record.contents import Int64Array
+from rtproof.summary.counts import Counts, counts_of_values
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+
+US, MS = 1_000, 1_000_000
+MINUTE, HOUR = 60 * SECOND, 3_600 * SECOND
+LIMIT = 100 * US
+
+
+def histogram(**counts: int) -> Counts:
+    """histogram(us20=3): three values between 20 and 21 us."""
+    low = np.array([int(name[2:]) * US for name in counts], np.int64)
+    return Counts(low, low + US - 1, np.array(list(counts.values()), np.int64))
+
+
+def file(hours: float, *, threads: int = 1, period: int = MS, **counts: int) -> ImportedHistogram:
+    """A file that shows that every due activation ran, so many hours at this period; counts are of all threads."""
+    late = sum(counts.values())
+    due = round(hours * HOUR / period)
+    bins = histogram(us20=due * threads - late, **counts)
+    parts = tuple(ImportedPart(number, count=due, min_ns=20 * US, max_ns=int(bins.lo[-1])) for number in range(threads))
+    return ImportedHistogram(
+        "tool",
+        "",
+        duration_ns=round(hours * HOUR),
+        shortest_period_ns=period,
+        count=due * threads,
+        min_ns=20 * US,
+        max_ns=int(bins.lo[-1]),
+        histogram=bins,
+        overflow=0,
+        resolution_ns=US,
+        parts=parts,
+    )
+
+
+def state(imported: ImportedHistogram, **asked: int) -> State:
+    return summarise_histogram(imported, [Requirement(LIMIT, **asked)]).state
+
+
+def reason(imported: ImportedHistogram, **asked: int) -> str:
+    return summarise_histogram(imported, [Requirement(LIMIT, **asked)]).judged[0].reason
+
+
+def test_proven_where_nothing_exceeds_and_every_due_activation_is_counted() -> None:
+    said = summarise_histogram(file(4), [Requirement(LIMIT)])
+    assert said.state is State.PROVEN
+    assert "every due activation is counted" in said.judged[0].reason
+    assert "once per 1 h was asked" in said.judged[0].reason
+    assert "wrong in at most 5 % of runs, if episodes come independently" in said.judged[0].reason
+    assert "policy, priority, CPU, clock and load were not checked" in said.doubts[0]
+    assert "bunches" in said.doubts[0]
+
+
+def test_it_takes_as_long_as_with_times() -> None:
+    assert state(file(3.49)) is State.PROVEN
+    assert state(file(3.48)) is State.UNDECIDED
+    assert "too short: PROVEN takes 3 h 29 min" in reason(file(3.48))
+    assert state(file(6.5), at_most_ns=2 * HOUR) is State.UNDECIDED
+    two = [Requirement(LIMIT), Requirement(2 * LIMIT)]
+    assert summarise_histogram(file(3.49), two).state is State.UNDECIDED, "each at half of alpha"
+    assert summarise_histogram(file(5), two).state is State.PROVEN
+    m = replace(Requirement(LIMIT), bunches=2.0)
+    assert [summarise_histogram(file(hours), [m]).state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
+    assert "bunches of up to 2.9 on average" in reason(file(10))
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [
+        ({"duration_ns": None}, "how long it measured"),
+        ({"shortest_period_ns": None}, "the period"),
+        ({"overruns": 3}, "3 overruns"),
+        ({"max_ns": 2 * MS, "limit": 3 * MS}, "may have skipped"),
+        ({"duration_ns": 11 * HOUR}, "36,000,000 samples where 39,600,000 were due"),
+        ({"duration_ns": 9 * HOUR}, "more than fit"),
+        ({"overflow": None, "max_ns": None}, "do not tell whether"),
+    ],
+)
+def test_undecided_where_the_file_does_not_show_it(lacking: dict[str, int | None], words: str) -> None:
+    limit = lacking.pop("limit", None) or LIMIT
+    said = summarise_histogram(replace(file(10), **lacking), [Requirement(limit)])  # type: ignore[arg-type]
+    assert said.state is State.UNDECIDED
+    assert words in said.judged[0].reason
+
+
+def test_overruns_that_are_told_to_be_none_need_no_short_maximum() -> None:
+    long = replace(file(10), max_ns=2 * MS)
+    assert summarise_histogram(replace(long, overruns=0), [Requirement(3 * MS)]).state is State.PROVEN
+
+
+def test_a_thread_that_ran_less_long_keeps_it_from_being_proven() -> None:
+    whole = file(10, threads=2)
+    assert state(whole) is State.PROVEN
+    short = replace(whole, parts=(whole.parts[0], replace(whole.parts[1], count=30_000_000)))
+    assert "thread 1 has 30,000,000 samples" in reason(short)
+    unknown = replace(whole, parts=(whole.parts[0], replace(whole.parts[1], count=None)))
+    assert "how many activations each thread ran" in reason(unknown)
+
+
+def test_a_stall_at_the_end_that_the_file_cannot_show_keeps_short_episodes_from_being_proven() -> None:
+    """The duration is told to the second, and D is 250 ms for once per second."""
+    assert state(file(4), at_most_ns=20 * SECOND) is State.PROVEN
+    assert state(file(4), at_most_ns=SECOND) is State.UNDECIDED
+
+
+def test_time_that_only_one_of_two_threads_measured_does_not_count() -> None:
+    whole = file(10, threads=2)
+    late = replace(whole, parts=(whole.parts[0], replace(whole.parts[1], count=36_000_000 - 5_000)))
+    counted = counted_ns(late)
+    assert counted is not None
+    assert counted == 10 * HOUR - SECOND - 2 * 6 * SECOND
+
+
+def test_exceedances_are_never_proven_and_it_is_told_when_only_an_early_one_stands_in_the_way() -> None:
+    once = file(10, us200=1)
+    assert state(once) is State.UNDECIDED
+    assert "even as 1 episode they would be few enough" in reason(once)
+    assert "first 12.6 s" in reason(once)
+    assert "even as" not in reason(file(6, us200=1)), "6.80 T and what the episode takes"
+    assert "even as" not in reason(file(1000, us200=40)), "these may be one episode that is too long"
+
+
+def test_refuted_by_rate_with_the_fewest_episodes_that_hold_them() -> None:
+    """D is 10 min for once per hour, so an episode holds 600,001 activations of 1 ms at most."""
+    asked = Requirement(LIMIT)
+    assert fewest_episodes(file(10), asked, 600_001) == 1
+    assert fewest_episodes(file(10), asked, 600_002) == 2
+    assert fewest_episodes(file(10, threads=3), asked, 1_800_004) == 2
+    assert fewest_episodes(replace(file(10), shortest_period_ns=None), asked, 10**9) == 1
+    half = file(4, us200=9_000_000)
+    assert state(half) is State.REFUTED
+    assert "at least 15 episodes of 10 min" in reason(half)
+    assert state(replace(half, duration_ns=20 * HOUR)) is State.UNDECIDED
+    assert state(replace(half, duration_ns=None)) is State.UNDECIDED
+
+
+def test_refuted_by_duration_where_all_samples_exceed() -> None:
+    always = file(0.5, us200=1_800_000)
+    assert state(always) is State.REFUTED
+    assert "lasted longer than 10 min" in reason(always)
+    assert state(file(0.5, us200=1_800_000 - 50_000)) is State.REFUTED
+    assert state(file(0.5, us200=1_800_000 - 200_000)) is State.UNDECIDED, "room for three pauses of 1 min"
+    assert state(file(0.15, us200=540_000)) is State.UNDECIDED, "shorter than D"
+
+
+def test_refuted_by_one_activation_that_was_late_for_longer_than_d() -> None:
+    stalled = replace(file(10, us200=1), max_ns=700 * SECOND)
+    assert state(stalled) is State.REFUTED
+    assert "one activation alone was late for 11 min 39 s" in reason(stalled)
+    assert state(replace(stalled, max_ns=599 * SECOND)) is State.UNDECIDED
+
+
+def test_bins_that_may_hold_what_was_smaller_refute_nothing() -> None:
+    always = replace(file(0.5, us200=1_800_000), unsure=True)
+    assert state(always) is State.UNDECIDED
+    assert state(replace(file(4), unsure=True)) is State.PROVEN, "the maximum is printed"
+    assert state(replace(file(4), unsure=True, max_ns=None)) is State.UNDECIDED
+
+
+def test_limit_chosen_after_the_data_proves_nothing_and_a_stated_one_says_so() -> None:
+    said = summarise_histogram(file(4), [Requirement(LIMIT)])
+    assert after_the_data(said, "chosen late").state is State.UNDECIDED
+    assert not after_the_data(said, "chosen late").doubts
+    assert limit_was_stated(said, "as the user says").judged[0].reason.endswith("; as the user says")
+
+
+def test_of_several_limits_the_run_is_proven_only_if_all_are() -> None:
+    said = summarise_histogram(file(20, us200=1), [Requirement(LIMIT), Requirement(300 * US)])
+    assert [one.state for one in said.judged] == [State.UNDECIDED, State.PROVEN]
+    assert said.state is State.UNDECIDED
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Latencies of each thread in the order of time. skips: activations that are over when one has run are in no count.
+
+    stall_ns: how long the last activation of the first thread had not come back when the run ended; it is in no count.
+    """
+
+    values: tuple[Int64Array, ...]
+    period_ns: int
+    stall_ns: int
+    asked: Requirement
+    skips: bool = True
+
+    @property
+    def due_ns(self) -> tuple[Int64Array, ...]:
+        if not self.skips:
+            return tuple(np.arange(each.size) * self.period_ns for each in self.values)
+        steps = (np.append(0, np.maximum(each // self.period_ns + 1, 1)) for each in self.values)
+        return tuple(np.cumsum(each)[:-1] * self.period_ns for each in steps)
+
+    @property
+    def length_ns(self) -> int:
+        ends = [
+            int(due[-1] + (v[-1] // self.period_ns + 1) * self.period_ns)
+            for due, v in zip(self.due_ns, self.values, strict=True)
+        ]
+        return max(ends) + self.stall_ns
+
+    def exact(self) -> State:
+        """The verdict with times."""
+        begin, end = [], []
+        for due, values in zip(self.due_ns, self.values, strict=True):
+            late = values > self.asked.limit_ns
+            begin.append(due[late])
+            end.append(due[late] + values[late] - self.asked.limit_ns)
+        if self.stall_ns > self.asked.limit_ns:
+            begin.append(np.array([self.length_ns - self.stall_ns]))
+            end.append(np.array([self.length_ns - self.asked.limit_ns]))
+        late_times = LateStretches.exact(np.concatenate(begin), np.concatenate(end))
+        return decide(self.asked, late_times, self.length_ns, 1 - self.asked.confidence).state
+
+    def told(self, generator: np.random.Generator) -> HistogramOnly:
+        """The verdict on what a tool prints of it: microseconds, and a duration that is off by up to a second."""
+        together = np.concatenate(self.values) // US * US
+        counts = counts_of_values(together)
+        parts = tuple(ImportedPart(at, count=each.size, max_ns=int(each.max())) for at, each in enumerate(self.values))
+        imported = ImportedHistogram(
+            "tool",
+            "",
+            duration_ns=self.length_ns + int(generator.uniform(-0.99, 0.99) * SECOND),
+            shortest_period_ns=self.period_ns,
+            count=together.size,
+            min_ns=int(together.min()),
+            max_ns=int(together.max()),
+            histogram=Counts(counts.lo, counts.hi + US - 1, counts.n),
+            overflow=0,
+            resolution_ns=US,
+            parts=parts,
+        )
+        return summarise_histogram(imported, [self.asked])
+
+
+def drawn(generator: np.random.Generator) -> Measured:
+    at_most_ns = int(np.exp(generator.uniform(np.log(3), np.log(600))) * SECOND)
+    asked = Requirement(int(generator.choice([100 * US, 50 * MS, SECOND])), at_most_ns)
+    period_ns = int(generator.choice([100, 200, 500])) * MS
+    threads = int(generator.integers(1, 4))
+    clean = generator.random() < 0.3
+    times = generator.uniform(3, 9) if clean else np.exp(generator.uniform(np.log(0.001), np.log(9)))
+    per_thread = max(int(at_most_ns * times) // period_ns, 2)
+    share = 0.0 if clean else generator.choice([1 / per_thread, 0.02, 0.5, 0.9, 0.999, 1.0])
+    longer_ns = float(generator.choice([1 * US, period_ns / 2, 3 * period_ns, asked.longest_ns / 2, asked.longest_ns]))
+    values = []
+    for _ in range(threads):
+        each = generator.integers(0, min(asked.limit_ns, period_ns - US), per_thread, endpoint=True)
+        late = generator.random(per_thread) < share
+        each[late] = asked.limit_ns + 1 + generator.exponential(longer_ns / max(share * per_thread, 1), int(late.sum()))
+        values.append(each)
+    stall_ns = int(generator.exponential(3 * SECOND)) if generator.random() < 0.3 else 0
+    return Measured(tuple(values), period_ns, stall_ns, asked, skips=bool(generator.integers(2)))
+
+
+def orders(measured: Measured, generator: np.random.Generator) -> list[Measured]:
+    """The same samples by chance, with the late ones first, last, in the middle, and as far apart as can be."""
+    found = []
+    for kind in ("chance", "first", "last", "middle", "apart"):
+        values = []
+        for each in measured.values:
+            late, fine = (
+                each[each > measured.asked.limit_ns],
+                generator.permutation(each[each <= measured.asked.limit_ns]),
+            )
+            place = {"first": 0, "last": fine.size, "middle": fine.size // 2}.get(kind)
+            if kind == "chance":
+                values.append(generator.permutation(each))
+            elif place is None:
+                values.append(np.insert(fine, np.linspace(0, fine.size, late.size).astype(int), late))
+            else:
+                values.append(np.concatenate((fine[:place], late, fine[place:])))
+        found.append(replace(measured, values=tuple(values)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_order_of_the_samples_has_another_verdict(seed: int) -> None:
+    generator = np.random.default_rng((12, seed))
+    seen = dict.fromkeys((State.PROVEN, State.REFUTED, State.UNDECIDED), 0)
+    for number in range(300):
+        measured = drawn(generator)
+        told = measured.told(generator)
+        seen[told.state] += 1
+        if told.state is State.UNDECIDED:
+            continue
+        found = [one.exact() for one in orders(measured, generator)]
+        assert set(found) == {told.state}, f"case {number}: {measured.asked} {told.judged[0].reason}: {found}"
+    assert min(seen.values()) >= 10, seen
+
+
+US_HISTOGRAM_ONLY = 1_000
+HOUR_HISTOGRAM_ONLY = 3_600 * SECOND
+
+
+def bins(**counts: int) -> Counts:
+    """bins(us20=3): three values between 20 and 21 us."""
+    low = np.array([int(name[2:]) * US_HISTOGRAM_ONLY for name in counts], np.int64)
+    return Counts(low, low + US_HISTOGRAM_ONLY - 1, np.array(list(counts.values()), np.int64))
+
+
+FILE = ImportedHistogram(
+    "tool",
+    "",
+    count=1_000,
+    min_ns=20 * US_HISTOGRAM_ONLY,
+    mean_ns=25 * US_HISTOGRAM_ONLY,
+    max_ns=90 * US_HISTOGRAM_ONLY,
+    histogram=bins(us20=900, us30=98, us90=2),
+    overflow=0,
+    resolution_ns=US_HISTOGRAM_ONLY,
+)
+SATURATED = replace(
+    FILE,
+    max_ns=400 * US_HISTOGRAM_ONLY,
+    histogram=bins(us20=900, us30=90),
+    overflow=10,
+    scale_ns=50 * US_HISTOGRAM_ONLY,
+    duration_ns=1_000 * SECOND,
+)
+
+
+def test_number_above_a_limit_is_exact_where_no_bin_holds_it() -> None:
+    found = count_above(FILE, Requirement(89_999))
+    assert found
+    assert (found.least, found.most, found.n) == (2, 2, 1_000)
+
+
+def test_a_bin_that_holds_the_limit_may_lie_above_it_or_not() -> None:
+    found = count_above(FILE, Requirement(90_500))
+    assert found
+    assert (found.least, found.most) == (0, 2)
+
+
+def test_the_share_is_bounded_as_by_clopper_and_pearson() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    found = count_above(FILE, Requirement(50 * US_HISTOGRAM_ONLY))
+    assert found
+    assert found.share_high == pytest.approx(stats.beta.ppf(0.95, 3, 998), rel=1e-9)
+    assert found.share_low == pytest.approx(stats.beta.ppf(0.05, 2, 999), rel=1e-9)
+
+
+def test_beyond_the_scale_only_the_maximum_is_known() -> None:
+    low, within, on_scale = (count_above(SATURATED, Requirement(limit * US_HISTOGRAM_ONLY)) for limit in (45, 100, 400))
+    assert low
+    assert within
+    assert on_scale
+    assert (low.least, low.most) == (10, 10)
+    assert (within.least, within.most) == (1, 10)
+    assert (on_scale.least, on_scale.most) == (0, 10)
+
+
+def test_nothing_exceeds_what_is_larger_than_the_maximum_can_be() -> None:
+    assert count_above(SATURATED, Requirement(401 * US_HISTOGRAM_ONLY)) == count_above(
+        SATURATED, Requirement(HOUR_HISTOGRAM_ONLY)
+    )
+    found = count_above(SATURATED, Requirement(401 * US_HISTOGRAM_ONLY))
+    assert found
+    assert found.most == 0
+    assert found.share_high == pytest.approx(0.0029912, rel=1e-4)
+
+
+def test_without_the_number_beyond_the_scale_there_is_no_upper_bound() -> None:
+    found = count_above(replace(SATURATED, overflow=None), Requirement(100 * US_HISTOGRAM_ONLY))
+    assert found
+    assert (found.least, found.most, found.share_high) == (1, None, None)
+
+
+def test_without_a_histogram_minimum_and_maximum_are_what_is_left() -> None:
+    bare = replace(FILE, histogram=None)
+    low, within, over = (count_above(bare, Requirement(limit * US_HISTOGRAM_ONLY)) for limit in (10, 50, 100))
+    assert low
+    assert within
+    assert over
+    assert [(x.least, x.most) for x in (low, within, over)] == [(1_000, 1_000), (1, 1_000), (0, 0)]
+
+
+def test_file_that_does_not_tell_how_many_values_it_has_says_so() -> None:
+    (judged,) = summarise_histogram(replace(FILE, count=None, histogram=None), [Requirement(US_HISTOGRAM_ONLY)]).judged
+    assert judged.above is None
+    assert "how many samples" in judged.reason
+
+
+def test_values_beyond_the_scale_lie_between_its_end_and_the_maximum() -> None:
+    counts = with_overflow(SATURATED)
+    assert counts.total == 1_000
+    assert (int(counts.lo[-1]), int(counts.hi[-1]), int(counts.n[-1])) == (
+        50 * US_HISTOGRAM_ONLY,
+        401 * US_HISTOGRAM_ONLY - 1,
+        10,
+    )
+
+
+def test_quantiles_up_to_saturation_and_none_beyond() -> None:
+    said = summarise_histogram(SATURATED, shares=(0.5, 0.985, 0.995))
+    assert said.beyond == pytest.approx(0.99)
+    assert [q.value for q in said.quantiles] == [
+        21 * US_HISTOGRAM_ONLY - 1,
+        31 * US_HISTOGRAM_ONLY - 1,
+        401 * US_HISTOGRAM_ONLY - 1,
+    ]
+
+
+def test_no_number_of_exceedances_refutes_a_rate_because_they_may_be_one_episode() -> None:
+    many = replace(FILE, histogram=bins(us20=500, us90=500), duration_ns=HOUR_HISTOGRAM_ONLY)
+    said = summarise_histogram(many, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
+    assert said.state is State.UNDECIDED
+    assert "one episode" in said.judged[0].reason
+
+
+def test_one_episode_anywhere_refutes_where_the_run_is_short_enough() -> None:
+    """E- is 20 at r0 T = 0.0035 with one episode: 12.6 s for once per hour, and the tool may have rounded by 1 s."""
+    short = replace(FILE, duration_ns=11 * SECOND)
+    assert summarise_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]).state is State.REFUTED
+    assert (
+        summarise_histogram(
+            replace(short, duration_ns=16 * SECOND), [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]
+        ).state
+        is State.UNDECIDED
+    )
+    assert (
+        summarise_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY // 100)]).state
+        is State.UNDECIDED
+    )
+    assert (
+        summarise_histogram(
+            replace(short, duration_ns=None), [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]
+        ).state
+        is State.UNDECIDED
+    )
+    both = summarise_histogram(
+        short,
+        [
+            Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY),
+            Requirement(91 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY),
+        ],
+    )
+    assert [one.state for one in both.judged] == [State.UNDECIDED, State.UNDECIDED], "each at half of alpha"
+
+
+def test_bin_that_holds_the_limit_refutes_nothing() -> None:
+    short = replace(FILE, duration_ns=5 * SECOND)
+    assert summarise_histogram(short, [Requirement(90_500, HOUR_HISTOGRAM_ONLY)]).state is State.UNDECIDED
+
+
+def test_a_clean_histogram_proves_nothing() -> None:
+    long = replace(FILE, duration_ns=1_000 * HOUR_HISTOGRAM_ONLY)
+    said = summarise_histogram(long, [Requirement(100 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
+    assert said.state is State.UNDECIDED
+    assert "no sample exceeded" in said.judged[0].reason
+
+
+def test_contradictions_make_it_invalid_and_come_first() -> None:
+    short = replace(FILE, duration_ns=5 * SECOND, faults=("its figures differ",))
+    said = summarise_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
+    assert (said.state, said.judged[0].reason) == (State.INVALID, "its figures differ")
+    assert summarise_histogram(replace(FILE, faults=("its figures differ",))).state is State.INVALID
+
+
+def test_limit_chosen_after_the_data_decides_nothing() -> None:
+    said = after_the_data(
+        summarise_histogram(
+            replace(FILE, duration_ns=5 * SECOND), [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]
+        ),
+        "chosen late",
+    )
+    assert said.state is State.UNDECIDED
+    assert said.judged[0].reason == "chosen late"
+
+
+def test_every_statement_that_is_impossible_has_its_reason() -> None:
+    usual = dict(impossible_figures(summarise_histogram(FILE)))
+    assert {"episodes and their rate", "a forecast", "missed activations", "PROVEN"} <= set(usual)
+    assert "no time order" in usual["episodes and their rate"]
+    assert "order unknown" in usual["a forecast"]
+    assert "quantiles beyond the scale" not in usual
+    saturated = dict(impossible_figures(summarise_histogram(SATURATED)))
+    assert "10 values" in saturated["quantiles beyond the scale"]
+    assert "how much lies beyond the scale" in dict(
+        impossible_figures(summarise_histogram(replace(FILE, overflow=None)))
+    )
+    assert "quantiles and shares" in dict(impossible_figures(summarise_histogram(replace(FILE, histogram=None))))
+    exact = replace(FILE, resolution_ns=1, overruns=0, histogram=counts_of_values(np.array([5, 6], np.int64)))
+    assert not {"differences below its resolution", "missed activations"} & set(
+        dict(impossible_figures(summarise_histogram(exact)))
+    )
+
+
+def test_without_a_limit_nothing_is_asked() -> None:
+    assert summarise_histogram(FILE).state is State.NOT_ASKED

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import rtproof
+from rtproof.core.errors import TargetError, UserError
+from rtproof.lab import stored_folders
+from rtproof.lab.guest_cell import CELL_MANIFEST, CellCost, CellStore
+
+
+def fill(part: Path) -> Mapping[str, str]:
+    (part / "lib").mkdir()
+    (part / "image").write_bytes(b"kernel")
+    (part / "lib" / "a.ko").write_bytes(b"module")
+    (part / "lib" / "link").symlink_to("a.ko")
+    return {"version": "1"}
+
+
+def refuse(part: Path) -> Mapping[str, str]:
+    pytest.fail("made again")
+
+
+def test_a_folder_is_made_once(tmp_path: Path) -> None:
+    first = stored_folders.obtain_folder(tmp_path / "a", fill)
+    assert (first.folder, dict(first.facts), first.size) == (tmp_path / "a", {"version": "1"}, 12)
+    assert sorted(first.sha256) == ["image", "lib/a.ko"]
+    assert stored_folders.obtain_folder(tmp_path / "a", refuse) == first
+
+
+def test_a_folder_is_made_anew_when_asked(tmp_path: Path) -> None:
+    stored_folders.obtain_folder(tmp_path / "a", fill)
+
+    def other(part: Path) -> Mapping[str, str]:
+        (part / "other").write_bytes(b"")
+        return {"version": "2"}
+
+    assert stored_folders.obtain_folder(tmp_path / "a", other, again=True).facts["version"] == "2"
+    assert not (tmp_path / "a" / "image").exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda place: (place / "lib" / "a.ko").unlink(),
+        lambda place: (place / "lib" / "a.ko").write_bytes(b"mod"),
+        lambda place: (place / "lib" / "a.ko").write_bytes(b"modulf"),
+        lambda place: ((place / "image").unlink(), (place / "image").symlink_to("lib/a.ko")),
+        lambda place: (place / stored_folders.FILE_LIST).unlink(),
+        lambda place: (place / stored_folders.FILE_LIST).write_text("{"),
+        lambda place: (place / stored_folders.FILE_LIST).write_text("[]"),
+        lambda place: (place / stored_folders.FILE_LIST).write_text('{"facts": {}, "files": {"image": 3}}'),
+    ],
+)
+def test_a_damaged_folder_is_noticed_and_made_anew(tmp_path: Path, damage: object) -> None:
+    whole = stored_folders.obtain_folder(tmp_path / "a", fill)
+    damage(tmp_path / "a")  # type: ignore[operator]
+    assert stored_folders.find_stored(tmp_path / "a") is None
+    assert stored_folders.obtain_folder(tmp_path / "a", fill).sha256 == whole.sha256
+    assert (tmp_path / "a" / "lib" / "a.ko").read_bytes() == b"module"
+
+
+def test_a_file_that_was_only_touched_is_whole(tmp_path: Path) -> None:
+    stored_folders.obtain_folder(tmp_path / "a", fill)
+    os.utime(tmp_path / "a" / "image", ns=(1, 1))
+    assert stored_folders.obtain_folder(tmp_path / "a", refuse).facts["version"] == "1"
+
+
+def test_what_fails_leaves_the_old_and_nothing_half_made(tmp_path: Path) -> None:
+    stored_folders.obtain_folder(tmp_path / "a", fill)
+
+    def interrupted(part: Path) -> Mapping[str, str]:
+        (part / "half").write_bytes(b"")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stored_folders.obtain_folder(tmp_path / "a", interrupted, again=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.lock"]
+    assert stored_folders.obtain_folder(tmp_path / "a", refuse).facts["version"] == "1"
+
+
+def test_what_a_killed_program_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "a.part").mkdir()
+    (tmp_path / "a.part" / "half").write_bytes(b"")
+    assert "half" not in stored_folders.obtain_folder(tmp_path / "a", fill).sha256
+
+
+def test_two_labs_at_once_fetch_once(tmp_path: Path) -> None:
+    begun, go = threading.Event(), threading.Event()
+    made = []
+
+    def slow(part: Path) -> Mapping[str, str]:
+        begun.set()
+        assert go.wait(60)
+        made.append(part)
+        return fill(part)
+
+    threads = [threading.Thread(target=stored_folders.obtain_folder, args=(tmp_path / "a", slow)) for _ in range(2)]
+    threads[0].start()
+    assert begun.wait(60)
+    threads[1].start()
+    go.set()
+    for thread in threads:
+        thread.join(60)
+    assert len(made) == 1
+
+
+def test_a_cache_that_cannot_be_written_is_said() -> None:
+    with pytest.raises(UserError, match="cannot keep a in /dev/null/rtproof: Not a directory"):
+        stored_folders.obtain_folder(Path("/dev/null/rtproof/a"), fill)
+
+
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    def full(part: Path) -> Mapping[str, str]:
+        Path("/dev/full").write_bytes(b"x")
+        return {}
+
+    with pytest.raises(UserError, match=r"cannot keep a in .*: No space left on device"):
+        stored_folders.obtain_folder(tmp_path / "a", full)
+    assert not (tmp_path / "a.part").exists()
+
+
+COST = CellCost(4.5, 2.0)
+
+
+def fill_cache(folder: Path) -> CellCost:
+    (folder / "run.rtrec").write_text("a record")
+    (folder / "agent.log").write_text("")
+    return COST
+
+
+def never(folder: Path) -> CellCost:
+    raise AssertionError("made again")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> CellStore:
+    return CellStore(tmp_path / "cells")
+
+
+def test_a_cell_is_made_once(cache: CellStore) -> None:
+    assert cache.find("a") is None
+    made = cache.make("a", fill_cache)
+    assert (made.fresh, made.cost, made.folder) == (True, COST, cache.root / "a")
+    found = cache.make("a", never)
+    assert (found.fresh, found.cost, found.folder) == (False, COST, made.folder)
+    assert sorted(path.name for path in made.folder.iterdir()) == ["agent.log", CELL_MANIFEST, "run.rtrec"]
+
+
+def test_each_key_has_its_own(cache: CellStore) -> None:
+    cache.make("a", fill_cache)
+    assert cache.find("b") is None
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "changed": lambda folder: (folder / "run.rtrec").write_text("A record"),
+    "cut": lambda folder: (folder / "run.rtrec").write_text(""),
+    "gone": lambda folder: (folder / "run.rtrec").unlink(),
+    "more": lambda folder: (folder / "run.json").write_text("{}"),
+    "no manifest": lambda folder: (folder / CELL_MANIFEST).unlink(),
+    "torn manifest": lambda folder: (folder / CELL_MANIFEST).write_bytes((folder / CELL_MANIFEST).read_bytes()[:-5]),
+    "another manifest": lambda folder: (folder / CELL_MANIFEST).write_text('{"host_s": "x"}'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_cell_is_made_again(cache: CellStore, damage: str) -> None:
+    DAMAGES[damage](cache.make("a", fill_cache).folder)
+    assert cache.find("a") is None
+    assert cache.make("a", fill_cache).fresh
+    assert not cache.make("a", never).fresh
+    assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
+
+
+def test_a_failure_is_no_cell_but_leaves_its_logs_until_the_next_attempt(cache: CellStore) -> None:
+    def fail(folder: Path) -> CellCost:
+        (folder / "console.log").write_text("panic")
+        raise TargetError("the guest's kernel panicked")
+
+    with pytest.raises(TargetError):
+        cache.make("a", fail)
+    assert cache.find("a") is None
+    (left,) = cache.root.iterdir()
+    assert (left / "console.log").read_text() == "panic"
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left.rename(cache.root / f"a.{dead.pid}")
+    assert cache.make("a", fill_cache).fresh
+    assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
+
+
+def test_ctrl_c_leaves_nothing(cache: CellStore) -> None:
+    def interrupt(folder: Path) -> CellCost:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cache.make("a", interrupt)
+    assert list(cache.root.iterdir()) == []
+
+
+def test_of_two_labs_at_once_the_first_result_stays(cache: CellStore) -> None:
+    def slow(folder: Path) -> CellCost:
+        other = CellStore(cache.root)
+        (cache.root / f"a.{os.getpid()}").rename(cache.root / "aside")
+        other.make("a", fill_cache)
+        (cache.root / "aside").rename(folder)
+        (folder / "run.rtrec").write_text("a record")
+        return CellCost(9.0, 2.0)
+
+    assert cache.make("a", slow).folder == cache.root / "a"
+    found = cache.find("a")
+    assert found is not None
+    assert found.cost == COST
+    assert [path.name for path in cache.root.iterdir() if path.is_dir()] == ["a"]
+
+
+def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "cells").write_text("a file in the way")
+    with pytest.raises(UserError, match="cannot keep the cell in"):
+        CellStore(tmp_path / "cells").make("a", fill_cache)
+
+
+# The cache of cells is held to a size. Its users are processes of their own: each keeps what it uses until it ends.
+
+
+SIZE = 1000
+LONG_AGO_S = 1_000_000_000
+USER = """
+import sys
+from pathlib import Path
+from rtproof.lab import stored_folders
+root = Path(sys.argv[1])
+stored_folders.enrol_user(root)
+print(*(stored_folders.mark_used(root / name) for name in sys.argv[2:]), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Cells a to d of 1000 bytes, of which a was used first; e is what a failed attempt left between b and c."""
+    for at, name in enumerate(("a", "b", "b.1", "c", "d")):
+        folder = tmp_path / "cells" / name
+        folder.mkdir(parents=True)
+        (folder / "run.rtrec").write_bytes(bytes(SIZE))
+        os.utime(folder, (LONG_AGO_S + at, LONG_AGO_S + at))
+    return tmp_path / "cells"
+
+
+def left(root: Path) -> list[str]:
+    return sorted(path.name for path in root.iterdir() if path.is_dir() and path.name != stored_folders.USERS_FOLDER)
+
+
+@contextmanager
+def user(root: Path, *names: str) -> Iterator[None]:
+    """Another process that uses some of the cells, and runs."""
+    command = [sys.executable, "-c", USER, str(root), *names]
+    environment = {**os.environ, "PYTHONPATH": str(Path(rtproof.__file__).parent.parent)}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline().split() == ["True"] * len(names)
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def test_what_fits_stays(root: Path) -> None:
+    stored_folders.bound_cache(root, 5 * SIZE)
+    assert left(root) == ["a", "b", "b.1", "c", "d"]
+
+
+def test_the_longest_unused_go_first_with_what_failed_attempts_left(root: Path) -> None:
+    stored_folders.bound_cache(root, 3 * SIZE)
+    assert left(root) == ["b.1", "c", "d"]
+    stored_folders.bound_cache(root, SIZE)
+    assert left(root) == ["d"]
+
+
+def test_use_makes_a_cell_young(root: Path) -> None:
+    assert stored_folders.mark_used(root / "a")
+    stored_folders.bound_cache(root, 2 * SIZE)
+    assert left(root) == ["a", "d"]
+
+
+def test_what_is_gone_can_not_be_used(root: Path) -> None:
+    assert not stored_folders.mark_used(root / "z")
+    assert not stored_folders.mark_used(root.parent / "nowhere" / "z")
+    assert not (root.parent / "nowhere").exists()
+
+
+def test_what_a_running_lab_has_used_stays_until_it_ends(root: Path) -> None:
+    with user(root, "a", "c"):
+        assert stored_folders.mark_used(root / "d")
+        stored_folders.bound_cache(root, 0)
+        assert left(root) == ["a", "c", "d"]
+    stored_folders.bound_cache(root, 0)
+    assert left(root) == []
+    assert list((root / stored_folders.USERS_FOLDER).iterdir()) == []
+
+
+def test_a_cache_that_can_not_be_written_is_one_sentence(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_text("")
+    with pytest.raises(UserError, match=r"cannot keep the cells in .*/file/cells: Not a directory"):
+        stored_folders.bound_cache(place / "cells")

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads between two hosts, for which two network namespaces stand, and what is said of a host that is gone."""
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import probe_guest
+import pytest
+from agent_process import PATIENCE_S, agent, eventually, needs_root, run, whole
+from probe_guest import Guest
+from test_loads_of_agent import counter
+
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import EndReason, Moment
+from rtproof.summary.summary_model import Severity
+
+SECOND = 1_000_000_000
+TARGET, OTHER, NOBODY, ELSEWHERE = "10.251.0.1", "10.251.0.2", "10.251.0.77", "10.252.0.1"
+PORT = 5567
+CALM = ("--policy", "other", "--threads", "1", "--period", "10ms", "--duration")
+BLOCK_KB = 60
+
+
+class Host:
+    """A network namespace, held by a process that sleeps."""
+
+    def __init__(self) -> None:
+        self.keeper = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", "ip link set lo up; echo; exec sleep 600"], stdout=-1
+        )
+        assert self.keeper.stdout
+        assert self.keeper.stdout.readline() == b"\n"
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        return "nsenter", "--target", str(self.keeper.pid), "--net"
+
+    def does(self, command: str) -> None:
+        subprocess.run([*self.prefix, *command.split()], check=True)
+
+    def received(self) -> int:
+        """Bytes, as the kernel counts them."""
+        lines = Path(f"/proc/{self.keeper.pid}/net/dev").read_text().splitlines()
+        return int(next(line for line in lines if "cable:" in line).split(":")[1].split()[0])
+
+    def starts(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*self.prefix, agent(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def end(self) -> None:
+        self.keeper.kill()
+        self.keeper.communicate()
+
+
+@pytest.fixture
+def hosts() -> Iterator[tuple[Host, Host]]:
+    """The target and the other host, joined by a cable."""
+    agent()
+    for tool in ("unshare", "nsenter", "ip"):
+        if not shutil.which(tool):
+            pytest.skip(f"{tool} is not installed")
+    if subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no network namespace can be had here")
+    with ExitStack() as stack:
+        target, other = Host(), Host()
+        stack.callback(target.end)
+        stack.callback(other.end)
+        target.does(f"ip link add cable type veth peer name cable netns {other.keeper.pid}")
+        for host, address in ((target, TARGET), (other, OTHER)):
+            host.does(f"ip address add {address}/24 dev cable")
+            host.does("ip link set cable up")
+        yield target, other
+
+
+@contextmanager
+def listening(host: Host) -> Iterator[subprocess.Popen[str]]:
+    """`rtproof-agent load comms:listen`, as a user starts it there."""
+    with host.starts("load", f"comms:listen={PORT},pairs=2") as peer:
+        sockets = Path(f"/proc/{host.keeper.pid}/net/tcp")
+        try:
+            assert eventually(lambda: f":{PORT:04X} 00000000:0000 0A" in sockets.read_text())
+            yield peer
+        finally:
+            peer.terminate()
+            peer.communicate(timeout=PATIENCE_S)
+
+
+@pytest.mark.serial
+@needs_root
+def test_comms_moves_over_the_cable_what_it_counts(tmp_path: Path, hosts: tuple[Host, Host]) -> None:
+    target, other = hosts
+    with listening(other):
+        load = f"comms:peer={OTHER},port={PORT}"
+        done = run("run", "-o", tmp_path / "r", *CALM, "2s", "--load", load, prefix=target.prefix)
+        assert (done.returncode, done.stderr) == (0, "")
+    moved = counter(whole(tmp_path / "r"), "comms")
+    seconds = (moved.time_ns[-1] - moved.time_ns[0]) / SECOND
+    print(f"comms between two namespaces: {(moved.value[-1] - moved.value[0]) / seconds / 1000:.0f} MB/s each way")
+    counted = int(moved.value[-1]) * 1000
+    assert 0 < counted <= target.received()
+    assert counted % (BLOCK_KB * 1000) == 0
+
+
+@pytest.mark.serial
+@needs_root
+@pytest.mark.parametrize(
+    ("load", "sentence"),
+    [
+        (f"comms:peer={OTHER}", "nothing answers at 10.251.0.2, port 5567: Connection refused"),
+        (f"comms:peer={NOBODY}", "nothing answers at 10.251.0.77, port 5567: (Connection timed out|No route to host)"),
+        (f"comms:peer={ELSEWHERE}", "nothing answers at 10.252.0.1, port 5567: Network( is)? unreachable"),
+        (f"pingflood:to={NOBODY}", "10.251.0.77 does not answer an echo request: "),
+        (f"pingflood:to={ELSEWHERE}", "10.252.0.1 does not answer an echo request: Network( is)? unreachable"),
+    ],
+)
+def test_without_a_second_host_nothing_is_measured(
+    tmp_path: Path, hosts: tuple[Host, Host], load: str, sentence: str
+) -> None:
+    path = tmp_path / "r"
+    done = run("run", "-o", path, *CALM, "2s", "--load", load, prefix=hosts[0].prefix)
+    name = load.partition(":")[0]
+    assert (done.returncode, path.exists()) == (2, False)
+    assert re.fullmatch(f"rtproof-agent: load {name} can't run here: {sentence}.*\n", done.stderr)
+
+
+@pytest.mark.serial
+@needs_root
+@pytest.mark.parametrize("load", [f"comms:peer={OTHER},port={PORT},pairs=2", f"pingflood:to={OTHER}"])
+def test_a_host_that_vanishes_is_noticed(tmp_path: Path, hosts: tuple[Host, Host], load: str) -> None:
+    target, other = hosts
+    name, path = load.partition(":")[0], tmp_path / "r"
+    with listening(other), target.starts("run", "-o", path, "--progress", "100ms", *CALM, "60s", "--load", load) as one:
+        assert one.stderr
+        assert any("obtained=" in line and int(line.split("time_ns=")[1].split()[0]) > SECOND for line in one.stderr)
+        other.does("ip link set cable down")
+        gone_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        one.communicate(timeout=PATIENCE_S)
+        assert one.returncode == 0
+    record = whole(path)
+    died_ns = next(event.time_ns for event in record.events if event.kind == "load_died")
+    assert died_ns < gone_ns - record.begin.origin_monotonic_ns + 2 * SECOND
+    assert record.end
+    assert record.end.reason is EndReason.LOAD_DIED
+    assert re.fullmatch(
+        rf"load {name} died: .*{OTHER}.* does not answer .*any more: (Connection|Operation) timed out", record.end.text
+    )
+    assert "load-died" in {doubt.code for doubt in analyse(record).doubts if doubt.severity is Severity.INVALID}
+
+
+@pytest.mark.serial
+@needs_root
+def test_a_peer_that_ends_is_noticed(tmp_path: Path, hosts: tuple[Host, Host]) -> None:
+    target, other = hosts
+    load = f"comms:peer={OTHER},port={PORT}"
+    words = ("run", "-o", tmp_path / "r", "--progress", "100ms", *CALM, "60s", "--load", load)
+    with listening(other) as peer, target.starts(*words) as one:
+        assert one.stderr
+        assert one.stderr.readline().startswith("progress ")
+        peer.kill()
+        one.communicate(timeout=PATIENCE_S)
+    end = whole(tmp_path / "r").end
+    assert end
+    assert end.text.startswith(f"load comms died: the peer {OTHER}, port {PORT}, does not answer any more: ")
+
+
+@pytest.mark.serial
+@needs_root
+def test_a_flood_that_measures_nothing_waits_for_its_target(hosts: tuple[Host, Host]) -> None:
+    """The article's target does not answer when it has no time: then the flood must not end."""
+    target, other = hosts
+    with other.starts("load", f"pingflood:to={TARGET}", "--duration", "4s") as flood:
+        assert flood.stdout
+        assert flood.stdout.readline().startswith("1 s: pingflood ")
+        target.does("ip link set cable down")
+        rest, errors = flood.communicate(timeout=PATIENCE_S)
+    assert (flood.returncode, errors) == (0, "")
+    assert "4 s: pingflood" in rest
+    assert "(+0) replies" in rest
+
+
+@pytest.mark.serial
+@needs_root
+def test_a_flood_of_another_host_comes_to_the_target(tmp_path: Path, hosts: tuple[Host, Host]) -> None:
+    target, other = hosts
+    with other.starts("load", f"pingflood:to={TARGET}", "--duration", "2s") as flood:
+        said, _ = flood.communicate(timeout=PATIENCE_S)
+    replies = int(said.splitlines()[-1].split("pingflood ")[1].split()[0])
+    icmp = [
+        line.split() for line in Path(f"/proc/{target.keeper.pid}/net/snmp").read_text().splitlines() if "Icmp:" in line
+    ]
+    assert 0 < replies <= int(dict(zip(*icmp, strict=True))["InEchos"])
+    assert flood.returncode == 0
+
+
+# Programs that take more than they may where there is no control group: their keeper counts, on their only CPU.
+
+
+MOST = 30
+CALM_COUNTED = "--period 10ms --policy other"
+URGENT = "--period 10ms --policy fifo"
+BOMB = f"bomb:processes={MOST} sh -c 'bomb() {{ bomb & bomb & wait; }}; bomb'"
+HOG = "hog:memory_mib=20 sh -c 'for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=/dev/null bs=8M & done; wait'"
+TALKERS = "--program \"errors sh -c 'yes >&2 & while :; do :; done'\" --program 'yes:count=3 yes'"
+SCRIPT = f"""\
+left() {{
+    ls -d /tmp/rtproof-load-* 2> /dev/null > /out/$1.left
+    ps | grep -E '[b]omb|[/]dev/zero|[y]es' >> /out/$1.left
+}}
+run bomb {CALM_COUNTED} --program "{BOMB}"; left bomb
+run urgent {URGENT} --program "{BOMB}"; left urgent
+run hog {CALM_COUNTED} --program "{HOG}"; left hog
+echo -1 > /proc/sys/kernel/sched_rt_runtime_us
+run talkers {CALM_COUNTED} --samples 100 {TALKERS}; left talkers
+true
+"""
+SENTENCES = {
+    "bomb": f"load bomb died: it wanted more than {MOST} processes",
+    "urgent": f"load bomb died: it wanted more than {MOST} processes",
+    "hog": "load hog died: it took more than 20 MiB of memory",
+}
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run("debian-6.1-rt", SCRIPT, tmp_path_factory)
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize(("run", "sentence"), SENTENCES.items())
+def test_who_takes_too_much_dies_with_a_sentence(guest: Guest, run: str, sentence: str) -> None:
+    said = guest.said(run)
+    if said:  # so soon that nothing was measured
+        assert said == f"rtproof-agent: {sentence}\nexit 2\n"
+    else:
+        record = guest.record(run)
+        assert record.end
+        assert (record.end.reason, record.end.text) == (EndReason.LOAD_DIED, sentence)
+        assert probe_guest.invalid(record)
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize("run", [*SENTENCES, "talkers"])
+def test_nothing_is_left(guest: Guest, run: str) -> None:
+    assert guest.text(f"{run}.left") == ""
+
+
+@pytest.mark.serial
+def test_who_never_stops_talking_locks_nobody_out(guest: Guest) -> None:
+    """Their keepers are more urgent than all else there, and nothing takes a real-time priority away from them."""
+    record = guest.record("talkers")
+    assert record.end
+    assert record.end.reason is EndReason.AS_ASKED
+    assert record.end.totals[0].obtained == 100
+    note = record.fact("load.yes.note", Moment.START)
+    assert note
+    assert "there is no control group" in note
+
+
+# Programs that take more than they may: a control group of the kernel's holds them, where one can be had.
+
+
+HOG_HELD = "dd if=/dev/zero of=/dev/null bs=64M"
+BOMB_HELD = "bomb() { bomb & bomb & wait; }; bomb"
+HELD = "--period 10ms --policy other"
+GROUPS = "/sys/fs/cgroup/rtproof-load-*"
+SCRIPT_HELD = f"""\
+mount -t cgroup2 none /sys/fs/cgroup
+left() {{ ls -d {GROUPS} /tmp/rtproof-load-* 2> /dev/null > /out/$1.left; ps | grep 'sleep 9[789]' >> /out/$1.left; }}
+echo '+memory +pids' > /sys/fs/cgroup/cgroup.subtree_control
+while [ ! -e /stop ]; do cat {GROUPS}/pids.current >> /out/processes; usleep 2000; done 2> /dev/null &
+run bomb {HELD} --program "bomb:processes={MOST} sh -c '{BOMB_HELD}'"; left bomb
+run hog {HELD} --program 'hog:memory_mib=20 {HOG_HELD}'; left hog
+touch /stop
+run calm {HELD} --samples 30 --program 'calm:processes=4 sh -c "sleep 98 & while :; do :; done"'; left calm
+/agent run -o /out/killed {HELD} --samples 6000 --program 'killed sh -c "sleep 97 & while :; do :; done"' 2> /dev/null &
+agent=$!
+until cat {GROUPS}/cgroup.procs 2> /dev/null | grep -q .; do usleep 10000; done
+usleep 100000
+cat {GROUPS}/cgroup.procs > /out/killed.joined
+kill -9 $agent
+for i in $(seq 500); do ls -d {GROUPS} 2> /dev/null || break; usleep 10000; done
+left killed
+mkdir /sys/fs/cgroup/all
+sh -c 'echo 0 > /sys/fs/cgroup/all/cgroup.procs; exec "$@"' - /agent run -o /out/together {HELD} --samples 6000 \\
+    --load dd:mib=4 --program "together:space_mib=1 sleep 97" 2> /out/together.log &
+for i in $(seq 500); do cat {GROUPS}/cgroup.procs 2> /dev/null | grep -q . && break; usleep 10000; done
+echo 1 > /sys/fs/cgroup/all/cgroup.kill
+wait
+ls -d {GROUPS} /tmp/rtproof-load-* > /out/together.before
+sleep 98 &
+echo $! > $(echo {GROUPS})/cgroup.procs
+run next {HELD} --samples 30; left next
+true
+"""
+
+
+@pytest.fixture(scope="module")
+def guest_held(tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    return probe_guest.run("debian-6.1-rt", SCRIPT_HELD, tmp_path_factory)
+
+
+def note(guest: Guest, run: str, load: str) -> str | None:
+    return guest.record(run).fact(f"load.{load}.note", Moment.START)
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize(
+    ("run", "sentence"),
+    [
+        ("bomb", f"load bomb died: it wanted more than {MOST} processes"),
+        ("hog", "load hog died: it took more than 20 MiB of memory"),
+    ],
+)
+def test_who_takes_too_much_dies_with_a_sentence_held(guest_held: Guest, run: str, sentence: str) -> None:
+    said = guest_held.said(run)
+    if said.startswith("rtproof-agent: "):  # so soon that nothing was measured
+        assert said == f"rtproof-agent: {sentence}\nexit 2\n"
+    else:
+        end = guest_held.record(run).end
+        assert end
+        assert (end.reason, end.text) == (EndReason.LOAD_DIED, sentence)
+
+
+@pytest.mark.serial
+def test_the_kernel_lets_no_process_too_many_start(guest_held: Guest) -> None:
+    counted = [int(line) for line in guest_held.text("processes").splitlines()]
+    assert counted
+    assert max(counted) <= MOST
+
+
+@pytest.mark.serial
+def test_the_record_tells_what_holds_a_program(guest_held: Guest) -> None:
+    assert note(guest_held, "calm", "calm") == "a control group holds it to its limits of memory and processes"
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize("run", ["bomb", "hog", "calm", "killed", "next"])
+def test_no_group_and_no_process_is_left(guest_held: Guest, run: str) -> None:
+    assert guest_held.text(f"{run}.left") == ""
+
+
+@pytest.mark.serial
+def test_all_that_a_program_starts_is_in_its_group(guest_held: Guest) -> None:
+    assert len(guest_held.text("killed.joined").split()) == 2
+
+
+@pytest.mark.serial
+def test_where_all_was_killed_together_there_was_something_left(guest_held: Guest) -> None:
+    left = [line.rpartition("/")[0] for line in guest_held.text("together.before").splitlines()]
+    assert left.count("/sys/fs/cgroup") == 1
+    assert left.count("/tmp") >= 1

@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import ast
+import re
+import shlex
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import click
+import pytest
+from test_ci_verdicts import proven, refuted, undecided
+
+from rtproof.cli import commands
+from rtproof.core import plugins
+from rtproof.judge.analysis_model import State
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "rtproof"
+
+MAY_IMPORT = {
+    "core": "",
+    "record": "core",
+    "statistics": "",
+    "agents": "core",
+    "profiles": "core",
+    "loads": "core",
+    "simulation": "core record",
+    "vm": "core agents",
+    "targets": "core simulation vm",
+    "summary": "core record statistics",
+    "tail": "core record statistics summary",
+    "judge": "core record statistics summary tail",
+    "compare": "core record statistics summary judge",
+    "schema": "record statistics summary tail judge compare",
+    "articles": "core judge",
+    "importers": "core summary",
+    "exporters": "core record summary judge",
+    "report": "core record statistics profiles summary tail judge compare schema articles",
+    "run": "core record targets",
+    "lab": "core record loads vm summary judge report",
+    "experiment": "core record agents profiles loads targets summary tail judge compare schema articles importers "
+    "exporters report run lab vm",
+    "cli": "everything",
+}
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The packages of rtproof that a module imports, anywhere in it."""
+    paths = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            paths |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, (
+                f"line {node.lineno}: write the import with its full name, so that the layers can be seen"
+            )
+            paths |= {f"{node.module}.{alias.name}" for alias in node.names}
+    parts = [path.split(".") for path in paths]
+    return {part[1] for part in parts if part[0] == "rtproof" and len(part) > 1 and not part[1].startswith("__")}
+
+
+def trespasses(package: str, tree: ast.AST) -> list[str]:
+    """A sentence for each import that the table does not allow to a module of ``package``."""
+    assert package in MAY_IMPORT, f"{package} is new: give it a row in docs/layers.md and in {Path(__file__).name}"
+    allowed = MAY_IMPORT[package].split()
+    return [
+        f"{package} may not import {other} (docs/layers.md): move what is needed to a lower layer, or hand it in"
+        for other in sorted(imported(tree) - {package})
+        if "everything" not in allowed and other not in allowed
+    ]
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+MODULES = [path for path in SOURCE.rglob("*.py") if not package_of(path).startswith("__")]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_modules_import_only_what_their_layer_may(path: Path) -> None:
+    assert trespasses(package_of(path), ast.parse(path.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import rtproof.targets",
+        "from rtproof import targets",
+        "from rtproof.targets import local",
+        "def f():\n  import rtproof.targets.local",
+    ],
+)
+def test_a_trespass_is_found(statement: str) -> None:
+    (sentence,) = trespasses("summary", ast.parse(statement))
+    assert sentence.startswith("summary may not import targets")
+
+
+def test_the_page_has_the_same_table() -> None:
+    rows = re.findall(r"^\| (\w+) \|(.*)\|$", (ROOT / "docs" / "layers.md").read_text(), re.MULTILINE)
+    assert [(name, cells.strip().replace(",", "")) for name, cells in rows] == list(MAY_IMPORT.items())
+
+
+LINE = "SPDX-License-Identifier: Apache-2.0"
+FOLDERS = ("agent", "src", "tests", "tools", "bench", "examples", ".ci")
+SUFFIXES = {".py", ".c", ".h", ".sh", ".js", ".css", ".toml"}
+TOP_FILES = ("Makefile", "agent/Makefile", "pyproject.toml", "hatch_build.py", ".ci/run")
+
+
+def source_files() -> list[Path]:
+    """Ours, that is, without what comes from elsewhere with its own licence."""
+    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
+    ours = [path for path in found if "vendor" not in path.parts and "data" not in path.relative_to(ROOT).parts]
+    ours = [path for path in ours if not path.is_symlink()]  # of the kernel module, which is GPL-2.0
+    return sorted({*ours, *(ROOT / name for name in TOP_FILES)})
+
+
+@pytest.mark.parametrize("path", source_files(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_licence_stands_in_the_first_line_or_after_the_interpreter(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    first = lines[1] if lines[0].startswith("#!") else lines[0]
+    assert first.strip("/*#<!-> ") == LINE
+
+
+def test_the_licence_itself_is_there() -> None:
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+
+
+def test_vendored_files_bring_their_licence() -> None:
+    vendored = [path for path in (ROOT / "src/rtproof/report/vendor").glob("*") if path.is_dir()]
+    assert vendored
+    for folder in vendored:
+        assert list(folder.glob("LICENSE*")), f"{folder} has no licence file"
+
+
+# What the README tells a reader to type exists, and what it says of the lab stands in docs/lab.md too.
+
+
+README = (ROOT / "README.md").read_text()
+BLOCKS_README = re.findall(r"^```\n(.*?)^```|^    (.+?)$", README, re.MULTILINE | re.DOTALL)
+TYPED_README = [line for fenced, indented in BLOCKS_README for line in (fenced or indented).splitlines()]
+
+
+def resolve_readme(command: click.Command, words: list[str]) -> tuple[click.Command, list[str]]:
+    """The innermost subcommand that the words name, and the words that are left for it."""
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(click.Context(command), words[0])
+        assert found, f"there is no command {words[0]}"
+        command, words = found, words[1:]
+    return command, words
+
+
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+@pytest.mark.parametrize("line", [line for line in TYPED_README if line.startswith("rtproof ")])
+def test_the_commands_and_their_options_exist_readme(line: str) -> None:
+    _, name, *words = shlex.split(line, comments=True)
+    command, words = resolve_readme(plugins.load_plugin(commands, name).command, words)
+    with click.Context(command) as context:
+        command.make_parser(context).parse_args(words)
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"(?:`|^    )make ([a-z][\w-]*)", README, re.MULTILINE))))
+def test_the_make_targets_exist(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", README))
+def test_links_lead_somewhere(link: str) -> None:
+    assert (ROOT / link).exists()
+
+
+def test_the_exit_codes_are_those_of_the_verdicts_readme() -> None:
+    told = dict(re.findall(r"^\| ([A-Z]+) \| (\d) \|", README, re.MULTILINE))
+    assert told == {state.value: str(state.exit_code) for state in State if state is not State.NOT_ASKED}
+
+
+def table(page: str, heading: str) -> dict[str, dict[str, str]]:
+    """Cells of the table whose first heading is given, by row and column."""
+    lines = page.partition(f"| {heading} |")[2].partition("\n\n")[0].splitlines()
+    columns, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {name: dict(zip(columns, cells, strict=True)) for name, *cells in rows}
+
+
+LAB = table((ROOT / "docs" / "lab.md").read_text(), "load, us")
+
+
+def largest_us(cell: str) -> float:
+    return float(cell.split(maxsplit=1)[0].replace(",", ""))
+
+
+@pytest.mark.parametrize("load", [load for load in LAB if load != "idle"])
+@pytest.mark.parametrize("series", ["debian-6.1", "debian-6.12"])
+def test_in_the_labs_table_preempt_rt_is_below_every_plain_model(series: str, load: str) -> None:
+    cells = {system: largest_us(cell) for system, cell in LAB[load].items()}
+    (realtime,) = (us for system, us in cells.items() if system.split()[0] == f"{series}-rt")
+    plain = [us for system, us in cells.items() if system.split()[0] == series]
+    assert len(plain) == 3
+    assert realtime < min(plain)
+
+
+def test_the_readmes_rows_of_the_lab_are_those_of_its_page() -> None:
+    rows = table(README, "largest latency, us")
+    assert len(rows) >= 4
+    for load, cells in rows.items():
+        assert cells.items() <= LAB[load].items()
+
+
+def test_the_picture_is_small() -> None:
+    assert (ROOT / "docs" / "report.png").stat().st_size <= 150_000
+
+
+# The page on continuous integration: its commands are run, as far as no board is needed; its exit codes are true.
+
+
+PAGE = (ROOT / "docs" / "ci.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
+COMMAND = re.compile(r"(?:^|[\s`-])(?:sudo )?(rtproof (?:run|judge|plan) [^|\n`]*?)(?= \|\||$|`)", re.MULTILINE)
+
+
+TYPED = sorted({match.strip() for match in COMMAND.findall(PAGE)})
+
+
+@pytest.mark.parametrize("line", TYPED)
+def test_the_commands_and_their_options_exist(line: str) -> None:
+    _, name, *words = shlex.split(line)
+    command, words = resolve_readme(plugins.load_plugin(commands, name).command, words)
+    with click.Context(command) as context:
+        command.make_parser(context).parse_args(words)
+
+
+def test_commands_of_each_kind_are_found_on_the_page() -> None:
+    assert {line.split()[1] for line in TYPED} == {"run", "judge", "plan"}
+
+
+def test_the_exit_codes_are_those_of_the_verdicts() -> None:
+    told = {word: int(code) for code, word in re.findall(r"^\| (\d) \| (?:all|one) ([A-Z]+)", PAGE, re.MULTILINE)}
+    assert told == {state.value: state.exit_code for state in State if state is not State.NOT_ASKED}
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Path:
+    """A folder with a program ``rtproof`` first in the path, and a folder of runs."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "rtproof").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m rtproof "$@"\n')
+    (tools / "rtproof").chmod(0o755)
+    (tmp_path / "runs").mkdir()
+    return tmp_path
+
+
+def script(folder: Path, text: str) -> int:
+    path = f"PATH={shlex.quote(str(folder / 'bin'))}:$PATH"
+    done = subprocess.run(["sh", "-ec", f"{path}\n{text}"], cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode
+
+
+def test_a_job_that_may_be_too_short_lets_4_pass_and_nothing_else(shell: Path) -> None:
+    (line,) = [block.strip() for kind, block in BLOCKS if kind == "sh" and "-eq 4" in block]
+    undecided(shell / "runs" / "a")
+    assert script(shell, line) == 0
+    refuted(shell / "runs" / "b")
+    assert script(shell, line) == 1
+
+
+def test_the_step_of_github_writes_the_summary_and_keeps_the_exit_code(shell: Path) -> None:
+    (job,) = [block for kind, block in BLOCKS if kind == "yaml" and "GITHUB_STEP_SUMMARY" in block]
+    step = job.partition("- run: |\n")[2].partition("      - uses")[0]
+    proven(shell / "runs" / "a")
+    undecided(shell / "runs" / "b")
+    (shell / "summary").write_text("before\n")
+    assert script(shell, f"export GITHUB_STEP_SUMMARY=summary\n{step}") == 4
+    shown = (shell / "summary").read_text()
+    assert shown.startswith("before\n## rtproof: UNDECIDED - 2 runs")
+    assert (shell / "rtproof.xml").read_bytes().startswith(b"<?xml")
+
+
+def test_gitlab_lets_pass_what_is_undecided() -> None:
+    (job,) = [block for kind, block in BLOCKS if kind == "yaml" and "allow_failure" in block]
+    assert f"exit_codes: {State.UNDECIDED.exit_code}\n" in job
+
+
+# Every word of docs/glossary.md is defined once, is used by the pages, and can be found from the README.
+
+
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
+TERMS = re.findall(r"^\* \*\*([^*]+)\*\*:", GLOSSARY, re.MULTILINE)
+PAGES = "\n".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "glossary.md")
+ASKED_FOR = (
+    *(
+        "activation",
+        "due time",
+        "latency",
+        "missed",
+        "lost",
+        "episode",
+        "limit",
+        "verdict",
+        "doubt",
+        "objection",
+        "run",
+    ),
+    *("cell", "profile", "load", "probe", "method", "target", "shift", "gap", "claim"),
+)
+
+
+def test_the_words_of_the_field_are_there_once() -> None:
+    assert set(ASKED_FOR) <= set(TERMS)
+    assert len(TERMS) == len(set(TERMS))
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_each_word_is_used_by_the_pages(term: str) -> None:
+    assert re.search(rf"(?<![a-z]){term}(s|es)?(?![a-z])", PAGES.replace("\n", " "), re.IGNORECASE)
+
+
+def test_the_readme_leads_to_it() -> None:
+    assert "](docs/glossary.md)" in (ROOT / "README.md").read_text()
+
+
+# The agent's folders keep to the table of docs/layers.md, and no two of its files need each other.
+
+
+AGENT = ROOT / "agent"
+CONTRACTS = {"probes/probe.h", "loads/load.h"}
+"""What a plug-in promises. A row of the table names them ``contracts``."""
+TABLE = re.compile(r"^\| `agent/(?P<folder>[a-z/]*)` \| *(?P<may>[^|]*?) *\|", re.MULTILINE)
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+
+
+def sources() -> dict[str, set[str]]:
+    """Each file of the agent but its tests, and what it includes, both from the agent's folder."""
+    files = [path for path in AGENT.rglob("*.[ch]") if path.relative_to(AGENT).parts[0] != "tests"]
+    return {str(path.relative_to(AGENT)): set(INCLUDE.findall(path.read_text())) for path in files}
+
+
+def allowed() -> dict[str, set[str]]:
+    """The table: each folder, and those that it may include from."""
+    text = (ROOT / "docs" / "layers.md").read_text()
+    return {row["folder"].rstrip("/"): set(re.findall(r"[a-z/]+", row["may"])) for row in TABLE.finditer(text)}
+
+
+def folder(file: str) -> str:
+    return file.rpartition("/")[0]
+
+
+def test_every_folder_is_in_the_table() -> None:
+    assert {folder(file) for file in sources() if folder(file)} == set(allowed())
+
+
+@pytest.mark.parametrize("name", sorted(allowed()))
+def test_a_folder_includes_only_what_the_table_allows(name: str) -> None:
+    may = allowed()[name] | {name}
+    others = {
+        f"{file} includes {included}"
+        for file, all_included in sources().items()
+        for included in all_included
+        if folder(file) == name and folder(included) not in may and not ("contracts" in may and included in CONTRACTS)
+    }
+    assert not others
+
+
+def test_the_table_has_no_circle() -> None:
+    TopologicalSorter({name: may - {"contracts"} for name, may in allowed().items()}).prepare()
+
+
+def test_no_two_files_need_each_other() -> None:
+    """A .c and its .h are one; CycleError names the files of a circle."""
+    needs: dict[str, set[str]] = {}
+    for file, included in sources().items():
+        one = file[:-2]
+        needs.setdefault(one, set()).update(name[:-2] for name in included if name[:-2] != one)
+    TopologicalSorter(needs).prepare()
+
+
+def test_what_is_included_is_there() -> None:
+    """Each include is written from the agent's folder."""
+    assert {name for included in sources().values() for name in included} <= set(sources()) | {"probes/kernel/kmod.h"}
+
+
+# The page that leads a newcomer through the code names files that are there, and every package.
+
+
+PAGE_ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_every_path_on_the_page_is_there() -> None:
+    paths = re.findall(r"`((?:src|agent|tools|docs)/[\w/.-]+)`", PAGE_ARCHITECTURE)
+    assert len(paths) > 30
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_each_walk_names_a_file_in_every_step() -> None:
+    for walk in PAGE_ARCHITECTURE.split("\n## ")[1:]:
+        steps = re.split(r"\n\d+\. ", walk)[1:]
+        assert len(steps) == 9
+        assert [step for step in steps if not re.search(r"`(src|agent)/[\w/]+\.(py|c)`", step)] == []

@@ -1,0 +1,660 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Payloads laid out by hand from the format page, and values that cannot be."""
+
+import gc
+import os
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import record_cases as cases
+from analysis_records import BEGIN
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtproof.record import activations, chunks, decoding, encoding, histogram_bins
+from rtproof.record.activations import SECOND_NS, AboveCounts, Activations, ExceedingLists, largest
+from rtproof.record.chunks import (
+    TICK_ENTRY_FIELDS,
+    ChunkType,
+    FileWindow,
+    Frame,
+    Hole,
+    frame_bytes,
+    garbage_collector_paused,
+    walk_chunks,
+)
+from rtproof.record.contents import (
+    Begin,
+    End,
+    EndReason,
+    Event,
+    Fact,
+    Int64Array,
+    Moment,
+    Series,
+    SeriesTotals,
+    SystemFile,
+    Top,
+    View,
+)
+from rtproof.record.decoding import (
+    CounterName,
+    SamplesHead,
+    SeriesLevel,
+    SeriesSeconds,
+    SeriesTop,
+    Tick,
+    decode_payload,
+)
+from rtproof.record.encoding import MalformedError
+from rtproof.record.histogram_bins import StoredSlice
+from rtproof.record.reading import merge_counters, merge_seconds, merge_top
+from rtproof.record.writing import RecordWriter
+
+EMPTY = encoding.encode_array(())
+SAMPLES = struct.pack("<HHQq", 3, 0, 100, -5)
+SUMMARY = struct.pack("<HBBqqQQqqqQQQQQQ", 3, 1, 0, -5, 7, 2, 1, -9, 9, 0, 162, 2, 1, 2**64 - 81, 2**64 - 1, 6)
+
+
+def text(content: str) -> bytes:
+    return struct.pack("<H", len(content)) + content.encode()
+
+
+HAND_MADE = [
+    (
+        ChunkType.BEGIN,
+        struct.pack("<HH16sqq", 1, 3, b"0123456789abcdef", -1, 2) + text("a") + text("b") + text("c") + text("d"),
+        Begin(1, 3, b"0123456789abcdef", -1, 2, "a", "b", "c", "d"),
+    ),
+    (ChunkType.FACT, struct.pack("<qHB", -3, 2, 3) + text("cpu") + text("1"), Fact(-3, 2, Moment.END, "cpu", "1")),
+    (
+        ChunkType.FILE,
+        struct.pack("<qBBH", 4, 1, 1, 13) + text("/x") + struct.pack("<I", 3) + b"abc",
+        SystemFile(4, Moment.START, "/x", 13, True, b"abc"),
+    ),
+    (
+        ChunkType.SERIES,
+        struct.pack("<HHiBqq", 3, 1, -1, 2, 1000, -7) + text("p") + text("m") + text("f") + text("ns"),
+        Series(3, 1, -1, False, True, 1000, -7, "p", "m", "f", "ns"),
+    ),
+    (ChunkType.SAMPLES, SAMPLES + encoding.encode_array([4, 5, 6]) + EMPTY + EMPTY, SamplesHead(3, 100, -5, 3, 103)),
+    (
+        ChunkType.SAMPLES,
+        SAMPLES + encoding.encode_array([4, 5, 6]) + encoding.encode_array([0, 2]) + encoding.encode_array([1, 10]),
+        SamplesHead(3, 100, -5, 3, 114),
+    ),
+    (ChunkType.COUNTER, struct.pack("<HBB", 8, 1, 0) + text("t") + text("C"), CounterName(8, False, "t", "C")),
+    (ChunkType.TICK, struct.pack("<qHHq", 9, 1, 8, -40), Tick(9, struct.pack("<Hq", 8, -40))),
+    (ChunkType.EVENT, struct.pack("<qH", 9, 0xFFFF) + text("k") + text("t"), Event(9, 0xFFFF, "k", "t")),
+    (
+        ChunkType.LEVEL,
+        struct.pack("<HBBqqIQ", 3, 9, 1, -5, 60, 1000, 60_000),
+        SeriesLevel(3, 9, True, -5, 60, 1000, 60_000),
+    ),
+    (
+        ChunkType.END,
+        struct.pack("<qB", 9, 3) + text("gone") + struct.pack("<HHQQQ", 1, 3, 10, 2, 1),
+        End(9, EndReason.HOST_GONE, "gone", (SeriesTotals(3, 10, 2, 1),)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "payload", "item"), HAND_MADE, ids=lambda part: getattr(part, "name", None))
+def test_hand_made(kind: ChunkType, payload: bytes, item: object) -> None:
+    assert decode_payload(kind, memoryview(payload)) == item
+
+
+def test_summary() -> None:
+    part = decode_payload(ChunkType.SUMMARY, memoryview(SUMMARY + struct.pack("<I", 2) + bytes([17, 1, 18, 1])))
+    assert isinstance(part, StoredSlice)
+    assert (part.series, part.view, part.first_due_ns, part.last_due_ns) == (3, View.CHARGED, -5, 7)
+    assert (part.count, part.lost, part.min, part.max, part.sum) == (2, 1, -9, 9, 0)
+    assert (part.sum_squares, part.pairs, part.sum_products) == (162 + (2 << 64), 1, -81)
+    assert (part.catch_up_pairs, part.bins.tolist(), part.bin_counts.tolist()) == (6, [-9, 9], [1, 1])
+
+
+def test_seconds() -> None:
+    columns = [encoding.encode_array(column) for column in ([1, 2], [0, 3], [-7, 8])]
+    part = decode_payload(ChunkType.SECONDS, memoryview(struct.pack("<HHI", 3, 0, 2**32 - 1) + b"".join(columns)))
+    assert isinstance(part, SeriesSeconds)
+    assert part.series == 3
+    found = decoding.decode_seconds([part.payload])
+    assert found.second.tolist() == [2**32 - 1, 2**32]
+    assert [found.obtained.tolist(), found.missed.tolist(), found.max.tolist()] == [[1, 2], [0, 3], [-7, 8]]
+
+
+def test_top() -> None:
+    columns = b"".join(encoding.encode_array(column) for column in ([5], [500], [-1]))
+    part = decode_payload(ChunkType.TOP, memoryview(struct.pack("<HH", 3, 64) + columns))
+    assert isinstance(part, SeriesTop)
+    found = decoding.decode_top([part.payload])
+    assert (part.series, found.k) == (3, 64)
+    assert [column.tolist() for column in (found.number, found.due_ns, found.value)] == [[5], [500], [-1]]
+
+
+def test_unknown_type() -> None:
+    assert decode_payload(99, memoryview(b"anything")) is None
+
+
+@pytest.mark.parametrize(("kind", "payload", "item"), HAND_MADE, ids=lambda part: getattr(part, "name", None))
+def test_too_long_or_too_short(kind: ChunkType, payload: bytes, item: object) -> None:
+    with pytest.raises(MalformedError):
+        decode_payload(kind, memoryview(payload + b"\0"))
+    for length in range(len(payload)):
+        with pytest.raises(MalformedError):
+            assert decode_payload(kind, memoryview(payload[:length])) != item
+
+
+def samples_with(positions: list[int], sizes: list[int]) -> bytes:
+    return SAMPLES + encoding.encode_array([4, 5, 6]) + encoding.encode_array(positions) + encoding.encode_array(sizes)
+
+
+def seconds_with(*columns: list[int]) -> bytes:
+    return struct.pack("<HHI", 3, 0, 0) + b"".join(map(encoding.encode_array, columns))
+
+
+ABOVE_TWICE = struct.pack("<HHII", 3, 0, 7, 2)
+IMPOSSIBLE = {
+    "moment": (ChunkType.FACT, struct.pack("<qHB", 0, 0, 4) + text("k") + text("v")),
+    "view": (ChunkType.SUMMARY, SUMMARY[:2] + b"\2" + SUMMARY[3:] + bytes(4)),
+    "bins": (ChunkType.SUMMARY, SUMMARY + struct.pack("<I", 2) + bytes([17, 1, 18])),
+    "kind of counter": (ChunkType.COUNTER, struct.pack("<HBB", 8, 2, 0) + text("t") + text("C")),
+    "reason": (ChunkType.END, struct.pack("<qB", 9, 7) + text("") + bytes(2)),
+    "on the grid and from outside": (ChunkType.SERIES, struct.pack("<HHiBqq", 3, 1, -1, 5, 1, 0) + 4 * text("")),
+    "negative period": (ChunkType.SERIES, struct.pack("<HHiBqq", 3, 1, -1, 2, -1, 0) + 4 * text("")),
+    "no samples": (ChunkType.SAMPLES, SAMPLES + 3 * EMPTY),
+    "index at the end of numbers": (
+        ChunkType.SAMPLES,
+        struct.pack("<HHQq", 3, 0, 2**63 - 1, 0) + encoding.encode_array([1]) + EMPTY + EMPTY,
+    ),
+    "gaps of unequal length": (ChunkType.SAMPLES, samples_with([0, 1], [1])),
+    "gap behind no sample": (ChunkType.SAMPLES, samples_with([3], [1])),
+    "gap before all": (ChunkType.SAMPLES, samples_with([-1], [1])),
+    "gaps backwards": (ChunkType.SAMPLES, samples_with([1, 0], [1, 1])),
+    "gap of nothing": (ChunkType.SAMPLES, samples_with([1], [0])),
+    "endless gaps": (ChunkType.SAMPLES, samples_with([0, 1], [2**63 - 1, 2**63 - 1])),
+    "seconds of unequal length": (ChunkType.SECONDS, seconds_with([1, 2], [0, 0], [5])),
+    "negative count": (ChunkType.SECONDS, seconds_with([1, 2], [0, -1], [5, 5])),
+    "negative exception": (ChunkType.SECONDS, seconds_with([7] * 40 + [-9], [0] * 41, [5] * 41)),
+    "16 levels and one more": (ChunkType.LEVEL, struct.pack("<HBBqqIQ", 3, 16, 0, 5, 0, 0, 0)),
+    "kind of level": (ChunkType.LEVEL, struct.pack("<HBBqqIQ", 3, 0, 2, 5, 0, 0, 0)),
+    "more than all above": (ChunkType.LEVEL, struct.pack("<HBBqqIQ", 3, 0, 1, 5, 0, 1_000_001, 9)),
+    "nothing above": (ChunkType.ABOVE, struct.pack("<HHII", 3, 0, 7, 0)),
+    "not what it says": (ChunkType.ABOVE, ABOVE_TWICE + bytes([1, 5, 0])),
+    "first second is another": (ChunkType.ABOVE, ABOVE_TWICE + bytes([17, 5, 0, 2, 1, 0])),
+    "levels backwards": (ChunkType.ABOVE, ABOVE_TWICE + bytes([2, 5, 0, 1, 1, 0])),
+    "nobody above": (ChunkType.ABOVE, ABOVE_TWICE + bytes([1, 0, 0, 2, 1, 0])),
+    "too many above": (ChunkType.ABOVE, ABOVE_TWICE + bytes([1, *[0xFF] * 6, 1, 0, 2, 1, 0])),
+    "half a number": (ChunkType.ABOVE, ABOVE_TWICE + bytes([1, 5, 0, 2, 1, 0x80])),
+    "nothing exceeded": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 0)),
+    "in no list": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 1) + bytes([1, 1, 1, 0])),
+    "the same again": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 2) + bytes([1, 1, 1, 1, 0, 1, 1, 1])),
+    "in the 17th list": (ChunkType.EXCEEDED, struct.pack("<HHI", 3, 0, 1) + bytes([1, 1, 1, 0x80, 0x80, 4])),
+    "top of unequal length": (ChunkType.TOP, struct.pack("<HH", 3, 64) + encoding.encode_array([1]) + EMPTY + EMPTY),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_impossible(name: str) -> None:
+    kind, payload = IMPOSSIBLE[name]
+    with pytest.raises(MalformedError):
+        decode_payload(kind, memoryview(payload))
+
+
+# Chunks on the disk: their bytes, and the walk that finds them again.
+
+
+def walked(path: Path, size: int | None = None) -> list[tuple[int, ...] | tuple[int, int, int, bytes]]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        found: list[tuple[int, ...] | tuple[int, int, int, bytes]] = []
+        for part in walk_chunks(FileWindow(descriptor, path.stat().st_size if size is None else size)):
+            if isinstance(part, Frame):
+                found.append((part.offset, part.type, part.sequence, bytes(part.payload)))
+            else:
+                found.append(tuple(part))
+        return found
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.usefixtures("_in_tmp")
+def test_bytes_are_those_of_the_page() -> None:
+    head = b"RTP\x1a" + struct.pack("<IHHI", 5, 0x1234, 0, 0x55667788)
+    check = zlib.crc32(head + b"hello")
+    assert frame_bytes(0x1234, 0x55667788, b"hello") == head + struct.pack("<I", check) + b"hello\0\0\0"
+
+
+@pytest.mark.usefixtures("_in_tmp")
+def test_largest_payload() -> None:
+    assert len(frame_bytes(1, 0, bytes(chunks.MOST_PAYLOAD))) == chunks.MOST_PAYLOAD + chunks.CHUNK_HEADER.size
+    with pytest.raises(ValueError, match="does not fit"):
+        frame_bytes(1, 0, bytes(chunks.MOST_PAYLOAD + 1))
+
+
+@given(st.lists(st.binary(max_size=80), max_size=20), st.integers(64, 300))
+@pytest.mark.usefixtures("_in_tmp")
+def test_walk_finds_all_whatever_the_window(payloads: list[bytes], window: int) -> None:
+    path = Path("walk.rtrec")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "WINDOW_BYTES", window)
+        path.write_bytes(b"".join(frame_bytes(5, number, payload) for number, payload in enumerate(payloads)))
+        found = walked(path)
+    assert [part[1:] for part in found] == [(5, number, payload) for number, payload in enumerate(payloads)]
+
+
+@pytest.fixture
+def _in_tmp(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("framing"))
+
+
+@pytest.mark.parametrize("window", [64, 100, 1 << 20])
+@pytest.mark.parametrize("garbage", [1, 3, 59, 200, 5000])
+@pytest.mark.usefixtures("_in_tmp")
+def test_a_hole_is_told_and_the_next_chunk_found(window: int, garbage: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "WINDOW_BYTES", window)
+    path = Path("hole.rtrec")
+    first, second = frame_bytes(5, 0, b"one"), frame_bytes(5, 1, b"second")
+    path.write_bytes(first + b"RTP\x1a"[:garbage] * garbage + second)
+    start, length = len(first), len(b"RTP\x1a"[:garbage] * garbage)
+    assert walked(path) == [(0, 5, 0, b"one"), Hole(start, length), (start + length, 5, 1, b"second")]
+
+
+@pytest.mark.usefixtures("_in_tmp")
+def test_a_chunk_larger_than_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "WINDOW_BYTES", 64)
+    path = Path("large.rtrec")
+    path.write_bytes(frame_bytes(3, 0, bytes(10_000)) + frame_bytes(3, 1, b"x"))
+    assert [part[1:3] for part in walked(path)] == [(3, 0), (3, 1)]
+
+
+@pytest.mark.usefixtures("_in_tmp")
+def test_nothing_of_the_length_field_is_believed() -> None:
+    path = Path("length.rtrec")
+    chunk = bytearray(frame_bytes(5, 0, b"abcd"))
+    chunk[4:8] = struct.pack("<I", 2**32 - 1)
+    path.write_bytes(bytes(chunk))
+    assert walked(path) == [Hole(0, len(chunk))]
+
+
+@pytest.mark.usefixtures("_in_tmp")
+def test_a_file_that_shrinks_while_it_is_read_ends_there() -> None:
+    path = Path("shrunk.rtrec")
+    path.write_bytes(frame_bytes(5, 0, b"abcd"))
+    size = path.stat().st_size
+    assert walked(path, size + 10**12) == [(0, 5, 0, b"abcd"), Hole(size, 10**12)]
+
+
+@pytest.mark.usefixtures("_in_tmp")
+def test_garbage_is_looked_for_again_whatever_happens() -> None:
+    @garbage_collector_paused()
+    def fail() -> None:
+        raise ValueError(f"collecting: {gc.isenabled()}")
+
+    assert gc.isenabled()
+    with pytest.raises(ValueError, match="collecting: False"):
+        fail()
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("_in_tmp")
+def test_who_looks_for_no_garbage_is_not_made_to() -> None:
+    gc.disable()
+    try:
+        with garbage_collector_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+# Payloads of many chunks together say what each of them says; one that is wrong makes all of them wrong.
+
+
+COUNTS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15), st.integers(0, 300), st.integers(0, 3)), min_size=1)
+
+
+def array(values: Sequence[int]) -> Int64Array:
+    return np.array(values, dtype=np.int64)
+
+
+def payloads(folder: Path, kind: ChunkType, write: Callable[[RecordWriter], None]) -> list[bytes]:
+    """What a writer puts into the chunks of a kind."""
+    path = folder / "chunks"
+    path.unlink(missing_ok=True)
+    with RecordWriter(path) as writer:
+        writer.begin(BEGIN)
+        write(writer)
+    with path.open("rb") as file:
+        parts = walk_chunks(FileWindow(file.fileno(), path.stat().st_size))
+        return [bytes(part.payload) for part in parts if isinstance(part, Frame) and part.type == kind]
+
+
+def write_above(writer: RecordWriter, some: list[AboveCounts]) -> None:
+    for one in some:
+        writer.above(3, one)
+
+
+def write_parts(writer: RecordWriter, whole: ExceedingLists) -> None:
+    for at in range(whole.value.size):
+        writer.exceeded(3, whole.part(at, at + 1))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("many")
+
+
+@given(pieces=st.lists(COUNTS, min_size=1, max_size=4))
+def test_counts_above_levels_add_up(pieces: list[list[tuple[int, int, int, int]]], folder: Path) -> None:
+    expected: dict[tuple[int, int], tuple[int, int]] = {}
+    some = []
+    for piece in pieces:
+        rows = {(second, level): (ran, missed) for second, level, ran, missed in piece if ran + missed}
+        for key, (ran, missed) in rows.items():
+            before = expected.get(key, (0, 0))
+            expected[key] = before[0] + ran, before[1] + missed
+        if rows:
+            columns = zip(*((*key, *rows[key]) for key in sorted(rows)), strict=True)
+            some.append(AboveCounts(*map(array, map(list, columns))))
+    if not some:
+        return
+    stored = payloads(folder, ChunkType.ABOVE, lambda writer: write_above(writer, some))
+    found = decoding.decode_above(stored)
+    rows_found = zip(
+        found.second.tolist(), found.level.tolist(), found.ran.tolist(), found.missed.tolist(), strict=True
+    )
+    assert [((second, level), (ran, missed)) for second, level, ran, missed in rows_found] == sorted(expected.items())
+
+
+def test_exceedances_of_several_chunks(folder: Path) -> None:
+    whole = ExceedingLists(
+        array([3, 4, 900]), array([-5, 10, 2**62]), array([2**62, 7, 8]), array([1, 3, 65_535]), ended=4
+    )
+    stored = payloads(folder, ChunkType.EXCEEDED, lambda writer: write_parts(writer, whole))
+    found = decoding.decode_exceeding(stored)
+    for name in ("index", "due_ns", "value", "lists"):
+        assert getattr(found, name).tolist() == getattr(whole, name).tolist()
+    assert (len(stored), found.ended) == (3, 4)
+
+
+def seconds(first: int, *columns: Sequence[int]) -> bytes:
+    return struct.pack("<HHI", 3, 0, first) + b"".join(map(encoding.encode_array, columns))
+
+
+def test_seconds_of_several_chunks() -> None:
+    found = decoding.decode_seconds(
+        [seconds(5, [1, 2], [0, 0], [9, -8]), seconds(40, [], [], []), seconds(6, [3], [1], [7])]
+    )
+    assert found.second.tolist() == [5, 6, 6]
+    assert found.obtained.tolist() == [1, 2, 3]
+    assert (found.missed.tolist(), found.max.tolist()) == ([0, 0, 1], [9, -8, 7])
+
+
+WRONG: dict[str, tuple[Callable[[Sequence[bytes]], Any], bytes, bytes]] = {
+    "seconds": (decoding.decode_seconds, seconds(5, [1], [0], [9]), seconds(5, [1], [0], [9, 9])),
+    "negative": (decoding.decode_seconds, seconds(5, [1], [0], [9]), seconds(5, [1], [-1], [9])),
+    "too short": (decoding.decode_top, struct.pack("<HH", 3, 2) + 3 * encoding.encode_array([1]), b"\3"),
+    "above": (
+        decoding.decode_above,
+        struct.pack("<HHII", 3, 0, 7, 1) + bytes([1, 5, 0]),
+        struct.pack("<HHII", 3, 0, 7, 2) + bytes([1, 5, 0]),
+    ),
+    "numbers of the neighbour": (
+        decoding.decode_above,
+        struct.pack("<HHII", 3, 0, 7, 1) + bytes([1, 5, 0, 1, 5, 0]),
+        struct.pack("<HHII", 3, 0, 7, 2) + bytes([1]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_one_that_is_wrong_makes_all_wrong(name: str) -> None:
+    decode, one, wrong = WRONG[name]
+    with pytest.raises(MalformedError):
+        decode([one, wrong])
+
+
+# Parts of a record put together.
+
+
+ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-5, 5)), max_size=6)
+
+
+def array_merge(*values: int) -> Int64Array:
+    return np.array(values, dtype=np.int64)
+
+
+def part(series: int, first: int, rows: list[tuple[int, int, int]]) -> SeriesSeconds:
+    columns = [encoding.encode_array([row[column] for row in rows]) for column in range(3)]
+    return SeriesSeconds(series, struct.pack("<HHI", series, 0, first) + b"".join(columns))
+
+
+def top_part(series: int, some: Top) -> SeriesTop:
+    columns = [encoding.encode_array(column) for column in (some.index, some.due_ns, some.value)]
+    return SeriesTop(series, struct.pack("<HH", series, some.k) + b"".join(columns))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 8), ROWS), max_size=5))
+def test_seconds_add_up(pieces: list[tuple[int, int, list[tuple[int, int, int]]]]) -> None:
+    expected: dict[int, dict[int, tuple[int, int, int]]] = {}
+    for series, first, rows in pieces:
+        seconds = expected.setdefault(series, {})
+        for second, (obtained, missed, most) in enumerate(rows, first):
+            before = seconds.get(second, (0, 0, 0))
+            largest_of_both = max(most if obtained else -9, before[2] if before[0] else -9)
+            total = before[0] + obtained
+            seconds[second] = (total, before[1] + missed, largest_of_both if total else 0)
+    merged = merge_seconds(part(*piece) for piece in pieces)
+    assert merged.keys() == expected.keys()
+    for series, found in merged.items():
+        rows = list(zip(found.obtained.tolist(), found.missed.tolist(), found.max.tolist(), strict=True))
+        assert dict(zip(found.second.tolist(), rows, strict=True)) == expected[series]
+        assert found.second.tolist() == sorted(found.second.tolist())
+
+
+@given(st.lists(st.integers(-3, 3), max_size=20), st.integers(1, 5), st.integers(1, 4))
+def test_top_is_exact_and_the_earlier_of_equals_comes_first(values: list[int], k: int, length: int) -> None:
+    rows = [(index, 10 * index, value) for index, value in enumerate(values)]
+    expected = sorted(rows, key=lambda row: (-row[2], row[0]))[:k]
+    parts = []
+    for start in range(0, len(rows), length):
+        # As an agent does: of each stretch only what can still be among the largest, here of the stretch itself.
+        own = sorted(rows[start : start + length], key=lambda row: (-row[2], row[0]))[:k]
+        parts.append(top_part(7, largest(k, *(array_merge(*column) for column in zip(*own, strict=True)))))
+    merged = merge_top(parts)
+    assert set(merged) == ({7} if rows else set())
+    for top in merged.values():
+        found = zip(top.index.tolist(), top.due_ns.tolist(), top.value.tolist(), strict=True)
+        assert list(found) == expected
+
+
+def test_top_of_different_sizes_is_only_exact_up_to_the_smaller() -> None:
+    big = top_part(0, largest(3, array_merge(1, 2, 3), array_merge(1, 2, 3), array_merge(5, 6, 7)))
+    small = top_part(0, largest(2, array_merge(8, 9), array_merge(8, 9), array_merge(4, 3)))
+    merged = merge_top([big, small])[0]
+    assert (merged.k, merged.value.tolist()) == (2, [7, 6])
+
+
+def test_an_activation_named_twice_counts_once() -> None:
+    assert largest(3, array_merge(4, 4), array_merge(40, 40), array_merge(9, 9)).index.tolist() == [4]
+
+
+def test_the_smallest_of_all_values_can_be_sorted() -> None:
+    assert largest(2, array_merge(0, 1), array_merge(0, 1), array_merge(-(2**63), 2**63 - 1)).index.tolist() == [1, 0]
+
+
+def test_counters() -> None:
+    def tick(time_ns: int, *entries: tuple[int, int]) -> Tick:
+        return Tick(time_ns, b"".join(TICK_ENTRY_FIELDS.pack(*entry) for entry in entries))
+
+    names = [CounterName(1, True, "load.cpu", "loops"), CounterName(2, False, "temperature.0", "m°C")]
+    ticks = [tick(10, (1, 100), (2, -5)), tick(20), tick(30, (2, -6), (9, 1), (1, 2**62))]
+    load, heat = merge_counters(names, ticks)
+    assert (load.id, load.grows, load.name, load.unit) == (1, True, "load.cpu", "loops")
+    assert (load.time_ns.tolist(), load.value.tolist()) == ([10, 30], [100, 2**62])
+    assert (heat.grows, heat.time_ns.tolist(), heat.value.tolist()) == (False, [10, 30], [-5, -6])
+
+
+def test_no_ticks() -> None:
+    (counter,) = merge_counters([CounterName(1, True, "load.cpu", "loops")], [])
+    assert counter.value.size == counter.time_ns.size == 0
+    assert TICK_ENTRY_FIELDS.size == struct.calcsize("<Hq")
+
+
+# Levels as an agent learns them, and what it counts above them.
+
+
+SERIES = cases.ON_GRID
+
+
+def ran(values: Int64Array, first: int = 0, missed: dict[int, int] | None = None) -> Activations:
+    gone = np.zeros_like(values)
+    for at, n in (missed or {}).items():
+        gone[at] = n
+    return activations.number_activations(SERIES, first, SERIES.first_due_ns + first * SERIES.period_ns, values, gone)
+
+
+@pytest.mark.parametrize(
+    ("taught", "shares"), [(4_999, []), (5_000, [1_000]), (49_999, [1_000]), (50_000, [1_000, 100])]
+)
+def test_few_values_teach_less(taught: int, shares: list[int]) -> None:
+    learner = activations.LevelLearner(SERIES.first_due_ns + taught * SERIES.period_ns)
+    assert learner.learn(ran(np.arange(taught)), 0) == []
+    found = learner.learn(ran(np.array([0]), taught), 2)
+    assert [(head.number, head.share, head.taught) for head in found] == [
+        (2 + place, share, taught) for place, share in enumerate(shares)
+    ]
+    for head in found:
+        at_most = taught * head.share // 1_000_000
+        assert head.value == histogram_bins.bin_edges(histogram_bins.bin_of(taught - at_most - 1))[1]
+        assert head.since_ns == SERIES.first_due_ns + taught * SERIES.period_ns
+    assert learner.learn(ran(np.array([0]), taught + 1), 2) == []
+
+
+def test_however_the_first_minute_is_cut() -> None:
+    values = np.random.default_rng(4).gamma(4.0, 5_000.0, 61_000).astype(np.int64)
+    whole = activations.LevelLearner(SERIES.first_due_ns + activations.LEARN_NS).learn(ran(values), 0)
+    pieces = activations.LevelLearner(SERIES.first_due_ns + activations.LEARN_NS)
+    parts = [pieces.learn(ran(values[at : at + 7_000], at), 0) for at in range(0, 61_000, 7_000)]
+    assert [part for part in parts if part] == [whole]
+    assert len(whole) == 2
+
+
+def test_what_was_due_before_a_level_is_not_above_it() -> None:
+    some = ran(np.array([50, 50, 60, 50]))
+    late = activations.LevelHead(1, 40, int(some.due_ns[2]), 100, 50_000)
+    found = activations.count_above(SERIES, some, [activations.LevelHead(0, 55, 0), late])
+    assert (found.second.tolist(), found.level.tolist(), found.ran.tolist()) == ([0, 0], [0, 1], [1, 2])
+
+
+def test_missed_ones_belong_to_their_own_seconds() -> None:
+    some = ran(np.array([2 * SECOND_NS + 5]), 900, {0: 2_000})
+    found = activations.count_above(SERIES, some, [activations.LevelHead(0, SECOND_NS, 0)])
+    assert (found.second.tolist(), found.ran.tolist(), found.missed.tolist()) == ([0, 1], [1, 0], [99, 901])
+    assert activations.count_above(SERIES, some, []).second.size == 0
+
+
+def test_a_list_tells_when_it_is_full() -> None:
+    limits = activations.limit_heads(SERIES, (1_000, 10))
+    listed = [0, activations.LONGEST_LIST - 2]
+    found = activations.list_exceeding(ran(np.array([20, 5, 2_000, 30, 3_000])), limits, listed)
+    assert found.index.tolist() == [0, 2, 4]
+    assert (found.lists.tolist(), found.ended, listed) == ([2, 3, 1], 2, [2, activations.LONGEST_LIST])
+    again = activations.list_exceeding(ran(np.array([20, 5, 2_000])), limits, listed)
+    assert (again.lists.tolist(), again.ended) == ([1], 0)
+
+
+# What an agent says about a stretch, against counting one by one as the format page has it.
+
+
+MS = cases.MS
+VALUES = st.integers(-(10**5), 3 * MS) | st.integers(0, 2000)
+ROWS_SLICING = st.lists(st.tuples(VALUES, st.integers(0, 3)), min_size=1, max_size=40)
+ANY_SERIES = st.sampled_from([cases.ON_GRID, cases.OFF_GRID, cases.EXTERNAL])
+
+
+def stretch(series: Series, rows: list[tuple[int, int]]) -> activations.Activations:
+    values, missed = np.array(rows, dtype=np.int64).T
+    return activations.number_activations(series, 10, series.first_due_ns + 10 * MS, values, missed)
+
+
+@given(ANY_SERIES, ROWS_SLICING)
+def test_due_times_follow_from_what_was_before(series: Series, rows: list[tuple[int, int]]) -> None:
+    some = stretch(series, rows)
+    index, due_ns = 10, series.first_due_ns + 10 * MS
+    for place in range(len(rows)):
+        assert (some.index[place], some.due_ns[place]) == (index, due_ns)
+        steps = 1 + int(some.missed[place])
+        index += steps
+        due_ns += steps * MS if series.by_period else int(some.value[place]) + MS
+
+
+@given(ANY_SERIES, ROWS_SLICING)
+def test_slices(series: Series, rows: list[tuple[int, int]]) -> None:
+    some = stretch(series, rows)
+    values = some.value.tolist()
+    late = [
+        (due_ns + j * MS, value - j * MS)
+        for due_ns, value, missed in zip(some.due_ns.tolist(), values, some.missed.tolist(), strict=True)
+        for j in range(1, missed + 1)
+    ]
+    found = {part.view: part for part in activations.slices_of_views(series, some)}
+    views = {View.OBSERVED: list(zip(some.due_ns.tolist(), values, strict=True)), View.CHARGED: late}
+    assert set(found) == {view for view, pairs in views.items() if pairs}
+    for view, part in found.items():
+        dues, numbers = zip(*views[view], strict=True)
+        assert (part.series, part.first_due_ns, part.last_due_ns, part.count) == (
+            series.id,
+            dues[0],
+            dues[-1],
+            len(dues),
+        )
+        assert (part.min, part.max, part.sum) == (min(numbers), max(numbers), sum(numbers))
+        assert part.sum_squares == sum(number * number for number in numbers)
+        expected = sorted(histogram_bins.bin_of(numbers).tolist())
+        assert np.repeat(part.bins, part.bin_counts).tolist() == expected
+
+
+@given(ANY_SERIES, ROWS_SLICING)
+def test_neighbours(series: Series, rows: list[tuple[int, int]]) -> None:
+    some = stretch(series, rows)
+    woke = [due_ns + value for due_ns, value in zip(some.due_ns.tolist(), some.value.tolist(), strict=True)]
+    cycles = [b - a for a, b in pairwise(woke)]
+    observed = activations.slices_of_views(series, some)[0]
+    assert observed.pairs == len(rows) - 1
+    assert observed.sum_products == sum(a * b for a, b in pairwise(some.value.tolist()))
+    assert observed.catch_up_pairs == sum(10 * a > 12 * MS and 10 * b < 8 * MS for a, b in pairwise(cycles))
+
+
+def test_a_late_activation_that_is_caught_up() -> None:
+    some = stretch(cases.ON_GRID, [(0, 0), (0, 0), (400_000, 0), (0, 0), (0, 0)])
+    assert activations.slices_of_views(cases.ON_GRID, some)[0].catch_up_pairs == 1
+
+
+@given(ROWS_SLICING)
+def test_seconds_slicing(rows: list[tuple[int, int]]) -> None:
+    # A period of 0.3 s, so that there are few activations in each second.
+    series = Series(0, 0, 0, True, True, 300 * MS, 0, "", "", "", "ns")
+    values, missed = np.array(rows, dtype=np.int64).T
+    some = activations.number_activations(series, 0, 0, values, missed)
+    found = activations.seconds_of(series, some)
+    ran = [due_ns // 10**9 for due_ns in some.due_ns.tolist()]
+    gone = [due_ns // 10**9 for due_ns in activations.missed_activations(series, some)[0].tolist()]
+    assert found.second.tolist() == list(range(min(ran + gone), max(ran + gone) + 1))
+    for place, second in enumerate(found.second.tolist()):
+        here = [value for value, when in zip(values.tolist(), ran, strict=True) if when == second]
+        counts = (len(here), gone.count(second), max(here, default=0))
+        assert (found.obtained[place], found.missed[place], found.max[place]) == counts
+
+
+@given(st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1)), max_size=20))
+def test_exact_dot(pairs: list[tuple[int, int]]) -> None:
+    a, b = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    assert activations.exact_dot(a, b) == sum(x * y for x, y in pairs)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A series written from arrays reads back with sums that are those of the arrays, however it was cut into pieces."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import recompute
+import record_cases as cases
+from analysis_records import MS, SECOND, SERIES, array, block, record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtproof.judge.analyse import analyse
+from rtproof.record import activations
+from rtproof.record.chunks import CHUNK_HEADER
+from rtproof.record.contents import End, EndReason, Record, Seconds, Series, View
+from rtproof.record.reading import open_record
+from rtproof.record.writing import TOP_K, RecordWriter, SeriesWriter, write_series_samples
+from rtproof.summary.per_second import PreviousDueTime, off_grid_due_times
+
+COUNT = 25_000
+GAPS = {0: 2, 4095: 1, 4096: 5, 9_997: 7, 20_000: 1500, COUNT - 1: 3}
+
+
+def written(path: Path, pieces: list[int], series: Series = cases.ON_GRID, *, summary: bool = True) -> Record:
+    values = cases.latencies(3, COUNT)
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.series(series)
+        feed = SeriesWriter(writer, series, summary=summary)
+        for start, stop in zip([0, *pieces], [*pieces, COUNT], strict=True):
+            inside = {at - start: missed for at, missed in GAPS.items() if start <= at < stop}
+            feed.add(values[start:stop], list(inside), list(inside.values()))
+        totals = feed.finish()
+    assert (totals.obtained, totals.missed) == (COUNT, sum(GAPS.values()))
+    return open_record(path)
+
+
+def test_however_it_is_cut(tmp_path: Path) -> None:
+    written(tmp_path / "whole.rtrec", [])
+    written(tmp_path / "pieces.rtrec", [1, 1, 4096, 9_998, 20_001])
+    assert (tmp_path / "pieces.rtrec").read_bytes() == (tmp_path / "whole.rtrec").read_bytes()
+
+
+def test_blocks_of_4096_and_checkpoints_of_10_s(tmp_path: Path) -> None:
+    record = written(tmp_path / "a.rtrec", [])
+    assert [ref.count for ref in record.chunk_refs][:3] == [4096, 4096, 10_000 - 8 - 2 * 4096]
+    observed = [part for part in record.slices if part.view is View.OBSERVED]
+    assert [part.first_due_ns // 10**10 for part in observed] == [0, 1, 2]
+    assert [damage.length for damage in record.damage] == [0]
+
+
+@pytest.mark.parametrize("series", [cases.ON_GRID, cases.OFF_GRID], ids=["on the grid", "off the grid"])
+def test_parts_add_up_to_the_whole(series: Series, tmp_path: Path) -> None:
+    record = written(tmp_path / "a.rtrec", [7_000], series)
+    values = cases.latencies(3, COUNT)
+    missed = np.zeros_like(values)
+    missed[list(GAPS)] = list(GAPS.values())
+    everything = activations.number_activations(series, 0, series.first_due_ns, values, missed)
+    for whole in activations.slices_of_views(series, everything):
+        parts = [part for part in record.slices if part.view is whole.view]
+        for name in ("count", "sum", "sum_squares"):
+            assert sum(getattr(part, name) for part in parts) == getattr(whole, name)
+        histogram = np.repeat(np.concatenate([p.bins for p in parts]), np.concatenate([p.bin_counts for p in parts]))
+        assert np.sort(histogram).tolist() == np.repeat(whole.bins, whole.bin_counts).tolist()
+    seconds, found = activations.seconds_of(series, everything), record.seconds[series.id]
+    for name in ("second", "obtained", "missed", "max"):
+        assert getattr(found, name).tolist() == getattr(seconds, name).tolist()
+    order = np.lexsort((everything.index, -values))[:TOP_K]
+    assert record.top[series.id].index.tolist() == everything.index[order].tolist()
+
+
+def test_without_summary_there_are_only_samples(tmp_path: Path) -> None:
+    record = written(tmp_path / "a.rtrec", [], summary=False)
+    assert (record.slices, record.seconds, record.top) == ((), {}, {})
+    assert sum(ref.count for ref in record.chunk_refs) == COUNT
+
+
+def test_without_samples_there_is_only_the_summary(tmp_path: Path) -> None:
+    record = written(tmp_path / "a.rtrec", [], replace(cases.ON_GRID, has_samples=False))
+    assert record.chunk_refs == ()
+    assert sum(part.count for part in record.slices) == COUNT + sum(GAPS.values())
+
+
+def test_all_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.rtrec"
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.series(cases.ON_GRID)
+        totals = write_series_samples(writer, cases.ON_GRID, np.array([5, 6, 7]), ([1], [2]))
+    (block,) = open_record(path).blocks(0)
+    assert (totals.obtained, totals.missed) == (3, 2)
+    assert cases.block_rows(cases.ON_GRID, block) == [(0, 250_000, 5), (1, 1_250_000, 6), (4, 4_250_000, 7)]
+
+
+LONG = replace(cases.ON_GRID, has_samples=True)
+LIMITS = (20_000, 3_600_000_000_000, 5_000)
+
+
+def write_long(path: Path, pieces: list[int], count: int = 90_000, limits: tuple[int, ...] = LIMITS) -> Record:
+    """A minute and a half with many above the lowest limit, and one stall."""
+    values = np.random.default_rng(8).gamma(3.0, 900.0, count).astype(np.int64)
+    values[70_000] = 4_321_000_000
+    with RecordWriter(path) as writer:
+        writer.begin(replace(cases.BEGIN, minor=2))
+        writer.series(LONG)
+        feed = SeriesWriter(writer, LONG, limits_ns=limits)
+        for start, stop in zip([0, *pieces], [*pieces, count], strict=True):
+            inside = start <= 70_000 < stop
+            feed.add(values[start:stop], [70_000 - start] if inside else (), [4321] if inside else ())
+        totals = feed.finish()
+        writer.end(End(count * cases.MS, EndReason.AS_ASKED, "", (totals,)))
+    return open_record(path)
+
+
+def test_levels_are_those_of_the_samples(tmp_path: Path) -> None:
+    record = write_long(tmp_path / "a.rtrec", [])
+    levels = record.levels[0]
+    assert [(level.learned, level.share) for level in levels] == [(False, 0)] * 3 + [(True, 0.001), (True, 0.0001)]
+    assert [level.number for level in levels] == [0, 1, 2, 3, 4]
+    assert all(level.ran.sum() > 0 and level.missed.sum() > 0 for level in (*levels[:1], *levels[2:]))
+    assert levels[1].second.size == 0
+    recompute.check(record)
+
+
+def test_levels_however_it_is_cut(tmp_path: Path) -> None:
+    write_long(tmp_path / "whole.rtrec", [])
+    write_long(tmp_path / "pieces.rtrec", [1, 59_999, 60_000, 70_001])
+    assert (tmp_path / "pieces.rtrec").read_bytes() == (tmp_path / "whole.rtrec").read_bytes()
+
+
+def test_a_list_ends_and_a_count_does_not(tmp_path: Path) -> None:
+    record = write_long(tmp_path / "a.rtrec", [40_000], limits=(1, 5_000))
+    many, few = record.levels[0][:2]
+    assert (many.index.size, many.list_ended, many.ran.sum()) == (65_536, True, 90_000)
+    assert few.index.size == few.ran.sum()
+    assert not few.list_ended
+    assert record.exceeded(0, 1) == many
+    assert record.exceeded(0, many.value + 1) is None
+    recompute.check(record)
+
+
+def test_a_field_before_the_last_has_no_levels(tmp_path: Path) -> None:
+    path = tmp_path / "a.rtrec"
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.series(LONG)
+        feed = SeriesWriter(writer, LONG, limits_ns=None)
+        feed.add(cases.latencies(1, 70_000))
+        feed.finish()
+    assert open_record(path).levels == {}
+
+
+def test_slices_grow_with_the_run_up_to_ten_minutes(tmp_path: Path) -> None:
+    second = 1_000_000_000
+    series = replace(cases.ON_GRID, period_ns=second, first_due_ns=0, has_samples=False)
+    path = tmp_path / "a.rtrec"
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.series(series)
+        feed = SeriesWriter(writer, series)
+        feed.add(np.arange(30_000))
+        feed.finish()
+    slices = open_record(path).slices
+    starts = [part.first_due_ns // second for part in slices]
+    lengths = [part.count for part in slices]
+    assert starts[:33] == list(range(0, 330, 10))
+    assert all(length % 10 == 0 for length in lengths)
+    assert all(
+        start / 32 <= length < start / 32 + 10
+        for start, length in zip(starts[33:], lengths[33:-1], strict=False)
+        if start < 19_000
+    )
+    assert set(lengths[-8:-1]) == {600}
+    assert sum(lengths) == 30_000
+
+
+def test_nothing_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "a.rtrec"
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.series(cases.ON_GRID)
+        totals = write_series_samples(writer, cases.ON_GRID, cases.NONE)
+    assert (totals.obtained, open_record(path).chunk_refs) == (0, ())
+
+
+# The writer where the reader's tests do not use it: it never replaces a file and refuses what does not fit.
+
+
+def test_never_over_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.rtrec"
+    path.write_bytes(b"precious")
+    with pytest.raises(FileExistsError):
+        RecordWriter(path)
+    assert path.read_bytes() == b"precious"
+
+
+def test_chunks_are_numbered_and_aligned(tmp_path: Path) -> None:
+    path = tmp_path / "run.rtrec"
+    cases.write_small(path)
+    chunks = list(cases.chunks(path))
+    assert [CHUNK_HEADER.unpack_from(chunk)[4] for chunk in chunks] == list(range(len(chunks)))
+    assert {len(chunk) % 4 for chunk in chunks} == {0}
+
+
+def test_what_is_flushed_can_be_read_while_it_grows(tmp_path: Path) -> None:
+    path = tmp_path / "run.rtrec"
+    with RecordWriter(path) as writer:
+        writer.begin(cases.BEGIN)
+        writer.flush()
+        assert open_record(path).begin == cases.BEGIN
+
+
+def test_seconds_must_follow_each_other(tmp_path: Path) -> None:
+    with RecordWriter(tmp_path / "run.rtrec") as writer, pytest.raises(ValueError, match="consecutive"):
+        writer.seconds(0, Seconds(*(np.array([1, 3], dtype=np.int64) for _ in range(4))))
+
+
+LOOSE = replace(SERIES, on_grid=False)
+OUTSIDE = replace(LOOSE, external=True)
+
+
+def test_a_due_time_follows_from_the_wake_up_before() -> None:
+    one = replace(block([5, 7, 9], series=LOOSE), first_due_ns=100)
+    assert off_grid_due_times(LOOSE, one).tolist() == [100, 100 + MS + 5, 100 + 2 * MS + 12]
+
+
+def test_from_outside_it_follows_from_the_due_time_before_and_what_was_missed() -> None:
+    one = replace(block([5, 7, 9], {0: 2, 2: 4}, series=OUTSIDE), first_due_ns=100)
+    assert off_grid_due_times(OUTSIDE, one).tolist() == [100, 100 + 3 * MS, 100 + 4 * MS]
+    told = PreviousDueTime(array(0, 2), array(100, 77))
+    assert off_grid_due_times(OUTSIDE, one, told).tolist() == [100, 100 + 3 * MS, 77]
+
+
+def test_in_a_record_of_1_0_it_follows_from_the_wake_up_before() -> None:
+    old = replace(OUTSIDE, chained=True)
+    one = replace(block([5, 7, 9], series=old), first_due_ns=100)
+    assert off_grid_due_times(old, one).tolist() == off_grid_due_times(LOOSE, one).tolist()
+
+
+@given(st.lists(st.lists(st.integers(-50, 90_000), min_size=1, max_size=4), min_size=1, max_size=9), st.data())
+def test_what_a_block_tells_holds_until_the_next_one(parts: list[list[int]], data: st.DataObject) -> None:
+    told = [data.draw(st.integers(0, SECOND)) for _ in parts]
+    expected = []
+    for values, due in zip(parts, told, strict=True):
+        expected += [due + at * MS + sum(values[:at]) for at in range(len(values))]
+    places = [sum(map(len, parts[:at])) for at in range(len(parts))]
+    joined = replace(block([value for part in parts for value in part], series=LOOSE), first_due_ns=told[0])
+    assert off_grid_due_times(LOOSE, joined, PreviousDueTime(array(*places), array(*told))).tolist() == expected
+
+
+def test_a_record_of_events_from_outside_keeps_their_due_times() -> None:
+    """One event every 700 ms where 1 ms was announced: none of them may end up near the first."""
+    blocks = [
+        replace(block([1_000 + at], first_index=at, series=OUTSIDE), first_due_ns=at * 700 * MS) for at in range(20)
+    ]
+    pooled = analyse(record(blocks, [OUTSIDE])).pooled
+    assert pooled.span_ns == 19 * 700 * MS + MS
+    assert pooled.seconds.second.tolist() == [at * 700 // 1000 for at in range(20) if at % 10 not in (1, 4, 7)]
+    assert int(pooled.top.due_ns[0]) == 19 * 700 * MS
+    assert int(pooled.seconds.obtained.sum()) == 20

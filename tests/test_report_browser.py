@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: it asks for nothing, complains about nothing, draws its plots and fits its window."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import campaign_cases
+import chromium
+import pytest
+import report_cases
+from report_cases import CASES, missed, normal
+from verdict_cases import FIRST
+
+from rtproof import articles, report
+from rtproof.judge.analysis_model import Analysis
+from rtproof.report.blocks import Plot
+from rtproof.report.pages import campaign_page
+from rtproof.report.pages.campaign_outcomes import CellOutcome
+
+pytestmark = pytest.mark.skipif(chromium.program() is None, reason="there is no chromium")
+
+# How many pixels of each plot are drawn at all, and how many different colours they have.
+PAINTED_HTML = """[...document.querySelectorAll(".chart canvas")].map((canvas) => {
+  const { width, height } = canvas, data = canvas.getContext("2d").getImageData(0, 0, width, height).data;
+  const colours = new Set();
+  let painted = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at + 3] < 200) continue;
+    painted++;
+    colours.add(data.slice(at, at + 3).join());
+  }
+  return [painted, colours.size];
+})"""
+TEXT_COLOUR = "getComputedStyle(document.body).color"
+SCROLLS_SIDEWAYS_HTML = "document.documentElement.scrollWidth > innerWidth"
+
+
+def write(analysis: Analysis, folder: Path, name: str) -> Path:
+    path = folder / f"{name}.html"
+    path.write_bytes(report.render("html", report.title(analysis), report.compose(analysis)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("browser")
+
+
+@pytest.fixture(scope="module")
+def started(folder: Path) -> Iterator[chromium.Browser]:
+    with chromium.browser(folder) as running:
+        yield running
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_is_silent_asks_for_nothing_and_draws_every_plot(
+    started: chromium.Browser, folder: Path, name: str, scheme: str
+) -> None:
+    analysis = CASES[name]()
+    path = write(analysis, folder, f"{name}-{scheme}")
+    page = chromium.load(started, path, 1280, scheme)
+    assert page.messages() == []
+    assert [url for url in page.requests() if url != "data:,"] == [path.as_uri()]
+    painted = page.evaluate(PAINTED_HTML)
+    figures = sum(
+        block.__class__.__name__ in ("Plot", "HeatMap") for s in report.compose(analysis) for block in s.blocks
+    )
+    assert len(painted) == figures
+    assert all(pixels > 1_000 and colours > 2 for pixels, colours in painted)
+
+
+@pytest.mark.parametrize("width", [400, 768, 1400])
+def test_the_page_never_scrolls_sideways(started: chromium.Browser, folder: Path, width: int) -> None:
+    page = chromium.load(started, write(CASES["hostile"](), folder, f"wide-{width}"), width, "light")
+    assert page.evaluate("innerWidth") == width
+    assert page.evaluate(SCROLLS_SIDEWAYS_HTML) is False
+
+
+# What each question of the first block stands above, and the lowest pixel of it and of the first words on doubts.
+FIRST_SCREEN = """(() => {
+  const bottom = (element) => element ? element.getBoundingClientRect().bottom : 0;
+  const terms = [...document.querySelectorAll("#verdict-1 dt")];
+  const doubt = document.querySelector("#verdict > .doubt:not(#verdict-1) .headline");
+  const state = document.querySelector("#verdict-1 .headline");
+  return [terms.map((each) => each.textContent), bottom(document.querySelector("#verdict-1")), bottom(doubt),
+          parseFloat(getComputedStyle(state).fontSize), parseFloat(getComputedStyle(document.body).fontSize)];
+})()"""
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("name", FIRST)
+def test_the_first_screen_answers_every_question(
+    started: chromium.Browser, folder: Path, name: str, width: int
+) -> None:
+    """In a window 800 pixels high, with the state large."""
+    page = chromium.load(started, write(FIRST[name](), folder, f"first-{name}-{width}"), width, "light")
+    questions, answered, doubted, large, usual = page.evaluate(FIRST_SCREEN)
+    assert questions == ["What exactly", "How sure", "How much longer", "Valid for"]
+    assert answered <= 800
+    assert doubted <= 800 or name == "several"
+    assert large > 1.8 * usual
+    assert page.evaluate(SCROLLS_SIDEWAYS_HTML) is False
+
+
+def test_the_plots_follow_when_the_system_turns_dark(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(normal(), folder, "turning"), 1280, "light")
+    pixels = "document.querySelector('.chart canvas').toDataURL()"
+    light, ink = page.evaluate(pixels), page.evaluate(TEXT_COLOUR)
+    page.scheme("dark")
+    assert page.evaluate(TEXT_COLOUR) != ink
+    assert page.evaluate(pixels) != light
+    page.scheme("light")
+    assert page.evaluate(pixels) == light
+
+
+def test_a_plot_follows_the_width_of_the_window(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(normal(), folder, "narrowing"), 1280, "light")
+    widths = "[...document.querySelectorAll('.chart canvas')].map((canvas) => canvas.clientWidth)"
+    assert min(page.evaluate(widths)) > 800
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    started.call("Emulation.setDeviceMetricsOverride", page.session, **size)
+    page.settle()
+    assert max(page.evaluate(widths)) < 400
+
+
+def test_a_curve_is_hidden_and_shown_by_its_button(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(missed(), folder, "legend"), 1280, "light")
+    button = "document.querySelector('#ccdf .legend button')"
+    pixels = "document.querySelector('#ccdf canvas').toDataURL()"
+    before = page.evaluate(pixels)
+    page.evaluate(f"{button}.click()")
+    page.settle()
+    assert page.evaluate(f"{button}.getAttribute('aria-pressed')") == "false"
+    assert page.evaluate(pixels) != before
+    page.evaluate(f"{button}.click()")
+    page.settle()
+    assert page.evaluate(f"{button}.getAttribute('aria-pressed')") == "true"
+    assert page.evaluate(pixels) == before
+
+
+def test_ticks_of_a_logarithmic_axis_are_no_zeros(started: chromium.Browser, folder: Path) -> None:
+    page = chromium.load(started, write(normal(), folder, "ticks"), 1280, "light")
+    # What is drawn on a canvas cannot be read back, so the words are caught on their way to it.
+    page.evaluate(
+        "window.words = []; const fill = CanvasRenderingContext2D.prototype.fillText; "
+        "CanvasRenderingContext2D.prototype.fillText = function (...all) { words.push(all[0]); fill.apply(this, all); }"
+    )
+    page.scheme("dark")
+    words = page.evaluate("words")
+    assert {"0.01", "0.001", "1", "limit 500 us"} <= set(words)
+
+
+def test_the_network_stack_was_asked_for_nothing(tmp_path: Path) -> None:
+    """A page that does ask shows that this would be seen."""
+    with chromium.browser(tmp_path) as running:
+        chromium.load(running, write(normal(), tmp_path, "quiet"), 1280, "light")
+        chromium.load(running, write(CASES["hostile"](), tmp_path, "hostile"), 1280, "light")
+        asking = tmp_path / "asking.html"
+        asking.write_text('<!doctype html><title>asks</title><img alt="" src="http://control.example/x">')
+        page = chromium.load(running, asking, 1280, "light")
+        assert "http://control.example/x" in page.requests()
+        assert page.messages()
+    assert chromium.asked_by_pages(tmp_path) == ["http://control.example/x"]
+
+
+# The page of a profile's cells in a real browser: silent, whole, as narrow as its window.
+
+
+SYSTEMS = ("debian-6.1-rt on a board with a rather long name", "preempt=none", "preempt=voluntary", "preempt=full")
+LOWEST = """(() => {
+  const found = [...document.querySelectorAll("#result > .text")].filter((each) => each.textContent.includes(%s));
+  return found.length === 1 ? found[0].getBoundingClientRect().bottom : NaN;
+})()"""
+
+
+def many() -> list[CellOutcome]:
+    """Four systems with five cells each, of which one failed; the loops of all are INVALID."""
+    profile = campaign_cases.shortened("ten-ms")
+    case = report_cases.loop()
+    told = [campaign_cases.outcome(profile, cell.key, case, name) for cell in profile.cells for name in SYSTEMS]
+    return [replace(told[0], analysis=None, failure="there is no load 'pingflood'", link=""), *told[1:]]
+
+
+def applications() -> list[CellOutcome]:
+    return [replace(each, system=name) for name in SYSTEMS[:2] for each in campaign_cases.simple_rt_app()]
+
+
+CASES_CAMPAIGN: dict[str, tuple[Callable[[], Sequence[CellOutcome]], str, str]] = {
+    "akamina": (campaign_cases.akamina, "akamina", "at most once per 1 h"),
+    "ten-ms": (campaign_cases.ten_ms, "ten-ms", "Cycles out of the band"),
+    "simple-rt-app": (applications, "simple-rt-app", "Loop time"),
+    "bootlin-timer": (campaign_cases.bootlin, "bootlin", "Largest latency"),
+    "many": (many, "ten-ms", "1 of 20 cells failed"),
+}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int]]:
+    """Where each page lies, and how many plots it has."""
+    folder = tmp_path_factory.mktemp("campaigns")
+    found = {}
+    for name, (make, article, _) in CASES_CAMPAIGN.items():
+        profile, told = campaign_cases.shortened(name if name != "many" else "ten-ms"), make()
+        sections = campaign_page.campaign_sections(profile, told, articles.load(article))
+        (folder / f"{name}.html").write_bytes(
+            report.render("html", campaign_page.campaign_title(profile, told), sections)
+        )
+        plots = sum(isinstance(block, Plot) for section in sections for block in section.blocks)
+        found[name] = folder / f"{name}.html", plots
+    return found
+
+
+@pytest.fixture(scope="module")
+def started_campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[chromium.Browser]:
+    with chromium.browser(tmp_path_factory.mktemp("browser")) as running:
+        yield running
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
+@pytest.mark.parametrize("name", CASES_CAMPAIGN)
+def test_the_answer_is_in_sight_and_the_page_is_silent_and_fits(
+    started_campaign: chromium.Browser, pages: dict[str, tuple[Path, int]], name: str, width: int, scheme: str
+) -> None:
+    path, plots = pages[name]
+    page = chromium.load(started_campaign, path, width, scheme)
+    assert page.messages() == []
+    assert [url for url in page.requests() if url != "data:,"] == [path.as_uri()]
+    assert page.evaluate(LOWEST % repr(CASES_CAMPAIGN[name][2])) <= 800
+    assert page.evaluate(SCROLLS_SIDEWAYS_HTML) is False
+    painted = page.evaluate(PAINTED_HTML)
+    assert len(painted) == plots
+    assert all(pixels > 1_000 and colours > 2 for pixels, colours in painted)
+
+
+def test_every_table_can_be_scrolled_by_keyboard(
+    started_campaign: chromium.Browser, pages: dict[str, tuple[Path, int]]
+) -> None:
+    page = chromium.load(started_campaign, pages["many"][0], 400, "light")
+    wide = "[...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > box.clientWidth)"
+    assert page.evaluate(f"{wide}.length") > 0
+    assert page.evaluate(f"{wide}.every((box) => box.tabIndex === 0)") is True
+
+
+def test_long_names_of_rows_leave_room_for_what_is_said_of_them(
+    started_campaign: chromium.Browser, pages: dict[str, tuple[Path, int]]
+) -> None:
+    """Of a table of two columns neither is squeezed, nor pushed out of its box."""
+    page = chromium.load(started_campaign, pages["bootlin-timer"][0], 1280, "light")
+    boxes = "[...document.querySelectorAll('#objections .scroll')]"
+    assert page.evaluate(f"{boxes}.length") == 2
+    assert page.evaluate(f"{boxes}.every((box) => box.scrollWidth <= box.clientWidth)") is True
+    cells = f"{boxes}.flatMap((box) => [...box.querySelectorAll('td')]).map((cell) => cell.clientWidth)"
+    assert min(page.evaluate(cells)) > 500

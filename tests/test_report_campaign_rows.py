@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of the articles' tables and curves, computed once more from the exported samples, by numpy alone."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import campaign_cases
+import numpy as np
+import pytest
+import report_cases
+from analysis_records import MS, SERIES, block, record
+from report_cases import summarised
+from stage_records import LOOP, staged
+
+from rtproof import articles
+from rtproof.exporters import csv
+from rtproof.judge.analyse import LOSS_CODES, analyse
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Record
+from rtproof.report.blocks import Plot, Section, Table, Text
+from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_page
+from rtproof.report.pages.campaign_outcomes import CellOutcome
+from rtproof.report.pages.campaign_page import MOST_LISTED_CELLS, answer_block
+from rtproof.summary.summary_model import Doubt, Severity
+
+N = 200_000
+BIN = 1 / 512
+"""Values of a record that kept a summary are known to this share of them."""
+
+Columns = dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]
+
+
+def drawn(seed: int, scale: float = 1.0) -> dict[str, list[int]]:
+    """Interrupt and task, each with a tail of its own."""
+    random = np.random.default_rng(seed)
+    irq = (scale * (1_500 + random.gamma(2, 300, N) + random.pareto(2.5, N) * 200)).astype(np.int64)
+    task = irq + (scale * (4_500 + random.gamma(2, 200, N) + random.pareto(2, N) * 300)).astype(np.int64)
+    return {"irq": irq.tolist(), "task": task.tolist()}
+
+
+def exported(analysis: Analysis, folder: Path) -> Columns:
+    """The latencies of each field as the file of ``rtproof export`` has them."""
+    csv.export(analysis, folder / "a.csv", {})
+    header, *lines = (line.split(",") for line in (folder / "a.csv").read_text().splitlines())
+    values = np.array([int(line[header.index("latency_ns")]) for line in lines], np.int64)
+    fields = np.array([line[header.index("field")] if "field" in header else "" for line in lines])
+    return {str(name): values[fields == name] for name in np.unique(fields)}
+
+
+def only_summary(made: Record) -> Record:
+    """The same run, had it kept no sample."""
+    series = tuple(replace(each, has_samples=False) for each in made.series)
+    slices = [part for old, new in zip(made.series, series, strict=True) for part in summarised(made, old)]
+    return replace(made, series=series, chunk_refs=(), slices=tuple(slices))
+
+
+def page(name: str, article: str, told: list[CellOutcome]) -> dict[str, Section]:
+    profile = campaign_cases.shortened(name)
+    return {section.name: section for section in campaign_page.campaign_sections(profile, told, articles.load(article))}
+
+
+def cell(name: str, key: str, analysis: Analysis, stage: str = "") -> CellOutcome:
+    told = campaign_cases.outcome(campaign_cases.shortened(name), key, analysis, way=1)
+    return replace(told, way=replace(told.way, stage=stage)) if told.way else told
+
+
+def tables(section: Section) -> list[Table]:
+    return [block for block in section.blocks if isinstance(block, Table)]
+
+
+def us(text: str) -> float:
+    return float(text.replace(",", "")) * 1_000
+
+
+def near(shown: float, exact: float, summary: bool) -> bool:
+    """A bin stands for its upper end."""
+    return exact - 0.5 <= shown <= exact * (1 + BIN) + 0.5 if summary else abs(shown - exact) <= 0.5
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory: pytest.TempPathFactory) -> tuple[Record, Columns]:
+    made = staged(drawn(1))
+    return made, exported(analyse(made, None, 1), tmp_path_factory.mktemp("exported"))
+
+
+@pytest.mark.parametrize("summary", [False, True])
+def test_maximum_threshold_and_context_switch(exact: tuple[Record, Columns], summary: bool) -> None:
+    made, columns = exact
+    analysis = analyse(only_summary(made) if summary else made, None, 1)
+    found = page("akamina", "akamina", [cell("akamina", "unloaded", analysis, "task")])
+    for table, name in zip(tables(found["thresholds"]), ("irq", "task"), strict=True):
+        values = np.sort(columns[name])
+        shown = table.rows[0]
+        assert shown[1] == f"{N:,}"
+        assert us(shown[2]) == values[-1]
+        assert near(us(shown[3]), values[int(np.ceil(N * 0.99999)) - 1], summary)
+    (switch,) = tables(found["switch"])
+    told = switch.rows[0]
+    bins = [np.bincount(columns[name] // width) for name, width in (("irq", 500), ("task", 2_000))]
+    early, late = (int(each.argmax()) for each in bins)
+    assert told[3] == f"{early * 0.5:g} to {early * 0.5 + 0.5:g}"
+    assert told[5] == f"{late * 2} to {late * 2 + 2}"
+    shares = [100 * each.max() / N for each in bins]
+    assert [float(told[at].rstrip(" %")) for at in (4, 6)] == pytest.approx(shares, abs=0.5 if summary else 0.006)
+    assert told[7] == f"{late * 2 - early * 0.5 - 0.5:g} to {late * 2 + 2 - early * 0.5:g}"
+
+
+@pytest.mark.parametrize("summary", [False, True])
+def test_every_point_of_the_curves_and_zooms(exact: tuple[Record, Columns], summary: bool) -> None:
+    made, columns = exact
+    analysis = analyse(only_summary(made) if summary else made, None, 1)
+    found = page("akamina", "akamina", [cell("akamina", "unloaded", analysis, "task")])
+    plots = [block for block in found["curves"].blocks if isinstance(block, Plot)]
+    assert len(plots) == 5
+    for plot in plots:
+        values = np.sort(columns["irq" if "interrupt" in plot.title else "task"])
+        (curve,) = plot.curves
+        ns = np.array(curve.x) * 1_000
+        shares = 100 * np.searchsorted(values, np.rint(ns), side="right") / N
+        assert np.abs(shares - np.array(curve.y)).max() < 1e-9
+        assert curve.y[-1] == 100
+        if plot.y_ends and "top" in plot.title:
+            assert curve.y[0] >= plot.y_ends[0] > 0
+
+
+def test_bins_wider_than_the_values_hold_all_of_them() -> None:
+    analysis = analyse(staged(drawn(2, scale=0.01)), None, 1)
+    (switch,) = tables(page("akamina", "akamina", [cell("akamina", "unloaded", analysis, "task")])["switch"])
+    assert switch.rows[0][3:] == ("0 to 0.5", "100 %", "0 to 2", "100 %", "0 to 2")
+
+
+def test_article_3_s_table_and_loop_times(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    top = 300_000 + random.gamma(2, 20_000, 1_000).astype(np.int64)
+    start, work = top + 5_000, 600_000 + random.gamma(2, 90_000, 1_000).astype(np.int64)
+    fields = {"top": top.tolist(), "start": start.tolist(), "end": (start + work).tolist()}
+    series = replace(SERIES, period_ns=5 * MS, probe="app", method="absolute")
+    analysis = analyse(staged(fields, series=series), None, 1)
+    columns = exported(analysis, tmp_path)
+    tops = np.arange(1_000) * 5 * MS + columns["top"]
+    parts = [columns["end"] - columns["start"], np.diff(tops), columns["top"]]
+    found = page("simple-rt-app", "simple-rt-app", [cell("simple-rt-app", "loaded", analysis)])
+    table = tables(found["app"])[0]
+    for at, values in enumerate(parts):
+        shown = [us(row[2]) for row in table.rows[4 * at : 4 * at + 4]]
+        exact = [values.min(), values.max(), values.mean(), values.std(ddof=1)]
+        assert shown == pytest.approx(exact, abs=0.51)
+    (plot,) = (block for block in found["app"].blocks if isinstance(block, Plot))
+    (curve,) = plot.curves
+    assert np.abs(np.array(curve.y) * 1_000 - parts[1]).max() < 1e-6
+    assert curve.x == tuple(range(999))
+
+
+def test_article_2_s_counts(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    late = np.where(random.random(5_000) < 0.05, random.integers(2 * MS, 8 * MS, 5_000), 30_000)
+    analysis = analyse(staged({"task": late.tolist()}, series=LOOP), None, 1)
+    (latencies,) = exported(analysis, tmp_path).values()
+    lengths = np.diff(np.arange(5_000) * 10 * MS + latencies)
+    counted = lengths[(len(lengths)) // 10 :]
+    short, long = counted < 8 * MS, counted > 12 * MS
+    found = page("ten-ms", "ten-ms", [cell("ten-ms", "other--stress", analysis)])
+    result = tables(found["result"])[0]
+    told = dict(zip(result.header, result.rows[0], strict=True))
+    assert told["cycles"] == f"{counted.size:,}"
+    assert (told["below band"], told["above band"]) == (f"{short.sum():,}", f"{long.sum():,}")
+    assert us(told["max [ms]"]) * 1_000 == pytest.approx(counted.max(), abs=501)
+    assert us(told["min [ms]"]) * 1_000 == pytest.approx(counted.min(), abs=501)
+    (table,) = tables(found["cycles"])
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    assert row["catch-up pairs"] == f"{int((long[:-1] & short[1:]).sum()):,}"
+    assert float(row["correlation"]) == pytest.approx(np.corrcoef(counted[:-1], counted[1:])[0, 1], abs=0.01)
+    assert row["not counted"] == f"{len(lengths) // 10:,}"
+
+
+def test_the_rule_of_three() -> None:
+    """None of n out of the band: 3 in n, to the error of that rule."""
+    quiet = [30_000] * 12_001
+    analysis = analyse(staged({"task": quiet}, series=LOOP), None, 1)
+    (table,) = tables(page("ten-ms", "ten-ms", [cell("ten-ms", "other--stress", analysis)])["cycles"])
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    n = int(row["cycles"].replace(",", ""))
+    assert n == 11_000
+    assert float(row["possible share"]) == pytest.approx(3 / n, rel=0.02)
+    assert row["that is one every"] == "36.7 s"
+
+
+# The sentences that article 5 reads from its curves, of cells whose latencies are known.
+
+
+N_TAILS = 60_000
+
+
+def outcome(place: int, system: str, drawn: np.ndarray[tuple[int], np.dtype[np.int64]]) -> CellOutcome:
+    series = replace(SERIES, probe="timer")
+    analysis = analyse(record([block(drawn.tolist(), series=series)], [series]), workers=1)
+    return CellOutcome(system, campaign_cases.shortened("akamina").cells[place], analysis)
+
+
+def usual(seed: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.random.default_rng(seed).gamma(3, 4_000, N_TAILS).astype(np.int64) + 2_000
+
+
+def late(seed: int, share: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Quick as a rule, and the share beyond 70 us."""
+    values = np.minimum(usual(seed), 60_000)
+    values[np.random.default_rng(seed).choice(N_TAILS, int(N_TAILS * share), replace=False)] = 300_000
+    return values
+
+
+def told(*outcomes: CellOutcome) -> list[tuple[str, ...]]:
+    section = campaign_curves.tails_section(campaign_cases.shortened("akamina"), outcomes, articles.load("akamina"))
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    return list(table.rows)
+
+
+def test_where_two_curves_cross_is_told() -> None:
+    rt, plain = outcome(1, "rt", np.minimum(usual(1) + 6_000, 70_000)), outcome(1, "plain", late(2, 0.013))
+    first, second, n, better, apart = told(rt, plain)[0]
+    assert (first, second) == ("loaded (comms), rt", "loaded (comms), plain")
+    assert better.startswith("loaded (comms), rt, above ")
+    assert re.search(r", up to [67]\d(\.\d+)? us$", better)
+    assert n.count(f"{N_TAILS:,} (") == 2
+    assert "different" in apart
+
+
+def test_alike_curves_are_called_the_same_where_n_carries_it() -> None:
+    ((_, _, _, better, apart), *_) = told(outcome(0, "a", usual(1)), outcome(1, "a", usual(2)))
+    assert better == "neither, as far as chance does not decide"
+    assert "the same, surely nowhere above" in apart
+    few = told(outcome(0, "a", usual(1)[:300]), outcome(1, "a", usual(2)[:300]))[0][4]
+    assert "undecided" in few
+
+
+def test_the_statements_of_the_article_stand_below() -> None:
+    rows = told(outcome(0, "a", usual(1)), outcome(1, "a", usual(2)))[1:]
+    assert rows == [
+        (
+            "article: Linux 2.6, loaded",
+            "article: Linux 2.4, loaded",
+            "",
+            "Linux 2.6, loaded, above 70 us, the top 1.3 %",
+            "",
+        ),
+        ("article: RTAI, loaded", "article: LXRT, loaded", "", "RTAI, loaded, the top 12 %", ""),
+    ]
+
+
+def test_pairs_of_one_cell_or_one_system_come_first() -> None:
+    four = [outcome(place, system, usual(3)) for place in (0, 1) for system in ("rt", "plain")]
+    pairs = [row[:2] for row in told(*four)[:6]]
+    assert set(pairs[4:]) == {
+        ("unloaded, rt", "loaded (comms), plain"),
+        ("unloaded, plain", "loaded (comms), rt"),
+    }
+
+
+@pytest.mark.parametrize("name", ["ten-ms", "bootlin-timer"])
+def test_a_profile_without_zooms_has_no_curves(name: str) -> None:
+    profile = replace(campaign_cases.shortened(name), bins=(), zooms=())
+    assert (
+        campaign_curves.tails_section(profile, [outcome(0, "a", usual(1)), outcome(1, "a", usual(2))], None).blocks
+        == ()
+    )
+
+
+def test_one_cell_and_cells_without_values_have_nothing_to_compare() -> None:
+    profile = campaign_cases.shortened("akamina")
+    failed = CellOutcome("a", profile.cells[0], failure="no")
+    assert (
+        campaign_curves.tails_section(profile, [failed, outcome(1, "a", usual(1))], articles.load("akamina")).blocks
+        == ()
+    )
+
+
+# What is missing from a page, and how it is not as in the article, stands before its table.
+
+
+def outcomes(*parts: tuple[str, tuple[Doubt, ...]]) -> list[CellOutcome]:
+    """Of each its failure and doubts."""
+    made = campaign_cases.bootlin()[1]
+    assert made.analysis
+    found = [
+        replace(made, failure=failure, analysis=replace(made.analysis, doubts=doubts)) for failure, doubts in parts
+    ]
+    return [replace(each, system=f"board {at}") for at, each in enumerate(found)]
+
+
+def told_first(some: list[CellOutcome]) -> dict[str, Text]:
+    blocks = [
+        *campaign_conditions.missing_block(some),
+        *campaign_conditions.difference_block(campaign_cases.shortened("bootlin-timer"), some),
+    ]
+    assert all(isinstance(block, Text) for block in blocks)
+    return {block.headline: block for block in blocks if isinstance(block, Text)}
+
+
+def doubt(code: str, severity: Severity = Severity.WARNING) -> Doubt:
+    return Doubt(code, severity, f"what {code} says", "a remedy")
+
+
+def test_nothing_is_missing_from_whole_cells() -> None:
+    assert campaign_conditions.MISSING_TITLE not in told_first(outcomes(("", ()), ("", (doubt("guest"),))))
+
+
+@pytest.mark.parametrize("code", LOSS_CODES)
+def test_each_kind_of_loss_is_told(code: str) -> None:
+    block = told_first(outcomes(("", ()), ("", (doubt("guest"), doubt(code)))))[campaign_conditions.MISSING_TITLE]
+    assert block.kind == "doubt"
+    assert block.paragraphs == (f"1 of 2 cells not whole: clock_nanosleep, board 1: what {code} says",)
+
+
+def test_failed_and_invalid_cells_are_told_with_the_first_reason_and_how_many_there_are() -> None:
+    invalid = (doubt("policy", Severity.INVALID), doubt("lost"))
+    block = told_first(outcomes(("no GPIO", ()), ("", invalid), ("no more GPIO", ())))[
+        campaign_conditions.MISSING_TITLE
+    ]
+    assert block.kind == "bad"
+    assert block.paragraphs == (
+        "2 of 3 cells failed: clock_nanosleep, board 0: no GPIO (and 1 more, below)",
+        "1 of 3 cells INVALID: clock_nanosleep, board 1: what policy says",
+        "1 of 3 cells not whole: clock_nanosleep, board 1: what lost says",
+    )
+
+
+def test_what_a_way_lacks_is_told_and_for_which_cells() -> None:
+    made = campaign_cases.akamina()
+    said = told_first(made)[campaign_conditions.CHANGED_TITLE].paragraphs[0]
+    assert said.startswith("All cells: measured by way of timerlat. ")
+    other = told_first([replace(made[0], passed=()), *made[1:]])[campaign_conditions.CHANGED_TITLE].paragraphs[0]
+    assert other.startswith("loaded (comms): measured by way of timerlat.")
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("name", ["akamina", "ten-ms", "simple-rt-app"])
+def test_it_stands_before_the_table(name: str, short: bool) -> None:
+    make = {"akamina": campaign_cases.akamina, "ten-ms": campaign_cases.ten_ms}.get(name, campaign_cases.simple_rt_app)
+    page = campaign_page.campaign_sections(campaign_cases.shortened(name), make(), articles.load(name), short=short)
+    headlines = [block.headline if isinstance(block, Text) else type(block) for block in page[0].blocks]
+    assert (
+        headlines.index(campaign_conditions.MISSING_TITLE)
+        < headlines.index(campaign_conditions.CHANGED_TITLE)
+        < headlines.index(Table)
+    )
+
+
+# What the first screen of a campaign says before its table.
+
+
+def test_a_limit_is_answered_with_the_worst_verdict_and_what_was_asked() -> None:
+    profile = campaign_cases.shortened("akamina")
+    told = [
+        campaign_cases.outcome(profile, "unloaded", report_cases.normal()),
+        campaign_cases.outcome(profile, "loaded", report_cases.missed()),
+    ]
+    states = [each.analysis.verdict.state.value for each in told if each.analysis]
+    first = answer_block(profile, told)
+    assert states == ["INVALID", "REFUTED"]
+    assert (first.headline, first.kind) == ("INVALID in 1 of 2 cells", "bad")
+    assert first.paragraphs == (
+        "Asked: 500 us, at most once per 1 h, none longer than 10 min, confidence 95 %. An episode joins all "
+        "times above 500 us, on any thread, that are no more than 1 min apart.",
+        "Each cell by itself: wrong in at most 5 % of runs, if episodes come independently of one another and at a "
+        "steady rate.",
+    )
+    ((words, listed),) = first.terms
+    assert words == "Largest latency"
+    assert [each.split(",")[0] for each in listed.split("; ")] == ["unloaded: INVALID", "loaded (comms): REFUTED"]
+
+
+def test_of_several_systems_each_has_its_line() -> None:
+    first = answer_block(campaign_cases.shortened("bootlin-timer"), campaign_cases.bootlin())
+    assert [name for name, _ in first.terms] == ["rt", "plain"]
+    assert first.terms[1][1].count("400,000.000 us (n = 3,012)") == 4
+
+
+def test_how_long_a_proof_takes_is_told_where_it_is_open() -> None:
+    profile = campaign_cases.shortened("akamina")
+    open_ = campaign_cases.outcome(profile, "unloaded", report_cases.several_fields())
+    needed = open_.analysis.verdict.needed_ns if open_.analysis else None
+    assert ("PROVEN takes" in "".join(answer_block(profile, [open_]).paragraphs)) is bool(needed)
+
+
+def test_cycles_and_loops_are_answered_by_what_their_articles_count() -> None:
+    ((words, cycles),) = answer_block(campaign_cases.shortened("ten-ms"), campaign_cases.ten_ms()).terms
+    assert words == "Cycles out of the band (95 % confidence)"
+    assert "STALLED" in cycles
+    assert " % possible)" in cycles
+    assert cycles.endswith("other, stress+flood: not measured")
+    ((words, loops),) = answer_block(campaign_cases.shortened("simple-rt-app"), campaign_cases.simple_rt_app()).terms
+    assert (words, loops) == (
+        "Loop time",
+        "5 ms loop: 4,000.000 to 6,000.000 us (n = 3), top late by at most 1,300.000 us",
+    )
+
+
+def test_many_cells_are_told_of_in_part() -> None:
+    profile = campaign_cases.shortened("bootlin-timer")
+    cell = profile.cells[0]
+    told = [
+        replace(campaign_cases.outcome(profile, cell.key, report_cases.response()), cell=replace(cell, label=str(at)))
+        for at in range(20)
+    ]
+    ((_, listed),) = answer_block(profile, told).terms
+    assert listed.endswith("; and 12 more cells, below")
+    assert listed.count("n = ") == MOST_LISTED_CELLS

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtproof.report import number_format, plot_data
+from rtproof.report.blocks import Curve, HeatMap, Marker, Plot
+from rtproof.report.number_format import MS, NS, US, S
+from rtproof.report.plot_data import CELLS, MOST_CURVES, sparklines
+from rtproof.summary.counts import NO_COUNTS, counts_of_values, merge_counts
+
+LATENCIES = st.lists(st.integers(-(10**9), 10**12), min_size=1, max_size=60)
+
+
+@pytest.mark.parametrize(
+    ("width", "nice"), [(0.2, 1), (1, 1), (1.1, 2), (2, 2), (4, 5), (51, 100), (200, 200), (201, 500)]
+)
+def test_nice_widths(width: float, nice: int) -> None:
+    assert plot_data.nice_width(width) == nice
+
+
+@given(LATENCIES)
+def test_the_scale_begins_at_the_smallest_and_has_at_most_300_bins(values: list[int]) -> None:
+    start, width, amount = plot_data.bin_scale(counts_of_values(np.array(values)))
+    assert start <= min(values) < start + width
+    assert 1 <= amount <= plot_data.BINS + 1
+    assert start + width * (amount - 1) <= max(values)
+
+
+def test_a_far_tail_does_not_widen_the_scale() -> None:
+    body, tail = counts_of_values(np.arange(1_000, 2_000)), counts_of_values(np.array([10**9]))
+    start, width, amount = plot_data.bin_scale(merge_counts([body, tail]))
+    assert 2_000 < start + width * amount < 5_000
+
+
+def test_a_clock_with_few_values_is_shown_whole() -> None:
+    start, width, amount = plot_data.bin_scale(counts_of_values(np.array([0] * 995 + [10**7] * 5)))
+    assert start + width * amount > 10**7
+
+
+@given(LATENCIES, LATENCIES)
+def test_the_grid_has_every_largest_value_and_only_positive_ones(one: list[int], other: list[int]) -> None:
+    counts = [counts_of_values(np.array(one)), counts_of_values(np.array(other))]
+    grid = plot_data.survival_grid(counts).tolist()
+    assert grid == sorted({value for value in one + other if value > 0})
+
+
+def test_a_grid_of_many_values_is_thinned_and_keeps_the_ends() -> None:
+    values = np.random.default_rng(5).gamma(2, 10_000, 50_000).astype(np.int64) + 1
+    grid = plot_data.survival_grid([counts_of_values(values)])
+    assert 300 < grid.size <= plot_data.POINTS + 1
+    assert (grid[0], grid[-1]) == (values.min(), values.max())
+    assert np.isin(np.sort(values)[-20:], grid).sum() > 15
+
+
+@given(LATENCIES)
+def test_shares_exceeded_are_counted_as_one_would_by_hand(values: list[int]) -> None:
+    at = np.unique(np.array([*values, min(values) - 1]))
+    shares = plot_data.exceeding_counts(counts_of_values(np.array(values)), at)
+    assert shares.tolist() == [sum(value > x for value in values) / len(values) for x in at.tolist()]
+
+
+def test_nothing_exceeds_in_nothing() -> None:
+    assert plot_data.exceeding_counts(NO_COUNTS, np.array([5])).tolist() == [0.0]
+
+
+@given(st.integers(-10, 10), st.integers(0, 10**6), st.integers(1, 700))
+def test_columns_are_equal_few_and_cover_the_time(first: int, length: int, most: int) -> None:
+    edges = plot_data.time_columns(first, first + length, most)
+    assert len(set(np.diff(edges).tolist())) == 1
+    assert edges[0] == first
+    assert edges[-1] > first + length >= edges[-2]
+    assert edges.size - 1 <= most
+
+
+ONE = Curve("one", (1.0, 2.0), (10.0, 20.123456789))
+OTHER = Curve("other", (2.0, 3.0), (5.0, 1e-6), "other")
+PLOT = Plot("Title", "says", "x [us]", "share", (ONE, OTHER), (Marker("limit", "x", 2.5),), log_y=True, style="step")
+HEAT = HeatMap(
+    "Map", "says", "t [s]", "y [us]", (0.0, 1.0, 2.0, 3.0), (1.0, 2.0, 4.0), ((0, 2, 0), (1, 3, 0)), curves=(ONE,)
+)
+
+
+def test_curves_are_put_on_one_axis() -> None:
+    data = plot_data.plot_script_data(PLOT)
+    assert data["x"] == [1.0, 2.0, 3.0]
+    assert data["curves"] == [
+        {"name": "one", "role": "part", "group": None, "y": [10.0, 20.12346, None]},
+        {"name": "other", "role": "other", "group": None, "y": [None, 5.0, 1e-6]},
+    ]
+    assert data["markers"] == [{"name": "limit", "axis": "x", "at": 2.5}]
+    assert (data["kind"], data["style"], data["logX"], data["logY"]) == ("plot", "step", False, True)
+
+
+def test_the_table_has_every_point() -> None:
+    table = plot_data.plot_table(PLOT)
+    assert table.header == ("x [us]", "one", "other")
+    assert table.rows == (("1", "10", ""), ("2", "20.123", "5"), ("3", "", "1.0000e-06"))
+
+
+def test_a_heat_map_is_a_shade_for_every_filled_cell() -> None:
+    data = plot_data.plot_script_data(HEAT)
+    strong, weak = plot_data.SHADES[-1], plot_data.SHADES[0]
+    assert data["most"] == 3
+    assert data["shades"] == [f".{plot_data.SHADES[round(61 * math.log(2) / math.log(3))]}.", f"{weak}{strong}."]
+    assert (data["xEdges"], data["yEdges"], data["binWidth"]) == ([0.0, 1.0, 2.0, 3.0], [1.0, 2.0, 4.0], 1.0)
+
+
+def test_shades_are_even_steps_of_the_logarithm() -> None:
+    assert plot_data.heat_shades((0, 1, 10, 100, 1_000), 1_000, "abcd", " ") == " abcd"
+    assert plot_data.heat_shades((0, 1), 1, "abcd", " ") == " d"
+    assert plot_data.heat_shades((0, 0), 0) == ".."
+
+
+def test_a_large_map_is_embedded_in_little_space() -> None:
+    row = tuple(range(10**9, 10**9 + 300))
+    edges = tuple(float(at) for at in range(301))
+    large = HeatMap("Map", "says", "t", "y", edges, edges[1:122], (row,) * 120)
+    assert len(json.dumps(plot_data.plot_script_data(large))) < 100_000
+
+
+def test_the_table_of_a_heat_map_has_a_row_for_every_column_with_anything_in_it() -> None:
+    assert plot_data.plot_table(HEAT).rows == (("0", "1", "2", "4"), ("1", "5", "1", "4"))
+
+
+def test_a_plot_without_curves_has_no_rows() -> None:
+    assert plot_data.plot_table(Plot("Empty", "says", "x", "y", ())).rows == ()
+
+
+def test_thin_curves_of_a_group_are_drawn_but_not_in_the_table() -> None:
+    behind = Curve("run 1", (1.0,), (2.0,), "part", 0)
+    together = Curve("A", (1.0,), (3.0,), "whole", 0)
+    plot = replace(PLOT, curves=(behind, together))
+    assert [curve["group"] for curve in plot_data.plot_script_data(plot)["curves"]] == [0, 0]  # type: ignore[attr-defined]
+    assert plot_data.plot_table(plot).header[1:] == ("A",)
+
+
+@pytest.mark.parametrize(
+    ("values", "unit"),
+    [
+        ([], NS),
+        ([None, 0], NS),
+        ([-999], NS),
+        ([1_000], US),
+        ([3_000, 5_000, 400_000_000], US),
+        ([2_000_000], MS),
+        ([-2_000_000, 5_000_000], MS),
+        ([3_000_000_000], S),
+    ],
+)
+def test_the_unit_is_that_of_the_middle_value(values: list[float | None], unit: number_format.PrintedUnit) -> None:
+    assert number_format.unit_for(values) == unit
+
+
+def test_a_number_has_its_unit_and_no_number_is_unknown() -> None:
+    assert (US(-3_835), US.show(1_234_567), US(None), NS(7), MS.scale(500_000)) == (
+        "-3.835 us",
+        "1,234.567",
+        "unknown",
+        "7 ns",
+        0.5,
+    )
+    assert number_format.unit_headings(US, "min", "max") == ("min [us]", "max [us]")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (1234567, "1,234,567"), (0.12345, "0.1235"), (-5.5, "-5.500"), (1e-6, "1.000e-06"), (2e12, "2.000e+12")],
+)
+def test_few_digits(value: float, text: str) -> None:
+    assert number_format.number_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (0, 0, "unknown"),
+        (0, 5, "0 %"),
+        (5, 5, "100 %"),
+        (1, 3, "33.33 %"),
+        (10**9 - 1, 10**9, "above 99.99 %"),
+        (1, 10**9, "1e-07 %"),
+    ],
+)
+def test_a_share_is_never_rounded_to_all_or_nothing(part: int, whole: int, text: str) -> None:
+    assert number_format.share_text(part, whole) == text
+
+
+def test_counts_in_groups() -> None:
+    assert (number_format.count_text(196_190_335), number_format.count_text(None)) == ("196,190,335", "unknown")
+    assert (number_format.nice_steps([0, 1, 2]), number_format.nice_steps([0, 500])) == ("1 second", "500 seconds")
+
+
+def test_the_time_of_a_run_is_in_seconds_minutes_or_hours() -> None:
+    spans = (600, 601, 18_000, 18_001)
+    assert [number_format.axis_unit(span * number_format.NS_PER_S).name for span in spans] == ["s", "min", "min", "h"]
+
+
+def plot(*curves: Curve, **options: object) -> Plot:
+    return Plot("title", "says", "x [us]", "y", curves, **options)  # type: ignore[arg-type]
+
+
+def test_bins_stand_where_they_are() -> None:
+    curve = Curve("thread 0", (0.0, 1.0, 5.0), (1.0, 1000.0, 31.0))
+    assert sparklines(plot(curve, style="bars", bin_width=1.0, log_y=True)) == [
+        "thread 0 |▁█   ▄|",
+        "          x [us]: 0 to 5.000",
+    ]
+
+
+def test_a_step_holds_until_the_next() -> None:
+    line = sparklines(plot(Curve("a", (1.0, 10.0, 100.0), (1.0, 0.5, 0.0)), style="step", log_x=True, log_y=True))[0]
+    assert line == "a |" + "█" * 30 + "▁" + " " * 29 + "|"
+    assert len(line) == CELLS + 4
+
+
+def test_curves_share_their_axes() -> None:
+    high, low = Curve("high", (0.0, 1.0), (9.0, 9.0)), Curve("low", (0.0,), (0.0,))
+    first, second, _ = sparklines(plot(high, low, style="bars", bin_width=1.0))
+    assert (first, second) == ("high |██|", "low  |▁ |")
+
+
+def test_a_heat_map_shows_its_curves() -> None:
+    curve = Curve("largest", (0.0, 1.0), (2.0, 4.0))
+    heat = HeatMap("t", "s", "time [s]", "y", (0.0, 1.0, 2.0), (1.0, 10.0), ((1, 1),), curves=(curve,))
+    assert sparklines(heat)[:2] == ["largest      |▁█|", "y from 1.000 |██|"]
+
+
+def test_a_large_heat_map_is_a_few_lines_the_highest_first() -> None:
+    edges = tuple(float(at) for at in range(1, 22))
+    rows = tuple(((100, 1, 0) * 40) if r < 3 else ((0,) * 120) for r in range(20))
+    curve = Curve("largest", (0.0, 119.0), (2.0, 4.0))
+    heat = HeatMap("t", "s", "time [s]", "y", tuple(map(float, range(121))), edges, rows, curves=(curve,))
+    lines = sparklines(heat)[1:-1]
+    begin = [float(line.partition("|")[0].removeprefix("y from ")) for line in lines]
+    assert begin == [19.0, 16.0, 13.0, 10.0, 7.0, 4.0, 1.0]
+    assert all(line.endswith("|" + " " * CELLS + "|") for line in lines[:-1])
+    assert len(lines[-1].partition("|")[2]) == CELLS + 1
+    assert "█" in lines[-1]
+
+
+def test_nothing_is_drawn_of_nothing_and_not_more_than_a_few() -> None:
+    assert sparklines(plot()) == []
+    assert sparklines(plot(Curve("zero", (1.0,), (0.0,)), log_y=True)) == []
+    many = [Curve(f"thread {at}", (1.0,), (1.0,)) for at in range(20)]
+    assert len(sparklines(plot(*many))) == MOST_CURVES + 1

@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import report_cases as cases
+from analysis_records import MS, SECOND, SERIES, Counted, block, record, slice_of
+from hypothesis import given
+from hypothesis import strategies as st
+from report_cases import (
+    CASES,
+    LIMIT,
+    all_equal,
+    all_negative,
+    application,
+    heat_maps,
+    missed,
+    negative,
+    no_limit,
+    normal,
+    nothing,
+    one_sample,
+    only_plot,
+    plots,
+    several_fields,
+    words,
+)
+
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis
+from rtproof.record.contents import Int64Array, Seconds, View
+from rtproof.report import cumulative_curves, plot_data, stage_tables
+from rtproof.report.blocks import Marker, Plot, Table, Text
+from rtproof.report.cumulative_curves import POINTS, NamedCounts, cumulative_plots, left_out_of_plot
+from rtproof.report.number_format import US
+from rtproof.report.sections import distribution, timeline
+from rtproof.summary import density
+from rtproof.summary.counts import counts_of_values
+from rtproof.summary.loops import DrawnPoints
+
+
+def long_run(hours: int) -> Analysis:
+    """Hours of seconds, of which one in the middle has the largest latency."""
+    second = np.arange(hours * 3_600)
+    largest = np.where(second == second.size // 2, 900_000, 5_000 + second % 7)
+    ones = np.ones_like(second)
+    whole = record([block([5_000])], seconds={0: Seconds(second, ones, ones * 0, largest)})
+    return analyse(whole, LIMIT, 1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_activation_is_in_the_map_once(name: str) -> None:
+    analysis = CASES[name]()
+    maps = heat_maps(timeline.timeline_section(analysis))
+    assert len(maps) == (analysis.pooled.seconds.second.size > 1)
+    assert all(sum(map(sum, each.rows)) == analysis.pooled.observed.count for each in maps)
+    for each in maps:
+        assert f"{analysis.pooled.observed.count:,} activations by due time and latency" in each.says
+
+
+def test_the_line_is_the_largest_of_all_threads() -> None:
+    analysis = normal()
+    (heat,) = heat_maps(timeline.timeline_section(analysis))
+    assert [y * 1_000 for y in heat.curves[0].y] == pytest.approx(analysis.pooled.seconds.max.tolist())
+    assert "the largest of all is 1,250 us, in second 1." in heat.says
+    assert [(marker.axis, marker.at) for marker in heat.markers] == [("y", 500.0)]
+    assert heat.log_y
+    assert heat.y_edges[-1] == pytest.approx(1_310.72)
+
+
+def test_the_largest_of_each_column_lies_in_its_highest_filled_cell() -> None:
+    (heat,) = heat_maps(timeline.timeline_section(normal()))
+    for at, largest in enumerate(heat.curves[0].y):
+        highest = max(r for r, row in enumerate(heat.rows) if row[at])
+        assert heat.y_edges[highest] <= largest < heat.y_edges[highest + 1]
+
+
+def few_negative() -> Analysis:
+    return analyse(record([block([-2_000, 0, 5_000, 5_001] * 500)]), LIMIT, 1)
+
+
+def test_what_is_not_positive_is_the_lowest_row_of_a_logarithmic_axis() -> None:
+    (heat,) = heat_maps(timeline.timeline_section(few_negative()))
+    assert heat.log_y
+    assert heat.rows[0] == (500, 500)
+    assert heat.rows[1] == (500, 500)
+    assert heat.y_edges == (2.304, 4.608, 5.12)
+    assert heat.says.endswith("The lowest row holds 1,000 activations at or below zero.")
+
+
+def test_mostly_negative_latencies_are_mapped_on_a_linear_axis() -> None:
+    (heat,) = heat_maps(timeline.timeline_section(analyse(record([block([-3_835, -2_000, -5] * 1_000)]), LIMIT, 1)))
+    assert not heat.log_y
+    assert "lowest row" not in heat.says
+    assert heat.y_edges[0] <= -3.835 < -0.005 < heat.y_edges[-1]
+
+
+def test_the_map_says_that_missed_activations_are_not_in_it() -> None:
+    (heat,) = heat_maps(timeline.timeline_section(missed()))
+    assert heat.says.endswith("798 missed activations never ran and are not in the map.")
+
+
+def test_the_map_says_when_it_is_made_of_summaries() -> None:
+    ten_seconds = np.arange(10_000)
+    dues = [(ten_seconds + 10_000 * number) * SERIES.period_ns for number in range(3)]
+    counted = Counted()
+    parts = tuple(slice_of(SERIES, View.OBSERVED, [5_000] * 10_000, due.tolist(), counted) for due in dues)
+    seconds = Seconds(np.arange(30), np.full(30, 1_000), np.zeros(30, np.int64), np.full(30, 5_000))
+    whole = record([], (replace(SERIES, has_samples=False),), slices=parts, seconds={0: seconds})
+    (heat,) = heat_maps(timeline.timeline_section(analyse(whole, LIMIT, 1)))
+    assert heat.rows == ((10_000, 10_000, 10_000),)
+    assert heat.says.endswith("from summaries of about 10.0 s each, which stand where their middle lies.")
+
+
+def test_threads_have_their_own_maxima() -> None:
+    analysis = normal()
+    (drawn,) = plots(timeline.timeline_section(analysis))
+    assert [curve.name for curve in drawn.curves] == ["thread 0", "thread 1"]
+    assert [max(curve.y) for curve in drawn.curves] == [625.0, 1_250.0]
+    assert drawn.x_ends == (0.0, 3.0)
+    assert drawn.says == "The largest latency in each 1 second per thread; thread 1 has the largest, 1,250 us."
+
+
+def test_missed_activations_are_shown_when_they_were_due() -> None:
+    largest, lost = plots(timeline.timeline_section(missed()))
+    assert (lost.title, lost.curves[0].x, lost.curves[0].y) == ("Missed activations", (1.0, 3.0), (399.0, 399.0))
+    assert lost.says.startswith("798 activations due never ran, in 2 seconds;")
+    assert lost.x_ends == largest.x_ends
+
+
+def test_a_long_run_is_thinned_without_losing_its_largest() -> None:
+    blocks = timeline.timeline_section(long_run(54))
+    (heat,), (drawn,) = heat_maps(blocks), plots(blocks)
+    assert len(heat.curves[0].x) <= density.COLUMNS
+    assert len(drawn.curves[0].x) <= timeline.COLUMNS
+    assert max(heat.curves[0].y) == max(drawn.curves[0].y) == 900.0
+    assert drawn.bin_width == pytest.approx(500 / 3_600)
+    assert drawn.x_label == heat.x_label == "time since measuring began [h]"
+
+
+def test_negative_maxima_are_drawn_on_a_linear_axis() -> None:
+    (drawn,) = plots(timeline.timeline_section(all_negative()))
+    assert not drawn.log_y
+    assert max(drawn.curves[0].y) == pytest.approx(-0.005)
+
+
+def test_short_runs_and_no_limit() -> None:
+    assert heat_maps(timeline.timeline_section(one_sample())) == []
+    assert plots(timeline.timeline_section(one_sample()))[0].curves[0].y == (4.321,)
+    assert plots(timeline.timeline_section(no_limit()))[0].markers == ()
+    assert timeline.timeline_section(nothing()) == []
+    assert SECOND == 10**9
+
+
+# Cumulative curves: every point of them is true, the zooms show the top, and too few values make no curve.
+
+
+def gamma(n: int, seed: int = 1) -> Int64Array:
+    return np.random.default_rng(seed).gamma(2, 3_000, n).astype(np.int64) + 1_000
+
+
+@given(st.lists(st.integers(-(10**6), 10**7), min_size=2, max_size=300))
+def test_every_point_is_the_percentage_that_is_not_later(values: list[int]) -> None:
+    drawn = cumulative_plots([NamedCounts("run", counts_of_values(np.array(values, np.int64)))], unit=US)
+    assert bool(drawn) == (len(set(values)) > 1)
+    for plot in drawn:
+        (curve,) = plot.curves
+        for x, y in zip(curve.x, curve.y, strict=True):
+            at_most = sum(value <= round(x * 1_000) for value in values)
+            assert y == pytest.approx(100 * at_most / len(values))
+        assert curve.y[-1] == pytest.approx(100)
+
+
+def test_the_zooms_are_those_of_the_article_and_show_the_top() -> None:
+    drawn = cumulative_plots(
+        [NamedCounts("a", counts_of_values(gamma(50_000))), NamedCounts("b", counts_of_values(gamma(50_000, 2)))]
+    )
+    assert [plot.title for plot in drawn] == [
+        "Cumulative percentage",
+        *(f"Cumulative percentage, the top {top} %" for top in (20, 3, 2)),
+    ]
+    assert [plot.y_ends[0] for plot in drawn if plot.y_ends] == pytest.approx([0, 80, 97, 98])
+    for plot in drawn:
+        assert [curve.name for curve in plot.curves] == ["a", "b"]
+        assert plot.y_ends is not None
+        assert all(plot.y_ends[0] <= y <= plot.y_ends[1] for curve in plot.curves for y in curve.y)
+
+
+def test_a_curve_of_many_values_keeps_its_ends_and_stays_small() -> None:
+    values = gamma(400_000)
+    for plot in cumulative_plots([NamedCounts("a", counts_of_values(values))]):
+        (curve,) = plot.curves
+        assert len(curve.x) <= 2 * POINTS + 2
+        assert curve.x[-1] == values.max() / 1_000
+        assert all(after > before for before, after in zip(curve.y[:-1], curve.y[1:], strict=True))
+
+
+def test_a_zoom_into_too_few_values_is_left_out() -> None:
+    drawn = cumulative_plots(
+        [NamedCounts("few", counts_of_values(gamma(400))), NamedCounts("many", counts_of_values(gamma(4_000)))]
+    )
+    assert [[curve.name for curve in plot.curves] for plot in drawn] == [["few", "many"]] * 3 + [["many"]]
+
+
+def test_what_it_shows_is_said() -> None:
+    values = np.concatenate((np.full(97, 5_000), np.full(3, 90_000)))
+    (whole, top) = cumulative_plots([NamedCounts("run", counts_of_values(values))], zooms=(0.1,))
+    assert whole.says == "run: half of 100 values are at most 5.000 us, all at most 90.000 us."
+    assert "90 %" in top.says
+
+
+def test_a_limit_far_beyond_the_values_is_not_drawn() -> None:
+    named = [NamedCounts("run", counts_of_values(gamma(1_000)))]
+    near, far = (cumulative_plots(named, markers=(Marker("limit", "x", at),))[0].markers for at in (20.0, 1e6))
+    assert (len(near), far) == (1, ())
+
+
+def test_nothing_makes_no_plot() -> None:
+    assert cumulative_plots([]) == []
+    assert distribution.cumulative_section(analyse(CASES["normal"]().record, workers=1))
+    assert cumulative_plots([NamedCounts("same", counts_of_values(np.full(50, 7)))]) == []
+
+
+def test_the_section_has_a_curve_and_a_row_for_each_stage() -> None:
+    table, meaning, *drawn = distribution.cumulative_section(several_fields())
+    assert isinstance(table, Table)
+    assert isinstance(meaning, Text)
+    assert "at 100 values a second is one every 17 min" in meaning.paragraphs[0]
+    assert [row[0] for row in table.rows] == ["irq", "task"]
+    assert len(drawn) == 4
+    assert all(isinstance(plot, Plot) and [curve.name for curve in plot.curves] == ["irq", "task"] for plot in drawn)
+
+
+def test_of_equal_values_only_the_table_is_left() -> None:
+    assert not any(isinstance(block, Plot) for block in distribution.cumulative_section(all_equal()))
+
+
+def test_curves_that_are_not_drawn_are_named() -> None:
+    named = [NamedCounts("few", counts_of_values(gamma(400))), NamedCounts("many", counts_of_values(gamma(4_000)))]
+    assert left_out_of_plot(named) == "Fewer than 10 values are in the top 2 % of few (n = 400): not drawn."
+    assert left_out_of_plot(named[1:]) == ""
+
+
+def test_the_page_is_told_what_the_axis_shows() -> None:
+    drawn = cumulative_plots([NamedCounts("run", counts_of_values(gamma(1_000)))])[1]
+    assert plot_data.plot_script_data(drawn)["yEnds"] == drawn.y_ends
+
+
+WITHOUT = {"nothing", "one_sample", "all_negative", "all_equal"}
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - WITHOUT))
+def test_curves_fall_from_at_most_one_and_end_at_nothing(name: str) -> None:
+    drawn = only_plot(distribution.ccdf_section(CASES[name]()))
+    assert drawn.log_x
+    assert drawn.log_y
+    for curve in drawn.curves:
+        assert list(curve.y) == sorted(curve.y, reverse=True)
+        assert 0 < curve.y[0] <= 1
+        assert curve.y[-1] == 0
+        assert curve.y.count(0) == 1
+
+
+def test_the_curve_ends_at_the_largest_value() -> None:
+    analysis = normal()
+    assert [curve.x[-1] * 1_000 for curve in only_plot(distribution.ccdf_section(analysis)).curves] == pytest.approx(
+        [625_000, 1_250_000, 1_250_000]
+    )
+
+
+def test_missed_activations_bring_the_schedule() -> None:
+    observed, schedule = only_plot(distribution.ccdf_section(missed())).curves
+    assert (observed.role, schedule.role, schedule.name) == ("part", "other", "thread 0, schedule")
+    at_100_ms = [
+        max((y for x, y in zip(c.x, c.y, strict=True) if x >= 100_000), default=0) for c in (observed, schedule)
+    ]
+    assert at_100_ms[1] > 100 * at_100_ms[0]
+    assert [curve.role for curve in only_plot(distribution.ccdf_section(normal())).curves] == ["part", "part", "whole"]
+
+
+def test_the_sentence_says_what_the_curve_shows() -> None:
+    assert only_plot(distribution.ccdf_section(missed())).says == (
+        "Of those that ran, at most 50 % were later than 6 us; at most 0.1 % were later than 7 us; "
+        "the largest of 3,012 activations is 400 ms."
+    )
+
+
+def test_values_that_a_logarithm_does_not_have_are_counted() -> None:
+    assert only_plot(distribution.ccdf_section(negative())).says.endswith(
+        "150 activations at or below zero lie left of the scale."
+    )
+
+
+@pytest.mark.parametrize("analysis", [one_sample, all_negative, all_equal])
+def test_where_there_is_no_curve_it_is_said(analysis: object) -> None:
+    assert callable(analysis)
+    blocks = distribution.ccdf_section(analysis())
+    assert plots(blocks) == []
+    assert "no curve to draw" in words(blocks)
+
+
+def test_the_limit_is_marked() -> None:
+    assert [marker.name for marker in only_plot(distribution.ccdf_section(normal())).markers] == ["limit 500 us"]
+    assert only_plot(distribution.ccdf_section(no_limit())).markers == ()
+    assert distribution.ccdf_section(nothing()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "nothing"])
+def test_every_activation_is_in_a_bin_or_said_to_lie_beyond(name: str) -> None:
+    analysis = CASES[name]()
+    drawn = only_plot(distribution.histogram_section(analysis))
+    whole = drawn.curves[-1]
+    beyond = 0 if "None lies beyond" in drawn.says else int(drawn.says.split("Beyond lie ")[1].split(",")[0])
+    assert sum(whole.y) + beyond == analysis.pooled.observed.count
+    assert all(y > 0 for y in whole.y)
+    assert drawn.log_y
+    assert drawn.style == "bars"
+
+
+def test_threads_and_their_pool_add_up_bin_by_bin() -> None:
+    one, other, pool = only_plot(distribution.histogram_section(cases.normal())).curves
+    sums = dict.fromkeys(pool.x, 0.0)
+    for curve in (one, other):
+        for x, y in zip(curve.x, curve.y, strict=True):
+            sums[x] += y
+    assert tuple(sums.values()) == pool.y
+    assert pool.role == "whole"
+
+
+def test_what_lies_beyond_is_said_with_the_largest() -> None:
+    assert (
+        "Beyond lie 2, the largest at 400,000.000 us." in only_plot(distribution.histogram_section(cases.missed())).says
+    )
+    assert max(only_plot(distribution.histogram_section(cases.missed())).curves[0].x) < 10
+
+
+def test_latencies_before_their_time_have_bins() -> None:
+    assert min(only_plot(distribution.histogram_section(cases.negative())).curves[0].x) == pytest.approx(-3.85)
+
+
+def test_a_single_value_is_one_bin() -> None:
+    assert only_plot(distribution.histogram_section(cases.one_sample())).curves[0].y == (1.0,)
+    assert only_plot(distribution.histogram_section(cases.all_equal())).curves[0].y == (3_000.0,)
+
+
+def test_the_limit_is_marked_where_there_is_one() -> None:
+    assert [marker.at for marker in only_plot(distribution.histogram_section(cases.normal())).markers] == [500.0]
+    assert only_plot(distribution.histogram_section(cases.no_limit())).markers == ()
+
+
+def test_many_threads_are_thinned_out() -> None:
+    assert len(only_plot(distribution.histogram_section(cases.many_threads())).curves) == distribution.THREADS + 1
+    assert (
+        "Of 20 threads the 8 with the largest maxima are drawn."
+        in only_plot(distribution.histogram_section(cases.many_threads())).says
+    )
+
+
+def test_bins_of_a_summary_that_an_edge_cuts_are_named() -> None:
+    assert sum(only_plot(distribution.histogram_section(cases.summary_only())).curves[0].y) == 3
+
+
+def test_nothing_has_no_histogram() -> None:
+    assert distribution.histogram_section(cases.nothing()) == []
+
+
+# Loop times of several systems or threads in one plot.
+
+
+def times(*lengths_us: int, width: int = 1) -> DrawnPoints:
+    values = np.array(lengths_us, np.int64) * 1_000
+    return DrawnPoints(width, np.arange(values.size, dtype=np.int64), values - 500 * (width > 1), values)
+
+
+def test_the_one_that_varies_most_is_drawn_first_and_all_are_named_in_the_order_given() -> None:
+    plot = stage_tables.loop_time_plot([("calm", times(4_999, 5_001)), ("wild", times(4_000, 6_000))])
+    assert plot
+    assert [curve.name for curve in plot.curves] == ["wild", "calm"]
+    assert plot.says == (
+        "The time from the top of each loop to the next. calm: 4,999 us to 5,001 us. wild: 4,000 us to 6,000 us."
+    )
+    assert plot.y_ends == (3_900.0, 6_100.0)
+
+
+def test_of_many_loops_the_ends_are_drawn() -> None:
+    plot = stage_tables.loop_time_plot([("run", times(5_000, 5_200, width=8))], "title", "And more.")
+    assert plot
+    assert plot.says == "The shortest and the longest of each 8 loops. run: 4,999.5 us to 5,200 us. And more."
+    assert [(curve.name, curve.y) for curve in plot.curves] == [
+        ("run longest", (5_000.0, 5_200.0)),
+        ("run shortest", (4_999.5, 5_199.5)),
+    ]
+
+
+def test_nothing_makes_no_plot_looptimes() -> None:
+    assert stage_tables.loop_time_plot([]) is None
+
+
+def test_threads_that_were_not_asked_for_are_left_out() -> None:
+    record = application().record
+    (only,) = stage_tables.loop_time_plots(record, {1: 10})
+    assert only == 1
+    assert stage_tables.loop_time_plots(record, {}) == {}
+
+
+def cells(n: int, threads: int = 1) -> dict[str, str]:
+    summary = analyse(record([block([1_000] * (n - 2) + [2_000, 3_000])]), workers=1).pooled
+    assert (summary.series.period_ns, len(summary.threads)) == (MS, threads)
+    table = cumulative_curves.threshold_table("caption", [("task", summary)])
+    return dict(zip(table.header, table.rows[0], strict=True))
+
+
+@pytest.mark.parametrize(("n", "threshold"), [(99_999, "unknown: n below 100,000"), (100_000, "2.000")])
+def test_the_threshold_needs_a_hundred_thousand_values(n: int, threshold: str) -> None:
+    found = cells(n)
+    assert found["99.999 % threshold [us]"] == threshold
+    assert found["maximum [us]"] == "3.000"
+
+
+def test_an_exceedance_is_expected_once_per_hundred_thousand_periods() -> None:
+    assert cells(100)["one value exceeds it every"] == "1 min 40 s"
+
+
+def test_nothing_measured_is_unknown() -> None:
+    summary = analyse(record([]), workers=1).pooled
+    assert cumulative_curves.threshold_table("caption", [("task", summary)]).rows[0][2] == "unknown"

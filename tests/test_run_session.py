@@ -1,0 +1,471 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions with an agent that behaves as it is told."""
+
+import io
+import os
+import pty
+import select
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import fake_agent
+import pytest
+
+from rtproof.core.errors import TargetError, UserError
+from rtproof.record import run_folder
+from rtproof.record.contents import EndReason
+from rtproof.run import live_view, session
+from rtproof.run.live_view import LiveView, OverLine, parse_over
+from rtproof.run.session import FORWARDED_SIGNALS, forwarding_signals
+from rtproof.targets import local
+
+INFO = run_folder.RunInfo(
+    command=["rtproof", "run"],
+    started="2026-01-01T00:00:00+00:00",
+    host="desk",
+    user="me",
+    rtproof_version="0",
+    agent_sha256="",
+    agent_arch="x86_64",
+    target="local",
+)
+
+
+class Seen(io.StringIO):
+    """What the user sees; ``action`` is called once, when a text shows up that holds ``word``."""
+
+    def __init__(self, word: str = "", action: Callable[[], None] | None = None) -> None:
+        super().__init__()
+        self._word = word
+        self._action = action
+
+    def write(self, text: str) -> int:
+        if self._action is not None and self._word in text:
+            action, self._action = self._action, None
+            action()
+        return super().write(text)
+
+
+def sender(numbers: list[int]) -> Callable[[], None]:
+    """Sends this process signals, as a user does who presses Ctrl-C again and again."""
+
+    def send() -> None:
+        for number in numbers:
+            os.kill(os.getpid(), number)
+
+    return send
+
+
+def run(
+    tmp_path: Path, behaviour: str, seen: Seen | None = None, arguments: tuple[str, ...] = ()
+) -> session.AgentOutcome:
+    agent = fake_agent.install(tmp_path, behaviour)
+    plan = session.RunPlan(tmp_path / "run", agent, arguments, INFO)
+    view = LiveView(seen or Seen(), "0:00:01", False)
+    with local.open_target({}) as target:
+        return session.run_session(target, plan, view)
+
+
+def record_end(tmp_path: Path) -> EndReason | None:
+    end = run_folder.open_run(tmp_path / "run").record.end
+    return end.reason if end else None
+
+
+def test_a_run_leaves_a_folder_with_everything(tmp_path: Path) -> None:
+    seen = Seen()
+    outcome = run(tmp_path, "good", seen)
+    assert (outcome.exit_code, outcome.said, outcome.failed, outcome.killed_by) == (0, "measured as asked", False, "")
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["agent.log", "run.json", "run.rtrec"]
+    assert (tmp_path / "run" / "agent.log").read_text() == "rtproof-agent: measured as asked\n"
+    assert run_folder.open_run(tmp_path / "run").info == INFO
+    assert "measured as asked" in seen.getvalue()
+    assert "500 activations, max 10.0 us" in seen.getvalue()
+
+
+def test_the_agent_is_told_where_and_how(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "tells_its_arguments", arguments=("--period", "1ms"))
+    record = tmp_path / "run" / "run.rtrec"
+    assert outcome.said == f"run -o {record} --period 1ms --progress 500ms --stop-on-eof"
+
+
+def test_a_refusal_leaves_nothing_behind(tmp_path: Path) -> None:
+    seen = Seen()
+    with pytest.raises(UserError, match=r"^there is no CPU 99 on this machine$"):
+        run(tmp_path, "refuses", seen)
+    assert not (tmp_path / "run").exists()
+    assert seen.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "sentence"),
+    [
+        ("refuses_in_silence", "the agent ended with exit code 1 before it measured anything"),
+        ("dies_early", "the agent was killed by SIGSEGV before it measured anything"),
+    ],
+)
+def test_an_agent_that_fails_at_once_is_one_sentence(tmp_path: Path, behaviour: str, sentence: str) -> None:
+    with pytest.raises(TargetError, match=f"^{sentence}$"):
+        run(tmp_path, behaviour)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_empty_record_is_no_record(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no CPU 99"):
+        run(tmp_path, "leaves_an_empty_file")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_others_put_into_the_folder_stays(tmp_path: Path) -> None:
+    guest = tmp_path / "run" / "guest"
+    seen = Seen("ready", guest.touch)
+    with pytest.raises(TargetError):
+        run(tmp_path, "never_starts_but_talks", seen)
+    assert list((tmp_path / "run").iterdir()) == [guest]
+
+
+def test_an_existing_folder_is_refused_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "precious").touch()
+    with pytest.raises(UserError, match="exists already"):
+        run(tmp_path, "good")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["precious"]
+
+
+def test_a_killed_agent_leaves_its_record(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "dies")
+    assert outcome.killed_by == "SIGKILL"
+    assert not outcome.failed
+    assert record_end(tmp_path) is None
+
+
+def test_a_full_disk_leaves_its_record_and_its_reason(tmp_path: Path) -> None:
+    seen = Seen()
+    outcome = run(tmp_path, "runs_out_of_space", seen)
+    assert (outcome.failed, outcome.said) == (True, "no space left for the record")
+    assert record_end(tmp_path) is EndReason.NO_SPACE
+    assert "no space" not in seen.getvalue(), "whoever tells of the failure says it"
+
+
+def test_nonsense_on_standard_error_does_no_harm(tmp_path: Path) -> None:
+    seen = Seen()
+    assert run(tmp_path, "talks_nonsense", seen).exit_code == 0
+    assert "\x1b" not in seen.getvalue()
+    assert "\x1b" not in (tmp_path / "run" / "agent.log").read_text()
+    assert record_end(tmp_path) is EndReason.AS_ASKED
+
+
+def test_endless_talk_fills_no_disk(tmp_path: Path) -> None:
+    assert run(tmp_path, "talks_too_much").exit_code == 0
+    assert (tmp_path / "run" / "agent.log").stat().st_size <= session.LARGEST_LOG
+
+
+def test_a_disk_too_full_for_the_log_ends_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "LOG_NAME", "no/such/folder")
+    assert run(tmp_path, "good").said == "measured as asked"
+
+
+def test_a_missing_agent_is_one_sentence(tmp_path: Path) -> None:
+    plan = session.RunPlan(tmp_path / "run", tmp_path / "nowhere", (), INFO)
+    with local.open_target({}) as target, pytest.raises(TargetError, match="cannot be started"):
+        session.run_session(target, plan, LiveView(Seen(), "", False))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "signals", "killed_by", "reason"),
+    [
+        ("until_interrupted", [signal.SIGINT], "", EndReason.INTERRUPTED),
+        ("until_interrupted", [signal.SIGTERM], "", EndReason.INTERRUPTED),
+        ("until_interrupted", [signal.SIGHUP], "", EndReason.INTERRUPTED),
+        ("until_terminated", [signal.SIGINT, signal.SIGINT], "", EndReason.INTERRUPTED),
+        ("never_ends", [signal.SIGINT, signal.SIGINT, signal.SIGINT], "SIGKILL", None),
+    ],
+)
+def test_each_signal_ends_the_agent_more_firmly(
+    tmp_path: Path, behaviour: str, signals: list[int], killed_by: str, reason: EndReason | None
+) -> None:
+    outcome = run(tmp_path, behaviour, Seen("ready", sender(signals)))
+    assert outcome.killed_by == killed_by
+    assert record_end(tmp_path) is reason
+
+
+def test_the_handlers_are_given_back(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    run(tmp_path, "good")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_it_runs_in_another_thread_too(tmp_path: Path) -> None:
+    outcomes = []
+    thread = threading.Thread(target=lambda: outcomes.append(run(tmp_path, "good")))
+    thread.start()
+    thread.join()
+    assert [outcome.exit_code for outcome in outcomes] == [0]
+
+
+class Watcher:
+    """Says that the run may end at the first progress."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, ...]] = []
+
+    def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
+        self.told.append((thread, limit_ns, second, worst_ns))
+
+    def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
+        self.told.append((thread, due_ns, lost))
+        return True
+
+    def lines(self) -> list[str]:
+        return []
+
+
+def test_who_watches_is_told_everything_and_ends_the_run(tmp_path: Path) -> None:
+    watcher = Watcher()
+    agent = fake_agent.install(tmp_path, "until_enough")
+    plan = session.RunPlan(tmp_path / "run", agent, (), INFO)
+    with local.open_target({}) as target:
+        outcome = session.run_session(target, plan, LiveView(Seen(), "0:00:01", False), watcher)
+    assert (outcome.decided, outcome.interrupted, outcome.exit_code) == (True, False, 0)
+    assert record_end(tmp_path) is EndReason.INTERRUPTED
+    assert watcher.told[:2] == [(1, 500_000, 3, 600_000), (0, 400, 0)]
+    assert not (tmp_path / "run" / "agent.log").exists()
+
+
+def test_a_line_of_the_agent() -> None:
+    line = "over thread=1 limit_ns=500000 second=17 worst_ns=612345"
+    assert parse_over(line) == OverLine(1, 500_000, 17, 612_345)
+    assert parse_over(line + " more=1") == OverLine(1, 500_000, 17, 612_345)
+
+
+@pytest.mark.parametrize(
+    "line", ["", "over", "over thread=1", "over thread=x limit_ns=1 second=1 worst_ns=1", "overthread=1"]
+)
+def test_what_is_no_such_line(line: str) -> None:
+    assert parse_over(line) is None
+
+
+# A signal is handed on at once, also where Python would tell of it only when the main thread has waited.
+
+
+class Agent:
+    """Says on a pipe that it was interrupted."""
+
+    def __init__(self) -> None:
+        self.asked, self._asking = os.pipe()
+
+    def interrupt(self) -> None:
+        os.write(self._asking, b"i")
+
+    def terminate(self) -> None:
+        os.write(self._asking, b"t")
+
+    kill = terminate
+
+    def lines(self) -> Iterator[str]:
+        return iter(())
+
+    def wait(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        os.close(self.asked)
+        os.close(self._asking)
+
+
+@pytest.mark.parametrize("number", FORWARDED_SIGNALS)
+def test_a_signal_that_another_thread_takes_is_handed_on_at_once(number: signal.Signals) -> None:
+    agent = Agent()
+    with forwarding_signals() as forwarder:
+        forwarder.process = agent
+        other = threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), number))
+        other.start()
+        told = select.select([agent.asked], [], [], 30)[0]
+        other.join()
+    assert told == [agent.asked]
+    assert os.read(agent.asked, 9) == b"i"
+    agent.close()
+
+
+def open_files() -> set[Path]:
+    return set(Path("/proc/self/fd").iterdir())
+
+
+def test_nothing_is_left_behind() -> None:
+    handlers = {number: signal.getsignal(number) for number in (*FORWARDED_SIGNALS, signal.SIGURG)}
+    threads = threading.active_count()
+    files = open_files()
+    with forwarding_signals():
+        assert threading.active_count() == threads + 1
+    assert {number: signal.getsignal(number) for number in handlers} == handlers
+    assert threading.active_count() == threads
+    assert open_files() == files
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+LINE = (
+    "progress time_ns=2000000000 thread=1 cpu=3 obtained=2000 missed=4 lost=0 "
+    "last_ns=-500 min_ns=-900 mean_ns=5200 max_ns=81300"
+)
+ROW = live_view.Progress(2_000_000_000, 1, 3, 2000, 4, 0, -500, -900, 5200, 81_300)
+
+
+class Clock:
+    """Time that passes only when told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def view_on(on_terminal: bool) -> tuple[live_view.LiveView, io.StringIO, Clock]:
+    out, clock = io.StringIO(), Clock()
+    return live_view.LiveView(out, "0:00:20", on_terminal, clock), out, clock
+
+
+def test_a_progress_line_is_read() -> None:
+    assert live_view.parse_progress(LINE) == ROW
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "rtproof-agent: hello", "progress ", LINE.replace("cpu=3", "cpu=three"), LINE.replace(" max_ns=81300", "")],
+)
+def test_other_lines_are_none(line: str) -> None:
+    assert live_view.parse_progress(line) is None
+
+
+def test_a_newer_agent_may_say_more() -> None:
+    assert live_view.parse_progress(LINE + " extra=1 word") == ROW
+
+
+def test_the_worst_threads_come_first_and_no_more_than_16() -> None:
+    rows = {n: replace(ROW, thread=n, max_ns=1000 * n) for n in range(40)}
+    lines = live_view.progress_table(rows, "0:00:20", os.terminal_size((120, 50)))
+    assert "the worst 16 of 40 threads" in lines[0]
+    assert [int(line.split()[0]) for line in lines[2:]] == list(range(39, 23, -1))
+
+
+def test_the_table_fits_a_small_terminal() -> None:
+    rows = {n: replace(ROW, thread=n) for n in range(40)}
+    lines = live_view.progress_table(rows, "0:00:20", os.terminal_size((40, 10)))
+    assert len(lines) < 10
+    assert max(map(len, lines)) < 40
+
+
+def test_80_columns_hold_whole_rows() -> None:
+    lines = live_view.progress_table(
+        {1: replace(ROW, obtained=10**10, missed=10**7, max_ns=10**9)}, "0:00:20", os.terminal_size((80, 24))
+    )
+    assert lines[1].endswith(" max")
+    assert lines[2].endswith(" 1000000.0")
+
+
+def test_a_terminal_that_does_not_know_its_size_gets_a_usual_one() -> None:
+    main, other = pty.openpty()
+    with os.fdopen(main, "rb"), os.fdopen(other, "w") as terminal:
+        assert live_view._terminal_size(terminal) == live_view.USUAL_SIZE
+
+
+def test_the_sentence_adds_up_all_threads() -> None:
+    text = live_view.progress_sentence({0: replace(ROW, thread=0, max_ns=9, missed=0), 1: ROW}, "0:00:20")
+    assert text == "0:00:02 of 0:00:20: 4000 activations, max 81.3 us (thread 1, CPU 3), 4 missed, 0 lost"
+
+
+def test_a_terminal_gets_at_most_two_frames_a_second() -> None:
+    view, out, clock = view_on(True)
+    for step in range(100):
+        clock.seconds = step / 10
+        view.feed(replace(ROW, time_ns=step * 100_000_000))
+    assert out.getvalue().count("latency in us") == 19
+
+
+def test_all_threads_are_in_one_frame() -> None:
+    """The agent reads the clock again for each thread's line."""
+    view, out, clock = view_on(True)
+    clock.seconds = 1.0
+    for thread in range(3):
+        view.feed(replace(ROW, thread=thread, time_ns=2_000_000_000 + thread))
+    assert out.getvalue() == ""
+    view.feed(replace(ROW, thread=0, time_ns=2_500_000_000))
+    assert len(out.getvalue().splitlines()) == 5
+
+
+def test_a_frame_erases_the_one_before() -> None:
+    view, out, _ = view_on(True)
+    view.feed(ROW)
+    view.draw()
+    assert "\x1b" not in out.getvalue()
+    view.draw()
+    assert out.getvalue().count("\x1b[3A\x1b[J") == 1
+
+
+def test_a_sentence_stands_above_the_table() -> None:
+    view, out, _ = view_on(True)
+    view.feed(ROW)
+    view.draw()
+    view.say("one load died")
+    last_frame = out.getvalue().rpartition("\x1b[J")[2].splitlines()
+    assert last_frame[0] == "one load died"
+    assert last_frame[1].startswith("0:00:02 of 0:00:20")
+
+
+def test_a_file_gets_plain_lines_every_five_seconds() -> None:
+    view, out, clock = view_on(False)
+    for second in range(21):
+        clock.seconds = float(second)
+        view.feed(replace(ROW, time_ns=second * 1_000_000_000))
+    lines = out.getvalue().splitlines()
+    assert [line.split()[0] for line in lines] == ["0:00:04", "0:00:09", "0:00:14", "0:00:19"]
+    assert "\x1b" not in out.getvalue()
+
+
+def test_nothing_is_drawn_before_anything_is_known() -> None:
+    view, out, _ = view_on(True)
+    view.draw()
+    view.say("starting")
+    assert out.getvalue() == "starting\n"
+
+
+class NoReader(io.StringIO):
+    """A pipe whose reader has gone."""
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+def test_a_view_without_a_reader_stops_nothing() -> None:
+    view = live_view.LiveView(NoReader(), "0:00:20", True)
+    view.say("nobody hears this")
+    view.feed(ROW)
+    view.draw()
+    assert live_view.worst_first(view.threads) == [ROW]
+
+
+def test_how_far_a_thread_has_come_is_read_where_it_is_told() -> None:
+    older, newer = live_view.parse_progress(LINE), live_view.parse_progress(f"{LINE} due_ns=123")
+    assert older is not None
+    assert newer is not None
+    assert (older.due_ns, newer.due_ns) == (0, 123)
+
+
+def test_more_is_told_below_the_heading_and_the_first_of_it_on_a_line() -> None:
+    progress = live_view.parse_progress(LINE)
+    assert progress is not None
+    lines = live_view.progress_table({0: progress}, "0:00:20", more=("first", "second"))
+    assert lines[1:3] == ["first", "second"]
+    assert len(lines) == 5
+    narrow = live_view.progress_table(
+        {0: progress}, "x", os.terminal_size((30, 24)), ("how much longer it takes to be told",)
+    )
+    assert narrow[1:3] == ["how much longer it takes to", "  be told"]
+    assert live_view.progress_sentence({0: progress}, "0:00:20", ("first", "second")).endswith(" lost; first")
+    assert (
+        len(live_view.progress_table(dict.fromkeys(range(30), progress), "x", os.terminal_size((80, 12)), ("a", "b")))
+        <= 11
+    )

@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program: what it says, how it ends, and that it waits for whoever listens."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analysis_records import BEGIN
+
+from rtproof.cli.main import main
+from rtproof.core.errors import UserError
+from rtproof.record.contents import End, EndReason, Record
+from rtproof.record.reading import open_record
+from rtproof.record.run_folder import open_run
+from rtproof.record.writing import RecordWriter
+from rtproof.run.live_view import parse_progress
+from rtproof.simulation import simulated_thread
+from rtproof.simulation.events import BODY_RANGE_NS, EVENT_KINDS, KnownTail, rate_above, second_maxima
+from rtproof.simulation.simulated_thread import (
+    BODY_NS,
+    PROCESS_OPTIONS,
+    SECOND_NS,
+    PlayedStretch,
+    SampledThread,
+    SimulatedProcess,
+    SimulationRequest,
+    SummaryThread,
+    check_together,
+    parse_process,
+    parse_request,
+    rate_per_s,
+    values_of,
+)
+from rtproof.summary.series import summarise
+from rtproof.targets import simulated
+from rtproof.targets.simulated import START
+
+PROCESS = ("--simulate", "seed=4", "episodes=1/min")
+LONG = ("--duration", "300d", "--limit", "100us", "--progress", "500ms")
+PIPE = 65_536
+
+
+def words(path: Path, *more: str) -> list[str]:
+    return [sys.executable, "-c", START.format(path=sys.path), "run", "-o", str(path), *more]
+
+
+@contextmanager
+def started(path: Path, *more: str) -> "Iterator[subprocess.Popen[bytes]]":
+    process = subprocess.Popen(words(path, *more), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(path: Path) -> Record:
+    record = open_record(path)
+    assert record.end is not None
+    assert record.damage == ()
+    return record
+
+
+def test_it_tells_of_each_thread_and_each_second_above_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    asked = ("--duration", "10min", "--threads", "2", "--limit", "100us", "--limit", "130us", "--progress", "1s")
+    done = subprocess.run(words(path, *asked, *PROCESS), capture_output=True, text=True, check=True)
+    lines = done.stderr.splitlines()
+    progress = [found for line in lines if (found := parse_progress(line))]
+    assert [(p.thread, p.time_ns) for p in progress[-2:]] == [(0, 600 * 10**9), (1, 600 * 10**9)]
+    assert all(line.endswith(f"due_ns={p.time_ns}") for line, p in zip(lines[-2:], progress[-2:], strict=True))
+    record = ended(path)
+    seconds = {
+        (thread, limit, int(second), int(worst))
+        for thread in (0, 1)
+        for limit in (100_000, 130_000)
+        for second, worst in zip(record.seconds[thread].second, record.seconds[thread].max, strict=True)
+        if worst > limit
+    }
+    said = [dict(word.split("=") for word in line.split()[1:]) for line in lines if line.startswith("over ")]
+    keys = ("thread", "limit_ns", "second", "worst_ns")
+    assert seconds == {tuple(int(one[key]) for key in keys) for one in said}
+    assert len({limit for _, limit, _, _ in seconds}) == 2
+    assert record.fact("simulated", thread=0xFFFF) is not None
+    assert (
+        [p.obtained for p in progress[-2:]] == [total.obtained for total in record.end.totals] if record.end else False
+    )
+
+
+def test_over_comes_before_the_progress_that_covers_it(tmp_path: Path) -> None:
+    asked = ("--duration", "1h", "--limit", "100us", "--progress", "1s")
+    done = subprocess.run(words(tmp_path / "x", *asked, *PROCESS), capture_output=True, text=True, check=True)
+    known_s, over = 0, 0
+    for line in done.stderr.splitlines():
+        if found := parse_progress(line):
+            known_s = found.time_ns // 10**9
+        else:
+            over += 1
+            assert int(line.split("second=")[1].split()[0]) == known_s
+    assert over > 30
+
+
+def test_it_does_not_run_ahead_of_its_reader(tmp_path: Path) -> None:
+    """Whatever is read, at most two steps more have been played when it is told to stop."""
+    path = tmp_path / "x"
+    with started(path, *LONG, *PROCESS) as process:
+        assert process.stderr is not None
+        last = [process.stderr.readline() for _ in range(50)][-1]
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+        assert process.wait() == 0
+    progress = parse_progress(last.decode())
+    record = ended(path)
+    assert record.end is not None
+    assert record.end.reason is EndReason.INTERRUPTED
+    if progress:
+        assert record.end.time_ns - progress.time_ns <= 300 * 10**9
+
+
+def test_the_end_of_its_input_ends_it_where_that_is_asked(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with started(path, *LONG, "--stop-on-eof", *PROCESS) as process:
+        assert process.stderr is not None
+        assert process.stdin is not None
+        process.stderr.readline()
+        process.stdin.close()
+        process.stdin = None
+        process.stderr.read()
+        assert process.wait() == 0
+    record = ended(path)
+    assert record.end is not None
+    assert record.end.reason is EndReason.HOST_GONE
+
+
+def test_nobody_who_listens_ends_it(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with started(path, *LONG, *PROCESS) as process:
+        assert process.stderr is not None
+        process.stderr.readline()
+        process.stderr.close()
+        assert process.wait() == 0
+        process.stderr = None
+    record = ended(path)
+    assert record.end is not None
+    assert record.end.reason is EndReason.HOST_GONE
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (("--duration", "1s", "--load", "sched"), "no use for --load"),
+        (("--duration", "1s", "--simulate", "kind=flood"), "there is no kind of process 'flood'"),
+        (("--duration", "1s", "--simulate", "above=1ms"), "less than a period late"),
+    ],
+)
+def test_nonsense_leaves_nothing_but_a_sentence(more: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    done = subprocess.run(words(tmp_path / "x", *more), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("rtproof-agent: ")
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_record_is_never_written_over(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"something")
+    done = subprocess.run(words(tmp_path / "x", "--duration", "1s"), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "rtproof-agent: cannot write the record: File exists\n"
+    assert (tmp_path / "x").read_bytes() == b"something"
+
+
+# What is played, what is written of it and what is told of it are the same.
+
+
+PROCESS_SIMULATED_PLAYED = SimulatedProcess(seed=5, kind="burst5", clusters_per_s=0.05)
+LIMIT = 120_000
+ASKED = SimulationRequest("", 300 * SECOND_NS, period_ns=7_000_000, cpus=(2, 5))
+
+
+def stretches(asked: SimulationRequest = ASKED) -> list[PlayedStretch]:
+    series = simulated_thread.series_of(asked)
+    late = simulated_thread.late_activations(PROCESS_SIMULATED_PLAYED, asked, series)
+    generator = np.random.default_rng(1)
+    return [simulated_thread.play_stretch(*pair, 0, 300, generator) for pair in zip(series, late, strict=True)]
+
+
+def written(path: Path, keep_samples: bool, cut: int = 300) -> Record:
+    asked = replace(ASKED, keep_samples=keep_samples)
+    some = stretches(asked)
+    with RecordWriter(path) as writer:
+        writer.begin(BEGIN)
+        totals = []
+        for one in some:
+            writer.series(one.series)
+        for one in some:
+            limits = (10_000, LIMIT)
+            generator = np.random.default_rng(2)
+            thread = (
+                SampledThread(writer, one.series, generator, limits)
+                if keep_samples
+                else SummaryThread(writer, one.series, limits)
+            )
+            thread.add(one.until(cut))
+            totals.append(thread.finish())
+        writer.end(End(cut * SECOND_NS, EndReason.AS_ASKED, "", tuple(totals)))
+    return open_record(path)
+
+
+def test_events_hit_the_next_activation_of_some_thread() -> None:
+    series = simulated_thread.series_of(ASKED)
+    time_s, value = simulated_thread.system_events(PROCESS_SIMULATED_PLAYED, 300)
+    late = simulated_thread.late_activations(PROCESS_SIMULATED_PLAYED, ASKED, series)
+    together = sorted((due, v) for one in late for due, v in zip(one.due_ns, one.value, strict=True))
+    assert len(together) == time_s.size
+    assert all(one.index.size for one in late)
+    for (due, latency), at, drawn in zip(together, time_s, value, strict=True):
+        assert 0 <= due - at * SECOND_NS <= ASKED.period_ns
+        assert latency == min(drawn, ASKED.period_ns - 1)
+
+
+def test_events_depend_on_the_seed_alone() -> None:
+    one_thread = replace(ASKED, cpus=(0,), period_ns=1_000_000)
+    (late,) = simulated_thread.late_activations(
+        PROCESS_SIMULATED_PLAYED, one_thread, simulated_thread.series_of(one_thread)
+    )
+    assert sorted(late.value) == sorted(value for one in stretches() for value in one.late.value)
+
+
+@pytest.mark.parametrize("keep_samples", [False, True])
+@pytest.mark.parametrize("cut", [300, 7])
+def test_the_record_holds_what_was_played(tmp_path: Path, keep_samples: bool, cut: int) -> None:
+    record = written(tmp_path / "x.rtrec", keep_samples, cut)
+    assert record.damage == ()
+    for some, summary in zip(stretches(replace(ASKED, keep_samples=keep_samples)), summarise(record), strict=True):
+        shown = some.until(cut)
+        assert summary.observed.count == shown.obtained().sum() == summary.expected
+        assert summary.observed.sum == shown.total().sum()
+        assert summary.observed.max == shown.most().max()
+        assert summary.seconds.max.tolist() == shown.most().tolist()
+        assert summary.seconds.obtained.tolist() == shown.obtained().tolist()
+        assert (summary.missed, summary.lost) == (0, 0)
+        above = record.exceeded(some.series.id, LIMIT)
+        assert above is not None
+        assert above.ran.sum() == np.count_nonzero(shown.late.value > LIMIT)
+        assert (record.exceeded(some.series.id, 10_000) is None) is not keep_samples
+
+
+def test_the_largest_are_those_of_the_samples(tmp_path: Path) -> None:
+    """Of the body only how many there are of each value is known without samples."""
+    for some, summary in zip(stretches(), summarise(written(tmp_path / "x.rtrec", False)), strict=True):
+        values = values_of(some, np.random.default_rng(2))
+        top = summary.top
+        assert top.value.tolist() == np.sort(values)[::-1][: top.value.size].tolist()
+        assert top.value.size == 256
+        assert len(set(top.index.tolist())) == 256
+        assert (top.due_ns == some.series.first_due_ns + top.index * some.series.period_ns).all()
+        late = some.late.index[np.isin(some.late.index, top.index)]
+        assert late.size == some.late.index.size
+
+
+def test_activations_without_an_event_show_the_body() -> None:
+    values = values_of(stretches()[0], np.random.default_rng(3))
+    assert set(values[values < PROCESS_SIMULATED_PLAYED.tail.threshold_ns].tolist()) <= set(BODY_NS.tolist())
+
+
+def test_a_period_longer_than_a_second_leaves_seconds_empty() -> None:
+    slow = replace(ASKED, period_ns=3 * SECOND_NS, cpus=(0,))
+    series = simulated_thread.series_of(slow)
+    late = simulated_thread.late_activations(PROCESS_SIMULATED_PLAYED, slow, series)
+    some = simulated_thread.play_stretch(series[0], late[0], 0, 9, np.random.default_rng(1))
+    assert some.obtained().tolist() == [1, 0, 0] * 3
+    assert (some.most() > 0).tolist() == [True, False, False] * 3
+
+
+RUN = ("-o", "x", "--duration", "10s")
+
+
+def test_the_usual_process_is_the_one_that_the_help_tells_of() -> None:
+    assert parse_process({}) == SimulatedProcess()
+    assert all("(" in text for text in PROCESS_OPTIONS.values())
+
+
+def test_a_process_is_what_its_options_say() -> None:
+    options = {"seed": "7", "kind": "storm2", "episodes": "2/h", "above": "1ms", "scale": "5us", "shape": "0.2"}
+    expected = SimulatedProcess(7, "storm2", 2 / 3600, KnownTail(1_000_000, 5_000, 0.2), 60)
+    assert parse_process({**options, "step": "1min"}) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("2/h", 2 / 3600), ("0.5/min", 0.5 / 60), ("1/12h", 1 / 43_200), ("0/d", 0)]
+)
+def test_rates(text: str, rate: float) -> None:
+    assert rate_per_s(text) == pytest.approx(rate, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("seed", "-1", "not a whole number"),
+        ("seed", "seven", "not a whole number"),
+        ("kind", "flood", "there are: poisson, burst5"),
+        ("episodes", "2", "write how many per time"),
+        ("episodes", "x/h", "not a number from 0"),
+        ("episodes", "2/0h", "period of 0"),
+        ("episodes", "nan/h", "not a number"),
+        ("above", "100", "above: "),
+        ("scale", "0us", "scale: "),
+        ("shape", "2", "not a number from -0.5 to 0.9"),
+        ("step", "1500ms", "not a number of whole seconds"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence(option: str, value: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        parse_process({option: value})
+
+
+def test_the_words_of_an_agent() -> None:
+    words = (*RUN, "--period", "3ms", "--cpus", "2-3", "--limit", "50us", "--limit", "1ms", "--progress", "500ms")
+    assert parse_request((*words, "--stop-on-eof", "--record", "samples")) == SimulationRequest(
+        "x", 10_000_000_000, 3_000_000, (2, 3), (50_000, 1_000_000), True, 0, True, True
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "cpus"),
+    [((), (0,)), (("--threads", "3"), (0, 1, 2)), (("--cpus", "5,7", "--threads", "3"), (5, 7, 5))],
+)
+def test_threads_and_cpus(words: tuple[str, ...], cpus: tuple[int, ...]) -> None:
+    assert parse_request((*RUN, *words)).cpus == cpus
+
+
+def test_a_number_of_samples_is_a_length_in_whole_seconds() -> None:
+    assert parse_request(("-o", "x", "--samples", "1500")).duration_ns == 2_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((*RUN, "--load", "sched"), "no use for --load"),
+        ((*RUN, "--policy", "fifo"), "no use for --policy"),
+        ((*RUN, "--threads"), "--threads needs a value"),
+        ((*RUN, "--threads", "1000"), "whole number from 1 to 256"),
+        ((*RUN, "--cpus", "0-300"), "at most 256 threads"),
+        (("-o", "x"), "needs a file to write and a length"),
+        (("-o", "x", "--duration", "10000d"), "too long"),
+        (("-o", "x", "--duration", "30d", "--record", "samples"), "too many to simulate one by one"),
+    ],
+)
+def test_what_an_agent_would_do_and_a_simulation_cant(words: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        parse_request(words)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [({"above": "1ms"}, "less than a period late"), ({"episodes": "900000/s"}, "too many to simulate")],
+)
+def test_a_process_that_does_not_fit_into_the_run(options: dict[str, str], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        check_together(parse_request(("-o", "x", "--duration", "1h")), parse_process(options))
+
+
+SECONDS = 400_000
+
+
+@pytest.mark.parametrize("shape", [-0.2, 0.0, 0.3])
+def test_drawn_latencies_have_the_tail_that_is_told(shape: float) -> None:
+    tail = KnownTail(shape=shape)
+    drawn = tail.draw_ns(np.ones(200_000), np.random.default_rng(1))
+    assert drawn.min() > tail.threshold_ns
+    for level in (60_000.0, 90_000.0, 120_000.0):
+        expected = tail.above(level)
+        assert np.mean(drawn > level) == pytest.approx(expected, abs=4 * math.sqrt(expected / drawn.size))
+
+
+def test_a_tail_that_ends_has_nothing_behind_its_end() -> None:
+    tail = KnownTail(shape=-0.5)
+    assert tail.above(tail.threshold_ns + tail.scale_ns / 0.5) == 0
+    assert tail.above(0) == 1
+
+
+@pytest.mark.parametrize("kind", EVENT_KINDS)
+@pytest.mark.parametrize("shape", [0.0, 0.2])
+def test_the_rate_above_a_level_is_the_true_one(kind: str, shape: float) -> None:
+    tail, level, rate = KnownTail(shape=shape), 120_000.0, 0.02
+    found = [
+        np.count_nonzero(second_maxima(kind, rate, SECONDS, tail, np.random.default_rng(seed)) > level)
+        for seed in range(12)
+    ]
+    expected = SECONDS * rate_above(kind, rate, tail, level)
+    spread = max(float(np.std(found)), math.sqrt(expected)) / math.sqrt(len(found))
+    assert np.mean(found) == pytest.approx(expected, abs=4 * spread + 0.02 * expected)
+
+
+def test_a_second_without_an_event_shows_the_body() -> None:
+    most = second_maxima("poisson", 0.001, SECONDS, KnownTail(), np.random.default_rng(3))
+    quiet = most[most <= KnownTail().threshold_ns]
+    assert quiet.min() >= BODY_RANGE_NS[0]
+    assert quiet.max() < BODY_RANGE_NS[1]
+    assert most.size - quiet.size == pytest.approx(400, abs=80)
+
+
+RUN_TARGET_SIMULATED = ["run", "--target", "simulated", "--output", "r", "--duration", "10min", "--limit", "100us"]
+
+
+@pytest.fixture
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_it_is_no_machine_and_brings_its_agent() -> None:
+    with simulated.open_target({"seed": "3"}) as target:
+        assert (target.machine(), target.host_name()) == ("simulated", "simulated")
+        assert target.own_agent().name == "simulated_agent.py"
+        assert target.own_agent().exists()
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_nonsense_is_refused_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UserError, match="no kind of process"):
+        simulated.open_target({"kind": "flood"}).__enter__()
+    assert main([*RUN_TARGET_SIMULATED, "--target-option", "speed=2"]) == 2
+    assert "has no option 'speed'; there are: seed (" in capsys.readouterr().err
+    assert not Path("r").exists()
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_what_only_the_process_and_the_run_together_show_is_refused_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN_TARGET_SIMULATED, "--period", "50us"]) == 2
+    assert "events must be less than a period late" in capsys.readouterr().err
+    assert not Path("r").exists()
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_everything_made_of_such_a_run_says_that_it_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN_TARGET_SIMULATED, "--target-option", "seed=7"]) == 4
+    first = capsys.readouterr().out.split("What the verdict rests on")[0]
+    assert "a simulated process, no machine" in first
+    assert "no machine: a seeded process was played" in first
+    assert "simulated: no figure is of any machine (seed=7" in first
+    assert "a simulated process, no machine</title>" in Path("r.html").read_text()
+    main(["show", "r", "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert "simulated" in [doubt["code"] for doubt in said["doubts"]]
+    assert said["verdict"]["sentences"][-1]["text"].startswith("no machine")
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+def test_run_and_record_tell_what_was_played() -> None:
+    main([*RUN_TARGET_SIMULATED, "--target-option", "kind=storm", "--target-option", "episodes=1 / 3h", "--no-report"])
+    run = open_run("r")
+    assert run.info is not None
+    assert (run.info.target, run.info.agent_arch) == ("simulated", "simulated")
+    assert len(run.info.agent_sha256) == 64
+    told = "seed=1 kind=storm episodes=1/3h above=100000ns scale=20000ns shape=0 step=1s"
+    assert run.record.fact("simulated") == told
+    assert run.record.begin.machine == "simulated"

@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts: merging in any order, ranks, exceedances and fixed bins, against counting one by one."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from analysis_records import MS, SERIES, array, block
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtproof.record import histogram_bins
+from rtproof.record.contents import Block, Top
+from rtproof.summary import moments, per_second
+from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_dense_bins, counts_of_values, merge_counts
+from rtproof.summary.moments import moments_of_counts
+from rtproof.summary.per_second import PreviousDueTime, SampleStretch, sample_stretches
+from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Lag, Moments
+from rtproof.summary.tally import ALWAYS_EXACT, WINDOW, Tallied, Tally, add_tallies, array_pieces
+
+VALUES = st.lists(st.integers(-(2**62), 2**62) | st.integers(-50, 5000), max_size=60)
+GRID = 64
+"""Width of the wide bins in these tests."""
+
+
+def array_counts(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+def exact(values: list[int]) -> Counts:
+    return counts_of_values(np.array(values, np.int64))
+
+
+def wide(values: list[int]) -> Counts:
+    cells, n = np.unique(np.array(values, np.int64) // GRID, return_counts=True)
+    return Counts(cells * GRID, cells * GRID + GRID - 1, n.astype(np.int64))
+
+
+def as_lists(counts: Counts) -> tuple[list[int], list[int], list[int]]:
+    return counts.lo.tolist(), counts.hi.tolist(), counts.n.tolist()
+
+
+@given(VALUES, st.integers(0, 60))
+def test_parts_merge_to_the_whole(values: list[int], cut: int) -> None:
+    assert as_lists(merge_counts([exact(values[:cut]), exact(values[cut:])])) == as_lists(exact(values))
+
+
+@given(VALUES, VALUES, VALUES)
+def test_merging_mixed_exactness_does_not_depend_on_order_or_grouping(a: list[int], b: list[int], c: list[int]) -> None:
+    one, two, three = exact(a), wide(b), exact(c)
+    together = as_lists(merge_counts([one, two, three]))
+    assert as_lists(merge_counts([three, merge_counts([two, one])])) == together
+    assert as_lists(merge_counts([merge_counts([one, three]), two])) == together
+    lo, hi, n = together
+    assert all(left < right for left, right in zip(hi, lo[1:], strict=False))
+    assert sum(n) == len(a) + len(b) + len(c)
+
+
+def test_an_exact_value_falls_into_the_wide_bin_that_holds_it() -> None:
+    parts = [Counts(array_counts(10), array_counts(19), array_counts(5)), exact([9, 10, 15, 20])]
+    assert as_lists(merge_counts(parts)) == ([9, 10, 20], [9, 19, 20], [1, 7, 1])
+
+
+def test_nothing_merges_to_nothing() -> None:
+    assert merge_counts([]).total == 0
+    assert merge_counts([NO_COUNTS, NO_COUNTS]) == NO_COUNTS
+
+
+def test_dense_counts_start_where_they_are_told() -> None:
+    assert as_lists(counts_of_dense_bins(array_counts(0, 2, 0, 1), 100)) == ([101, 103], [101, 103], [2, 1])
+
+
+@given(VALUES.filter(bool))
+def test_rank_is_the_place_in_the_sorted_values(values: list[int]) -> None:
+    counts = exact(values)
+    assert [counts.value_at_rank(rank + 1) for rank in range(len(values))] == [(v, v) for v in sorted(values)]
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_a_rank_outside_is_refused(rank: int) -> None:
+    with pytest.raises(IndexError):
+        exact([1, 2, 3]).value_at_rank(rank)
+
+
+@given(VALUES, st.integers(-100, 5000))
+def test_exceedances_of_exact_counts_are_certain(values: list[int], limit: int) -> None:
+    larger = sum(v > limit for v in values)
+    assert exact(values).exceedances(limit) == (larger, larger)
+
+
+@given(VALUES, st.integers(-100, 5000))
+def test_exceedances_of_wide_bins_enclose_the_truth(values: list[int], limit: int) -> None:
+    certain, possible = wide(values).exceedances(limit)
+    assert certain <= sum(v > limit for v in values) <= possible
+
+
+@pytest.mark.parametrize(("width", "count"), [(2000, 2500), (500, 2000), (1000, 10000), (1000, 400), (7, 3)])
+@given(values=VALUES, start=st.integers(-100, 1000))
+def test_fixed_bins_hold_every_value(values: list[int], start: int, width: int, count: int) -> None:
+    bins = exact(values).fixed_bins(start, width, count)
+    expected = [0] * count
+    for value in values:
+        if start <= value < start + width * count:
+            expected[(value - start) // width] += 1
+    assert bins.counts.tolist() == expected
+    assert bins.below == sum(v < start for v in values)
+    assert bins.above == sum(v >= start + width * count for v in values)
+    assert bins.straddling == 0
+
+
+def test_fixed_bins_tell_how_many_counts_an_edge_cuts() -> None:
+    bins = Counts(array_counts(10, 20), array_counts(14, 29), array_counts(3, 4)).fixed_bins(0, 12, 2)
+    assert (bins.counts.tolist(), bins.above, bins.straddling) == ([0, 3], 4, 7)
+
+
+@pytest.mark.parametrize(("width", "count"), [(0, 1), (1, 0)])
+def test_a_histogram_without_bins_is_refused(width: int, count: int) -> None:
+    with pytest.raises(ValueError, match="at least one bin"):
+        NO_COUNTS.fixed_bins(0, width, count)
+
+
+def test_ccdf_is_the_share_above_each_value() -> None:
+    value, share = exact([1, 1, 2, 5]).ccdf()
+    assert value.tolist() == [1, 2, 5]
+    assert share.tolist() == [0.5, 0.25, 0.0]
+
+
+VALUES_TALLY = st.lists(
+    st.integers(-5000, 40_000) | st.integers(-(2**60), 2**60) | st.integers(2**20, 2**25), max_size=80
+)
+
+
+def flat(pieces: list[list[int]]) -> list[int]:
+    return [value for piece in pieces for value in piece]
+
+
+def tallied(pieces: list[list[int]], most: int) -> Tallied:
+    tally = Tally(most)
+    for piece in pieces:
+        tally.add(np.array(piece, np.int64))
+    return tally.result()
+
+
+@settings(deadline=None)
+@given(st.lists(VALUES_TALLY, max_size=5))
+def test_values_are_counted_one_by_one_while_they_are_few(pieces: list[list[int]]) -> None:
+    exact = counts_of_values(np.array(flat(pieces), np.int64))
+    got = tallied(pieces, most=1000)
+    assert as_lists(got.counts) == as_lists(exact)
+    assert got.moments == moments.moments_of_counts(exact)
+
+
+@settings(deadline=None)
+@given(st.lists(VALUES_TALLY, max_size=5), st.integers(0, 6))
+def test_too_many_go_to_the_scale_in_any_order_and_grouping(pieces: list[list[int]], most: int) -> None:
+    together = tallied([flat(pieces)], most)
+    assert as_lists(tallied(pieces[::-1], most).counts) == as_lists(together.counts)
+    parts = add_tallies((tallied([piece], most) for piece in pieces), most)
+    assert as_lists(parts.counts) == as_lists(together.counts)
+    assert (
+        parts.moments
+        == together.moments
+        == moments.moments_of_counts(counts_of_values(np.array(flat(pieces), np.int64)))
+    )
+
+
+def test_below_a_million_every_value_stays_exact() -> None:
+    values = [5, ALWAYS_EXACT - 1, ALWAYS_EXACT, ALWAYS_EXACT + 1, -3]
+    got = tallied([values], most=2)
+    near = (got.counts.lo >= 0) & (got.counts.lo < ALWAYS_EXACT)
+    assert got.counts.lo[near].tolist() == got.counts.hi[near].tolist() == [5, ALWAYS_EXACT - 1]
+    assert not got.counts.exact
+
+
+@pytest.mark.parametrize("low", [0, 3000, 2_000_000, WINDOW - 50, WINDOW, -100])
+def test_an_array_whose_top_is_far_away(low: int) -> None:
+    values = np.arange(low, low + 200, dtype=np.int64)
+    values[::50] = 10**9
+    got = Tally()
+    got.add(values)
+    assert as_lists(got.result().counts) == as_lists(counts_of_values(values))
+
+
+@pytest.mark.parametrize(("first", "step", "terms"), [(10**7, 1000, 60), (5 * 10**12, 10**6, 1_100_000), (900, 7, 200)])
+def test_a_progression_counts_as_its_terms(first: int, step: int, terms: int) -> None:
+    most = 10
+    values = first - step * np.arange(terms, dtype=np.int64)
+    tally = Tally(most)
+    tally.add_progression(first, step, terms)
+    got, expected = tally.result(), tallied([values.tolist()], most)
+    assert as_lists(got.counts) == as_lists(expected.counts)
+    assert got.moments == expected.moments
+
+
+def test_the_stall_of_a_day_is_counted_at_once() -> None:
+    tally, terms = Tally(), 86_400 * 1000
+    tally.add_progression(terms * 1_000_000, 1_000_000, terms)
+    got = tally.result()
+    assert got.counts.total == got.moments.count == terms
+    assert got.moments.sum == 1_000_000 * terms * (terms + 1) // 2
+    lo, hi = histogram_bins.bin_edges(histogram_bins.bin_of(got.counts.lo[got.counts.lo >= ALWAYS_EXACT]))
+    assert (lo == got.counts.lo[got.counts.lo >= ALWAYS_EXACT]).all()
+    assert (hi == got.counts.hi[got.counts.lo >= ALWAYS_EXACT]).all()
+
+
+@given(st.lists(st.lists(st.integers(-5, 5), min_size=1, max_size=9), max_size=6), st.integers(1, 7))
+def test_the_largest_of_all_blocks_the_earlier_first(pieces: list[list[int]], k: int) -> None:
+    top, index = per_second.empty_top(k), 0
+    for values in pieces:
+        top = per_second.top_of_block(SERIES, block(values, first_index=index), top)
+        index += len(values)
+    flat = [value for values in pieces for value in values]
+    expected = sorted((-value, at) for at, value in enumerate(flat))[:k]
+    assert list(zip((-top.value).tolist(), top.index.tolist(), strict=True)) == expected
+
+
+def test_places_behind_gaps() -> None:
+    late = block([1, 2, 3, 4], {0: 3, 2: 5}, first_index=10)
+    index, due = per_second.place_of_activation(SERIES, late, array(0, 1, 2, 3))
+    assert index.tolist() == [10, 14, 15, 21]
+    assert due.tolist() == [1_000_000 * i for i in (10, 14, 15, 21)]
+
+
+def test_off_the_grid_each_due_time_follows_from_the_one_before() -> None:
+    free = replace(SERIES, on_grid=False)
+    _, due = per_second.place_of_activation(free, Block(0, 7, 100, array(5, 6, 7), array(), array()), array(0, 2))
+    assert due.tolist() == [100, 100 + 2_000_011]
+
+
+def test_an_activation_named_twice_counts_once() -> None:
+    a = Top(2, array(1, 2), array(10, 20), array(9, 8))
+    merged = per_second.merge_tops((a, a, Top(2, array(3), array(30), array(8))))
+    assert (merged.index.tolist(), merged.value.tolist()) == ([1, 2], [9, 8])
+
+
+def test_only_the_smallest_k_is_exact_over_all() -> None:
+    long = Top(3, array(1, 2, 3), array(1, 2, 3), array(9, 8, 7))
+    assert per_second.merge_tops((long, Top(2, array(4, 5), array(4, 5), array(6, 5)), per_second.NO_TOP)).k == 2
+
+
+def test_of_several_series() -> None:
+    found = per_second.top_of_series(
+        {4: Top(2, array(1), array(30), array(9)), 0: Top(2, array(1, 2), array(20, 40), array(9, 3))}
+    )
+    assert found.series is not None
+    assert (found.value.tolist(), found.series.tolist()) == ([9, 9], [0, 4])
+    assert np.array_equal(found.due_ns, [20, 30])
+
+
+LATE = 500_000
+
+
+def of(block_: Block, *cuts: int, tail: SampleStretch | None = None) -> Lag:
+    return moments.lag_of_stretch(SERIES, SampleStretch(block_, array(*cuts), tail))
+
+
+def test_a_late_activation_is_followed_by_a_short_cycle() -> None:
+    assert of(block([0, LATE, 0])) == Lag(2, 0, 1)
+    assert of(block([0, 0, LATE])) == Lag(2, 0, 0)
+
+
+@pytest.mark.parametrize(("late", "pairs"), [(200_000, 0), (200_001, 1)])
+def test_the_bounds_are_1_2_and_0_8_periods_exclusive(late: int, pairs: int) -> None:
+    assert of(block([0, late, 0])).catch_up_pairs == pairs
+
+
+def test_an_activation_beyond_its_period_makes_the_cycle_behind_it_short() -> None:
+    """Due at 0, 1 and 5 ms, running at 0, 4.5 and 5 ms: cycles of 4.5 and 0.5 ms."""
+    assert of(block([0, 3_500_000, 0], {1: 3})).catch_up_pairs == 1
+
+
+def test_no_pair_reaches_into_another_slice() -> None:
+    for cut in (1, 2):
+        assert of(block([0, LATE, 0]), cut) == Lag(1, 0, 0)
+    assert of(block([3, LATE, 0]), 0) == Lag(2, 3 * LATE, 1)
+
+
+def test_the_tail_leads_into_the_first_pairs() -> None:
+    tail = SampleStretch(block([3, LATE]), array())
+    assert of(block([5, 7]), tail=tail) == Lag(2, 5 * LATE + 35, 1)
+
+
+def test_off_the_grid_a_cycle_is_the_period_and_the_latency() -> None:
+    free = replace(SERIES, on_grid=False)
+    values = SampleStretch(block([0, 300_000, -300_000, 0]), array())
+    assert moments.lag_of_stretch(free, values).catch_up_pairs == 1
+
+
+def test_from_outside_a_cycle_is_what_the_due_times_say() -> None:
+    """Due at 0, 1.5 (told anew) and 2 ms: a long cycle and a short one, though all latencies are the same."""
+    outside = replace(SERIES, on_grid=False, external=True)
+    whole = SampleStretch(
+        block([10, 10, 10], series=outside), array(), None, PreviousDueTime(array(0, 1, 2), array(0, 1_500_000, 2 * MS))
+    )
+    assert moments.lag_of_stretch(outside, whole).catch_up_pairs == 1
+    tail = SampleStretch(
+        block([10, 10], series=outside), array(), None, PreviousDueTime(array(0, 1), array(0, 1_500_000))
+    )
+    rest = replace(block([10], series=outside), first_due_ns=2 * MS)
+    behind = SampleStretch(rest, array(), tail, PreviousDueTime(array(0), array(2 * MS)))
+    assert moments.lag_of_stretch(outside, behind) == Lag(1, 100, 1)
+
+
+def test_merging_adds() -> None:
+    assert moments.merge_lags([Lag(1, 2, 3), Lag(10, -20, 30)]) == Lag(11, -18, 33)
+    assert moments.merge_lags([]) == NO_LAG
+
+
+def test_correlation_is_that_of_neighbours() -> None:
+    values = np.tile(np.array([100, 300], np.int64), 5000)
+    found = moments.lag_correlation(of(block(values)), moments_of_counts(counts_of_values(values)))
+    assert found == pytest.approx(-1, abs=1e-3)
+    assert moments.lag_correlation(NO_LAG, NO_MOMENTS) is None
+    assert moments.lag_correlation(of(block([MS, MS])), moments_of_counts(counts_of_values(array(MS, MS)))) is None
+
+
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+SOME = st.lists(WHOLE | st.integers(-3000, 3_000_000), max_size=40)
+
+
+def plain(values: list[int]) -> Moments:
+    if not values:
+        return Moments()
+    return Moments(len(values), min(values), max(values), sum(values), sum(v * v for v in values))
+
+
+@given(st.lists(WHOLE | st.integers(-5, 5), max_size=40))
+def test_products_of_neighbours(values: list[int]) -> None:
+    expected = sum(a * b for a, b in pairwise(values))
+    assert moments.neighbour_products(np.array(values, np.int64)) == expected
+
+
+@given(st.lists(st.tuples(WHOLE, WHOLE), max_size=40))
+def test_products_of_any_64_bit_numbers_do_not_overflow(pairs: list[tuple[int, int]]) -> None:
+    x, y = (np.array([pair[i] for pair in pairs], np.int64) for i in (0, 1))
+    assert moments.exact_dot(x, y) == sum(a * b for a, b in pairs)
+
+
+def test_a_long_array_of_large_numbers_does_not_overflow() -> None:
+    x = np.full(moments.BLOCK + 3, 2**62 - 1, np.int64)
+    assert moments.exact_dot(x, x) == (moments.BLOCK + 3) * (2**62 - 1) ** 2
+    assert moments.neighbour_products(x) == (moments.BLOCK + 2) * (2**62 - 1) ** 2
+
+
+@given(SOME)
+def test_moments_of_counts_are_those_of_the_values(values: list[int]) -> None:
+    assert moments.moments_of_counts(counts_of_values(np.array(values, np.int64))) == plain(values)
+
+
+def test_wide_bins_have_no_exact_moments() -> None:
+    with pytest.raises(ValueError, match="no exact moments"):
+        moments.moments_of_counts(Counts(np.array([1]), np.array([2]), np.array([1])))
+
+
+@given(SOME, st.integers(0, 40))
+def test_parts_merge_to_the_whole_moments(values: list[int], cut: int) -> None:
+    assert moments.merge_moments((plain(values[:cut]), plain(values[cut:]))) == plain(values)
+
+
+@given(WHOLE, st.integers(1, 10**9), st.integers(0, 50))
+def test_a_progression_in_closed_form_is_its_terms(first: int, step: int, terms: int) -> None:
+    assert moments.moments_of_progression(first, step, terms) == plain([first - j * step for j in range(terms)])
+
+
+@given(st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=50))
+def test_deviation_is_that_of_numpy(values: list[int]) -> None:
+    assert plain(values).deviation == pytest.approx(np.std(values, ddof=1))
+
+
+@given(SOME)
+def test_moments_of_values_are_those_counted_one_by_one(values: list[int]) -> None:
+    assert moments.moments_of_values(np.array(values, np.int64)) == plain(values)
+
+
+def test_blocks_that_follow_on_are_joined_with_their_gaps_and_cuts() -> None:
+    blocks = [block([1, 2], {1: 3}), block([3], first_index=5), block([4, 5], {0: 1}, first_index=6)]
+    (found,) = sample_stretches(blocks, array(0, 6 * MS, 99 * MS))
+    assert found.block.values.tolist() == [1, 2, 3, 4, 5]
+    assert found.block.gap_position.tolist() == [1, 3]
+    assert found.block.gap_missed.tolist() == [3, 1]
+    assert found.cuts.tolist() == [0, 3]
+    assert found.tail is None
+
+
+def test_a_hole_ends_a_stretch_and_leaves_no_tail() -> None:
+    found = list(sample_stretches([block([1, 2]), block([3, 4], first_index=3)], array()))
+    assert [s.block.first_index for s in found] == [0, 3]
+    assert [s.tail for s in found] == [None, None]
+
+
+def values_of(one: SampleStretch | None) -> list[int] | None:
+    return one.block.values.tolist() if one else None
+
+
+def test_a_long_stretch_is_handed_on_with_its_last_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(per_second, "LONGEST", 3)
+    blocks = [block([1, 2, 3], {2: 1}), block([4], first_index=4), block([5, 6, 7], first_index=5)]
+    first, second = sample_stretches(blocks, array(4 * MS))
+    assert (values_of(first), values_of(first.tail)) == ([1, 2, 3], None)
+    assert (values_of(second), values_of(second.tail)) == ([4, 5, 6, 7], [1, 2, 3])
+    assert second.cuts.tolist() == [0]
+    assert second.tail is not None
+    assert (second.tail.block.gap_position.tolist(), second.tail.block.gap_missed.tolist()) == ([2], [1])
+
+
+def test_leading_blocks_are_a_tail_only() -> None:
+    blocks = [block([1]), block([2], first_index=1), block([3, 4], first_index=2)]
+    (found,) = sample_stretches(blocks, array(), lead=2)
+    assert (values_of(found), values_of(found.tail)) == ([3, 4], [1, 2])
+
+
+def test_no_blocks_no_stretches() -> None:
+    assert list(sample_stretches([])) == []
+
+
+def test_what_the_blocks_told_of_their_due_times_is_kept() -> None:
+    loose = replace(SERIES, on_grid=False)
+    first = block([5, 7], series=loose)
+    drifted = replace(block([11], first_index=2, series=loose), first_due_ns=9 * MS)
+    (found,) = sample_stretches([first, drifted])
+    assert found.told is not None
+    assert (found.told.positions.tolist(), found.told.due_ns.tolist()) == ([0, 2], [0, 9 * MS])
+
+
+def test_a_tail_keeps_what_was_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(per_second, "LONGEST", 4)
+    blocks = [block([at], first_index=at) for at in range(3)] + [
+        block([3, 4], first_index=3),
+        block([5], first_index=5),
+    ]
+    told = [replace(one, first_due_ns=one.first_index * MS + 7) for one in blocks]
+    _, last = sample_stretches(told)
+    assert last.tail is not None
+    assert last.tail.told is not None
+    whole = per_second.join_blocks(last.tail, last)
+    assert whole.told is not None
+    assert (values_of(last.tail), values_of(whole)) == ([3, 4], [3, 4, 5])
+    assert (whole.told.positions.tolist(), whole.told.due_ns.tolist()) == ([0, 2], [3 * MS + 7, 5 * MS + 7])
+
+
+@given(st.lists(st.integers(1, 100)), st.integers(1, 200))
+def test_pieces_cover_everything_in_order(sizes: list[int], most: int) -> None:
+    found = array_pieces(np.array(sizes, np.int64), most)
+    assert [size for piece in found for size in sizes[piece]] == sizes
+    assert all(sizes[piece] for piece in found)
+    assert all(sum(sizes[piece]) < most + max(sizes) for piece in found)

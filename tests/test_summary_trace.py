@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The effect of tracing, with runs whose effect is known because it was put in."""
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+from analysis_records import BEGIN, MS, SERIES, block, fact, file, record
+from hypothesis import given
+from hypothesis import strategies as st
+from trace_cases import FILES, HEADER_PAGE, PRINT_FORMAT, TEXT, traced
+
+from rtproof.core.errors import UserError
+from rtproof.judge.analyse import analyse
+from rtproof.record.contents import WHOLE_RUN, Block, ChunkRef, Event, Int64Array, Moment, Record
+from rtproof.summary import kernel_trace
+from rtproof.summary.kernel_trace import (
+    PageLayout,
+    lost_trace_events,
+    page_events,
+    page_layout,
+    print_addresses,
+    trace_summary,
+)
+from rtproof.summary.tracing_effect import EFFECT_CONFIDENCE, LEAST_SETS, TracingEffects, tracing_effects
+
+BLOCK_NS = 100 * MS
+EACH = BLOCK_NS // MS
+SWITCH_NS = 3 * MS
+"""How long the switching takes, in which latencies are wild."""
+
+
+def is_on(number: int) -> bool:
+    return (number % 4 in (1, 2)) == (number // 4 % 3 == 0)
+
+
+def drawn(seed: int, number: int) -> bool:
+    """An order in which chance says for every four blocks which way round they are."""
+    return (number % 4 in (1, 2)) == bool(np.random.default_rng((seed, number // 4)).integers(2))
+
+
+def turn(number: int, late_ns: int = SWITCH_NS, on: bool | None = None) -> Event:
+    kind = "trace_on" if (is_on(number) if on is None else on) else "trace_off"
+    return Event(number * BLOCK_NS + late_ns, WHOLE_RUN, kind, f"block={number}; took_ns={late_ns}")
+
+
+def run(seed: int, shift_ns: int, blocks: int = 40) -> Record:
+    """Latencies with a heavy tail that drift over the run; tracing adds a shift, and each switch is a mess."""
+    random = np.random.default_rng(seed)
+    n = blocks * EACH
+    values = 5_000 + random.gamma(2, 1_000, n) + np.where(random.random(n) < 0.01, random.pareto(1.5, n) * 5_000, 0)
+    values += np.linspace(0, 3_000, n)
+    on = np.repeat([is_on(number) for number in range(blocks)], EACH)
+    values += shift_ns * on
+    values += 500_000 * (np.arange(n) % EACH < SWITCH_NS // MS)
+    samples = block(values.astype(np.int64))
+    facts = (fact("trace_blocks_ns", BLOCK_NS),)
+    return record([samples], facts=facts, events=tuple(turn(number) for number in range(blocks)))
+
+
+def least(runs: int) -> float:
+    """Of so many runs, intervals that must hold: 95 % less three standard deviations."""
+    return runs * EFFECT_CONFIDENCE - 3 * sqrt(runs * EFFECT_CONFIDENCE * (1 - EFFECT_CONFIDENCE))
+
+
+def compared(made: Record) -> TracingEffects:
+    found = tracing_effects(made)
+    assert found is not None
+    return found
+
+
+def test_of_a_long_run_no_more_is_read_than_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtproof.summary.tracing_effect.MOST_BLOCKS", 40)
+    whole = run(1, 2_000, blocks=400)
+    (values,) = (piece.values for piece in whole.blocks(SERIES.id))
+    made = record([block(values[at : at + EACH], first_index=at) for at in range(0, values.size, EACH)])
+    read: list[int] = []
+
+    def noted(wanted: tuple[ChunkRef, ...]) -> Iterator[Block]:
+        for piece in made.read_blocks(wanted):
+            read.append(piece.values.size)
+            yield piece
+
+    found = compared(replace(whole, chunk_refs=made.chunk_refs, read_blocks=noted))
+    assert (found.sets, found.refused) == (10, "")
+    assert sum(read) <= 41 * EACH
+
+
+def test_a_run_without_turns_has_no_effect_to_tell_of() -> None:
+    assert tracing_effects(record([block([1_000])])) is None
+    assert tracing_effects(record([block([1_000])], facts=(fact("trace_blocks_ns", 0),))) is None
+
+
+def test_a_shift_that_was_put_in_is_found() -> None:
+    found = compared(run(1, 2_000))
+    assert (found.blocks, found.sets, found.refused) == (40, 10, "")
+    assert found.left_out_ns == SWITCH_NS + BLOCK_NS // 10
+    (field,) = found.fields
+    assert [effect.statistic for effect in field.effects] == ["mean", "median", "maximum"]
+    assert (field.field, field.unit) == ("latency", "ns")
+    for effect in field.effects[:2]:
+        assert effect.low <= 2_000 <= effect.high
+        assert effect.low > 0
+        assert effect.difference == pytest.approx(2_000, abs=500)
+        assert effect.with_trace > effect.without
+
+
+@pytest.mark.parametrize("shift_ns", [0, 1_500])
+def test_the_interval_has_its_coverage(shift_ns: int) -> None:
+    """Of all statistics together: at least 95 % of the runs, less three standard deviations, and not all of them."""
+    runs = 300
+    covered = 0
+    for seed in range(runs):
+        effects = compared(run(seed, shift_ns)).fields[0].effects
+        assert len(effects) == 3
+        covered += all(effect.low <= shift_ns <= effect.high for effect in effects)
+    assert least(runs) <= covered < runs, "an interval that is never wrong would say nothing"
+
+
+def disturbed(seed: int, blocks_ns: Int64Array) -> Record:
+    """A run in which tracing does nothing, and something else has turns of its own."""
+    blocks = blocks_ns.size
+    values = np.random.default_rng(seed).gamma(2, 1_000, blocks * EACH) + np.repeat(blocks_ns, EACH)
+    turns = tuple(turn(number, on=drawn(seed, number)) for number in range(blocks))
+    return record([block(values.astype(np.int64))], facts=(fact("trace_blocks_ns", BLOCK_NS),), events=turns)
+
+
+@pytest.mark.parametrize("every", [2, 4, 8])
+def test_what_comes_in_every_nth_block_is_not_taken_for_the_effect_of_tracing(every: int) -> None:
+    """As the rounds of a load that begin with the run do; it is the order by chance that keeps them apart."""
+    runs = 200
+    load_ns = 3_000 * (np.arange(40) % every == 0)
+    effects = [compared(disturbed(seed, load_ns)).fields[0].effects for seed in range(runs)]
+    covered = sum(all(effect.low <= 0 <= effect.high for effect in found) for found in effects)
+    assert covered >= least(runs)
+
+
+def test_what_wanders_widens_the_interval_and_is_covered() -> None:
+    runs = 200
+    wandering = [
+        np.cumsum(np.random.default_rng((seed, 1)).normal(0, 500, 40)).astype(np.int64) for seed in range(runs)
+    ]
+    found = [compared(disturbed(seed, blocks)).fields[0].effects for seed, blocks in enumerate(wandering)]
+    still = compared(disturbed(0, np.zeros(40, np.int64))).fields[0].effects[1]
+    covered = sum(all(effect.low <= 0 <= effect.high for effect in effects) for effects in found)
+    assert covered >= least(runs)
+    assert np.median([effects[1].high - effects[1].low for effects in found]) > still.high - still.low
+
+
+def test_threads_and_fields_are_told_apart_as_they_must() -> None:
+    """Values of all threads count for a block; with 200 of them there is a 99th percentile."""
+    first = run(3, 2_000)
+    other = replace(SERIES, id=1, thread=1, cpu=3)
+    (samples,) = first.blocks(0)
+    made = record(
+        [samples, replace(samples, series=1, values=samples.values + 1)],
+        (SERIES, other),
+        facts=first.facts,
+        events=first.events,
+    )
+    (field,) = compared(made).fields
+    assert [effect.statistic for effect in field.effects] == ["mean", "median", "99 %", "maximum"]
+
+
+def test_too_few_blocks_are_refused() -> None:
+    found = compared(run(1, 0, blocks=4 * LEAST_SETS - 1))
+    assert found.fields == ()
+    assert found.refused.startswith(f"it takes {LEAST_SETS} sets of four whole blocks and there are {LEAST_SETS - 1}")
+
+
+def test_blocks_that_were_switched_late_or_not_at_all_leave_their_set_out() -> None:
+    made = run(1, 2_000)
+    late = turn(4, 30 * MS)
+    events = tuple(late if event.text.startswith("block=4;") else event for event in made.events)
+    without = tuple(event for event in events if not event.text.startswith("block=10;"))
+    found = compared(replace(made, events=without))
+    assert (found.blocks, found.sets) == (38, 8)
+    assert found.left_out_ns == SWITCH_NS + BLOCK_NS // 10
+
+
+def test_a_run_that_kept_no_samples_cannot_be_compared() -> None:
+    made = run(1, 2_000)
+    found = compared(replace(made, chunk_refs=()))
+    assert found.fields == ()
+    assert "too few samples" in found.refused
+
+
+def test_a_run_without_a_trace_has_none() -> None:
+    plain = record([block([1_000])])
+    assert not kernel_trace.has_trace(plain)
+    assert kernel_trace.trace_lines(plain) == []
+    assert kernel_trace.trace_clock(plain) == ""
+
+
+def test_parts_of_a_file_are_put_together_in_their_order() -> None:
+    parts = [file("trace/text", part, Moment.END) for part in ("one", "two", "three")]
+    found = record([block([1_000])], files=(parts[0], file("/proc/stat", "x"), *parts[1:]))
+    assert kernel_trace.trace_content(found, "text") == b"onetwothree"
+    assert kernel_trace.trace_names(found) == ["text"]
+
+
+def test_what_the_agent_and_the_kernel_say_of_the_trace() -> None:
+    found = traced()
+    assert kernel_trace.trace_information(found)["missing"] == "spi_* sys_enter_nanosleep*"
+    assert kernel_trace.trace_information(found)["buffer_kib"] == "64"
+    assert kernel_trace.trace_clock(found) == "mono"
+    assert kernel_trace.trace_cpus(found) == [0, 1]
+    assert kernel_trace.trace_statistics(found, 1)["dropped events"] == "1"
+
+
+def test_lines_are_events_with_the_names_that_tracefs_has_for_them() -> None:
+    lines = kernel_trace.trace_lines(traced())
+    assert [line.event for line in lines] == [
+        "sched_waking",
+        "sys_exit_clock_nanosleep",
+        "sys_enter_clock_nanosleep",
+        "sched_switch",
+        "sched_waking",
+    ]
+    assert lines[3] == kernel_trace.TraceLine("a b-c [d]", 7602, 1, 23553_413_154_000, "sched_switch")
+    assert next(iter(kernel_trace.event_kinds(lines).items())) == ("sched_waking", 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "event", "time_ns"),
+    [
+        ("     bash-12  [003]  12.000001: irq_handler_entry: irq=3 name=x: y", "irq_handler_entry", 12_000_001_000),
+        ("rtproof-0-26824 [000] ...1. 2.000000: tracing_mark_write: work 1", "print", 2_000_000_000),
+        ("     bash-12  (   12) [003] d.h1.  12.5: sched_wakeup: comm=x", "sched_wakeup", 12_500_000_000),
+        ("   <...>-12  [000] ..... 1.000000001: sys_nanosleep -> 0x0", "sys_exit_nanosleep", 1_000_000_001),
+    ],
+)
+def test_lines_of_other_kernels_and_clocks(line: str, event: str, time_ns: int) -> None:
+    found = kernel_trace.parse_line(line)
+    assert found is not None
+    assert (found.event, found.time_ns) == (event, time_ns)
+
+
+@pytest.mark.parametrize("line", ["", "# tracer: nop", "CPU:1 [LOST 4 EVENTS]", "##### CPU 1 buffer started ####"])
+def test_remarks_are_no_events(line: str) -> None:
+    assert kernel_trace.parse_line(line) is None
+
+
+# Pages made by hand, as the kernel's ring buffer lays them out; real ones are read in test_agent_trace.py.
+
+
+MARK_ID = 5
+OTHER_ID = 312
+ADDRESS = 0xFFFFFFFF81498950
+LAYOUTS = [PageLayout(order, 4096, 8, size, 8 + size) for order in "<>" for size in (4, 8)]
+PAYLOADS = st.lists(st.integers(1, 60).map(lambda words: bytes(range(4)) * words), max_size=40)
+
+
+def head(of: PageLayout, kind: int, delay: int = 1) -> bytes:
+    return struct.pack(f"{of.order}I", kind << 27 | delay if of.big else delay << 5 | kind)
+
+
+def entry(of: PageLayout, content: bytes) -> bytes:
+    """An event: short ones tell their words in the head, others their bytes behind it."""
+    words = len(content) // 4
+    if words <= 28:
+        return head(of, words) + content
+    return head(of, 0) + struct.pack(f"{of.order}I", len(content) + 4) + content
+
+
+def page(of: PageLayout, *entries: bytes, flags: int = 0) -> bytes:
+    content = b"".join(entries)
+    code = "I" if of.commit_size == 4 else "Q"
+    start = struct.pack(f"{of.order}Q{code}", 1_000, len(content) | flags)
+    return (start + content).ljust(of.page, b"\xff")
+
+
+@pytest.mark.parametrize("of", LAYOUTS)
+@given(payloads=PAYLOADS)
+def test_every_event_comes_out_as_it_went_in(of: PageLayout, payloads: list[bytes]) -> None:
+    pages = b"".join(page(of, *map(of_content(of), payloads[at : at + 8])) for at in range(0, len(payloads), 8))
+    assert [bytes(event) for event in page_events(pages, of)] == payloads
+
+
+def of_content(of: PageLayout) -> Callable[[bytes], bytes]:
+    return lambda content: entry(of, content)
+
+
+@pytest.mark.parametrize("of", LAYOUTS)
+def test_what_only_moves_the_clock_or_fills_is_no_event(of: PageLayout) -> None:
+    one, word = entry(of, b"abcd"), struct.pack(f"{of.order}I", 8)
+    filled = head(of, 29) + word + b"gone"
+    later, stamped, rest = head(of, 30) + word, head(of, 31) + word, head(of, 29, 0)
+    pages = page(of, later, one, filled, stamped, one, rest, one, flags=1 << 31)
+    assert [bytes(event) for event in page_events(pages, of)] == [b"abcd", b"abcd"]
+
+
+@pytest.mark.parametrize("of", LAYOUTS)
+@given(content=st.binary(min_size=0, max_size=300))
+def test_whatever_stands_on_a_page_is_read_without_an_end_beyond_it(of: PageLayout, content: bytes) -> None:
+    assert sum(map(len, page_events(page(of, content), of))) <= len(content)
+
+
+def test_a_record_tells_the_layout_or_is_refused() -> None:
+    assert page_layout(traced()) == PageLayout("<", 4096, 8, 8, 16)
+    assert page_layout(
+        traced(about="endian big\n", header_page=HEADER_PAGE.replace("size:8;\tsigned:1", "size:4;"))
+    ) == (PageLayout(">", 4096, 8, 4, 16))
+    with pytest.raises(UserError, match="does not tell how the pages"):
+        page_layout(traced(header_page="nothing"))
+
+
+def mark(of: PageLayout, address: int) -> bytes:
+    return entry(of, struct.pack(f"{of.order}HxxIQ4s", MARK_ID, 7601, address, b"work"))
+
+
+def other(of: PageLayout) -> bytes:
+    return entry(of, struct.pack(f"{of.order}HxxI8x", OTHER_ID, 7601))
+
+
+def marked(raw: bytes, text: str) -> dict[int, str]:
+    changes = {"events/ftrace/print/format": PRINT_FORMAT, "cpu0/raw": raw.decode("latin-1"), "text": text}
+    return print_addresses(traced(**changes, encoding="latin-1"))
+
+
+def test_marks_have_the_name_that_the_text_gives_their_address() -> None:
+    of = LAYOUTS[1]
+    lines = [line for line in TEXT.splitlines() if "[000]" in line]
+    text = "\n".join([lines[0], lines[1].split(": ")[0] + ": tracing_mark_write: work 1"])
+    assert marked(page(of, other(of), mark(of, ADDRESS)), text) == {ADDRESS: "tracing_mark_write"}
+    assert marked(page(of, other(of), mark(of, ADDRESS), other(of)), text) == {}, "nobody knows which is which"
+    assert marked(page(of, other(of), mark(of, ADDRESS)), TEXT) == {}, "no mark in the text"
+
+
+ORIGIN_NS = 23553_413_000_000
+
+
+def made(**changes: str) -> Record:
+    events = (
+        Event(300_000, WHOLE_RUN, "trace_on", "loop=begins; took_ns=30000"),
+        Event(900_000, WHOLE_RUN, "trace_off", "loop=ends; took_ns=40000"),
+    )
+    return replace(traced(**changes), begin=replace(BEGIN, origin_monotonic_ns=ORIGIN_NS), events=events)
+
+
+def test_numbers_of_a_trace() -> None:
+    found = trace_summary(made())
+    assert found.clock == "mono"
+    assert found.kinds["sched_waking"] == 2
+    assert found.missing == ("spi_*", "sys_enter_nanosleep*")
+    assert (found.entries, found.overrun, found.dropped) == (5, 4, 1)
+    assert (found.on_ns, found.off_ns) == (300_000, 900_000)
+    assert (found.oldest_ns, found.newest_ns) == (148_000, 155_000)
+
+
+def test_it_is_whole_from_the_oldest_event_of_the_cpu_that_forgot() -> None:
+    """CPU 1 lost four, and what is left of it begins at 154 us."""
+    assert trace_summary(made()).whole_from_ns == 154_000
+    assert trace_summary(made(**{"cpu1/stats": FILES["cpu0/stats"]})).whole_from_ns is None
+
+
+def test_what_would_have_been_enough_is_that_of_the_busiest_cpu() -> None:
+    """CPU 1 has two events left of six in 64 KiB."""
+    assert trace_summary(made()).enough_kib == 192
+    assert trace_summary(made(**{"cpu1/stats": FILES["cpu0/stats"]})).enough_kib is None
+    assert trace_summary(made(about="endian little\n")).enough_kib is None
+    assert trace_summary(made(**{"cpu0/stats": "entries: 0\noverrun: 9\n"})).enough_kib == 192
+
+
+def test_times_of_another_clock_are_not_those_of_the_record() -> None:
+    found = trace_summary(made(trace_clock="[local] global mono\n"))
+    assert found.clock == "local"
+    assert (found.oldest_ns, found.newest_ns, found.whole_from_ns) == (None, None, None)
+    assert found.kinds["sched_waking"] == 2
+
+
+def test_a_trace_of_which_nothing_is_left_has_numbers_too() -> None:
+    found = trace_summary(replace(made(text="", trace_clock=""), events=()))
+    assert (found.kinds, found.oldest_ns, found.on_ns, found.clock) == ({}, None, None, "")
+
+
+def test_what_is_gone_is_known_without_the_text() -> None:
+    assert lost_trace_events(made()) == lost_trace_events(made(text="")) == (4, 1)
+    whole = {"cpu1/stats": FILES["cpu0/stats"]}
+    assert lost_trace_events(made(**whole)) == (0, 0)
+    assert [doubt.code for doubt in analyse(made(**whole)).doubts if doubt.code == "trace-lost"] == []
+    (told,) = (doubt for doubt in analyse(made()).doubts if doubt.code == "trace-lost")
+    assert "4 events were overwritten by later ones and 1 event was dropped" in told.what
