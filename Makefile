@@ -2,6 +2,7 @@
 # make demo    measure this machine for 20 s and judge it
 # make lab-demo  compare two kernels in virtual time
 # make test    every test; installs what they need (Debian packages as root, Python packages into .venv), and names the parts that failed
+# make test-quick  what needs no guest, no browser and no compiler but the agent's, in about two minutes
 # make lint    every analyser, Python and C
 # make bench   compare the cost and the numbers with other tools
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
@@ -14,7 +15,7 @@ AGENT_PACKAGES := gcc libc6-dev qemu-user-static chromium trace-cmd
 LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
-.PHONY: demo lab-demo test test-agent environment agent-checks check-plain check-memory check-threads lint bench \
+.PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
 	profile-table bench-stats clean
 
 demo:
@@ -28,6 +29,10 @@ test:
 	@sh tools/parts.sh \
 		'$(TOGETHER) --keep-going agent-checks environment' \
 		'.venv/bin/python -m pytest -q -n $(JOBS)'
+
+test-quick:
+	@sh tools/venv.sh dev
+	@.venv/bin/python -m pytest -q -n $(JOBS) --quick
 
 environment:
 	@sh tools/venv.sh dev

@@ -4,6 +4,8 @@
 Those marked ``slow`` begin. The ordinary ones follow, then those marked ``real``, beside which little else is left to
 run; at last those marked ``serial``, each alone. A file goes to one process, because its tests share fixtures; one with
 ``real`` or ``serial`` tests, or with single ``slow`` ones, is given out test by test.
+
+``--quick`` (``make test-quick``) leaves out the marked tests and the files of ``LENGTHY``.
 """
 
 import fcntl
@@ -28,11 +30,39 @@ class Kind(IntEnum):
     SLOW, ORDINARY, REAL, SERIAL = range(4)
 
 
+LENGTHY = {
+    "guests in QEMU": (
+        "agent_trace cli_guests cli_lab conftest guest_modules guest_traces guests lab_matrix probe_app probe_cycle "
+        "probe_gpio profiles_in_guests targets trace_manners vm_edges vm_guest"
+    ),
+    "compilers besides the agent's own": "agents golden packaging tools",
+    "a browser": "report_browser",
+    "runs that measure": (
+        "agent_app agent_arm agent_conditions agent_ends agent_methods cli_campaign cli_real cli_run cli_until "
+        "loads_measured loads_of_agent loads_singly probe_ipc profile_real several_runs"
+    ),
+    "Debian's mirror": "lab_kernels lab_packages",
+    "simulations and thousands of damaged records": (
+        "bench_stats claim_attacked comparison_tests objections_injected record_damaged record_packed report_campaign "
+        "report_formats summary_series watch"
+    ),
+    "many processes": "cli_compare checks_loads export_text",
+}
+"""Files that ``--quick`` leaves out, by what takes their time; names without ``test_`` and ``.py``."""
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out what takes long: see LENGTHY in tests/conftest.py")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_kind)
+    if config.getoption("--quick"):
+        lengthy = {f"test_{name}.py" for names in LENGTHY.values() for name in names.split()}
+        left_out = [item for item in items if _kind(item) is not Kind.ORDINARY or item.path.name in lengthy]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import LENGTHY
 
 # Each test leaves a file while it runs, and looks for those of others.
 COMMON = """
@@ -79,3 +80,12 @@ def test_the_kinds_come_in_their_order(session: Path) -> None:
     said = pytest_says(session, "--collect-only").stdout.splitlines()
     names = [line.partition("::test_")[2].partition("[")[0] for line in said if "::" in line]
     assert names == ORDER
+
+
+def test_quick_leaves_out_what_is_marked_and_only_files_that_are_there(session: Path) -> None:
+    named = [name for names in LENGTHY.values() for name in names.split()]
+    assert len(named) == len(set(named))
+    assert [name for name in named if not (Path(__file__).parent / f"test_{name}.py").is_file()] == []
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "--quick", "--collect-only", str(session)]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False, cwd=session).stdout
+    assert "12/34 tests collected (22 deselected)" in listed
