@@ -12,7 +12,7 @@ from rtproof.tail.forecast_model import Forecast
 
 @dataclass(frozen=True)
 class Requirement:
-    """The claim to judge: episodes above limit_ns come at most once per at_most_ns, and none exceeds longest_ns.
+    """The claim: episodes above limit_ns come at most once per at_most_ns, and none lasts longer than longest_ns.
 
     confidence: 1 minus the share of runs in which a verdict may be wrong. Late times that are no further apart than
     gap_ns are one episode. A gap_ns or longest_ns of 0 becomes the usual value for at_most_ns. bunches: how many
@@ -49,7 +49,7 @@ NO_LONGEST = 2**63 - 1
 def usual_gap_ns(at_most_ns: int) -> int:
     """The usual gap: a twentieth of at_most_ns, and at most a minute.
 
-    Once per minute gives 3 s. Once per 20 minutes and seldomer gives a minute.
+    Once per minute gives 3 s. Once per 20 minutes or less often gives a minute.
     """
     return max(min(LONGEST_GAP_NS, at_most_ns // 20), 1)
 
@@ -57,12 +57,14 @@ def usual_gap_ns(at_most_ns: int) -> int:
 def usual_longest_ns(at_most_ns: int, gap_ns: int) -> int:
     """The usual longest length: ten gaps, and at most a quarter of at_most_ns.
 
-    Once per minute gives 15 s. With the usual gap, once per 40 minutes and seldomer gives 10 minutes.
+    With the usual gap, once per minute gives 15 s, and once per 40 minutes or less often gives 10 minutes.
     """
     return max(min(10 * gap_ns, at_most_ns // 4), gap_ns)
 
 
 class State(Enum):
+    """The state of a limit. A run has the state of the limit that decides."""
+
     PROVEN = "PROVEN"
     REFUTED = "REFUTED"
     UNDECIDED = "UNDECIDED"
@@ -71,6 +73,7 @@ class State(Enum):
 
     @property
     def exit_code(self) -> int:
+        """The exit code of a command whose result is this state."""
         return {"PROVEN": 0, "NOT ASKED": 0, "REFUTED": 1, "INVALID": 3, "UNDECIDED": 4}[self.value]
 
 
@@ -110,11 +113,11 @@ class Verdict:
     * kind: the rule that REFUTED. decided_at_ns, decided_with: measured time and episodes when the state was reached.
     * proven_at_ns, proven_with: the same for a proof, even if a later refutation prevailed.
     * bunches_bound: PROVEN would hold for bunches of up to this many episodes on average.
-    * bunched: result of the bunch test at the end; None with too few episodes. withheld: only this test denies PROVEN.
+    * bunched: the bunch test at the end; None with too few episodes. withheld: only this test prevents PROVEN.
     * longest_seen_ns: how long the longest episode surely lasted. late_seconds: the number of seconds with a late time.
     * needed_ns, needed_with_one_more_ns: all measured time until PROVEN, with no further episode and with one more.
     * more_ns, more_with_one_more_ns: how much of these times is still missing; 0 if nothing is.
-    * chance, chance_with_one_more: of being PROVEN by then, at the rate that the episodes so far make likely.
+    * chance, chance_with_one_more: the chance of PROVEN by then, at the rate that the episodes so far make likely.
     * refuted_at_latest_ns: when an episode that still goes on will be REFUTED by its length.
     * chosen_after: the limit was chosen after the data were seen.
     """

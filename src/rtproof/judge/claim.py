@@ -12,7 +12,7 @@ REFUTED prevails even if it comes after PROVEN, because each of the bets E+ and 
 
 Some late times are known only within bounds. Then each rule uses the bounds that work against it. PROVEN joins only
 stretches that are surely within the gap. REFUTED by rate joins all that are possibly within the gap. A duration joins
-only what is surely within the gap, and counts from the last possible begin to the first possible end.
+only what is surely within the gap, and counts from the latest possible start to the earliest possible end.
 """
 
 import math
@@ -89,7 +89,7 @@ NOTHING_LATE = LateStretches(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_TIMES)
 
 
 def merge_late_stretches(begin_ns: Int64Array, end_ns: Int64Array, gap_ns: int) -> tuple[Int64Array, Int64Array]:
-    """Join exact stretches that are no further apart than the gap; return their begins and ends in ascending order.
+    """Join exact stretches that are no further apart than the gap; return their starts and ends in ascending order.
 
     The claim counts such stretches as one episode anyway.
     """
@@ -141,7 +141,7 @@ class EpisodeSpacing:
 def episode_spacing(starts_ns: ArrayLike, now_ns: float) -> EpisodeSpacing | None:
     """The bunch test at the instant now_ns; None with fewer than ``LEAST_EPISODES`` episodes.
 
-    starts_ns: the begins of the episodes, ascending. All times are nanoseconds of quiet time.
+    starts_ns: when each episode begins, ascending. All times are nanoseconds of quiet time.
     """
     starts = np.asarray(starts_ns, np.float64)
     n = starts.size
@@ -212,7 +212,7 @@ class EpisodeCourse:
     quiet_begin_ns, quiet_end_ns: the quiet stretches. live_before_ns: the quiet time before each of them.
     episodes_before: the number of episodes that began before each of them. starts_live_ns: the quiet time before each
     episode. first_ns, last_ns: two times between which all late times of each episode surely lie. All these arrays
-    count episodes as PROVEN does. refuting_begins_ns: the latest possible begin of each episode, ascending, with
+    count episodes as PROVEN does. refuting_begins_ns: the latest possible start of each episode, ascending, with
     episodes counted as REFUTED by rate does. late: the stretches from which all of this was computed.
     """
 
@@ -260,14 +260,14 @@ class EpisodeCourse:
 
     @property
     def open_since_ns(self) -> int | None:
-        """The latest possible begin of the episode that may still go on; None if no episode may."""
+        """The latest possible start of the episode that may still go on; None if no episode may."""
         return int(self._surely[1][-1]) if self.late.size and self.missing_quiet_ns else None
 
     @cached_property
     def _surely(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Three arrays over all stretches in the order of their latest begins, for what is surely joined.
+        """Three arrays over all stretches in the order of their latest starts, for what is surely joined.
 
-        They hold each stretch's latest begin, the latest begin of its episode, and the last surely late time so far.
+        They hold each stretch's latest start, the latest start of its episode, and the last surely late time so far.
         """
         order = np.argsort(self.late.begin_hi, kind="stable")
         begin, reach, first = _joined(self.late.begin_hi[order], self.late.end_lo[order], self.gap_ns)
@@ -346,7 +346,7 @@ def episode_course(late: LateStretches, measured_ns: int, gap_ns: int) -> Episod
 
 
 def _joined(begin: Int64Array, end: Int64Array, gap_ns: int) -> tuple[Int64Array, Int64Array, NDArray[np.bool_]]:
-    """For stretches in the order of their begins: the begin, the largest end so far, and which begin an episode."""
+    """For stretches in the order of their starts: the start, the largest end so far, and which begin an episode."""
     reach = np.maximum.accumulate(end)
     return begin, reach, np.concatenate(([True], begin[1:] - reach[:-1] > gap_ns))
 
@@ -386,7 +386,7 @@ def decide_course(
 
 
 def provable_until(found: EpisodeCourse, told_ns: int | None) -> int:
-    """The last instant at which a proof may come. told_ns: the last one that lost values allow; None: no values lost.
+    """The last instant at which a proof may come. told_ns: from then on values were lost; None if none were.
 
     With a gap below one second, a second may hold several episodes, and nobody can count them. So no proof comes after
     the first late time that is known only to the second.
@@ -434,9 +434,9 @@ def _refuted_by_rate(requirement: Requirement, found: EpisodeCourse, alpha: floa
 
 
 def _near(episodes: Int64Array, tau: NDArray[np.float64], alpha: float, side: int) -> NDArray[np.bool_]:
-    """Where the best of all bets, b = N / tau, has won on this side.
+    """Where the best of all bets, b = N / tau, has won on this side: 1 for E+, -1 for E-.
 
-    E+ and E- mix many bets and win less than the best one. So they are computed only here, which saves most work.
+    E+ and E- mix many bets and win less than the best one. So only these places need E+ or E-, which saves most work.
     """
     n = episodes.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -235,6 +235,7 @@ class LimitTest:
 
     @property
     def tau(self) -> float:
+        """The measured time in units of at_most_ns."""
         return self.measured_ns / self.requirement.at_most_ns
 
     @property
@@ -303,6 +304,7 @@ class LimitTest:
 
     @property
     def needed_with_one_more_ns(self) -> int:
+        """All measured time until PROVEN, if one more short episode comes."""
         return self.measured_ns + self.more_with_one_more_ns
 
     @property

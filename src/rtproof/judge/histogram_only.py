@@ -176,8 +176,8 @@ def _undecided(imported: ImportedHistogram, asked: Requirement, found: CountedEx
 def live_at_least_ns(imported: ImportedHistogram, asked: Requirement, most: int) -> int | None:
     """The quiet time in nanoseconds if each of so many exceedances was an episode of its own; None if unknown.
 
-    Each exceedance costs its lateness and the gap after it. The result is also None if the exceedances could form one
-    episode that is longer than allowed.
+    Each exceedance costs the time above the limit and the gap after it. The result is also None if the exceedances
+    could form one episode that is longer than allowed.
     """
     whole_ns = imported.duration_ns
     if whole_ns is None or imported.largest_ns is None:
@@ -273,7 +273,7 @@ NOT_CHECKED = (
     "policy, priority, CPU, clock and load were not checked, because the file does not carry what shows them; nor was "
     "it tested whether episodes come in bunches, because the file has no times"
 )
-"""Stands beside every decision on such a file."""
+"""The report shows this beside every decision on such a file."""
 
 
 def doubts_about_counts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[str, ...]:
@@ -327,7 +327,7 @@ class HistogramOnly:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What a reader of the decision has to know."""
+        """What a reader has to know besides the decision."""
         return doubts_about_counts(self.imported, [one.state for one in self.judged])
 
     @property
@@ -427,7 +427,7 @@ DECIDED = (State.PROVEN, State.REFUTED)
 def after_the_data(said: HistogramOnly, why: str) -> HistogramOnly:
     """The judgement without its decisions, because a limit chosen after the data were seen decides the outcome.
 
-    why: the reason that stands in place of a decision's.
+    why: the reason that replaces the reason of a decision.
     """
     judged = tuple(
         replace(one, state=State.UNDECIDED, reason=why) if one.state in DECIDED else one for one in said.judged

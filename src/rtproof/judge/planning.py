@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a verdict takes, computed before a run; and what a maximum and a length of a run can show."""
+"""How long a verdict takes, computed before a run; and what the maximum and the length of a run can show."""
 
 import math
 from bisect import bisect_left
@@ -236,9 +236,9 @@ class ShareThreshold:
 
 
 def chance_exceeded(past: float, coming: float) -> float:
-    """An upper bound of the chance that the maximum of ``coming`` units exceeds the maximum of ``past`` units.
+    """The largest chance that the maximum of ``coming`` units exceeds the maximum of ``past`` units.
 
-    It is m / (n + m), with n past and m coming units of the same kind, and is exact if no two values are equal. Equal
+    It is m / (n + m), with n past and m coming units of the same kind. This is exact if no two values are equal. Equal
     maxima (coarse clocks, few values) make the chance smaller.
     """
     return coming / (past + coming)

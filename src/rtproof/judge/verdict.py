@@ -23,7 +23,7 @@ from rtproof.summary.summary_model import Doubt, Severity
 
 # The verdict on a run in virtual time has no confidence, no probability and no interval.
 #
-# The input determines such a run: the same input gives the same bytes again. The run is one observation and not a
+# The input determines such a run. The same input gives the same bytes again. The run is one observation and not a
 # sample of other runs. So the verdict states what was seen, as a fact about this run:
 #
 # * REFUTED if the limit was exceeded more often or for longer than was asked.

@@ -84,6 +84,7 @@ def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def limit_sentence(requirement: Requirement) -> str:
+    """The claim with its confidence."""
     return f"{requested_limit_sentence(requirement)}, confidence {percent(requirement.confidence)}"
 
 
@@ -285,6 +286,7 @@ def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
 
 
 def lost_values_sentence(evidence: Evidence) -> str:
+    """Why lost values prevent PROVEN."""
     return f"{quantity(evidence.lost, 'activation')} left no value, and any of those may have exceeded the limit"
 
 

@@ -5,10 +5,10 @@ The test holds at any stopping time (``claim``), so a run may end as soon as it 
 agent reports and has no clock. It counts only whole seconds for which every thread has reported.
 
 The watch knows late times only to the second. It treats them as the verdict does if a record has no exact times. So
-the watch decides some seconds later than a record with exact times. Only such a record shows whether an episode
-lasted longer than D by less than two seconds, which refutes. The line of such a limit says so. After a lost value
-neither the watch nor the record proves anything. PROVEN comes only in quiet time, so an earlier episode cannot go on
-and undo it.
+the watch decides some seconds later than the verdict on a record with exact times. Only such a record shows whether an
+episode lasted longer than D by less than two seconds, which refutes. The line of such a limit says so. After a lost
+value neither the watch nor the record proves anything. PROVEN comes only in quiet time, so an earlier episode cannot
+go on and undo it.
 
 A thread that does not run reports no value, only the due time for which it waits. From this due time on it is late.
 The record shows the same with an event. The time of the other threads goes on.
@@ -79,7 +79,7 @@ class Standing:
 class Watch:
     """Says for each limit how it stands. The threads are those that have reported.
 
-    from_outside: due times come from outside, and their source may pause. So a thread that waits is not late.
+    from_outside: the due times come from a source that may pause. So a thread that waits is not late.
     """
 
     def __init__(self, requirements: Sequence[Requirement], *, from_outside: bool = False) -> None:
@@ -153,7 +153,7 @@ class _OneLimit:
     """What the watch knows of one limit.
 
     beyond_ns: for each second with a late time, by how much the largest latency exceeds the limit. stood_ns: for each
-    stand, by thread and its first late due time, the last due time that was late.
+    standstill, by its thread and its first late due time, the last due time that was late.
     """
 
     def __init__(self, requirement: Requirement, limits: int) -> None:

@@ -51,6 +51,7 @@ Check = Callable[[CheckedRun], Iterable[Doubt]]
 
 
 def thread_name(thread: int) -> str:
+    """The name of a thread in a sentence."""
     return "the run" if thread == WHOLE_RUN else f"thread {thread}"
 
 

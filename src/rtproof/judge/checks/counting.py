@@ -105,6 +105,7 @@ def limit(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def ended_early(case: CheckedRun) -> Iterator[Doubt]:
+    """A run that ended before its time, with the reason. Other checks cover a load that died and the guard."""
     end = case.record.end
     if end is None or end.reason in (EndReason.AS_ASKED, EndReason.LOAD_DIED, EndReason.GUARD):
         return
@@ -151,6 +152,7 @@ def stalled(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def warm_up(case: CheckedRun) -> Iterator[Doubt]:
+    """A run without a warm-up, or with one that was too short for a thread."""
     if case.number("warmup_ns") == 0:
         what = "there was no warm-up: the first activations ran with cold caches and unfaulted memory"
         yield Doubt("warm-up", WARNING, what, "leave the warm-up on")

@@ -102,6 +102,7 @@ def slight(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def unproven(case: CheckedRun) -> Iterator[Doubt]:
+    """Loads that were asked for, but whose work the record does not show."""
     asked = (case.fact("loads") or "").replace(",", " ").split()
     proven = [c for c in _loads(case) if c.value.size and int(c.value[-1]) > 0]
     if len(proven) < len(asked):

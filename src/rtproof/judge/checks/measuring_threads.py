@@ -82,6 +82,7 @@ def policy_between(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def priority_between(case: CheckedRun) -> Iterator[Doubt]:
+    """Another priority during the run, found by random checks."""
     wrong = [
         _share(found, found.other_priority, Condition.PRIORITY)
         for _, found in _noted(case)
@@ -276,6 +277,7 @@ def nice(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def cpu(case: CheckedRun) -> Iterator[Doubt]:
+    """A bound thread on another CPU, by the facts that the agent read. ``cpu_between`` covers what threads noted."""
     for summary in case.summaries:
         series = summary.series
         got = {case.number("cpu", moment, series.thread) for moment in RUNNING} - {None, -1, series.cpu}

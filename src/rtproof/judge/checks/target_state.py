@@ -102,7 +102,7 @@ def counts_instructions(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
-    """Several processors in virtual time. It passes for all while one runs, so latencies are mostly others' turns."""
+    """Several processors in virtual time. Time passes for all while one runs, so latencies are mostly others' turns."""
     if virtual_time_clock(case.record) and (count := online_processors(case.record)) > 1:
         what = (
             f"in virtual time {count} processors share one stream of instructions and take turns: each stands still "

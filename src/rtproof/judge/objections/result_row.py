@@ -94,7 +94,7 @@ class ResultClaim:
     group: rows of the same group are compared with each other; "" is no group. loads: the work per second of each load
     by its name; None if nobody counted it. load_line: the shell line that should make the load. judged: a conclusion
     was drawn from the row beyond its own samples. said_idle: the author says that nothing disturbed the run.
-    loadavg_before, loadavg: the load averages at the begin and at the end. cpu_count: the number of CPUs on which the
+    loadavg_before, loadavg: the load averages at the start and at the end. cpu_count: the number of CPUs on which the
     threads could run. online_count: the number of CPUs of the machine. kernel_lines: what the kernel logged during the
     run. doubts: those about a measured run.
     """

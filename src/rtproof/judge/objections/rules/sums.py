@@ -43,8 +43,8 @@ def _of_one(each: Figures) -> Iterator[str]:
 def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
     """The smallest and the largest possible mean of values with these ends.
 
-    One value is the smallest, one is the largest, and all others lie between them. Each end is known to one step. Its
-    error matters as little here as the one value at this end.
+    One value is the smallest, one is the largest, and all others lie between them. Each end may be wrong by one step.
+    This error weighs no more than one value in the mean.
     """
     if not each.count:
         return least, most
