@@ -19,7 +19,7 @@ from rtproof.summary.recorded_facts import requested_duration_ns, stalled_since_
 from rtproof.summary.summary_model import Summary
 
 _AT_ONCE = 1 << 16
-"""With more exceedances than this, those within the gap become one stretch, which saves memory and time."""
+"""With more exceedances than this, those within the gap become one stretch."""
 _NONE = np.empty(0, np.int64)
 
 

@@ -40,10 +40,10 @@ class WorstActivation:
 class Evidence:
     """The figures of the whole run over all threads. Exceedances are None without a limit.
 
-    times: the late stretches, in measured time. measured_ns: the time from first_due_ns, the first due time, until
-    which every thread was watched. cut_off: the record has no end, so nobody knows how the run ended. core: the
-    co-kernel beside Linux, if any. stalled_thread: a thread that never ran again. stalled_ns: how late this thread was
-    at least.
+    first_due_ns: the first due time. measured_ns: the time from then on in which every thread was watched. times: the
+    late stretches, in measured time. cut_off: the record has no end, so nobody knows how the run ended. core: the
+    co-kernel beside Linux, if any. stalled_ns: how late a thread was at least that never ran again. stalled_thread:
+    this thread.
     """
 
     episodes: tuple[Episode, ...]
