@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a record to an Analysis: numbers, what may be wrong with the run, verdict and forecast.
+"""Make an ``Analysis`` of a record: numbers, doubts about the run, verdict and forecast.
 
-The list of checks is closed: docs/json-schema.md names every code of a doubt, and a test compares both.
+The list of checks is closed: docs/json-schema.md names the code of every doubt, and a test compares the two.
 """
 
 from collections.abc import Sequence
@@ -24,18 +24,16 @@ from rtproof.tail import forecast_sentences
 from rtproof.tail.forecast import forecast, open_length_forecast
 from rtproof.tail.forecast_model import NOWHERE, ForecastHorizon
 
-# Reasons not to believe a number, each with what to do about it. Doubt comes before numbers.
-#
-# The list of checks is closed: docs/json-schema.md names every code, and a test holds the two together.
+# Doubts: reasons not to believe a number, each with what to do about it. The report shows them before the numbers.
 
 
 LOSS_CODES = (
     *("lost", "damage", "truncated", "ended-early", "late-start", "totals", "stages-differ", "source-differs"),
     *("events-dropped", "trace-lost"),
 )
-"""Codes of what is gone from a run. Nobody can see that from its figures, so it is told before any other warning."""
+"""Doubts about missing data. The figures do not show that data are missing, so these come before other warnings."""
 FOREMOST_CODES = ("in-band", "core-unseen")
-"""Codes of what changes the meaning of every figure."""
+"""Doubts that change the meaning of every figure."""
 CHECKS: tuple[Check, ...] = (
     *target_state.COKERNEL_CHECKS,
     *measuring_threads.SCHEDULING_CHECKS,
@@ -55,11 +53,10 @@ def doubts_about_run(
     asked: Requirement | tuple[Requirement, ...] | None,
     switches: tuple[Switch, ...] = (),
 ) -> tuple[Doubt, ...]:
-    """Every doubt about a run: those that make it INVALID first, then what changes the meaning of every figure.
-
-    Then comes what is gone from the run, then all others.
+    """Every doubt about a run, in this order: INVALID ones, ``FOREMOST_CODES``, ``LOSS_CODES``, all others.
 
     every: the summaries of all series of the record. asked: one requirement, or several that are judged together.
+    switches: the differences between neighbouring stages.
     """
     several = () if asked is None else (asked,) if isinstance(asked, Requirement) else asked
     case = CheckedRun(record, summaries_of_field(every, judged_series(record)), several, every, switches)
@@ -68,7 +65,7 @@ def doubts_about_run(
 
 
 def _rank_of_doubt(doubt: Doubt) -> tuple[bool, bool, bool]:
-    """False sorts before True."""
+    """The sort key of ``doubts_about_run``. False sorts before True."""
     return doubt.severity is not Severity.INVALID, doubt.code not in FOREMOST_CODES, doubt.code not in LOSS_CODES
 
 
@@ -82,11 +79,12 @@ def analyse(
     horizon: ForecastHorizon | None = None,
     limits: int = 0,
 ) -> Analysis:
-    """Numbers, doubts and verdict. requirement: one or several, which are judged together.
+    """Compute numbers, doubts, verdict and forecast. requirement: one, or several that are judged together.
 
-    workers: processes for reading a large record, by default one per CPU. horizon: how far a forecast looks, by default
-    ten times the measured time; NOWHERE: there is none. limits: how many limits share the probability of error, if they
-    are not just those given. RecordError if the samples cannot be read or claim what no clock can show.
+    workers: the number of processes that read a large record, by default one per CPU. horizon: how far the forecast
+    looks, by default ten times the measured time; ``NOWHERE`` makes none. limits: how many limits share the probability
+    of error, if more than those given do. Raises RecordError if samples cannot be read or have values that no clock can
+    show.
     """
     asked = requirement_tuple(requirement) or (None,)
     every = with_stalls_to_the_end(record, summarise(record, workers))
@@ -119,7 +117,7 @@ def analyse(
 
 
 def requirement_tuple(requirement: Requirements) -> tuple[Requirement, ...]:
-    """None, one or several as several."""
+    """The requirements as a tuple, whether there are none, one or several."""
     if requirement is None:
         return ()
     return (requirement,) if isinstance(requirement, Requirement) else tuple(requirement)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a judgement, as frozen data: requirement, episode, verdict, and the Analysis that holds everything."""
+"""The results of a judgement as frozen data: requirement, episode, verdict, and the ``Analysis`` that holds all."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -12,10 +12,11 @@ from rtproof.tail.forecast_model import Forecast
 
 @dataclass(frozen=True)
 class Requirement:
-    """Episodes above limit_ns come at most once per at_most_ns, at a confidence, and none lasts longer than longest_ns.
+    """The claim: episodes above limit_ns come at most once per at_most_ns, and none lasts longer than longest_ns.
 
-    Exceedances within gap_ns are one episode. gap_ns, longest_ns: 0 stands for the usual one of at_most_ns, which is
-    filled in. bunches: how many episodes a bunch may bring on average.
+    confidence: 1 minus the share of runs in which a verdict may be wrong. Late times that are no further apart than
+    gap_ns are one episode. A gap_ns or longest_ns of 0 becomes the usual value for at_most_ns. bunches: how many
+    episodes a bunch may bring on average.
     """
 
     limit_ns: int
@@ -26,7 +27,7 @@ class Requirement:
     bunches: float = 1.0
 
     def __post_init__(self) -> None:
-        """Fill in the usual gap and longest length."""
+        """Replace a gap and a longest length of 0 by the usual ones."""
         if not self.gap_ns:
             object.__setattr__(self, "gap_ns", usual_gap_ns(self.at_most_ns))
         if not self.longest_ns:
@@ -34,7 +35,7 @@ class Requirement:
 
     @classmethod
     def usual(cls, limit_ns: int, at_most_ns: int) -> "Requirement":
-        """With the usual confidence, gap and longest length."""
+        """A requirement with the usual confidence, gap and longest length."""
         return cls(limit_ns, at_most_ns)
 
 
@@ -42,20 +43,28 @@ LONGEST_GAP_NS = 60_000_000_000
 
 
 NO_LONGEST = 2**63 - 1
-"""Longest length of an episode where none was fixed, as in records of rtproof before its schema 3 of run.json."""
+"""Stands for no longest length of an episode. Runs from before schema 3 of run.json had fixed none."""
 
 
 def usual_gap_ns(at_most_ns: int) -> int:
-    """A twentieth of at_most_ns, and a minute at most: 3 s for once per minute, a minute from 20 minutes on."""
+    """The usual gap: a twentieth of at_most_ns, and at most a minute.
+
+    Once per minute gives 3 s. Once per 20 minutes or less often gives a minute.
+    """
     return max(min(LONGEST_GAP_NS, at_most_ns // 20), 1)
 
 
 def usual_longest_ns(at_most_ns: int, gap_ns: int) -> int:
-    """Ten gaps, and a quarter of at_most_ns at most: 15 s for once per minute, 10 minutes from 40 minutes on."""
+    """The usual longest length: ten gaps, and at most a quarter of at_most_ns.
+
+    With the usual gap, once per minute gives 15 s, and once per 40 minutes or less often gives 10 minutes.
+    """
     return max(min(10 * gap_ns, at_most_ns // 4), gap_ns)
 
 
 class State(Enum):
+    """The state of a limit. A run has the state of the limit that decides."""
+
     PROVEN = "PROVEN"
     REFUTED = "REFUTED"
     UNDECIDED = "UNDECIDED"
@@ -64,15 +73,16 @@ class State(Enum):
 
     @property
     def exit_code(self) -> int:
+        """The exit code of a command whose result is this state."""
         return {"PROVEN": 0, "NOT ASKED": 0, "REFUTED": 1, "INVALID": 3, "UNDECIDED": 4}[self.value]
 
 
 @dataclass(frozen=True)
 class Episode:
-    """Exceedances of the limit at most GAP apart, over all threads.
+    """Late times of all threads that are no further apart than the gap. All times are times of the record.
 
-    begin_ns, end_ns: between what all its late times surely lie, exact where single activations are known; the seconds
-    are those of both. All are times of the record.
+    begin_ns, end_ns: two times between which all its late times surely lie, exact if single activations are known.
+    first_second, last_second: the seconds of these two times. worst_ns: the largest latency.
     """
 
     first_second: int
@@ -84,27 +94,32 @@ class Episode:
 
     @property
     def length_ns(self) -> int:
-        """How long it lasted at most."""
+        """The longest time that the episode may have lasted."""
         return self.end_ns - self.begin_ns
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """State and the figures behind it. What needs a requirement is None without one, or if nothing was measured.
+    """The state of one limit and the figures behind it.
 
-    alpha: the probability of error that this limit has, of several limits a share. tau: measured time in units of
-    at_most_ns; live_ns: quiet time, which alone speaks for a proof. log_e_proven, log_e_refuted: natural logarithms of
-    E+ and E- at the end (analysis.claim). rate_low, rate_high: per second, limits of all of the run, each at alpha,
-    valid whenever one looks or stops; rate_high_fixed: that of a length fixed beforehand; None without quiet time.
-    kind: which rule REFUTED. decided_at_ns: measured time at which the state was reached, decided_with: episodes by
-    then; proven_at_ns, proven_with: of a proof that came before, also where a refutation prevailed. bunches_bound:
-    PROVEN holds for bunches of up to so many episodes on average. bunched: the bunch test at the end; None with too few
-    episodes. withheld: PROVEN but for the bunch test. longest_seen_ns: how long the longest episode surely lasted.
-    late_seconds: seconds in which something was late. needed_ns: measured time in all to be PROVEN with no further
-    episode, needed_with_one_more_ns: with one; more_ns, more_with_one_more_ns: what is missing of these (0: nothing).
-    refuted_at_latest_ns: when the episode that goes on is REFUTED by its length. chance, chance_with_one_more: of being
-    PROVEN by then, if the rate is what the episodes so far make likely. chosen_after: the data came before the limit.
-    sentences: label and text, line by line, VERDICT first; an empty label carries on the one before.
+    A figure that needs a requirement is None if there is none, or if nothing was measured.
+
+    * sentences: label and text of each line, VERDICT first. An empty label continues the label before.
+    * alpha: the limit's probability of error; with several limits, its share.
+    * tau: measured time in units of at_most_ns. live_ns: quiet time, the only time that counts for a proof.
+    * log_e_proven, log_e_refuted: natural logarithms of E+ and E- at the end (``rtproof.judge.claim``).
+    * rate_low, rate_high: bounds of the rate per second over the whole run. Each holds at alpha, at any stopping time.
+    * rate_high_fixed: the upper bound for a length fixed beforehand. Both upper bounds are None without quiet time.
+    * kind: the rule that REFUTED. decided_at_ns, decided_with: measured time and episodes when the state was reached.
+    * proven_at_ns, proven_with: the same for a proof, even if a later refutation prevailed.
+    * bunches_bound: PROVEN would hold for bunches of up to this many episodes on average.
+    * bunched: the bunch test at the end; None with too few episodes. withheld: only this test prevents PROVEN.
+    * longest_seen_ns: how long the longest episode surely lasted. late_seconds: the number of seconds with a late time.
+    * needed_ns, needed_with_one_more_ns: all measured time until PROVEN, with no further episode and with one more.
+    * more_ns, more_with_one_more_ns: how much of these times is still missing; 0 if nothing is.
+    * chance, chance_with_one_more: the chance of PROVEN by then, at the rate that the episodes so far make likely.
+    * refuted_at_latest_ns: when an episode that still goes on will be REFUTED by its length.
+    * chosen_after: the limit was chosen after the data were seen.
     """
 
     state: State
@@ -142,18 +157,19 @@ class Verdict:
     chance_with_one_more: float | None = None
     chosen_after: bool = False
     deterministic: bool = False
-    """Of a run in virtual time: it tells what was seen, and has no confidence (analysis.deterministic)."""
+    """Whether the run was in virtual time. Then the verdict says what was seen, and has no confidence."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """Everything said about a record; the report and the exports draw this and nothing else.
+    """Everything that rtproof says about a record. Reports and exports show this and nothing else.
 
-    verdict: the one that decides, of those in verdicts, one for each limit. summaries, pooled: of the field that a
-    limit judges, the last one. shares: those whose quantiles the user asked for, besides the usual ones. every: a
-    summary of each series of the record, in its order. stages: per field in order all threads together, the judged one
-    last. switches: between neighbouring stages; none without samples. cycles: of a loop. forecast: None where nothing
-    was measured.
+    verdicts: one for each limit. verdict: the one of them that decides. summaries: one for each thread, of the field
+    that a limit judges, which is the last one. pooled: the same for all threads together. shares: the user asked for
+    the quantiles of these shares, besides the usual ones. every: a summary of each series, in the record's order.
+    stages: for each field in order, a summary of all threads together; the judged field is last. switches: what lies
+    between neighbouring stages; empty without samples. cycles: those of a loop. forecast: None in virtual time, if
+    nobody wanted one, or if nothing was measured.
     """
 
     record: Record
@@ -171,10 +187,10 @@ class Analysis:
 
 
 def several_stages(analysis: Analysis) -> tuple[Summary, ...]:
-    """The summaries of all fields in order; nothing where there is one only, of which everything else tells."""
+    """The summaries of all fields in order; empty if there is only one field, which the other tables show already."""
     return analysis.stages if len(analysis.stages) > 1 else ()
 
 
 def shares_of(analysis: Analysis) -> tuple[float, ...]:
-    """The usual shares and those that were asked for."""
+    """The usual shares and those that the user asked for, in ascending order."""
     return tuple(sorted({*USUAL_SHARES, *analysis.shares}))

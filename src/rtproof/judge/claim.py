@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claim that is judged: "episodes above LIMIT come at most once per T, and none lasts longer than D".
+"""The test of the claim "episodes above LIMIT come at most once per T, and none lasts longer than D".
 
-Late times that are no further apart than the gap g are one episode. Time is quiet while nothing was late for g.
+Late times that are no further apart than the gap g are one episode. Time is quiet if nothing was late during the last
+g. N is the number of episodes, and m the number of episodes that a bunch may bring on average.
 
 * REFUTED by duration: one episode is seen to last longer than D. This is a fact and needs no share of alpha.
-* REFUTED by rate: E-(N, t/T) >= 1/alpha when the N-th episode begins, with t of all measured time.
-* PROVEN: E+(N, live/(m T)) >= 1/alpha with quiet time only, and the episodes do not look bunched (analysis.bunches).
+* REFUTED by rate: E-(N, t/T) >= 1/alpha when the N-th episode begins. t is all measured time up to then.
+* PROVEN: E+(N, quiet time/(m T)) >= 1/alpha, and the episodes do not look bunched (``episode_spacing``).
 
-REFUTED prevails whenever it comes: both bets keep their alpha by themselves. m is the number of episodes that a bunch
-may bring on average. Where times have bounds, each rule joins stretches by the bound that can't help it: PROVEN takes
-for one episode only what is surely within the gap, REFUTED by rate all that possibly is, and a duration counts from
-the last possible begin to the first possible end of what is surely joined.
+REFUTED prevails even if it comes after PROVEN, because each of the bets E+ and E- keeps its own alpha.
+
+Some late times are known only within bounds. Then each rule uses the bounds that work against it. PROVEN joins only
+stretches that are surely within the gap. REFUTED by rate joins all that are possibly within the gap. A duration joins
+only what is surely within the gap, and counts from the latest possible start to the earliest possible end.
 """
 
 import math
@@ -27,19 +29,18 @@ from rtproof.judge.analysis_model import Requirement, State
 from rtproof.record.contents import Int64Array
 from rtproof.summary.per_second import SECOND_NS
 
-# Late times: when at least one activation waited longer than the limit. Each stretch has bounds for both ends.
+# Late times: instants at which at least one activation has waited longer than the limit.
 #
-# An activation that is due at s and runs with a latency v above LIMIT makes the due times from s to s + v - LIMIT
-# late,
-# also those of the activations that were missed behind it. Where only the second is known, both ends have bounds that
-# are a second apart. ``analysis.claim`` takes for each rule the bound that can't help it.
+# Let an activation be due at s and run with a latency v above LIMIT. Then all due times from s to s + v - LIMIT are
+# late, also those of the activations that were missed behind it. If only the second of an exceedance is known, both
+# ends of its stretch have bounds that are a second apart.
 
 
 @dataclass(frozen=True, eq=False)
 class LateStretches:
-    """Late stretches in any order, arrays of equal length in nanoseconds of measured time.
+    """Late stretches in any order: four arrays of equal length, in nanoseconds of measured time.
 
-    A stretch begins in [begin_lo, begin_hi] and ends in [end_lo, end_hi]; exact times have equal bounds.
+    A stretch begins in [begin_lo, begin_hi] and ends in [end_lo, end_hi]. The two bounds of an exact time are equal.
     """
 
     begin_lo: Int64Array
@@ -49,20 +50,23 @@ class LateStretches:
 
     @classmethod
     def exact(cls, begin_ns: ArrayLike, end_ns: ArrayLike) -> "LateStretches":
-        """Stretches whose first and last late time are known."""
+        """Stretches whose first and last late times are known exactly."""
         begin, end = np.asarray(begin_ns, np.int64), np.asarray(end_ns, np.int64)
         return cls(begin, begin, end, end)
 
     @classmethod
     def of_seconds(cls, start_ns: ArrayLike, beyond_ns: ArrayLike = 0) -> "LateStretches":
-        """Seconds that begin at start_ns and hold a late activation; late by up to beyond_ns more than the limit."""
+        """One stretch for each second that begins at start_ns and holds a late activation.
+
+        beyond_ns: by how much the largest latency of that second exceeds the limit.
+        """
         start = np.asarray(start_ns, np.int64)
         last = start + np.asarray(beyond_ns, np.int64)
         return cls(start, start + SECOND_NS, last, last + SECOND_NS)
 
     @classmethod
     def together(cls, some: "Iterable[LateStretches]") -> "LateStretches":
-        """All stretches of several."""
+        """The stretches of several objects in one object."""
         parts = list(some)
         if not parts:
             return NOTHING_LATE
@@ -71,7 +75,7 @@ class LateStretches:
 
     @property
     def size(self) -> int:
-        """How many stretches there are."""
+        """The number of stretches."""
         return int(self.begin_lo.size)
 
     @property
@@ -85,7 +89,10 @@ NOTHING_LATE = LateStretches(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_TIMES)
 
 
 def merge_late_stretches(begin_ns: Int64Array, end_ns: Int64Array, gap_ns: int) -> tuple[Int64Array, Int64Array]:
-    """Exact stretches that are no further apart than the gap as one, in order: the claim can't tell them apart."""
+    """Join exact stretches that are no further apart than the gap; return their starts and ends in ascending order.
+
+    The claim counts such stretches as one episode anyway.
+    """
     if not begin_ns.size:
         return begin_ns, end_ns
     order = np.argsort(begin_ns, kind="stable")
@@ -95,32 +102,29 @@ def merge_late_stretches(begin_ns: Int64Array, end_ns: Int64Array, gap_ns: int) 
     return begin[first], reach[last]
 
 
-# Do episodes come in bunches? A weak test from three episodes on, which may only withhold PROVEN.
+# Do episodes come in bunches? This weak test needs at least three episodes. It can only withhold PROVEN.
 #
-# The test looks at the n + 1 spacings from the start of the run over the n episodes to now, in quiet time, as shares
-# u of
+# n episodes divide the quiet time from the start of the run until now into n + 1 spacings. u is a spacing's share of
 # their sum. If episodes come independently and at a steady rate, the shares are those of a stick broken at random.
-# Moran's G = (n + 1) sum u^2 (Moran 1947) is large if a few spacings are long, L = -mean ln((n + 1) u) (Darling 1953)
-# if
-# many are short. Episodes are called bunched if one of the two is above its 97.5 % point, by simulation; both
-# together
-# reject 4 to 5 % of the runs whose episodes are independent.
+# Moran's G = (n + 1) sum u^2 (Moran 1947) is large if a few spacings are long. L = -mean ln((n + 1) u) (Darling 1953)
+# is large if many spacings are short. Episodes are called bunched if G or L is above its 97.5 % point, which comes
+# from a simulation. The two together reject 4 to 5 % of the runs whose episodes are independent.
 
 
 LEAST_EPISODES = 3
-"""With fewer episodes nothing can be seen of bunches."""
+"""With fewer episodes nobody can see whether they come in bunches."""
 _N = np.log([3, 4, 5, 6, 8, 10, 15, 20, 30, 60, 100, 400])
 _G = np.array([2.72, 2.85, 2.88, 2.92, 2.96, 2.91, 2.87, 2.83, 2.71, 2.53, 2.42, 2.21])
 _L = np.array([1.361, 1.278, 1.233, 1.198, 1.129, 1.070, 0.985, 0.932, 0.875, 0.790, 0.735, 0.656])
 _MOST = 400
 _G_FOREVER, _L_FOREVER = 2.0, float(np.euler_gamma)
-"""What both tend to as n grows; their spread shrinks with the root of n."""
+"""The values that G and L tend to as n grows. Their spread shrinks with the square root of n."""
 _CLIP = 1e-9
 
 
 @dataclass(frozen=True)
 class EpisodeSpacing:
-    """Both statistics of n episodes and their 97.5 % points."""
+    """G (moran) and L (log_mean) of a number of episodes, each with its 97.5 % point (critical)."""
 
     episodes: int
     moran: float
@@ -135,7 +139,10 @@ class EpisodeSpacing:
 
 
 def episode_spacing(starts_ns: ArrayLike, now_ns: float) -> EpisodeSpacing | None:
-    """The test at an instant; None with too few episodes. Times are quiet time; starts_ns ascend."""
+    """The bunch test at the instant now_ns; None with fewer than ``LEAST_EPISODES`` episodes.
+
+    starts_ns: when each episode begins, ascending. All times are nanoseconds of quiet time.
+    """
     starts = np.asarray(starts_ns, np.float64)
     n = starts.size
     if n < LEAST_EPISODES or now_ns <= 0:
@@ -148,7 +155,7 @@ def episode_spacing(starts_ns: ArrayLike, now_ns: float) -> EpisodeSpacing | Non
 
 
 def look_bunched(starts_ns: ArrayLike, now_ns: float) -> bool:
-    """Whether the test rejects; never with fewer than three episodes."""
+    """Whether the episodes look bunched; False with fewer than three episodes."""
     found = episode_spacing(starts_ns, now_ns)
     return found is not None and found.bunched
 
@@ -160,12 +167,12 @@ def _critical(n: int, table: NDArray[np.float64], forever: float) -> float:
 
 
 BUNCHED_WHEN_REFUTED = 4
-"""From so many episodes on the bunch test speaks beside a refutation."""
+"""From this number of episodes on, a refutation also says whether the episodes look bunched."""
 _NEAR = 1e-6
 
 
 class RefutingRule(Enum):
-    """Which rule refuted."""
+    """The rule that refuted the claim."""
 
     RATE = "rate"
     DURATION = "duration"
@@ -173,12 +180,13 @@ class RefutingRule(Enum):
 
 @dataclass(frozen=True)
 class Decision:
-    """What a limit's test says of all that was measured; times are measured nanoseconds.
+    """The result of a limit's test over all measured time. All times are nanoseconds of measured time.
 
-    kind, at_ns, episodes: of the state; at_ns is None while UNDECIDED, and episodes are then all. proven_at_ns,
-    proven_with: also where a later refutation prevailed. refuted_at_ns: of the refutation that came first. withheld:
-    E+ has reached its threshold, but the episodes look bunched. bunched: whether the episodes before a refutation by
-    rate looked bunched; None with too few.
+    at_ns, episodes, kind: when the state was reached, with how many episodes, and by which refuting rule. While the
+    state is UNDECIDED, at_ns is None and episodes counts all. proven_at_ns, proven_with: when a proof was reached and
+    with how many episodes, even if a later refutation prevailed. refuted_at_ns: when the first refutation came.
+    withheld: E+ has reached its threshold, but the episodes look bunched. bunched: whether the episodes before a
+    refutation by rate look bunched; None with too few episodes.
     """
 
     state: State
@@ -199,12 +207,13 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class EpisodeCourse:
-    """How late stretches make episodes and quiet time, with one gap.
+    """The episodes and the quiet time that late stretches make with one gap, in nanoseconds of measured time.
 
-    quiet_begin_ns, quiet_end_ns: the quiet stretches; live_before_ns: quiet time before each; episodes_before: episodes
-    that began before each. starts_live_ns: quiet time before each episode. first_ns, last_ns: between what the late
-    times of each episode surely lie. All of these are as PROVEN counts. refuting_begins_ns: when each episode has begun
-    at the latest, as REFUTED by rate counts. group_begins_ns, surely: for the duration, see ``longest``.
+    quiet_begin_ns, quiet_end_ns: the quiet stretches. live_before_ns: the quiet time before each of them.
+    episodes_before: the number of episodes that began before each of them. starts_live_ns: the quiet time before each
+    episode. first_ns, last_ns: two times between which all late times of each episode surely lie. All these arrays
+    count episodes as PROVEN does. refuting_begins_ns: the latest possible start of each episode, ascending, with
+    episodes counted as REFUTED by rate does. late: the stretches from which all of this was computed.
     """
 
     gap_ns: int
@@ -221,29 +230,29 @@ class EpisodeCourse:
 
     @property
     def episodes(self) -> int:
-        """As PROVEN counts them."""
+        """The number of episodes, as PROVEN counts them."""
         return int(self.first_ns.size)
 
     @cached_property
     def live_ns(self) -> int:
-        """All quiet time."""
+        """All quiet time in nanoseconds."""
         return int((self.quiet_end_ns - self.quiet_begin_ns).sum())
 
     def live_at(self, time_ns: int) -> int:
-        """Quiet time up to an instant."""
+        """The quiet time up to an instant of measured time."""
         ends = np.minimum(self.quiet_end_ns, time_ns)
         return int(np.maximum(ends - self.quiet_begin_ns, 0).sum())
 
     @property
     def missing_quiet_ns(self) -> int:
-        """What is missing of the gap since the last late time: no quiet time begins before."""
+        """How much of the gap after the last late time is still to come. No quiet time begins before its end."""
         if not self.late.size:
             return 0
         return max(int(self.late.end_hi.max()) + self.gap_ns - self.measured_ns, 0)
 
     @property
     def open_for_ns(self) -> int:
-        """How long the last episode has surely lasted if it may still go on; else 0."""
+        """How long the last episode has surely lasted, if it may still go on; otherwise 0."""
         if not self.late.size or not self.missing_quiet_ns:
             return 0
         _, begin, reach = self._surely
@@ -251,18 +260,21 @@ class EpisodeCourse:
 
     @property
     def open_since_ns(self) -> int | None:
-        """Since when the episode that may still go on lasts, at the latest; None if none is open."""
+        """The latest possible start of the episode that may still go on; None if no episode may."""
         return int(self._surely[1][-1]) if self.late.size and self.missing_quiet_ns else None
 
     @cached_property
     def _surely(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Stretches by their latest begin: this, that of their episode's first one, and its surely late time so far."""
+        """Three arrays over all stretches in the order of their latest starts, for what is surely joined.
+
+        They hold each stretch's latest start, the latest start of its episode, and the last surely late time so far.
+        """
         order = np.argsort(self.late.begin_hi, kind="stable")
         begin, reach, first = _joined(self.late.begin_hi[order], self.late.end_lo[order], self.gap_ns)
         return begin, begin[first][np.cumsum(first) - 1], reach
 
     def too_long_at(self, longest_ns: int) -> int | None:
-        """When an episode was first seen to last longer than this; None if none is."""
+        """The instant at which an episode was first seen to last longer than longest_ns; None if none was."""
         if not self.late.size:
             return None
         begin, episode_begin, reach = self._surely
@@ -281,12 +293,15 @@ class EpisodeCourse:
 
     @property
     def longest_at_most_ns(self) -> int:
-        """How long the longest episode may have lasted, where times have bounds."""
+        """How long the longest episode may have lasted, by the outer bounds of its times."""
         return int((self.last_ns - self.first_ns).max()) if self.episodes else 0
 
 
 def episode_course(late: LateStretches, measured_ns: int, gap_ns: int) -> EpisodeCourse:
-    """Episodes and quiet time of so long a measurement. Costs a few sorts of the stretches."""
+    """Join late stretches to episodes and compute the quiet time of a measurement of this length.
+
+    The cost is a few sorts of the stretches.
+    """
     if not late.size:
         quiet = np.array([[0], [measured_ns]], np.int64)
         none = np.empty(0, np.int64)
@@ -331,7 +346,7 @@ def episode_course(late: LateStretches, measured_ns: int, gap_ns: int) -> Episod
 
 
 def _joined(begin: Int64Array, end: Int64Array, gap_ns: int) -> tuple[Int64Array, Int64Array, NDArray[np.bool_]]:
-    """Stretches in order of their begin: this, the largest end so far, and which begin an episode."""
+    """For stretches in the order of their starts: the start, the largest end so far, and which begin an episode."""
     reach = np.maximum.accumulate(end)
     return begin, reach, np.concatenate(([True], begin[1:] - reach[:-1] > gap_ns))
 
@@ -339,9 +354,9 @@ def _joined(begin: Int64Array, end: Int64Array, gap_ns: int) -> tuple[Int64Array
 def decide(
     requirement: Requirement, late: LateStretches, measured_ns: int, alpha: float, provable_until_ns: int | None = None
 ) -> Decision:
-    """The verdict on one limit that has this share of the probability of error.
+    """Judge one limit. alpha: this limit's share of the probability of error.
 
-    provable_until_ns: from then on values were lost, which may have been late, so that nothing is PROVEN any more.
+    provable_until_ns: from this instant on values were lost. They may have been late, so nothing is PROVEN later.
     """
     return decide_course(requirement, episode_course(late, measured_ns, requirement.gap_ns), alpha, provable_until_ns)
 
@@ -349,7 +364,7 @@ def decide(
 def decide_course(
     requirement: Requirement, found: EpisodeCourse, alpha: float, provable_until_ns: int | None = None
 ) -> Decision:
-    """``decide`` where the course is known."""
+    """Judge one limit as ``decide`` does, from a course that is known already."""
     until = provable_until(found, provable_until_ns)
     proven, withheld = _proven(requirement, found, alpha, until)
     by_rate = _refuted_by_rate(requirement, found, alpha)
@@ -371,7 +386,11 @@ def decide_course(
 
 
 def provable_until(found: EpisodeCourse, told_ns: int | None) -> int:
-    """Until when a proof may come. With a gap below a second a second may hold several episodes, and nobody knows."""
+    """The last instant at which a proof may come. told_ns: from then on values were lost; None if none were.
+
+    With a gap below one second, a second may hold several episodes, and nobody can count them. So no proof comes after
+    the first late time that is known only to the second.
+    """
     until = found.measured_ns if told_ns is None else min(told_ns, found.measured_ns)
     if found.gap_ns >= SECOND_NS or found.late.is_exact:
         return until
@@ -382,7 +401,7 @@ def provable_until(found: EpisodeCourse, told_ns: int | None) -> int:
 def _proven(
     requirement: Requirement, found: EpisodeCourse, alpha: float, until_ns: int
 ) -> tuple[tuple[int, int] | None, bool]:
-    """When and with how many episodes; whether a proof is withheld at the end."""
+    """When a proof came and with how many episodes, or None; and whether a proof is withheld at the end."""
     scale = requirement.bunches * requirement.at_most_ns
     live_end = found.live_before_ns + np.maximum(np.minimum(found.quiet_end_ns, until_ns) - found.quiet_begin_ns, 0)
     at = np.flatnonzero((found.quiet_begin_ns <= until_ns) & _near(found.episodes_before, live_end / scale, alpha, 1))
@@ -403,7 +422,7 @@ def _proven(
 
 
 def _refuted_by_rate(requirement: Requirement, found: EpisodeCourse, alpha: float) -> tuple[int, int] | None:
-    """When, and with how many episodes."""
+    """When the rate refuted the claim and with how many episodes; None if it never did."""
     begins = found.refuting_begins_ns
     counts = np.arange(1, begins.size + 1)
     near = _near(counts, begins / requirement.at_most_ns, alpha, -1)
@@ -415,7 +434,10 @@ def _refuted_by_rate(requirement: Requirement, found: EpisodeCourse, alpha: floa
 
 
 def _near(episodes: Int64Array, tau: NDArray[np.float64], alpha: float, side: int) -> NDArray[np.bool_]:
-    """Whether the best of all bets, b = N / tau, has won on this side; a mixture wins less. This spares most work."""
+    """Where the best of all bets, b = N / tau, has won on this side: 1 for E+, -1 for E-.
+
+    E+ and E- mix many bets and win less than the best one. So only these places need E+ or E-, which saves most work.
+    """
     n = episodes.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         best = tau - n + np.where(n > 0, n * np.log(n / tau), 0.0)
@@ -426,7 +448,7 @@ def _near(episodes: Int64Array, tau: NDArray[np.float64], alpha: float, side: in
 
 
 def _bunched_before(found: EpisodeCourse, at_ns: int, episodes: int) -> bool | None:
-    """Whether the episodes before the one that refuted look bunched, in the quiet time up to it."""
+    """Whether the episodes before the one that refuted look bunched, in quiet time; None with too few episodes."""
     if episodes < BUNCHED_WHEN_REFUTED:
         return None
     return look_bunched(found.starts_live_ns[found.first_ns < at_ns][: episodes - 1], found.live_at(at_ns))
@@ -438,13 +460,13 @@ def spacing_at_end(found: EpisodeCourse) -> EpisodeSpacing | None:
 
 
 TRIED_GAPS = (2, 5, 10, 30, 60)
-"""Multiples of the gap that are tried."""
+"""The multiples of the gap that ``wider_gap`` tries."""
 
 
 def wider_gap(requirement: Requirement, found: EpisodeCourse) -> tuple[int, int] | None:
-    """The smallest wider gap with which the episodes no longer look bunched, and how many they are then.
+    """The smallest wider gap with which the episodes no longer look bunched, and their number with this gap.
 
-    None if none up to T leaves three episodes that pass.
+    None if no gap up to T leaves at least three episodes that pass the bunch test.
     """
     for factor in TRIED_GAPS:
         gap_ns = factor * requirement.gap_ns

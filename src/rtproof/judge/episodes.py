@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Episodes above a limit, late times that cluster, and stalls that last until the end of the run.
+"""Find the episodes above a limit, count how late times cluster, and add stalls that last until the end of the run.
 
-Late times are exact where the record has the single activations. Elsewhere their second is known.
+Late times are exact if the record holds the single activations. Otherwise only their second is known.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,13 +19,16 @@ from rtproof.summary.recorded_facts import requested_duration_ns, stalled_since_
 from rtproof.summary.summary_model import Summary
 
 _AT_ONCE = 1 << 16
-"""So many single exceedances are kept apart before those within the gap become one stretch."""
+"""With more exceedances than this, those within the gap become one stretch."""
 _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class LateTimes:
-    """Late stretches in measured time, each with its largest latency and its thread; late_seconds: how many are hit."""
+    """Late stretches in measured time, each with its largest latency and its thread.
+
+    late_seconds: the number of seconds with a late time. The arrays worst_ns and thread are as long as late.
+    """
 
     late: LateStretches
     worst_ns: Int64Array
@@ -38,9 +41,9 @@ NO_LATE_TIMES = LateTimes(NOTHING_LATE, _NONE, _NONE, 0)
 
 @dataclass(frozen=True)
 class MeasuredWindow:
-    """The measured time of a record: from first_due_ns on; whole: the record says how the run ended.
+    """The measured time of a record, which begins at first_due_ns. whole: the record says how the run ended.
 
-    end_ns: until when a thread that stalled is known not to have run.
+    end_ns: the instant until which a stalled thread is known not to have run.
     """
 
     first_due_ns: int
@@ -52,7 +55,7 @@ class MeasuredWindow:
 def late_times(
     record: Record, summaries: Iterable[Summary], requirement: Requirement, window: MeasuredWindow
 ) -> LateTimes:
-    """All late stretches of a limit, over all threads, that begin in the measured time."""
+    """The late stretches of all threads for one limit, as far as they begin in the measured time."""
     found: list[tuple[LateStretches, Int64Array, int]] = []
     hit: list[tuple[int, int]] = []
     for summary in summaries:
@@ -76,7 +79,7 @@ def late_times(
 
 
 def episodes_of_course(times: LateTimes, course: EpisodeCourse, first_due_ns: int) -> tuple[Episode, ...]:
-    """The episodes of a course in record time, each with its largest latency and its threads."""
+    """The episodes of a course, each with its largest latency and its threads. Their times are record time."""
     if not course.episodes:
         return ()
     of = np.maximum(np.searchsorted(course.first_ns, times.late.begin_lo, side="right") - 1, 0)
@@ -93,7 +96,10 @@ def episodes_of_course(times: LateTimes, course: EpisodeCourse, first_due_ns: in
 
 
 def _exact(record: Record, summary: Summary, requirement: Requirement) -> tuple[LateStretches, Int64Array]:
-    """The exceedances of a thread that are known one by one, in record time, and their latencies."""
+    """The exceedances of a thread that are known one by one, in record time, and their latencies.
+
+    They come from the agent's list of exceedances, else from the largest values, else from the samples.
+    """
     limit_ns = requirement.limit_ns
     level = record.exceeded(summary.series.id, limit_ns)
     if level is not None:
@@ -113,7 +119,10 @@ def _exact(record: Record, summary: Summary, requirement: Requirement) -> tuple[
 def _from_samples(
     record: Record, summary: Summary, limit_ns: int, seconds: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Due times and latencies of all samples above the limit; only blocks that reach into such seconds are read."""
+    """Due times and latencies of all samples above the limit, both in nanoseconds.
+
+    seconds: the seconds with a sample above the limit. Only blocks that reach into one of them are read.
+    """
     series = summary.series
     refs = [ref for ref in record.chunk_refs if ref.series == series.id]
     due, value = [_NONE], [_NONE]
@@ -146,7 +155,7 @@ def _untold(
     exact: tuple[Int64Array, Int64Array],
     late: tuple[Int64Array, Int64Array],
 ) -> Int64Array:
-    """Which of the late seconds have an exceedance that is not among the exact ones."""
+    """Indexes of the late seconds that have an exceedance which is not among the exact ones."""
     second, largest = late
     begin, worst = exact
     place_of = np.searchsorted(second, begin // SECOND_NS)
@@ -165,7 +174,7 @@ def _untold(
 
 
 def _merged(exact: LateStretches, worst: Int64Array, gap_ns: int) -> tuple[LateStretches, Int64Array]:
-    """Of very many exceedances those within the gap as one stretch, which changes nothing that is judged."""
+    """Join very many exceedances within the gap to one stretch. The judgement stays the same."""
     if exact.size <= _AT_ONCE:
         return exact, worst
     begin, end = merge_late_stretches(exact.begin_lo, exact.end_lo, gap_ns)
@@ -200,7 +209,7 @@ def _in_window(
 
 
 def _seconds_hit(hit: list[tuple[int, int]], window: MeasuredWindow) -> int:
-    """How many seconds something was late in, of those measured."""
+    """The number of measured seconds with a late time."""
     if not hit:
         return 0
     low = window.first_due_ns // SECOND_NS
@@ -216,11 +225,12 @@ def _seconds_hit(hit: list[tuple[int, int]], window: MeasuredWindow) -> int:
 
 @dataclass(frozen=True)
 class LevelClusters:
-    """What is above one level of one thread, of ``seconds`` whole or partial seconds that count.
+    """The activations above one level of one thread, and how they cluster in seconds.
 
-    ran, missed: activations above it. hit: seconds that have any that ran. size: ran of each of those, on average, None
-    without any. dispersion: variance of the counts of all seconds over their mean, 1 if each activation is above the
-    level by chance alone (the index of dispersion; Cox and Lewis 1966); None with fewer than two counted.
+    seconds: the number of whole or partial seconds that count. ran, missed: activations above the level. hit: seconds
+    in which any of them ran. size: how many ran in such a second on average; None without any. dispersion: the variance
+    of the counts of all seconds, divided by their mean (the index of dispersion; Cox and Lewis 1966). It is 1 if each
+    activation is above the level by chance alone, and None with fewer than two activations or seconds.
     """
 
     series: Series
@@ -234,7 +244,7 @@ class LevelClusters:
 
 
 def level_clusters(analysis: Analysis) -> tuple[LevelClusters, ...]:
-    """Of every level of every thread that the record has."""
+    """The clusters of every level of every thread in the record."""
     levels, wanted = analysis.record.levels, {series.id for series in judged_series(analysis.record)}
     summaries = [summary for summary in analysis.summaries if summary.series.id in wanted]
     return tuple(_of(summary, level) for summary in summaries for level in levels.get(summary.series.id, ()))
@@ -262,7 +272,10 @@ def _of(summary: Summary, level: Level) -> LevelClusters:
 
 
 def with_stalls_to_the_end(record: Record, every: Iterable[Summary]) -> tuple[Summary, ...]:
-    """The summaries of all series, with what the events and the totals of END say of each. Needs END."""
+    """Add to each summary the stall and the lost values that events and the totals of END tell.
+
+    Without END the summaries stay as they are.
+    """
     end = record.end
     if end is None:
         return tuple(every)
@@ -272,13 +285,16 @@ def with_stalls_to_the_end(record: Record, every: Iterable[Summary]) -> tuple[Su
 
 
 def _lost(summary: Summary, lost: dict[int, int]) -> Summary:
-    """Values lost behind the last one that was kept have no due time in the record."""
+    """Add the values that were lost after the last kept one. They have no due time in the record."""
     more = lost.get(summary.series.id, 0) - summary.lost
     return replace(summary, lost=summary.lost + more, expected=summary.expected + more) if more > 0 else summary
 
 
 def _stalled(record: Record, summary: Summary, since_ns: int | None) -> Summary:
-    """The due times from ``since_ns`` until the run was to end, or ended before. Off the grid one is known."""
+    """Add the due times from ``since_ns`` until the run was to end, or ended earlier.
+
+    Without a grid only the one due time is known for which the thread waited.
+    """
     if since_ns is None or record.end is None or record.end.time_ns <= since_ns:
         return summary
     last_ns = min(record.end.time_ns, requested_duration_ns(record) or record.end.time_ns) - 1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a verdict rests on: numbers from a record and its summaries, and the figures of one limit's test.
+"""What a verdict rests on: the numbers of a run (``Evidence``) and the figures of one limit's test (``LimitTest``).
 
-The test's figures say how far both bets have come, which bounds they give, and how much longer a verdict takes.
+The figures of a test say how far both bets have come, which bounds they give, and how much longer a verdict takes.
 """
 
 import math
@@ -24,7 +24,10 @@ from rtproof.summary.summary_model import Doubt, Summary
 
 @dataclass(frozen=True)
 class WorstActivation:
-    """The largest value that was measured: its thread and CPU (-1: bound to none), and when it was due."""
+    """The activation with the largest latency: its thread, its CPU (-1: bound to none), and its due time.
+
+    at: the due time as a time of day.
+    """
 
     value_ns: int
     thread: int
@@ -35,12 +38,12 @@ class WorstActivation:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Figures of the whole run, all threads. Exceedances are None without a limit.
+    """The figures of the whole run over all threads. Exceedances are None without a limit.
 
-    times: what was late, in measured time.
-    measured_ns: from first_due_ns, the first due time, as long as every thread was watched. cut_off: nobody knows how
-    the run ended. core: the co-kernel beside Linux, if any. stalled_ns: how late a thread was at least that never
-    ran again, stalled_thread.
+    first_due_ns: the first due time. measured_ns: the time from then on in which every thread was watched. times: the
+    late stretches, in measured time. cut_off: the record has no end, so nobody knows how the run ended. core: the
+    co-kernel beside Linux, if any. stalled_ns: how late a thread was at least that never ran again. stalled_thread:
+    this thread.
     """
 
     episodes: tuple[Episode, ...]
@@ -76,7 +79,7 @@ def gather_evidence(
     pooled: Summary,
     doubts: tuple[Doubt, ...],
 ) -> Evidence:
-    """Everything a verdict needs to know about a run."""
+    """Collect everything that a verdict needs to know about a run. pooled: the summary of all threads together."""
     limit = requirement.limit_ns if requirement else None
     measured_ns = _measured_ns(record, summaries, pooled)
     observed, schedule = (None, None) if limit is None else _exceedances(record, summaries, pooled, limit)
@@ -119,9 +122,10 @@ def _episodes(times: LateTimes, requirement: Requirement, window: MeasuredWindow
 
 
 def _measured_ns(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> int:
-    """A thread that stalled was watched until the end, however little it measured.
+    """The time in which every thread was watched.
 
-    Of a record that was cut off, what the threads did not all leave is not watched: the one with less may have hung.
+    A stalled thread was watched until the end, however little it measured. In a record that was cut off, the thread
+    with the fewest samples may have hung. So only the time that all threads cover counts.
     """
     if record.end is None and summaries:
         return max(min((s.first_due_ns or 0) + s.span_ns for s in summaries) - (pooled.first_due_ns or 0), 0)
@@ -130,7 +134,7 @@ def _measured_ns(record: Record, summaries: tuple[Summary, ...], pooled: Summary
 
 
 def end_ns(record: Record, pooled: Summary) -> int:
-    """The last instant the record knows of."""
+    """The last instant that the record knows, in nanoseconds of record time."""
     times = [record.end.time_ns] if record.end else []
     times += [event.time_ns for event in record.events]
     times += [int(counter.time_ns[-1]) for counter in record.counters if counter.time_ns.size]
@@ -138,7 +142,10 @@ def end_ns(record: Record, pooled: Summary) -> int:
 
 
 def _exceedances(record: Record, summaries: tuple[Summary, ...], pooled: Summary, limit_ns: int) -> tuple[int, int]:
-    """Of all threads: from the samples, else as the agent counted them, else from the histogram."""
+    """Exceedances of all threads, of activations that ran and of the schedule.
+
+    They come from the samples; without samples from the agent's counts, and without counts from the histogram.
+    """
     told = [known_exceedances(record.exceeded(summary.series.id, limit_ns), summary, limit_ns) for summary in summaries]
     counted = [each for each in told if each]
     if pooled.exact or not counted or len(counted) < len(told):
@@ -147,9 +154,10 @@ def _exceedances(record: Record, summaries: tuple[Summary, ...], pooled: Summary
 
 
 def known_exceedances(level: Level | None, summary: Summary, limit_ns: int) -> tuple[int, int] | None:
-    """What the agent counted above a limit that it was given: of those that ran, and of the schedule.
+    """The agent's count of exceedances: of the activations that ran, and of the schedule.
 
-    None without that limit, and where the histogram holds more: some of the counts are gone from a damaged file.
+    None if the agent was not given this limit. None also if the histogram holds more exceedances than the agent
+    counted, because then a damaged file has lost some of the counts.
     """
     if level is None:
         return None
@@ -160,10 +168,10 @@ def known_exceedances(level: Level | None, summary: Summary, limit_ns: int) -> t
 
 
 def count_exceedances(summary: Summary, limit_ns: int) -> tuple[int, int]:
-    """How many activations were later than the limit: of those that ran, and of the schedule.
+    """Count the activations above the limit: of those that ran, and of the schedule.
 
-    Where a bin holds the limit, the K largest values tell how many of its activations were above it; if they do not
-    reach down to the limit, all of the bin count as exceedances.
+    The limit may lie inside a bin. Then the K largest values show how many of the bin's activations were above it. If
+    these values do not reach down to the limit, all activations of the bin count as exceedances.
     """
     observed, schedule = (c.exceedances(limit_ns)[1] for c in (summary.observed_counts, summary.schedule_counts))
     top = summary.top.value
@@ -184,9 +192,10 @@ def _worst(record: Record, summaries: tuple[Summary, ...], pooled: Summary) -> W
 
 @dataclass(frozen=True)
 class LimitTest:
-    """What is known of a limit that was tested. limits: tested in all. provable: no value was lost.
+    """The test of one limit and its figures. Rates are per nanosecond.
 
-    The course holds the episodes and the quiet time; rates are per nanosecond.
+    course: the episodes and the quiet time. limits: how many limits are tested in all. alpha: this limit's share of the
+    probability of error. provable: no value was lost, and late times are exact enough for a proof.
     """
 
     requirement: Requirement
@@ -198,17 +207,20 @@ class LimitTest:
 
     @property
     def episodes(self) -> int:
-        """As a proof counts them."""
+        """The number of episodes, as a proof counts them."""
         return self.course.episodes
 
     @property
     def episodes_refuting(self) -> int:
-        """As a refutation counts them: fewer where only seconds are known."""
+        """The number of episodes, as a refutation counts them: fewer if late times are known only to the second."""
         return int(self.course.refuting_begins_ns.size)
 
     @property
     def vague_from_ns(self) -> int | None:
-        """Since when late times are known to the second only, where the gap is shorter; nothing is PROVEN later."""
+        """The first late time known only to the second, with a gap below a second; None if there is none.
+
+        Nothing is PROVEN after this instant.
+        """
         until = claim.provable_until(self.course, None)
         return until if until < self.measured_ns else None
 
@@ -218,11 +230,12 @@ class LimitTest:
 
     @property
     def live_ns(self) -> int:
-        """Quiet time."""
+        """The quiet time."""
         return self.course.live_ns
 
     @property
     def tau(self) -> float:
+        """The measured time in units of at_most_ns."""
         return self.measured_ns / self.requirement.at_most_ns
 
     @property
@@ -236,37 +249,37 @@ class LimitTest:
 
     @property
     def low(self) -> float:
-        """Lower limit of the rate, of all measured time."""
+        """The lower bound of the rate, from all measured time."""
         return statistics.rate_lower(self.episodes_refuting, self.measured_ns, self.alpha)
 
     @property
     def high(self) -> float:
-        """Upper limit of the rate, of quiet time; infinite without any, or where not provable."""
+        """The upper bound of the rate, from quiet time; infinite without quiet time, or if not provable."""
         if not self.provable:
             return math.inf
         return self.requirement.bunches * statistics.rate_upper(self.episodes, self.live_ns, self.alpha)
 
     @property
     def high_fixed(self) -> float:
-        """The same, had the length been fixed beforehand."""
+        """The upper bound of the rate if the length of the run had been fixed beforehand."""
         if not self.provable or not self.live_ns:
             return math.inf
         return self.requirement.bunches * mean_upper(self.episodes, 1 - self.alpha) / self.live_ns
 
     @property
     def bunches_bound(self) -> float:
-        """PROVEN holds if episodes come in bunches of up to so many on average."""
+        """PROVEN would hold for bunches of up to this many episodes on average."""
         needed = statistics.tau_needed(self.episodes, self.alpha) * self.requirement.at_most_ns
         return self.live_ns / needed
 
     @property
     def spacing(self) -> EpisodeSpacing | None:
-        """The bunch test at the end."""
+        """The bunch test at the end; None with too few episodes."""
         return claim.spacing_at_end(self.course)
 
     @property
     def refuted_at_latest_ns(self) -> int | None:
-        """Measured time at which the episode that may go on is REFUTED if it does; None if none is open."""
+        """Measured time at which an open episode becomes too long and refutes; None if no episode is open."""
         since = self.course.open_since_ns
         if since is None or self.requirement.longest_ns >= NO_LONGEST:
             return None
@@ -274,33 +287,37 @@ class LimitTest:
 
     @property
     def more_ns(self) -> int:
-        """To PROVEN if there is no further episode."""
+        """The further time until PROVEN, if no further episode comes; 0 if none is needed."""
         lacking = max(self._live_needed_ns(self.episodes) - self.live_ns, 0)
         return lacking + self.course.missing_quiet_ns if lacking else 0
 
     @property
     def more_with_one_more_ns(self) -> int:
-        """To PROVEN if one more episode comes, a short one; the gap behind it is not quiet."""
+        """The further time until PROVEN, if one more short episode comes. The gap after this episode is not quiet."""
         lacking = max(self._live_needed_ns(self.episodes + 1) - self.live_ns, 0)
         return lacking + self.course.missing_quiet_ns + self.requirement.gap_ns if lacking else 0
 
     @property
     def needed_ns(self) -> int:
-        """Measured time in all to PROVEN if there is no further episode."""
+        """All measured time until PROVEN, if no further episode comes."""
         return self.measured_ns + self.more_ns if self.more_ns else self._decided_or_measured()
 
     @property
     def needed_with_one_more_ns(self) -> int:
+        """All measured time until PROVEN, if one more short episode comes."""
         return self.measured_ns + self.more_with_one_more_ns
 
     @property
     def chance(self) -> float:
-        """Of being PROVEN after ``more_ns``; 0 without quiet time."""
+        """The chance of being PROVEN after ``more_ns``; 0 without quiet time."""
         return statistics.chance_of_none(self.episodes, self.live_ns, self.more_ns) if self.live_ns else 0.0
 
     @property
     def chance_with_one_more(self) -> float:
-        """Of being PROVEN after ``more_with_one_more_ns``: no episode for the shorter time, or one and no other."""
+        """The chance of being PROVEN after ``more_with_one_more_ns``.
+
+        Either no episode comes in the shorter time ``more_ns``, or exactly one episode comes.
+        """
         if not self.live_ns:
             return 0.0
         more = self.more_ns, self.more_with_one_more_ns
@@ -318,9 +335,10 @@ class LimitTest:
 def figures_of_limit(
     requirement: Requirement, course: EpisodeCourse, limits: int, provable_until_ns: int | None = None
 ) -> LimitTest:
-    """All figures of a limit's test.
+    """Test one limit and return all figures of the test. limits: how many limits share the probability of error.
 
-    provable_until_ns: nothing is PROVEN later, as values were lost, which may have been episodes; 0: nothing is at all.
+    provable_until_ns: from this instant on values were lost. They may have been late, so nothing is PROVEN later. 0:
+    nothing is PROVEN at all.
     """
     alpha = (1 - requirement.confidence) / limits
     decision = claim.decide_course(requirement, course, alpha, provable_until_ns)

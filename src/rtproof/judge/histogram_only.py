@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judge a histogram without time order: what its counts still show, and what no number of values can show.
+"""Judge a histogram without time order: what its counts show, and what they cannot show.
 
-The claim stays the same: episodes come at most once per T, and none lasts longer than D.
+The claim is the same as for a run: episodes come at most once per T, and none lasts longer than D.
 """
 
 import math
@@ -19,17 +19,17 @@ from rtproof.summary.quantiles import USUAL_SHARES, quantile
 from rtproof.summary.summary_model import Quantile
 
 MARGIN_NS = 1_000_000_000
-"""By how much a duration that is told in seconds may be wrong."""
+"""The possible error of a duration that a file states in whole seconds."""
 SLACK_NS = 3_000_000_000
-"""So much of a run may have no sample: threads begin, the program ends, and the duration may be wrong by the margin.
+"""This much of a run may lack samples: threads start, the program ends, and the duration may be wrong by the margin.
 
-Never more than an episode may last: the last activation may not have come back.
+The slack is never longer than an episode may last, because the last activation may not have come back.
 """
 
 
 @dataclass(frozen=True)
 class CountedExceedances:
-    """How many samples exceed the limit, at least and at most (None: not told)."""
+    """How many samples exceed the limit, at least and at most (None: unknown)."""
 
     least: int
     most: int | None
@@ -37,7 +37,7 @@ class CountedExceedances:
 
 @dataclass(frozen=True)
 class CountedFinding:
-    """A state and the reason for it, a sentence without a full stop."""
+    """A state and its reason, which is a sentence without a full stop."""
 
     state: State
     reason: str
@@ -46,7 +46,7 @@ class CountedFinding:
 def judge_counts(
     imported: ImportedHistogram, asked: Requirement, found: CountedExceedances, alpha: float
 ) -> CountedFinding:
-    """What holds for every order of the samples. alpha: the limit's share of the probability of error."""
+    """Decide only what holds for every order of the samples. alpha: the limit's share of the probability of error."""
     if found.least:
         refuted = _by_duration(imported, asked, found.least) or _by_rate(imported, asked, found.least, alpha)
         if refuted:
@@ -60,7 +60,7 @@ def judge_counts(
 
 
 def fewest_episodes(imported: ImportedHistogram, asked: Requirement, exceeding: int) -> int:
-    """So many episodes there were at least, if none lasted longer than D."""
+    """The smallest possible number of episodes with so many exceedances, if none lasted longer than D."""
     period_ns = imported.shortest_period_ns
     if not exceeding or not period_ns:
         return min(exceeding, 1)
@@ -68,9 +68,9 @@ def fewest_episodes(imported: ImportedHistogram, asked: Requirement, exceeding: 
 
 
 def counted_ns(imported: ImportedHistogram) -> int | None:
-    """The time in which every activation of every thread is counted; None where the file does not tell.
+    """The time in nanoseconds in which every activation of every thread is counted; None if the file lacks figures.
 
-    Threads that began one after another and ended so have less in common than the shortest of them.
+    Threads may begin and end one after another. Then the time that they share is shorter than that of any thread.
     """
     period_ns, told_ns = imported.shortest_period_ns, imported.duration_ns
     counts = _counts(imported)
@@ -83,7 +83,7 @@ def counted_ns(imported: ImportedHistogram) -> int | None:
 
 
 def _counts(imported: ImportedHistogram) -> list[tuple[int, int]]:
-    """Samples and period of each thread, none if one is not told."""
+    """Samples and period of each thread; empty if the file lacks a number of samples."""
     shortest = imported.shortest_period_ns or 0
     if not imported.parts:
         return [(imported.count, shortest)] if imported.count is not None else []
@@ -100,7 +100,7 @@ def _threads(imported: ImportedHistogram) -> int:
 
 
 def _held(imported: ImportedHistogram, asked: Requirement, period_ns: int) -> int:
-    """The most exceedances that one episode holds which is not too long."""
+    """The largest number of exceedances in one episode that is no longer than allowed."""
     return _threads(imported) * (asked.longest_ns // period_ns + 1)
 
 
@@ -159,7 +159,7 @@ UNKNOWN = "its bins do not tell whether a sample exceeded the limit"
 
 
 def _undecided(imported: ImportedHistogram, asked: Requirement, found: CountedExceedances, alpha: float) -> str:
-    """With the order that would prove the claim, where there is one."""
+    """Why a histogram decides nothing; also that some order of its samples would prove the claim, if one would."""
     reason = UNORDERED if found.least else UNKNOWN
     if not found.most or _lack(imported, asked, exceeding=True):
         return reason
@@ -174,9 +174,10 @@ def _undecided(imported: ImportedHistogram, asked: Requirement, found: CountedEx
 
 
 def live_at_least_ns(imported: ImportedHistogram, asked: Requirement, most: int) -> int | None:
-    """The quiet time that is left if each of so many exceedances was an episode of its own; None: not told.
+    """The quiet time in nanoseconds if each of so many exceedances was an episode of its own; None if unknown.
 
-    Each takes its lateness and the gap behind it.
+    Each exceedance costs the time above the limit and the gap after it. The result is also None if the exceedances
+    could form one episode that is longer than allowed.
     """
     whole_ns = imported.duration_ns
     if whole_ns is None or imported.largest_ns is None:
@@ -188,19 +189,22 @@ def live_at_least_ns(imported: ImportedHistogram, asked: Requirement, most: int)
 
 
 def missing_figures_sentence(imported: ImportedHistogram) -> str | None:
-    """Why the file does not show that every due activation ran, whatever the limit; None if it does."""
+    """Why the file does not show that every due activation ran, for any limit; None if it does show this."""
     return _unknown(imported) or _uncounted(imported, _slack_ns(imported))
 
 
 def _lack(imported: ImportedHistogram, asked: Requirement, *, exceeding: bool = False) -> str | None:
-    """The same for a limit; exceeding: without the activations that were skipped behind a late one."""
+    """Why the file does not show that every due activation ran, for one limit; None if it does.
+
+    exceeding: the limit is exceeded, so activations that were skipped after a late one are no reason.
+    """
     if exceeding:
         return _unknown(imported, skipped=True)
     return _unknown(imported) or _uncounted(imported, min(_slack_ns(imported), asked.longest_ns))
 
 
 def _slack_ns(imported: ImportedHistogram) -> int:
-    """What may be missing of a thread's activations; a clock that was set may differ by a thousandth."""
+    """How much time may lack samples of a thread. A clock that was set may differ by a thousandth."""
     return SLACK_NS + (imported.duration_ns or 0) // 1000
 
 
@@ -220,7 +224,7 @@ def _unknown(imported: ImportedHistogram, *, skipped: bool = False) -> str | Non
 
 
 def _uncounted(imported: ImportedHistogram, slack_ns: int) -> str | None:
-    """Which thread has more or fewer samples than were due."""
+    """A sentence on the first thread with more or fewer samples than were due; None if there is none."""
     told_ns = imported.duration_ns or 0
     for number, (count, period) in enumerate(_counts(imported)):
         if count * period > told_ns + MARGIN_NS + period:
@@ -255,11 +259,11 @@ def _without_exceedance(imported: ImportedHistogram, asked: Requirement, alpha: 
 
 
 SHOWN_FROM = 1.1
-"""Bunches of fewer episodes are not worth a word."""
+"""From this size of bunches on, the reason says for which bunches the proof would hold."""
 
 
 def counts_assumption(alpha: float) -> str:
-    """What PROVEN and REFUTED by rate rest on."""
+    """The assumption of PROVEN and of REFUTED by rate, as a phrase."""
     return (
         f"wrong in at most {error(alpha)} of runs, if episodes come independently of one another and at a steady rate"
     )
@@ -269,27 +273,26 @@ NOT_CHECKED = (
     "policy, priority, CPU, clock and load were not checked, because the file does not carry what shows them; nor was "
     "it tested whether episodes come in bunches, because the file has no times"
 )
-"""Beside every verdict on such a file."""
+"""The report shows this beside every decision on such a file."""
 
 
 def doubts_about_counts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[str, ...]:
-    """What to read a decision with; none where nothing was decided."""
+    """What the file does not show, and what the user stated about it. The former comes only with a decision."""
     decided = any(state in (State.PROVEN, State.REFUTED) for state in states)
     return (*((NOT_CHECKED,) if decided else ()), *imported.stated)
 
 
-# What a histogram without time order still carries, and what it cannot carry however many values it has.
+# What a histogram shows without time order, and what it cannot show with any number of values.
 #
-# Everything about single values remains: how many exceed a limit, quantiles, the maximum. Whatever needs to know when
-# a
-# value came is lost: episodes and their rate, whether the run was the same throughout, a forecast.
+# It shows everything about single values: how many exceed a limit, quantiles, the maximum. It cannot show what needs
+# the time of a value: episodes and their rate, whether the run stayed the same throughout, a forecast.
 
 
 @dataclass(frozen=True)
 class CountAbove:
-    """How many of n samples exceed a limit, at least and at most (None: not told), and the bounds of their share.
+    """How many of n samples exceed a limit, at least and at most (None: unknown), and the bounds of their share.
 
-    The bounds are of Clopper and Pearson, one-sided each, and hold if the samples were independent.
+    The bounds are the one-sided ones of Clopper and Pearson. They hold if the samples were independent.
     """
 
     n: int
@@ -301,7 +304,7 @@ class CountAbove:
 
 @dataclass(frozen=True)
 class JudgedHistogram:
-    """A limit and what can be said on it. above: None where nothing is known of the samples. reason: a sentence."""
+    """A limit with its state. above: None if nothing is known of the samples. reason: as in ``CountedFinding``."""
 
     requirement: Requirement
     state: State
@@ -311,10 +314,10 @@ class JudgedHistogram:
 
 @dataclass(frozen=True)
 class HistogramOnly:
-    """Everything that is said of an imported histogram.
+    """Everything that rtproof says of an imported histogram.
 
-    states are PROVEN, REFUTED, UNDECIDED or INVALID for each limit, NOT ASKED without one. quantiles: of the values in
-    bins and those beyond the scale. beyond: the share from which on a quantile lies beyond the scale; None: none does.
+    judged: each limit with its state, which is PROVEN, REFUTED, UNDECIDED or INVALID. quantiles: of all values, those
+    beyond the scale included. beyond: from this share on, a quantile lies beyond the scale; None if no quantile does.
     """
 
     imported: ImportedHistogram
@@ -324,12 +327,15 @@ class HistogramOnly:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What a decision has to be read with."""
+        """What a reader has to know besides the decision."""
         return doubts_about_counts(self.imported, [one.state for one in self.judged])
 
     @property
     def state(self) -> State:
-        """The one that decides: a contradiction before a refutation, and that before none; PROVEN if all limits are."""
+        """The state of the whole file: INVALID if it contradicts itself, otherwise that of the limit that decides.
+
+        REFUTED comes before UNDECIDED, and that before PROVEN. NOT ASKED means that there is no limit.
+        """
         if self.imported.faults:
             return State.INVALID
         states = [one.state for one in self.judged] or [State.NOT_ASKED]
@@ -339,7 +345,7 @@ class HistogramOnly:
 def summarise_histogram(
     imported: ImportedHistogram, requirements: Sequence[Requirement] = (), shares: tuple[float, ...] = USUAL_SHARES
 ) -> HistogramOnly:
-    """What remains of a histogram. With several limits each is tested at its part of alpha (Bonferroni)."""
+    """Judge and summarise a histogram. With several limits, each is tested at its share of alpha (Bonferroni)."""
     judged = tuple(_judged(imported, one, len(requirements)) for one in requirements)
     counts = with_overflow(imported)
     found = tuple(quantile(counts, p) for p in shares) if counts.total else ()
@@ -349,7 +355,7 @@ def summarise_histogram(
 
 
 def with_overflow(imported: ImportedHistogram) -> Counts:
-    """The histogram with what lies beyond its scale as one wide bin, up to the maximum."""
+    """The histogram with one more wide bin up to the maximum, for the values beyond its scale."""
     bins = imported.histogram if imported.histogram is not None else NO_COUNTS
     if not imported.overflow:
         return bins
@@ -359,14 +365,14 @@ def with_overflow(imported: ImportedHistogram) -> Counts:
 
 
 def scale_end_ns(imported: ImportedHistogram) -> int:
-    """What lies beyond the scale was at least this."""
+    """The smallest latency in nanoseconds that can lie beyond the scale."""
     bins = imported.histogram
     last = int(bins.hi[-1]) + 1 if bins is not None and bins.n.size else 0
     return max(imported.scale_ns or 0, last)
 
 
 def count_above(imported: ImportedHistogram, requirement: Requirement) -> CountAbove | None:
-    """How many samples exceed the limit; None where not even their number is told, or is too small for its bins."""
+    """How many samples exceed the limit; None if the number of samples is unknown, or smaller than its bins say."""
     n = imported.count
     if not n:
         return None
@@ -402,7 +408,10 @@ def _judged(imported: ImportedHistogram, requirement: Requirement, limits: int) 
 
 
 def _exceedances(imported: ImportedHistogram, requirement: Requirement, found: CountAbove) -> CountedExceedances:
-    """Where bins may hold what was smaller, only the printed maximum surely exceeds the limit, and excludes others."""
+    """How many samples exceed the limit, if bins may hold smaller values than they say.
+
+    Then only the printed maximum shows that the limit was exceeded, or that no sample exceeded it.
+    """
     if not imported.unsure:
         return CountedExceedances(found.least, found.most)
     seen = imported.max_ns is not None and imported.max_ns > requirement.limit_ns
@@ -416,7 +425,10 @@ DECIDED = (State.PROVEN, State.REFUTED)
 
 
 def after_the_data(said: HistogramOnly, why: str) -> HistogramOnly:
-    """Without a decision, because whoever has seen the data can choose a limit that fits."""
+    """The judgement without its decisions, because a limit chosen after the data were seen decides the outcome.
+
+    why: the reason that replaces the reason of a decision.
+    """
     judged = tuple(
         replace(one, state=State.UNDECIDED, reason=why) if one.state in DECIDED else one for one in said.judged
     )
@@ -424,13 +436,13 @@ def after_the_data(said: HistogramOnly, why: str) -> HistogramOnly:
 
 
 def limit_was_stated(said: HistogramOnly, word: str) -> HistogramOnly:
-    """With the user's word beside each decision that rests on it."""
+    """The judgement with the user's statement beside each decision that rests on it."""
     judged = tuple(replace(one, reason=f"{one.reason}; {word}") if one.state in DECIDED else one for one in said.judged)
     return replace(said, judged=judged)
 
 
 def impossible_figures(said: HistogramOnly) -> Iterator[tuple[str, str]]:
-    """Each statement that a run of rtproof's own carries and this file does not, and why."""
+    """Each figure that a run of rtproof has and this file lacks, with the reason."""
     imported = said.imported
     yield "episodes and their rate", f"{NO_ORDER}, so exceedances cannot be put together to episodes or apart"
     lack = missing_figures_sentence(imported)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a verdict takes, before the first minute is measured; and what a maximum and a length of time are worth."""
+"""How long a verdict takes, computed before a run; and what the maximum and the length of a run can show."""
 
 import math
 from bisect import bisect_left
@@ -16,11 +16,11 @@ from rtproof.judge.analysis_model import Requirement, State
 from rtproof.statistics import binomial_at_most, mean_upper, share_lower, share_upper, tau_needed
 
 ROWS = 6
-"""So many numbers of episodes are told of."""
+"""The plan shows the needed time for this many numbers of episodes."""
 RATES = (0.0, 0.1, 0.2, 0.5, 0.8, 1.0, 2.0, 3.0, 5.0, 10.0)
-"""True rates, as parts of the one in the claim."""
+"""True rates, as multiples of the rate in the claim."""
 HORIZON = 40.0
-"""What is not decided after so many times at_most_ns counts as undecided."""
+"""A run that is not decided after this many times at_most_ns counts as undecided."""
 _STEPS = 2000
 _LATE = 0.9
 _STEEP = 1e-12
@@ -28,7 +28,11 @@ _STEEP = 1e-12
 
 @dataclass(frozen=True)
 class NeededLength:
-    """What so many short episodes in all mean. refuted_until_ns: they refute if the last comes by then (0: never)."""
+    """What a number of short episodes in all means for the verdict.
+
+    proven_after_ns: measured time until PROVEN. more_ns: how much of it is still missing. refuted_until_ns: the
+    episodes refute if the last of them comes by then (0: they never do).
+    """
 
     episodes: int
     proven_after_ns: int
@@ -38,10 +42,11 @@ class NeededLength:
 
 @dataclass(frozen=True)
 class DecisionChance:
-    """What comes of a true rate, a multiple of the claim's. Times are of those runs that are decided, None if none.
+    """The outcomes of runs with a true rate, which is a multiple of the rate in the claim.
 
-    undecided: after the horizon. Times are quiet time.
-    mean_ns: until the verdict; late_ns: nine of ten of the decided are decided by then.
+    proven, refuted, undecided: shares of all runs; undecided ones have no verdict by the horizon. mean_ns: the mean
+    quiet time until the verdict, over the decided runs. late_ns: the quiet time by which nine of ten decided runs are
+    decided. Both are None if no run is decided.
     """
 
     rate: float
@@ -54,7 +59,10 @@ class DecisionChance:
 
 @dataclass(frozen=True)
 class LengthPlan:
-    """For one of several limits. already: what the episodes so far have decided in the time measured."""
+    """How long the verdict on one limit takes, and with which chances. limits: how many share the error alpha.
+
+    episodes, measured_ns: what a run has seen so far. already: the state that this gives. horizon_ns: see ``HORIZON``.
+    """
 
     requirement: Requirement
     limits: int
@@ -73,7 +81,10 @@ def plan_length(
     so_far: tuple[int, int] = (0, 0),
     rates: tuple[float, ...] = RATES,
 ) -> LengthPlan:
-    """so_far: episodes and measured nanoseconds. rates: true ones, as multiples of the claim's."""
+    """Plan the length of a run. so_far: episodes and nanoseconds measured so far.
+
+    limits: how many limits share the probability of error. rates: true rates, as multiples of the rate in the claim.
+    """
     episodes, measured_ns = so_far
     alpha, at_most = (1 - requirement.confidence) / limits, requirement.at_most_ns
     needs = tuple(_need(count, measured_ns, requirement, alpha) for count in range(episodes, episodes + ROWS))
@@ -100,7 +111,10 @@ def _need(count: int, measured_ns: int, requirement: Requirement, alpha: float) 
 
 
 def proven_after_ns(count: int, requirement: Requirement, alpha: float) -> int:
-    """The measured time that a proof takes in all with so many short episodes, each with the gap behind it."""
+    """All measured time that a proof takes with this number of short episodes, in nanoseconds.
+
+    Each episode costs the gap after it, which is not quiet.
+    """
     quiet = requirement.bunches * statistics.tau_needed(count, alpha) * requirement.at_most_ns
     return math.ceil(quiet) + count * requirement.gap_ns
 
@@ -116,9 +130,10 @@ def _already(episodes: int, tau: float, requirement: Requirement, alpha: float) 
 def decision_chance(
     rate: float, requirement: Requirement, alpha: float, so_far: tuple[int, float] = (0, 0.0)
 ) -> DecisionChance:
-    """so_far: episodes and quiet time in units of at_most_ns.
+    """How likely each verdict is at a true rate, and how long it takes.
 
-    What they decide already is left out: only what comes from now on is followed.
+    rate: a multiple of the rate in the claim. so_far: episodes so far, and quiet time in units of at_most_ns. Only
+    decisions that come from now on are counted.
     """
     at_most_ns = requirement.at_most_ns
     decided = list(_decisions(rate, requirement, alpha, *so_far))
@@ -141,7 +156,7 @@ def decision_chance(
 def _decisions(
     rate: float, requirement: Requirement, alpha: float, episodes: int, begun: float
 ) -> Iterator[tuple[float, float, float]]:
-    """At each instant the shares of runs that are PROVEN then, and REFUTED since the one before."""
+    """Yield instants in units of at_most_ns, with the share of runs PROVEN then and REFUTED since the last instant."""
     gap = requirement.gap_ns / requirement.at_most_ns
     counts = range(episodes, max(_most(begun, alpha, gap), episodes) + 2)
     proving = requirement.bunches * np.array([statistics.tau_needed(n, alpha) for n in counts])
@@ -164,30 +179,35 @@ def _decisions(
 
 
 def _moved(state: NDArray[np.float64], mean: float) -> NDArray[np.float64]:
-    """The numbers of episodes after a time in which so many are expected, of those that stay below the end."""
+    """The shares of runs by their number of episodes, after a time in which ``mean`` more episodes are expected.
+
+    state: the shares before. Runs that get more episodes than state has places for are left out.
+    """
     steps = np.arange(state.size)
     logs = steps * np.log(mean) - np.cumsum(np.log(np.maximum(steps, 1))) if mean > 0 else np.where(steps, -np.inf, 0.0)
     return np.convolve(state, np.exp(logs - mean))[: state.size]
 
 
 def _refuting(count: int, alpha: float, gap: float) -> float:
-    """The quiet time up to which so many episodes refute: of all time the gaps behind the ones before are not quiet."""
+    """The quiet time up to which this number of episodes refutes, in units of at_most_ns.
+
+    A refutation counts all time. The gaps after the earlier episodes are not quiet, so they are taken off.
+    """
     return max(statistics.tau_refuted(count, alpha) - max(count - 1, 0) * gap, 0.0)
 
 
 def _most(begun: float, alpha: float, gap: float) -> int:
-    """The number of episodes that refutes at any time up to the horizon."""
+    """The smallest number of episodes that refutes at any time up to the horizon."""
     high = 1
     while _refuting(high, alpha, gap) < begun + HORIZON:
         high *= 2
     return bisect_left(range(high), begun + HORIZON, key=lambda count: _refuting(count, alpha, gap))
 
 
-# What a maximum, a threshold and a length of time are worth, from plain numbers: no record is needed for these lines.
+# What a maximum, a threshold and the length of a run can show. These functions need plain numbers and no record.
 #
-# They hold without any model of the latencies. Whatever is said of the largest value takes them as exchangeable,
-# which
-# means that a run as long as this one might as well have come first, and the length as fixed before the run.
+# The statements need no model of the latencies. Those about the largest value make two assumptions. Latencies are
+# exchangeable: an equally long run might as well have come before this one. The length was fixed before the run.
 
 
 USUAL_CONFIDENCE = 0.95
@@ -199,10 +219,11 @@ FOR_EACH_LENGTH = "the upper and the lower limit hold so each by itself, not bot
 
 @dataclass(frozen=True)
 class ShareThreshold:
-    """The value that a share of the measured ones exceeds, and what is known of the share behind it.
+    """A threshold that a share of the measured values exceeds, and what the run shows of the true share.
 
-    exceeding: how many of the n values are above it. low, high: two-sided interval of the true share. rank: counted
-    from the largest (1), the value that is an upper limit of the true threshold, one-sided; None if n is too small.
+    exceeding: how many of the n values are above the threshold. low, high: the two-sided interval of the true share.
+    rank: the value of this rank, counted from the largest (1), is a one-sided upper bound of the true threshold. It is
+    None if n is too small.
     """
 
     share: float
@@ -215,35 +236,36 @@ class ShareThreshold:
 
 
 def chance_exceeded(past: float, coming: float) -> float:
-    """At most how likely the largest of the coming units exceeds that of the past ones, all in the same unit.
+    """The largest chance that the maximum of ``coming`` units exceeds the maximum of ``past`` units.
 
-    m / (n + m), if no two values are equal. Equal maxima (coarse clocks, few values) make it less.
+    It is m / (n + m), with n past and m coming units of the same kind. This is exact if no two values are equal. Equal
+    maxima (coarse clocks, few values) make the chance smaller.
     """
     return coming / (past + coming)
 
 
 def predicted_until(past: float, chance: float = PREDICTION) -> float:
-    """How long the largest value so far stays the largest but for this chance: T / 19 for 5 %."""
+    """The further time in which the maximum so far is exceeded with at most this chance: T / 19 for 5 %."""
     return past * chance / (1 - chance)
 
 
 def rarest_ns(duration_ns: int, confidence: float = USUAL_CONFIDENCE, *, anytime: bool = False) -> float:
-    """The mean time between events that such a run shows at least once with this probability: T / 3.00, or T / 3.48.
+    """The largest mean time between events of which a run shows at least one with this probability, in nanoseconds.
 
-    anytime: the run may have been ended whenever one liked.
+    It is T / 3.00 at 95 %. anytime: the run may have ended at any time; then it is T / 3.48.
     """
     return duration_ns / (tau_needed(0, 1 - confidence) if anytime else mean_upper(0, confidence))
 
 
 def share_threshold(share: float, n: int, confidence: float = USUAL_CONFIDENCE) -> ShareThreshold:
-    """share: of the values that are above the threshold, such as 1e-5 for the 99.999th percentile."""
+    """What n values show of a threshold. share: of the values above it, such as 1e-5 for the 99.999th percentile."""
     exceeding, tail = round(share * n), (1 - confidence) / 2
     low, high = share_lower(exceeding, n, 1 - tail), share_upper(exceeding, n, 1 - tail)
     return ShareThreshold(share, n, exceeding, low, high, _rank(share, n, confidence), confidence)
 
 
 def _rank(share: float, n: int, confidence: float) -> int | None:
-    """The largest j with P(Bin(n, p) <= j - 1) <= 1 - confidence (Wilks 1941), by bisection."""
+    """The largest j with P(Bin(n, share) <= j - 1) <= 1 - confidence (Wilks 1941), by bisection; None if none."""
     low, high = 0, round(share * n) + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -254,7 +276,7 @@ def _rank(share: float, n: int, confidence: float) -> int | None:
 def largest_value_sentences(
     max_ns: int, duration_ns: int, confidence: float = USUAL_CONFIDENCE, *, length_was_fixed: bool = True
 ) -> tuple[str, str, str]:
-    """What the largest value of a run is worth: for a second run, for the time to come, and as a bound."""
+    """What the largest value of a run shows: for a second run, for the time to come, and as a bound of a rate."""
     again, later = chance_exceeded(1, 1), duration(predicted_until(duration_ns))
     unless = "" if length_was_fixed else ", had the length been fixed beforehand, which it was not"
     return (
@@ -268,7 +290,7 @@ def largest_value_sentences(
 
 
 def unseen_event_sentences(duration_ns: int, confidence: float = USUAL_CONFIDENCE) -> tuple[str, ...]:
-    """What may exist although a run of this length shows nothing of it."""
+    """Sentences on what may exist although a run of this length does not show it."""
     fixed, anytime = (duration(rarest_ns(duration_ns, confidence, anytime=free)) for free in (False, True))
     short = (f"a run of {duration(duration_ns)} cannot have seen what comes once a day",)
     return (
@@ -280,7 +302,7 @@ def unseen_event_sentences(duration_ns: int, confidence: float = USUAL_CONFIDENC
 
 
 def threshold_rank_sentence(found: ShareThreshold) -> str:
-    """What is known of the share behind a threshold, in words."""
+    """One sentence on what the run shows of a threshold."""
     p = percent(1 - found.share)
     rank = f"the {_ordinal(found.rank)} largest value" if found.rank else "none: n is too small"
     return (
@@ -291,6 +313,6 @@ def threshold_rank_sentence(found: ShareThreshold) -> str:
 
 
 def _ordinal(n: int) -> str:
-    """1st, 22nd, 113th."""
+    """A number as an ordinal: 1st, 22nd, 113th."""
     last = {1: "1st", 2: "2nd", 3: "3rd"}.get(n % 10)
     return f"{n}th" if last is None or n // 10 % 10 == 1 else f"{n // 10 or ''}{last}"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is the requirement met? One event can refute a limit and no run can prove that none will come, so a rate is judged.
+"""Judge whether a run meets a requirement, and return the ``Verdict``.
 
-A run in virtual time gets a verdict without probability. A limit that was chosen when the data were there already is
-not tested: whoever sees the data first can choose the outcome.
+One late activation can refute a longest latency, and no run can prove one. So the verdict judges a rate. A run in
+virtual time gets a verdict without a probability. A limit that was chosen after the data were seen is not tested,
+because such a choice decides the outcome.
 """
 
 import math
@@ -20,14 +21,13 @@ from rtproof.record.contents import EndReason
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity
 
-# The verdict on a run in virtual time, which has no confidence, no probability and no interval.
+# The verdict on a run in virtual time has no confidence, no probability and no interval.
 #
-# Such a run is a function of what goes in: run again it gives the same bytes. It is one observation, and nothing of
-# it is
-# a sample of other runs. So the verdict tells what was seen, as a fact about this run:
+# The input determines such a run. The same input gives the same bytes again. The run is one observation and not a
+# sample of other runs. So the verdict states what was seen, as a fact about this run:
 #
-# * REFUTED where the limit was exceeded more often than was asked, or for longer: that was seen.
-# * UNDECIDED where it was not exceeded, or no more often than was asked. It is never PROVEN.
+# * REFUTED if the limit was exceeded more often or for longer than was asked.
+# * UNDECIDED if it was not exceeded, or no more often than was asked. It is never PROVEN.
 
 
 NOT_EXCEEDED = "not exceeded in this deterministic run"
@@ -36,7 +36,7 @@ NO_PROBABILITY = (
     "another start, load or length is another run"
 )
 LEFT_OUT = ("UNSEEN", "FORECAST")
-"""Labels of sentences that speak of other runs."""
+"""Labels of the sentences about other runs. A verdict in virtual time leaves them out."""
 
 
 def judge_in_virtual_time(requirement: Requirement | None, evidence: Evidence) -> Verdict:
@@ -76,7 +76,7 @@ def _not_exceeded(requirement: Requirement, evidence: Evidence) -> tuple[str, ..
 
 
 def _seen(requirement: Requirement, evidence: Evidence) -> tuple[State, tuple[str, ...]]:
-    """Where something was above the limit."""
+    """State and reasons of a run in virtual time that exceeded the limit."""
     episodes, longest_ns = evidence.episodes, max(map(_surely_ns, evidence.episodes))
     above, span = value(requirement.limit_ns), duration(evidence.measured_ns)
     times = f"exceeded {_times(evidence)} in this deterministic run"
@@ -96,7 +96,7 @@ def _times(evidence: Evidence) -> str:
 
 
 def _surely_ns(episode: Episode) -> int:
-    """The least that it lasted, by its seconds."""
+    """The shortest time that the episode can have lasted, by its first and last second."""
     return max(episode.last_second - episode.first_second - 1, 0) * SECOND_NS
 
 
@@ -109,17 +109,20 @@ def _without_other_runs(lines: verdict_sentences.Sentences) -> verdict_sentences
 
 
 STATE_ORDER = (State.INVALID, State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED)
-"""Of several verdicts the one that decides comes first."""
+"""The order in which states decide. Of several verdicts, the one whose state comes first decides."""
 BOUND_KEYS = (
     *("tau", "log_e_proven", "log_e_refuted", "rate_low", "rate_high", "rate_high_fixed", "bunches_bound", "bunched"),
     *("decided_at_ns", "decided_with", "kind", "proven_at_ns", "proven_with", "refuted_at_latest_ns", "needed_ns"),
     *("more_ns", "needed_with_one_more_ns", "more_with_one_more_ns", "chance", "chance_with_one_more"),
 )
-"""Figures of a verdict that follow from a test."""
+"""The figures of a verdict that follow from a test. An INVALID run has none of them."""
 
 
 def judge_requirement(requirement: Requirement | None, evidence: Evidence, limits: int = 1) -> Verdict:
-    """The verdict on a run, with its reasons and its sentences. limits: how many were fixed before the run in all."""
+    """Judge a run by one requirement; return the verdict with its reasons and its sentences.
+
+    limits: how many limits were fixed before the run, this one included.
+    """
     if evidence.virtual_time:
         return judge_in_virtual_time(requirement, evidence)
     found = verdict_tested_with(requirement, evidence, limits) if requirement and evidence.measured_ns > 0 else None
@@ -139,12 +142,15 @@ def judge_requirement(requirement: Requirement | None, evidence: Evidence, limit
 
 
 def deciding_verdict(verdicts: Sequence[Verdict]) -> Verdict:
-    """The one that the run is called by: a run has what was asked of it if every limit is PROVEN."""
+    """The verdict that decides for the whole run. The run is PROVEN only if every limit is."""
     return min(verdicts, key=lambda verdict: STATE_ORDER.index(verdict.state))
 
 
 def verdict_tested_with(requirement: Requirement, evidence: Evidence, limits: int) -> LimitTest:
-    """All figures of the test. Values that were lost may have been episodes: the rate has no upper limit then."""
+    """Test a requirement and return all figures of the test.
+
+    Lost values may have been late. So the rate has no upper bound if any value was lost.
+    """
     found = episode_course(evidence.times.late, evidence.measured_ns, requirement.gap_ns)
     return figures_of_limit(requirement, found, limits, 0 if evidence.lost else None)
 
@@ -187,13 +193,16 @@ def _with_figures(verdict: Verdict, found: LimitTest, evidence: Evidence) -> Ver
 
 
 def _without_bounds(verdict: Verdict) -> Verdict:
-    """What was seen in a run that is INVALID stands; nothing that follows from a run that measured what was asked."""
+    """Remove the figures that follow from a test. An INVALID run did not measure what was asked.
+
+    The figures that say what was seen stay.
+    """
     none: dict[str, Any] = dict.fromkeys(BOUND_KEYS)
     return replace(verdict, **none, withheld=False)
 
 
 def _known(rate_per_ns: float) -> float | None:
-    """Per second; None if there is no limit: no time was quiet, or values were lost."""
+    """The rate per second; None if it is infinite, because no time was quiet or values were lost."""
     return rate_per_ns * SECOND_NS if rate_per_ns < math.inf else None
 
 
@@ -219,11 +228,10 @@ def _reasons(requirement: Requirement, tested: LimitTest, evidence: Evidence) ->
     return verdict_sentences.undecided_sentences(requirement, evidence, tested)
 
 
-# A limit that was chosen when the data were there already: whoever sees them first can choose the outcome.
+# A limit that was chosen after the data were seen: such a choice decides the outcome, so a test means nothing.
 #
-# No test of it means anything. What still holds is said of the rank that the limit has among the values of the run,
-# as if
-# the rank had been chosen beforehand and the length too (order statistics); episodes are taken for exchangeable.
+# One statement still holds. It is about the rank of the limit among the run's episodes, as if this rank and the length
+# of the run had been chosen beforehand (order statistics). It takes the episodes as exchangeable.
 
 
 AFTER_THE_DATA_LABEL = "chosen after the fact"
@@ -239,7 +247,10 @@ LIMIT_STATED_REMEDY = "give the limit to rtproof run, which writes it down befor
 
 
 def limits_of_the_record(analysis: Analysis, fixed: Sequence[Requirement]) -> Analysis:
-    """The analysis of a record alone, whose limits the agent was given: the usual time stands for what is lacking."""
+    """The analysis of a record without its run.json, with a doubt that says so.
+
+    The record holds the limits that the agent was given, but no time T. The usual T stands for it.
+    """
     limits = ", ".join(value(each.limit_ns) for each in fixed)
     often = duration(fixed[0].at_most_ns)
     what = (
@@ -251,14 +262,17 @@ def limits_of_the_record(analysis: Analysis, fixed: Sequence[Requirement]) -> An
 
 
 def stated_by_the_user(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
-    """The analysis with its decisions, and beside each that rests on it the user's word that the limit came first."""
+    """The analysis with a sentence beside each decision on a limit that only the user says was fixed before the run.
+
+    fixed: the limits of which the run itself shows that they were fixed before. They get no such sentence.
+    """
     doubt = Doubt("limit-stated", Severity.WARNING, LIMIT_STATED, LIMIT_STATED_REMEDY)
     verdicts = tuple(verdict if verdict.requirement in fixed else _stated(verdict) for verdict in analysis.verdicts)
     return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
 
 
 def _stated(verdict: Verdict) -> Verdict:
-    """Right behind the reasons of the verdict."""
+    """The verdict with the user's statement directly after its reasons."""
     labelled = [at for at, (label, _) in enumerate(verdict.sentences) if label]
     at = labelled[1] if len(labelled) > 1 else len(verdict.sentences)
     sentences = (*verdict.sentences[:at], ("STATED", LIMIT_STATED), *verdict.sentences[at:])
@@ -266,10 +280,11 @@ def _stated(verdict: Verdict) -> Verdict:
 
 
 def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ()) -> Analysis:
-    """The analysis without a decision on the requirements that are not among those fixed before the run.
+    """The analysis without a decision on requirements that were not fixed before the run.
 
-    Of a test nothing is left; a run that is INVALID stays so. A verdict in virtual time tests nothing: it tells what
-    was seen, which is so whenever the limit was chosen.
+    fixed: the requirements that were. Of the others' tests only rate_high_fixed stays. Their state becomes UNDECIDED,
+    unless the run is INVALID. A verdict in virtual time stays, because it tests nothing: it states what was seen,
+    whenever the limit was chosen.
     """
     if all(verdict.deterministic for verdict in analysis.verdicts):
         return analysis
@@ -316,7 +331,10 @@ def _rank_sentence(requirement: Requirement, verdict: Verdict, rate_high: float)
 
 
 def ended_when_decided(analysis: Analysis) -> Analysis:
-    """The analysis of such a run: if it is decided, that it was stopped is what was asked, and no doubt."""
+    """The analysis of a run that was to end when decided, without the doubt ``ended-early`` if it is decided.
+
+    Such a run was stopped on purpose.
+    """
     end = analysis.record.end
     stopped = end is not None and end.reason is EndReason.INTERRUPTED
     if not stopped or analysis.verdict.state not in (State.PROVEN, State.REFUTED):

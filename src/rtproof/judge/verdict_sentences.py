@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences of a verdict. Each says what was measured and how sure that is, and none claims more.
+"""The sentences of a verdict. Each says what was measured and how sure that is.
 
-No run can tell the longest latency of a system, so no sentence here does, and none says that a system may be relied on.
+No run can show the longest latency of a system. So no sentence names one, and none says that a system is reliable.
 """
 
 import math
@@ -20,11 +20,11 @@ from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
 Sentences = tuple[tuple[str, str], ...]
 ANYTIME = "valid at any stopping time"
 FROM_BOUND = 1.1
-"""The size of bunches for which a proof would hold is told from here on."""
+"""From this size of bunches on, a sentence says for which bunches a proof would hold."""
 WHOLE_RUN_SHARE = 0.99
-"""Share of the asked duration that a run of a fixed length covers: its first and last period may lie outside."""
+"""A run of a fixed length covers this share of the asked duration. Its first and last period may lie outside."""
 LABELS_OF_LIMIT = ("VERDICT", "STATED", "LIMIT", "RATE", "NEEDED")
-"""Labels of what is about one limit and its test; the other lines are about the run."""
+"""The labels of lines about one limit and its test. All other lines are about the run."""
 
 
 def verdict_sentences(
@@ -34,7 +34,10 @@ def verdict_sentences(
     evidence: Evidence,
     tested: LimitTest | None,
 ) -> Sentences:
-    """Label and text, line by line; an empty label carries on the one before."""
+    """Label and text of each line of a verdict. An empty label continues the label before.
+
+    tested: the test of the requirement; None without one, in virtual time, or if nothing was measured.
+    """
     first, *others = reasons or ("no limit was given",)
     lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
     if requirement:
@@ -59,7 +62,7 @@ def verdict_sentences(
 
 
 def sentences_of_run(lines: Sentences) -> Sentences:
-    """Those lines that are not about a limit and its test."""
+    """The lines that are about the run, without those about a limit and its test."""
     kept, label = [], ""
     for name, text in lines:
         label = name or label
@@ -68,7 +71,7 @@ def sentences_of_run(lines: Sentences) -> Sentences:
 
 
 def texts_under_labels(lines: Sentences, *labels: str) -> tuple[str, ...]:
-    """The texts of these labels, with those that carry them on."""
+    """The texts of these labels, including the lines that continue them."""
     found, last = [], ""
     for label, text in lines:
         last = label or last
@@ -81,29 +84,30 @@ def _labelled(label: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def limit_sentence(requirement: Requirement) -> str:
+    """The claim with its confidence."""
     return f"{requested_limit_sentence(requirement)}, confidence {percent(requirement.confidence)}"
 
 
 def requested_limit_sentence(requirement: Requirement) -> str:
-    """The limit without a confidence, which nothing in virtual time has."""
+    """The claim without its confidence. A verdict in virtual time has no confidence."""
     return f"{value(requirement.limit_ns)}, at most once per {duration(requirement.at_most_ns)}{longest(requirement)}"
 
 
 def longest(requirement: Requirement) -> str:
-    """The rest of a claim behind its time: how long an episode may last, and the size of bunches."""
+    """The end of a claim: how long an episode may last, and the size of bunches."""
     none = "" if requirement.longest_ns >= NO_LONGEST else f", none longer than {duration(requirement.longest_ns)}"
     bunches = f", in bunches of {_number(requirement.bunches)} on average" if requirement.bunches > 1 else ""
     return f"{none}{bunches}"
 
 
 def episode_sentence(requirement: Requirement) -> str:
-    """What is counted."""
+    """What counts as one episode."""
     above, gap = value(requirement.limit_ns), duration(requirement.gap_ns)
     return f"an episode joins all times above {above}, on any thread, that are no more than {gap} apart"
 
 
 def older_rule_sentences(requirement: Requirement) -> tuple[str, ...]:
-    """What a run of an older rtproof had fixed otherwise than it is done today."""
+    """A sentence for a run of an older rtproof, which fixed a claim by another rule than today; else nothing."""
     if requirement.longest_ns < NO_LONGEST:
         return ()
     wide = requirement.gap_ns > requirement.at_most_ns // 10
@@ -117,7 +121,10 @@ def older_rule_sentences(requirement: Requirement) -> tuple[str, ...]:
 def episodes_sentence(
     requirement: Requirement, evidence: Evidence, tested: LimitTest, *, refuting: bool = False
 ) -> str:
-    """What was seen of the limit, with its n: the share of the seconds where it is most of them."""
+    """What was seen of the limit: episodes, threads and activations.
+
+    If most seconds have a late time, the sentence counts these seconds. refuting: count episodes as a refutation does.
+    """
     threads = f"{quantity(evidence.threads, 'thread')}, any of which counts" if evidence.threads > 1 else "1 thread"
     basis = f"({threads}{_in_band(evidence)}; {quantity(evidence.obtained, 'activation')})"
     n = tested.episodes_refuting if refuting else tested.episodes
@@ -139,23 +146,23 @@ def _mostly(evidence: Evidence) -> bool:
 
 
 def late_seconds_phrase(late: int, measured_ns: int) -> str:
-    """In how many of the seconds measured something was late."""
+    """The number of seconds with a late time, out of all measured seconds."""
     return f"{late:,} of {-(-measured_ns // SECOND_NS):,} s"
 
 
 def _most_seconds(late: int, measured_ns: int) -> bool:
-    """Whether something was late in most of the seconds measured, of which there is at least one."""
+    """Whether most measured seconds have a late time. At least one whole second must have been measured."""
     return measured_ns >= SECOND_NS and 2 * late > -(-measured_ns // SECOND_NS)
 
 
 def assumption_sentence(alpha: float, bunches: float) -> str:
-    """Without which neither bet says anything."""
+    """The assumption without which neither PROVEN nor REFUTED by rate means anything."""
     who = "episodes come" if bunches == 1 else f"bunches of {_number(bunches)} episodes on average come"
     return f"Wrong in at most {error(alpha)} of runs, if {who} independently of one another and at a steady rate"
 
 
 def assumption_of_verdict(verdict: Verdict) -> str | None:
-    """The assumption that a verdict rests on; None if it rests on none."""
+    """The assumption of a verdict as a sentence; None if the verdict needs no assumption."""
     by_bet = verdict.state is State.PROVEN or (
         verdict.state is State.REFUTED and verdict.kind == RefutingRule.RATE.value
     )
@@ -170,18 +177,18 @@ def own_alpha(verdict: Verdict, requirement: Requirement) -> float:
 
 
 def shares_error(verdict: Verdict, requirement: Requirement) -> bool:
-    """Whether the probability of error that was asked for is that of several limits, of which this is one."""
+    """Whether several limits share the probability of error, and this one has only a part of it."""
     return own_alpha(verdict, requirement) < 0.999 * (1 - requirement.confidence)
 
 
 def decided_after_phrase(verdict: Verdict, requirement: Requirement) -> str:
-    """When a verdict was reached, the same in every output."""
+    """The time after which a verdict was reached, worded alike in every output."""
     at_ns = told_at_ns(requirement, verdict.decided_at_ns, own_alpha(verdict, requirement))
     return duration(at_ns, up=True)
 
 
 def only_at_first(verdict: Verdict) -> bool:
-    """Whether a part of the run decided the rate, and all of it alone would not decide so."""
+    """Whether the first part of the run decided the rate, but the whole run would not decide it so."""
     asked = verdict.requirement
     too_long = asked is not None and (verdict.longest_seen_ns or 0) > asked.longest_ns
     if asked is None or verdict.decided_at_ns is None or too_long:
@@ -192,17 +199,20 @@ def only_at_first(verdict: Verdict) -> bool:
 
 
 def mostly_late(verdict: Verdict) -> bool:
-    """Whether something was late in most of the seconds measured."""
+    """Whether most measured seconds have a late time."""
     return _most_seconds(verdict.late_seconds or 0, verdict.measured_ns)
 
 
 def _in_band(evidence: Evidence) -> str:
-    """Beside a co-kernel each claim says whose threads it is about."""
+    """A phrase that names the measured threads as Linux's, if a co-kernel runs beside Linux; else empty."""
     return f", {IN_BAND} beside {evidence.core}" if evidence.core else ""
 
 
 def proven_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """What was decided first stands, so that when it was matters where the run went on otherwise."""
+    """The reasons of a PROVEN limit. The first decision stands.
+
+    If the whole run would no longer prove the limit, the sentences speak of the first part of the run.
+    """
     first: tuple[str, ...]
     if tested.high * requirement.at_most_ns <= 1:
         said = _capital(f"{_less(requirement, tested)} ({sure(tested.alpha)}); {_asked(requirement)}")
@@ -219,6 +229,7 @@ def proven_sentences(requirement: Requirement, evidence: Evidence, tested: Limit
 
 
 def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
+    """The reasons of a REFUTED limit, by duration, by rate or by both."""
     if tested.decision.kind is RefutingRule.DURATION:
         return (*_too_long(requirement, evidence, tested), *_before(tested), *older_rule_sentences(requirement))
     first: tuple[str, ...]
@@ -249,7 +260,7 @@ def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: Limi
 
 
 def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """What was seen comes first, then what is missing."""
+    """The reasons of an UNDECIDED limit: first what was seen, then what is missing for a decision."""
     first = episodes_sentence(requirement, evidence, tested)
     if evidence.lost:
         return first, lost_values_sentence(evidence), *older_rule_sentences(requirement)
@@ -265,7 +276,7 @@ def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: Li
 
 
 def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
-    """A second may hold several episodes, and nobody can count them."""
+    """Why nothing is PROVEN if a second may hold several episodes. from_ns: the first such second."""
     begun = f"From {duration(from_ns)} on" if from_ns >= SECOND_NS else "From the first second on"
     return (
         f"{begun} the late times are known only to the second, but the gap is {duration(requirement.gap_ns)}",
@@ -275,11 +286,12 @@ def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
 
 
 def lost_values_sentence(evidence: Evidence) -> str:
+    """Why lost values prevent PROVEN."""
     return f"{quantity(evidence.lost, 'activation')} left no value, and any of those may have exceeded the limit"
 
 
 def _too_long(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """Seen, so it needs neither a confidence nor an assumption."""
+    """The episode that lasted too long. It was seen, so it needs neither a confidence nor an assumption."""
     first, said = episodes_sentence(requirement, evidence, tested), _lasted(requirement, tested)
     return (f"{first}: {_lower(said)}",) if _mostly(evidence) else (said, first)
 
@@ -316,7 +328,7 @@ def _allowed(requirement: Requirement, gap_ns: int) -> bool:
 
 
 def _independent(tested: LimitTest) -> tuple[str, ...]:
-    """Whether anything can be seen of bunches, and of how large ones the proof would hold."""
+    """Whether the episodes look bunched, and for which bunches the proof would hold."""
     n, bound = tested.episodes, math.floor(10 * tested.bunches_bound + 1e-9) / 10
     told = bound >= FROM_BOUND and tested.provable
     hold = f"the proof would hold for bunches of up to {_number(bound)} episodes on average" if told else ""
@@ -332,7 +344,10 @@ def _independent(tested: LimitTest) -> tuple[str, ...]:
 
 
 def _shorter(requirement: Requirement, tested: LimitTest) -> str:
-    """Seen, not proven: an episode that may go on has lasted so long by the end, and seconds may hide a part of one."""
+    """How long the episodes lasted, as far as it was seen; nothing without an episode or a longest length.
+
+    An episode may go on after the end of the run, and times to the second may hide a part of its length.
+    """
     n, most = tested.episodes, duration(requirement.longest_ns)
     if not n or requirement.longest_ns >= NO_LONGEST:
         return ""
@@ -346,13 +361,13 @@ def _shorter(requirement: Requirement, tested: LimitTest) -> str:
 
 
 def _before(tested: LimitTest) -> tuple[str, ...]:
-    """A proof that came first, and that the refutation prevails over."""
+    """A sentence about an earlier proof, over which the refutation prevails."""
     proven_at = tested.decision.proven_at_ns
     return () if proven_at is None else (f"The first {duration(proven_at, up=True)} alone would have been PROVEN",)
 
 
 def _at_the_start(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
-    """One exceedance soon after the start refutes, which surprises."""
+    """An explanation if one exceedance soon after the start refuted, because this surprises users."""
     if tested.decision.episodes != 1:
         return ()
     soon = duration(statistics.refuted_until_ns(1, requirement.at_most_ns, tested.alpha))
@@ -365,7 +380,10 @@ def _at_the_start(requirement: Requirement, tested: LimitTest) -> tuple[str, ...
 def _at_first(
     than: str, requirement: Requirement, evidence: Evidence, tested: LimitTest, *, seen_before: bool = False
 ) -> tuple[str, ...]:
-    """The run went on, and all of it would not have been enough for the decision. seen_before: it is said already."""
+    """The sentences if the first part of the run decided, but the whole run would not have.
+
+    seen_before: another sentence says already what the whole run showed.
+    """
     n = tested.decision.episodes
     begun = f"Exceeded in {quantity(n, 'episode')} in the first" if n else "Not exceeded in the first"
     at = duration(told_at_ns(requirement, tested.decision.at_ns, tested.alpha), up=True)
@@ -379,9 +397,10 @@ def _at_first(
 
 
 def told_at_ns(requirement: Requirement, at_ns: int | None, alpha: float) -> int:
-    """When it was decided, which a single episode at the very start does at once.
+    """The time of the decision that sentences name, in nanoseconds.
 
-    One second is short, but for a limit that asks for a few seconds only.
+    A single episode at the very start refutes at once, and "after 0 s" would say little. So the result is at least one
+    second. If T is a few seconds, it is at least the shorter time within which a single episode refutes.
     """
     return max(at_ns or 0, min(SECOND_NS, statistics.refuted_until_ns(1, requirement.at_most_ns, alpha)))
 
@@ -403,13 +422,13 @@ def _lower(text: str) -> str:
 
 
 def length_was_fixed(evidence: Evidence) -> bool:
-    """Whether the run ended where it was asked to end before it began."""
+    """Whether the run lasted as long as it was asked to before it began."""
     asked = evidence.asked_duration_ns
     return evidence.ended_as_asked and (asked is None or evidence.measured_ns >= WHOLE_RUN_SHARE * asked)
 
 
 def _decided(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
-    """The time of the decision, unless the run ended with it."""
+    """A sentence on the time of the decision; nothing if the run ended with the decision."""
     if tested.decision.at_ns is None:
         return ()
     at = told_at_ns(requirement, tested.decision.at_ns, tested.alpha)
@@ -419,7 +438,7 @@ def _decided(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
 
 
 def _contradicted(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
-    """Where all of the run would have decided otherwise."""
+    """A sentence on what the whole run shows, if it does not support the decision."""
     at_most, refuted = requirement.at_most_ns, tested.decision.state is State.REFUTED
     if tested.high * at_most > 1 and tested.low * at_most < 1:
         if tested.course.longest_ns > requirement.longest_ns:
@@ -437,7 +456,7 @@ def _contradicted(requirement: Requirement, tested: LimitTest) -> tuple[str, ...
 
 
 def _less(requirement: Requirement, tested: LimitTest) -> str:
-    """Nothing if there is no upper limit."""
+    """The upper bound of the rate in words; empty if there is none."""
     if tested.high == math.inf:
         return ""
     above = value(requirement.limit_ns)
@@ -455,7 +474,7 @@ def _shared(requirement: Requirement, tested: LimitTest | None) -> tuple[str, ..
 
 
 def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
-    """What the first sentences have not said."""
+    """The bounds of the rate, as far as the reasons have not named them."""
     if state is State.INVALID:
         told = episodes_sentence(requirement, evidence, tested)
         return (f"{_lower(told)}; no limit of the rate holds for a run that is INVALID",)
@@ -503,7 +522,7 @@ def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[s
 
 
 def _stalled(evidence: Evidence) -> tuple[str, ...]:
-    """Nobody knows how late a thread would have been that had not run by the end."""
+    """The MAX line if a thread stalled until the end. Its latency is known only as at least the time that passed."""
     first = f"at least {value(evidence.stalled_ns)} on thread {evidence.stalled_thread}, which never ran again"
     if evidence.worst is None:
         return (first,)
@@ -511,7 +530,10 @@ def _stalled(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _largest(state: State, worst: WorstActivation, evidence: Evidence, confidence: float) -> tuple[str, ...]:
-    """A run that did not measure what was asked says nothing of a second one that does."""
+    """The MAX lines: the largest latency, and what it says of other runs.
+
+    An INVALID run did not measure what was asked, so nothing follows from its largest latency.
+    """
     cpu = f" (cpu {worst.cpu})" if worst.cpu >= 0 else ""
     kept = quantity(evidence.obtained - evidence.lost, "activation")
     first = f"{value(worst.value_ns)} on thread {worst.thread}{cpu} at {worst.at}, the largest of {kept}"

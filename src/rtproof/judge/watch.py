@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run that is watched while it goes on: is every limit decided, and if not, how much longer?
+"""Watch a run while it goes on: is every limit decided, and if not, how much more time does it need?
 
-The test may be looked at whenever one likes (analysis.claim), so a run may end when it is decided. The watch is fed
-with what the agent says; it has no clock, and counts only whole seconds of which all threads have told. It knows late
-times to the second, and takes them as the verdict takes such seconds afterwards: so it decides later than a record
-with exact times, by seconds. One thing only a record tells: whether an episode that may have lasted up to two seconds
-longer than D did, which refutes; the line of such a limit says so. Where the agent could not keep a value, nothing
-can be proven any more, by either. PROVEN falls in quiet time only, so the same episode can't open it again.
+The test holds at any stopping time (``claim``), so a run may end as soon as it is decided. The watch reads what the
+agent reports and has no clock. It counts only whole seconds for which every thread has reported.
 
-A thread that does not run tells no value, only the due time that it waits for. From that time on it is late, as in the
-record, which has an event of it; other threads' time goes on.
+The watch knows late times only to the second. It treats them as the verdict does if a record has no exact times. So
+the watch decides some seconds later than the verdict on a record with exact times. Only such a record shows whether an
+episode lasted longer than D by less than two seconds, which refutes. The line of such a limit says so. After a lost
+value neither the watch nor the record proves anything. PROVEN comes only in quiet time, so an earlier episode cannot
+go on and undo it.
+
+A thread that does not run reports no value, only the due time for which it waits. From this due time on it is late.
+The record shows the same with an event. The time of the other threads goes on.
 """
 
 from collections.abc import Sequence
@@ -26,16 +28,16 @@ from rtproof.judge.planning import proven_after_ns
 from rtproof.summary.per_second import SECOND_NS
 
 STOOD_NS = SECOND_NS
-"""A thread that has not run for so long stands. The agent waits as long before it says so in the record."""
+"""A thread that has not run for this long stands still. The agent waits equally long before it records a stall."""
 MOST_EPISODES = 8
-"""How many episodes a run is given to be decided with, unless it is told how long it may last: 19.9 T of quiet time."""
+"""If the user names no longest duration, a run may last until this many episodes are decided: 19.9 T of quiet time."""
 LEAD_NS = SECOND_NS
-"""The record's time begins with the first due time, up to a second behind the origin. So proofs come so much later."""
+"""The record's time begins with the first due time, up to a second after the origin. So proofs come this much later."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One limit so far."""
+    """How one limit stands so far."""
 
     requirement: Requirement
     tested: LimitTest
@@ -50,12 +52,12 @@ class Standing:
 
     @property
     def measured_ns(self) -> int:
-        """Until when everything is known."""
+        """The time up to which everything is known."""
         return self.tested.measured_ns
 
     @property
     def live_ns(self) -> int:
-        """Quiet time."""
+        """The quiet time."""
         return self.tested.live_ns
 
     @property
@@ -63,18 +65,21 @@ class Standing:
         return self.tested.decision
 
     def more_ns(self, further: int) -> int:
-        """Until it is PROVEN with so many further episodes (0 or 1)."""
+        """The further time until PROVEN, with this number of further episodes (0 or 1)."""
         return self.tested.more_with_one_more_ns if further else self.tested.more_ns
 
     def chance(self, further: int) -> float:
-        """Of being PROVEN by then, with so many episodes or fewer (0 or 1), if the past tells of the time to come."""
+        """The chance of being PROVEN by then, with at most this number of further episodes (0 or 1).
+
+        It holds if the rate stays as it was.
+        """
         return self.tested.chance_with_one_more if further else self.tested.chance
 
 
 class Watch:
-    """Knows for each limit how it stands. Threads are those that have told of themselves.
+    """Says for each limit how it stands. The threads are those that have reported.
 
-    from_outside: due times come from something that may pause, so a thread that waits is not late.
+    from_outside: the due times come from a source that may pause. So a thread that waits is not late.
     """
 
     def __init__(self, requirements: Sequence[Requirement], *, from_outside: bool = False) -> None:
@@ -87,9 +92,10 @@ class Watch:
         self._measured_ns = 0
 
     def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
-        """A thread was above a limit in a second, at most by worst_ns; told before the progress that covers it.
+        """Note that a thread exceeded a limit in a second, with worst_ns as its largest latency there.
 
-        The same second may be told again with a larger worst_ns; whichever thread it was makes no difference.
+        Call this before the ``progress`` that covers the second. The same second may be reported again with a larger
+        worst_ns. It makes no difference which thread was late.
         """
         for one in self._of:
             if one.requirement.limit_ns == limit_ns:
@@ -97,10 +103,11 @@ class Watch:
                 one.beyond_ns[second] = max(beyond, one.beyond_ns.get(second, 0))
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
-        """Everything of a thread that was due before due_ns is known; whether nothing is left to be decided.
+        """Note that all of a thread's activations due before due_ns are known; return whether the run is decided.
 
-        time_ns: when that was told; the thread runs next for due_ns, and all that ran before the time told before
-        is known now. All threads are known when one tells for the second time.
+        due_ns: the due time for which the thread runs next. lost: how many values of the thread were lost. time_ns:
+        when this was reported. Everything that ran before the thread's previous report is known now. When one thread
+        reports for the second time, every thread has reported once.
         """
         self._all_threads = self._all_threads or thread in self._due_ns
         stood_until_ns = self._told_ns.get(thread, 0) if due_ns > 0 and not self._from_outside else 0
@@ -115,7 +122,10 @@ class Watch:
         return self.decided
 
     def _stands(self, thread: int, since_ns: int, until_ns: int) -> None:
-        """It waits since then: late for every limit that is shorter, and not yet known for the longest limit."""
+        """Note that a thread has waited since since_ns, which is late for every shorter limit.
+
+        For longer limits nobody knows yet. So the thread counts as known only up to until_ns minus the longest limit.
+        """
         for one in self._of:
             if until_ns - since_ns > one.requirement.limit_ns:
                 one.stood_ns[thread, since_ns] = until_ns - one.requirement.limit_ns
@@ -124,25 +134,26 @@ class Watch:
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """Every limit, in the order given."""
+        """How every limit stands, in the order given."""
         return tuple(Standing(one.requirement, one.tested) for one in self._of)
 
     @property
     def decided(self) -> bool:
-        """Whether every limit is PROVEN, or one is REFUTED: then the verdict on the run can't change any more."""
+        """Whether every limit is PROVEN, or one is REFUTED. Then the verdict on the run can no longer change."""
         states = {one.tested.decision.state for one in self._of}
         return State.REFUTED in states or states == {State.PROVEN}
 
     def lines(self) -> list[str]:
-        """How each limit stands and how much longer it takes, the one that takes longest first."""
+        """One line for each limit: how it stands and how long it still takes. The slowest limit comes first."""
         open_first = sorted(self.standings, key=lambda one: (one.decision.at_ns is not None, -one.more_ns(0)))
         return [progress_line(one, lost=any(self._lost.values())) for one in open_first]
 
 
 class _OneLimit:
-    """beyond_ns: by second in which something was late, how much longer than to its end at most.
+    """What the watch knows of one limit.
 
-    stood_ns: until which due time a thread that stood was late, by thread and the first of these due times.
+    beyond_ns: for each second with a late time, by how much the largest latency exceeds the limit. stood_ns: for each
+    standstill, by its thread and its first late due time, the last due time that was late.
     """
 
     def __init__(self, requirement: Requirement, limits: int) -> None:
@@ -153,7 +164,7 @@ class _OneLimit:
         self.tested = figures_of_limit(requirement, self._course(0), limits)
 
     def look(self, known_ns: int, *, lost: bool) -> None:
-        """Decide with everything before known_ns, all anew: what an episode began as may have become longer."""
+        """Decide anew with everything before known_ns, because a late stretch may have become longer meanwhile."""
         until_ns = 0 if lost else max(known_ns - LEAD_NS, 1)
         self.tested = figures_of_limit(self.requirement, self._course(known_ns), self.limits, until_ns)
 
@@ -167,7 +178,7 @@ class _OneLimit:
 
 
 def progress_line(one: Standing, *, lost: bool = False) -> str:
-    """One limit in less than a line of a terminal, and what goes on above it now."""
+    """How one limit stands, in less than a line of a terminal; also whether it is exceeded right now."""
     asked = f"{value(one.requirement.limit_ns)}, 1/{_once(one.requirement.at_most_ns)}"
     seen = quantity(one.episodes, "episode")
     if one.decision.at_ns is not None:
@@ -186,7 +197,7 @@ def progress_line(one: Standing, *, lost: bool = False) -> str:
 
 
 def _unprovable(one: Standing, lost: bool) -> str:
-    """Why more time alone proves nothing; nothing where it may."""
+    """Why more time alone cannot prove the claim; empty if it can."""
     if lost:
         return "; values were lost, so that it can't be PROVEN any more"
     if one.decision.withheld:
@@ -196,7 +207,7 @@ def _unprovable(one: Standing, lost: bool) -> str:
 
 
 def _unless(one: Standing) -> str:
-    """That exact times may refute what was proven with seconds."""
+    """A warning that exact times may refute what was proven with whole seconds; empty if they cannot."""
     longest_ns = one.requirement.longest_ns
     if one.decision.state is not State.PROVEN or one.tested.course.longest_at_most_ns <= longest_ns:
         return ""
@@ -204,7 +215,7 @@ def _unless(one: Standing) -> str:
 
 
 def _now(one: Standing) -> str:
-    """That it is above the limit now, and how long until that refutes; nothing where it is not."""
+    """That the limit is exceeded now, and how soon this refutes; empty if it is not."""
     since = one.tested.course.open_since_ns
     if since is None or one.requirement.longest_ns >= NO_LONGEST:
         return ""
@@ -215,11 +226,11 @@ def _now(one: Standing) -> str:
 
 
 def _once(at_most_ns: int) -> str:
-    """As on the command line: h, 12h, min."""
+    """The time T as on the command line: h, 12h, min."""
     text = format_duration(at_most_ns)
     return text[1:] if text[0] == "1" and not text[1].isdigit() else text
 
 
 def still_needed_ns(requirements: Sequence[Requirement], episodes: int) -> int:
-    """How long a run must be until every limit is PROVEN, where each has seen so many short episodes."""
+    """How long a run must be until every limit is PROVEN, if each one has this number of short episodes."""
     return max(proven_after_ns(episodes, each, (1 - each.confidence) / len(requirements)) for each in requirements)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a run: pure functions from a Case to doubts. ``analyse.CHECKS`` lists them all."""
+"""Checks of a run: pure functions that turn a ``CheckedRun`` into doubts. ``judge.analyse.CHECKS`` lists them all."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every check is given, and how it reads facts and files."""
+"""The input of every check (``CheckedRun``), how it reads facts and files, and words that the checks share."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,12 +14,16 @@ INVALID, WARNING = Severity.INVALID, Severity.WARNING
 REAL_TIME = ("fifo", "rr", "deadline")
 UNAVAILABLE = "unavailable"
 TOLERANCE = 0.001
-"""Share of the activations that may be without a trace before a run is no measurement of what was asked."""
+"""This share of the activations may be missing or wrong. Above it the run did not measure what was asked."""
 
 
 @dataclass(frozen=True)
 class CheckedRun:
-    """summaries: one per thread, of the field that is judged. every: of all series, so of all fields of all threads."""
+    """A run as the checks see it.
+
+    summaries: one for each thread, of the field that a limit judges. every: one for each series, so for each field of
+    each thread. requirements: those to judge. switches: the differences between neighbouring stages.
+    """
 
     record: Record
     summaries: tuple[Summary, ...]
@@ -31,11 +35,11 @@ class CheckedRun:
         return self.record.fact(key, moment, thread)
 
     def number(self, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> int | None:
-        """A fact that is a whole number; None if there is none, or only the reason why it could not be had."""
+        """A fact as a whole number; None if the fact is missing, or only says why the agent could not get it."""
         return fact_number(self.record, key, moment, thread)
 
     def file(self, path: str, moment: Moment) -> str | None:
-        """Content of a file of the target, without white space at its ends; None if it could not be read."""
+        """The content of a file of the target, without white space at both ends; None if it could not be read."""
         found = recorded_facts.file_text(self.record, path, moment)
         return None if found is None else found.strip()
 
@@ -47,22 +51,23 @@ Check = Callable[[CheckedRun], Iterable[Doubt]]
 
 
 def thread_name(thread: int) -> str:
+    """The name of a thread in a sentence."""
     return "the run" if thread == WHOLE_RUN else f"thread {thread}"
 
 
 def severity_of(gone: int, whole: int) -> Severity:
-    """How grave it is that so many of the whole are gone or wrong."""
+    """INVALID if more than ``TOLERANCE`` of the whole is missing or wrong, otherwise WARNING."""
     return INVALID if gone > TOLERANCE * whole else WARNING
 
 
 def series_name(case: CheckedRun, series: Series) -> str:
-    """The thread and, where it has several fields, which one."""
+    """The name of a series: its thread and, if threads have several fields, the field."""
     several = len(case.every) > len(case.summaries)
     return f"thread {series.thread}" + (f" ({series.field})" if several else "")
 
 
 def sentence_list(items: Iterable[str]) -> str:
-    """At most four items, and how many more there are."""
+    """A text with at most four items, and the number of the others."""
     some = list(items)
     shown = "; ".join(some[:4])
     return shown if len(some[4:]) == 0 else f"{shown}; and {len(some) - 4} more"

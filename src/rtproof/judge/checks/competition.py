@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of what kept measuring threads from running: other threads on their CPUs, and budgets of the kernel."""
+"""Check what kept measuring threads from running: other threads on their CPUs, and the kernel's budgets.
+
+A budget lets the kernel stop real-time threads for a part of each period.
+"""
 
 import re
 from collections.abc import Iterator
@@ -20,25 +23,25 @@ RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 GROUPS, FAIR_SERVER = "rt-group", "fair-server"
 FAIR_SINCE = (6, 12)
 FAIR_NS, FAIR_PERIOD_NS = 50_000_000, 1_000_000_000
-"""What the fair server has unless somebody changes it (kernel/sched/fair.c)."""
+"""The default budget of the fair server (kernel/sched/fair.c)."""
 LEAST_STOPS = 3
 LEAST_NS = 2_000_000
-"""A shorter stop could be anything."""
+"""A shorter stop can have any cause."""
 TICK_NS = 10_000_000
-"""Budgets are looked at from tick to tick; at HZ=100 that is so long."""
+"""The kernel checks budgets at each tick. This is the time between two ticks at HZ=100."""
 NEAR = 0.05
-"""Share of a period by which the distance of two stops may miss a whole number of periods."""
+"""The distance of two stops may differ from a whole number of periods by this share of a period."""
 MOSTLY = 0.75
-"""Share of the distances that have to fit, and of the delays that have to be no longer than the budget allows."""
+"""This share of the distances has to fit, and this share of the delays must be no longer than the budget allows."""
 WHOLE = 0.7
-"""Share of the longest possible stop from which the longest one seen shows a budget that was used up."""
+"""If the longest stop reaches this share of the longest possible one, the budget was used up."""
 READY = 0.5
-"""Share of the stops that the thread must have spent waiting for a CPU, where the kernel tells."""
+"""The thread must have waited for a CPU during this share of the stops, if the kernel reports the waiting time."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Real-time threads may be kept from running for up to ``stop_ns`` of each period. name: what keeps them."""
+    """A rule of the kernel that may stop real-time threads for up to ``stop_ns`` of each period. name: of this rule."""
 
     name: str
     stop_ns: int
@@ -47,14 +50,17 @@ class Budget:
 
 @dataclass(frozen=True)
 class Stops:
-    """Ends and lengths of the long delays of a thread; activations that were late together are one."""
+    """The ends and lengths of a thread's long delays, in nanoseconds. Activations that were late together are one."""
 
     end_ns: Int64Array
     length_ns: Int64Array
 
 
 def budget_stops(case: CheckedRun) -> Iterator[Doubt]:
-    """Delays in the rhythm of a budget. With their full length they are its doing; shorter ones may be chance."""
+    """Delays that come in step with a budget's period. If they have its full length, the budget is the cause.
+
+    Shorter delays may fit the period by chance.
+    """
     if case.fact("policy") not in ("fifo", "rr"):
         return
     for summary in case.summaries:
@@ -73,7 +79,7 @@ def budget_stops(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def budgets(case: CheckedRun, cpu: int) -> list[Budget]:
-    """Every budget that the record tells of, or that this version of Linux has."""
+    """Every budget for this CPU that the record shows, or that this version of Linux has by default."""
     found = [*_fair_server(case, cpu), *_groups(case)]
     runtime, period = (case.file(path, Moment.START) or "" for path in (RT_RUNTIME, RT_PERIOD))
     if _version(case) < FAIR_SINCE or case.file(GROUPS, Moment.START) is not None:
@@ -82,7 +88,7 @@ def budgets(case: CheckedRun, cpu: int) -> list[Budget]:
 
 
 def _of(name: str, runtime_us: str, period_us: str) -> list[Budget]:
-    """None where real-time threads may run all the time, which is said with -1."""
+    """A list of one budget; empty if real-time threads may run all the time, which the kernel writes as -1."""
     if not runtime_us.isdigit() or not period_us.isdigit() or not int(runtime_us) < int(period_us):
         return []
     return [Budget(name, (int(period_us) - int(runtime_us)) * 1000, int(period_us) * 1000)]
@@ -110,10 +116,11 @@ def _version(case: CheckedRun) -> tuple[int, int]:
 
 
 def _stops(summary: Summary, budget: Budget) -> Stops:
-    """From the largest values. What ended together was one stop, as long as its longest delay.
+    """The stops of a thread, from its largest latencies. Delays that ended together are one stop.
 
-    A delay that is longer than the budget allows has another cause, or a second one such as a hypervisor that took the
-    CPU too. It is left out; where too many delays are longer, there are no stops of this budget.
+    A stop is as long as its longest delay. A delay that is longer than the budget allows has another cause, or a second
+    one such as a hypervisor that took the CPU too. Such delays are left out. If too many delays are longer, there are
+    no stops of this budget.
     """
     most_ns = budget.stop_ns + TICK_NS
     end_ns, length_ns = summary.top.due_ns + summary.top.value, summary.top.value
@@ -138,7 +145,10 @@ def _fits(stops: Stops, budget: Budget) -> bool:
 
 
 def _was_ready(case: CheckedRun, summary: Summary, stops: Stops) -> bool:
-    """Where the kernel does not tell how long the thread waited, the rhythm alone has to do."""
+    """Whether the thread waited for a CPU during the stops.
+
+    If the kernel does not report how long the thread waited, the fit with the period has to be enough.
+    """
     found = case.record.conditions.get(summary.series.thread)
     if found is None or case.fact("run_delay", Moment.START, summary.series.thread) != "schedstat":
         return True
@@ -153,9 +163,10 @@ BUDGET_CHECKS: tuple[Check, ...] = (budget_stops,)
 
 
 def rivals(case: CheckedRun) -> Iterator[Doubt]:
-    """Other threads of the same priority count as well: under SCHED_FIFO they go on until they sleep.
+    """Other real-time threads that could run before the measuring threads on the same CPU.
 
-    Without a real-time policy everything else runs first, as asked. A thread that used no CPU time delayed nothing.
+    Threads of the same priority count too: under SCHED_FIFO they run until they sleep. Measuring threads without a
+    real-time policy run after all others, as the user asked. A thread that used no CPU time delayed nothing.
     """
     urgencies = [each for each in (_urgency(case, summary.series.thread) for summary in case.summaries) if each]
     measured = frozenset(summary.series.cpu for summary in case.summaries)
@@ -175,7 +186,7 @@ def rivals(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def hidden(case: CheckedRun) -> Iterator[Doubt]:
-    """Every kernel has threads of its own. A record that shows none was made where others' threads are not seen."""
+    """Every kernel has threads of its own. If a record shows none, the agent could not see other threads."""
     every = target_threads(case.record)
     looked = any(file.path == REAL_TIME_PATH and not file.errno for file in case.record.files)
     if looked and every and not any(thread.of_kernel for thread in every):
@@ -185,7 +196,10 @@ def hidden(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def _urgency(case: CheckedRun, thread: int) -> int | None:
-    """None without a real-time policy. What the thread had counts, else what was asked for."""
+    """How urgent a thread is to the scheduler; None without a real-time policy.
+
+    The policy that the thread had counts; if it is unknown, the policy that was asked for.
+    """
     policy = case.fact("policy", Moment.START, thread) or case.fact("policy")
     priority = case.fact("priority", Moment.START, thread) or case.fact("priority")
     if policy not in REAL_TIME:
@@ -194,7 +208,7 @@ def _urgency(case: CheckedRun, thread: int) -> int | None:
 
 
 def _ran(thread: RtThread) -> bool:
-    """Of a thread of the kernel whose CPU time is not known, only interrupt handlers are known to have work."""
+    """Whether a thread ran. If the CPU time of a kernel thread is unknown, only interrupt handlers count."""
     if thread.ran_ns is None:
         return thread.interrupt or not thread.of_kernel
     return thread.ran_ns > 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the numbers: activations against each other, the time that passed and the request, and stages in order."""
+"""Check the numbers of activations against each other, the time and the request; and the order of the stages."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from rtproof.summary.recorded_facts import SourceCount, ends_when_decided, sourc
 from rtproof.summary.summary_model import Doubt, Summary
 
 _LATE = 0.5
-"""Median lateness, in periods, from which a timer is called coarse."""
+"""From this median latency on, in periods, a timer is called coarse."""
 
 
 def nothing_measured(case: CheckedRun) -> Iterator[Doubt]:
@@ -27,9 +27,9 @@ def nothing_measured(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
-    """Due times without a trace: no activation that ran, none that was missed, none that is known to be lost.
+    """Due times that left no trace: no activation ran, none was missed, and none is known to be lost.
 
-    A thread that stalled is left out: that is a result, not a fault of the measurement.
+    A thread that stalled gets no such doubt. A stall is a result and no fault of the measurement.
     """
     for summary in case.summaries:
         (due, least), known = _due(case, summary), _seen(summary) + summary.lost
@@ -40,7 +40,7 @@ def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
-    """More activations than periods fit into the time: one of the two clocks is wrong."""
+    """More activations than the time has periods: one of the two clocks is wrong."""
     for summary in case.summaries:
         room, seen = _room(case, summary), _seen(summary)
         if room is not None and seen > room + 1:
@@ -49,7 +49,7 @@ def activations_surplus(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def lost(case: CheckedRun) -> Iterator[Doubt]:
-    """Values that the agent could not keep. The largest may have been among them."""
+    """Values that the agent could not keep. The largest may be among them."""
     gone, expected = _gone(case)
     if gone and not _damaged(case):
         what = f"the lateness of {gone:,} of {expected:,} activations could not be kept; the largest may be among them"
@@ -60,7 +60,7 @@ def lost(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def late_start(case: CheckedRun) -> Iterator[Doubt]:
-    """Due times before the first activation that the record knows of: a late warm-up took them."""
+    """Due times before the first activation in the record. A warm-up that ended late took them."""
     for summary in case.summaries:
         late = _late_by(summary)
         if late:
@@ -69,7 +69,7 @@ def late_start(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def totals(case: CheckedRun) -> Iterator[Doubt]:
-    """The agent's own totals of each series, which it counts apart from samples and slices."""
+    """The agent's totals of each series differ from the record. The agent counts them apart from samples and slices."""
     said = {t.series: t.obtained + t.missed + t.lost for t in case.record.end.totals} if case.record.end else {}
     for summary in case.every:
         known = _seen(summary) + summary.lost
@@ -83,7 +83,7 @@ def totals(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def truncated(case: CheckedRun) -> Iterator[Doubt]:
-    """Without END nobody knows how the run ended; what is there is judged for the time it covers."""
+    """Without END nobody knows how the run ended. The rest is judged for the time that it covers."""
     if case.record.end is None:
         asked = case.number("duration_ns")
         covered = max((s.span_ns for s in case.summaries), default=0)
@@ -98,13 +98,14 @@ def truncated(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def limit(case: CheckedRun) -> Iterator[Doubt]:
-    """The user asked for this end, so the run is whole, however short."""
+    """A run that ended because the probe found what the user asked for. It is complete, however short it is."""
     for event in case.events("limit"):
         what = f"the run ended after {duration(max(event.time_ns, 0))}, as asked: {event.text}"
         yield Doubt("limit", WARNING, what, "this is what the run was to find; the numbers are of the time until then")
 
 
 def ended_early(case: CheckedRun) -> Iterator[Doubt]:
+    """A run that ended before its time, with the reason. Other checks cover a load that died and the guard."""
     end = case.record.end
     if end is None or end.reason in (EndReason.AS_ASKED, EndReason.LOAD_DIED, EndReason.GUARD):
         return
@@ -125,7 +126,7 @@ def ended_early(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def damage(case: CheckedRun) -> Iterator[Doubt]:
-    """Parts of the file that are no record. What they held counts as lost; beyond the tolerance nothing holds."""
+    """Parts of the file that could not be read. Their activations count as lost; too many make the run INVALID."""
     places = _damaged(case)
     if places:
         gone, expected = _gone(case)
@@ -141,7 +142,7 @@ def damage(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def stalled(case: CheckedRun) -> Iterator[Doubt]:
-    """A stall is a result, the worst there is, and not a fault of the measurement; only the quantiles leave it out."""
+    """A stall is the worst possible result, and no fault of the measurement. Only the quantiles leave it out."""
     for event in case.record.events:
         since = stalled_since_ns(event)
         if since is not None:
@@ -151,6 +152,7 @@ def stalled(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def warm_up(case: CheckedRun) -> Iterator[Doubt]:
+    """A run without a warm-up, or with one that was too short for a thread."""
     if case.number("warmup_ns") == 0:
         what = "there was no warm-up: the first activations ran with cold caches and unfaulted memory"
         yield Doubt("warm-up", WARNING, what, "leave the warm-up on")
@@ -164,9 +166,9 @@ def warm_up(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
-    """A median of half a period and more is no scheduling latency but the granularity of a timer.
+    """A median of half a period or more shows how coarse the timer is, not how late the scheduler is.
 
-    Of an application's loop the top tells of the timer; what is judged has its work in it.
+    In the loop of an application only the field ``top`` shows the timer. The judged field includes the loop's work.
     """
     app = is_app(case.record)
     for summary in [one for one in case.every if one.series.field == LOOP_FIELDS[0]] if app else case.summaries:
@@ -181,7 +183,7 @@ def coarse_timer(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def short_gap(case: CheckedRun) -> Iterator[Doubt]:
-    """With a gap below two periods late activations in a row are no storm: each is an episode of its own."""
+    """With a gap below two periods, late activations in a row do not join: each is an episode of its own."""
     period_ns = max((summary.series.period_ns for summary in case.summaries), default=0)
     gaps = {each.gap_ns: each for each in case.requirements if each.gap_ns < 2 * period_ns}
     for gap_ns, each in gaps.items():
@@ -193,14 +195,14 @@ def short_gap(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def _wider(asked: Requirement, period_ns: int) -> str:
-    """What to ask of the next run."""
+    """The remedy for a short gap: what to fix before the next run."""
     if asked.gap_ns < usual_gap_ns(asked.at_most_ns) and usual_gap_ns(asked.at_most_ns) >= 2 * period_ns:
         return f"fix a --gap of {duration(2 * period_ns, up=True)} or more before the next run"
     return f"ask for once per {duration(40 * period_ns, up=True)} or seldomer before the next run"
 
 
 def drift(case: CheckedRun) -> Iterator[Doubt]:
-    """Methods that sleep relative to the last wake-up have no grid to keep to: their lateness adds up."""
+    """Methods that sleep relative to the last wake-up keep to no grid, so their latencies add up."""
     for summary in case.summaries:
         fits = summary.span_ns // summary.series.period_ns if summary.series.period_ns else 0
         seen = _seen(summary)
@@ -218,7 +220,7 @@ def events_dropped(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def trace_lost(case: CheckedRun) -> Iterator[Doubt]:
-    """Of the kernel's own trace, which has room for so many events and keeps the latest."""
+    """The kernel's trace lost events. It has room for a fixed number of events and keeps the latest."""
     overrun, dropped = lost_trace_events(case.record)
     ways = ((overrun, "overwritten by later ones"), (dropped, "dropped"))
     told = [f"{quantity(n, 'event')} {'was' if n == 1 else 'were'} {how}" for n, how in ways if n]
@@ -228,10 +230,10 @@ def trace_lost(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def _due(case: CheckedRun, summary: Summary) -> tuple[int, int]:
-    """How many activations were due, and how few are no cause for doubt; zeros where that is not known.
+    """The number of activations that were due, and the smallest number without a doubt; zeros if unknown.
 
-    A run to the end has what was asked for, within the tolerance. In one that ended early all threads end within a
-    second. Off the grid lateness adds up, so that only a number of samples can be asked for.
+    A run to its end has the number that was asked for, within the tolerance. If a run ended early, all its threads end
+    within a second. Without a grid latencies add up, so only a number of samples is known, if the user asked for one.
     """
     end, period, on_grid = case.record.end, summary.series.period_ns, summary.series.on_grid
     if end is None or not period:
@@ -245,13 +247,13 @@ def _due(case: CheckedRun, summary: Summary) -> tuple[int, int]:
 
 
 def _samples(case: CheckedRun, period_ns: int) -> int:
-    """Asked of the first thread; others with a longer period have as many as come meanwhile."""
+    """The number of samples asked for. It is that of the first thread; one with a longer period has fewer."""
     asked, first_ns = case.number("samples") or 0, case.number("period_ns") or period_ns
     return asked * first_ns // period_ns if case.number("period_step_ns") else asked
 
 
 def _room(case: CheckedRun, summary: Summary) -> int | None:
-    """How many periods fit into what was asked, or into the time until the end; None where none is kept."""
+    """How many periods fit into the asked duration and the time until the end; None without a period or an end."""
     end, period = case.record.end, summary.series.period_ns
     if end is None or not period or summary.series.external:
         return None
@@ -261,7 +263,7 @@ def _room(case: CheckedRun, summary: Summary) -> int | None:
 
 
 def _late_by(summary: Summary) -> int:
-    """Activations that were due before the first one that is known."""
+    """The number of activations that were due before the first one in the record."""
     series, first = summary.series, summary.first_due_ns
     if first is None or not series.on_grid or not series.period_ns:
         return 0
@@ -273,12 +275,12 @@ def _stalled_threads(case: CheckedRun) -> set[int]:
 
 
 def _damaged(case: CheckedRun) -> list[Damage]:
-    """Parts that cannot be read, but not the missing END, which has a doubt of its own."""
+    """Parts of the file that cannot be read. A missing END is none of them: it has a doubt of its own."""
     return [d for d in case.record.damage if d.length or d.offset < case.record.size]
 
 
 def _unknown_series(case: CheckedRun) -> bool:
-    """Whether a series was measured that is nowhere described, so that nobody knows how late it was."""
+    """Whether a series was measured whose description is lost, so that nobody knows its latencies."""
     totals = case.record.end.totals if case.record.end else ()
     described = {series.id for series in case.record.series}
     return any(each.series is not None for each in _damaged(case)) or any(t.series not in described for t in totals)
@@ -314,7 +316,7 @@ COUNTING_CHECKS: tuple[Check, ...] = (
 
 
 def stage_order(case: CheckedRun) -> Iterator[Doubt]:
-    """A task cannot run before the interrupt that wakes it: where it does, one of the clocks or values is wrong."""
+    """A task cannot run before the interrupt that wakes it. If it seems to, a clock or a value is wrong."""
     for switch in case.switches:
         if switch.backwards:
             whole, least = switch.moments.count, switch.moments.min
@@ -327,7 +329,7 @@ def stage_order(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def stages_differ(case: CheckedRun) -> Iterator[Doubt]:
-    """All fields of a thread count the same activations; where they do not, a stage lacks values, maybe its largest."""
+    """All fields of a thread count the same activations. If they differ, a stage lacks values, maybe its largest."""
     judged = {summary.series.thread: summary for summary in case.summaries}
     for summary in case.every:
         whole = judged.get(summary.series.thread, summary)
@@ -341,7 +343,7 @@ def stages_differ(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def source_differs(case: CheckedRun) -> Iterator[Doubt]:
-    """The source of a probe counts what the reader lost too, so it may know of a larger value than the record."""
+    """The source of a probe also counts values that the reader lost. So it may know a larger value than the record."""
     counted = {(count.thread, count.field): count for count in source_counts(case.record)}
     for summary in case.every:
         count = counted.get((summary.series.thread, summary.series.field))
@@ -360,7 +362,10 @@ def _counted(summary: Summary) -> tuple[int, int]:
 
 
 def _knows_more(count: SourceCount, summary: Summary) -> bool:
-    """An activation more or less may be due to the end of the run, at which both stop at different instants."""
+    """Whether the source knows more than the record.
+
+    They may differ by one activation, because both stop at different instants at the end of the run.
+    """
     larger = count.count > 0 and (not summary.observed.count or count.max > summary.observed.max)
     return count.lost > 0 or count.count > summary.observed.count + 1 or larger
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Did every load work, all of it, from the first due time on, and enough to disturb anything?"""
+"""Check the loads: did every part of each work, from the first due time on, and enough to disturb the system?"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,17 +14,20 @@ from rtproof.summary.summary_model import Doubt
 
 IDLE_WINDOW_NS = 2 * SECOND_NS
 SHORTEST_NS = SECOND_NS // 2
-"""Of a shorter time between two readings nothing is said: one unit of work may take as long."""
+"""A shorter time between two readings shows nothing, because one unit of work may take as long."""
 LATE_NS = 9 * SECOND_NS // 10
 """Readings come once a second, and each may be a little late."""
 PAUSED_SHARE = 0.1
-"""Share of the time that a load may stand still without a word."""
+"""A load may stand still for this share of the time without a doubt."""
 LEAST_SHARE = 0.02
-"""Share of one CPU. A shell that sleeps in a loop takes 0.3 % of one, and every load of the agent 10 % and more."""
+"""Below this share of one CPU a load does almost nothing.
+
+A shell that sleeps in a loop takes 0.3 % of a CPU, and every load of the agent takes 10 % or more.
+"""
 SURE_NS = 10 * SECOND_NS
-"""How long a part of a load must have done nothing until that is no slow unit of work."""
+"""A part of a load that does nothing for this long is idle, and not just busy with a slow unit of work."""
 BY_DEVICES = ("interrupts",)
-"""Units of work that a device does: such a load disturbs without much of a CPU."""
+"""Units of work that a device does. Such a load disturbs the system without using much CPU time."""
 _REMEDY = "see what starves or blocks the load; the latencies are not those under it"
 
 
@@ -37,7 +40,7 @@ def died(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def idle(case: CheckedRun) -> Iterator[Doubt]:
-    """A load that does nothing, for longer than it rests on purpose, makes an idle system look like a loaded one."""
+    """A load that does nothing for longer than it rests on purpose. Then an idle system looks like a loaded one."""
     for counter in _loads(case):
         idle_ns, span_ns, rest_ns = _longest_standstill_ns(counter), _span_ns(counter), _rest_ns(case, counter)
         if idle_ns >= IDLE_WINDOW_NS + rest_ns:
@@ -48,7 +51,7 @@ def idle(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def late(case: CheckedRun) -> Iterator[Doubt]:
-    """What was measured before a load began is of a system without it."""
+    """A load that began late. Until then the system was measured without it."""
     for counter in _loads(case):
         first = np.flatnonzero(np.diff(counter.value) > 0)
         without_ns = int(counter.time_ns[first[0]] - counter.time_ns[0]) if first.size else 0
@@ -60,9 +63,9 @@ def late(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def paused(case: CheckedRun) -> Iterator[Doubt]:
-    """A load that stands still again and again, or for a good part of a short run, each time too short for ``idle``.
+    """A load that stands still again and again, or for much of a short run, each time too briefly for ``idle``.
 
-    One slow unit of work is none: it is a small part of the run.
+    One slow unit of work gives no doubt, because it takes only a small part of the run.
     """
     for counter in _loads(case):
         begun = _from_first_work(counter)
@@ -75,7 +78,7 @@ def paused(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def part_idle(case: CheckedRun) -> Iterator[Doubt]:
-    """One of several workers that stands still hides behind the work of the others."""
+    """Workers of a load that stand still. The work of the other workers hides them in the counter."""
     for counter in _loads(case):
         parts, without = (case.number(f"{counter.name}.{key}", Moment.END) for key in ("parts", "idle_parts"))
         span_ns = _span_ns(counter)
@@ -85,7 +88,7 @@ def part_idle(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def slight(case: CheckedRun) -> Iterator[Doubt]:
-    """A counter that grows says that a load is alive, not that it disturbs anything."""
+    """A load that uses almost no CPU time. A growing counter shows that it lives, not that it disturbs anything."""
     for counter in _loads(case):
         start, end = (_cpu_time(case, counter, moment) for moment in (Moment.DURING, Moment.END))
         if start is None or end is None or counter.unit in BY_DEVICES or _rest_ns(case, counter) > IDLE_WINDOW_NS:
@@ -99,6 +102,7 @@ def slight(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def unproven(case: CheckedRun) -> Iterator[Doubt]:
+    """Loads that were asked for, but whose work the record does not show."""
     asked = (case.fact("loads") or "").replace(",", " ").split()
     proven = [c for c in _loads(case) if c.value.size and int(c.value[-1]) > 0]
     if len(proven) < len(asked):
@@ -109,7 +113,7 @@ def unproven(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def lessened(case: CheckedRun) -> Iterator[Doubt]:
-    """It ran, but by another way than it is meant to, because this machine has not what it wants."""
+    """A load that ran in another way than it is meant to, because the target lacks what it needs."""
     for counter in _loads(case):
         lack = case.fact(f"{counter.name}.lack", Moment.START)
         if lack:
@@ -134,7 +138,7 @@ def _span_ns(counter: Counter) -> int:
 
 
 def _from_first_work(counter: Counter) -> Counter:
-    """Its readings from the first that shows work on; ``late`` looks at those before."""
+    """The readings from the first that shows work on. The check ``late`` looks at the earlier ones."""
     work = np.flatnonzero(np.diff(counter.value) > 0)
     first = int(work[0]) + 1 if work.size else counter.value.size
     return replace(counter, time_ns=counter.time_ns[first:], value=counter.value[first:])
@@ -148,7 +152,7 @@ def _longest_standstill_ns(counter: Counter) -> int:
 
 
 def _cpu_time(case: CheckedRun, counter: Counter, moment: Moment) -> tuple[int, int] | None:
-    """When it was read, and how much CPU time the load had used by then; both in nanoseconds."""
+    """When the agent read a load's CPU time, and this CPU time, both in nanoseconds; None without a reading."""
     key = f"{counter.name}.cpu_ms"
     read: list[Fact] = [f for f in case.record.facts if (f.key, f.moment, f.thread) == (key, moment, WHOLE_RUN)]
     used_ms = case.number(key, moment)

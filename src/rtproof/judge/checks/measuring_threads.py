@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the measuring threads: policy, priority, CPU, memory and timers, at both ends of the run and in between."""
+"""Check the measuring threads: policy, priority, CPU, memory and timers, at both ends of the run and in between."""
 
 from collections.abc import Iterator
 
@@ -22,28 +22,28 @@ from rtproof.summary.summary_model import Doubt, Summary
 
 RAW_CLOCK = "clock.raw"
 NTP_PPM = 500
-"""NTP never slews a clock by more (adjtimex(2))."""
+"""NTP never slews a clock by more than this (adjtimex(2))."""
 CORRECTED_PPM = 200
-"""A crystal is hardly further off; a clock slewed by more is still being set."""
+"""A crystal is hardly further off. If a clock is slewed by more than this, it is still being set."""
 MUCH_DELAY = 0.05
-"""Share of the time that a real-time thread waited for a CPU, from which something else must have come first."""
+"""If a real-time thread waited for a CPU for more than this share of the time, something else ran before it."""
 STOP_NS = 5_000_000
 """A stop this short is no longer than other delays."""
 NOTICED_NS = SECOND_NS
-"""How much later than the threads the agent may notice that it goes on, on a busy machine."""
+"""On a busy machine the agent may notice this much later than its threads that it goes on after a stop."""
 STAY = "let nothing change the affinity of the threads (cpusets, irqbalance, tuned) or take their CPU off line"
-"""What to do where a thread ran, or might have run, on another CPU."""
+"""The remedy if a thread ran, or might have run, on another CPU."""
 _MILLION = 1_000_000
 
 
 def noted_elsewhere(case: CheckedRun, thread: int) -> bool:
-    """Whether the thread itself noted activations on another CPU than its own."""
+    """Whether the thread itself noted activations on a CPU other than its own."""
     found = case.record.conditions.get(thread)
     return bool(found is not None and found.elsewhere.sum())
 
 
 def cpu_between(case: CheckedRun) -> Iterator[Doubt]:
-    """A thread that is bound to a CPU never leaves it by itself."""
+    """A thread that ran on another CPU than its own. A bound thread never leaves its CPU by itself."""
     for summary, found in _noted(case):
         elsewhere, noted = int(found.elsewhere.sum()), int(found.noted.sum())
         if not elsewhere:
@@ -57,7 +57,7 @@ def cpu_between(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
-    """Another affinity is harmless as long as the thread stays where it is; ``cpu`` says when it did not."""
+    """A changed affinity. It is harmless as long as the thread stays on its CPU; ``cpu_between`` says if it did not."""
     for summary, found in _noted(case):
         looks = int(found.other_affinity.sum())
         others = _seen(found, Condition.AFFINITY)
@@ -71,7 +71,7 @@ def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def policy_between(case: CheckedRun) -> Iterator[Doubt]:
-    """A change that lasts less than a second is seen at random checks only."""
+    """Another policy during the run. Only random checks see a change that lasts less than a second."""
     wrong = [
         _share(found, found.other_policy, Condition.POLICY) for _, found in _noted(case) if found.other_policy.any()
     ]
@@ -82,6 +82,7 @@ def policy_between(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def priority_between(case: CheckedRun) -> Iterator[Doubt]:
+    """Another priority during the run, found by random checks."""
     wrong = [
         _share(found, found.other_priority, Condition.PRIORITY)
         for _, found in _noted(case)
@@ -95,7 +96,7 @@ def priority_between(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def run_delay(case: CheckedRun) -> Iterator[Doubt]:
-    """A real-time thread waits for a CPU only while something comes before it."""
+    """A real-time thread that waited long for a CPU. It waits only while something else comes before it."""
     if case.fact("policy") not in ("fifo", "rr", "deadline"):
         return
     for summary, found in _noted(case):
@@ -111,7 +112,7 @@ def run_delay(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def traced(case: CheckedRun) -> Iterator[Doubt]:
-    """A tracer stops the thread at every signal, and mostly at every system call."""
+    """A tracer was attached. It stops a thread at every signal, and usually at every system call."""
     threads = {summary.series.thread for summary in case.summaries}
     who = {
         (fact.thread, fact.value.strip())
@@ -125,7 +126,10 @@ def traced(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def stopped(case: CheckedRun) -> Iterator[Doubt]:
-    """Who stops the agent makes a delay that no system has. SIGCONT alone is none: systemd sends it behind SIGTERM."""
+    """Somebody stopped the agent and let it go on. This causes a delay that the system itself does not have.
+
+    SIGCONT alone is no stop: systemd sends it after SIGTERM. So a long delay must have ended near the signal.
+    """
     asked_to_end = [event.time_ns - NOTICED_NS for event in case.events("interrupted", "host_gone")]
     continued = [event for event in case.events("continued") if event.time_ns < min(asked_to_end, default=1 << 63)]
     for summary in case.summaries:
@@ -142,7 +146,7 @@ def stopped(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def clock_slewed(case: CheckedRun) -> Iterator[Doubt]:
-    """A clock that runs too fast or too slow makes each latency that much longer or shorter."""
+    """A clock that ran too fast or too slow. It makes each latency longer or shorter by the same share."""
     counter = next((one for one in case.record.counters if one.name == RAW_CLOCK and not one.grows), None)
     if counter is None or counter.time_ns.size < 2:
         return
@@ -163,7 +167,10 @@ def clock_slewed(case: CheckedRun) -> Iterator[Doubt]:
 def _slew_ppm(
     counter: Counter,
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.float64]]]:
-    """Time between readings at least half a second apart, and how much faster than the raw clock the other one ran."""
+    """The time between readings in nanoseconds, and how much faster the clock ran than the raw clock, in ppm.
+
+    Readings are at least half a second apart, unless the whole run is shorter.
+    """
     kept = [0]
     for at in range(1, counter.time_ns.size):
         if counter.time_ns[at] - counter.time_ns[kept[-1]] >= SECOND_NS // 2:
@@ -176,7 +183,7 @@ def _slew_ppm(
 
 
 def _noted(case: CheckedRun) -> Iterator[tuple[Summary, Conditions]]:
-    """Threads that noted anything, each with the summary of the field that is judged."""
+    """The conditions that each thread noted, with the summary of its judged field."""
     for summary in case.summaries:
         found = case.record.conditions.get(summary.series.thread)
         if found is not None:
@@ -184,7 +191,7 @@ def _noted(case: CheckedRun) -> Iterator[tuple[Summary, Conditions]]:
 
 
 def _seen(found: Conditions, kind: Condition) -> str:
-    """What was seen of a kind, most often first."""
+    """The values of one kind of condition that were seen, the most frequent first."""
     some = sorted((one for one in found.deviations if one.kind is kind), key=lambda one: -one.count)
     return ", ".join(one.seen for one in some) or "unknown"
 
@@ -201,15 +208,14 @@ CONDITION_CHECKS: tuple[Check, ...] = (
 
 # Did the measuring threads run as asked: policy, priority, CPU, memory, timers?
 #
-# Other tools leave the policy to be guessed from the command line, where no priority means SCHED_OTHER without a
-# word.
+# Other tools do not print the policy. The user has to know that a command line without a priority means SCHED_OTHER.
 
 
 RUNNING = (Moment.START, Moment.DURING, Moment.END)
 
 
 def policy(case: CheckedRun) -> Iterator[Doubt]:
-    """Asked for real time and got none is the most common way to publish a wrong number."""
+    """Threads with another policy than asked. This is the most common cause of wrong published numbers."""
     asked = case.fact("policy")
     wrong = [
         f"thread {thread} {moment.name.lower()}: {got}"
@@ -222,7 +228,7 @@ def policy(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def unprivileged(case: CheckedRun) -> Iterator[Doubt]:
-    """The user allowed this beforehand, so it is a fault only where a requirement is judged."""
+    """Threads without real time, as the user allowed before the run. Only with a requirement is this INVALID."""
     if _unprivileged(case):
         what = f"policy {case.fact('policy')} was asked for, but the threads ran as other for want of the privilege"
         refused = case.fact("policy_refused", Moment.START)
@@ -232,7 +238,7 @@ def unprivileged(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def priority(case: CheckedRun) -> Iterator[Doubt]:
-    """Only where the policy has priorities and is the one asked for; else ``policy`` says it."""
+    """Threads with another priority than asked. If the policy itself is wrong, ``policy`` says so instead."""
     asked = case.fact("priority")
     if case.fact("policy") not in ("fifo", "rr") or _unprivileged(case):
         return
@@ -256,7 +262,7 @@ def policy_changed(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def nice(case: CheckedRun) -> Iterator[Doubt]:
-    """Without a real-time policy the nice value decides how long others run first; with one it says nothing."""
+    """Nice values that changed or are not 0. Without a real-time policy they decide how long others run first."""
     told = {summary.series.thread: _nice_values(case, summary.series.thread) for summary in case.summaries}
     changed = [f"{thread_name(thread)} had {', '.join(values)}" for thread, values in told.items() if len(values) > 1]
     if changed:
@@ -271,6 +277,7 @@ def nice(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def cpu(case: CheckedRun) -> Iterator[Doubt]:
+    """A bound thread on another CPU, by the facts that the agent read. ``cpu_between`` covers what threads noted."""
     for summary in case.summaries:
         series = summary.series
         got = {case.number("cpu", moment, series.thread) for moment in RUNNING} - {None, -1, series.cpu}
@@ -283,7 +290,7 @@ def cpu(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def timer_slack(case: CheckedRun) -> Iterator[Doubt]:
-    """The kernel may put off the timers of a SCHED_OTHER thread by its slack, 50 us unless told otherwise."""
+    """The kernel may delay the timers of a SCHED_OTHER thread by its slack, by default 50 us."""
     slack = {
         thread: int(got)
         for thread, moment, got in _effective(case, "timer_slack_ns")
@@ -305,8 +312,10 @@ def memory_unlocked(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def page_faults(case: CheckedRun) -> Iterator[Doubt]:
-    """With locked memory the loop cannot fault; where it does, the locking did not work. Unlocked, a fault is a cause
-    of lateness like any other, which the user chose to have, and worth a warning."""
+    """Page faults in the measured loop. With locked memory a fault shows that the locking did not work.
+
+    With unlocked memory a fault is a cause of latency like any other. The user chose it, so it is only a warning.
+    """
     for summary in case.summaries:
         thread = summary.series.thread
         minor, major = (case.number(key, Moment.END, thread) or 0 for key in ("minor_faults", "major_faults"))
@@ -325,7 +334,7 @@ def dma_latency(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def calls(case: CheckedRun) -> Iterator[Doubt]:
-    """A loop that only sleeps neither reads nor writes; where it does, each call is in what is measured."""
+    """Calls to read or write in a loop that only sleeps. The latencies include the time of each call."""
     for summary in case.summaries:
         thread, series = summary.series.thread, summary.series
         made = case.number("io_calls", Moment.END, thread) or 0
@@ -335,7 +344,7 @@ def calls(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def _effective(case: CheckedRun, key: str) -> Iterator[tuple[int, Moment, str]]:
-    """Thread, moment and value of every fact about a running thread."""
+    """Thread, moment and value of each fact with this key about a running thread."""
     for summary in case.summaries:
         for moment in RUNNING:
             got = case.fact(key, moment, summary.series.thread)
@@ -344,7 +353,7 @@ def _effective(case: CheckedRun, key: str) -> Iterator[tuple[int, Moment, str]]:
 
 
 def _nice_values(case: CheckedRun, thread: int) -> list[str]:
-    """In the order that they were seen in; none of a thread with a real-time policy."""
+    """The nice values of a thread in the order seen; empty for a thread with a real-time policy."""
     if (case.fact("policy", Moment.START, thread) or case.fact("policy")) != "other":
         return []
     facts = case.record.facts
@@ -352,7 +361,7 @@ def _nice_values(case: CheckedRun, thread: int) -> list[str]:
 
 
 def _unprivileged(case: CheckedRun) -> bool:
-    """Whether all threads ran as other although real time was asked for, as the user had allowed."""
+    """Whether all threads ran as SCHED_OTHER although real time was asked for, and the user had allowed this."""
     got = {policy for _, moment, policy in _effective(case, "policy") if moment is not Moment.DURING}
     got = got or {policy for _, _, policy in _effective(case, "policy")}
     asked = case.fact("policy") in REAL_TIME and case.fact("allow_unprivileged") == "yes"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the target: clock, throttling, guest, kernel log, and a co-kernel whose tasks were not measured."""
+"""Check the target: clock, throttling, guest, kernel log, and a co-kernel whose tasks were not measured."""
 
 import re
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from rtproof.summary.thread_table import own_threads
 
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TRUSTED_CLOCKS = ("tsc", "arch_sys_counter", "riscv_clocksource", "timebase")
-"""Counters of the CPU itself, read in user space. Others cost a microsecond per reading, or tick coarsely."""
+"""Counters of the CPU itself, read in user space. Other clocks cost a microsecond per reading, or tick coarsely."""
 RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 NEAR_LIMIT = 0.5
-"""Share of the kernel's budget for real-time threads from which throttling is near."""
+"""If a thread uses more than this share of the kernel's budget for real-time threads, throttling is near."""
 _STEAL_FIELD = 8
 _TICKS_PER_SECOND = 100
 """USER_HZ, the same on every Linux."""
@@ -62,7 +62,7 @@ def throttled(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def rt_budget(case: CheckedRun) -> Iterator[Doubt]:
-    """The kernel stops all real-time threads of a CPU that have used up their share of each second."""
+    """A thread near the kernel's budget. The kernel stops real-time threads that used up their share of a second."""
     runtime, period = (case.file(path, Moment.START) or "" for path in (RT_RUNTIME, RT_PERIOD))
     if not runtime.isdigit() or case.fact("policy") not in ("fifo", "rr"):
         return
@@ -76,7 +76,7 @@ def rt_budget(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def guard(case: CheckedRun) -> Iterator[Doubt]:
-    """The agent's own guard took the real-time policy away, to keep the machine alive."""
+    """The agent's guard ended the run: it took the real-time policy away to keep the machine alive."""
     end = case.record.end
     texts = [f"{thread_name(e.thread)} {e.text}" for e in case.events("budget")]
     if texts or (end and end.reason is EndReason.GUARD):
@@ -102,7 +102,7 @@ def counts_instructions(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def takes_turns(case: CheckedRun) -> Iterator[Doubt]:
-    """Virtual time passes for all processors while one of them runs, so that a latency is mostly the others' turns."""
+    """Several processors in virtual time. Time passes for all while one runs, so latencies are mostly others' turns."""
     if virtual_time_clock(case.record) and (count := online_processors(case.record)) > 1:
         what = (
             f"in virtual time {count} processors share one stream of instructions and take turns: each stands still "
@@ -119,7 +119,7 @@ def no_machine(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def guest(case: CheckedRun) -> Iterator[Doubt]:
-    """Not of one with virtual time, of which more is said."""
+    """A run in a virtual machine. With virtual time other doubts say more, so this one does not come."""
     if virtual_time_clock(case.record):
         return
     text = case.file("/proc/cpuinfo", Moment.START) or ""
@@ -162,7 +162,7 @@ SYSTEM_CHECKS: tuple[Check, ...] = (
 
 
 def in_band(case: CheckedRun) -> Iterator[Doubt]:
-    """rtproof measures threads of Linux. A co-kernel exists so that its tasks do not have to wait for Linux."""
+    """A co-kernel runs beside Linux. Its tasks do not wait for Linux, and rtproof measures only threads of Linux."""
     core = core_beside(case.record)
     if core:
         what = (
@@ -174,7 +174,7 @@ def in_band(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def core_unseen(case: CheckedRun) -> Iterator[Doubt]:
-    """A kernel built with a co-kernel may run one that is switched off, or one that hides from the agent."""
+    """A kernel that was built with a co-kernel, which the agent does not see. It may be switched off or hidden."""
     config = kernel_config(case.record)
     built = next((name for name in ("XENOMAI", "EVL") if config and config.has(name)), None)
     if config and built and not core_beside(case.record):
@@ -187,7 +187,7 @@ def core_unseen(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def core_tasks(case: CheckedRun) -> Iterator[Doubt]:
-    """A task of the co-kernel delays every thread of Linux on its CPU: no priority of Linux is above it."""
+    """Tasks of the co-kernel on measured CPUs. Such a task delays every thread of Linux, whatever its priority."""
     cpus, own = {summary.series.cpu for summary in case.summaries}, own_threads(case.record)
     rivals = [
         f"{thread.name} (PID {thread.process}, priority {thread.priority}, CPU {thread.cpu})"
@@ -204,7 +204,7 @@ def core_tasks(case: CheckedRun) -> Iterator[Doubt]:
 
 
 def mode_switching(case: CheckedRun) -> Iterator[Doubt]:
-    """A thread of the co-kernel that calls Linux waits for Linux, so its latencies are of neither kernel."""
+    """Measured threads that left the co-kernel for Linux. They then wait for Linux, so they measure neither kernel."""
     own = own_threads(case.record)
     rises = [
         f"{each.thread} by {each.end - each.start:,}"

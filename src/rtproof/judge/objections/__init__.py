@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objections to result rows, published or measured: what in their own numbers speaks against them.
+"""Objections to result rows, published or measured: what the figures of a row say against themselves.
 
-A row is a ``ResultClaim``; ``claim_of`` makes one of a run. ``rules`` has one file per rule. Each rule gets all
-claims and can compare them. Where a doubt about a run says the same, the doubt is cited instead.
+A row is a ``ResultClaim``; ``claim_of`` makes one of a run. ``rules`` has one file per rule. Each rule gets all rows
+and can compare them. If a doubt about a run says the same as a rule, the objection cites the doubt.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ __all__ = ["Figures", "Objection", "ResultClaim", "RowKind", "RowThread", "Span"
 
 
 def objections(claims: Sequence[ResultClaim]) -> tuple[Objection, ...]:
-    """Everything that speaks against these rows; those of one group are also held against each other."""
+    """All objections to these rows. Rows of the same group are also compared with each other."""
     return tuple(found for rule in plugins.load_plugins(rules) for found in _by(rule, claims))
 
 

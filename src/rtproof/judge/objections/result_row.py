@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One result row, published or measured, as the objections see it. What is None was not told."""
+"""One result row, published or measured, as the objections see it. A figure that the row does not have is None."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,11 @@ from rtproof.summary.summary_model import Doubt, Summary
 
 
 class RowKind(Enum):
-    """LATENCY: how late something ran, against its due time. LENGTH: of cycles or work. TOP, LOOP: article 3's two."""
+    """What the values of a row are.
+
+    LATENCY: how late something ran after its due time. LENGTH: how long cycles or work lasted. TOP, LOOP: how late a
+    loop began, and how long it lasted (article 3).
+    """
 
     LATENCY = "latency"
     LENGTH = "length"
@@ -27,11 +31,11 @@ class RowKind(Enum):
 
 @dataclass(frozen=True)
 class Figures:
-    """What a row tells of one stream of values: of a thread, or of one of several fields.
+    """The figures of one stream of values in a row: of a thread, or of one of several fields.
 
-    step_ns: unit of the last printed digit, 0 where the figures are exact. low_ns, high_ns: the band that was to be
-    kept; below, above, out_of_band: values outside of it. in_bins: sum over the histogram. lattice_ns: what all values
-    are multiples of, from an origin. at_least: the largest value was cut off, so that max_ns only bounds it from below.
+    step_ns: the unit of the last printed digit, 0 if the figures are exact. low_ns, high_ns: the band in which values
+    should lie. below, above, out_of_band: how many values lie outside of it. in_bins: the sum over the histogram.
+    lattice_ns: the common step of all values. at_least: the largest value was cut off, so max_ns is a lower bound.
     """
 
     name: str
@@ -55,7 +59,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Span:
-    """How long a run lasted, as told, and the shortest and the longest length that this allows."""
+    """The length of a run as the row states it, and the shortest and the longest length that this statement allows."""
 
     told_ns: int
     shortest_ns: int
@@ -63,13 +67,16 @@ class Span:
 
 
 def exact_span(length_ns: int) -> Span:
-    """Of a length that is known to the nanosecond, or as good as that."""
+    """The span of a length that is known exactly."""
     return Span(length_ns, length_ns, length_ns)
 
 
 @dataclass(frozen=True)
 class RowThread:
-    """A measuring thread: what it was asked to be and what it was. cpu: where it ran. faults: in its measured loop."""
+    """A measuring thread: the policy and priority that it was asked to have, and those that it had.
+
+    cpu: where it ran. faults: the page faults in its measured loop.
+    """
 
     name: str
     policy_asked: str | None = None
@@ -82,13 +89,14 @@ class RowThread:
 
 @dataclass(frozen=True)
 class ResultClaim:
-    """A row and the circumstances that are told with it.
+    """A row and the circumstances that were published or recorded with it.
 
-    group: rows of the same group are compared with each other, "" with none. loads: work per second of each load by
-    its name; None where nobody counted. load_line: the shell line that was to make the load. judged: the row was
-    taken for good beyond its own samples. said_idle: it is said that nothing disturbed it. loadavg_before: the averages
-    when it began; loadavg: when it ended. cpu_count: how many CPUs the threads could choose from; online_count: how
-    many there were. kernel_lines: what the kernel logged during the run. doubts: of a measured run.
+    group: rows of the same group are compared with each other; "" is no group. loads: the work per second of each load
+    by its name; None if nobody counted it. load_line: the shell line that should make the load. judged: a conclusion
+    was drawn from the row beyond its own samples. said_idle: the author says that nothing disturbed the run.
+    loadavg_before, loadavg: the load averages at the start and at the end. cpu_count: the number of CPUs on which the
+    threads could run. online_count: the number of CPUs of the machine. kernel_lines: what the kernel logged during the
+    run. doubts: those about a measured run.
     """
 
     name: str
@@ -111,7 +119,7 @@ class ResultClaim:
 
 @dataclass(frozen=True)
 class Objection:
-    """A reason not to believe one or more rows. doubt: code of the doubt of a measured run that says the same."""
+    """A reason not to believe one or more rows. doubt: the code of a doubt about a run that says the same, if any."""
 
     code: str
     claims: tuple[str, ...]
@@ -121,7 +129,7 @@ class Objection:
 
 @dataclass(frozen=True)
 class Due:
-    """How many periods the told length has room for: as told, at least and at most."""
+    """How many activations were due in the stated length: as it is stated, at least and at most."""
 
     told: int
     least: int
@@ -129,7 +137,7 @@ class Due:
 
 
 def counted(claim: ResultClaim) -> Iterator[tuple[Figures, int, Due]]:
-    """Figures of activations with their count and how many were due; those of which one is not told are left out."""
+    """The figures of latencies with their count and how many were due. Figures that lack one of these are left out."""
     for each in claim.figures:
         if claim.span and each.period_ns and each.count is not None and each.kind is RowKind.LATENCY:
             span, period = claim.span, each.period_ns
@@ -140,7 +148,7 @@ def counted(claim: ResultClaim) -> Iterator[tuple[Figures, int, Due]]:
 def of_parts(
     code: str, claim: ResultClaim, found: Iterable[tuple[Figures, str]], tail: str = ""
 ) -> Iterator[Objection]:
-    """One objection to a row, whichever of its threads or fields it is about; none if nothing was found."""
+    """One objection that joins what was found in the threads or fields of a row; none if nothing was found."""
     several = len(claim.figures) > 1
     says = [f"{each.name}: {what}" if several else what for each, what in found]
     if says:
@@ -151,13 +159,13 @@ LOADAVG = "/proc/loadavg"
 ONLINE = "/sys/devices/system/cpu/online"
 LOAD = "load."
 FEWEST = 20
-"""Different values that make a lattice: by chance as few have no common step."""
+"""A lattice needs this many different values. So many values have no common step by chance."""
 
 
 def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool = False) -> ResultClaim:
-    """The run as a row with this name. group: rows with the same one are compared with each other.
+    """Make a row with this name of a run. group: rows of the same group are compared with each other.
 
-    said_idle: whoever wanted the run says that nothing shall disturb it.
+    said_idle: the user who asked for the run says that nothing should disturb it.
     """
     record = analysis.record
     online = recorded_facts.file_line(record, ONLINE)
@@ -180,7 +188,7 @@ def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool 
 
 
 def lattice_ns(counts: Counts) -> int | None:
-    """The step of the lattice on which all values lie, to a nanosecond; None if they lie on none coarser than that."""
+    """The common step of all values in whole nanoseconds; None if there is none above 1 ns."""
     if not counts.exact or counts.n.size < FEWEST:
         return None
     gaps = np.diff(counts.lo)
@@ -217,13 +225,16 @@ def _cycles(analysis: Analysis) -> Iterator[Figures]:
             count=found.counted,
             min_ns=found.min_ns,
             max_ns=found.max_ns,
-            # In virtual time none is to come: the same run counts the same, so that no bound is missing.
+            # In virtual time the same run has the same count again. So the count needs no bound for other runs.
             out_of_band=None if found.deterministic else found.out_of_band,
         )
 
 
 def _span(analysis: Analysis) -> Span | None:
-    """What was asked for where the run had it, else what was measured; off a grid nobody knows how many were due."""
+    """The asked length if the run ended as asked, otherwise the measured length.
+
+    None with events from outside, because nobody knows how many activations were due.
+    """
     record, summaries = analysis.record, analysis.summaries
     if not summaries or any(summary.series.external for summary in summaries):
         return None
@@ -234,7 +245,7 @@ def _span(analysis: Analysis) -> Span | None:
 
 
 def _loadavg(record: Record, moment: Moment) -> tuple[float, ...]:
-    """The three averages."""
+    """The three load averages at a moment; empty if they are not known."""
     words = (recorded_facts.file_text(record, LOADAVG, moment) or "").split()[:3]
     try:
         return tuple(map(float, words))
@@ -243,7 +254,7 @@ def _loadavg(record: Record, moment: Moment) -> tuple[float, ...]:
 
 
 def _loads(record: Record) -> Iterator[tuple[str, float | None]]:
-    """Work per second of each load between its first and last reading."""
+    """The work per second of each load between its first and last reading; None if there is only one."""
     for counter in record.counters:
         if counter.name.startswith(LOAD):
             seconds = (int(counter.time_ns[-1]) - int(counter.time_ns[0])) / 1e9 if counter.time_ns.size > 1 else 0
@@ -271,7 +282,7 @@ def _known(fact: str | None) -> str | None:
 
 
 def _cpu_count(told: str | None) -> int | None:
-    """Of a list such as 0-3,5."""
+    """The number of CPUs in a list such as 0-3,5; None if it is no such list."""
     words = (told or "").split(",")
     try:
         ends = [list(map(int, word.split("-"))) for word in words]

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules that object to result rows, one file each.
 
-A rule module has four names. ``ORDER: int`` is its place among the objections, in steps of ten. ``CODE: str`` is the
-name of its objections. ``DOUBTS: tuple[str, ...]`` has the codes of the doubts about a measured run that say the same.
-``judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]`` is a pure function. A missing figure is no reason to
-object.
+A rule module has four names:
+
+* ``ORDER: int`` is its place among the objections. No two rules have the same.
+* ``CODE: str`` is the name of its objections.
+* ``DOUBTS: tuple[str, ...]`` has the codes of the doubts about a measured run that say the same.
+* ``judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]`` is a pure function. It never objects because a figure
+  is missing.
 """

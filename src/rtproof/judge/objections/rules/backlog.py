@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wake-up that was late for many periods makes those behind it late too, or they are missing: neither is in the row.
+"""A wake-up is late by many periods, but the row shows neither late nor missing activations behind it.
 
-While it is late by N periods, N more come due. Those that run afterwards are late themselves, the last of them least,
-so that M have a mean of at least M/2 periods; those that never ran are missing from what the length has room for.
+While a wake-up is late by N periods, N more activations come due. Those that run afterwards are late too, the last of
+them least. So M of them have a mean latency of at least M/2 periods. Those that never ran are missing from the number
+that the length has room for.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No violation seen, and taken for none to come: n samples only bound how often one comes (the rule of three)."""
+"""No violation was seen, and the row concludes that none will come. n samples only bound the rate (rule of three)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

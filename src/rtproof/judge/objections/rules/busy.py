@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A row is said to be unloaded, but more tasks wanted to run, or waited for a disk, than there are CPUs for.
+"""A row is said to be unloaded, but more tasks wanted to run, or waited for a disk, than there are CPUs.
 
-Each measuring thread is allowed for as if it had always run: the same tick may wake it and count the tasks. One task
-more for each CPU is allowed for too, since drivers leave kernel threads waiting in a way that counts and loads nothing.
+The rule allows for each measuring thread as if it had always run, because the same tick may wake it and count the
+tasks. It also allows for one more task per CPU. Some drivers let kernel threads wait in a way that counts as a task
+and loads nothing.
 """
 
 import math
@@ -15,9 +16,9 @@ ORDER = 55
 CODE = "not-unloaded"
 DOUBTS: tuple[str, ...] = ()
 TICK_NS = 5_010_000_000
-"""Between two looks of the kernel at its tasks: 5 s and a tick, of which the longest is 10 ms."""
+"""The time between two counts of the tasks by the kernel: 5 s and one tick. The longest tick is 10 ms."""
 FEWEST_LOOKS = 3
-"""One look may meet tasks that run for a moment only."""
+"""The kernel must have counted this often. A single count may meet tasks that run only for a moment."""
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
@@ -33,10 +34,11 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
 
 
 def least_average(claim: ResultClaim) -> float | None:
-    """How many tasks there were at least, on average, while it ran; None if the averages can't tell.
+    """The smallest possible average number of tasks during the run; None if the load averages cannot show it.
 
-    Of both ends: what was before is taken off by as much as the shortest possible time leaves of it. If it rose, it was
-    at least what it has risen to. Of the end alone: of an average that has forgotten what was before.
+    With load averages of both ends, the earlier load is subtracted: as much of it as the shortest possible length of
+    the run leaves. If the average fell to its end value, this subtraction gives the result; if it rose, the end value
+    does. With an average of the end alone, the run must be so long that the average has forgotten the time before.
     """
     if claim.span is None:
         return None

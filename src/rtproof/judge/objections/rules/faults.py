@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page faults in the measured loop: part of the latency is that of memory."""
+"""Page faults in the measured loop. A part of the latency comes from memory."""
 
 from collections.abc import Iterable, Sequence
 

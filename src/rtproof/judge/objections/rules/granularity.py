@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A timer that ticks coarsely: what is measured is the tick, not how the system schedules.
+"""A timer with coarse ticks: the row shows the tick and not how the system schedules.
 
-A timer that can only fire at its own ticks is late by anything from nothing to one tick, each as likely: the mean lies
-near the middle of the range, and where the tick is longer than the period the range is longer than it too. Lateness
-from disturbance is far from that: its mean lies close to the minimum, and only its maximum far away. Samples show the
-same where all values lie on a lattice. Of a measured run the median tells more than the ends of
-the range do, which is for the doubt to say.
+A timer that fires only at its own ticks is late by anything up to one tick, each value as likely. So the mean lies near
+the middle of the range. If the tick is longer than the period, the range is longer than the period too. Latencies from
+disturbance look different: their mean lies close to the minimum, and only the maximum is far away. Samples show coarse
+ticks if all values lie on a lattice. The median of a measured run tells more than the ends of its range. So the doubt
+``coarse-timer`` judges the median instead.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,9 +17,9 @@ ORDER = 30
 CODE = "granularity"
 DOUBTS = ("coarse-timer",)
 MIDDLE = (0.25, 0.75)
-"""Where in the range the mean of an even spread may lie: the middle, half-way to either end."""
+"""The part of the range in which the mean of an even spread may lie: its middle half."""
 LATTICE_NS = 10_000
-"""A lattice finer than the smallest latencies that anybody published for a task hides nothing of one."""
+"""A finer lattice hides nothing: the smallest published latencies of a task are larger than its step."""
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:

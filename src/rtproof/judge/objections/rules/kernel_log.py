@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel logged during the run says that a part of it breaks its own rules, or stood still."""
+"""The kernel logged during the run that a part of it broke the kernel's own rules, or stood still."""
 
 import re
 from collections.abc import Iterable, Sequence

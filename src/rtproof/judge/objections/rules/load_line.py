@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load that was claimed cannot have been there, or nothing shows that it was."""
+"""The claimed load cannot have run, or nothing shows that it ran."""
 
 import re
 from collections import defaultdict
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from rtproof.judge.objections.result_row import Objection, ResultClaim
 
-# Whether a line can be a shell command at all. Not a shell: it knows operators, quotes and what opens and closes.
+# Can a line be a shell command at all? This is no shell. It knows operators, quotes, and words that open and close.
 #
-# What it does not know it takes for right, so that no valid line is called faulty.
+# It takes what it does not know as correct, so that it never calls a valid line faulty.
 
 
 _TOKEN = re.compile(
@@ -23,14 +23,14 @@ _ENDS = ("&", ";", "|", "&&", "||")
 _GO_ON = ("|", "&&", "||")
 """Each needs a command behind it as well."""
 _BEGIN = ("do", "then", "else", "elif", "if", "while", "until", "{", "(")
-"""A command has to follow."""
+"""A command has to follow each of these."""
 _CLOSE = {"done": "do", "fi": "if", "}": "{", ")": "("}
 _BEYOND = ("case", "esac", "function", "select", "[[", "((", "<<", "coproc")
-"""Where these occur the line is taken for right: more than is known here."""
+"""A line with one of these is taken as correct, because this module does not know their syntax."""
 
 
 def shell_fault(line: str) -> str | None:
-    """What is wrong with the line's syntax, in a few words; None if nothing was found."""
+    """The fault in the syntax of a line, in a few words; None if there is none."""
     tokens = _tokens(line)
     if tokens is None:
         return "a quotation mark is not closed"
@@ -40,7 +40,7 @@ def shell_fault(line: str) -> str | None:
 
 
 def _tokens(line: str) -> list[str] | None:
-    """Operators and words, a line end as one; None if a quotation is not closed."""
+    """The operators and words of a line, each line end included; None if a quotation is not closed."""
     tokens, at = [], 0
     while at < len(line):
         found = _TOKEN.match(line, at)
@@ -52,7 +52,10 @@ def _tokens(line: str) -> list[str] | None:
 
 
 def _order(tokens: list[str]) -> str | None:
-    """before: what a command has to follow; empty where one has begun."""
+    """A fault in the order of operators and words; None if there is none.
+
+    before: the token after which a command has to begin; empty once it has begun.
+    """
     before = start = "the start"
     for token in tokens:
         if token in _ENDS and before:
@@ -67,7 +70,11 @@ def _order(tokens: list[str]) -> str | None:
 
 
 def _pairs(tokens: list[str]) -> str | None:
-    """Words open and close something only where a command can stand, which behind a parenthesis is hard to tell."""
+    """A fault in what opens and closes; None if there is none.
+
+    Words open and close only where a command can stand. After a parenthesis this place is hard to find. So in a line
+    with parentheses only these are checked.
+    """
     plain = "(" not in tokens and ")" not in tokens
     opened: list[str] = []
     at_command = True

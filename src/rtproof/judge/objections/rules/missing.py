@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fewer samples than the told length has room for: what never ran is in no minimum, mean or maximum.
+"""Fewer samples than the stated length has room for. Activations that never ran are in no minimum, mean or maximum.
 
-The length counts as its printed digits allow: "11 h 09 min" was at least half a minute less, "-D30m" is exact. Beyond
-that a thousandth may be missing, as in a measured run: programs start their threads one by one and end by a signal.
+The rule takes the shortest length that the printed digits allow. "11 h 09 min" may have been half a minute less, and
+"-D30m" is exact. A further thousandth may be missing, as in a measured run, because programs start their threads one
+by one and end by a signal.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that shared a CPU while another was free measure how they disturb each other."""
+"""Threads shared a CPU although another one was free. They measure how they disturb each other."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that did not have the policy or priority that was asked for: real time by name only."""
+"""Threads did not have the policy or priority that was asked for: they were real-time in name only."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures that cannot all be true, by arithmetic alone. Each printed figure may be off by a unit of its last digit."""
+"""Figures that contradict each other by arithmetic. Each printed figure may be off by a unit of its last digit."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,9 +10,9 @@ from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim,
 ORDER = 60
 CODE = "sums"
 ROUNDING_NS = 1
-"""Means and deviations of exact values are rounded too, and may lie on their bounds."""
+"""Means and deviations of exact values are rounded too, and may lie on their bounds. This is the possible error."""
 CYCLES = 50
-"""An overloaded loop runs several times slower than it was to; by this much a unit is wrong."""
+"""An overloaded loop may run several times slower than asked. A factor above this shows a wrong unit."""
 DOUBTS = ("totals",)
 
 
@@ -41,9 +41,10 @@ def _of_one(each: Figures) -> Iterator[str]:
 
 
 def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
-    """Between which values the mean lies: one value is the smallest, one the largest, and no other is beyond these.
+    """The smallest and the largest possible mean of values with these ends.
 
-    Each end is known to a step, which counts as little here as the value at the end does.
+    One value is the smallest, one is the largest, and all others lie between them. Each end may be wrong by one step.
+    This error weighs no more than one value in the mean.
     """
     if not each.count:
         return least, most
@@ -52,7 +53,7 @@ def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
 
 
 def _of_cycles(each: Figures) -> Iterator[str]:
-    """The ends against the counts outside of the band, and against the period."""
+    """Contradictions between the ends and the counts outside the band, and between the ends and the period."""
     sides = (
         (each.below, each.low_ns, each.min_ns, "shorter", -1, "shortest"),
         (each.above, each.high_ns, each.max_ns, "longer", 1, "longest"),
@@ -70,8 +71,10 @@ def _of_cycles(each: Figures) -> Iterator[str]:
 
 
 def _deviation(each: Figures, least: float, mean: float, most: float) -> Iterator[str]:
-    """Values between two ends scatter at most as if all were at the ends (Bhatia and Davis 2000), and at least as if
-    only one were at each end."""
+    """A standard deviation that is impossible with these ends, mean and count.
+
+    It is largest if all values lie at the ends (Bhatia and Davis 2000), and smallest if only one value lies at each.
+    """
     if each.deviation_ns is None or each.count is None or each.count < 2:
         return
     n, step = each.count, max(each.step_ns, ROUNDING_NS)
@@ -86,7 +89,10 @@ def _deviation(each: Figures, least: float, mean: float, most: float) -> Iterato
 
 
 def _fields(several: Sequence[Figures]) -> Iterator[str]:
-    """Fields of an application are of the same activations; the first or the last loop may lack one of them."""
+    """Contradictions between the fields of an application.
+
+    All fields have the same activations. Only the first or the last loop may lack a field.
+    """
     if not any(each.kind is RowKind.LOOP for each in several):
         return
     counts = {each.name: each.count for each in several if each.count is not None}
@@ -99,10 +105,11 @@ def _fields(several: Sequence[Figures]) -> Iterator[str]:
 
 
 def _loops(several: Sequence[Figures]) -> Iterator[str]:
-    """A loop with absolute due times: loop i lasts a period, plus how late its end was, minus how late its top was.
+    """Contradictions between the lengths of loops and the latencies of their tops, with absolute due times.
 
-    So the loops add up to their periods but for the lateness at both ends, and none differs from the period by more
-    than the largest lateness, also where the first top, which no timer woke and which is not early, was not counted.
+    Loop i lasts a period, plus how late its end was, minus how late its top was. So all loops together differ from
+    their periods only by the latencies at both ends. No loop differs from the period by more than the largest latency.
+    This holds even if the first top was not counted: no timer woke it, and it is not early.
     """
     loops, tops = ([each for each in several if each.kind is kind] for kind in (RowKind.LOOP, RowKind.TOP))
     if len(loops) != 1 or len(tops) != 1 or not loops[0].period_ns or tops[0].max_ns is None:

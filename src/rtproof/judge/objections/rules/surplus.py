@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More samples than the told length has room for: the clock that made the period and the one that timed the run differ.
+"""More samples than the stated length has room for: the clock of the period and the clock of the run differ.
 
-Two clocks of one board may differ by what the kernel lets NTP slew one of them, 500 parts in a million, which is more
-than crystals differ by. A measured run has one clock for both and no such excuse: its doubt is stricter.
+Two clocks of one board may differ by 500 parts in a million, because the kernel lets NTP slew one of them by so much.
+Crystals differ by less. A measured run uses one clock for both and has no such excuse, so its doubt is stricter.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

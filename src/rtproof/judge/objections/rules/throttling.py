@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel throttled during the run, or gave up its clock. Doubts look for both in all that a run left."""
+"""The kernel throttled during the run, or gave up its clock. Doubts about a run look for both."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,5 +11,5 @@ DOUBTS = ("throttled", "budget-stops", "clock-changed")
 
 
 def judge(_claims: Sequence[ResultClaim]) -> Iterable[Objection]:
-    """Nothing beside the doubts, as no published row has the kernel's log."""
+    """Return nothing. No published row has the kernel's log, and doubts cover measured runs."""
     return ()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows are compared, but their systems were not equally loaded: then the difference may be that of the load.
+"""Rows are compared, but their systems were not equally loaded. Then the load may cause the difference.
 
-Loads that were counted differ where one did less than half of another's work, more than a kernel costs them. The load
-average is the longest that tells of the run alone: it forgets 95 % of what came before in three times its length. It
-scatters (of tasks that come and go, sampled every 5 s, the one of a minute by about 0.2), so that it takes a whole task
-more and half as much again to differ.
+Counted loads differ if one did less than half of another's work. A different kernel costs a load less than that. For
+the load average, the rule takes the longest one that depends on the run alone. An average forgets 95 % of what came
+before in three times its length. Averages scatter: that of a minute by about 0.2, for tasks that come and go and are
+sampled every 5 s. So two averages differ only if one is larger by more than a whole task, and by more than half.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ DOUBTS: tuple[str, ...] = ()
 TASKS, RATIO = 1.0, 1.5
 WORK_RATIO = 2.0
 AVERAGES_NS = (60_000_000_000, 300_000_000_000, 900_000_000_000)
-"""What the kernel's three load averages are over."""
+"""The lengths of the kernel's three load averages."""
 FORGETS = 3
 
 
@@ -63,7 +63,10 @@ def _averages(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
 
 
 def _place(claims: Sequence[ResultClaim]) -> int | None:
-    """Which average no run was too short for; the shortest of all where no length is told."""
+    """The index of the longest average that no run was too short for; None if all runs were too short.
+
+    Without any stated length it is the shortest average.
+    """
     shortest = min((claim.span.shortest_ns for claim in claims if claim.span), default=FORGETS * AVERAGES_NS[0])
     return max((place for place, covers in enumerate(AVERAGES_NS) if FORGETS * covers <= shortest), default=None)
 
