@@ -351,8 +351,8 @@ def holm_adjusted(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-# The sequential test of the claim "episodes come at most at the rate r0". You may look at its result, and stop, at any
-# time.
+# The sequential test of the claim "episodes come at most at the rate r0". You may look at its result at any time, and
+# stop.
 #
 # The test bets against both hypotheses (Ville 1939; Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021). With N
 # episodes in a time T and tau = r0 T, it mixes the bets on all rates b r0:
@@ -361,12 +361,12 @@ def holm_adjusted(p_values: Sequence[float]) -> list[float]:
 #     E- = the same over b > 1 with density a b^(-a-1)                           = a e^tau tau^(a-N) Gamma(N-a, tau)
 #
 # If the rate is r0 or more, the probability that E+ ever reaches 1/alpha is at most alpha. So E+ >= 1/alpha means
-# PROVEN.
-# If the rate is r0 or less, the same holds for E-. So E- >= 1/alpha means REFUTED.
-# E+ grows between episodes and falls at each episode, so it peaks just before an episode or at the end. E- falls
-# between episodes and grows at each, so it peaks at an episode.
-# The functions compute logarithms. Multiplied out, N = 1e5 at tau = 1e3 gives ln E+ = +360,821 by underflow instead of -12.7.
-# That would be a false proof.
+# PROVEN. If the rate is r0 or less, the same holds for E-. So E- >= 1/alpha means REFUTED. E+ grows between episodes
+# and falls at each episode, so it peaks just before an episode or at the end. E- falls between episodes and grows at
+# each, so it peaks at an episode.
+#
+# The functions compute logarithms. Multiplied out, N = 1e5 at tau = 1e3 gives ln E+ = +360,821 by underflow instead of
+# -12.7. That would be a false proof.
 
 
 MIXING = 0.3
