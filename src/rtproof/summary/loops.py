@@ -372,7 +372,7 @@ def loop_lateness(
 ) -> tuple[tuple[str, float | None], ...]:
     """The constant and the varying part of a timing error, as rows of a name and a number of nanoseconds.
 
-    A coarse timer delays all loops alike. This delay is in no loop time. The rest of the error is.
+    The constant part is what a coarse timer adds to all loops alike. The loop times contain only the varying part.
     """
     beyond = [None if least_ns is None or ns is None else ns - least_ns for ns in (mean_ns, most_ns)]
     return (
