@@ -84,9 +84,9 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Summary:
-    """All numbers of one thread, or of all threads together. Of all threads, ``series`` has only a valid period and
-    unit.
+    """All numbers of one thread, or of all threads together.
 
+    series: of all threads together, only its period and unit are valid.
     observed: the activations that ran, one value each. charged: the missed ones, each with its lateness.
     schedule_counts: both together, so one value for each due time.
     expected: the due times in the measured span, which begins at first_due_ns.
