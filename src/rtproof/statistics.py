@@ -431,9 +431,7 @@ def needed_ns(episodes: int, at_most_ns: int, alpha: float) -> int:
 
 
 def refuted_until_ns(episodes: int, at_most_ns: int, alpha: float) -> int:
-    """The time up to which the last of this many episodes must begin, so that they refute "at most once per
-    at_most_ns".
-    """
+    """The latest begin of the last episode with which this many refute "at most once per at_most_ns"."""
     return math.floor(tau_refuted(episodes, alpha) * at_most_ns)
 
 

@@ -17,8 +17,9 @@ from rtproof.record.contents import Int64Array
 
 @dataclass(frozen=True)
 class FixedBins:
-    """Counts in bins [start + k * width, start + (k + 1) * width). Values outside the scale are kept in ``below`` and
-    ``above``.
+    """Counts in bins [start + k * width, start + (k + 1) * width).
+
+    Values outside the scale are kept in ``below`` and ``above``.
 
     straddling: how many of the counts came from a source bin that an edge cuts. They are counted where the middle of
         the source bin lies.
@@ -60,8 +61,9 @@ class Counts:
         return int(self.lo[at]), int(self.hi[at])
 
     def exceedances(self, limit: int) -> tuple[int, int]:
-        """How many values are larger than limit, at least and at most. The two are equal unless a wide bin holds the
-        limit.
+        """How many values are larger than limit, at least and at most.
+
+        The two are equal unless a wide bin holds the limit.
         """
         return int(self.n[self.lo > limit].sum()), int(self.n[self.hi > limit].sum())
 
@@ -77,8 +79,9 @@ class Counts:
         return FixedBins(start, width, int(sums[0]), sums[1:-1], int(sums[-1]), straddling)
 
     def ccdf(self) -> tuple[Int64Array, NDArray[np.float64]]:
-        """The upper ends of the bins, and the share of all counts that is larger than each. It is exact for any width
-        of bins.
+        """The upper ends of the bins, and the share of all counts that is larger than each.
+
+        It is exact for any width of bins.
         """
         larger = self.n[::-1].cumsum()[::-1] - self.n
         return self.hi, larger / max(self.total, 1)
@@ -166,8 +169,7 @@ class DominantBin:
 
 
 def dominant_bin(counts: Counts, width: int) -> DominantBin | None:
-    """The fullest bin of this width that begins at a multiple of the width, or the first of several; None without
-    values.
+    """The fullest bin of this width that begins at a multiple of it, or the first of several; None without values.
 
     A source bin that an edge cuts is counted where its middle lies.
     """

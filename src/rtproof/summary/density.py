@@ -135,8 +135,9 @@ def latency_density(
 
 
 class _Grid:
-    """The counts while they are added up. A line is a column of time, so that neighbours in time are neighbours in
-    memory.
+    """The counts while they are added up.
+
+    A line is a column of time, so that neighbours in time are neighbours in memory.
     """
 
     def __init__(self, edges: Int64Array) -> None:

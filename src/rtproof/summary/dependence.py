@@ -178,8 +178,9 @@ def _above(values: Int64Array, levels: Int64Array, cuts: Int64Array) -> Int64Arr
 
 
 def _missed_between(due_ns: Int64Array, missed: Int64Array, period_ns: int, edges: Int64Array) -> Int64Array:
-    """How many missed activations are due between two edges. After each of ``due_ns``, so many were missed, a period
-    apart.
+    """How many missed activations are due between two edges.
+
+    After each of ``due_ns``, so many were missed, a period apart.
     """
     total = np.concatenate(([0], np.cumsum(missed)))
     gap = np.searchsorted(due_ns, edges) - 1

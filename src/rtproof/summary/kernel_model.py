@@ -14,7 +14,7 @@ from rtproof.summary.thread_table import TargetThread, target_threads
 
 # How the target's kernel was configured, and whether a real-time kernel ran beside Linux: Xenomai, EVL or RTAI.
 #
-# Beside such a co-kernel, a latency of Linux says little about the co-kernel's own tasks.
+# A latency of Linux says little about the tasks of a co-kernel beside it.
 
 
 COMPRESSED_CONFIG = "/proc/config.gz"
@@ -57,9 +57,7 @@ class KernelConfig:
 
 
 def kernel_config(record: Record) -> KernelConfig | None:
-    """The configuration of the running kernel, from its own copy or from the file of its release; None without
-    either.
-    """
+    """The running kernel's configuration, from its own copy or from the file of its release; None without either."""
     paths = [COMPRESSED_CONFIG, *(file.path for file in record.files if _PLACES.fullmatch(file.path))]
     for path in paths:
         file = recorded_facts.find_file(record, path)
@@ -232,8 +230,9 @@ def mode_switches(record: Record) -> tuple[ModeSwitches, ...]:
 
 
 def _in_band(record: Record, path: str) -> ModeSwitches:
-    """The in-band switches of a thread of EVL: the first number of its statistics. The others differ between
-    versions.
+    """The in-band switches of a thread of EVL: the first number of its statistics.
+
+    The others differ between versions.
     """
     words = [(recorded_facts.file_line(record, path, moment) or "").split() for moment in (Moment.START, Moment.END)]
     start, end = (int(first[0]) if first and first[0].isdecimal() else None for first in words)
@@ -519,8 +518,9 @@ def _has_kernel_threads(sources: Sources) -> bool:
 
 
 def _branch(release: str) -> str:
-    """The branch of a release, such as 6.1 of 6.1.0-28-rt-amd64. A distribution's third number is not that of the
-    sources.
+    """The branch of a release, such as 6.1 of 6.1.0-28-rt-amd64.
+
+    A distribution's third number is not that of the sources.
     """
     found = _BRANCH.match(release)
     return found[0] if found else ""

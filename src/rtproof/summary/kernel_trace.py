@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's own trace of a run: its text, its ring-buffer pages, the lost events, and the time for which it is
-complete.
+"""The kernel's own trace of a run: its text, its ring-buffer pages, the lost events, and the time it covers completely.
 
 The agent stores a trace as files ``trace/NAME`` of the record. A long file has several parts.
 """
@@ -22,13 +21,12 @@ EVENT_LINE = re.compile(
 )
 """A line of the file ``trace``: task, id, CPU, flags (none before Linux 2.6.39), time and event."""
 SYSTEM_CALL = re.compile(r"^(sys_\w+)(\(| -> )")
-"""Events of system calls have no name in the text: ``sys_NAME(...)`` at the entry, ``sys_NAME -> RESULT`` at the
-exit.
-"""
+"""Events of system calls have no name in the text: ``sys_NAME(...)`` is an entry, ``sys_NAME -> RESULT`` an exit."""
 
 MARKER, MARK = "tracing_mark_write", "print"
-"""A program may write into the trace. The text then shows the name of the function that took it; the event is
-``print``.
+"""A program may write into the trace.
+
+The text then shows the name of the function that took it; the event is ``print``.
 """
 
 
@@ -120,10 +118,10 @@ _ID = re.compile(r"(?m)^ID: *(\d+)")
 PRINT = "events/ftrace/print/format"
 KIND_BITS, KIND_MASK, KIND_SHIFT_BIG = 5, 31, 27
 DATA_MOST, PADDING = 28, 29
-"""Values of ``type_len``. Up to DATA_MOST it is the length in words of four bytes. 0 marks a longer event, which states
-its size itself.
+"""Values of ``type_len``.
 
-Values above PADDING move the clock and have one more word each.
+Up to DATA_MOST it is the length in words of four bytes. 0 marks a longer event, which states its size itself. Values
+above PADDING move the clock and have one more word each.
 """
 COMMIT_MASK = (1 << 27) - 1
 """The bits of ``commit`` that are a number of bytes. The bits above say whether events were lost."""

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loops of periodic applications: the lengths of their cycles, and how the probe ``app`` spent the time of each
-loop.
-"""
+"""The loops of periodic applications: the lengths of their cycles, and how the probe ``app`` spent each loop."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -98,10 +96,10 @@ def requested_cycle_terms(record: Record) -> CycleTerms:
 
 
 def most_cycles_out_of_band(found: Cycles) -> float | None:
-    """The largest share of cycles out of the band that fits the counted cycles at confidence BAND_LEVEL
-    (Clopper-Pearson).
+    """The largest share of cycles out of the band that fits the counted cycles, at confidence BAND_LEVEL.
 
-    None if no cycle was counted. None in virtual time too, because there the same run gives the same counts.
+    It is Clopper and Pearson's bound. None if no cycle was counted. None in virtual time too, because there the same
+    run gives the same counts.
     """
     if found.deterministic or not found.counted:
         return None
@@ -109,8 +107,9 @@ def most_cycles_out_of_band(found: Cycles) -> float | None:
 
 
 def cycle_sentences(found: Cycles) -> str:
-    """What the counted cycles tell about all others, in sentences. If none was out of the band, it is the rule of
-    three.
+    """What the counted cycles tell about all others, in sentences.
+
+    If none was out of the band, it is the rule of three.
     """
     most = most_cycles_out_of_band(found)
     if found.counted and most is None:
@@ -210,8 +209,9 @@ class _Meter:
         )
 
     def _part(self, counted: Int64Array, joined: Int64Array, stalls: tuple[Stall, ...]) -> _Part:
-        """The numbers of some cycles. counted: their excess. joined: the same after the cycle before them, for the
-        pairs.
+        """The numbers of some cycles.
+
+        counted: their excess. joined: the same after the cycle before them, for the pairs.
         """
         if not counted.size:
             return _Part(stalls=stalls)
@@ -462,8 +462,9 @@ MOST_POINTS = 1_000
 
 @dataclass(frozen=True)
 class DrawnPoints:
-    """Where stretches of ``width`` positions begin, and the smallest and largest value of each. Empty stretches are
-    left out.
+    """Where stretches of ``width`` positions begin, and the smallest and largest value of each.
+
+    Empty stretches are left out.
     """
 
     width: int

@@ -139,11 +139,10 @@ def _of(series: Series, stretch: SampleStretch) -> Lag:
 
 
 def _catch_up_pairs(series: Series, stretch: SampleStretch, cuts: Int64Array) -> int:
-    """How many cycles longer than 1.2 periods are followed by one below 0.8, both in one slice. ``middle`` is between
-    them.
+    """How many cycles longer than 1.2 periods are followed by one below 0.8, both in one slice.
 
-    On the grid, the second activation of a short cycle is that much less late than the first. Few activations are, so
-    only these are looked at.
+    ``middle`` is between them. On the grid, the second activation of a short cycle is that much less late than the
+    first. Few activations are, so only these are looked at.
     """
     values = stretch.block.values
     if not values[2:].size:
@@ -163,8 +162,9 @@ def _cut(middle: Int64Array, cuts: Int64Array) -> NDArray[np.bool_]:
 
 
 def _cycles(series: Series, stretch: SampleStretch, at: Int64Array) -> Int64Array:
-    """The time from activation at[i] to the next one that ran. After a sleep, the next one is due a period after at[i]
-    ran.
+    """The time from activation at[i] to the next one that ran.
+
+    After a sleep, the next one is due a period after at[i] ran.
     """
     block = stretch.block
     if series.external:

@@ -18,8 +18,9 @@ from rtproof.record.contents import Block, Int64Array, Seconds, Series, Top
 
 @dataclass(frozen=True)
 class PreviousDueTime:
-    """The positions at which each of several joined blocks began, the first of them 0, and the due times stated
-    there.
+    """The positions at which each of several joined blocks began, and the due times in ns stated there.
+
+    The first position is 0.
     """
 
     positions: Int64Array
@@ -27,8 +28,9 @@ class PreviousDueTime:
 
 
 def off_grid_due_times(series: Series, block: Block, told: PreviousDueTime | None = None) -> Int64Array:
-    """The due time of every sample of a block in ns, or of joined blocks. told: the due times that joined blocks
-    stated.
+    """The due time of every sample of a block in ns, or of joined blocks.
+
+    told: the due times that joined blocks stated.
     """
     derived: Int64Array = block.first_due_ns + np.concatenate(([0], np.cumsum(_steps(series, block))))
     if told is None:
@@ -174,9 +176,7 @@ def merge_seconds(parts: Iterable[Seconds]) -> Seconds:
 
 
 def join_seconds(a: Seconds, b: Seconds) -> Seconds:
-    """One from two sources on the same activations, either of which may lack some: the larger of each two numbers is
-    kept.
-    """
+    """The union of two sources on the same activations, either of which may lack some: the larger numbers are kept."""
     return _combine([a, b], np.maximum)
 
 
@@ -195,8 +195,9 @@ def _combine(parts: list[Seconds], counts: np.ufunc) -> Seconds:
 
 
 def _on_grid(period: int, block: Block) -> Seconds:
-    """The seconds of a block on the grid. The grid is cut at the seconds, so no due time of a single sample is
-    computed.
+    """The seconds of a block on the grid.
+
+    The grid is cut at the seconds, so no due time of a single sample is computed.
     """
     length = block.values.size + int(block.gap_missed.sum())
     first, last = block.first_due_ns // SECOND_NS, (block.first_due_ns + (length - 1) * period) // SECOND_NS
@@ -272,8 +273,9 @@ def merge_tops(tops: Iterable[Top]) -> Top:
 
 
 def top_of_series(tops: dict[int, Top]) -> Top:
-    """The K largest values of several series. The result names the series of each value. tops: by the number of the
-    series.
+    """The K largest values of several series.
+
+    The result names the series of each value. tops: by the number of the series.
     """
     ids = np.concatenate([np.full(top.value.size, series) for series, top in tops.items()])
     index, due, value = _columns(tops.values())
@@ -301,7 +303,8 @@ def _columns(tops: Iterable[Top]) -> Iterator[Int64Array]:
 
 
 def _exact_k(tops: Iterable[Top]) -> int:
-    """The K of several lists together: only the smallest K is exact over all. A list that was never filled does not
-    count.
+    """The K of several lists together: only the smallest K is exact over all.
+
+    A list that was never filled does not count.
     """
     return min((top.k for top in tops if top.k), default=0)

@@ -21,8 +21,9 @@ from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
 
 
 def moments_and_counts_of_view(summary: Summary, view: View) -> tuple[Counts, Moments]:
-    """The counts and the moments of one view. OBSERVED: the activations that ran. CHARGED: the schedule, with the
-    missed ones.
+    """The counts and the moments of one view.
+
+    OBSERVED: the activations that ran. CHARGED: the schedule, with the missed ones.
     """
     if view is View.OBSERVED:
         return summary.observed_counts, summary.observed
@@ -105,9 +106,7 @@ def _clip(value: int, ends: Moments | None) -> int:
 
 @lru_cache(maxsize=1024)
 def interval_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | None]:
-    """The ranks l, u with P(X_(l) <= quantile <= X_(u)) >= confidence and equal tails; None for a rank outside 1 to
-    n.
-    """
+    """The ranks l, u with P(X_(l) <= quantile <= X_(u)) >= confidence and equal tails; None outside 1 to n."""
     tail = (1 - confidence) / 2
     low, high = _lower_rank(n, p, tail), n + 1 - _lower_rank(n, 1 - p, tail)
     return (low if low >= 1 else None), (high if high <= n else None)

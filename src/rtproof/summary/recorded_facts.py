@@ -49,15 +49,14 @@ def probe_options(record: Record) -> dict[str, str]:
 
 
 def requested_duration_ns(record: Record) -> int | None:
-    """How long the run was requested to be, in ns; None if it was to end after a number of samples, or had no set
-    end.
-    """
+    """How long the run was requested to be, in ns; None if a number of samples was to end it, or nothing."""
     return fact_number(record, "duration_ns") or None
 
 
 def requested_limits_ns(record: Record) -> tuple[int, ...]:
-    """The limits in ns that the agent got before the run, in order and each once. Words that are no limit are
-    skipped.
+    """The limits in ns that the agent got before the run, in order and each once.
+
+    Words that are no limit are skipped.
     """
     words = (record.fact("limits_ns") or "").split(",")
     found = [int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 19]

@@ -129,8 +129,9 @@ def _root(record: Record) -> SystemFact:
 
 
 def _guest(record: Record) -> SystemFact:
-    """Whether the target is a guest: by the CPU's flag, the kernel's log, and what firmware and hypervisor call
-    themselves.
+    """Whether the target is a guest of a hypervisor.
+
+    The CPU's flag, the kernel's log, and the names of firmware and hypervisor show it.
     """
     told = _GUEST.search(recorded_facts.file_text(record, LOG) or "")
     kind = recorded_facts.file_line(record, "/sys/hypervisor/type")

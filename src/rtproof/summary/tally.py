@@ -88,8 +88,9 @@ class Tally:
         self._add_dense(values, low, min(reach, high + 1))
 
     def add_progression(self, first: int, step: int, terms: int) -> None:
-        """Count ``terms`` values first, first - step, first - 2 step, ... A long progression costs no more than its
-        bins.
+        """Count ``terms`` values first, first - step, first - 2 step, ...
+
+        A long progression costs no more than its bins.
         """
         if terms > self._most + ALWAYS_EXACT:
             tallied = Tallied(
@@ -128,8 +129,9 @@ class Tally:
 
 
 def _bounded(counts: Counts, most: int) -> Counts:
-    """The counts as they are, or in the bins of the record's scale if they are too many or are partly in such bins
-    already.
+    """The counts as they are, or in the bins of the record's scale.
+
+    They are put into these bins if the different values are too many, or if some are in such bins already.
     """
     far = (counts.lo < 0) | (counts.lo >= ALWAYS_EXACT)
     if counts.exact and int(far.sum()) <= most:

@@ -50,8 +50,9 @@ class TargetThread:
 
 
 def target_threads(record: Record) -> tuple[TargetThread, ...]:
-    """All threads at the start, in the order of the record; empty if it has none. Lines that are no thread are
-    skipped.
+    """All threads at the start, in the order of the record; empty if it has none.
+
+    Lines that are no thread are skipped.
     """
     lines = (recorded_facts.file_text(record, TABLE_PATH) or "").splitlines()
     return tuple(_thread(match) for match in map(_LINE.fullmatch, lines) if match)

@@ -74,8 +74,9 @@ def _rank_sums(pairs: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 BLOCKS_OF_A_SET = 4
 LEAST_SETS = 8
 EFFECT_CONFIDENCE = 0.95
-"""The confidence that the intervals of all statistics of a field hold together. Each single one has more
-(Bonferroni).
+"""The confidence that the intervals of all statistics of a field hold together.
+
+Each single one has more (Bonferroni).
 """
 GUARD_NS = 10_000_000
 """This much time after the latest switch is left out, until the effects of the switch are over."""
@@ -227,9 +228,7 @@ def _effects(
 def _values(
     record: Record, group: tuple[Series, ...], blocks: int, block_ns: int, left_out_ns: int
 ) -> dict[int, Int64Array]:
-    """The values of all threads, by the number of the block in which they were due, without the parts that are left
-    out.
-    """
+    """The values of all threads, by the number of the block in which they were due, without the left-out parts."""
     parts: dict[int, list[Int64Array]] = defaultdict(list)
     for series in group:
         for block, values in _by_block(record, series, block_ns, left_out_ns):

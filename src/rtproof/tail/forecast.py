@@ -57,8 +57,9 @@ def data_refusals(pooled: Summary, doubts: tuple[Doubt, ...]) -> Iterator[Foreca
 
 
 def length_refusals(units: TailUnits) -> Iterator[ForecastRefusal]:
-    """Yield a FEW refusal if the run is too short. This depends on the time alone, so it needs no look at the
-    values.
+    """Yield a FEW refusal if the run is too short.
+
+    This depends on the time alone, so it needs no look at the values.
     """
     have = units.count // TAIL_PART
     if have < FEWEST_TAIL_UNITS or units.measured_ns < SHORTEST_NS:
@@ -165,9 +166,7 @@ def _first(found: TailLimit) -> ThresholdFit | None:
 
 
 def judged_tail(found: TailLimit) -> ThresholdFit | None:
-    """The fit that a report shows: the one that the limit rests on, else the first that could be made; None without
-    fits.
-    """
+    """The fit that a report shows: the one that the limit rests on, else the first one made; None without fits."""
     return found.ladder.best or _first(found)
 
 
@@ -347,8 +346,9 @@ class MeanExcess:
 
 @dataclass(frozen=True)
 class Probabilities:
-    """For each fitted value, the share of larger ones: expected, and by the fit. low, high: where 95 % lie by
-    chance.
+    """For each fitted value, the share of larger ones: expected, and by the fit.
+
+    low, high: where 95 % lie by chance.
     """
 
     expected: Floats
@@ -378,7 +378,7 @@ def return_levels(forecast: Forecast, rung: ThresholdFit, units: TailUnits) -> R
     period = np.geomspace(ends[0] * (1 + 1e-9), ends[1], POINTS)
     each = units.unit_ns / period
     used = forecast.ladder.used if forecast.ladder and forecast.limit_ns is not None else (rung,)
-    # A fit of fewer values says nothing of what more of them exceed.
+    # A fit of few values says nothing about a level that more values exceed.
     high = np.array([max(one.region.level_upper(p) for one in used if one.k >= p * units.count) for p in each])
     if forecast.limit_ns is not None:
         high[period >= units.measured_ns] = np.maximum(high[period >= units.measured_ns], largest[0])

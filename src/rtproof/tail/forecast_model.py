@@ -72,8 +72,9 @@ class Forecast:
 
     @property
     def longest_rhythm_ns(self) -> int:
-        """The longest period that fits three times into the run. A slower rhythm cannot be told from no rhythm at
-        all.
+        """The longest period that fits three times into the run.
+
+        A slower rhythm cannot be told from no rhythm at all.
         """
         return self.measured_ns // PERIODS_SEEN
 

@@ -190,9 +190,7 @@ def listed_reasons(words: Sequence[str]) -> str:
 
 
 def forecast_lines(found: Forecast | None) -> tuple[str, ...]:
-    """What a verdict says about a forecast, line by line: the limit and what it rests on, or every reason against
-    one.
-    """
+    """What a verdict says about a forecast, line by line: the limit and its basis, or every reason against one."""
     if found is None:
         return ()
     if found.limit_ns is not None:

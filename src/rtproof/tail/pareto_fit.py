@@ -19,9 +19,7 @@ Floats = NDArray[np.float64]
 
 
 FINE = 32
-"""``coarsened_excesses`` joins neighbouring bins while they hold at most a share 1 / FINE of the values from there
-upwards.
-"""
+"""``coarsened_excesses`` joins neighbouring bins up to a share 1 / FINE of the values from there upwards."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +109,10 @@ def highest_excesses(tail: TailExcesses, k: int, fewest: int = 1, most: float = 
 
 
 def coarsened_excesses(excesses: Excesses) -> Excesses:
-    """The same excesses in about 200 bins at most, for speed. Values far out stay alone, and neighbours near the
-    threshold join.
+    """The same excesses in about 200 bins at most, for speed.
 
-    Joined bins hold at most a 32nd of the values from there upwards. A fit loses next to nothing by it.
+    Values far out stay alone, and neighbours near the threshold join. Joined bins hold at most a 32nd of the values
+    from there upwards. A fit loses next to nothing by it.
     """
     upwards = excesses.n[::-1].cumsum()[::-1]
     group = np.floor(-FINE * np.log(upwards / upwards[0])).astype(np.int64)
@@ -142,9 +140,7 @@ _SMALL = 1e-10
 
 @dataclass(frozen=True)
 class Score:
-    """The log-likelihood at some (xi, t), and its first two derivatives to t; -inf where these values are
-    impossible.
-    """
+    """The log-likelihood at some (xi, t), and its first two derivatives to t; -inf if the values are impossible."""
 
     value: Floats
     slope: Floats
@@ -152,8 +148,9 @@ class Score:
 
 
 def pareto_survival(y: ArrayLike, xi: ArrayLike, sigma: ArrayLike) -> Floats:
-    """1 - F(y) of the generalised Pareto distribution, for y >= 0. It is 0 beyond the end of the distribution if xi <
-    0.
+    """1 - F(y) of the generalised Pareto distribution, for y >= 0.
+
+    It is 0 beyond the end of the distribution if xi < 0.
     """
     y, xi, sigma = np.asarray(y, float), away_from_zero(xi), np.asarray(sigma, float)
     inside = np.maximum(xi * (y / sigma), -1.0)
@@ -162,8 +159,9 @@ def pareto_survival(y: ArrayLike, xi: ArrayLike, sigma: ArrayLike) -> Floats:
 
 
 def pareto_growth(ratio: ArrayLike, xi: ArrayLike) -> Floats:
-    """(ratio^xi - 1) / xi: how many sigma above the threshold a level lies that is exceeded ``ratio`` times less
-    often.
+    """(ratio^xi - 1) / xi, for a level that is exceeded ``ratio`` times less often than the threshold.
+
+    So many sigma lie between the threshold and that level.
     """
     xi = away_from_zero(xi)
     with np.errstate(over="ignore"):
@@ -279,9 +277,7 @@ class FitRegion:
         return self.threshold + self.fit.sigma * float(pareto_growth(self._ratio(probability), self.fit.xi))
 
     def level_upper(self, probability: float) -> float:
-        """The upper limit of that level; inf beyond what a double holds. ValueError if the level is not above the
-        threshold.
-        """
+        """The upper limit of that level; inf beyond what a double holds. ValueError below the threshold."""
         return self.threshold + _peak(self.high * pareto_growth(self._ratio(probability), self.xi))
 
     def level_lower(self, probability: float) -> float:
@@ -289,8 +285,9 @@ class FitRegion:
         return self.threshold - _peak(-self.low * pareto_growth(self._ratio(probability), self.xi))
 
     def probability(self, level: float) -> float:
-        """The probability that a unit exceeds the level, at the most likely parameters. ValueError below the
-        threshold.
+        """The probability that a unit exceeds the level, at the most likely parameters.
+
+        ValueError below the threshold.
         """
         return self._share * float(pareto_survival(self._excess(level), self.fit.xi, self.fit.sigma))
 
@@ -334,8 +331,9 @@ def fit_tail(of: Excesses, shapes: tuple[float, float] = SHAPES) -> TailFit:
 
 
 def fit_region(of: Excesses, drop: float = ONE_SIDED_95, shapes: tuple[float, float] = UNBOUNDED) -> FitRegion:
-    """The region in which twice the log-likelihood is at most ``drop`` below its maximum. ValueError as in
-    ``fit_tail``.
+    """The region in which twice the log-likelihood is at most ``drop`` below its maximum.
+
+    ValueError as in ``fit_tail``.
     """
     best = fit_tail(of, shapes)
     goal = best.log_likelihood - drop / 2
@@ -417,8 +415,8 @@ def anderson_darling_statistic(of: Excesses, fit: TailFit) -> float:
 def _within(of: Excesses, fit: TailFit) -> float:
     """What random places inside the bins add on average to the A^2 of evenly spread places.
 
-    In a bin of probability w with n values, the count up to a share s of the bin has the variance n s (1 - s). That of
-    evenly spread values varies by 1/12. Both are divided by F (1 - F) and integrated over the bin.
+    Take a bin of probability w with n values. The count up to a share s of the bin has the variance n s (1 - s). That
+    of evenly spread values varies by 1/12. Both are divided by F (1 - F) and integrated over the bin.
     """
     high, low = pareto_survival(of.lo, fit.xi, fit.sigma), pareto_survival(of.lo + of.width, fit.xi, fit.sigma)
     spread = _integral(low, high) + _integral(1 - high, 1 - low)

@@ -19,11 +19,12 @@ Floats = NDArray[np.float64]
 #
 # The largest latencies of the seconds are averaged over blocks of a minute, in four ways. The average rank shows where
 # the body lies. The average exponential score of the rank shows how wide the tail is (Savage 1956). The other two are
-# the shares above two levels. A cosine transform splits each series of averages into half waves: the k-th has k half
-# waves in the whole run. A change that is faster than a few minutes, such as a burst or a storm, gives all of the slow
-# half waves the same mean square. A rhythm or a drift of which the run shows at most three whole periods raises the
-# first SLOW half waves above the next ones. The ratio of mean squares has the F distribution (R. A. Fisher), because
-# averages over many seconds are nearly normal.
+# the shares above two levels.
+#
+# A cosine transform splits each series of averages into half waves: the k-th has k half waves in the whole run. Changes
+# faster than a few minutes, bursts and storms included, give all of the slow half waves the same mean square. A rhythm
+# or a drift of which the run shows at most three whole periods raises the first SLOW half waves above the next ones.
+# The ratio of mean squares has the F distribution (R. A. Fisher), because averages over many seconds are nearly normal.
 
 
 MINUTE_SLOTS = 12
@@ -86,8 +87,9 @@ def slow_change(second: Int64Array, largest_ns: Int64Array, slot_s: int) -> Slow
 
 
 def slow_p(averages: Floats) -> Iterator[float]:
-    """Yield the p-value for each of TESTED: how likely half waves at least this strong are if none is stronger than the
-    next.
+    """Yield the p-value for each of TESTED.
+
+    It is the probability of half waves at least this strong, if none is stronger than the next ones.
     """
     size = averages.size
     numbers = np.arange(1, min(COMPARED, size - 1) + 1)[:, np.newaxis]

@@ -174,17 +174,13 @@ class ThresholdLadder:
         return max(self.largest, *levels) if levels else None
 
     def probability(self, level: float) -> float | None:
-        """The one-sided 95 % upper limit of the probability that a unit exceeds the level; None if no fit reaches the
-        level.
-        """
+        """The one-sided 95 % upper limit of the probability that a unit exceeds the level; None if no fit covers it."""
         beyond = [rung.region.probability_upper(level) for rung in self.used if level >= rung.excesses.threshold]
         return max(beyond, default=None)
 
     @property
     def top(self) -> TopTest | None:
-        """The test whether the largest values belong to the rest, by the fit with the most excesses; None if none
-        holds.
-        """
+        """The test of the largest values by the fit with the most excesses; None if no fit holds."""
         return top_test(self.best.excesses) if self.best else None
 
 
@@ -202,9 +198,7 @@ def threshold_ladder(counts: Counts, units: int, step: int | None = None) -> Thr
 
 
 def _admissible(tail: TailExcesses) -> list[Excesses]:
-    """The thresholds that the bins allow nearest to each of MOST_THRESHOLDS, each once, with more than one bin
-    above.
-    """
+    """The excesses at the thresholds nearest to each of MOST_THRESHOLDS, each once, with more than one bin above."""
     found: dict[float, Excesses] = {}
     for k in MOST_THRESHOLDS:
         one = highest_excesses(tail, k, FEWEST_EXCESSES, MOST_SHARE * tail.units)
@@ -250,9 +244,9 @@ class TailLimit:
 
     level: on average it is exceeded once at most in the horizon, at 95 %.
     envelope: the level whatever the codes, for a plot of what was refused. None if no fit holds.
-    codes, in this order: FEW (too few excesses), FAR (horizon), COARSE (bins too wide for the tail), FIT (no fit
-        holds), HEAVY (no useful limit exists), TOP (the largest values do not belong to the rest), WIDE (beyond three
-        times the largest value).
+    codes: the reasons against a level, in this order. FEW: too few excesses. FAR: the horizon. COARSE: bins too wide
+        for the tail. FIT: no fit holds. HEAVY: no useful limit exists. TOP: the largest values do not belong to the
+        rest. WIDE: beyond three times the largest value.
     """
 
     level: float | None
