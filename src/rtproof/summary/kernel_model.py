@@ -363,6 +363,7 @@ def preemption_model(record: Record) -> PreemptionModel:
 
 
 def sources_of(record: Record) -> Sources:
+    """What the record says about the kernel."""
     return Sources(
         record.begin.kernel_version,
         record.begin.kernel_release,

@@ -58,6 +58,7 @@ def trace_content(record: Record, name: str) -> bytes:
 
 
 def trace_text(record: Record, name: str) -> str:
+    """The text of a file of the trace; empty if it was not kept."""
     return trace_content(record, name).decode(errors="replace")
 
 

@@ -56,6 +56,7 @@ class CycleTerms:
     high_ns: int | None = None
 
     def band(self, period_ns: int) -> tuple[int, int]:
+        """The shortest and the longest length in ns of a cycle in the band."""
         width = round(period_ns * BAND)
         low = period_ns - width if self.low_ns is None else self.low_ns
         return low, period_ns + width if self.high_ns is None else self.high_ns
@@ -195,6 +196,7 @@ class _Meter:
 
     @property
     def last_wake_ns(self) -> int | None:
+        """The time at which the loop ran last; None if it never ran."""
         return int(self._wake[-1]) if self._wake.size else None
 
     def result(self) -> _Part:
@@ -301,6 +303,7 @@ class Loops:
 
     @property
     def work_ns(self) -> Int64Array:
+        """How long the work of each loop took."""
         return self.end_ns - self.start_ns
 
 
@@ -329,6 +332,7 @@ def is_app(record: Record) -> bool:
 
 
 def has_samples(record: Record) -> bool:
+    """Whether every series of the record has samples."""
     return all(series.has_samples for series in record.series)
 
 

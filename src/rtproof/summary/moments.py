@@ -116,6 +116,7 @@ def lag_of_stretch(series: Series, stretch: SampleStretch) -> Lag:
 
 
 def merge_lags(parts: Iterable[Lag]) -> Lag:
+    """The sum of all parts."""
     some = list(parts)
     return Lag(
         sum(part.pairs for part in some),

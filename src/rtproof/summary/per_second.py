@@ -247,6 +247,7 @@ DEFAULT_K = 100
 
 
 def empty_top(k: int) -> Top:
+    """A list of the K largest values that has no value yet."""
     return Top(k, *(np.empty(0, np.int64) for _ in range(3)))
 
 

@@ -157,6 +157,7 @@ class Stationarity:
 
     @property
     def block_ns(self) -> int:
+        """The length of a stretch."""
         return SLOTS * self.slot_s * SECOND_NS
 
 

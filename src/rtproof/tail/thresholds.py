@@ -134,6 +134,7 @@ class ThresholdFit:
 
     @property
     def holds(self) -> bool:
+        """Whether the fit may be used."""
         return self.p > HOLDS and not self.coarse
 
     def limit(self, probability: float) -> float:
