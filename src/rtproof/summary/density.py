@@ -23,8 +23,8 @@ from rtproof.summary.series import by_series, samples_tell_all
 # The rows of the map: eight for each power of two, each made of whole bins of the record's scale.
 #
 # Rows are numbered like those bins (docs/record-format.md, SUMMARY), with 8 steps in a power of two in place of 512.
-# Each of the values 0 to 15 has a row of its own. Zero and negative values have rows too: row -1 - r holds the values
-# -1 - v of the values v of row r.
+# Each of the values 0 to 15 has a row of its own. Negative values have rows too: row -1 - r holds -1 - v for each value
+# v of row r. So zero and negative values have rows of their own.
 
 
 ROWS_PER_POWER = 8

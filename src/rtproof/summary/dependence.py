@@ -223,17 +223,17 @@ def _sum(parts: list[Int64Array]) -> Int64Array:
 
 # The next functions compute the factor by which dependence reduces the number of values.
 #
-# Latencies above a level come in bursts and in bad minutes. The number of n values above the level then varies more
-# from run to run than n independent values would. The run itself shows by how much: cut it into blocks, and divide the
-# variance of the blocks' counts by the variance of independent values. Do so for growing lengths of the blocks. The
-# largest of these factors divides n.
+# Latencies above a level come in bursts and in bad minutes. Of n values, the number above the level then varies more
+# from run to run than if the values were independent. The run itself shows by how much: cut it into blocks, and divide
+# the variance of the blocks' counts by the variance of independent values. This is done for blocks of growing length.
+# The largest of these factors divides n.
 #
 # The factor is trusted only if the run is BLOCKS times as long as the bunches and has CLUSTERS of them above the level.
 # The run cannot show what lasts longer than the run, or what did not happen in it.
 
 
 FEWEST_BLOCKS = 16
-"""The longest blocks must be at least this many. The variance of fewer blocks says little."""
+"""There must be at least this many of the longest blocks. The variance of fewer blocks says little."""
 SIGNIFICANT = 3.0
 """A factor that is further than this many standard deviations from 1 is taken for dependence.
 

@@ -48,7 +48,7 @@ class Wakes:
 class CycleTerms:
     """How many cycles at the start are not counted, and which other cycles are short or long.
 
-    None: as in the article.
+    None: as in article 2, which ignores the first 1,000 cycles and allows 20 % of the period to both sides.
     """
 
     ignore: int | None = None

@@ -51,10 +51,10 @@ class Forecast:
 
     limit_ns: the upper limit, at 95 %, of the level that is exceeded once in the horizon.
     units: the number of one-second maxima. unit_ns: the measured time that each stands for.
-    step_ns: the step of the clock that measured them.
-    step_ns, stationarity, ladder, top: None if a refusal made them unnecessary.
+    step_ns: the step of the clock that measured the units.
     envelope_ns: the limit, whether or not the forecast is refused.
     warnings: sentences on a forecast that is given.
+    If a refusal made them unnecessary, step_ns, stationarity, ladder and top are None.
     """
 
     limit_ns: int | None
@@ -81,7 +81,7 @@ class Forecast:
     def rate_above(self, level_ns: int) -> float | None:
         """The upper limit, at 95 %, of the rate per second of seconds whose largest latency is above a level.
 
-        The rate is at least one in the horizon or in the run, whichever is longer. None if the forecast is refused.
+        The rate is at least once per horizon or once per run, whichever is longer. None if the forecast is refused.
         None also if the level is not above all that was measured: then the run itself shows the rate.
         """
         if self.limit_ns is None or self.ladder is None or level_ns <= self.ladder.largest:
@@ -118,7 +118,7 @@ class TailUnits:
         """The step of the clock, as the values show it: the least distance between two of them.
 
         Values on a grid are never nearer to each other. Values of a fine clock are nearer, unless they are few and far
-        apart. Then so small a step changes nothing.
+        apart. In that case so small a step changes nothing.
         """
         distinct = np.unique(self.largest_ns)
         return int(np.diff(distinct).min()) if distinct.size > 1 else 1

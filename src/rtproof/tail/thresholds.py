@@ -149,9 +149,9 @@ class ThresholdFit:
 
 @dataclass(frozen=True)
 class ThresholdLadder:
-    """The fits of a tail, from the fewest excesses to the most.
+    """The fits of a tail, called rungs, from the fewest excesses to the most.
 
-    best: the last fit that may be used, which has the most excesses (k*).
+    best: the last rung that may be used, which has the most excesses (k*).
     largest: the upper end of the bin with the largest value.
     """
 
@@ -162,7 +162,7 @@ class ThresholdLadder:
 
     @property
     def used(self) -> tuple[ThresholdFit, ...]:
-        """The fits whose limits make the envelope."""
+        """The rungs whose limits make the envelope."""
         best = self.best.k if self.best else 0
         return tuple(rung for rung in self.rungs if rung.holds and rung.k <= best < REACH * rung.k)
 
