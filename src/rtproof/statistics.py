@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics that need no record: exact bounds, the sequential test, and tests whether two means differ.
 
-Plain numbers go in and plain numbers come out. Nothing here knows a latency, a limit or a run.
+All functions take plain numbers and return plain numbers. They know nothing of latencies, limits or runs.
 """
 
 import itertools
@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tails = tuple[float, float]
-"""Probability below and above; each has its full relative precision where it is the smaller one."""
+"""The probability below a value and above it. The smaller one of the two has its full relative precision."""
 
 _TINY = 1e-300
 _CLOSE = 1e-16
 _STEPS = 200
 _SMALL = 16
-"""From here on six terms of Stirling's series are exact to the last bit."""
+"""From this argument on, six terms of Stirling's series are exact to the last bit."""
 _LEAP = 5
-"""Newton's step in ln x beyond which bisection is tried instead."""
+"""If a step of Newton's method in ln x is longer than this, bisection is tried instead."""
 _HALF = 0.5
 
 
@@ -36,7 +36,7 @@ def stirling_error(x: float) -> float:
 
 
 def deviance(x: float, mean: float) -> float:
-    """x ln(x / mean) + mean - x, without cancellation where the two are close."""
+    """x ln(x / mean) + mean - x, without cancellation if x and mean are close."""
     if abs(x - mean) > 0.1 * (x + mean):
         return x * math.log(x / mean) + mean - x
     v = (x - mean) / (x + mean)
@@ -117,12 +117,12 @@ def _gamma_front(a: float, x: float) -> float:
 
 
 def gamma_fraction(a: float, x: float) -> float:
-    """x^a e^-x divided by the upper incomplete Gamma(a, x), also for a <= 0; converges fast for x >= a + 1."""
+    """x^a e^-x divided by the upper incomplete Gamma(a, x), also for a <= 0. It converges fast for x >= a + 1."""
     return _fraction(x + 1 - a, ((-k * (k - a), x + 1 - a + 2 * k) for k in itertools.count(1)))
 
 
 def gamma_series(a: float, x: float) -> float:
-    """The lower incomplete gamma(a, x) divided by x^a e^-x: 1F1(1; a + 1; x) / a, for a > 0; for x < a + 1."""
+    """The lower incomplete gamma(a, x) divided by x^a e^-x, which is 1F1(1; a + 1; x) / a. For a > 0 and x < a + 1."""
     total = term = 1 / a
     for k in itertools.count(1):
         term *= x / (a + k)
@@ -133,7 +133,7 @@ def gamma_series(a: float, x: float) -> float:
 
 
 def _beta_fraction(x: float, rest: float, a: float, b: float) -> float:
-    """The even part of the continued fraction (Didonato and Morris 1992), which has no 1 - x in it."""
+    """The even part of the continued fraction (Didonato and Morris 1992), which has no 1 - x and so loses no digits."""
     excess = a * rest - b * x + 1
 
     def terms() -> Iterator[tuple[float, float]]:
@@ -161,7 +161,10 @@ def _fraction(b0: float, terms: Iterator[tuple[float, float]]) -> float:
 def _solve(
     tails: Callable[[float], Tails], slope: Callable[[float], float], p: float, start: float, end: float = math.inf
 ) -> float:
-    """x with tails(x)[0] = p by Newton's method in ln x inside a shrinking bracket; slope is the derivative to ln x."""
+    """The x with tails(x)[0] = p. slope: the derivative of tails(x)[0] to ln x.
+
+    Newton's method in ln x runs inside a bracket that shrinks with each step.
+    """
     low, high, x = 0.0, end, start
     for _ in range(_STEPS):
         lower, upper = tails(x)
@@ -177,22 +180,24 @@ def _solve(
     return x
 
 
-# One-sided exact bounds for a fixed horizon: the length of the run was decided before it began.
+# One-sided exact bounds for a run whose length was decided before it began.
 #
-# They do not hold for a run that is watched and stopped at will: looked at all the time they give 28 % false proofs
-# at
-# 5 % (analysis.sequential has those that do).
+# Do not use these bounds for a run that is watched and stopped at will. Looked at all the time, they give 28 % false
+# proofs at a level of 5 %. The sequential test below is valid for such a run.
 
 
 def mean_upper(events: int, confidence: float) -> float:
-    """Largest mean of a Poisson count compatible with this many events (Garwood 1936): 3.00 for none at 95 %."""
+    """The largest mean of a Poisson count that fits this many events (Garwood 1936).
+
+    For no event at 95 % confidence it is 3.00.
+    """
     if events == 0:
         return -math.log1p(-confidence)
     return gamma_inverse(confidence, events + 1)
 
 
 def share_upper(events: int, n: int, confidence: float) -> float:
-    """Largest probability per trial compatible with events in n independent trials (Clopper and Pearson 1934)."""
+    """The largest probability per trial that fits ``events`` in n independent trials (Clopper and Pearson 1934)."""
     if events >= n:
         return 1.0
     if events == 0:
@@ -201,12 +206,12 @@ def share_upper(events: int, n: int, confidence: float) -> float:
 
 
 def share_lower(events: int, n: int, confidence: float) -> float:
-    """Smallest probability per trial compatible with events in n independent trials (Clopper and Pearson 1934)."""
+    """The smallest probability per trial that fits ``events`` in n independent trials (Clopper and Pearson 1934)."""
     return beta_inverse(1 - confidence, events, n - events + 1) if events else 0.0
 
 
 def student_two_sided(t: float, freedom: float) -> float:
-    """P(|T| >= |t|)."""
+    """P(|T| >= |t|) of Student's t distribution. freedom: its degrees of freedom."""
     if math.isinf(t):
         return 0.0
     square = t * t
@@ -217,7 +222,7 @@ def student_two_sided(t: float, freedom: float) -> float:
 
 @lru_cache(maxsize=4096)
 def student_quantile(p: float, freedom: float) -> float:
-    """The t with P(T <= t) = p, for 0 < p < 1."""
+    """The t with P(T <= t) = p of Student's t distribution, for 0 < p < 1. freedom: its degrees of freedom."""
     if p == 0.5:
         return 0.0
     tail = 2 * min(p, 1 - p)
@@ -229,13 +234,16 @@ def student_quantile(p: float, freedom: float) -> float:
 
 
 EXACT = 7
-"""Numbers a side up to which all splits are counted, 3,432 of them at most."""
+"""Up to this many numbers on each side, all splits of the numbers are counted: 3,432 splits at most."""
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The difference of the means, a minus b, and the ends of its interval; infinite where none can be told."""
+    """The difference of two means, a minus b, and the ends of its interval.
+
+    The ends are infinite if the numbers are too few for an interval.
+    """
 
     difference: float
     low: float
@@ -243,19 +251,23 @@ class Interval:
 
 
 def is_exact(n: int, m: int) -> bool:
-    """Whether sides of n and m are compared by all their splits."""
+    """Whether two sides of n and m numbers are compared by all splits of their numbers."""
     return max(n, m) <= EXACT
 
 
 def permutation_p_value(a: Sequence[float], b: Sequence[float]) -> float:
-    """Probability of such a difference, or a larger one to either side, without any."""
+    """The probability of a difference at least as large, to either side, if both sides have the same distribution.
+
+    Few numbers are compared by all splits of the numbers (a permutation test), more by Welch's t test.
+    """
     return _p_exact(a, b) if is_exact(len(a), len(b)) else welch_p_value(a, b)
 
 
 def difference_interval(a: Sequence[float], b: Sequence[float], alpha: float) -> Interval:
-    """Of the difference, by Student's t with the degrees of freedom of Welch and Satterthwaite.
+    """The difference of the means and its interval at confidence 1 - alpha.
 
-    Infinite for one number a side.
+    It is Student's t interval with the degrees of freedom of Welch and Satterthwaite. The interval is infinite if a
+    side has one number only.
     """
     error, freedom = _welch(a, b)
     half = student_quantile(1 - alpha / 2, freedom) * error if freedom else math.inf
@@ -263,7 +275,10 @@ def difference_interval(a: Sequence[float], b: Sequence[float], alpha: float) ->
 
 
 def welch_p_value(a: Sequence[float], b: Sequence[float]) -> float:
-    """1 where neither side varies and both are the same, or where there is one number a side."""
+    """The two-sided p-value of Welch's t test.
+
+    It is 1 if the means are equal, or if a side has one number only.
+    """
     error, freedom = _welch(a, b)
     difference = _difference(a, b)
     if not freedom or difference == 0:
@@ -272,14 +287,21 @@ def welch_p_value(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def rejected_share(n: int, m: int, alpha: float) -> int:
-    """How many of the splits, the one seen among them, may be as far to one side for a p of at most alpha."""
+    """The largest number of splits that may be as far to one side for a p of at most alpha.
+
+    The observed split counts as one of them.
+    """
     return math.floor(math.comb(n + m, n) * alpha / 2 + 1e-9)
 
 
 @lru_cache(maxsize=64)
 def permuted_means(n: int, m: int) -> Floats:
-    """Each other split as one row: times the numbers of both sides it gives the mean of those that leave side a minus
-    the mean of those that come for them. A split is as far to one side as the one seen where this is on that side."""
+    """One row for each split of n + m numbers except the observed one.
+
+    A row times the numbers of both sides is a difference: the mean of the numbers that leave side a, minus the mean of
+    those that replace them. A split lies at least as far up as the observed one if this difference is at most 0. It
+    lies at least as far down if the difference is at least 0.
+    """
     rows = [row for left in combinations(range(n + m), n) if (row := _row(left, n, m)) is not None]
     return np.array(rows, float).reshape(-1, n + m)
 
@@ -292,7 +314,7 @@ def _row(side: tuple[int, ...], n: int, m: int) -> list[float] | None:
 
 
 def _p_exact(a: Sequence[float], b: Sequence[float]) -> float:
-    """Sums that differ by rounding only are the same."""
+    """The p-value by all splits. Sums that differ by rounding only count as equal."""
     steps: Floats = permuted_means(len(a), len(b)) @ np.array([*a, *b], float)
     rounding = 1e-12 * max(1.0, *(abs(x) for x in (*a, *b)))
     splits = steps.size + 1
@@ -305,7 +327,7 @@ def _difference(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _welch(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
-    """Standard error of the difference and its degrees of freedom, 0 if a side has one number only."""
+    """The standard error of the difference and its degrees of freedom; inf and 0 if a side has one number only."""
     if min(len(a), len(b)) < 2:
         return math.inf, 0.0
     parts: list[float] = [float(np.var(each, ddof=1)) / len(each) for each in (a, b)]
@@ -316,7 +338,11 @@ def _welch(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
 
 
 def holm_adjusted(p_values: Sequence[float]) -> list[float]:
-    """Each p so that rejecting what is below alpha is wrong about any of them with a probability of at most alpha."""
+    """The p-values adjusted by Holm's method, in the order in which they came.
+
+    If you reject each hypothesis whose adjusted p is below alpha, you reject any true one with a probability of at most
+    alpha.
+    """
     order = sorted(range(len(p_values)), key=lambda at: p_values[at])
     found, largest = [0.0] * len(p_values), 0.0
     for done, at in enumerate(order):
@@ -325,28 +351,34 @@ def holm_adjusted(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-# A verdict that may be looked at, and stopped at, whenever one likes: "episodes come at most at the rate r0".
+# The sequential test of the claim "episodes come at most at the rate r0". You may look at its result at any time, and
+# stop.
 #
-# Both hypotheses are bet against (Ville 1939; Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021). With N
-# episodes
-# in a time T and tau = r0 T, the bets on all rates b r0 are mixed:
+# The test bets against both hypotheses (Ville 1939; Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021). With N
+# episodes in a time T and tau = r0 T, it mixes the bets on all rates b r0:
 #
 #     E+ = mean of b^N e^(tau (1 - b)) over b in (0, 1) with density a b^(a-1)   = a/(N+a) 1F1(1; N+a+1; tau)
 #     E- = the same over b > 1 with density a b^(-a-1)                           = a e^tau tau^(a-N) Gamma(N-a, tau)
 #
-# If the rate is r0 or more, E+ ever reaches 1/alpha with a probability of at most alpha: then "less often" is PROVEN.
-# If it is r0 or less, the same holds for E-: REFUTED. E+ grows between episodes and falls at each, E- the other way
-# round; so E+ peaks just before an episode or at the end, and E- at an episode. Everything is in logs: multiplied
-# out,
-# N = 1e5 at tau = 1e3 gives ln E+ = +360,821 by underflow where -12.7 is right, which would be a proof.
+# If the rate is r0 or more, the probability that E+ ever reaches 1/alpha is at most alpha. So E+ >= 1/alpha means
+# PROVEN. If the rate is r0 or less, the same holds for E-. So E- >= 1/alpha means REFUTED. E+ grows between episodes
+# and falls at each episode, so it peaks just before an episode or at the end. E- falls between episodes and grows at
+# each, so it peaks at an episode.
+#
+# The functions compute logarithms. Multiplied out, N = 1e5 at tau = 1e3 gives ln E+ = +360,821 by underflow instead of
+# -12.7. That would be a false proof.
 
 
 MIXING = 0.3
-"""Exponent a of both mixtures: 0.1 proves sooner without episodes (3.16 for 3.48), later with one (7.58 for 6.80)."""
+"""The exponent a of both mixtures.
+
+An exponent of 0.1 would prove sooner without episodes (tau of 3.16 in place of 3.48), but later with one (7.58 in place
+of 6.80).
+"""
 
 
 def log_e_proven(episodes: int, tau: float) -> float:
-    """ln E+ for tau = r0 T >= 0; relative error of E+ at most 1e-9 for counts and tau up to 1e6."""
+    """ln E+ for tau = r0 T >= 0. The relative error of E+ is at most 1e-9 for counts and tau up to 1e6."""
     shape = episodes + MIXING
     if tau <= episodes + 1:
         return math.log(MIXING * gamma_series(shape, max(tau, 0.0)))
@@ -354,7 +386,7 @@ def log_e_proven(episodes: int, tau: float) -> float:
 
 
 def log_e_refuted(episodes: int, tau: float) -> float:
-    """ln E- for tau = r0 T >= 0; infinite where an episode came at tau = 0. Errors as of log_e_proven."""
+    """ln E- for tau = r0 T >= 0, with the errors of ``log_e_proven``. It is infinite if an episode came at tau = 0."""
     if tau <= 0:
         return math.inf if episodes else 0.0
     shape = episodes - MIXING
@@ -366,53 +398,57 @@ def log_e_refuted(episodes: int, tau: float) -> float:
 
 
 def _log_e_refuted_without(tau: float) -> float:
-    """By Gamma(-a, x) = (x^-a e^-x - Gamma(1 - a, x)) / a, which loses no digits for x < 1."""
+    """ln E- without episodes, by Gamma(-a, x) = (x^-a e^-x - Gamma(1 - a, x)) / a. It loses no digits for x < 1."""
     upper = math.gamma(1 - MIXING) * gamma_tails(1 - MIXING, tau)[1]
     return math.log1p(-math.exp(tau) * tau**MIXING * upper)
 
 
 @lru_cache(maxsize=4096)
 def tau_needed(episodes: int, alpha: float) -> float:
-    """The r0 T from which on so many episodes prove the claim."""
+    """The smallest r0 T at which this many episodes prove the claim."""
     return _crossing(lambda tau: log_e_proven(episodes, tau) + math.log(alpha))
 
 
 @lru_cache(maxsize=4096)
 def tau_refuted(episodes: int, alpha: float) -> float:
-    """The r0 T up to which so many episodes refute the claim; 0 if there are none."""
+    """The largest r0 T at which this many episodes refute the claim; 0 without episodes."""
     return _crossing(lambda tau: -math.log(alpha) - log_e_refuted(episodes, tau)) if episodes else 0.0
 
 
 def rate_upper(episodes: int, measured_ns: int, alpha: float) -> float:
-    """Upper confidence limit for the rate per nanosecond, valid whenever one looks; infinite if T is 0."""
+    """The upper confidence limit for the rate per nanosecond, valid at any time; infinite if nothing was measured."""
     return tau_needed(episodes, alpha) / measured_ns if measured_ns > 0 else math.inf
 
 
 def rate_lower(episodes: int, measured_ns: int, alpha: float) -> float:
-    """Lower confidence limit for the rate per nanosecond, valid whenever one looks."""
+    """The lower confidence limit for the rate per nanosecond, valid at any time."""
     return tau_refuted(episodes, alpha) / measured_ns if measured_ns > 0 else 0.0
 
 
 def needed_ns(episodes: int, at_most_ns: int, alpha: float) -> int:
-    """The measured time, in all, that proves "at most once per at_most_ns" with so many episodes."""
+    """The measured time, in all, that proves "at most once per at_most_ns" with this many episodes."""
     return math.ceil(tau_needed(episodes, alpha) * at_most_ns)
 
 
 def refuted_until_ns(episodes: int, at_most_ns: int, alpha: float) -> int:
-    """So many episodes refute "at most once per at_most_ns" if the last of them begins no later than this."""
+    """The latest begin of the last episode with which this many refute "at most once per at_most_ns"."""
     return math.floor(tau_refuted(episodes, alpha) * at_most_ns)
 
 
 def chance_of_none(episodes: int, measured_ns: int, more_ns: int) -> float:
-    """Of no episode in the time more_ns to come, if so many came in measured_ns > 0.
+    """The probability of no episode in the next ``more_ns``, if this many came in ``measured_ns`` > 0.
 
-    The rate is taken for Gamma distributed with N + 1/2 and T, as of Jeffreys' prior: a forecast, not a bound.
+    The rate is taken as Gamma distributed with shape N + 1/2 and time T, as Jeffreys' prior gives it. It is a forecast,
+    not a bound.
     """
     return math.exp(-(episodes + 0.5) * math.log1p(more_ns / measured_ns))
 
 
 def chance_of_one(episodes: int, measured_ns: int, within_ns: int, more_ns: int) -> float:
-    """Of exactly one episode in the time more_ns to come, within its first part within_ns."""
+    """The probability of exactly one episode in the next ``more_ns``, which comes in the first ``within_ns`` of them.
+
+    The rate is taken as in ``chance_of_none``.
+    """
     shape = episodes + 0.5
     return shape * within_ns / measured_ns * math.exp(-(shape + 1) * math.log1p(more_ns / measured_ns))
 
@@ -427,8 +463,3 @@ def _crossing(rising: Callable[[float], float]) -> float:
     while (middle := math.sqrt(low * high)) not in (low, high) and high - low > 1e-15 * high:
         low, high = (middle, high) if rising(middle) < 0 else (low, middle)
     return high
-
-
-# Statistics that need no record: exact bounds, the sequential test, and the functions under them.
-#
-# Plain numbers go in and plain numbers come out. Nothing here knows a latency, a limit or a run.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often each value occurred: sorted bins [lo, hi] with counts; exact where lo == hi.
+"""How often each value occurred, as sorted bins [lo, hi] with counts. A bin with lo == hi is exact.
 
-Parts of a run are added with ``merge``. Bins that overlap become one bin, their union, so an exact value that lies
-inside another part's wide bin falls into that wide bin. The bins of a merger are therefore the connected groups of all
-bins that went in, which do not depend on the order or the grouping of the parts.
+``merge_counts`` adds the parts of a run. Bins that overlap become one bin, their union. So an exact value that lies
+inside another part's wide bin is counted in that wide bin. The merged bins are the connected groups of all bins of the
+parts. They do not depend on the order or the grouping of the parts.
 """
 
 from collections.abc import Iterable
@@ -17,9 +17,12 @@ from rtproof.record.contents import Int64Array
 
 @dataclass(frozen=True)
 class FixedBins:
-    """Counts in bins [start + k * width, start + (k + 1) * width); nothing outside the scale is dropped.
+    """Counts in bins [start + k * width, start + (k + 1) * width).
 
-    straddling: how many of the counts came from a source bin that an edge cuts; they stand where its middle lies.
+    Values outside the scale are kept in ``below`` and ``above``.
+
+    straddling: how many of the counts came from a source bin that an edge cuts. They are counted where the middle of
+        the source bin lies.
     """
 
     start: int
@@ -32,7 +35,10 @@ class FixedBins:
 
 @dataclass(frozen=True)
 class Counts:
-    """Three arrays of equal length, bins increasing and disjoint, both ends inclusive, counts > 0."""
+    """Three arrays of equal length: the bins from lo to hi, both ends inclusive, with n > 0 values each.
+
+    The bins increase and do not overlap.
+    """
 
     lo: Int64Array
     hi: Int64Array
@@ -48,18 +54,21 @@ class Counts:
         return bool(np.array_equal(self.lo, self.hi))
 
     def value_at_rank(self, rank: int) -> tuple[int, int]:
-        """Bin (lo, hi) of the rank-th smallest value, rank 1 to total; IndexError outside."""
+        """The bin (lo, hi) of the rank-th smallest value, for rank 1 to total; IndexError outside."""
         if not 1 <= rank <= self.total:
             raise IndexError(f"rank {rank} of {self.total} values")
         at = int(np.searchsorted(np.cumsum(self.n), rank))
         return int(self.lo[at]), int(self.hi[at])
 
     def exceedances(self, limit: int) -> tuple[int, int]:
-        """How many values are larger than limit, at least and at most; equal unless a wide bin holds the limit."""
+        """How many values are larger than limit, at least and at most.
+
+        The two are equal unless a wide bin holds the limit.
+        """
         return int(self.n[self.lo > limit].sum()), int(self.n[self.hi > limit].sum())
 
     def fixed_bins(self, start: int, width: int, count: int) -> FixedBins:
-        """The same counts over ``count`` bins of equal width, with what lies below and above the scale."""
+        """The same counts in ``count`` bins of equal width, and the counts below and above these bins."""
         if width < 1 or count < 1:
             raise ValueError("a histogram needs at least one bin of width 1")
         first, last = _bin_number(self.lo, start, width, count), _bin_number(self.hi, start, width, count)
@@ -70,20 +79,26 @@ class Counts:
         return FixedBins(start, width, int(sums[0]), sums[1:-1], int(sums[-1]), straddling)
 
     def ccdf(self) -> tuple[Int64Array, NDArray[np.float64]]:
-        """Values (upper ends of the bins) and the share of all counts larger than each, exact for any bin width."""
+        """The upper ends of the bins, and the share of all counts that is larger than each.
+
+        It is exact for any width of bins.
+        """
         larger = self.n[::-1].cumsum()[::-1] - self.n
         return self.hi, larger / max(self.total, 1)
 
 
 def _bin_number(values: Int64Array, start: int, width: int, count: int) -> Int64Array:
-    """0 below the scale, 1 to count on it, count + 1 above; clipped first, because the difference could overflow."""
+    """The bin of each value: 0 below the scale, 1 to count on it, count + 1 above.
+
+    The values are clipped first, because the difference could overflow.
+    """
     end = start + width * count
     on_scale = (np.clip(values, start, end) - start) // width + 1
     return np.where(values < start, 0, np.where(values >= end, count + 1, on_scale))
 
 
 DENSE = 1 << 22
-"""Exact values so close to the smallest are added up in an array."""
+"""Exact values that are this close to the smallest one are added up in an array."""
 NO_COUNTS = Counts(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
@@ -94,14 +109,14 @@ def counts_of_values(values: Int64Array) -> Counts:
 
 
 def counts_of_dense_bins(counts: Int64Array, first_value: int = 0) -> Counts:
-    """Exact counts from an array whose element i tells how often first_value + i occurred."""
+    """Exact counts from an array whose element i says how often first_value + i occurred."""
     at = np.flatnonzero(counts)
     values = at.astype(np.int64) + first_value
     return Counts(values, values, counts[at])
 
 
 def merge_counts(parts: Iterable[Counts]) -> Counts:
-    """Add parts up, in any order; overlapping bins become one."""
+    """The sum of parts, in any order. Bins that overlap become one bin."""
     some = [part for part in parts if part.n.size]
     if len(some) <= 1 or not all(part.exact for part in some):
         return _merge_sorted(some)
@@ -140,12 +155,12 @@ def _slice(counts: Counts, start: int, stop: int | None) -> Counts:
     return Counts(counts.lo[start:stop], counts.hi[start:stop], counts.n[start:stop])
 
 
-# The bin that holds more values than any other, which is what a histogram of article 5 shows at a glance.
+# The next functions find the bin that holds more values than any other. A histogram of article 5 shows it at a glance.
 
 
 @dataclass(frozen=True)
 class DominantBin:
-    """The values from start to below end: n of all."""
+    """The values from start to below end: n of total."""
 
     start: int
     end: int
@@ -154,9 +169,9 @@ class DominantBin:
 
 
 def dominant_bin(counts: Counts, width: int) -> DominantBin | None:
-    """The fullest bin of this width that begins at a multiple of it, the first of several; None without values.
+    """The fullest bin of this width that begins at a multiple of it, or the first of several; None without values.
 
-    Counts of a source bin that an edge cuts stand where its middle lies.
+    A source bin that an edge cuts is counted where its middle lies.
     """
     if not counts.n.size:
         return None

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All activations that ran over time and latency, of all threads together and of the field that is judged, for a map.
+"""A map of latency over time: how many activations ran in each stretch of time with each latency.
 
-Counted from the samples if they are few, else from the record's SUMMARY slices, which say the same at a resolution of
-one slice and are read much faster. Samples that lie in no intact slice are read then too, so that what is counted
-is always what ``scan`` counts. Missed activations never ran and are not in it.
+The map takes all threads together and the field that is judged. It counts samples if they are few. It counts the
+SUMMARY slices of the record otherwise: they are read much faster, but are only as fine as one slice. Samples that lie
+in no intact slice are read in any case, so the map counts what ``series.summarise`` counts. Missed activations never
+ran and are not in the map.
 """
 
 from collections.abc import Iterator
@@ -19,43 +20,44 @@ from rtproof.summary.fields import judged_series
 from rtproof.summary.per_second import sample_stretches
 from rtproof.summary.series import by_series, samples_tell_all
 
-# Rows of a map of latencies: eight to each power of two, each made of whole bins of the record's scale.
+# The rows of the map: eight for each power of two, each made of whole bins of the record's scale.
 #
-# Numbered like those bins (docs/record-format.md, SUMMARY), with 8 steps in a power of two in place of 512: values 0
-# to
-# 15 have a row each, and row -1 - r holds the values -1 - v of the values v of row r. Zero and negative values thus
-# have
-# rows of their own.
+# Rows are numbered like those bins (docs/record-format.md, SUMMARY), with 8 steps in a power of two in place of 512.
+# Each of the values 0 to 15 has a row of its own. Negative values have rows too: row -1 - r holds -1 - v for each value
+# v of row r. So zero and negative values have rows of their own.
 
 
 ROWS_PER_POWER = 8
 LAST_ROW = (63 - 3) * ROWS_PER_POWER + ROWS_PER_POWER - 1
-"""Row of the largest 64-bit value."""
+"""The row of the largest 64-bit value."""
 ROW_COUNT = 2 * (LAST_ROW + 1)
 ZERO_ROW = LAST_ROW + 1
-"""Place of row 0 in an array of all rows."""
+"""The place of row 0 in an array of all rows."""
 _LARGEST = np.iinfo(np.int64).max
 
 
 def rows_of_values(values: Int64Array) -> Int64Array:
-    """Row of each value."""
+    """The row of each value."""
     return rows_of_bins(histogram_bins.bin_of(values))
 
 
 def rows_of_bins(places: Int64Array) -> Int64Array:
-    """Row of each bin of the record's scale."""
+    """The row of each bin of the record's scale."""
     rows: Int64Array = _ROW[places]
     return rows
 
 
 def row_edges(first: int, last: int) -> Int64Array:
-    """Smallest value of each row from first to last, and one above the largest of the last (if 64 bits hold it)."""
+    """The smallest value of each row from first to last, and at the end the smallest value above the last row.
+
+    The end is at most the largest 64-bit value.
+    """
     low = np.array([smallest_of_row(row) for row in range(first, last + 1)], np.int64)
     return np.append(low, min(smallest_of_row(last + 1), _LARGEST)).astype(np.int64)
 
 
 def smallest_of_row(row: int) -> int:
-    """Smallest value of a row."""
+    """The smallest value of a row."""
     if row < 0:
         return -smallest_of_row(-row)
     octave = max(row // ROWS_PER_POWER - 1, 0)
@@ -70,23 +72,25 @@ def _row_of_each_bin() -> Int64Array:
 
 
 _ROW = _row_of_each_bin()
-"""Negative bins count from its end."""
+"""The row of each bin. The index of a negative bin counts from the end of the array."""
 
 
 SECOND_NS = 1_000_000_000
 COLUMNS = 300
 MOST_SAMPLES = 8_000_000
-"""A record with more samples is counted from its slices."""
+"""If a record has more samples, its slices are counted."""
 ALL_THREADS_TOGETHER = 64
-"""Slices that are unpacked at once."""
+"""How many slices are unpacked at once."""
 
 
 @dataclass(frozen=True)
 class LatencyDensity:
-    """counts[r][c]: activations due in column c whose latency lies in row r, lowest first.
+    """How many activations ran, by due time and latency: counts[r][c] for row r of latencies and column c of time.
 
-    Edges have one element more than there are rows or columns; all columns are column_ns wide. what: "samples", or
-    "slices" if any slice was counted: it stands in the column of its middle, and slice_ns is how long one usually is.
+    time_edges_ns, latency_edges: one element more than there are columns or rows, lowest first.
+    what: "samples", or "slices" if any slice was counted. A slice is counted in the column of its middle.
+    column_ns: the width of all columns.
+    slice_ns: the usual length of a slice.
     """
 
     time_edges_ns: Int64Array
@@ -99,7 +103,7 @@ class LatencyDensity:
 
 @dataclass(frozen=True)
 class _Source:
-    """Blocks of samples and, for the rest, slices of one series."""
+    """What is counted of one series: blocks of samples, and slices for the rest."""
 
     series: Series
     refs: list[ChunkRef]
@@ -109,9 +113,9 @@ class _Source:
 def latency_density(
     record: Record, seconds: Seconds, columns: int = COLUMNS, most_samples: int = MOST_SAMPLES
 ) -> LatencyDensity | None:
-    """The map of a record whose threads together have these ``seconds``, in at most so many columns.
+    """The map of a record, with at most ``columns`` columns; None if nothing ran.
 
-    None if nothing ran. most_samples is smaller in tests.
+    seconds: those of all threads together. most_samples: a test sets it to a smaller number.
     """
     sources = _sources(record, most_samples)
     slices = [part for source in sources for part in source.slices]
@@ -131,7 +135,10 @@ def latency_density(
 
 
 class _Grid:
-    """Counts while they are added up: a line per column, so that neighbours in time are neighbours in memory."""
+    """The counts while they are added up.
+
+    A line is a column of time, so that neighbours in time are neighbours in memory.
+    """
 
     def __init__(self, edges: Int64Array) -> None:
         self._edges = edges
@@ -165,7 +172,10 @@ def _source(series: Series, refs: list[ChunkRef], slices: list[Slice], few: bool
 
 
 def _rest(series: Series, refs: list[ChunkRef], slices: list[Slice]) -> _Source:
-    """Slices whose samples are all there, and the samples outside of these: the due time of a block is known."""
+    """The slices whose samples are all there, and the samples that lie outside these slices.
+
+    The due time of a block tells the slice that it lies in.
+    """
     ordered = sorted(slices, key=lambda part: part.first_due_ns)
     first = np.array([part.first_due_ns for part in ordered], np.int64)
     last = np.array([part.last_due_ns for part in ordered], np.int64)
@@ -180,17 +190,17 @@ def _rest(series: Series, refs: list[ChunkRef], slices: list[Slice]) -> _Source:
 
 
 def _usual_length(slices: list[Slice]) -> int:
-    """The length that one in twenty slices exceeds, in whole seconds; 0 without any.
+    """The length that one in twenty slices exceeds, in whole seconds; 0 without slices.
 
-    They grow with the run, and a column must not be so short that long ones leave those beside it empty. One that a
-    stall made long says nothing of the others.
+    Slices grow with the run. A column must be long enough that long slices leave no empty columns beside them. A single
+    slice that a stall made long says nothing about the others.
     """
     lengths = sorted(part.last_due_ns - part.first_due_ns for part in slices if part.count)
     return max(round(lengths[-1 - len(lengths) // 20] / SECOND_NS), 1) * SECOND_NS if lengths else 0
 
 
 def _time_edges(seconds: Seconds, slices: list[Slice], unit_ns: int, most: int) -> Int64Array:
-    """Columns of 1, 2, 5, 10, 20, ... units that cover the seconds and the middles of the slices."""
+    """The edges of columns of 1, 2, 5, 10, 20, ... units that cover the seconds and the middles of the slices."""
     known = [int(second) * SECOND_NS for second in (*seconds.second[:1], *seconds.second[-1:])]
     known += [_middle(part) for part in slices]
     first, last = min(known, default=0), max(known, default=0)
@@ -226,7 +236,10 @@ def _add_slices(grid: _Grid, slices: list[Slice]) -> None:
 
 
 def _row_begins(rows: Int64Array, sizes: Int64Array) -> Int64Array:
-    """Where a row or a slice begins in the rows of slices of such sizes: adding up from there saves most additions."""
+    """The places at which a new row or a new slice begins in ``rows``. sizes: the number of bins of each slice.
+
+    Adding up from these places saves most additions.
+    """
     begins = np.ones(rows.size, np.bool_)
     begins[1:] = rows[1:] != rows[:-1]
     ends = np.cumsum(sizes)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many independent values a run is worth, for one of its quantiles: do late activations come together?
+"""How many independent values a run is worth for one of its quantiles, because late activations come together.
 
-The run is cut into short units. ``BlockCounter`` counts the activations of each unit that are above some levels, and
-the scatter of these counts shows how much the activations depend on each other.
+The run is cut into short units. ``BlockCounter`` counts the activations of each unit that are above some levels. The
+scatter of these counts shows how much the activations depend on each other.
 """
 
 import math
@@ -21,21 +21,24 @@ from rtproof.summary.per_second import PreviousDueTime, off_grid_due_times, samp
 UNITS = 4096
 FEWEST_UNITS = 512
 LOOK = 1 << 19
-"""Samples that the levels are taken from, spread over the run: some milliseconds to read."""
+"""The levels are taken from about this many samples, spread over the run. Reading them takes some milliseconds."""
 SHARES = (0.5, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9998, 0.9999, 0.99995, 0.99999)
 THREAD_SHARES = (0.5, 0.9, 0.99)
-"""Of each thread, so that threads which differ have levels of their own."""
+"""Shares for levels of each thread, so that threads which differ have levels of their own."""
 MOST_LEVELS = 32
 FEWEST_ABOVE = 10
-"""A level is of no use if fewer of the samples looked at are above it."""
+"""A level needs at least this many larger values among the samples that were looked at."""
 DENSE = 0.07
-"""Below this share, the places of the few values above a level cost less to look at than all values."""
+"""If fewer than this share of the values are above a level, their places cost less to look at than all values."""
 FEW_PLACES = 256
 
 
 @dataclass(frozen=True)
 class LevelPlan:
-    """Unit k begins at origin_ns + k * unit_ns; the last unit goes on without end. levels: increasing."""
+    """The units of time and the levels of a count: unit k begins at origin_ns + k * unit_ns.
+
+    The last unit has no end. levels: increasing, in the unit of the series.
+    """
 
     origin_ns: int
     unit_ns: int
@@ -45,7 +48,12 @@ class LevelPlan:
 
 @dataclass(frozen=True, eq=False)
 class BlockCounts:
-    """Per unit: activations that ran, those missed, and of both those above each level (levels x units)."""
+    """Counts for each unit of a plan.
+
+    ran, missed: activations that ran and that were missed, one number for each unit.
+    ran_above, missed_above: those of them that are above each level, as arrays of levels x units. missed_above is None
+        if nothing was missed.
+    """
 
     plan: LevelPlan
     ran: Int64Array
@@ -55,7 +63,7 @@ class BlockCounts:
 
 
 def level_plan(record: Record, field: tuple[Series, ...], refs: dict[int, list[ChunkRef]]) -> LevelPlan | None:
-    """Units and levels for the series of one field; None without samples."""
+    """The units and levels for the series of one field; None without samples. refs: the chunks of each series."""
     wanted = {series.id: series for series in field if refs.get(series.id)}
     if not wanted:
         return None
@@ -74,7 +82,7 @@ def level_plan(record: Record, field: tuple[Series, ...], refs: dict[int, list[C
 
 
 def _some(refs: list[list[ChunkRef]]) -> tuple[ChunkRef, ...]:
-    """Each series' first and last chunk, which tell its span, and every so many between."""
+    """The first and the last chunk of each series, which give its span, and evenly spaced chunks between them."""
     step = max(1, sum(ref.count for some in refs for ref in some) // LOOK)
     return tuple(ref for some in refs for at, ref in enumerate(some) if at % step == 0 or at == len(some) - 1)
 
@@ -86,7 +94,7 @@ def _last_due_ns(series: Series, block: Block) -> int:
 
 
 def _levels(threads: list[Int64Array]) -> Int64Array:
-    """Quantiles of all threads together, and some of each thread where that makes not too many."""
+    """Quantiles of all threads together, and quantiles of each thread unless these make too many levels."""
     together = _quantiles(np.concatenate(threads), SHARES)
     own = [level for values in threads for level in _quantiles(values, THREAD_SHARES)] if len(threads) > 1 else []
     found = {*together, *own}
@@ -100,7 +108,7 @@ def _quantiles(values: Int64Array, shares: tuple[float, ...]) -> list[int]:
 
 
 class BlockCounter:
-    """Counts blocks of one series as they come."""
+    """Counts the blocks of one series, one after the other."""
 
     def __init__(self, series: Series, plan: LevelPlan) -> None:
         self._series, self._plan = series, plan
@@ -109,7 +117,7 @@ class BlockCounter:
         self._missed_above: Int64Array | None = None
 
     def add(self, block: Block, told: PreviousDueTime | None = None) -> None:
-        """Count one block, or joined ones. told: due times of the blocks joined in it."""
+        """Count one block, or several joined blocks. told: the due times that the joined blocks stated."""
         period_ns, missed = max(self._series.period_ns, 1), int(block.gap_missed.sum())
         due = None if self._series.on_grid and self._series.period_ns else off_grid_due_times(self._series, block, told)
         end_ns = int(due[-1]) if due is not None else block.first_due_ns + (block.values.size - 1) * period_ns
@@ -138,12 +146,12 @@ class BlockCounter:
         return min(max((due_ns - self._plan.origin_ns) // self._plan.unit_ns, 0), self._plan.units - 1)
 
     def result(self) -> BlockCounts:
-        """Everything counted so far."""
+        """The counts of all blocks so far."""
         return BlockCounts(self._plan, self._ran, self._missed, self._ran_above, self._missed_above)
 
 
 def _due_of(block: Block, period_ns: int, due: Int64Array | None) -> Int64Array:
-    """Due times of the activations with missed ones behind them."""
+    """Due times of the activations after which some were missed."""
     if due is not None:
         return due[block.gap_position]
     before = np.cumsum(block.gap_missed) - block.gap_missed
@@ -152,7 +160,7 @@ def _due_of(block: Block, period_ns: int, due: Int64Array | None) -> Int64Array:
 
 
 def _above(values: Int64Array, levels: Int64Array, cuts: Int64Array) -> Int64Array:
-    """How many values between two cuts are above each level (levels x cuts - 1)."""
+    """How many values between two cuts are above each level, as an array of levels x (cuts - 1)."""
     found = np.zeros((levels.size, cuts.size - 1), np.int64)
     place: Int64Array | None = None
     for row, level in zip(found, levels.tolist(), strict=True):
@@ -170,7 +178,10 @@ def _above(values: Int64Array, levels: Int64Array, cuts: Int64Array) -> Int64Arr
 
 
 def _missed_between(due_ns: Int64Array, missed: Int64Array, period_ns: int, edges: Int64Array) -> Int64Array:
-    """Of the missed activations behind each of these, a period apart, how many are due between two edges."""
+    """How many missed activations are due between two edges.
+
+    After each of ``due_ns``, so many were missed, a period apart.
+    """
     total = np.concatenate(([0], np.cumsum(missed)))
     gap = np.searchsorted(due_ns, edges) - 1
     inside = np.maximum(gap, 0)
@@ -181,7 +192,10 @@ def _missed_between(due_ns: Int64Array, missed: Int64Array, period_ns: int, edge
 
 
 def merge_block_counts(parts: Iterable[BlockCounts | None]) -> BlockCounts | None:
-    """Parts with the same plan add; None if there is none, or one lacks its own, or their plans differ."""
+    """The sum of parts that have the same plan.
+
+    None if there are no parts, if a part is None, or if the plans differ.
+    """
     some = list(parts)
     known = [part for part in some if part is not None]
     if not known or len(known) < len(some) or any(not _alike(part.plan, known[0].plan) for part in known):
@@ -207,37 +221,41 @@ def _sum(parts: list[Int64Array]) -> Int64Array:
     return total
 
 
-# How many independent values a run is worth, for one of its quantiles.
+# The next functions compute the factor by which dependence reduces the number of values.
 #
-# Latencies above a level come in bursts and in bad minutes. How many of n are above it then varies from run to run
-# more
-# than n independent values would. By how much more is seen within the run: from the variance of the counts of blocks
-# over
-# that of independent values, at growing lengths of the blocks. The largest of these factors divides n.
+# Latencies above a level come in bursts and in bad minutes. Of n values, the number above the level then varies more
+# from run to run than if the values were independent. The run itself shows by how much: cut it into blocks, and divide
+# the variance of the blocks' counts by the variance of independent values. This is done for blocks of growing length.
+# The largest of these factors divides n.
 #
-# The factor is trusted only if the run is BLOCKS times as long as the bunches, and has CLUSTERS of them above the
-# level.
-# What lasts longer, or did not happen in the run, cannot be seen in the run.
+# The factor is trusted only if the run is BLOCKS times as long as the bunches and has CLUSTERS of them above the level.
+# The run cannot show what lasts longer than the run, or what did not happen in it.
 
 
 FEWEST_BLOCKS = 16
-"""Of the longest length; of fewer, a variance says little."""
+"""There must be at least this many of the longest blocks. The variance of fewer blocks says little."""
 SIGNIFICANT = 3.0
-"""Standard deviations beyond which a factor is no chance of independent values: 1 % of runs have one at any length."""
+"""A factor that is further than this many standard deviations from 1 is taken for dependence.
+
+Of runs with independent values, 1 % have such a factor at any length.
+"""
 BLOCKS = 200
 CLUSTERS = 12
 SURE = 200
-"""Values above a level from which on they tell of their bunches; with fewer, the level below is heeded too."""
+"""From this many values above a level on, they show their own bunches. With fewer, the level below counts too."""
 MOST_SCATTER = 0.32
-"""Relative standard deviation of a factor; beyond, a few blocks make it."""
+"""The largest relative standard deviation of a usable factor. Beyond it, a few blocks decide the factor."""
 NEAR = 0.1
-"""Relative difference in the number of values above two levels that counts as none."""
+"""Two levels count as the same if their numbers of larger values differ by no more than this share."""
 OVERLAP = 1.5
-"""Overlapping blocks tell as much as so many times more blocks side by side."""
+"""Overlapping blocks say as much as this many times more blocks that stand side by side."""
 
 
 class DependenceLength(NamedTuple):
-    """Of blocks of so many units: the factor, its relative standard deviation, and whether it is more than chance."""
+    """The factor for blocks of one length, its relative standard deviation, and whether it is more than chance.
+
+    units: the length of the blocks.
+    """
 
     units: int
     factor: float
@@ -246,9 +264,10 @@ class DependenceLength(NamedTuple):
 
 
 def dependence_factor(blocks: BlockCounts, counts: Counts, value: int, view: View) -> float | None:
-    """n divided by the number of independent values it is worth; 1 if nothing speaks against n, None if unknown.
+    """n divided by the number of independent values that the run is worth for the quantile ``value``.
 
-    counts: of the view; value: the quantile. Between two levels of the blocks, the larger factor of both holds.
+    It is 1 if nothing speaks against n, and None if the run does not show it. counts: those of the view. Between two
+    levels, the larger of the two factors is taken.
     """
     above, factors = _of_levels(blocks, view)
     if not above:
@@ -264,7 +283,7 @@ def dependence_factor(blocks: BlockCounts, counts: Counts, value: int, view: Vie
 
 @lru_cache(maxsize=256)
 def _of_levels(blocks: BlockCounts, view: View) -> tuple[list[int], list[float | None]]:
-    """Values above each level, and its factor."""
+    """The number of values above each level, and the factor of each level."""
     ran, above = blocks.ran, blocks.ran_above
     if view is View.CHARGED:
         ran = ran + blocks.missed
@@ -284,7 +303,10 @@ def _of_levels(blocks: BlockCounts, view: View) -> tuple[list[int], list[float |
 
 
 def inflation(above: Int64Array, ran: Int64Array) -> float | None:
-    """The factor of one level from the values above it and all values of each unit; None if they do not tell it."""
+    """The factor of one level; None if the run does not show it.
+
+    above, ran: for each unit, the values above the level and all values.
+    """
     count, n = int(above.sum()), int(ran.sum())
     if above.size < FEWEST_BLOCKS or not n:
         return None
@@ -303,7 +325,11 @@ def inflation(above: Int64Array, ran: Int64Array) -> float | None:
 
 
 def _lengths(residuals: NDArray[np.float64], variance: float, count: int) -> list[DependenceLength]:
-    """Factors at 1, 2, 4, ... units. residuals: counts less those expected; variance: of independent values in all."""
+    """The factors for blocks of 1, 2, 4, ... units.
+
+    residuals: for each unit, the count minus the expected count. variance: that of independent values over the whole
+        run.
+    """
     units = residuals.size
     sums = np.concatenate(([0.0], np.cumsum(residuals)))
     found, length = [], 1
@@ -321,6 +347,6 @@ def _lengths(residuals: NDArray[np.float64], variance: float, count: int) -> lis
 
 
 def _by_chance(freedom: float) -> float:
-    """What chi squared over its degrees of freedom hardly exceeds (Wilson and Hilferty 1931)."""
+    """A value that chi squared over its degrees of freedom hardly exceeds (Wilson and Hilferty 1931)."""
     part = 2 / (9 * freedom)
     return float((1 - part + SIGNIFICANT * math.sqrt(part)) ** 3)

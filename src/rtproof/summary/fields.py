@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several values of one activation: which series belong together, and the time from one stage to the next.
+"""Several fields of one activation: which series belong together, and the time from one stage to the next.
 
-Values of the same activation are found by its index. A limit judges one of the fields.
+Values of one activation are found by its index. A limit judges one of the fields.
 """
 
 from collections import defaultdict
@@ -21,9 +21,9 @@ from rtproof.summary.tally import Tally
 
 @dataclass(frozen=True)
 class AlignedFields:
-    """Activations of which every field has a value, in order. values: one array per field.
+    """The activations for which every field has a value, in order. values: one array for each field.
 
-    alone: values of the same stretch of time whose activation lacks another field.
+    alone: the number of values in the same stretch of time whose activation lacks another field.
     """
 
     index: Int64Array
@@ -44,7 +44,7 @@ class _Piece:
         return self._part(slice(at)), self._part(slice(at, None))
 
     def at(self, index: Int64Array) -> "_Piece":
-        """The samples of these activations, all of which must be there."""
+        """The samples of these activations. The piece must hold all of them."""
         if index.size == self.index.size:
             return self
         return self._part(np.searchsorted(self.index, index))
@@ -57,7 +57,7 @@ _NOTHING = _Piece(NO_CUTS, NO_CUTS, NO_CUTS)
 
 
 def aligned_fields(record: Record, fields: Sequence[Series]) -> Iterator[AlignedFields]:
-    """The fields of one thread, piece by piece, so that memory is bounded whatever the length of the run."""
+    """Yield the fields of one thread, piece by piece. Memory is bounded, whatever the length of the run."""
     sources = [_pieces(record, series) for series in fields]
     heads = [next(source, _NOTHING) for source in sources]
     while all(head.index.size for head in heads):
@@ -89,20 +89,19 @@ def _both(a: Int64Array, b: Int64Array) -> Int64Array:
     return a if np.array_equal(a, b) else np.intersect1d(a, b, assume_unique=True)
 
 
-# Records with several values per activation: which series belong together, and which one a limit judges.
+# Records with several fields: which series belong together, and which field a limit judges.
 #
-# Each field of each thread is a series of its own. The last field is the deepest stage: the whole reaction, which a
-# limit
-# judges and of which everything is said that is said of a record with one field.
+# Each field of each thread is a series of its own. The last field is the deepest stage: the whole reaction. A limit
+# judges the last field, and all that is said of a record with one field is said of the last field.
 
 
 SeriesByField = tuple[tuple[Series, ...], ...]
 
 
 def series_by_field(record: Record) -> SeriesByField:
-    """Per field in order, the series of all threads.
+    """For each field in order, the series of all threads.
 
-    A thread of which the record lacks a field is not there, so that no other field is ever taken for the one judged.
+    A thread without one of the fields is left out there, so that no other field is ever taken for the judged one.
     """
     threads: dict[int, list[Series]] = defaultdict(list)
     for series in record.series:
@@ -115,7 +114,7 @@ def series_by_field(record: Record) -> SeriesByField:
 
 
 def judged_series(record: Record) -> tuple[Series, ...]:
-    """The last field of every thread."""
+    """The series of the last field, one for each thread."""
     return series_by_field(record)[-1] if record.series else ()
 
 
@@ -125,15 +124,14 @@ def summaries_of_field(summaries: tuple[Summary, ...], field: tuple[Series, ...]
     return tuple(summary for summary in summaries if summary.series.id in ids)
 
 
-# The time from one stage of an activation to the next, such as a context switch: differences, not of averages.
+# The time from one stage of an activation to the next, such as a context switch.
 #
-# Both values belong to the same activation, found by its index, so the result is exact for each, whereas two
-# averages, or
-# two dominant bins as in article 5, say only how far apart the two distributions lie.
+# Both values belong to one activation, found by its index, so each difference is exact. The difference of two averages,
+# or of two dominant bins as in article 5, says only how far apart the two distributions lie.
 
 
 def stage_switches(record: Record, fields: SeriesByField) -> tuple[Switch, ...]:
-    """Between neighbouring fields, over all threads; nothing where samples were not recorded.
+    """The times between neighbouring fields, over all threads; empty if samples were not recorded.
 
     Memory is bounded by the pieces in which samples are read, whatever the length of the run.
     """

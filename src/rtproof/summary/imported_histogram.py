@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What another tool printed about one measurement: a histogram and a few figures, without time order."""
+"""What another tool printed about one measurement: a histogram and a few figures, without the order in time."""
 
 from dataclasses import dataclass, replace
 
@@ -14,8 +14,12 @@ PERIOD_UNUSED = "--period is not used: the file itself tells the period"
 
 @dataclass(frozen=True)
 class ImportedPart:
-    """One thread of a measurement. cpu: where it ran, None where the tool does not say. told: the count beside the
-    histogram, where there is one. period_ns: its own, which may be longer than the shortest. Else as in Imported.
+    """One thread of a measurement; None where the tool does not say.
+
+    cpu: the CPU on which the thread ran.
+    told: the count that the tool prints beside the histogram.
+    period_ns: the thread's own period, which may be longer than the shortest.
+    The other fields are those of ``ImportedHistogram``.
     """
 
     number: int
@@ -34,15 +38,22 @@ class ImportedPart:
 class ImportedHistogram:
     """What a tool printed about one measurement; None where it does not say. Latencies may be negative (early).
 
-    tool, title: whose it is and what it measured. duration_ns: how long it ran by its own account; asked_duration_ns:
-    what it was asked for. shortest_period_ns: no thread has a shorter one. left_out: activations that ran and are in no
-    count, at most. unsure: its bins may hold what was in truth smaller or early. stated: sentences on what is not
-    in the file, but the user's word. overruns, mode_switches: as it counted them. histogram: of single samples, of all
-    threads. overflow: samples beyond its scale, which are counted but stand in no bin; scale_ns: each of them was at
-    least this.
-    resolution_ns: to how much a value was rounded down, also min and max. parts: its threads. started_s: when it began,
-    seconds since 1970. facts: key and value of what it says of the system and its own settings. notes: sentences on
-    what the format cannot tell. faults: sentences on where the file contradicts itself.
+    tool, title: the name of the tool, and what it measured.
+    duration_ns: how long it measured, by its own account. asked_duration_ns: how long it was asked to measure.
+    shortest_period_ns: no thread has a shorter period.
+    count, min_ns, mean_ns, max_ns, overruns, mode_switches: as the tool counted them.
+    histogram: single samples of all threads.
+    overflow: samples beyond the scale of the histogram. They are counted but are in no bin.
+    scale_ns: each sample of the overflow was at least this.
+    resolution_ns: the step to which each value was rounded down, the minimum and the maximum too.
+    left_out: at most this many activations ran and are in no count.
+    unsure: whether a bin may hold values that were in truth smaller or early.
+    parts: the threads of the measurement.
+    started_s: when the measurement began, in seconds since 1970.
+    stated: sentences on what the user states and the file does not contain.
+    facts: key and value of what the tool says about the system and its own settings.
+    notes: sentences on what the format cannot tell.
+    faults: sentences on where the file contradicts itself.
     """
 
     tool: str
@@ -72,7 +83,7 @@ class ImportedHistogram:
     faults: tuple[str, ...] = ()
 
     def with_stated(self, duration_ns: int | None, period_ns: int | None) -> "ImportedHistogram":
-        """With the user's word for what the file does not tell; what it tells itself stands."""
+        """The same with what the user states about the duration and the period. What the file says itself is kept."""
         found = self
         if duration_ns is not None:
             tells = self.duration_ns is not None
@@ -91,7 +102,7 @@ class ImportedHistogram:
 
     @property
     def comparable(self) -> dict[str, str]:
-        """What is known of the measurement, with the keys of ``comparison.facts``."""
+        """What is known of the measurement, with the keys of ``compare.likeness``."""
         said = dict(self.facts)
         known = {
             "probe": self.tool.removesuffix(" --json"),

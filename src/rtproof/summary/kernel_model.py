@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kernel was measured: its preemption model with the evidence for it, and real-time kernels beside Linux."""
+"""Which kernel was measured: its preemption model with the evidence for it, and a real-time kernel beside Linux."""
 
 import re
 import zlib
@@ -14,19 +14,19 @@ from rtproof.summary.thread_table import TargetThread, target_threads
 
 # How the target's kernel was configured, and whether a real-time kernel ran beside Linux: Xenomai, EVL or RTAI.
 #
-# Under such a co-kernel, a latency of Linux says little about the co-kernel's own tasks.
+# A latency of Linux says little about the tasks of a co-kernel beside it.
 
 
 COMPRESSED_CONFIG = "/proc/config.gz"
 LARGEST_CONFIG = 8 * 1024 * 1024
-"""Bytes that are taken out of a compressed configuration; real ones have 0.3 MB at most."""
+"""At most this many bytes are unpacked from a compressed configuration. Real ones have 0.3 MB at most."""
 NAMED_CONFIG = (
     *("PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY", "PREEMPT_DYNAMIC", "PREEMPT_RT"),
     *("PREEMPT_RT_FULL", "HIGH_RES_TIMERS", "HZ", "NO_HZ_FULL", "CPU_FREQ", "CPU_IDLE", "SMP", "IRQ_FORCED_THREADING"),
     *("RT_GROUP_SCHED", "XENOMAI", "XENO_DRIVERS_TIMERBENCH", "XENO_HW_UNLOCKED_SWITCH", "IPIPE", "DOVETAIL", "EVL"),
     *("ARM_FCSE_GUARANTEED", "ATMEL_TCLIB", "ATMEL_TCB_CLKSRC", "FB", "DRM", "DEBUG_PREEMPT", "LOCKDEP"),
 )
-"""Options that articles on real-time Linux tell to look at, in the order in which they are shown."""
+"""Options that articles on real-time Linux tell the reader to look at, in the order in which they are shown."""
 _GZIP = 16 + zlib.MAX_WBITS
 _PLACES = re.compile(r"/boot/config-.*|/lib/modules/.*config")
 _SET = re.compile(r"CONFIG_(\w+)=(.*)")
@@ -36,9 +36,11 @@ _RELEASE = re.compile(r"# Linux/\S+ (\S+) Kernel Configuration")
 
 @dataclass(frozen=True)
 class KernelConfig:
-    """``options`` by name without CONFIG_; "n" for those that are left out, "" for those that it does not name.
+    """A kernel's configuration.
 
-    ``path``: where it was found. ``release``: of the kernel that it says it is for, "" if it does not say.
+    path: where it was found.
+    release: of the kernel that it says it is for, "" if it does not say.
+    options: by name, without CONFIG_. An option that is left out is "n". The configuration does not name the others.
     """
 
     path: str
@@ -46,16 +48,16 @@ class KernelConfig:
     options: Mapping[str, str]
 
     def named(self) -> dict[str, str]:
-        """Those of NAMED that this configuration names, with what they are set to."""
+        """The options of NAMED_CONFIG that this configuration names, with their values."""
         return {option: self.options[option] for option in NAMED_CONFIG if option in self.options}
 
     def has(self, option: str) -> bool:
-        """Whether it is built in or a module."""
+        """Whether the option is built in or a module."""
         return self.options.get(option) in ("y", "m")
 
 
 def kernel_config(record: Record) -> KernelConfig | None:
-    """The running kernel's own copy, or the file that belongs to its release; None without either."""
+    """The running kernel's configuration, from its own copy or from the file of its release; None without either."""
     paths = [COMPRESSED_CONFIG, *(file.path for file in record.files if _PLACES.fullmatch(file.path))]
     for path in paths:
         file = recorded_facts.find_file(record, path)
@@ -67,7 +69,7 @@ def kernel_config(record: Record) -> KernelConfig | None:
 
 
 def parse_kernel_config(path: str, text: str) -> KernelConfig:
-    """Whatever is no option is passed over."""
+    """The configuration in a text. Lines that are no option are skipped."""
     options = {match[1]: "n" for match in _UNSET.finditer(text)}
     options |= {match[1]: match[2].strip('"') for match in _SET.finditer(text)}
     release = _RELEASE.search(text)
@@ -82,24 +84,27 @@ def _inflate(content: bytes) -> str | None:
 
 
 XENOMAI_STATISTICS = ("/proc/xenomai/sched/stat", "/proc/xenomai/stat")
-"""Of version 3 and 2."""
+"""The files of Xenomai 3 and of Xenomai 2."""
 XENOMAI, EVL, RTAI = "/proc/xenomai", "/sys/class/evl", "/proc/rtai"
 LINUX = "linux"
-"""The name of no co-kernel."""
+"""The name that means: no co-kernel."""
 IN_BAND = "in-band"
-"""What a co-kernel calls Linux's own threads: the co-kernel's tasks run before them."""
+"""The name that a co-kernel gives to Linux's own threads. The co-kernel's tasks run before them."""
 SCHEDULES = ("/proc/xenomai/sched/threads", "/proc/xenomai/sched")
-"""Threads of Xenomai with their priorities, of version 3 and 2."""
+"""Files with Xenomai's threads and their priorities, of version 3 and of version 2."""
 _EVL_THREAD = re.compile(r"/sys/devices/virtual/thread/(.+)/stats")
 _EVL_SCHEDULE = re.compile(r"/sys/devices/virtual/thread/(.+)/sched")
 _PART_TIME = ("idle", "weak")
-"""Scheduling classes of a co-kernel whose threads do not run before Linux: its place holder, and part-time members."""
+"""Scheduling classes of a co-kernel whose threads do not run before Linux: its placeholder, and part-time members."""
 _COBALT = re.compile(r"Cobalt v?(\S+)")
 
 
 @dataclass(frozen=True)
 class Cokernel:
-    """``name`` with its version; "linux" for none, None where the record does not tell. ``evidence``: what says so."""
+    """The co-kernel that ran. name: with its version; "linux" for none, None if the record does not show it.
+
+    evidence: what the name rests on.
+    """
 
     name: str | None
     evidence: tuple[str, ...]
@@ -107,7 +112,10 @@ class Cokernel:
 
 @dataclass(frozen=True)
 class ModeSwitches:
-    """How often a thread left the co-kernel for Linux, at the start and at the end of the run; None: not there."""
+    """How often a thread had left the co-kernel for Linux, at the start and at the end of the run.
+
+    start, end: None if the thread was not there.
+    """
 
     thread: str
     start: int | None
@@ -115,14 +123,14 @@ class ModeSwitches:
 
     @property
     def process(self) -> int:
-        """The process number in the name: "817 sampling" of Xenomai, "sampling:817" of EVL; 0 where there is none."""
+        """The process number in the name: "817 sampling" of Xenomai, "sampling:817" of EVL; 0 if the name has none."""
         first, last = self.thread.partition(" ")[0], self.thread.rpartition(":")[2]
         return next((int(word) for word in (first, last) if word.isdecimal()), 0)
 
 
 @dataclass(frozen=True)
 class CoreThread:
-    """A thread that the co-kernel schedules. ``process``: its number as the target has it, 0 for one without."""
+    """A thread that the co-kernel schedules. process: its number on the target, 0 if it has none."""
 
     process: int
     name: str
@@ -132,18 +140,18 @@ class CoreThread:
 
     @property
     def before_linux(self) -> bool:
-        """Whether it runs before every thread of Linux, whatever the priority of that one is."""
+        """Whether the thread runs before every thread of Linux, whatever the priority of the Linux thread."""
         return self.scheduling not in _PART_TIME and self.priority >= 0
 
 
 def core_beside(record: Record) -> str | None:
-    """Name and version of the co-kernel that runs beside Linux; None where none was found."""
+    """Name and version of the co-kernel that runs beside Linux; None if none was found."""
     name = cokernel_of(record, None, recorded_facts.file_text(record, "kernel-log") or "").name
     return None if name == LINUX else name
 
 
 def core_threads(record: Record) -> tuple[CoreThread, ...]:
-    """All threads that the co-kernel named at the start or at the end of the run, each once."""
+    """All threads that the co-kernel listed at the start or at the end of the run, each once."""
     found: dict[tuple[int, str], CoreThread] = {}
     for moment in (Moment.START, Moment.END):
         for path in SCHEDULES:
@@ -158,7 +166,10 @@ def core_threads(record: Record) -> tuple[CoreThread, ...]:
 
 
 def _of_xenomai(text: str) -> list[CoreThread]:
-    """By the names of the columns, which differ between versions; lines that are no thread are passed over."""
+    """The threads in Xenomai's table, found by the names of the columns, because the columns differ between versions.
+
+    Lines that are no thread are skipped.
+    """
     header, *lines = text.splitlines() or [""]
     names = header.split()
     if not {"CPU", "PID", "CLASS", "PRI"} <= set(names):
@@ -173,7 +184,10 @@ def _of_xenomai(text: str) -> list[CoreThread]:
 
 
 def _of_evl(name: str, text: str) -> CoreThread | None:
-    """CPU, base priority, current priority, and the name of the scheduling class; NAME:PID names the thread."""
+    """A thread of EVL. name: NAME:PID.
+
+    The text has the CPU, the base priority, the current priority and the name of the scheduling class.
+    """
     words = text.split()
     if len(words) < 4 or not words[0].isdecimal() or not re.fullmatch(r"-?\d{1,9}", words[2]):
         return None
@@ -183,7 +197,7 @@ def _of_evl(name: str, text: str) -> CoreThread | None:
 
 
 def cokernel_of(record: Record, config: KernelConfig | None, log: str) -> Cokernel:
-    """What runs beside Linux."""
+    """The co-kernel beside Linux, or "linux" if the target has none. log: the kernel's log."""
     found = _xenomai(record, log) or _evl(record) or _rtai(record)
     if found:
         return found
@@ -196,7 +210,7 @@ def cokernel_of(record: Record, config: KernelConfig | None, log: str) -> Cokern
 
 
 def interrupt_pipeline(record: Record, config: KernelConfig | None) -> str | None:
-    """What delivers interrupts to a co-kernel first, where the kernel has such a thing."""
+    """What delivers interrupts to a co-kernel first; None if the kernel has no such pipeline."""
     version = recorded_facts.file_line(record, "/proc/ipipe/version")
     if version is not None:
         return f"I-pipe {version}".strip()
@@ -205,7 +219,7 @@ def interrupt_pipeline(record: Record, config: KernelConfig | None) -> str | Non
 
 
 def mode_switches(record: Record) -> tuple[ModeSwitches, ...]:
-    """Of each thread that Xenomai counts, or EVL, where they are called in-band switches; empty without either."""
+    """The mode switches of each thread that Xenomai counts, or the in-band switches of EVL; empty without either."""
     for path in XENOMAI_STATISTICS:
         texts = [recorded_facts.file_text(record, path, moment) for moment in (Moment.START, Moment.END)]
         if any(texts):
@@ -216,14 +230,20 @@ def mode_switches(record: Record) -> tuple[ModeSwitches, ...]:
 
 
 def _in_band(record: Record, path: str) -> ModeSwitches:
-    """The first number of a thread's statistics; the ones behind it differ between versions."""
+    """The in-band switches of a thread of EVL: the first number of its statistics.
+
+    The others differ between versions.
+    """
     words = [(recorded_facts.file_line(record, path, moment) or "").split() for moment in (Moment.START, Moment.END)]
     start, end = (int(first[0]) if first and first[0].isdecimal() else None for first in words)
     return ModeSwitches(_EVL_THREAD.sub(r"\1", path), start, end)
 
 
 def counts_mode_switches(text: str) -> dict[str, int]:
-    """The column MSW of Xenomai's statistics, by process number and name; the columns differ between versions."""
+    """The column MSW of Xenomai's statistics, by process number and name.
+
+    The column is found by its name, because the columns differ between versions.
+    """
     header, *lines = text.splitlines() or [""]
     names = header.split()
     if "MSW" not in names or "PID" not in names:
@@ -262,7 +282,7 @@ REALTIME = "/sys/kernel/realtime"
 LOG = "kernel-log"
 RT, FULL, LAZY, VOLUNTARY, NONE, DYNAMIC = "rt", "full", "lazy", "voluntary", "none", "dynamic"
 VERSION_MOST = 64
-"""Characters of ``uname -v``; a longer one is cut off, and with it what stood at its end."""
+"""The kernel cuts ``uname -v`` after this many characters. What stood behind them is lost."""
 
 _WORDS = {"none": NONE, "voluntary": VOLUNTARY, "full": FULL, "lazy": LAZY}
 _CHOSEN = re.compile(r"\((\w+)\)")
@@ -274,7 +294,7 @@ _STATIC = (("PREEMPT", FULL), ("PREEMPT_DESKTOP", FULL), ("PREEMPT__LL", FULL), 
 
 
 class Confidence(Enum):
-    """CERTAIN: the running kernel says so itself. LIKELY: something else says so, or says nothing else."""
+    """How sure a statement is. CERTAIN: the running kernel says so itself. LIKELY: only another source says so."""
 
     CERTAIN = "certain"
     LIKELY = "likely"
@@ -283,7 +303,11 @@ class Confidence(Enum):
 
 @dataclass(frozen=True)
 class PreemptionStatement:
-    """``value``: one of the words above, None if unknown. ``evidence``: what each source says, the strongest first."""
+    """A preemption model and what says so.
+
+    value: one of the words above, None if unknown.
+    evidence: what each source says, the strongest first.
+    """
 
     value: str | None
     confidence: Confidence
@@ -292,7 +316,11 @@ class PreemptionStatement:
 
 @dataclass(frozen=True)
 class PreemptionModel:
-    """``pipeline``: what delivers interrupts to a co-kernel first, or None. ``disagreements``: sentences."""
+    """The preemption model of a kernel: as it was built, and as it is now. core: the co-kernel beside Linux.
+
+    pipeline: what delivers interrupts to a co-kernel first, or None.
+    disagreements: sentences.
+    """
 
     built: PreemptionStatement
     effective: PreemptionStatement
@@ -303,9 +331,10 @@ class PreemptionModel:
 
 @dataclass(frozen=True)
 class Sources:
-    """What is known of the kernel; None or empty where there is nothing.
+    """What is known of the kernel; None or empty if it is not known.
 
-    ``version``: as ``uname -v`` says. ``dynamic``: the text of DEBUGFS, and ``why_not_dynamic`` why there is none.
+    version: as ``uname -v`` prints it.
+    dynamic: the text of DEBUGFS. why_not_dynamic: why that text is missing.
     """
 
     version: str
@@ -321,7 +350,7 @@ class Sources:
 
 
 def preemption_model(record: Record) -> PreemptionModel:
-    """From the files of the record."""
+    """The preemption model, from the files of the record."""
     sources = sources_of(record)
     built = built_model(sources)
     return PreemptionModel(
@@ -334,6 +363,7 @@ def preemption_model(record: Record) -> PreemptionModel:
 
 
 def sources_of(record: Record) -> Sources:
+    """What the record says about the kernel."""
     return Sources(
         record.begin.kernel_version,
         record.begin.kernel_release,
@@ -349,7 +379,7 @@ def sources_of(record: Record) -> Sources:
 
 
 def built_model(sources: Sources) -> PreemptionStatement:
-    """What the kernel was compiled for."""
+    """The model that the kernel was compiled for."""
     named, configured = model_of_version(sources.version), model_of_config(sources.config)
     evidence = []
     if named:
@@ -361,7 +391,7 @@ def built_model(sources: Sources) -> PreemptionStatement:
     own = _threads_of_rt(sources)
     if own:
         evidence.append(f"threads that only PREEMPT_RT has: {', '.join(own[:3])}")
-    if named == FULL and configured == LAZY:  # PREEMPT is all that uname says of either
+    if named == FULL and configured == LAZY:  # uname says PREEMPT for both models
         named = LAZY
     if named:
         return PreemptionStatement(named, Confidence.CERTAIN, tuple(evidence))
@@ -373,7 +403,7 @@ def built_model(sources: Sources) -> PreemptionStatement:
 
 
 def effective_model(sources: Sources, built: PreemptionStatement) -> PreemptionStatement:
-    """What it does now."""
+    """The model in effect during the run."""
     word, says = _chosen(sources.dynamic)
     if word:
         value = f"{RT} ({word})" if built.value == RT else word
@@ -384,9 +414,10 @@ def effective_model(sources: Sources, built: PreemptionStatement) -> PreemptionS
 
 
 def model_of_version(version: str) -> str | None:
-    """The kernel's own flag, whole words only: a build may be called anything. None where it has none.
+    """The model that the kernel's version names; None if it names none.
 
-    That is so for the models none and voluntary, and for a version that was cut off.
+    It names none for the models none and voluntary, and if it was cut off. Only whole words count, since a build may
+    have any name.
     """
     words = version.split()
     pairs = set(pairwise(words))
@@ -399,7 +430,10 @@ def model_of_version(version: str) -> str | None:
 
 
 def model_of_config(config: KernelConfig | None) -> str | None:
-    """PREEMPT_RT_FULL is PREEMPT_RT before 5.3. PREEMPT_LAZY of older RT kernels is not the model of 6.13."""
+    """The model that a configuration selects; None without one.
+
+    PREEMPT_RT_FULL is the name of PREEMPT_RT before 5.3. PREEMPT_LAZY of older RT kernels is not the model of 6.13.
+    """
     if config is None:
         return None
     if config.has("PREEMPT_RT") or config.has("PREEMPT_RT_FULL"):
@@ -410,7 +444,7 @@ def model_of_config(config: KernelConfig | None) -> str | None:
 
 
 def disagreements(sources: Sources, built: PreemptionStatement) -> Iterator[str]:
-    """Where one source says what another denies."""
+    """Yield a sentence for each pair of sources that contradict each other."""
     named, config = model_of_version(sources.version), sources.config
     configured = model_of_config(config)
     if config and config.path != COMPRESSED_CONFIG and _branch(config.release) != _branch(sources.release):
@@ -437,14 +471,14 @@ def _static(config: KernelConfig) -> str | None:
 
 
 def _chosen(dynamic: str | None) -> tuple[str | None, str]:
-    """The word in brackets among those that could be chosen."""
+    """The word in brackets among the choices that DEBUGFS lists, and a line that quotes them."""
     found = _CHOSEN.search(dynamic or "")
     word = _WORDS.get(found[1]) if found else None
     return word, f"{DEBUGFS}: {dynamic}"
 
 
 def _at_boot(sources: Sources) -> PreemptionStatement:
-    """Without debugfs: what was said at boot holds unless somebody has changed it since."""
+    """The model chosen at boot. Without debugfs, it is likely that nobody has changed it since."""
     missing = f"{DEBUGFS} could not be read: {sources.why_not_dynamic}"
     for ask in (_of_log, _of_command_line, _of_config):
         word, says = ask(sources)
@@ -459,7 +493,7 @@ def _of_log(sources: Sources) -> tuple[str | None, str]:
 
 
 def _of_command_line(sources: Sources) -> tuple[str | None, str]:
-    """The last one counts, and what stands behind ``--`` is init's."""
+    """The last ``preempt=`` of the kernel's command line. Words behind ``--`` belong to init."""
     own = sources.command_line.partition(" -- ")[0].split()
     said = [word.removeprefix("preempt=") for word in own if word.startswith("preempt=")]
     return (_WORDS.get(said[-1]), f"command line: preempt={said[-1]}") if said else (None, "")
@@ -471,7 +505,10 @@ def _of_config(sources: Sources) -> tuple[str | None, str]:
 
 
 def _threads_of_rt(sources: Sources) -> list[str]:
-    """Their names. Interrupts that were put into threads on the command line bring some of them elsewhere too."""
+    """The names of threads that only PREEMPT_RT has.
+
+    It is empty with ``threadirqs`` on the command line, because another kernel then has some of these threads too.
+    """
     if "threadirqs" in sources.command_line.split():
         return []
     return sorted({t.name for t in sources.threads if t.of_kernel and _RT_THREADS.fullmatch(t.name)})
@@ -482,13 +519,16 @@ def _has_kernel_threads(sources: Sources) -> bool:
 
 
 def _branch(release: str) -> str:
-    """6.1 of 6.1.0-28-rt-amd64: distributions' third number is not that of the sources."""
+    """The branch of a release, such as 6.1 of 6.1.0-28-rt-amd64.
+
+    A distribution's third number is not that of the sources.
+    """
     found = _BRANCH.match(release)
     return found[0] if found else ""
 
 
 def _silence(sources: Sources) -> tuple[str, ...]:
-    """What uname does not say is only evidence if it was not cut off."""
+    """The evidence that uname names no model. It is evidence only if uname's text was not cut off."""
     if len(sources.version) >= VERSION_MOST:
         return (f"uname -v may be cut off: {sources.version}",)
     return (f"uname -v has no PREEMPT, as those have that are built for {NONE} or {VOLUNTARY}: {sources.version}",)

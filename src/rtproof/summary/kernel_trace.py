@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's own trace of a run: its text, its ring-buffer pages, what was lost, and for which time it is complete.
+"""The kernel's own trace of a run: its text, its ring-buffer pages, the lost events, and the time it covers completely.
 
-The agent stores a trace as files ``trace/NAME`` of the record; a long file is in several parts.
+The agent stores a trace as files ``trace/NAME`` of the record. A long file has several parts.
 """
 
 import re
@@ -19,17 +19,20 @@ EVENT_LINE = re.compile(
     r"^ *(?P<task>.+)-(?P<pid>\d+) +(?:\([ \d-]*\) +)?\[(?P<cpu>\d+)\] +(?:\S+ +)?"
     r"(?P<seconds>\d+)\.(?P<fraction>\d+): (?P<what>.*)$"
 )
-"""A line of the file ``trace``: task, id, CPU, flags (not before Linux 2.6.39), time and the event."""
+"""A line of the file ``trace``: task, id, CPU, flags (none before Linux 2.6.39), time and event."""
 SYSTEM_CALL = re.compile(r"^(sys_\w+)(\(| -> )")
-"""Events of system calls are written without their name: ``sys_NAME(...)`` and ``sys_NAME -> RESULT``."""
+"""Events of system calls have no name in the text: ``sys_NAME(...)`` is an entry, ``sys_NAME -> RESULT`` an exit."""
 
 MARKER, MARK = "tracing_mark_write", "print"
-"""What a program wrote into the trace itself stands under the function that took it, and is the event ``print``."""
+"""A program may write into the trace.
+
+The text then shows the name of the function that took it; the event is ``print``.
+"""
 
 
 @dataclass(frozen=True)
 class TraceLine:
-    """One event of the text. ``time_ns``: by the trace's clock, as exact as the text."""
+    """One event of the text. time_ns: by the trace's clock, as exact as the text."""
 
     task: str
     pid: int
@@ -39,50 +42,51 @@ class TraceLine:
 
 
 def has_trace(record: Record) -> bool:
-    """Whether the run was traced and the record holds what came of it."""
+    """Whether the run was traced and the record holds the trace."""
     return any(file.path.startswith(TRACE_PREFIX) for file in record.files)
 
 
 def trace_names(record: Record) -> list[str]:
-    """The files that were kept, in their order."""
+    """The names of the files of the trace, in their order."""
     found = (file.path.removeprefix(TRACE_PREFIX) for file in record.files if file.path.startswith(TRACE_PREFIX))
     return list(dict.fromkeys(found))
 
 
 def trace_content(record: Record, name: str) -> bytes:
-    """A file, put together from its parts; empty if it was not kept."""
+    """The content of a file, put together from its parts; empty if it was not kept."""
     return b"".join(file.content for file in record.files if file.path == TRACE_PREFIX + name)
 
 
 def trace_text(record: Record, name: str) -> str:
+    """The text of a file of the trace; empty if it was not kept."""
     return trace_content(record, name).decode(errors="replace")
 
 
 def trace_information(record: Record) -> dict[str, str]:
-    """What the agent says of the trace: a word and the rest of its line."""
+    """What the agent says about the trace: by its first word, the rest of each line."""
     return dict(line.partition(" ")[::2] for line in trace_text(record, "about").splitlines())
 
 
 def trace_clock(record: Record) -> str:
-    """Name of the trace's clock, which its file has in brackets."""
+    """The name of the trace's clock, which its file has in brackets; "" without one."""
     found = re.search(r"\[(\S+)\]", trace_text(record, "trace_clock"))
     return found[1] if found else ""
 
 
 def trace_cpus(record: Record) -> list[int]:
-    """CPUs of which there is a buffer, in increasing order."""
+    """The CPUs whose buffer was kept, in increasing order."""
     found = (re.fullmatch(r"cpu(\d+)/stats", name) for name in trace_names(record))
     return sorted(int(match[1]) for match in found if match)
 
 
 def trace_statistics(record: Record, cpu: int) -> dict[str, str]:
-    """What the buffer of a CPU says of itself, such as ``entries`` and ``overrun``."""
+    """What the kernel says about the buffer of a CPU, such as ``entries`` and ``overrun``."""
     lines = trace_text(record, f"cpu{cpu}/stats").splitlines()
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
 def parse_line(line: str) -> TraceLine | None:
-    """A line of the text; None if it is no event but a remark, such as how many events were lost."""
+    """The event in a line of the text; None for a remark, such as how many events were lost."""
     found = EVENT_LINE.match(line)
     if not found:
         return None
@@ -99,33 +103,38 @@ def _event(what: str) -> str:
 
 
 def trace_lines(record: Record) -> list[TraceLine]:
-    """Every event of the text, in its order."""
+    """Every event of the text, in order."""
     return [line for line in map(parse_line, trace_text(record, "text").splitlines()) if line]
 
 
 def event_kinds(found: list[TraceLine]) -> dict[str, int]:
-    """How many events there are of each name, the most frequent first."""
+    """How many events of each name there are, the most frequent first."""
     return dict(Counter(line.event for line in found).most_common())
 
 
 LARGEST_PAGE = 1 << 26
-"""Bytes; those of kernels have 4 KiB to 64 KiB, or what somebody set."""
+"""In bytes. Pages of kernels have 4 KiB to 64 KiB, or a size that somebody set."""
 FIELD_LINE = re.compile(r"field: *[\w ]*?(\w+)(?:\[\d*\])?;\s*offset:(\d+);\s*size:(\d+);")
 _ID = re.compile(r"(?m)^ID: *(\d+)")
 PRINT = "events/ftrace/print/format"
 KIND_BITS, KIND_MASK, KIND_SHIFT_BIG = 5, 31, 27
 DATA_MOST, PADDING = 28, 29
-"""Values of ``type_len``: up to DATA_MOST words of four bytes; 0 for an event that is longer and tells its size itself.
+"""Values of ``type_len``.
 
-Behind PADDING come those that move the clock, with a word each.
+Up to DATA_MOST it is the length in words of four bytes. 0 marks a longer event, which states its size itself. Values
+above PADDING move the clock and have one more word each.
 """
 COMMIT_MASK = (1 << 27) - 1
-"""Bits of ``commit`` that are a number of bytes; those above tell of events lost."""
+"""The bits of ``commit`` that are a number of bytes. The bits above say whether events were lost."""
 
 
 @dataclass(frozen=True)
 class PageLayout:
-    """Bytes. ``order``: that of the target, as struct has it. ``page``: of one; ``data``: where its events begin."""
+    """How a page of the trace is laid out, in bytes.
+
+    order: the byte order of the target, as ``struct`` writes it.
+    page: the size of a page. data: where its events begin.
+    """
 
     order: str
     page: int
@@ -139,13 +148,13 @@ class PageLayout:
 
 
 def format_fields(text: str) -> dict[str, tuple[int, int]]:
-    """Offset and size of each field, by its name, of a page or of an event."""
+    """The offset and the size of each field of a page or of an event, by its name."""
     found = FIELD_LINE.finditer(text)
     return {name: (int(offset), int(size)) for name, offset, size in (match.groups() for match in found)}
 
 
 def page_layout(record: Record) -> PageLayout:
-    """How the pages of a record's trace are laid out; UserError where it does not tell."""
+    """The layout of the pages of a record's trace; UserError if the record does not state it."""
     known = format_fields(trace_text(record, "header_page"))
     data, commit = known.get("data", (0, 0)), known.get("commit", (0, 0))
     page = sum(data)
@@ -156,7 +165,7 @@ def page_layout(record: Record) -> PageLayout:
 
 
 def page_events(pages: bytes, of: PageLayout) -> Iterator[memoryview]:
-    """The content of each event, in their order; it begins with two bytes of the event's id."""
+    """Yield the content of each event, in order. The content begins with two bytes of the event's id."""
     whole = memoryview(pages)
     commit = Struct(of.order + ("I" if of.commit_size == 4 else "Q"))
     for at in range(0, len(pages), of.page):
@@ -187,16 +196,17 @@ def _events_of(page: memoryview, of: PageLayout) -> Iterator[memoryview]:
 
 
 def _parts(head: int, big: bool) -> tuple[int, int]:
-    """The kind of an event, or its length, and the time since the one before."""
+    """The kind of an event, or its length, and the time since the event before."""
     if big:
         return head >> KIND_SHIFT_BIG, head & ((1 << KIND_SHIFT_BIG) - 1)
     return head & KIND_MASK, head >> KIND_BITS
 
 
 def print_addresses(record: Record) -> dict[int, str]:
-    """Functions that wrote into the trace itself, by the address that their events have: the kernel's text names them.
+    """The functions that wrote into the trace itself, by the address that their events have.
 
-    Event by event, so only of CPUs whose text is whole. Empty for a trace without such events.
+    The kernel's text gives the names. The text and the pages are compared event by event, so only CPUs whose text is
+    complete are used. Empty for a trace without such events.
     """
     text = trace_text(record, PRINT)
     number, (offset, size) = _ID.search(text), format_fields(text).get("ip", (0, 0))
@@ -219,17 +229,20 @@ def print_addresses(record: Record) -> dict[int, str]:
 
 
 RECORDS_CLOCK = "mono"
-"""The trace's name of the clock that the record uses."""
+"""The trace's name for the clock that the record uses."""
 
 
 @dataclass(frozen=True)
 class TraceSummary:
-    """Numbers of a trace. Times count from the origin of the record, and are None where the clocks differ.
+    """The numbers of a trace. Times count from the origin of the record. They are None if the clocks differ.
 
-    missing: patterns of events that the kernel does not have. entries: left in the buffers; overrun: overwritten by
-    later ones; dropped: not written at all. on_ns, off_ns: when recording began and ended. oldest_ns, newest_ns: of the
-    events that are left. whole_from_ns: from here on no CPU's buffer lacks anything that was overwritten. enough_kib:
-    of a CPU, about what would have held all that the busiest one wrote; None if nothing was overwritten.
+    missing: patterns of events that the kernel does not have.
+    entries: events left in the buffers. overrun: events overwritten by later ones. dropped: events never written.
+    on_ns, off_ns: when recording began and ended.
+    oldest_ns, newest_ns: the times of the first and the last event that are left.
+    whole_from_ns: from here on, no CPU's buffer lacks an overwritten event.
+    enough_kib: the size of a CPU's buffer that would have held all events of the busiest CPU, about. None if nothing
+        was overwritten.
     """
 
     clock: str
@@ -247,13 +260,13 @@ class TraceSummary:
 
 
 def lost_trace_events(record: Record) -> tuple[int, int]:
-    """How many events were overwritten by later ones, and how many were not written at all; cheap to ask for."""
+    """How many events were overwritten by later ones, and how many were never written. This takes little time."""
     stats = {cpu: trace_statistics(record, cpu) for cpu in trace_cpus(record)}
     return _total(stats, "overrun"), _total(stats, "dropped events") + _total(stats, "commit overrun")
 
 
 def trace_summary(record: Record) -> TraceSummary:
-    """The numbers of a record that has a trace."""
+    """The numbers of the trace of a record."""
     lines = trace_lines(record)
     stats = {cpu: trace_statistics(record, cpu) for cpu in trace_cpus(record)}
     overrun, dropped = lost_trace_events(record)
@@ -277,7 +290,7 @@ def trace_summary(record: Record) -> TraceSummary:
 
 
 def _enough(record: Record, stats: dict[int, dict[str, str]]) -> int | None:
-    """As many events as there were take as many times more room than those that are left."""
+    """The size of a buffer that holds all events: the present size times all events over those that are left."""
     told = trace_information(record).get("buffer_kib", "")
     counted = [(_total({cpu: of}, "entries"), _total({cpu: of}, "overrun")) for cpu, of in stats.items()]
     parts = [(left + gone) / left for left, gone in counted if left and gone]
@@ -294,7 +307,10 @@ def _switched(record: Record, what: str) -> int | None:
 
 
 def _whole_from(record: Record, lines: list[TraceLine], stats: dict[int, dict[str, str]]) -> int | None:
-    """When the oldest event of the CPU happened that forgot most; None if no CPU forgot any."""
+    """The time from which no overwritten event is missing; None if no CPU overwrote any.
+
+    It is the oldest event of the CPU whose oldest event is the latest.
+    """
     forgetful = {cpu for cpu, values in stats.items() if values.get("overrun", "0") != "0"}
     oldest: dict[int, int] = {}
     for line in lines:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops: the lengths of the cycles of a periodic loop, and the loops of the probe app."""
+"""The loops of periodic applications: the lengths of their cycles, and how the probe ``app`` spent each loop."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -27,10 +27,10 @@ from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Cycles, Lag, Momen
 IGNORE = 1_000
 BAND = 0.2
 SHORT_RUN = 10
-"""Of a short run no more is ignored than its first tenth, unless the number was asked for."""
+"""In a short run, at most its first tenth is ignored, unless the user asked for a number of cycles."""
 STALL_NS = 1_000_000_000
 STALL_PERIODS = 10
-"""A loop that does not run for a second and ten periods has stopped, whether or not it goes on later."""
+"""A loop has stopped if it does not run for a second and for ten periods, even if it goes on later."""
 BAND_LEVEL = 0.95
 _NONE = np.empty(0, np.int64)
 
@@ -46,13 +46,17 @@ class Wakes:
 
 @dataclass(frozen=True)
 class CycleTerms:
-    """How many cycles at the start are not counted, and which others are short or long; None: as in the article."""
+    """How many cycles at the start are not counted, and which other cycles are short or long.
+
+    None: as in article 2, which ignores the first 1,000 cycles and allows 20 % of the period to both sides.
+    """
 
     ignore: int | None = None
     low_ns: int | None = None
     high_ns: int | None = None
 
     def band(self, period_ns: int) -> tuple[int, int]:
+        """The shortest and the longest length in ns of a cycle in the band."""
         width = round(period_ns * BAND)
         low = period_ns - width if self.low_ns is None else self.low_ns
         return low, period_ns + width if self.high_ns is None else self.high_ns
@@ -60,7 +64,7 @@ class CycleTerms:
 
 @dataclass(frozen=True)
 class _Part:
-    """Cycles of one thread. excess: length minus period."""
+    """The cycles of one thread. excess: length minus period."""
 
     ignored: int = 0
     short: int = 0
@@ -71,9 +75,9 @@ class _Part:
 
 
 def loop_cycles(source: Record | Wakes, terms: CycleTerms | None = None) -> Cycles:
-    """Cycles of every thread of a record, or of one loop. Nothing is counted in a record without samples.
+    """The cycles of every thread of a record, or of one loop. In a record without samples, none is counted.
 
-    terms: by default those that the record was made with.
+    terms: by default those of the record.
     """
     if isinstance(source, Wakes):
         wanted = terms or CycleTerms()
@@ -85,7 +89,7 @@ def loop_cycles(source: Record | Wakes, terms: CycleTerms | None = None) -> Cycl
 
 
 def requested_cycle_terms(record: Record) -> CycleTerms:
-    """What the options of the probe say; what makes no sense, as after damage, says nothing."""
+    """The terms that the options of the probe state. An option that makes no sense, as after damage, is ignored."""
     given = probe_options(record)
     return CycleTerms(
         whole_number(given.get("ignore")), agent_time_ns(given.get("low")), agent_time_ns(given.get("high"))
@@ -93,9 +97,10 @@ def requested_cycle_terms(record: Record) -> CycleTerms:
 
 
 def most_cycles_out_of_band(found: Cycles) -> float | None:
-    """The largest share out of the band that the counted cycles leave possible at CONFIDENCE (Clopper-Pearson).
+    """The largest share of cycles out of the band that fits the counted cycles, at confidence BAND_LEVEL.
 
-    None where none was counted, and in virtual time, in which the same run counts the same.
+    It is Clopper and Pearson's bound. None if no cycle was counted. None in virtual time too, because there the same
+    run gives the same counts.
     """
     if found.deterministic or not found.counted:
         return None
@@ -103,7 +108,10 @@ def most_cycles_out_of_band(found: Cycles) -> float | None:
 
 
 def cycle_sentences(found: Cycles) -> str:
-    """What the cycles out of the band tell about those that nobody saw; if there were none, it is the rule of three."""
+    """What the counted cycles tell about all others, in sentences.
+
+    If none was out of the band, it is the rule of three.
+    """
     most = most_cycles_out_of_band(found)
     if found.counted and most is None:
         return f"{found.out_of_band:,} of {quantity(found.counted, 'cycle')} were out of the band."
@@ -160,7 +168,7 @@ def _ignored(cycles_in_all: int, terms: CycleTerms) -> int:
 
 
 class _Meter:
-    """Counts the cycles of one loop as the times come at which it ran."""
+    """Counts the cycles of one loop as the times arrive at which it ran."""
 
     def __init__(self, period_ns: int, thread: int, ignored: int, terms: CycleTerms) -> None:
         self._period, self._thread = period_ns, thread
@@ -170,7 +178,11 @@ class _Meter:
         self._wake, self._excess = _NONE, _NONE
 
     def add(self, wakes: Int64Array, *, follows: bool) -> None:
-        """follows: nothing is missing between the last times and these; else no cycle leads from there to here."""
+        """Count the cycles between some times.
+
+        follows: whether nothing is missing between the previous times and these. Else no cycle leads from there to
+            here.
+        """
         if not follows:
             self._wake, self._excess = _NONE, _NONE
         some = np.concatenate((self._wake, wakes))
@@ -184,6 +196,7 @@ class _Meter:
 
     @property
     def last_wake_ns(self) -> int | None:
+        """The time at which the loop ran last; None if it never ran."""
         return int(self._wake[-1]) if self._wake.size else None
 
     def result(self) -> _Part:
@@ -198,7 +211,10 @@ class _Meter:
         )
 
     def _part(self, counted: Int64Array, joined: Int64Array, stalls: tuple[Stall, ...]) -> _Part:
-        """counted: excess of the cycles; joined: the same with the one before them, for the pairs."""
+        """The numbers of some cycles.
+
+        counted: their excess. joined: the same after the cycle before them, for the pairs.
+        """
         if not counted.size:
             return _Part(stalls=stalls)
         long, short = joined > self._high, joined < self._low
@@ -217,7 +233,10 @@ class _Meter:
 
 
 def _at_the_end(record: Record, series: Series, last_wake_ns: int | None) -> tuple[Stall, ...]:
-    """A loop that did not run any more when the run ended, by the agent's word or because nothing came any more."""
+    """The stall of a loop that no longer ran at the end of the run.
+
+    Either the agent recorded the stall, or the record has no later activation.
+    """
     told = [event for event in record.events if event.thread == series.thread]
     since = [(at, event.time_ns) for event in told if (at := stalled_since_ns(event)) is not None]
     if since:
@@ -241,9 +260,10 @@ def _stall_ns(period_ns: int) -> int:
     return max(STALL_NS, STALL_PERIODS * period_ns)
 
 
-# The loops of a periodic application: how late each began, how long it worked and took, and how much time was left.
+# The next functions describe each loop of a periodic application: how late it began, how long its work and the whole
+# loop took, and how much time was left.
 #
-# ``Envelope`` thins a long series for a plot: it keeps the smallest and the largest value of equal stretches.
+# ``Envelope`` thins a long series for a plot. It keeps the smallest and the largest value of stretches of equal length.
 
 
 LOOP_FIELDS = ("top", "start", "end")
@@ -253,17 +273,17 @@ LOOP_STATISTICS: tuple[tuple[str, Callable[[Moments], float | None]], ...] = (
     ("average", lambda of: of.mean),
     ("standard deviation", lambda of: of.deviation),
 )
-"""The rows of article 3's table 1."""
+"""The rows of table 1 of article 3."""
 RELATION_NS = 1_000
-"""A sum of loop times may differ so much per loop from the time that passed, before the one or the other is wrong."""
+"""The sum of the loop times may differ from the elapsed time by this much for each loop. More means an error."""
 
 
 @dataclass(frozen=True)
 class Loops:
-    """Loops of one thread in order; times count from the origin.
+    """Loops of one thread in order. Times count from the origin of the record.
 
-    followed: whether the next loop is known too, so that loop_ns and slack_ns mean something. slack_ns: from the end of
-    the work to the next target; the loop slept behind its work exactly if it is positive.
+    followed: whether the next loop is known too. Only then loop_ns and slack_ns have a meaning.
+    slack_ns: from the end of the work to the next target. The loop slept after its work exactly if it is positive.
     """
 
     thread: int
@@ -278,21 +298,22 @@ class Loops:
 
     @property
     def error_ns(self) -> Int64Array:
-        """How late the top of the loop was."""
+        """How late the top of each loop was."""
         return self.top_ns - self.target_ns
 
     @property
     def work_ns(self) -> Int64Array:
+        """How long the work of each loop took."""
         return self.end_ns - self.start_ns
 
 
 @dataclass(frozen=True)
 class ApplicationLoops:
-    """All loops of a thread, or of several together.
+    """All loops of one thread, or of several threads together.
 
-    loop and slack are of loops that are followed. no_sleep: those of them that did not sleep. elapsed_ns: from the
-    first top to the last; apart: how often the loops in between are not all known. length: one more than the index of
-    the last loop.
+    loop, slack: of the loops whose next loop is known. no_sleep: how many of these did not sleep.
+    elapsed_ns: from the first top to the last. apart: how often loops in between are missing.
+    length: one more than the index of the last loop.
     """
 
     work: Moments = NO_MOMENTS
@@ -306,22 +327,26 @@ class ApplicationLoops:
 
 
 def is_app(record: Record) -> bool:
-    """Whether a record tells of such loops; any probe with these fields does."""
+    """Whether a record holds such loops. Any probe with these fields has them."""
     return tuple(group[0].field for group in series_by_field(record)) == LOOP_FIELDS
 
 
 def has_samples(record: Record) -> bool:
+    """Whether every series of the record has samples."""
     return all(series.has_samples for series in record.series)
 
 
 def application_loops(record: Record) -> Iterator[Loops]:
-    """Every loop, thread after thread, in pieces that fit memory; what a piece ends with is followed by the next."""
+    """Yield every loop, thread after thread, in pieces that fit into memory.
+
+    The last loop of a piece has the first loop of the next piece as its next loop.
+    """
     for fields in _threads(record):
         yield from _of_thread(record, fields)
 
 
 def loops_of_threads(record: Record) -> dict[int, ApplicationLoops]:
-    """Every thread of a record with samples."""
+    """The loops of every thread, by its number, of a record with samples."""
     parts: dict[int, list[ApplicationLoops]] = {}
     tops: dict[int, tuple[int, int]] = {}
     for piece in application_loops(record):
@@ -332,7 +357,7 @@ def loops_of_threads(record: Record) -> dict[int, ApplicationLoops]:
 
 
 def loops_of_all_threads(parts: Iterable[ApplicationLoops]) -> ApplicationLoops:
-    """Parts of a thread, or several threads, whose elapsed times add up as their loop times do."""
+    """The sum of parts of a thread, or of several threads. Elapsed times add up as loop times do."""
     some = list(parts)
     return ApplicationLoops(
         work=moments.merge_moments(part.work for part in some),
@@ -349,7 +374,10 @@ def loops_of_all_threads(parts: Iterable[ApplicationLoops]) -> ApplicationLoops:
 def loop_lateness(
     least_ns: float | None, mean_ns: float | None, most_ns: float | None, deviation_ns: float | None
 ) -> tuple[tuple[str, float | None], ...]:
-    """The two parts of a timing error: what a coarse timer adds to all loops is in no loop time, the rest is."""
+    """The constant and the varying part of a timing error, as rows of a name and a number of nanoseconds.
+
+    The constant part is what a coarse timer adds to all loops alike. The loop times contain only the varying part.
+    """
     beyond = [None if least_ns is None or ns is None else ns - least_ns for ns in (mean_ns, most_ns)]
     return (
         ("constant: every loop, at least", least_ns),
@@ -360,15 +388,15 @@ def loop_lateness(
 
 
 def relation_holds(loop_times: int, loop_sum_ns: int, elapsed_ns: int) -> bool:
-    """Whether loop times add up to the time from the first top to the last, within RELATION_NS per loop.
+    """Whether the loop times add up to the time from the first top to the last, within RELATION_NS for each loop.
 
-    It fails where loops are missing, counted twice, or measured by another clock than the tops.
+    They do not if loops are missing or counted twice, or if another clock measured the tops.
     """
     return abs(loop_sum_ns - elapsed_ns) <= RELATION_NS * loop_times
 
 
 def _threads(record: Record) -> list[tuple[Series, ...]]:
-    """The fields of every thread that has them all."""
+    """The fields of every thread that has all of them."""
     found: dict[int, list[Series]] = {}
     for group in series_by_field(record):
         for series in group:
@@ -377,7 +405,7 @@ def _threads(record: Record) -> list[tuple[Series, ...]]:
 
 
 def _of_thread(record: Record, fields: tuple[Series, ...]) -> Iterator[Loops]:
-    """A row waits until it is known what follows."""
+    """The loops of one thread. The last row of each piece waits for the next piece, which tells what follows."""
     waiting: AlignedFields | None = None
     for piece in aligned_fields(record, fields):
         rows = piece if waiting is None else _join(waiting, piece)
@@ -398,7 +426,7 @@ def _last(rows: AlignedFields) -> AlignedFields:
 
 
 def _loops(thread: int, rows: AlignedFields, count: int) -> Loops:
-    """The first so many rows, with what the ones behind them tell."""
+    """The first ``count`` rows, with what the rows after them tell."""
     top, start, end = (rows.due_ns + values for values in rows.values)
     followed = np.append(np.diff(rows.index) == 1, False)[:count]
     loop, slack = np.append(np.diff(top), 0)[:count], np.append(rows.due_ns[1:] - end[:-1], 0)[:count]
@@ -429,7 +457,7 @@ def _of_piece(piece: Loops) -> ApplicationLoops:
 
 
 def _whole(app: ApplicationLoops, first_top_ns: int, last_top_ns: int) -> ApplicationLoops:
-    """The last loop of a thread is followed by none, which is no hole."""
+    """The numbers of a whole thread. Its last loop has no next loop, which does not count as a gap."""
     return replace(app, elapsed_ns=last_top_ns - first_top_ns, apart=app.apart - 1)
 
 
@@ -438,7 +466,10 @@ MOST_POINTS = 1_000
 
 @dataclass(frozen=True)
 class DrawnPoints:
-    """Positions at which stretches of ``width`` begin, and the ends of the values in each; none without a value."""
+    """Where stretches of ``width`` positions begin, and the smallest and largest value of each.
+
+    Empty stretches are left out.
+    """
 
     width: int
     at: Int64Array
@@ -447,7 +478,10 @@ class DrawnPoints:
 
 
 class Envelope:
-    """Takes values piece by piece. length: how many positions there are; most: how many points may be drawn."""
+    """Takes values piece by piece.
+
+    length: how many positions there are. most: how many points may be drawn.
+    """
 
     def __init__(self, length: int, most: int = MOST_POINTS) -> None:
         self._width = 1 if length <= most else -(-2 * length // most)
@@ -457,7 +491,7 @@ class Envelope:
         self._high = np.full(stretches, limits.min)
 
     def add(self, at: Int64Array, values: Int64Array) -> None:
-        """Values at positions from 0 to below the length."""
+        """Add values at positions from 0 to below the length."""
         np.minimum.at(self._low, at // self._width, values)
         np.maximum.at(self._high, at // self._width, values)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact sums of values, squares and products of neighbours: from them come mean, deviation and correlation.
+"""Exact sums of values, squares and products of neighbours, which give mean, deviation and correlation.
 
-The sums of 64-bit integers are exact where plain squares and products would overflow. Sums over neighbouring
+Plain sums of squares and products of 64-bit integers could overflow. These sums are exact. Sums over neighbouring
 activations show whether a thread catches up after a late one (docs/record-format.md, SUMMARY).
 """
 
@@ -20,14 +20,14 @@ BLOCK = 1 << 20
 
 
 def exact_dot(x: Int64Array, y: Int64Array) -> int:
-    """Sum of x[i] * y[i], whatever the size of the integers."""
+    """The sum of x[i] * y[i], exact for integers of any size."""
     if not x.size:
         return 0
     return sum(_dot(x[at : at + BLOCK], y[at : at + BLOCK]) for at in range(0, x.size, BLOCK))
 
 
 def neighbour_products(values: Int64Array) -> int:
-    """Sum of values[i] * values[i + 1]."""
+    """The sum of values[i] * values[i + 1], exact."""
     ends = range(0, values.size - 1, BLOCK)
     return sum(_neighbour_products(values[at : at + BLOCK + 1]) for at in ends)
 
@@ -42,7 +42,7 @@ def _dot(x: Int64Array, y: Int64Array) -> int:
 
 
 def _digits(x: Int64Array) -> list[tuple[int, Int64Array]]:
-    """Digits and the power of two that each counts; the highest carries the sign."""
+    """The digits of each number, and the power of two that each digit counts. The highest digit carries the sign."""
     digits, shift = [], 0
     while x.max() >= 1 << DIGIT or x.min() < -1 << DIGIT:
         digits.append((shift, x & ((1 << DIGIT) - 1)))
@@ -51,7 +51,7 @@ def _digits(x: Int64Array) -> list[tuple[int, Int64Array]]:
 
 
 def moments_of_counts(counts: Counts) -> Moments:
-    """Moments of exact counts; ValueError where a bin holds more than one value."""
+    """The moments of exact counts; ValueError if a bin holds more than one value."""
     if not counts.exact:
         raise ValueError("bins of several values have no exact moments")
     if not counts.n.size:
@@ -63,7 +63,7 @@ def moments_of_counts(counts: Counts) -> Moments:
 
 
 def moments_of_values(values: Int64Array) -> Moments:
-    """Moments of an array of values in any order."""
+    """The moments of an array of values in any order."""
     if not values.size:
         return Moments()
     squares = exact_dot(values, values)
@@ -72,7 +72,7 @@ def moments_of_values(values: Int64Array) -> Moments:
 
 
 def merge_moments(parts: Iterable[Moments]) -> Moments:
-    """Moments of all parts together."""
+    """The moments of all parts together."""
     some = [part for part in parts if part.count]
     if not some:
         return Moments()
@@ -86,7 +86,7 @@ def merge_moments(parts: Iterable[Moments]) -> Moments:
 
 
 def moments_of_progression(first: int, step: int, terms: int) -> Moments:
-    """Moments of first, first - step, first - 2 step, ... in closed form; step > 0."""
+    """The moments of first, first - step, first - 2 step, ... with ``terms`` terms, in closed form; step > 0."""
     if not terms:
         return Moments()
     n = terms - 1
@@ -97,14 +97,14 @@ def moments_of_progression(first: int, step: int, terms: int) -> Moments:
     )
 
 
-# Sums over neighbouring activations that show catch-up (docs/record-format.md, SUMMARY).
+# The next functions sum over neighbouring activations, which shows catch-up (docs/record-format.md, SUMMARY).
 #
-# A program that sleeps relative to its last wake-up, or that runs late activations at once, shows a long cycle and a
-# short one behind it: article 2 found 26 % of its 10 ms cycles below 8 ms that way.
+# If a program sleeps relative to its last wake-up, or runs late activations at once, a short cycle follows a long one.
+# Article 2 found 26 % of its 10 ms cycles below 8 ms that way.
 
 
 def lag_of_stretch(series: Series, stretch: SampleStretch) -> Lag:
-    """Pairs of the stretch and those that lead into it from its tail."""
+    """The pairs in a stretch, and the pairs that lead into it from its tail."""
     if stretch.tail is None:
         return _of(series, stretch)
     whole, before = _of(series, join_blocks(stretch.tail, stretch)), _of(series, stretch.tail)
@@ -116,6 +116,7 @@ def lag_of_stretch(series: Series, stretch: SampleStretch) -> Lag:
 
 
 def merge_lags(parts: Iterable[Lag]) -> Lag:
+    """The sum of all parts."""
     some = list(parts)
     return Lag(
         sum(part.pairs for part in some),
@@ -125,7 +126,7 @@ def merge_lags(parts: Iterable[Lag]) -> Lag:
 
 
 def lag_correlation(lag: Lag, moments: Moments) -> float | None:
-    """Correlation of neighbouring latencies, about -1 to 1; None where they are too few or all the same."""
+    """The correlation of neighbouring latencies, about -1 to 1; None if they are too few or all the same."""
     if not lag.pairs or not moments.deviation or moments.mean is None:
         return None
     return (lag.sum_products / lag.pairs - moments.mean**2) / moments.deviation**2
@@ -139,9 +140,10 @@ def _of(series: Series, stretch: SampleStretch) -> Lag:
 
 
 def _catch_up_pairs(series: Series, stretch: SampleStretch, cuts: Int64Array) -> int:
-    """Cycles longer than 1.2 periods with one below 0.8 behind, both in one slice; ``middle`` is between them.
+    """How many cycles longer than 1.2 periods are followed by one below 0.8, both in one slice.
 
-    On the grid a short cycle is one whose second activation is that much less late, of which there are few.
+    ``middle`` is between them. On the grid, the second activation of a short cycle is that much less late than the
+    first. Few activations are, so only these are looked at.
     """
     values = stretch.block.values
     if not values[2:].size:
@@ -156,12 +158,15 @@ def _catch_up_pairs(series: Series, stretch: SampleStretch, cuts: Int64Array) ->
 
 
 def _cut(middle: Int64Array, cuts: Int64Array) -> NDArray[np.bool_]:
-    """Whether a slice begins between the activations that begin the first and end the second cycle."""
+    """Whether a slice begins after the start of the first cycle and not after the end of the second."""
     return np.searchsorted(cuts, middle) < np.searchsorted(cuts, middle + 1, side="right")
 
 
 def _cycles(series: Series, stretch: SampleStretch, at: Int64Array) -> Int64Array:
-    """Time from activation at[i] to the one that ran next, which behind a sleep is due a period after at[i] ran."""
+    """The time from activation at[i] to the next one that ran.
+
+    After a sleep, the next one is due a period after at[i] ran.
+    """
     block = stretch.block
     if series.external:
         return np.diff(off_grid_due_times(series, block, stretch.told) + block.values)[at]

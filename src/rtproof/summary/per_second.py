@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of each second of a run, and due times. An activation belongs to the second of its due time."""
+"""Numbers of each second of a run, due times, and the largest latencies. The due time decides the second."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,25 +9,29 @@ import numpy as np
 from rtproof.record.activations import largest
 from rtproof.record.contents import Block, Int64Array, Seconds, Series, Top
 
-# Due times off the grid: each follows from the one before, unless a block tells it anew.
+# The next functions compute due times off the grid. Each follows from the one before, unless a block states it anew.
 #
-# Behind a sleep it is the last wake-up and a period (docs/record-format.md, SAMPLES). Events from outside come when
-# they
-# like, so an agent begins a new block where they have drifted too far from their period. Such blocks may be short,
-# and
-# are still joined to long arrays.
+# After a sleep the due time is the last wake-up plus a period (docs/record-format.md, SAMPLES). Events from outside
+# come at any time, so an agent begins a new block if they have drifted too far from their period. Such blocks may be
+# short. They are joined to long arrays all the same.
 
 
 @dataclass(frozen=True)
 class PreviousDueTime:
-    """Positions in joined blocks at which one began, the first of them 0, and the due times that these blocks told."""
+    """The positions at which each of several joined blocks began, and the due times in ns stated there.
+
+    The first position is 0.
+    """
 
     positions: Int64Array
     due_ns: Int64Array
 
 
 def off_grid_due_times(series: Series, block: Block, told: PreviousDueTime | None = None) -> Int64Array:
-    """Due time of every sample of a block, or of joined blocks that told theirs."""
+    """The due time of every sample of a block in ns, or of joined blocks.
+
+    told: the due times that joined blocks stated.
+    """
     derived: Int64Array = block.first_due_ns + np.concatenate(([0], np.cumsum(_steps(series, block))))
     if told is None:
         return derived
@@ -37,7 +41,7 @@ def off_grid_due_times(series: Series, block: Block, told: PreviousDueTime | Non
 
 
 def _steps(series: Series, block: Block) -> Int64Array:
-    """From each due time to that of the next sample."""
+    """The time from each due time to the due time of the next sample."""
     if not series.by_period:
         return block.values[:-1] + series.period_ns
     steps = np.full(block.values.size - 1, series.period_ns)
@@ -47,22 +51,23 @@ def _steps(series: Series, block: Block) -> Int64Array:
 
 
 LONGEST = 1 << 18
-"""Samples after which a stretch is handed on (2 MiB): longer ones leave the cache, shorter ones cost more calls."""
+"""A stretch ends after this many samples (2 MiB). Longer ones leave the cache, and shorter ones cost more calls."""
 TAIL = 2
-"""Samples before a stretch that its first pairs and cycles begin with."""
+"""The first pairs and cycles of a stretch begin with this many samples before it."""
 
 
 NO_CUTS = np.empty(0, np.int64)
-"""For those who look at no pairs."""
+"""The cuts for a caller that looks at no pairs."""
 
 
 @dataclass(frozen=True)
 class SampleStretch:
-    """Samples whose activation indices follow on from each other.
+    """Samples whose activation indices follow each other.
 
-    cuts: positions of samples that begin a slice of the record's summary; no pair reaches across one. tail: the last
-    blocks before, whose pairs with the stretch are its own, and None behind a hole. told: what the blocks told of
-    their due times, which off the grid cannot all be derived from the first.
+    cuts: the positions of samples that begin a slice of the record's summary. No pair crosses a cut.
+    tail: the last blocks before the stretch, None after a hole. The pairs between the tail and the stretch belong to
+        the stretch.
+    told: the due times that the blocks stated. Off the grid, the first due time does not determine all others.
     """
 
     block: Block
@@ -72,17 +77,17 @@ class SampleStretch:
 
 
 def count_activations(block: Block) -> int:
-    """Activations that the block stands for, those that ran and those that were missed."""
+    """The number of activations of a block, those that ran and those that were missed."""
     return int(block.values.size + block.gap_missed.sum())
 
 
 def sample_stretches(
     blocks: Iterable[Block], slice_starts: Int64Array = NO_CUTS, lead: int = 0
 ) -> Iterator[SampleStretch]:
-    """Join the blocks of one series; a stretch ends at a hole or when it is long.
+    """Yield the joined blocks of one series. A stretch ends at a hole or when it is long.
 
-    slice_starts: sorted due times at which the slices of the record's summary begin; each begins a block. The first
-    ``lead`` blocks are tail only.
+    slice_starts: the sorted due times at which the slices of the record's summary begin. Each of them begins a block.
+    lead: the first ``lead`` blocks are a tail only.
     """
     waiting: list[Block] = []
     size = 0
@@ -101,7 +106,7 @@ def sample_stretches(
 
 
 def join_blocks(a: SampleStretch, b: SampleStretch) -> SampleStretch:
-    """Two stretches of which the second follows on from the first."""
+    """The union of two stretches, the second of which follows the first."""
     size = a.block.values.size
     told = None
     if a.told and b.told:
@@ -136,7 +141,10 @@ def _join(blocks: list[Block]) -> Block:
 
 
 def _tail(stretch: SampleStretch) -> SampleStretch:
-    """The last blocks of a stretch, whole, since only their first due time is told. Tails need no index: it is 0."""
+    """The last blocks of a stretch. They stay whole, since only their first due time is known.
+
+    The index of a tail is not needed, so it is 0.
+    """
     if stretch.tail and stretch.block.values.size < TAIL:
         stretch = join_blocks(stretch.tail, stretch)
     block, told = stretch.block, stretch.told
@@ -156,19 +164,19 @@ NO_SECONDS = Seconds(*(np.empty(0, np.int64) for _ in range(4)))
 
 
 def seconds_of_block(series: Series, block: Block, told: PreviousDueTime | None = None) -> Seconds:
-    """Seconds in which an activation of the block was due. told: due times of the blocks joined in it."""
+    """The seconds in which an activation of the block was due. told: the due times that joined blocks stated."""
     if series.on_grid and series.period_ns:
         return _on_grid(series.period_ns, block)
     return _off_grid(series.period_ns, block, off_grid_due_times(series, block, told))
 
 
 def merge_seconds(parts: Iterable[Seconds]) -> Seconds:
-    """Counts of the same second add, the larger maximum holds."""
+    """The sum of several parts: counts of the same second add up, and the larger maximum is kept."""
     return _combine(list(parts), np.add)
 
 
 def join_seconds(a: Seconds, b: Seconds) -> Seconds:
-    """Two sources on the same activations, either of which may lack some: the larger number of each holds."""
+    """The union of two sources on the same activations, either of which may lack some: the larger numbers are kept."""
     return _combine([a, b], np.maximum)
 
 
@@ -187,7 +195,10 @@ def _combine(parts: list[Seconds], counts: np.ufunc) -> Seconds:
 
 
 def _on_grid(period: int, block: Block) -> Seconds:
-    """The grid is cut at the seconds; due times of single samples are never computed."""
+    """The seconds of a block on the grid.
+
+    The grid is cut at the seconds, so no due time of a single sample is computed.
+    """
     length = block.values.size + int(block.gap_missed.sum())
     first, last = block.first_due_ns // SECOND_NS, (block.first_due_ns + (length - 1) * period) // SECOND_NS
     second = np.arange(first, last + 1)
@@ -199,7 +210,7 @@ def _on_grid(period: int, block: Block) -> Seconds:
 
 
 def samples_before(block: Block, cut: Int64Array) -> Int64Array:
-    """How many samples lie before a place on the grid, counted from the first sample of the block."""
+    """How many samples lie before each place on the grid, counted from the first sample of the block."""
     if not block.gap_position.size:
         return cut
     missed = np.concatenate(([0], np.cumsum(block.gap_missed)))
@@ -211,7 +222,7 @@ def samples_before(block: Block, cut: Int64Array) -> Int64Array:
 
 
 def _maxima(values: Int64Array, start: Int64Array, obtained: Int64Array) -> Int64Array:
-    """Largest value of each second, 0 where there is none (reduceat would give the next second's first value)."""
+    """The largest value of each second, 0 without values (reduceat would give the first value of the next second)."""
     maxima = np.zeros(obtained.size, np.int64)
     ran = obtained > 0
     maxima[ran] = np.maximum.reduceat(values, start[ran])
@@ -236,6 +247,7 @@ DEFAULT_K = 100
 
 
 def empty_top(k: int) -> Top:
+    """A list of the K largest values that has no value yet."""
     return Top(k, *(np.empty(0, np.int64) for _ in range(3)))
 
 
@@ -243,7 +255,7 @@ NO_TOP = empty_top(0)
 
 
 def top_of_block(series: Series, block: Block, so_far: Top, told: PreviousDueTime | None = None) -> Top:
-    """The K largest so far and of a block together. told: as in ``place``."""
+    """The K largest values, out of those so far and those of a block. told: as in ``place_of_activation``."""
     full = so_far.value.size >= so_far.k
     at = np.flatnonzero(block.values > so_far.value[-1]) if full else np.arange(block.values.size)
     if at.size > so_far.k:
@@ -255,14 +267,17 @@ def top_of_block(series: Series, block: Block, so_far: Top, told: PreviousDueTim
 
 
 def merge_tops(tops: Iterable[Top]) -> Top:
-    """The K largest of all; an activation that is in several counts once."""
+    """The K largest values of all lists. An activation in several lists counts once."""
     some = list(tops)
     index, due, value = _columns(some)
     return largest(_exact_k(some), index, due, value)
 
 
 def top_of_series(tops: dict[int, Top]) -> Top:
-    """The K largest of several series, by series id, which the result names for each value."""
+    """The K largest values of several series.
+
+    The result names the series of each value. tops: by the number of the series.
+    """
     ids = np.concatenate([np.full(top.value.size, series) for series, top in tops.items()])
     index, due, value = _columns(tops.values())
     k = _exact_k(tops.values())
@@ -273,7 +288,10 @@ def top_of_series(tops: dict[int, Top]) -> Top:
 def place_of_activation(
     series: Series, block: Block, at: Int64Array, told: PreviousDueTime | None = None
 ) -> tuple[Int64Array, Int64Array]:
-    """Activation index and due time of the samples at some positions of a block. told: of the blocks joined in it."""
+    """The activation index and the due time in ns of the samples at some positions of a block.
+
+    told: the due times that joined blocks stated.
+    """
     missed = np.concatenate(([0], np.cumsum(block.gap_missed)))[np.searchsorted(block.gap_position, at)]
     offset = at + missed
     if series.on_grid:
@@ -286,5 +304,8 @@ def _columns(tops: Iterable[Top]) -> Iterator[Int64Array]:
 
 
 def _exact_k(tops: Iterable[Top]) -> int:
-    """Of several lists only the smallest K is exact over all; an empty one that was never filled has no say."""
+    """The K of several lists together: only the smallest K is exact over all.
+
+    A list that was never filled does not count.
+    """
     return min((top.k for top in tops if top.k), default=0)

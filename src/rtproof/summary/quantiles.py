@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantiles by nearest rank with their intervals, and the spread of latencies around their constant offset.
 
-The interval comes from order statistics and needs no model of the distribution. A constant lateness can be compensated
-for; a spread cannot. Both views of lateness are kept apart: of activations that ran, and of all that were due.
+The interval comes from order statistics and needs no model of the distribution. Each function takes one of two views:
+the activations that ran, or all activations that were due.
 """
 
 import math
@@ -21,7 +21,10 @@ from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
 
 
 def moments_and_counts_of_view(summary: Summary, view: View) -> tuple[Counts, Moments]:
-    """Counts and moments of the activations that ran; for view CHARGED those of the schedule: the missed ones added."""
+    """The counts and the moments of one view.
+
+    OBSERVED: the activations that ran. CHARGED: the schedule, with the missed ones.
+    """
     if view is View.OBSERVED:
         return summary.observed_counts, summary.observed
     return summary.schedule_counts, moments.merge_moments((summary.observed, summary.charged))
@@ -37,13 +40,16 @@ def quantiles(
     shares: tuple[float, ...] = USUAL_SHARES,
     confidence: float = CONFIDENCE,
 ) -> tuple[Quantile, ...]:
-    """Quantiles of the activations that ran, or (view CHARGED) of the schedule, which adds the missed ones."""
+    """Quantiles of the activations that ran, or (view CHARGED) of the schedule, which adds the missed activations."""
     counts, ends = moments_and_counts_of_view(summary, view)
     return tuple(_dependent(summary, view, quantile(counts, p, confidence, ends)) for p in shares)
 
 
 def _dependent(summary: Summary, view: View, found: Quantile) -> Quantile:
-    """With the interval of as many independent values as the run is worth; without one if that is not known."""
+    """The quantile with the interval of as many independent values as the run is worth.
+
+    It has no interval if that number is not known.
+    """
     counts, ends = moments_and_counts_of_view(summary, view)
     if summary.blocks is None or not found.n:
         return found
@@ -61,7 +67,7 @@ def _dependent(summary: Summary, view: View, found: Quantile) -> Quantile:
 
 
 def _interval(counts: Counts, low: int | None, high: int | None, ends: Moments | None) -> tuple[int | None, int | None]:
-    """Its ends from their ranks."""
+    """The ends of an interval, from their ranks."""
     return (
         None if low is None else counts.value_at_rank(low)[0],
         None if high is None else _clip(counts.value_at_rank(high)[1], ends),
@@ -69,11 +75,11 @@ def _interval(counts: Counts, low: int | None, high: int | None, ends: Moments |
 
 
 def quantile(counts: Counts, p: float, confidence: float = CONFIDENCE, ends: Moments | None = None) -> Quantile:
-    """The value of rank ceil(n p), and the ranks between which the quantile lies with at least this confidence.
+    """The value of rank ceil(n p), and an interval that holds the quantile with at least this confidence.
 
-    A bin stands for its upper end, which a share p certainly does not exceed; ``ends`` keeps it within what was
-    measured. The point is None where fewer than one value is expected above it (n (1 - p) < 1), an end where its
-    rank is not in 1 to n.
+    A bin counts with its upper end, which a share p certainly does not exceed. ``ends`` limits it to what was measured.
+    The value is None if fewer than one value is expected above it (n (1 - p) < 1). An end is None if its rank is not in
+    1 to n. ValueError unless 0 < p < 1.
     """
     if not 0 < p < 1:
         raise ValueError(f"a quantile lies between 0 and 1, not at {p}")
@@ -100,16 +106,17 @@ def _clip(value: int, ends: Moments | None) -> int:
 
 @lru_cache(maxsize=1024)
 def interval_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | None]:
-    """Ranks l, u with P(X_(l) <= quantile <= X_(u)) >= confidence, equal tails; None outside 1 to n."""
+    """The ranks l, u with P(X_(l) <= quantile <= X_(u)) >= confidence and equal tails; None outside 1 to n."""
     tail = (1 - confidence) / 2
     low, high = _lower_rank(n, p, tail), n + 1 - _lower_rank(n, 1 - p, tail)
     return (low if low >= 1 else None), (high if high <= n else None)
 
 
 def _lower_rank(n: int, p: float, tail: float) -> int:
-    """Largest l with P(Bin(n, p) <= l - 1) <= tail, summing probabilities from where they begin to matter.
+    """The largest l with P(Bin(n, p) <= l - 1) <= tail.
 
-    Below the mean by t the tail is less than exp(-t^2 / (2 (variance + t / 3))) (Bernstein), here exp(-45).
+    The probabilities are summed from where they begin to matter. The tail that lies below the mean by t is less than
+    exp(-t^2 / (2 (variance + t / 3))) (Bernstein), here exp(-45).
     """
     mean, variance = n * p, n * p * (1 - p)
     first = max(0, math.floor(mean - 15 - math.sqrt(225 + 90 * variance)))
@@ -119,17 +126,18 @@ def _lower_rank(n: int, p: float, tail: float) -> int:
     return first + int(np.searchsorted(at_most, tail, side="right"))
 
 
-# Offset and jitter told apart: a constant lateness can be compensated for, a spread cannot.
+# The next functions separate offset and jitter: a program can compensate a constant lateness, but not a spread.
 #
-# On a board whose timer has no high resolution every activation may be 360 us late with a jitter of 40 us (article
-# 3).
+# On a board whose timer has no high resolution, every activation may be 360 us late with a jitter of 40 us (article 3).
 
 
 @dataclass(frozen=True)
 class OffsetAndSpread:
-    """offset: median. jitter: 99th minus 1st percentile. peak_to_peak: largest minus smallest. In the series' unit.
+    """The offset and the spread of a series, in the unit of the series.
 
-    drift_ppm: how much longer the mean cycle is than the period, off the grid, where lateness adds up; None on it.
+    offset: the median. jitter: 99th minus first percentile. peak_to_peak: largest minus smallest.
+    drift_ppm: how much longer the mean cycle is than the period, off the grid, where lateness adds up. None on the
+        grid.
     """
 
     offset: int | None
@@ -140,7 +148,7 @@ class OffsetAndSpread:
 
 
 def offset_and_spread(summary: Summary) -> OffsetAndSpread:
-    """Offset and jitter of the activations that ran."""
+    """The offset and the spread of the activations that ran."""
     median, low, high = (quantile(summary.observed_counts, p, ends=summary.observed).value for p in (0.5, 0.01, 0.99))
     observed = summary.observed
     return OffsetAndSpread(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a record says besides latencies: requested options, files of the target, the probe's own counts, kind of clock.
 
-A run in virtual time or of a simulated process is recognised here. Every page made from such a record must say so.
+These functions recognise a run in virtual time and a run of a simulated process. Every page made from such a record
+must say so.
 """
 
 import os
@@ -19,12 +20,12 @@ _TIME = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([a-z]+)")
 
 
 def fact_number(record: Record, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> int | None:
-    """A fact that is a whole number; None if the record has none, or the reason why it could not be had."""
+    """A fact that is a whole number; None if the record lacks it, or holds a reason why it could not be read."""
     return whole_number(record.fact(key, moment, thread))
 
 
 def whole_number(text: str | None) -> int | None:
-    """A whole number; None if there is none."""
+    """The whole number in a text; None if it has none."""
     try:
         return None if text is None else int(text)
     except ValueError:
@@ -32,7 +33,10 @@ def whole_number(text: str | None) -> int | None:
 
 
 def agent_time_ns(text: str | None) -> int | None:
-    """Nanoseconds of a time as the agent reads it, which takes more than people are asked for; None if it is none."""
+    """The nanoseconds of a time as the agent reads it; None if the text is no time.
+
+    The agent accepts more forms than users are told of.
+    """
     match = _TIME.fullmatch(text or "")
     unit = UNITS_NS.get(match[2].replace("day", "d")) if match else None
     return int(Fraction(match[1]) * unit) if match and unit else None
@@ -45,24 +49,27 @@ def probe_options(record: Record) -> dict[str, str]:
 
 
 def requested_duration_ns(record: Record) -> int | None:
-    """How long the run was to be; None if it was to end after a number of samples, or at nothing."""
+    """How long the run was requested to be, in ns; None if a number of samples was to end it, or nothing."""
     return fact_number(record, "duration_ns") or None
 
 
 def requested_limits_ns(record: Record) -> tuple[int, ...]:
-    """The limits that the agent was given before the run, in order and each once; what is no limit is passed over."""
+    """The limits in ns that the agent got before the run, in order and each once.
+
+    Words that are no limit are skipped.
+    """
     words = (record.fact("limits_ns") or "").split(",")
     found = [int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 19]
     return tuple(dict.fromkeys(limit for limit in found if limit > 0))
 
 
 def ends_when_decided(record: Record) -> bool:
-    """Whether who watched the run was to end it as soon as its limits were decided."""
+    """Whether the run was to end as soon as its limits were decided."""
     return record.fact("until_decided") == "yes"
 
 
 def find_file(record: Record, path: str, moment: Moment = Moment.START) -> SystemFile | None:
-    """What became of the attempt to read a file; None where the agent did not try."""
+    """The file of this path and moment, with its content or the error; None if the agent did not try to read it."""
     for file in record.files:
         if file.path == path and file.moment is moment:
             return file
@@ -70,19 +77,22 @@ def find_file(record: Record, path: str, moment: Moment = Moment.START) -> Syste
 
 
 def file_text(record: Record, path: str, moment: Moment = Moment.START) -> str | None:
-    """The content of a file, None where it could not be read."""
+    """The content of a file; None if it could not be read."""
     file = find_file(record, path, moment)
     return file.content.decode(errors="replace") if file and file.errno == 0 else None
 
 
 def file_line(record: Record, path: str, moment: Moment = Moment.START) -> str | None:
-    """The content without white space at its ends (the device tree ends strings with a zero byte)."""
+    """The content of a file without white space at its ends; None if it could not be read.
+
+    Zero bytes are removed too, because the device tree ends strings with one.
+    """
     found = file_text(record, path, moment)
     return None if found is None else found.strip(" \t\n\0")
 
 
 def file_is_there(record: Record, path: str) -> bool | None:
-    """Whether the target has a file or folder of that path; None where nobody looked, or was not let in."""
+    """Whether the target has a file or folder of that path; None if nobody looked, or access was denied."""
     file = find_file(record, path)
     if file is None:
         return None
@@ -113,12 +123,12 @@ def virtual_time_clock(record: Record) -> str | None:
 
 
 def online_processors(record: Record) -> int:
-    """The most that were on line at the start and at the end; 1 where the target did not tell."""
+    """The number of CPUs on line, at the start or at the end, whichever is larger; 1 if the target did not tell."""
     return max(1, *(_online(record, moment) for moment in (Moment.START, Moment.END)))
 
 
 def _online(record: Record, moment: Moment) -> int:
-    """0 where the target did not tell."""
+    """The number of CPUs on line at one moment; 0 if the target did not tell."""
     listed = file_text(record, _ONLINE, moment)
     try:
         return len(parse_cpus(listed.strip())) if listed else _described(record, moment)
@@ -136,7 +146,10 @@ _COUNTS_LINE = re.compile(r"([a-z_]+) (-?\d{1,40})")
 
 @dataclass(frozen=True)
 class SourceCount:
-    """One field of one thread, as its source counted it. lost: values among the counted that the record lacks."""
+    """The counts of one field of one thread, as the kernel module counted them.
+
+    lost: how many of the counted values the record lacks.
+    """
 
     thread: int
     field: str
@@ -148,7 +161,7 @@ class SourceCount:
 
 
 def source_counts(record: Record) -> tuple[SourceCount, ...]:
-    """The account of every field that has one, in the order of the record; one that has no count is left out."""
+    """The counts of every field that has them, in the order of the record. A file without a count is left out."""
     found = []
     for file in record.files:
         path = _COUNTS_PATH.fullmatch(file.path)
@@ -161,13 +174,16 @@ def source_counts(record: Record) -> tuple[SourceCount, ...]:
 
 
 def _numbers(text: str) -> dict[str, int]:
-    """Lines of a word and a number; what is no such line is skipped, what is not there is 0."""
+    """The numbers in lines of a word and a number. Other lines are skipped. A word without a line is 0."""
     matches = (_COUNTS_LINE.fullmatch(line) for line in text.splitlines())
     return defaultdict(int, {match[1]: int(match[2]) for match in matches if match})
 
 
 def probe_accounts(record: Record, probe: str) -> dict[int, dict[str, str]]:
-    """Of each thread that left an account, in order; a line without a value has an empty one."""
+    """What the probe recorded about itself at the end, by thread, in order: the words of each line.
+
+    Threads without such a file are left out. A line without a value has an empty one.
+    """
     threads = sorted({series.thread for series in record.series})
     told = {thread: file_text(record, f"{probe}/thread{thread}", Moment.END) for thread in threads}
     return {thread: _words(text) for thread, text in told.items() if text}
@@ -179,24 +195,24 @@ def _words(text: str) -> dict[str, str]:
 
 
 def account_number(account: dict[str, str], word: str) -> int | None:
-    """A whole number, None where the account has none such."""
+    """A whole number of a probe's account; None if the account has none under this word."""
     text = account.get(word, "")
     return int(text) if text.isascii() and text.removeprefix("-").isdigit() else None
 
 
 SIMULATED_PROBE = "simulated"
-"""What such a record calls its probe."""
+"""The name of the probe in a simulated record."""
 SIMULATED_SENTENCE = "simulated: no figure is of any machine"
 NO_MACHINE = "no machine: a seeded process was played, and nothing was measured"
 
 
 def is_simulated(record: Record) -> str | None:
-    """The process that was played, in the words of the record; None where a machine was measured."""
+    """The process that was simulated, in the words of the record; None if a machine was measured."""
     return record.fact("simulated") or None
 
 
 def stalled_since_ns(event: Event) -> int | None:
-    """Since when the thread of a ``stalled`` event has not run; None for other events."""
+    """The time in ns since which the thread of a ``stalled`` event has not run; None for other events."""
     match = _SINCE.search(event.text) if event.kind == "stalled" else None
     return int(match[1]) if match else None
 

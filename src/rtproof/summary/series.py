@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a record to one Summary per series, and to one of all threads together.
+"""From a record to one Summary for each series, and to one of all threads together.
 
-A series is read from its samples. Where a record has no samples, or damaged ones, its SUMMARY slices are read.
+A series is read from its samples. If the samples are missing or damaged, its SUMMARY slices are read.
 """
 
 import os
@@ -37,7 +37,7 @@ from rtproof.summary.tally import NOTHING_TALLIED, Tallied, Tally, array_pieces
 
 @dataclass(frozen=True)
 class SeriesReach:
-    """Due times of the first and the last activation that a source knows of, missed ones included."""
+    """The due times of the first and the last activation that a source knows, including missed ones."""
 
     first_due_ns: int
     last_due_ns: int
@@ -45,7 +45,7 @@ class SeriesReach:
 
 @dataclass(frozen=True)
 class SeriesPart:
-    """Numbers of some activations of one series. lost: those whose value the source says it could not keep."""
+    """The numbers of some activations of one series. lost: activations whose value the source could not keep."""
 
     observed: Tallied = NOTHING_TALLIED
     charged: Tallied = NOTHING_TALLIED
@@ -58,7 +58,7 @@ class SeriesPart:
 
 
 def add_parts(parts: Iterable[SeriesPart]) -> SeriesPart:
-    """All parts of one series together."""
+    """The sum of all parts of one series."""
     some = list(parts) or [SeriesPart()]
     return SeriesPart(
         tally.add_tallies(part.observed for part in some),
@@ -73,7 +73,7 @@ def add_parts(parts: Iterable[SeriesPart]) -> SeriesPart:
 
 
 def hull_of_reaches(reaches: Iterable[SeriesReach | None]) -> SeriesReach | None:
-    """From the earliest first to the latest last."""
+    """The reach from the earliest first activation to the latest last one; None without any."""
     known = [reach for reach in reaches if reach]
     if not known:
         return None
@@ -81,7 +81,7 @@ def hull_of_reaches(reaches: Iterable[SeriesReach | None]) -> SeriesReach | None
 
 
 LONGEST_GAP_NS = 400 * 86_400 * 1_000_000_000
-"""A stall beyond this is no stall but nonsense, and its missed activations could not be counted."""
+"""A longer stall must be an error in the data, and its missed activations could not be counted."""
 
 
 def part_of_samples(  # noqa: PLR0913 - the last two are for large and for whole records only
@@ -93,9 +93,10 @@ def part_of_samples(  # noqa: PLR0913 - the last two are for large and for whole
     lead: int = 0,
     plan: LevelPlan | None = None,
 ) -> SeriesPart:
-    """Numbers of some consecutive blocks; the first ``lead`` of them only lead into the pairs of the others.
+    """The numbers of some consecutive blocks. RecordError for a stall longer than LONGEST_GAP_NS.
 
-    plan: how to count what is above some levels over time; without one there are no such counts.
+    lead: the first ``lead`` blocks only lead into the pairs of the others.
+    plan: how to count what is above some levels over time. Without a plan there are no such counts.
     """
     observed, charged = Tally(), Tally()
     counter = BlockCounter(series, plan) if plan else None
@@ -137,11 +138,14 @@ def _reach_of_samples(series: Series, block: Block, told: PreviousDueTime | None
 
 
 TOGETHER = 200
-"""Slices that are added up at once. A long run has tens of thousands, of a thousand bins each."""
+"""How many slices are added up at once. A long run has tens of thousands, of a thousand bins each."""
 
 
 def part_of_slices(slices: Iterable[Slice]) -> SeriesPart:
-    """Numbers of the slices of one series, both views. Their seconds and top activations are chunks of their own."""
+    """The numbers of the slices of one series, in both views.
+
+    Seconds and the largest activations are not in slices. They are chunks of their own.
+    """
     some = list(slices)
     observed = [s for s in some if s.view is View.OBSERVED]
     return SeriesPart(
@@ -154,7 +158,7 @@ def part_of_slices(slices: Iterable[Slice]) -> SeriesPart:
 
 
 def reach_of_slices(slices: Iterable[Slice]) -> SeriesReach | None:
-    """From the first to the last activation that any of the slices knows of."""
+    """The reach from the first to the last activation that any of the slices knows; None without any."""
     return hull_of_reaches(SeriesReach(s.first_due_ns, s.last_due_ns) for s in slices if s.count)
 
 
@@ -166,7 +170,7 @@ def _tallied(slices: list[Slice]) -> Tallied:
 
 
 def _counts(slices: list[Slice]) -> Counts:
-    """All slices have the same bins, so that counts add up bin by bin."""
+    """The counts of all slices. All slices have the same bins, so counts add up bin by bin."""
     parts = [unpack_histograms(slices[at : at + TOGETHER])[1:] for at in range(0, len(slices), TOGETHER)]
     if not parts:
         return NO_COUNTS
@@ -177,17 +181,20 @@ def _counts(slices: list[Slice]) -> Counts:
 
 
 TASK = 4_000_000
-"""Samples that are worth a process."""
+"""A process is worth its cost from this many samples on."""
 TASKS_EACH = 4
-"""Tasks for each process, so that none waits long for the others."""
+"""Tasks for each process. With several, no process waits long for the others."""
 ScanItem = TypeVar("ScanItem", ChunkRef, Slice)
 LEAD = 2
-"""Blocks in front of a task's own that hold the samples its first pairs begin with."""
+"""Blocks before those of a task. They hold the samples with which the task's first pairs begin."""
 
 
 @dataclass(frozen=True)
 class ScanTask:
-    """Consecutive chunks of one series; the first ``lead`` are another task's, read for the pairs that cross over."""
+    """Consecutive chunks of one series.
+
+    lead: the first ``lead`` chunks belong to another task. They are read for the pairs that cross the boundary.
+    """
 
     series: Series
     refs: tuple[ChunkRef, ...]
@@ -198,7 +205,10 @@ class ScanTask:
 
 
 def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]:
-    """One Summary per series, in the order of the record. workers: processes for large records, else one per CPU."""
+    """One Summary for each series, in the order of the record.
+
+    workers: the number of processes for a large record; by default one for each CPU.
+    """
     refs, parts = by_series(record.chunk_refs), by_series(record.slices)
     workers = workers or len(os.sched_getaffinity(0))
     size = max(TASK, sum(ref.count for ref in record.chunk_refs) // (TASKS_EACH * workers))
@@ -218,7 +228,7 @@ def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]
 def _plans(
     record: Record, refs: dict[int, list[ChunkRef]], parts: dict[int, list[Slice]]
 ) -> dict[int, LevelPlan | None]:
-    """One plan for all series of a field, so that their counts add; None where the samples do not tell all."""
+    """One plan for all series of a field, so that their counts add up; None if the samples are not complete."""
     plans: dict[int, LevelPlan | None] = {}
     for field in series_by_field(record):
         told = tuple(s for s in field if samples_tell_all(refs[s.id], _observed(parts[s.id])))
@@ -232,7 +242,7 @@ def _observed(parts: list[Slice]) -> list[Slice]:
 
 
 def by_series(items: Iterable[ScanItem]) -> dict[int, list[ScanItem]]:
-    """Chunks by the number of their series, in the order of the record; an empty list for any other series."""
+    """Chunks by the number of their series, in the order of the record. Any other series has an empty list."""
     found: dict[int, list[ScanItem]] = defaultdict(list)
     for item in items:
         found[item.series].append(item)
@@ -240,7 +250,7 @@ def by_series(items: Iterable[ScanItem]) -> dict[int, list[ScanItem]]:
 
 
 def _tasks(record: Record, series: Series, refs: list[ChunkRef], parts: list[Slice], size: int) -> Iterator[ScanTask]:
-    """How to read the samples of a series; nothing if the slices hold more activations."""
+    """The tasks that read the samples of a series; none if the slices hold more activations."""
     observed = _observed(parts)
     if not samples_tell_all(refs, observed):
         return
@@ -297,7 +307,7 @@ def _summary(record: Record, series: Series, scanned: SeriesPart | None, parts: 
 
 
 def _from_the_first(series: Series, known: SeriesReach | None, seconds: Seconds, hit: Int64Array) -> SeriesReach | None:
-    """Also from where the seconds begin before all else, where the first slice is gone from a damaged file."""
+    """The reach, begun earlier if the seconds begin before it: in a damaged file the first slice may be missing."""
     if not hit.size or known is None:
         return known
     begin_ns = int(seconds.second[hit[0]]) * SECOND_NS
@@ -311,10 +321,10 @@ def _from_the_first(series: Series, known: SeriesReach | None, seconds: Seconds,
 def _reach_of_series(
     series: Series, known: SeriesReach | None, seconds: Seconds, activations: int
 ) -> SeriesReach | None:
-    """How far the seconds go where they go further than all else: to the end of a record that was cut off.
+    """The reach, extended to the seconds that go further, as in a record that was cut off.
 
-    Within the last second nothing but the number of activations tells when the last one was due; off the grid it does
-    not, and the last second counts only as far as its beginning.
+    Within the last second, only the number of activations tells when the last one was due. Off the grid that number
+    does not tell it. The last second then counts only up to its beginning.
     """
     ends = np.flatnonzero(seconds.obtained + seconds.missed > 0)
     known = _from_the_first(series, known, seconds, ends)
@@ -330,7 +340,10 @@ _NOTHING = Series(0, 0, -1, False, False, 0, 0, "", "", "latency", "ns")
 
 
 def pooled(summaries: tuple[Summary, ...]) -> Summary:
-    """Counts and sums added, per-second maxima over all threads; the span is the longest of them."""
+    """One Summary of all threads: counts and sums are added, and the span is the longest of all threads.
+
+    The largest value of a second is the largest over all threads.
+    """
     if not summaries:
         return _nothing()
     return Summary(
@@ -363,14 +376,14 @@ def pooled(summaries: tuple[Summary, ...]) -> Summary:
 
 
 def _period_ns(of_threads: Sequence[int]) -> int:
-    """That of each thread, or the one with which as many threads would have as many activations together."""
+    """The common period of the threads, or the period with which they would have as many activations together."""
     if len(set(of_threads)) == 1 or not all(of_threads):
         return of_threads[0]
     return round(harmonic_mean(of_threads))
 
 
 def _nothing() -> Summary:
-    """A record that was cut off before it named a thread."""
+    """The Summary of a record that was cut off before it named a thread."""
     none = NO_MOMENTS
     return Summary(
         _NOTHING,

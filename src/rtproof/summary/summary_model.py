@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a summary, as frozen data. Values are in the unit of the series: nanoseconds for latencies."""
+"""The results of a summary, as frozen data. Values are in the unit of the series: nanoseconds for latencies."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from rtproof.summary.dependence import BlockCounts
 
 @dataclass(frozen=True)
 class Moments:
-    """Exact sums in integers, so that merging parts loses nothing. min and max are 0 when count is 0."""
+    """Exact sums in integers, so that merging parts loses nothing. min and max are 0 if count is 0."""
 
     count: int = 0
     min: int = 0
@@ -26,7 +26,7 @@ class Moments:
 
     @property
     def deviation(self) -> float | None:
-        """Standard deviation with n - 1, from exact integers; None below two values."""
+        """The standard deviation with n - 1, from exact integers; None for fewer than two values."""
         if self.count <= 1:
             return None
         return math.sqrt((self.count * self.sum_squares - self.sum**2) / (self.count * (self.count - 1)))
@@ -48,9 +48,11 @@ NO_LAG = Lag()
 
 
 class Dependence(Enum):
-    """ESTIMATED: the interval is that of ``effective`` values. UNCLEAR: the run does not tell how many; no interval.
+    """What the interval of a quantile rests on.
 
-    ASSUMED_NONE: the order of the values is not known; the interval takes all of them as independent.
+    ESTIMATED: it is the interval of ``effective`` independent values.
+    UNCLEAR: the run does not show how many independent values it is worth, so there is no interval.
+    ASSUMED_NONE: the order of the values is not known. The interval takes all values as independent.
     """
 
     ESTIMATED = "estimated"
@@ -62,9 +64,11 @@ class Dependence(Enum):
 class Quantile:
     """The value that a share p of all activations does not exceed, by nearest rank.
 
-    ``value``, ``low``, ``high`` are None where n does not carry them ("unknown"). [low, high] is the order-statistic
-    interval at ``confidence``; resolution is the width of the bin that value lies in (0: exact). effective: how many
-    independent values the n are worth for this quantile. dependence: what the interval rests on.
+    value, low, high: None ("unknown") if n is too small for them. [low, high] is the order-statistic interval at
+        ``confidence``.
+    resolution: the width of the bin that holds the value, 0 if it is exact.
+    effective: how many independent values the n are worth for this quantile.
+    dependence: what the interval rests on.
     """
 
     p: float
@@ -80,14 +84,18 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Summary:
-    """All of one thread, or of all threads together (``series`` is then empty of meaning but for period and unit).
+    """All numbers of one thread, or of all threads together.
 
-    observed: one value per activation that ran. schedule: those and the missed ones, charged with their lateness.
-    expected: due times in the span measured, which begins at first_due_ns. exact: counted from samples, not from the
-    record's histogram. unbinned: activations that ran of which only ``seconds`` and ``top`` tell, because the record
-    was cut off before the histogram that would hold them. stalled: due times behind the last activation, for which a
-    thread never ran until the end; in neither ``expected`` nor ``missed``. stalled_ns: how late the first was at least.
-    blocks: how values above some levels are spread over the run; None if they were not counted from samples.
+    series: of all threads together, only its period and unit are valid.
+    observed: the activations that ran, one value each. charged: the missed ones, each with its lateness.
+    schedule_counts: both together, so one value for each due time.
+    expected: the due times in the measured span, which begins at first_due_ns.
+    exact: whether the values were counted from samples, not from the record's histogram.
+    unbinned: activations that ran and that only ``seconds`` and ``top`` show. The record was cut off before their
+        histogram.
+    stalled: due times after the last activation of a thread that did not run again before the end. They are in neither
+        ``expected`` nor ``missed``. stalled_ns: how late the first of them was at least.
+    blocks: how the values above some levels are spread over the run. None if they were not counted from samples.
     """
 
     series: Series
@@ -112,21 +120,21 @@ class Summary:
 
     @property
     def obtained(self) -> int:
-        """Activations that ran, also those whose value was lost on the way."""
+        """Activations that ran, including those whose value was lost on the way."""
         return self.observed.count + self.unbinned + self.lost
 
     @property
     def due(self) -> int:
-        """Due times of the whole run, also those of a stall that lasted to the end."""
+        """The due times of the whole run, including those of a stall that lasted to the end."""
         return self.expected + self.stalled
 
     @property
     def never_ran(self) -> int:
-        """Due times for which the thread never ran."""
+        """The due times for which the thread never ran."""
         return self.missed + self.stalled
 
     def stalled_above(self, limit_ns: int) -> int:
-        """How many of the stalled due times were surely later than a limit; of one thread only."""
+        """How many of the stalled due times were certainly later than a limit. Valid for one thread only."""
         if self.stalled_ns <= limit_ns:
             return 0
         period_ns = max(self.series.period_ns, 1)
@@ -137,8 +145,9 @@ class Summary:
 class Switch:
     """The time from one stage to the next of the same activation, over all threads: later minus earlier.
 
-    backwards: activations whose later stage came first by the clock. unpaired: values whose activation has none in the
-    other field. Exact, counted from samples.
+    It is exact, counted from samples.
+    backwards: activations whose later stage came first by the clock.
+    unpaired: values whose activation has no value in the other field.
     """
 
     earlier: str
@@ -168,7 +177,7 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Stall:
-    """A loop that stood still. ``over``: it went on before the run ended."""
+    """A loop that stood still. over: whether it went on before the run ended."""
 
     thread: int
     since_ns: int
@@ -178,12 +187,15 @@ class Stall:
 
 @dataclass(frozen=True)
 class Cycles:
-    """Cycles of all threads after the ignored ones; lengths in nanoseconds, unknown (None) where none was counted.
+    """The cycles of all threads after the ignored ones. Lengths are in nanoseconds, None if no cycle was counted.
 
-    short, long: below low_ns, above high_ns. catch_up_pairs: a long one directly followed by
-    a short one. correlation: of neighbouring cycles, towards -0.5 where each late run makes the next cycle shorter;
-    None if they are too few or all the same. stalls: also those among the ignored cycles. loops: threads that ran one.
-    deterministic: of virtual time, in which a count says nothing of other cycles.
+    short, long: cycles below low_ns, and cycles above high_ns.
+    catch_up_pairs: how often a short cycle directly follows a long one.
+    correlation: of neighbouring cycles. It is near -0.5 if each late activation makes the next cycle shorter. None if
+        the cycles are too few or all the same.
+    stalls: of all cycles, the ignored ones too.
+    loops: the threads that ran a loop.
+    deterministic: whether the run was in virtual time. A count there says nothing about other cycles.
     """
 
     period_ns: int

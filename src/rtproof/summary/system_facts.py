@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the target said of itself before the run, as a row of words for each fact. Nothing here judges."""
+"""What the target said about itself before the run, as a row of words for each fact. Nothing here judges."""
 
 import re
 from collections import Counter
@@ -24,7 +24,11 @@ _GUEST = re.compile(r"Hypervisor detected: (.+)|Booting paravirtualized kernel o
 
 @dataclass(frozen=True)
 class SystemFact:
-    """``says``: in words, or why it is not known. ``source``: the file or fact of the record."""
+    """A fact about the target.
+
+    says: the fact in words, or why it is not known.
+    source: the file or fact of the record.
+    """
 
     what: str
     says: str
@@ -32,12 +36,12 @@ class SystemFact:
 
 
 def system_facts(record: Record) -> tuple[SystemFact, ...]:
-    """In the order in which a reader asks for them; empty for a record that has no files of the target."""
+    """The facts, in the order in which a reader asks for them; empty if the record has no files of the target."""
     return tuple(ask(record) for ask in _FACTS) if record.files else ()
 
 
 def troubles(record: Record) -> tuple[str, ...]:
-    """Lines of the kernel's log before the run that tell of late tasks."""
+    """The lines of the kernel's log before the run that tell of late tasks."""
     lines = (recorded_facts.file_text(record, LOG) or "").splitlines()
     return tuple(line for line in lines if TROUBLE.search(line))
 
@@ -82,7 +86,7 @@ def _memory(record: Record) -> SystemFact:
 
 
 def _frequencies(record: Record) -> SystemFact:
-    """CPUs of the same setting together."""
+    """The frequency setting of all CPUs. CPUs with the same setting are named together."""
     path = "frequencies"
     rows = [
         words for row in (recorded_facts.file_text(record, path) or "").splitlines() if len(words := row.split()) == 5
@@ -96,7 +100,7 @@ def _frequencies(record: Record) -> SystemFact:
 
 
 def _display(record: Record) -> SystemFact:
-    """Drivers of displays that are at work, and modules of graphics processors that stand outside of these."""
+    """The active drivers of displays, and the modules of graphics processors beside them."""
     buffers, drm = "/proc/fb", "/sys/class/drm/version"
     there = [
         f"framebuffer {line}" for line in (recorded_facts.file_text(record, buffers) or "").splitlines() if line.strip()
@@ -112,7 +116,7 @@ def _display(record: Record) -> SystemFact:
 
 
 def _root(record: Record) -> SystemFact:
-    """The last one that is mounted there covers those before."""
+    """The root's file system and those on the network. The last file system mounted on the root covers those before."""
     path = "/proc/mounts"
     mounts = [
         words for row in (recorded_facts.file_text(record, path) or "").splitlines() if len(words := row.split()) > 2
@@ -125,7 +129,10 @@ def _root(record: Record) -> SystemFact:
 
 
 def _guest(record: Record) -> SystemFact:
-    """The CPU's flag, the kernel's log, what firmware and hypervisor call themselves."""
+    """Whether the target is a guest of a hypervisor.
+
+    The CPU's flag, the kernel's log, and the names of firmware and hypervisor show it.
+    """
     told = _GUEST.search(recorded_facts.file_text(record, LOG) or "")
     kind = recorded_facts.file_line(record, "/sys/hypervisor/type")
     flags = re.search(r"(?m)^flags\s*:.*\bhypervisor\b", recorded_facts.file_text(record, "/proc/cpuinfo") or "")

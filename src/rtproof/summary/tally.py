@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count samples as they come, in bounded memory, and charge each missed activation with its lateness.
+"""Count samples as they arrive, in bounded memory, and charge each missed activation with its lateness.
 
-The lateness of missed activations makes the schedule view: one value for each due time, also where nothing ran.
+With the lateness of missed activations the counts become the schedule view: one value for each due time, even if
+nothing ran.
 """
 
 from collections.abc import Iterable
@@ -16,21 +17,21 @@ from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_dense_bins, coun
 from rtproof.summary.summary_model import NO_MOMENTS, Moments
 
 WINDOW = 1 << 22
-"""4.2 ms: the latencies of all but stalls."""
+"""4.2 ms, which holds all latencies except those of stalls."""
 ALWAYS_EXACT = 1 << 20
 MOST = 2_000_000
-"""Different values outside ALWAYS_EXACT (32 MB) that are kept exactly."""
+"""At most this many different values outside ALWAYS_EXACT (32 MB) are kept exactly."""
 BATCH = 1 << 20
-"""Samples that are counted at once: enough to outweigh adding up an array of bins."""
+"""Samples that are counted at once. The number is large enough to outweigh the addition of an array of bins."""
 PENDING = 500_000
 NEAR = 1 << 14
 PROBES = 512
-"""Samples that tell how far most of an array reaches. What lies above is sorted, which few values bear better."""
+"""Samples that show how far most of an array reaches. The values above are sorted, which is cheap for few values."""
 
 
 @dataclass(frozen=True)
 class Tallied:
-    """Counts and their exact moments; the moments stay exact where the counts do not."""
+    """Counts and their moments. The moments are exact even if the counts are not."""
 
     counts: Counts = NO_COUNTS
     moments: Moments = NO_MOMENTS
@@ -40,7 +41,7 @@ NOTHING_TALLIED = Tallied()
 
 
 def add_tallies(parts: Iterable[Tallied], most: int = MOST) -> Tallied:
-    """All parts together, on the scale that one tally of all their values would have chosen."""
+    """The sum of all parts, on the scale that one tally of all their values would have chosen."""
     some = list(parts)
     return Tallied(
         _bounded(merge_counts(part.counts for part in some), most), moments.merge_moments(part.moments for part in some)
@@ -48,7 +49,7 @@ def add_tallies(parts: Iterable[Tallied], most: int = MOST) -> Tallied:
 
 
 class Tally:
-    """Counts of the values added so far. ``most`` is smaller in tests."""
+    """Counts the values that are added. most: a test sets it to a smaller number."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -62,7 +63,7 @@ class Tally:
         self._far = Tallied()
 
     def add(self, values: Int64Array) -> None:
-        """Count an array of values, which must not change any more."""
+        """Count an array of values. The caller must not change the array afterwards."""
         self._values.append(values)
         self._n += values.size
         if self._n >= BATCH:
@@ -76,7 +77,7 @@ class Tally:
         self._values, self._n = [], 0
 
     def _count(self, values: Int64Array) -> None:
-        """Count an array that may be written over: fresh memory for each step would cost more than the step."""
+        """Count an array, which is overwritten, because fresh memory for each step would cost more than the step."""
         low, high = int(values.min()), int(values.max())
         if low < 0 or low >= WINDOW:
             self._add_rest(counts_of_values(values))
@@ -87,7 +88,10 @@ class Tally:
         self._add_dense(values, low, min(reach, high + 1))
 
     def add_progression(self, first: int, step: int, terms: int) -> None:
-        """Count first, first - step, first - 2 step, ...; a long one costs no more than the bins it falls into."""
+        """Count ``terms`` values first, first - step, first - 2 step, ...
+
+        A long progression costs no more than its bins.
+        """
         if terms > self._most + ALWAYS_EXACT:
             tallied = Tallied(
                 _progression_on_scale(first, step, terms), moments.moments_of_progression(first, step, terms)
@@ -98,14 +102,14 @@ class Tally:
             self.add(first - step * np.arange(done, min(done + PENDING, terms), dtype=np.int64))
 
     def result(self) -> Tallied:
-        """Everything added so far; the tally can go on."""
+        """The counts and moments of all values so far. More values can be added afterwards."""
         self._count_waiting()
         self._consolidate()
         near = counts_of_dense_bins(self._dense[: self._end])
         return add_tallies((self._far, Tallied(near, moments.moments_of_counts(near))), self._most)
 
     def _add_dense(self, values: Int64Array, low: int, end: int) -> None:
-        """Count the values from low to end; those above go to a bin of their own, which is left out."""
+        """Count the values from low to below end. Larger values go to a bin of their own, which is left out."""
         values -= low
         np.minimum(values, end - low, out=values)
         found = np.bincount(values, minlength=end - low)
@@ -125,7 +129,10 @@ class Tally:
 
 
 def _bounded(counts: Counts, most: int) -> Counts:
-    """The counts as they are, or on the scale where they are too many or parts of them are there already."""
+    """The counts as they are, or in the bins of the record's scale.
+
+    They are put into these bins if the different values are too many, or if some are in such bins already.
+    """
     far = (counts.lo < 0) | (counts.lo >= ALWAYS_EXACT)
     if counts.exact and int(far.sum()) <= most:
         return counts
@@ -134,7 +141,7 @@ def _bounded(counts: Counts, most: int) -> Counts:
 
 
 def _progression_on_scale(first: int, step: int, terms: int) -> Counts:
-    """How many terms fall into each bin of the scale; those below ALWAYS_EXACT one by one."""
+    """How many terms fall into each bin of the scale. Terms below ALWAYS_EXACT are counted one by one."""
     last = first - step * (terms - 1)
     lo, hi = histogram_bins.bin_edges(
         np.arange(int(histogram_bins.bin_of(last)), int(histogram_bins.bin_of(first)) + 1)
@@ -153,19 +160,17 @@ def _terms_above(values: Int64Array, first: int, step: int, terms: int) -> Int64
 
 
 def array_pieces(sizes: Int64Array, most: int) -> list[slice]:
-    """Consecutive runs of elements whose sizes add up to about ``most`` each; an element is never cut."""
+    """Slices of consecutive elements whose sizes add up to about ``most`` each. No element is cut."""
     number = np.cumsum(sizes) // most
     starts = np.flatnonzero(np.diff(number, prepend=-1)).tolist()
     return [slice(a, b) for a, b in zip(starts, [*starts[1:], sizes.size], strict=True)] if starts else []
 
 
-# Charging missed activations with their lateness: the schedule view.
+# The next functions charge missed activations with their lateness, for the schedule view.
 #
-# After an activation with latency v, missed activation j (1, 2, ..., m) is charged v - j * period: the time from its
-# own
-# due time until the thread ran again. Without it a stall of 400 ms at a period of 1 ms is one sample among thousands
-# and
-# no percentile shows it ("coordinated omission").
+# After an activation with latency v, missed activation j (1, 2, ..., m) is charged v - j * period. That is the time
+# from its own due time until the thread ran again. Without it, a stall of 400 ms at a period of 1 ms is one sample
+# among thousands, and no percentile shows it ("coordinated omission").
 
 
 def charge_missed(tally: Tally, period_ns: int, block: Block) -> None:
@@ -180,7 +185,10 @@ def charge_missed(tally: Tally, period_ns: int, block: Block) -> None:
 
 
 def lateness_of_missed(late: Int64Array, missed: Int64Array, period_ns: int) -> Int64Array:
-    """Lateness of each missed activation after activations with these latencies, in order."""
+    """The lateness of each missed activation in ns, in order.
+
+    late: the latency of each activation after which some were missed. missed: how many were missed after it.
+    """
     before = np.cumsum(missed) - missed
     order = np.arange(1, int(missed.sum()) + 1) - np.repeat(before, missed)
     return np.repeat(late, missed) - order * period_ns

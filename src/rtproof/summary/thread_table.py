@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads of the target: all of them at the start, those with a real-time policy, and those of rtproof itself.
+"""The threads of the target: all threads at the start, those with a real-time policy, and those of rtproof itself.
 
-Each has its policy and priority as ``ps -eLfc`` shows them. Real-time threads are listed at the start, at the end, and
-if they were new in between.
+Each has its policy and priority as ``ps -eLfc`` shows them. Real-time threads are listed at the start and at the end.
+Threads that appear in between are listed too.
 """
 
 import re
@@ -23,7 +23,12 @@ _REAL_TIME = ("FF", "RR", "DLN")
 
 @dataclass(frozen=True)
 class TargetThread:
-    """``policy``: TS, FF, RR, B, ISO, IDL or DLN. ``cpu``: it ran on last. ``of_kernel``: it has no program."""
+    """A thread of the target.
+
+    policy: TS, FF, RR, B, ISO, IDL or DLN.
+    cpu: the CPU on which it ran last.
+    of_kernel: whether it is a thread of the kernel, which has no program.
+    """
 
     process: int
     id: int
@@ -40,12 +45,15 @@ class TargetThread:
 
     @property
     def interrupt(self) -> bool:
-        """Whether it is the handler of a device's interrupt."""
+        """Whether the thread handles the interrupt of a device."""
         return self.of_kernel and bool(_INTERRUPT.fullmatch(self.name))
 
 
 def target_threads(record: Record) -> tuple[TargetThread, ...]:
-    """In the order of the record; empty where it has none. Lines that are no thread are passed over."""
+    """All threads at the start, in the order of the record; empty if it has none.
+
+    Lines that are no thread are skipped.
+    """
     lines = (recorded_facts.file_text(record, TABLE_PATH) or "").splitlines()
     return tuple(_thread(match) for match in map(_LINE.fullmatch, lines) if match)
 
@@ -62,13 +70,16 @@ def _number(word: str) -> int | None:
 
 
 AGENT_NAME = "rtproof-agent"
-"""How the kernel shortens no further than 15 characters; names of threads that have none of their own."""
+"""The name of the agent's threads that have no name of their own. The kernel keeps 15 characters of a name."""
 KERNEL_PREFIXES = ("rtproof", "timerlat")
-"""Threads of the kernel that a probe measures or drives."""
+"""Names of kernel threads that a probe measures or drives begin like this."""
 
 
 def own_threads(record: Record) -> frozenset[int]:
-    """Their numbers: those of the agent's process, and the measured ones, which may be threads of the kernel."""
+    """The numbers of rtproof's own threads: those of the agent's process, and the measured ones.
+
+    A measured thread may be a thread of the kernel.
+    """
     agent = fact_number(record, "agent_pid", Moment.START)
     told = {fact_number(record, "tid", Moment.START, series.thread) for series in judged_series(record)}
     seen = {
@@ -85,15 +96,17 @@ _REAL_TIME_LINE = re.compile(r"(\d{1,9}) (\d{1,9}) (FF|RR|DLN) (\d{1,2}|-) (\d{1
 _EVERYWHERE = re.compile(
     r"(migration|stopper|watchdog|posixcputmr|posix_cpu_timer|rcu\w*|ktimers|ktimersoftd|irq_work|sirq-[\w-]+)(/.*)?|sugov:.*"
 )
-"""Threads of the kernel that every system of their kind has, and that belong to what is measured."""
+"""Kernel threads that every system of their kind has. They are part of what is measured."""
 _INTERRUPT_THREAD = re.compile(r"irq/\d+-.*|IRQ-\d+|irq/\d+")
 
 
 @dataclass(frozen=True)
 class RtThread:
-    """``policy``: FF, RR or DLN, which has no priority. ``cpus``: it may run on; None where that is not known.
+    """A thread with a real-time policy.
 
-    ``ran_ns``: CPU time from the first look, before the warm-up, to the last, after the run; None where unknown.
+    policy: FF, RR or DLN. priority: None for DLN.
+    cpus: the CPUs on which it may run, None if they are not known.
+    ran_ns: its CPU time between the first look, before the warm-up, and the last, after the run. None if unknown.
     """
 
     id: int
@@ -107,12 +120,12 @@ class RtThread:
 
     @property
     def urgency(self) -> int:
-        """Who has the larger one runs first."""
+        """The order in which threads run: the thread with the larger number runs first."""
         return 1_000 if self.policy == "DLN" else self.priority or 0
 
     @property
     def everywhere(self) -> bool:
-        """Whether each system has it, so that it is a part of what is measured."""
+        """Whether every system has this thread, so that it is a part of what is measured."""
         return self.of_kernel and bool(_EVERYWHERE.fullmatch(self.name))
 
     @property
@@ -120,13 +133,16 @@ class RtThread:
         return self.of_kernel and bool(_INTERRUPT_THREAD.fullmatch(self.name))
 
     def may_run_on(self, measured: frozenset[int]) -> bool:
-        """measured: -1 stands for any CPU."""
+        """Whether the thread may run on one of the measured CPUs. In ``measured``, -1 stands for any CPU."""
         cpus = frozenset({self.cpu}) if self.cpus is None else self.cpus
         return -1 in measured or bool(cpus & measured)
 
 
 def real_time_threads(record: Record) -> tuple[RtThread, ...]:
-    """Each once, as it was seen last; of a record without the list, those of all its threads at the start."""
+    """The real-time threads except rtproof's own, each once, as last seen.
+
+    A record without their list gives the real-time threads among all threads at the start.
+    """
     own = own_threads(record)
     files = [file for file in record.files if file.path == REAL_TIME_PATH and not file.errno]
     if not files:
@@ -159,7 +175,7 @@ def real_time_threads(record: Record) -> tuple[RtThread, ...]:
 
 
 def _read_real_time_thread(text: str) -> list[RtThread]:
-    """Lines that are no thread are passed over."""
+    """The threads in a list. Lines that are no thread are skipped."""
     return [_real_time_thread(match) for match in map(_REAL_TIME_LINE.fullmatch, text.splitlines()) if match]
 
 

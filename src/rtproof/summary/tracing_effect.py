@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tracing itself changes the latency: blocks of one run with and without tracing, compared four by four.
+"""How tracing itself changes the latency: blocks of one run with and without tracing, compared in sets of four.
 
-The differences of the pairs give Hodges and Lehmann's estimate. Its interval inverts Wilcoxon's signed-rank test.
+The differences of the sets give Hodges and Lehmann's estimate. Its interval inverts Wilcoxon's signed-rank test.
 """
 
 import re
@@ -17,16 +17,16 @@ from rtproof.record.activations import number_activations
 from rtproof.record.contents import WHOLE_RUN, Int64Array, Record, Series
 from rtproof.summary.fields import series_by_field
 
-# By how much pairs differ: Hodges and Lehmann's estimate, with the interval that inverts Wilcoxon's signed-rank test.
+# The next functions estimate by how much pairs differ, by Hodges and Lehmann's estimate and Wilcoxon's signed-rank
+# test.
 #
-# The differences need no distribution but one that is symmetric around what is looked for, which two exchangeable
-# halves
-# of a pair give. One pair that a single event spoiled moves it little. Hollander, Wolfe and Chicken, Nonparametric
-# Statistical Methods, 3.1 to 3.3.
+# The differences may have any distribution that is symmetric around the shift. The two halves of a pair are
+# exchangeable, so their difference has such a distribution. One pair that a single event spoiled changes the estimate
+# little. Source: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1 to 3.3.
 
 
 MOST_EXACT_PAIRS = 200
-"""Pairs up to which the distribution of the rank sum is counted out; beyond it is as good as normal."""
+"""Up to this many pairs, the distribution of the rank sum is computed exactly. Beyond, it is practically normal."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PairedDifference:
 
 
 def paired_difference(differences: Sequence[float], confidence: float) -> PairedDifference | None:
-    """The shift that these independent differences of pairs show; None if they are too few for an interval."""
+    """The shift that independent differences of pairs show; None if they are too few for an interval."""
     rank = _lowest_rank(len(differences), confidence)
     if rank < 1:
         return None
@@ -50,7 +50,10 @@ def paired_difference(differences: Sequence[float], confidence: float) -> Paired
 
 
 def _lowest_rank(pairs: int, confidence: float) -> int:
-    """Which of the sorted averages ends the interval: the rank sum lies below it by chance in half of the rest."""
+    """The rank of the sorted average that ends the interval.
+
+    By chance, the rank sum lies below it in half of what the confidence leaves.
+    """
     tail = (1 - confidence) / 2
     if pairs > MOST_EXACT_PAIRS:
         deviation = sqrt(pairs * (pairs + 1) * (2 * pairs + 1) / 24)
@@ -60,7 +63,7 @@ def _lowest_rank(pairs: int, confidence: float) -> int:
 
 
 def _rank_sums(pairs: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Probability of each sum of ranks 1 to ``pairs``, each in it or not by chance."""
+    """The probability of each sum of ranks 1 to ``pairs``, if each rank is in the sum or not by chance."""
     chances = np.ones(1)
     for rank in range(1, pairs + 1):
         nothing = np.zeros(rank)
@@ -71,15 +74,18 @@ def _rank_sums(pairs: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 BLOCKS_OF_A_SET = 4
 LEAST_SETS = 8
 EFFECT_CONFIDENCE = 0.95
-"""That the intervals of all statistics of a field hold together, so each has more (Bonferroni)."""
+"""The confidence that the intervals of all statistics of a field hold together.
+
+Each single one has more (Bonferroni).
+"""
 GUARD_NS = 10_000_000
-"""Left out behind the latest switch, for what it set off to die away."""
+"""This much time after the latest switch is left out, until the effects of the switch are over."""
 LATEST = 0.25
-"""A switch that came later than this part of a block spoils that block alone."""
+"""A switch that came later than this part of a block spoils that block, and only that block."""
 MOST_BLOCKS = 4_000
 MOST_SAMPLES = 20_000_000
 FOR_P99 = 100
-"""Values that a block needs for its 99th percentile."""
+"""A block needs this many values for its 99th percentile."""
 BLOCK = re.compile(r"block=(\d+); took_ns=\d+")
 EFFECT_METHOD = (
     "Hodges-Lehmann estimate over sets of four blocks, each two with and two without tracing, with the interval that "
@@ -107,7 +113,7 @@ class TracingEffect:
 
 @dataclass(frozen=True)
 class FieldEffects:
-    """All statistics of one field, all threads together."""
+    """All statistics of one field, over all threads."""
 
     field: str
     unit: str
@@ -116,9 +122,10 @@ class FieldEffects:
 
 @dataclass(frozen=True)
 class TracingEffects:
-    """The comparison, or in ``refused`` why there is none.
+    """The comparison. refused: why there is none, or "".
 
-    left_out_ns: of the beginning of each block. blocks: those that were measured whole; sets: of four, compared.
+    left_out_ns: the time left out at the beginning of each block.
+    blocks: the number of blocks that were measured completely. sets: the number of compared sets of four blocks.
     """
 
     block_ns: int
@@ -131,7 +138,7 @@ class TracingEffects:
 
 @dataclass(frozen=True)
 class Turn:
-    """One block: its number, whether tracing was on, and how late it was switched."""
+    """One block: its number, whether tracing was on, and how late tracing was switched."""
 
     block: int
     on: bool
@@ -140,7 +147,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Balanced:
-    """A set of blocks: their numbers, those with tracing and those without."""
+    """A set of blocks: the numbers of those with tracing, and of those without."""
 
     on: list[int]
     off: list[int]
@@ -151,7 +158,7 @@ class Balanced:
 
 
 def tracing_effects(record: Record) -> TracingEffects | None:
-    """The effect of tracing; None if tracing was not switched by turns."""
+    """The effect of tracing; None if the run did not switch tracing on and off by turns."""
     block_ns = _block_ns(record)
     if not block_ns:
         return None
@@ -169,7 +176,7 @@ def tracing_effects(record: Record) -> TracingEffects | None:
 
 
 def _sets(turns: dict[int, Turn]) -> list[Balanced]:
-    """Each four blocks of which all are there and two were traced."""
+    """Sets of four blocks that are all there, two of them with tracing."""
     fours = [
         [turns.get(first + i) for i in range(BLOCKS_OF_A_SET)]
         for first in range(0, max(turns, default=0) + 1, BLOCKS_OF_A_SET)
@@ -185,7 +192,7 @@ def _block_ns(record: Record) -> int:
 
 
 def _turns(record: Record, block_ns: int) -> dict[int, Turn]:
-    """Blocks that are whole and were switched in time."""
+    """The blocks that are complete and were switched in time."""
     end_ns = record.end.time_ns if record.end else 0
     found: dict[int, Turn] = {}
     for event in record.events:
@@ -200,7 +207,7 @@ def _turns(record: Record, block_ns: int) -> dict[int, Turn]:
 
 
 def _most_blocks(record: Record, block_ns: int) -> int:
-    """Blocks whose samples fit memory."""
+    """The number of blocks whose samples fit into memory."""
     each = sum(block_ns // max(series.period_ns, 1) + 1 for series in record.series)
     return MOST_SAMPLES // max(each, 1)
 
@@ -208,7 +215,7 @@ def _most_blocks(record: Record, block_ns: int) -> int:
 def _effects(
     record: Record, group: tuple[Series, ...], sets: list[Balanced], lengths_ns: tuple[int, int]
 ) -> tuple[list[Balanced], FieldEffects]:
-    """The sets that have values of this field, and what these say."""
+    """The sets that have values of this field, and the effects that they show."""
     last = max(block for one in sets for block in one.blocks)
     values = _values(record, group, last + 1, *lengths_ns)
     there = [one for one in sets if all(block in values for block in one.blocks)]
@@ -221,7 +228,7 @@ def _effects(
 def _values(
     record: Record, group: tuple[Series, ...], blocks: int, block_ns: int, left_out_ns: int
 ) -> dict[int, Int64Array]:
-    """Values of all threads by the block that they were due in, but for what is left out."""
+    """The values of all threads, by the number of the block in which they were due, without the left-out parts."""
     parts: dict[int, list[Int64Array]] = defaultdict(list)
     for series in group:
         for block, values in _by_block(record, series, block_ns, left_out_ns):

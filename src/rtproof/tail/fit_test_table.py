@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles of A^2 of fitted excesses, by shape and width of the bins in sigma; written by bench/tail_table.py.
+"""Quantiles of A^2 of fitted excesses, by shape and by the width of the bins in sigma. bench/tail_table.py writes them.
 
-800 excesses, 4,000 repetitions for each cell. A^2 is QUANTILES[shape][width][i] or more in a share
-PROBABILITIES[i].
+Each cell comes from 4,000 repetitions with 800 excesses. The probability of A^2 >= TABLE_QUANTILES[shape][width][i] is
+TABLE_PROBABILITIES[i].
 """
 
 TABLE_SHAPES = (-0.4, -0.2, 0.0, 0.2, 0.4, 0.6, 0.8)

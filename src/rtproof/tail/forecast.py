@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a run to its forecast, or to every reason against one; and the curves that a report draws of a tail."""
+"""From a run to its forecast, or to every reason against one, and the curves that a report draws of a tail."""
 
 import math
 from collections.abc import Iterator
@@ -29,23 +29,23 @@ from rtproof.tail.thresholds import (
 )
 
 FEWEST_TAIL_UNITS = 200
-"""Units in the smallest tail that is fitted."""
+"""The number of units in the smallest tail that is fitted."""
 TAIL_PART = 10
-"""A tail is at most this part of all units: further down it would be no tail."""
+"""A tail is at most this part (one tenth) of all units. Lower values are no tail."""
 SHORTEST_NS = FEWEST_TAIL_UNITS * TAIL_PART * SECOND_NS
 UNEVEN_P = 0.01
 USUAL_FACTOR = 10
-"""Times the measured time: how far a forecast looks by itself."""
+"""Without a request, a forecast looks this many times the measured time ahead."""
 FARTHEST_FACTOR = 100
-"""... and how far it looks when asked to, with a warning."""
+"""On request, a forecast looks up to this many times the measured time ahead, with a warning."""
 NOT_WHOLE = ("lost", "damage", "stalled", "totals", "clock-source")
-"""Doubts that say that something of the tail is missing, or that the clock may have missed it."""
+"""Doubts which say that a part of the tail is missing, or that the clock may have missed it."""
 OUTSIDE = ("steal", "guest")
-"""Doubts that say that something below the kernel takes part."""
+"""Doubts which say that something below the kernel takes part."""
 
 
 def data_refusals(pooled: Summary, doubts: tuple[Doubt, ...]) -> Iterator[ForecastRefusal]:
-    """DATA: is the tail what was asked for, and all there?"""
+    """Yield a DATA refusal if a part of the tail is missing, or a doubt makes the run invalid."""
     found = [doubt.what for doubt in doubts if doubt.code in NOT_WHOLE or doubt.severity is Severity.INVALID]
     missed = _missed_in_tail(pooled)
     if missed:
@@ -57,7 +57,10 @@ def data_refusals(pooled: Summary, doubts: tuple[Doubt, ...]) -> Iterator[Foreca
 
 
 def length_refusals(units: TailUnits) -> Iterator[ForecastRefusal]:
-    """FEW: a question of time alone, so it can be answered without looking at a value."""
+    """Yield a FEW refusal if the run is too short.
+
+    This depends on the time alone, so it needs no look at the values.
+    """
     have = units.count // TAIL_PART
     if have < FEWEST_TAIL_UNITS or units.measured_ns < SHORTEST_NS:
         lacks = max(FEWEST_TAIL_UNITS * TAIL_PART - units.count, 0) * units.unit_ns
@@ -67,39 +70,42 @@ def length_refusals(units: TailUnits) -> Iterator[ForecastRefusal]:
 
 
 def external_refusals(doubts: tuple[Doubt, ...]) -> Iterator[ForecastRefusal]:
-    """EXTERNAL: is there somebody below who may take any time?"""
+    """Yield an EXTERNAL refusal if the host or the firmware can add delays of any size."""
     found = [doubt.what for doubt in doubts if doubt.code in OUTSIDE]
     if found:
         yield forecast_sentences.external_refusal(found)
 
 
 def horizon_refusals(horizon: ForecastHorizon, measured_ns: int) -> Iterator[ForecastRefusal]:
-    """FAR: how far a run can see, which the user may stretch to FAR_CAP."""
+    """Yield a FAR refusal if the horizon is too far for the run. The user may extend it to FARTHEST_FACTOR."""
     most = FARTHEST_FACTOR if horizon.far else USUAL_FACTOR
     if horizon.ns is not None and horizon.ns > most * measured_ns:
         yield forecast_sentences.far_refusal(horizon.ns, measured_ns, most, -(-horizon.ns // most))
 
 
 def evenness_refusals(found: Stationarity) -> Iterator[ForecastRefusal]:
-    """DRIFT: is the run of one piece?"""
+    """Yield a DRIFT refusal if the rate of large latencies changes during the run, or if they come in clusters."""
     if any(p is not None and p < UNEVEN_P for p in (found.dispersion_p, found.trend_p)):
         yield forecast_sentences.drift_refusal(found)
 
 
 def stationarity_refusals(found: Stationarity) -> Iterator[ForecastRefusal]:
-    """SLOW: does anything vary of which the run shows too little?"""
+    """Yield a SLOW refusal if something varies so slowly that the run does not show it completely."""
     if found.slow and found.slow.p < UNEVEN_P:
         yield forecast_sentences.slow_refusal(found.slow)
 
 
 def rhythm_refusals(found: Stationarity) -> Iterator[ForecastRefusal]:
-    """DRIFT: is it known whether the run is of one piece? Of one refused for its shape that need not be told."""
+    """Yield a DRIFT refusal if the run is too short to test whether the rate changes.
+
+    A run that is refused for another reason does not need this one.
+    """
     if not found.blocks or not found.slow:
         yield forecast_sentences.untold_refusal(found)
 
 
 def _missed_in_tail(pooled: Summary) -> int:
-    """Activations that never ran, in seconds of the smallest tail or in seconds that have no maximum at all."""
+    """The number of activations that never ran, in seconds of the smallest tail or in seconds without a maximum."""
     seconds = pooled.seconds
     ran = seconds.obtained > 0
     if not seconds.missed.any():
@@ -110,28 +116,31 @@ def _missed_in_tail(pooled: Summary) -> int:
 
 
 PER_OCTAVE = 8
-"""Columns of the logarithmic histogram in which peaks are looked for."""
+"""Columns for each power of two, in the logarithmic histogram in which peaks are searched."""
 MOST_PEAKS = 5
 _SURE = 3.0
-"""Standard deviations by which a peak stands above the valleys beside it."""
+"""A peak stands above the valleys beside it by at least this many standard deviations."""
 
 
 @dataclass(frozen=True)
 class LargestUnits:
-    """The largest value of a run and when it was, in words."""
+    """The largest value of a run and the time at which it occurred, in words."""
 
     value_ns: int
     at: str
 
 
 def shape_refusals(found: TailLimit, units: TailUnits, largest: LargestUnits) -> tuple[ForecastRefusal, ...]:
-    """COARSE, FIT, TOP, HEAVY, WIDE: those that the tail gives reason for."""
+    """The refusals COARSE, FIT, TOP, HEAVY and WIDE for which the tail gives a reason."""
     told = {"COARSE": _coarse, "FIT": _fit, "TOP": _top, "HEAVY": _heavy, "WIDE": _wide}
     return tuple(tell(found, units, largest) for code, tell in told.items() if code in found.codes)
 
 
 def density_peaks(values_ns: Int64Array) -> tuple[int, ...]:
-    """Where values gather: the middles of the highest columns of a logarithmic histogram between which it falls."""
+    """The latencies in ns near which values gather: the medians of the highest columns of a logarithmic histogram.
+
+    The histogram falls between any two of these columns.
+    """
     if not values_ns.size or values_ns.max() <= 0:
         return ()
     column = np.floor(np.log2(np.maximum(values_ns, 1)) * PER_OCTAVE).astype(np.int64)
@@ -144,20 +153,20 @@ def density_peaks(values_ns: Int64Array) -> tuple[int, ...]:
 
 
 def _parted(height: Int64Array, lower: int, higher: int) -> bool:
-    """Whether a column and a higher one have a valley between them that chance does not make."""
+    """Whether a column and a higher one have a valley between them that is too deep for chance."""
     between = height[min(lower, higher) + 1 : max(lower, higher)]
     valley = int(between.min()) if between.size else int(height[lower])
     return bool(height[lower] - valley > _SURE * np.sqrt(height[lower] + valley))
 
 
 def _first(found: TailLimit) -> ThresholdFit | None:
-    """The fit of the fewest largest values whose bins are fine enough, else of the fewest."""
+    """The fit of the fewest values whose bins are fine enough, else the fit of the fewest values; None without fits."""
     rungs = found.ladder.rungs
     return next((rung for rung in rungs if not rung.coarse), next(iter(rungs), None))
 
 
 def judged_tail(found: TailLimit) -> ThresholdFit | None:
-    """The fit that is told of: the one that the limit rests on, else the first that could be made."""
+    """The fit that a report shows: the one that the limit rests on, else the first one made; None without fits."""
     return found.ladder.best or _first(found)
 
 
@@ -177,7 +186,10 @@ def _coarse(found: TailLimit, units: TailUnits, largest: LargestUnits) -> Foreca
 
 
 def _without_threshold(units: TailUnits) -> ForecastRefusal:
-    """No value has enough others above it, and few enough: one is too frequent, or it has all of them."""
+    """The refusal if no threshold leaves enough values above it and few enough.
+
+    One value is too frequent, or all others lie below it.
+    """
     values, n = units.counts.lo, units.counts.n
     above = n[::-1].cumsum()[::-1] - n
     at = int(np.flatnonzero(above < FEWEST_EXCESSES)[0])
@@ -214,7 +226,7 @@ UNIT = "ns"
 def forecast(
     record: Record, pooled: Summary, doubts: tuple[Doubt, ...], horizon: ForecastHorizon | None = None
 ) -> Forecast | None:
-    """Of the latencies of all threads; None where nothing was measured, or no times."""
+    """The forecast of the latencies of all threads; None if nothing was measured, or the values are no times."""
     units = tail_units(pooled)
     if not units.count or units.measured_ns <= 0 or pooled.series.unit != UNIT:
         return None
@@ -226,7 +238,10 @@ def forecast(
 
 
 def fitted_forecast(begun: Forecast, units: TailUnits, largest: LargestUnits) -> Forecast:
-    """The same with what the tail and the order of the seconds say; also of a run that is too short, for a look."""
+    """The forecast with what the tail and the order of the seconds show.
+
+    A run that is too short may be passed too, to look at its tail.
+    """
     even = stationarity(units.second, units.largest_ns)
     tail = with_top_test(tail_limit(units.counts, units.count, begun.horizon_ns / units.unit_ns, units.step_ns))
     told = (
@@ -251,14 +266,14 @@ def fitted_forecast(begun: Forecast, units: TailUnits, largest: LargestUnits) ->
 
 
 def open_length_forecast(found: Forecast | None) -> Forecast | None:
-    """The same of a run that did not end where it was asked to before it began: a limit then has a warning."""
+    """The forecast of a run whose length was not fixed before the run began. A limit then gets a warning."""
     if found is None or found.limit_ns is None:
         return found
     return replace(found, warnings=(*found.warnings, forecast_sentences.OPEN_LENGTH))
 
 
 def largest_units(record: Record, pooled: Summary) -> LargestUnits:
-    """With the time of day, as the largest latencies of the report have it."""
+    """The largest latency with its time of day, as the report's list of the largest latencies shows it."""
     top = pooled.top
     if not top.value.size:
         return LargestUnits(pooled.observed.max, "a time that is not known")
@@ -266,7 +281,10 @@ def largest_units(record: Record, pooled: Summary) -> LargestUnits:
 
 
 def with_top_test(tail: TailLimit) -> TailLimit:
-    """Where no fit holds, a few values may be why: the others are then fitted without them."""
+    """The limit with a test of the largest values.
+
+    If no fit holds, a few values may be the reason. The others are then fitted without them.
+    """
     rung = judged_tail(tail)
     if tail.top is not None or rung is None or rung.coarse:
         return tail
@@ -275,7 +293,7 @@ def with_top_test(tail: TailLimit) -> TailLimit:
 
 
 def _begun(units: TailUnits, asked: ForecastHorizon, told: tuple[ForecastRefusal, ...]) -> Forecast:
-    """What is known without a look at the values."""
+    """The forecast as far as it is known without a look at the values."""
     horizon_ns = asked.ns or USUAL_FACTOR * units.measured_ns
     return Forecast(None, horizon_ns, _in_order(told), units.measured_ns, units.count, units.unit_ns)
 
@@ -289,16 +307,16 @@ def _warnings(begun: Forecast) -> tuple[str, ...]:
     return (forecast_sentences.farther_sentence(times, USUAL_FACTOR),) if times > USUAL_FACTOR else ()
 
 
-# What a report draws of a tail: return levels, mean excesses, and fitted against expected shares.
+# The next functions compute what a report draws of a tail: return levels, mean excesses, and fitted against expected
+# shares.
 #
-# All three are looked at and decide nothing. They are drawn of the fit that a forecast rests on, or, where it is
-# refused,
-# of the one with the fewest values, so that the reason can be seen.
+# All three are only for the reader and decide nothing. They show the fit that a forecast rests on. If the forecast is
+# refused, they show the fit of the fewest values, so that the reader sees the reason.
 
 
 POINTS = 80
 FEWEST_EXCESSES_SHOWN = 10
-"""Values behind the last mean excess."""
+"""The last mean excess is the mean of at least this many values."""
 _NORMAL = 1.959964
 """97.5 % point of the normal distribution."""
 _SIDE = 0.025
@@ -306,7 +324,7 @@ _SIDE = 0.025
 
 @dataclass(frozen=True)
 class ReturnLevels:
-    """Levels in ns over the time in which each is exceeded once, in ns: as measured, as fitted, and its 95 % limits."""
+    """Levels in ns, and the time in ns in which each is exceeded once: as measured, as fitted, and the 95 % limits."""
 
     measured_period: Floats
     measured: Floats
@@ -318,7 +336,7 @@ class ReturnLevels:
 
 @dataclass(frozen=True)
 class MeanExcess:
-    """By how much on average the values above a threshold exceed it, in ns, with the interval of 95 % of that mean."""
+    """The mean excess of the values above each threshold, in ns, with the 95 % interval of that mean."""
 
     threshold: Floats
     mean: Floats
@@ -328,7 +346,10 @@ class MeanExcess:
 
 @dataclass(frozen=True)
 class Probabilities:
-    """Share of the fitted values that are larger: expected, by the fit, and where 95 % lie at each place by chance."""
+    """For each fitted value, the share of larger ones: expected, and by the fit.
+
+    low, high: where 95 % lie by chance.
+    """
 
     expected: Floats
     fitted: Floats
@@ -345,10 +366,10 @@ def drawn_units(forecast: Forecast) -> ThresholdFit | None:
 
 
 def return_levels(forecast: Forecast, rung: ThresholdFit, units: TailUnits) -> ReturnLevels:
-    """To the horizon, or the end of the run if that is later.
+    """The return levels up to the horizon, or up to the end of the run if that is later.
 
-    Measured from the lowest threshold of all fits, fitted from that of this one. The upper limit of a forecast is its
-    own, of all fits that hold; of one that is refused it is this fit's.
+    Measured levels begin at the lowest threshold of all fits, fitted levels at the threshold of this fit. The upper
+    limit of a forecast comes from all fits that hold. If the forecast is refused, the upper limit comes from this fit.
     """
     at = _places(max(each.k for each in forecast.ladder.rungs) if forecast.ladder else rung.k)
     largest = np.sort(units.largest_ns)[::-1][at - 1].astype(np.float64)
@@ -357,7 +378,7 @@ def return_levels(forecast: Forecast, rung: ThresholdFit, units: TailUnits) -> R
     period = np.geomspace(ends[0] * (1 + 1e-9), ends[1], POINTS)
     each = units.unit_ns / period
     used = forecast.ladder.used if forecast.ladder and forecast.limit_ns is not None else (rung,)
-    # A fit of fewer values says nothing of what more of them exceed.
+    # A fit of few values says nothing about a level that more values exceed.
     high = np.array([max(one.region.level_upper(p) for one in used if one.k >= p * units.count) for p in each])
     if forecast.limit_ns is not None:
         high[period >= units.measured_ns] = np.maximum(high[period >= units.measured_ns], largest[0])
@@ -372,7 +393,7 @@ def return_levels(forecast: Forecast, rung: ThresholdFit, units: TailUnits) -> R
 
 
 def mean_excess(units: TailUnits, most: int) -> MeanExcess | None:
-    """At thresholds that leave from ``most`` values down to a few; None where two thresholds do not differ."""
+    """The mean excess at thresholds that leave from ``most`` values down to a few; None if no two thresholds differ."""
     ordered = np.sort(units.largest_ns)[::-1].astype(np.float64)
     leaving = _places(min(most, ordered.size - 1))
     thresholds = np.unique(ordered[leaving])
@@ -386,7 +407,7 @@ def mean_excess(units: TailUnits, most: int) -> MeanExcess | None:
 
 
 def probabilities(rung: ThresholdFit) -> Probabilities:
-    """Of the fit's own values: on a logarithmic scale the largest of them can be seen."""
+    """The shares of the values of a fit. On a logarithmic scale the largest of them can be seen."""
     larger = fitted_survivals(rung.excesses, rung.fit)[::-1]
     at = _places(larger.size)
     ends = [[beta_inverse(p, int(k), larger.size + 1 - int(k)) for k in at] for p in (_SIDE, 1 - _SIDE)]
@@ -394,5 +415,5 @@ def probabilities(rung: ThresholdFit) -> Probabilities:
 
 
 def _places(most: int) -> Int64Array:
-    """Ranks from 1 to ``most``, all of the first and ever fewer of the others."""
+    """Ranks from 1 to ``most``: all of the first ranks, and fewer and fewer of the others."""
     return np.unique(np.geomspace(1, most, POINTS).round().astype(np.int64)) if most > 0 else np.empty(0, np.int64)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a forecast says, as frozen data, and its units: the largest latency of each second, over all threads.
 
-Latencies are in nanoseconds, rates are per second of measured time.
+Latencies are in nanoseconds. Rates are per second of measured time.
 """
 
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from rtproof.tail.stationarity import SLOW, Stationarity
 from rtproof.tail.thresholds import ThresholdLadder, TopTest
 
 REFUSAL_CODES = ("DATA", "FEW", "COARSE", "FIT", "TOP", "HEAVY", "WIDE", "DRIFT", "SLOW", "FAR", "EXTERNAL")
-"""The reasons to refuse, in the order in which they are told."""
+"""The codes of the reasons to refuse a forecast, in the order in which they are told."""
 FORECAST_CONFIDENCE = 0.95
 PERIODS_SEEN = SLOW // 2
-"""As often must a rhythm return in a run before the run shows it; a whole period is two half waves."""
+"""A rhythm must return this often in a run before the run shows it. A whole period is two half waves."""
 
 
 @dataclass(frozen=True)
 class ForecastRefusal:
-    """A reason why there is no forecast: one of ``CODES`` and a sentence with its figures."""
+    """A reason why there is no forecast: one of REFUSAL_CODES, and a sentence with its figures."""
 
     code: str
     message: str
@@ -32,23 +32,29 @@ class ForecastRefusal:
 
 @dataclass(frozen=True)
 class ForecastHorizon:
-    """How far to look; None: ten times the measured time. far: up to a hundred times it, with a warning."""
+    """How far to look ahead. ns: None for ten times the measured time.
+
+    far: allow up to a hundred times the measured time, with a warning.
+    """
 
     ns: int | None = None
     far: bool = False
 
 
 NOWHERE = ForecastHorizon(0)
-"""For those who want no forecast, which takes longer than the rest of a long run's analysis."""
+"""The horizon of a caller that wants no forecast, which takes longer than the rest of a long run's analysis."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Either a limit or refusals. limit_ns: at 95 %, of the level that is exceeded once in the horizon.
+    """A forecast: either a limit or the refusals.
 
-    units: one-second maxima, each of unit_ns of the measured time and read by a clock of step_ns. step_ns,
-    stationarity, ladder and top are None where a refusal made them needless. envelope_ns: the limit whatever the
-    refusals. warnings: sentences on a forecast that is given.
+    limit_ns: the upper limit, at 95 %, of the level that is exceeded once in the horizon.
+    units: the number of one-second maxima. unit_ns: the measured time that each stands for.
+    step_ns: the step of the clock that measured the units.
+    envelope_ns: the limit, whether or not the forecast is refused.
+    warnings: sentences on a forecast that is given.
+    If a refusal made them unnecessary, step_ns, stationarity, ladder and top are None.
     """
 
     limit_ns: int | None
@@ -66,13 +72,17 @@ class Forecast:
 
     @property
     def longest_rhythm_ns(self) -> int:
-        """The longest period of which the run has three; slower rhythms cannot be told from no rhythm at all."""
+        """The longest period that fits three times into the run.
+
+        A slower rhythm cannot be told from no rhythm at all.
+        """
         return self.measured_ns // PERIODS_SEEN
 
     def rate_above(self, level_ns: int) -> float | None:
-        """Upper limit, at 95 %, of the rate per second of seconds above a level; not below one in horizon or run.
+        """The upper limit, at 95 %, of the rate per second of seconds whose largest latency is above a level.
 
-        None where the forecast is refused, or the level is not above all that was measured: the run itself tells of it.
+        The rate is at least once per horizon or once per run, whichever is longer. None if the forecast is refused.
+        None also if the level is not above all that was measured: then the run itself shows the rate.
         """
         if self.limit_ns is None or self.ladder is None or level_ns <= self.ladder.largest:
             return None
@@ -80,16 +90,15 @@ class Forecast:
         return None if share is None else max(share / self.unit_ns, 1 / max(self.horizon_ns, self.measured_ns)) * 1e9
 
 
-# The units of a forecast: the largest latency of each second, over all threads.
+# The units of a forecast are the largest latencies of the seconds, over all threads.
 #
-# Bursts shorter than a second are then one value, so that neighbouring values depend on each other far less than
-# samples
-# do, and rates come per second of themselves.
+# A burst shorter than a second is one such value. So neighbouring values depend on each other far less than samples do,
+# and rates are per second without conversion.
 
 
 @dataclass(frozen=True)
 class TailUnits:
-    """Seconds in which anything ran, and the largest latency of each; measured_ns: the time they stand for."""
+    """The seconds in which anything ran, and the largest latency of each. measured_ns: the time that they stand for."""
 
     second: Int64Array
     largest_ns: Int64Array
@@ -101,15 +110,15 @@ class TailUnits:
 
     @property
     def unit_ns(self) -> float:
-        """The time that one of them stands for: a second, or more where activations are further apart."""
+        """The time that one unit stands for: a second, or more if activations are further apart."""
         return self.measured_ns / max(self.count, 1)
 
     @cached_property
     def step_ns(self) -> int:
-        """Of the clock, as the values show it: the least distance between two of them.
+        """The step of the clock, as the values show it: the least distance between two of them.
 
-        Values on a grid are never nearer to each other. Those of a fine clock are, unless they are few and far apart,
-        and then so small a step changes nothing.
+        Values on a grid are never nearer to each other. Values of a fine clock are nearer, unless they are few and far
+        apart. In that case so small a step changes nothing.
         """
         distinct = np.unique(self.largest_ns)
         return int(np.diff(distinct).min()) if distinct.size > 1 else 1
@@ -120,12 +129,12 @@ class TailUnits:
         return counts_of_values(self.largest_ns)
 
     def probability(self, horizon_ns: int) -> float:
-        """That one unit exceeds a level which is exceeded once in the horizon."""
+        """The probability that one unit exceeds a level that is exceeded once in the horizon."""
         return self.unit_ns / horizon_ns
 
 
 def tail_units(pooled: Summary) -> TailUnits:
-    """The one-second maxima of a run."""
+    """The one-second maxima of a run, over all threads."""
     seconds = pooled.seconds
     ran = seconds.obtained > 0
     return TailUnits(seconds.second[ran], seconds.max[ran], pooled.span_ns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forecast says and why there is none, in sentences with their figures: a function for each reason."""
+"""What a forecast says, and why there is none, in sentences with their figures: one function for each reason."""
 
 import math
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ OPEN_LENGTH = (
 
 
 def data_refusal(reasons: Sequence[str]) -> ForecastRefusal:
-    """Something of the tail is missing or cannot be trusted."""
+    """The refusal if a part of the tail is missing or cannot be trusted."""
     return ForecastRefusal("DATA", f"the tail itself was not recorded completely: {'; '.join(reasons)}")
 
 
 def few_refusal(have: int, needed: int, measured_ns: int, missing_ns: int) -> ForecastRefusal:
-    """Too few seconds: the highest tenth of them, which are the tail, is what counts."""
+    """The refusal if the run has too few seconds. Only the highest tenth of them counts, because it is the tail."""
     more = f"; about {duration(missing_ns, up=True)} more" if missing_ns > 0 else ""
     return ForecastRefusal(
         "FEW",
@@ -34,7 +34,7 @@ def few_refusal(have: int, needed: int, measured_ns: int, missing_ns: int) -> Fo
 
 
 def narrow_refusal(step_ns: float, spread_ns: float) -> ForecastRefusal:
-    """The steps between the values are wider than the tail."""
+    """The refusal if the steps between the values are wider than the tail."""
     return ForecastRefusal(
         "COARSE",
         f"the steps of {value(rounded_level(step_ns))} between the values are too coarse for a tail with a spread of "
@@ -43,7 +43,7 @@ def narrow_refusal(step_ns: float, spread_ns: float) -> ForecastRefusal:
 
 
 def alike_refusal(different: int, needed: int, highest: int, units: int, step_ns: int) -> ForecastRefusal:
-    """The tail has hardly any different values."""
+    """The refusal if the tail has hardly any different values."""
     return ForecastRefusal(
         "COARSE",
         f"the highest {highest:,} of {units:,} one-second maxima have only {quantity(different, 'different value')}, "
@@ -52,7 +52,7 @@ def alike_refusal(different: int, needed: int, highest: int, units: int, step_ns
 
 
 def same_refusal(value_ns: int, count: int, units: int, above: int, needed: int) -> ForecastRefusal:
-    """One value is so frequent that no tail can be parted from it."""
+    """The refusal if one value is so frequent that no tail can be separated from it."""
     higher = f"only {above:,} lie" if above else "none lies"
     return ForecastRefusal(
         "COARSE",
@@ -62,7 +62,7 @@ def same_refusal(value_ns: int, count: int, units: int, above: int, needed: int)
 
 
 def fit_refusal(p: float, k: int, peaks_ns: Sequence[int]) -> ForecastRefusal:
-    """No part of the tail looks like one distribution."""
+    """The refusal if no part of the tail looks like one distribution."""
     where = (
         f". One-second maxima gather near {listed_reasons([value(each) for each in peaks_ns])}"
         if len(peaks_ns) > 1
@@ -76,7 +76,7 @@ def fit_refusal(p: float, k: int, peaks_ns: Sequence[int]) -> ForecastRefusal:
 
 
 def top_refusal(count: int, p: float, largest_ns: int, at: str) -> ForecastRefusal:
-    """The largest few are of another kind than those below them."""
+    """The refusal if the largest few values have another cause than those below them."""
     return ForecastRefusal(
         "TOP",
         f"the {count} largest do not belong to the rest (p {probability_sentence(p)}); look first at the largest, "
@@ -85,7 +85,10 @@ def top_refusal(count: int, p: float, largest_ns: int, at: str) -> ForecastRefus
 
 
 def heavy_refusal(shape: float, shape_upper: float | None) -> ForecastRefusal:
-    """So slowly does it fall that a level beyond the data can be anywhere. shape_upper: None if none was found."""
+    """The refusal if the tail falls so slowly that a level beyond the data can be anywhere.
+
+    shape_upper: None if the shape has no upper limit.
+    """
     most = "no upper limit" if shape_upper is None else f"at most {shape_upper:.2f}"
     return ForecastRefusal(
         "HEAVY",
@@ -96,7 +99,7 @@ def heavy_refusal(shape: float, shape_upper: float | None) -> ForecastRefusal:
 
 
 def wide_refusal(limit_ns: float, largest_ns: int, times: float) -> ForecastRefusal:
-    """A limit there is, but it says nothing."""
+    """The refusal if there is a limit, but it is too large to be useful."""
     if largest_ns <= 0:
         much = "above 0, and so no multiple of"
     elif limit_ns < 1e6 * largest_ns:
@@ -111,7 +114,7 @@ def wide_refusal(limit_ns: float, largest_ns: int, times: float) -> ForecastRefu
 
 
 def drift_refusal(found: Stationarity) -> ForecastRefusal:
-    """The run is not of one piece."""
+    """The refusal if the rate of large latencies changes during the run, or if they come in clusters."""
     return ForecastRefusal(
         "DRIFT",
         "the rate of large latencies changes during the run, or they come in clusters: above "
@@ -125,7 +128,7 @@ def drift_refusal(found: Stationarity) -> ForecastRefusal:
 
 
 def slow_refusal(found: SlowChange) -> ForecastRefusal:
-    """Something varies so slowly that the run does not show it whole."""
+    """The refusal if something varies so slowly that the run does not show it completely."""
     which = "half" if found.share == 0.5 else percent(found.share)
     return ForecastRefusal(
         "SLOW",
@@ -136,7 +139,7 @@ def slow_refusal(found: SlowChange) -> ForecastRefusal:
 
 
 def untold_refusal(found: Stationarity) -> ForecastRefusal:
-    """Whether the run is of one piece could not be tested."""
+    """The refusal if the run is too short to test whether the rate of large latencies changes."""
     if found.blocks:
         lacks = (
             f"fewer than {FEWEST_MINUTES} stretches of {duration(found.block_ns * MINUTE_SLOTS // SLOTS)} with values"
@@ -152,7 +155,7 @@ def untold_refusal(found: Stationarity) -> ForecastRefusal:
 
 
 def far_refusal(horizon_ns: int, measured_ns: int, most: int, needed_ns: int) -> ForecastRefusal:
-    """The question reaches further than the data."""
+    """The refusal if the horizon is too far for the run."""
     return ForecastRefusal(
         "FAR",
         f"{duration(horizon_ns)} are {math.ceil(10 * horizon_ns / measured_ns) / 10:,.1f} times the measured time of "
@@ -162,12 +165,12 @@ def far_refusal(horizon_ns: int, measured_ns: int, most: int, needed_ns: int) ->
 
 
 def external_refusal(reasons: Sequence[str]) -> ForecastRefusal:
-    """What lies below the kernel has no distribution that a run could show."""
+    """The refusal if the host or the firmware takes part: no run shows the distribution of their delays."""
     return ForecastRefusal("EXTERNAL", f"the host or the firmware can add delays of any size: {'; '.join(reasons)}")
 
 
 def farther_sentence(times: float, checked: int) -> str:
-    """The warning on a forecast that the user let look further than its method was checked for."""
+    """The warning on a forecast that looks further than the method was checked for, because the user asked for it."""
     return (
         f"this looks {times:,.0f} times as far as the run is long; up to {checked} times is what the method was "
         "checked for, so believe it less"
@@ -175,19 +178,19 @@ def farther_sentence(times: float, checked: int) -> str:
 
 
 def probability_sentence(p: float | None) -> str:
-    """A p-value: "= 0.034", "< 0.0001"; "unknown" where there is none."""
+    """A p-value in words: "= 0.034" or "< 0.0001"; "unknown" without one."""
     if p is None:
         return "unknown"
     return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
 
 
 def listed_reasons(words: Sequence[str]) -> str:
-    """ "5 us, 8 us and 16.7 ms"."""
+    """Words as a list: "5 us, 8 us and 16.7 ms"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def forecast_lines(found: Forecast | None) -> tuple[str, ...]:
-    """What a verdict says of it, line by line: the limit and what it rests on, or every reason against one."""
+    """What a verdict says about a forecast, line by line: the limit and its basis, or every reason against one."""
     if found is None:
         return ()
     if found.limit_ns is not None:
@@ -202,7 +205,7 @@ def forecast_lines(found: Forecast | None) -> tuple[str, ...]:
 
 
 def given_sentence(found: Forecast, limit_ns: int) -> str:
-    """The limit, with what it is not."""
+    """The sentence with the limit, which says too that the limit is no proof."""
     horizon = duration(found.horizon_ns).replace(" ", "-")
     return (
         f"once-per-{horizon} level <= {value(level_rounded_up(limit_ns))} ({percent(FORECAST_CONFIDENCE)}); "
@@ -211,7 +214,7 @@ def given_sentence(found: Forecast, limit_ns: int) -> str:
 
 
 def basis_sentence(found: Forecast) -> tuple[str, ...]:
-    """The fits behind the limit."""
+    """The sentence on the fits behind the limit; empty without such fits."""
     if found.ladder is None or not found.ladder.used:
         return ()
     best = found.ladder.used[-1]
@@ -222,7 +225,7 @@ def basis_sentence(found: Forecast) -> tuple[str, ...]:
 
 
 def unseen_rhythms_sentence(found: Forecast) -> str:
-    """The condition of every forecast, which no test of the run itself can replace."""
+    """The sentence on the condition of every forecast. No test of the run itself can replace this condition."""
     longest = found.longest_rhythm_ns
     example = next((f", such as {name}," for ns, name in _RHYTHMS if ns > longest), "")
     return (
@@ -232,24 +235,24 @@ def unseen_rhythms_sentence(found: Forecast) -> str:
 
 
 def _holding(ladder: ThresholdLadder) -> str:
-    """The numbers of values whose fits hold: "200 to 2,880" where none between them fails."""
+    """The numbers of values whose fits hold: "200 to 2,880" if all fits between these hold too."""
     ks = [f"{rung.k:,}" for rung in ladder.used]
     between = [rung for rung in ladder.rungs if ladder.used[0].k <= rung.k <= ladder.used[-1].k]
     return f"{ks[0]} to {ks[-1]}" if len(ks) == len(between) > 1 else listed_reasons(ks)
 
 
 def level_above(level_ns: int, rate_per_s: float) -> str:
-    """A forecast of the rate above a limit that nothing exceeded."""
+    """The sentence on the forecast rate above a level that nothing exceeded."""
     seldom = duration(1e9 / rate_per_s)
     return f"> {value(level_ns)}: less often than once per {seldom} ({percent(FORECAST_CONFIDENCE)}, model-based)"
 
 
 def rounded_level(value_ns: float) -> int:
-    """To three digits."""
+    """The value rounded to three digits."""
     return int(float(f"{value_ns:.{DIGITS - 1}e}"))
 
 
 def level_rounded_up(value_ns: int) -> int:
-    """To three digits, for an upper limit has no more."""
+    """The value rounded up to three digits, because an upper limit has no more."""
     unit: int = 10 ** max(len(str(abs(value_ns))) - DIGITS, 0)
     return -(-value_ns // unit) * unit

@@ -9,24 +9,24 @@ from numpy.typing import ArrayLike, NDArray
 from rtproof.summary.counts import Counts
 from rtproof.tail import fit_test_table
 
-# What lies above a threshold, as bins: which values they hold is known, where in its bin a value lies is not.
+# The first functions collect the values above a threshold, as bins. It is not known where in its bin a value lies.
 #
-# A clock that counts in steps says of a value only in which step it fell. Taking the step's beginning for the value
-# spoils every fit of a tail that spans few steps, so thresholds lie on the edges of bins and bins stay bins.
+# A clock that counts in steps says only in which step a value fell. If each value were taken for the beginning of its
+# step, every fit of a tail of few steps would be wrong. So thresholds lie on the edges of bins, and bins stay bins.
 
 
 Floats = NDArray[np.float64]
 
 
 FINE = 32
-"""``coarsened`` joins neighbours as long as they hold at most a share 1 / FINE of the values from there upwards."""
+"""``coarsened_excesses`` joins neighbouring bins up to a share 1 / FINE of the values from there upwards."""
 
 
 @dataclass(frozen=True)
 class TailExcesses:
-    """Values of ``units`` units (such as seconds) in bins [lo, hi), increasing and disjoint, in the unit of the values.
+    """The values of ``units`` units (such as seconds) in bins [lo, hi), in the unit of the values.
 
-    cumulated[i]: how many values lie in bin i and above.
+    The bins increase and do not overlap. cumulated[i]: how many values lie in bin i and above.
     """
 
     lo: Floats
@@ -43,9 +43,10 @@ class TailExcesses:
 
 @dataclass(frozen=True)
 class Excesses:
-    """By how much values exceed a threshold: bins [lo, lo + width) counted from it, with n values each.
+    """By how much values exceed a threshold, in bins [lo, lo + width) counted from the threshold, with n values each.
 
-    units: how many there are in all, with those that do not exceed it; threshold: in the unit of the values.
+    units: the number of all units, including those that do not exceed the threshold.
+    threshold: in the unit of the values.
     """
 
     threshold: float
@@ -60,28 +61,28 @@ class Excesses:
 
     @property
     def mean(self) -> float:
-        """Of the lower ends of the bins and half of the first; a scale, no estimate."""
+        """The mean of the lower ends of the bins, plus half of the first bin's width. It is a scale and no estimate."""
         return float((self.n * self.lo).sum() / self.n.sum() + self.width[0] / 2)
 
     @property
     def bin_width(self) -> float:
-        """Of the bin of an average value."""
+        """The width of the bin of an average value."""
         return float((self.n * self.width).sum() / self.n.sum())
 
 
 def tail_of(counts: Counts, units: int, step: int | None = None) -> TailExcesses:
     """All values as bins [lo, hi).
 
-    step: of the clock that rounded the values down; unknown, it is 1 unless exact values all lie on a coarser grid.
-    ValueError for fewer units than values.
+    step: the step of the clock that rounded the values down. If unknown, it is 1, unless exact values all lie on a
+        coarser grid. ValueError for fewer units than values.
     """
     if units < counts.total:
         raise ValueError(f"{units} units have {counts.total} values")
     width = counts.hi - counts.lo + (step or _grid(counts))
     lo = counts.lo.astype(np.float64)
     n = counts.n.astype(np.float64)
-    # Two exact values nearer to each other than the step would overlap: there the next value ends the bin.
-    # Months in nanoseconds are no longer exact in a double, where a step of 1 would be lost.
+    # Two exact values nearer to each other than the step would overlap, so there the next value ends the bin.
+    # Months in nanoseconds are no longer exact in a double. A step of 1 would be lost there.
     hi = np.minimum(np.maximum(lo + width, np.nextafter(lo, np.inf)), np.append(lo[1:], np.inf))
     return TailExcesses(lo, hi, n, units, n[::-1].cumsum()[::-1])
 
@@ -94,9 +95,9 @@ def _grid(counts: Counts) -> int:
 
 
 def highest_excesses(tail: TailExcesses, k: int, fewest: int = 1, most: float = np.inf) -> Excesses | None:
-    """Those above the edge of a bin that has about k values above it; None if no such number lies in [fewest, most].
+    """The excesses above the edge that has about k values above it; None if no edge has between fewest and most.
 
-    The threshold is the upper edge of the highest bin that stays below: exactly k exceed it if all values differ.
+    The threshold is the upper edge of the highest bin that stays below. If all values differ, exactly k exceed it.
     """
     above = tail.cumulated[1:]
     allowed = (above >= fewest) & (above <= most)
@@ -108,9 +109,10 @@ def highest_excesses(tail: TailExcesses, k: int, fewest: int = 1, most: float = 
 
 
 def coarsened_excesses(excesses: Excesses) -> Excesses:
-    """The same in at most some 200 bins, for speed: those far out stay alone, neighbours near the threshold join.
+    """The same excesses in about 200 bins at most, for speed.
 
-    Together they are at most a 32nd of what lies from there upwards: next to nothing of what a fit learns is lost.
+    Values far out stay alone, and neighbours near the threshold join. Joined bins hold at most a 32nd of the values
+    from there upwards. A fit loses next to nothing by it.
     """
     upwards = excesses.n[::-1].cumsum()[::-1]
     group = np.floor(-FINE * np.log(upwards / upwards[0])).astype(np.int64)
@@ -121,26 +123,24 @@ def coarsened_excesses(excesses: Excesses) -> Excesses:
     return Excesses(excesses.threshold, lo, width, np.add.reduceat(excesses.n, starts), excesses.units)
 
 
-# The interval-censored likelihood of a generalised Pareto distribution over bins, for many shapes at once.
+# The next functions compute the interval-censored likelihood of a generalised Pareto distribution over bins, for many
+# shapes at once.
 #
-# Of excesses y over a high threshold, 1 - F(y) = (1 + xi y / sigma)^(-1 / xi) (Pickands 1975; Davison and Smith
-# 1990).
-# A bin [lo, lo + width) with n values adds n ln(S(lo) - S(lo + width)). With t = ln sigma this is concave in t for
-# every
-# xi > -1, since ln y has a log-concave density and integrals of such over intervals are log-concave (Prekopa 1973):
-# so
-# Newton's method in t always arrives.
+# For excesses y over a high threshold, 1 - F(y) = (1 + xi y / sigma)^(-1 / xi) (Pickands 1975; Davison and Smith 1990).
+# A bin [lo, lo + width) with n values adds n ln(S(lo) - S(lo + width)), where S = 1 - F. With t = ln sigma this is
+# concave in t for every xi > -1: ln y has a log-concave density, and integrals of such a density over intervals are
+# log-concave (Prekopa 1973). So Newton's method in t always converges.
 
 
 FLAT = 1e-9
-"""Shapes nearer to 0 than this are taken for it."""
+"""Shapes nearer to 0 than this are taken as this."""
 _STEPS = 60
 _SMALL = 1e-10
 
 
 @dataclass(frozen=True)
 class Score:
-    """The log-likelihood at some (xi, t), and its first two derivatives to t; -inf where it has none."""
+    """The log-likelihood at some (xi, t), and its first two derivatives to t; -inf if the values are impossible."""
 
     value: Floats
     slope: Floats
@@ -148,7 +148,10 @@ class Score:
 
 
 def pareto_survival(y: ArrayLike, xi: ArrayLike, sigma: ArrayLike) -> Floats:
-    """1 - F(y) of the generalised Pareto distribution, for y >= 0; 0 beyond its end where xi < 0."""
+    """1 - F(y) of the generalised Pareto distribution, for y >= 0.
+
+    It is 0 beyond the end of the distribution if xi < 0.
+    """
     y, xi, sigma = np.asarray(y, float), away_from_zero(xi), np.asarray(sigma, float)
     inside = np.maximum(xi * (y / sigma), -1.0)
     with np.errstate(divide="ignore"):
@@ -156,25 +159,28 @@ def pareto_survival(y: ArrayLike, xi: ArrayLike, sigma: ArrayLike) -> Floats:
 
 
 def pareto_growth(ratio: ArrayLike, xi: ArrayLike) -> Floats:
-    """(ratio^xi - 1) / xi: by how many sigma the level lies above the threshold that is ``ratio`` times as rare."""
+    """(ratio^xi - 1) / xi, for a level that is exceeded ``ratio`` times less often than the threshold.
+
+    So many sigma lie between the threshold and that level.
+    """
     xi = away_from_zero(xi)
     with np.errstate(over="ignore"):
         return np.asarray(np.expm1(xi * np.log(ratio)) / xi, dtype=np.float64)
 
 
 def away_from_zero(xi: ArrayLike) -> Floats:
-    """So that all formulas may divide by it: the limit for 0 is met to nine digits."""
+    """The shapes, moved away from 0 so that formulas may divide by them. The limit for 0 is met to nine digits."""
     shapes = np.asarray(xi, dtype=np.float64)
     return np.where(np.abs(shapes) < FLAT, FLAT, shapes)
 
 
 def likelihood_score(of: Excesses, xi: Floats, t: Floats) -> Score:
-    """At the pairs (xi[j], t[j]), one-dimensional."""
+    """The score at the pairs (xi[j], t[j]), one-dimensional arrays."""
     shape, scale = away_from_zero(xi)[:, None], np.exp(t)[:, None]
     near = scale + shape * of.lo
     far = near + shape * of.width
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # The bin that holds the end of the distribution reaches to infinity.
+        # The bin that holds the end of the distribution extends to infinity.
         length = np.where(far > 0, np.log1p(shape * of.width / near) / shape, np.inf)
         value = -np.log1p(shape * of.lo / scale) / shape + np.log(-np.expm1(-length))
         ends = np.isinf(length) | (length > 700)
@@ -189,13 +195,13 @@ def likelihood_score(of: Excesses, xi: Floats, t: Floats) -> Score:
 
 
 def lowest_likelihood(of: Excesses, xi: Floats) -> Floats:
-    """The t below which the largest values could not have been: -inf for xi >= 0."""
+    """The t below which the largest values would be impossible; -inf for xi >= 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(xi < 0, np.log(np.maximum(-xi * of.lo[-1], 0)), -np.inf)
 
 
 def best_scale(of: Excesses, xi: Floats, start: Floats | None = None) -> tuple[Floats, Score]:
-    """For each shape the t of the largest likelihood, and the score there."""
+    """For each shape, the t of the largest likelihood, and the score there."""
     edge = lowest_likelihood(of, xi)
     t = np.full(xi.size, np.log(of.mean)) if start is None else start
     t = np.maximum(t, edge + 0.1)
@@ -225,26 +231,26 @@ def likelihood_crossing(of: Excesses, xi: Floats, best: tuple[Floats, Score], go
 
 
 def _inside(old: Floats, new: Floats, edge: Floats) -> Floats:
-    """A step that would leave the domain goes nine tenths of the way to its edge."""
+    """The new t. A step that would leave the domain goes nine tenths of the way to its edge."""
     with np.errstate(invalid="ignore"):
         return np.where(new > edge, new, old + 0.9 * (edge - old))
 
 
 TWO_SIDED_95 = 3.841
-"""95 % point of chi-squared with one degree of freedom."""
+"""The 95 % point of chi-squared with one degree of freedom."""
 ONE_SIDED_95 = 2.706
-"""Its 90 % point: either end is beyond the truth in 5 %."""
+"""The 90 % point of the same distribution. With it, each end is on the wrong side of the true value in 5 %."""
 SHAPES = (-0.5, 1.5)
-"""Shapes looked at; below -0.5 the likelihood has no regular maximum (Smith 1985)."""
+"""The shapes that are tried. Below -0.5 the likelihood has no regular maximum (Smith 1985)."""
 UNBOUNDED = (0.0, 1.5)
-"""For limits: that the tail has an end is never claimed."""
+"""The shapes for limits. They never claim that the tail has an end."""
 _ZOOMS = 4
 _NODES = 33
 
 
 @dataclass(frozen=True)
 class TailFit:
-    """The most likely shape and scale. log_likelihood: its logarithm there."""
+    """The most likely shape and scale. log_likelihood: the logarithm of the likelihood there."""
 
     xi: float
     sigma: float
@@ -253,9 +259,9 @@ class TailFit:
 
 @dataclass(frozen=True)
 class FitRegion:
-    """Arrays over shapes from the smallest to the largest in the region: sigma between low and high for each.
+    """The region of likely shapes and scales: for each shape of ``xi``, increasing, sigma lies between low and high.
 
-    threshold and sigma in the unit of the values; excesses: how many of ``units`` the fit is of.
+    threshold, sigma: in the unit of the values. excesses: how many of ``units`` exceed the threshold.
     """
 
     fit: TailFit
@@ -271,23 +277,26 @@ class FitRegion:
         return self.threshold + self.fit.sigma * float(pareto_growth(self._ratio(probability), self.fit.xi))
 
     def level_upper(self, probability: float) -> float:
-        """Upper limit of it; inf beyond what a double holds. ValueError if such a level is not above the threshold."""
+        """The upper limit of that level; inf beyond what a double holds. ValueError below the threshold."""
         return self.threshold + _peak(self.high * pareto_growth(self._ratio(probability), self.xi))
 
     def level_lower(self, probability: float) -> float:
-        """Lower limit of it."""
+        """The lower limit of that level."""
         return self.threshold - _peak(-self.low * pareto_growth(self._ratio(probability), self.xi))
 
     def probability(self, level: float) -> float:
-        """That a unit exceeds the level, at the most likely parameters; level not below the threshold."""
+        """The probability that a unit exceeds the level, at the most likely parameters.
+
+        ValueError below the threshold.
+        """
         return self._share * float(pareto_survival(self._excess(level), self.fit.xi, self.fit.sigma))
 
     def probability_upper(self, level: float) -> float:
-        """Upper limit of it, that is of the rate above a fixed level per unit."""
+        """The upper limit of that probability, which is the upper limit of the rate per unit above a fixed level."""
         return self._share * min(1.0, _peak(pareto_survival(self._excess(level), self.xi, self.high)))
 
     def probability_lower(self, level: float) -> float:
-        """Lower limit of it."""
+        """The lower limit of that probability."""
         return self._share * max(0.0, -_peak(-pareto_survival(self._excess(level), self.xi, self.low)))
 
     @property
@@ -306,7 +315,7 @@ class FitRegion:
 
 
 def fit_tail(of: Excesses, shapes: tuple[float, float] = SHAPES) -> TailFit:
-    """The most likely shape in an interval, and scale; ValueError if all lies in one bin, which has no scale."""
+    """The most likely shape in an interval, and scale; ValueError if all values lie in one bin, which has no scale."""
     if of.n.size < 2:
         raise ValueError("all excesses lie in one bin")
     grid = np.linspace(*shapes, 17)
@@ -322,11 +331,14 @@ def fit_tail(of: Excesses, shapes: tuple[float, float] = SHAPES) -> TailFit:
 
 
 def fit_region(of: Excesses, drop: float = ONE_SIDED_95, shapes: tuple[float, float] = UNBOUNDED) -> FitRegion:
-    """Where twice the log-likelihood is at most ``drop`` below its maximum. ValueError as in ``fit``."""
+    """The region in which twice the log-likelihood is at most ``drop`` below its maximum.
+
+    ValueError as in ``fit_tail``.
+    """
     best = fit_tail(of, shapes)
     goal = best.log_likelihood - drop / 2
     ends = [_end(of, best, goal, end) for end in shapes]
-    # Nodes like those of Chebyshev: at its ends the region is as round as an ellipse.
+    # The nodes are like those of Chebyshev, because the region is as round as an ellipse at its ends.
     xi = ends[0] + (ends[1] - ends[0]) * (1 - np.cos(np.linspace(0, np.pi, _NODES))) / 2
     ridge = best_scale(of, xi, np.full(xi.size, np.log(best.sigma)))
     low, high = (np.exp(likelihood_crossing(of, xi, ridge, goal, side)) for side in (-1, 1))
@@ -350,17 +362,17 @@ def _end(of: Excesses, best: TailFit, goal: float, end: float) -> float:
 
 
 def _top_of(grid: Floats, values: Floats) -> float:
-    """Where on a grid of equal distances the largest value lies."""
+    """The place on an evenly spaced grid at which the largest value lies."""
     return float(np.interp(_parabola(values)[0], np.arange(grid.size), grid))
 
 
 def _peak(values: Floats) -> float:
-    """The largest of a smooth function that is known at nodes of equal distance."""
+    """The largest value of a smooth function that is known at evenly spaced nodes."""
     return _parabola(values)[1]
 
 
 def _parabola(values: Floats) -> tuple[float, float]:
-    """Place and height of the top of the parabola through the highest value and its neighbours."""
+    """The place and the height of the top of the parabola through the highest value and its neighbours."""
     at = int(np.argmax(values))
     if not 0 < at < values.size - 1 or not np.isfinite(values[at - 1 : at + 2]).all():
         return at, float(values[at])
@@ -369,22 +381,21 @@ def _parabola(values: Floats) -> tuple[float, float]:
     return (at + (right - left) / (2 * bend), top + (right - left) ** 2 / (8 * bend)) if bend > 0 else (at, top)
 
 
-# Whether excesses are those of the fitted distribution: the test of Anderson and Darling, which looks at both ends.
+# The next functions test whether excesses follow the fitted distribution, by Anderson and Darling's test, which looks
+# at both ends.
 #
-# A^2 is taken of the fitted distribution's values of the excesses, which would be uniform. Where in its bin a value
-# lies
-# is not known; A^2 is the mean over all places in the bins, instead of one that depends on places drawn at random.
-# With
-# parameters estimated from the same data it is smaller than the textbook's: ``table`` has how it is distributed by
-# shape
-# and by width of the bins, simulated by bench/tail_table.py (as Choulakian and Stephens 2001 did for exact values).
+# The fitted distribution function would make the excesses uniform, and A^2 measures how far they are from that. It is
+# not known where in its bin a value lies. So A^2 is the mean over all places in the bins, and does not depend on places
+# drawn at random. The parameters are estimated from the same data, so A^2 is smaller than in textbooks.
+# ``fit_test_table`` has its distribution by shape and by width of the bins. bench/tail_table.py simulated it (as
+# Choulakian and Stephens 2001 did for exact values).
 
 
 _LOGS = np.log(fit_test_table.TABLE_PROBABILITIES)
 
 
 def fitted_survivals(of: Excesses, fit: TailFit) -> Floats:
-    """1 - F of each excess, decreasing: those of a bin spread evenly over it."""
+    """1 - F of each excess, decreasing. The excesses of a bin are spread evenly over it."""
     upper, lower = pareto_survival(of.lo, fit.xi, fit.sigma), pareto_survival(of.lo + of.width, fit.xi, fit.sigma)
     n = of.n.astype(np.int64)
     before = np.repeat(n.cumsum() - n, n)
@@ -393,7 +404,7 @@ def fitted_survivals(of: Excesses, fit: TailFit) -> Floats:
 
 
 def anderson_darling_statistic(of: Excesses, fit: TailFit) -> float:
-    """A^2; inf if an excess lies where the fit has none."""
+    """A^2; inf if an excess lies where the fitted distribution has no values."""
     sf = fitted_survivals(of, fit)
     weights = 2 * np.arange(1, sf.size + 1) - 1
     with np.errstate(divide="ignore"):
@@ -402,10 +413,10 @@ def anderson_darling_statistic(of: Excesses, fit: TailFit) -> float:
 
 
 def _within(of: Excesses, fit: TailFit) -> float:
-    """What places at random inside the bins add on average to A^2 of places that are spread evenly.
+    """What random places inside the bins add on average to the A^2 of evenly spread places.
 
-    Of n values in a bin of probability w, the count up to a share s of it has the variance n s (1 - s); that of evenly
-    spread ones varies by 1/12. Both are divided by F (1 - F) and integrated over the bin.
+    Take a bin of probability w with n values. The count up to a share s of the bin has the variance n s (1 - s). That
+    of evenly spread values varies by 1/12. Both are divided by F (1 - F) and integrated over the bin.
     """
     high, low = pareto_survival(of.lo, fit.xi, fit.sigma), pareto_survival(of.lo + of.width, fit.xi, fit.sigma)
     spread = _integral(low, high) + _integral(1 - high, 1 - low)
@@ -422,10 +433,10 @@ def _integral(a: Floats, b: Floats) -> Floats:
 
 
 def anderson_darling_p_value(a2: float, xi: float, coarseness: float) -> float:
-    """How often A^2 is that large by chance, at most 1. coarseness: width of the bins in sigma.
+    """The probability that A^2 is at least that large by chance. coarseness: the width of the bins in sigma.
 
-    Between the nodes of the table interpolated, beyond its smallest probability continued as the straight line that its
-    logarithm nearly is.
+    It is interpolated between the nodes of the table. Below the table's smallest probability, its logarithm is
+    continued as a straight line, which it nearly is.
     """
     quantiles = _interpolated(xi, coarseness)
     if a2 <= quantiles[-1]:
@@ -435,7 +446,7 @@ def anderson_darling_p_value(a2: float, xi: float, coarseness: float) -> float:
 
 
 def _interpolated(xi: float, coarseness: float) -> Floats:
-    """The quantiles of A^2 at the probabilities of the table; outside the table those of its nearest cell."""
+    """The quantiles of A^2 at the probabilities of the table. Outside the table they are those of its nearest cell."""
     cells = np.array(fit_test_table.TABLE_QUANTILES)
     by_width = _between(cells, _place(xi, fit_test_table.TABLE_SHAPES))
     return _between(by_width, _place(coarseness, fit_test_table.TABLE_WIDTHS))

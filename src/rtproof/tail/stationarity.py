@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the tail stay the same during a run? Tests on the largest latency of each second, and for slow changes."""
+"""Tests whether the tail stays the same during a run: on the largest latency of each second, and for slow changes."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -14,44 +14,43 @@ from rtproof.summary.per_second import SECOND_NS
 
 Floats = NDArray[np.float64]
 
-# Do the latencies change more slowly than the run can show? A test of the whole distribution, not of its tail alone.
+# The first functions test whether the latencies change more slowly than the run can show. The test looks at the whole
+# distribution, not at its tail alone.
 #
-# The largest latencies of the seconds are averaged over blocks of a minute, in four ways: by their rank (where the
-# body
-# lies), by the exponential score of the rank (how wide the tail is; Savage 1956), and as shares above two levels. A
-# cosine transform takes each series of averages apart into half waves: the k-th has k half waves in the whole run.
-# What
-# varies faster than a few minutes gives all of the slow half waves the same mean square, bursts and storms included.
-# A
-# rhythm or a drift of which the run shows at most three whole periods raises the first SLOW of them above the next
-# ones.
-# The ratio of mean squares has the F distribution (R. A. Fisher), because averages over many seconds are nearly
-# normal.
+# The largest latencies of the seconds are averaged over blocks of a minute, in four ways. The average rank shows where
+# the body lies. The average exponential score of the rank shows how wide the tail is (Savage 1956). The other two are
+# the shares above two levels.
+#
+# A cosine transform splits each series of averages into half waves: the k-th has k half waves in the whole run. Changes
+# faster than a few minutes, bursts and storms included, give all of the slow half waves the same mean square. A rhythm
+# or a drift of which the run shows at most three whole periods raises the first SLOW half waves above the next ones.
+# The ratio of mean squares has the F distribution (R. A. Fisher), because averages over many seconds are nearly normal.
 
 
 MINUTE_SLOTS = 12
-"""In a block: 1 min of slots of 5 s."""
+"""Slots in a block: 1 min of slots of 5 s."""
 MOST_MINUTE_BLOCKS = 4_000
-"""Of longer runs the blocks are longer, since only the slowest half waves are looked at."""
+"""The most blocks of a run. A longer run has longer blocks, since only the slowest half waves are looked at."""
 FEWEST_MINUTE_BLOCKS = 24
 SLOW = 6
-"""Half waves: three whole periods in the run, which is the least that shows a rhythm as one that returns."""
+"""The slow half waves: three whole periods in the run. With fewer, the run does not show that a rhythm returns."""
 TESTED = (1, 2, SLOW)
-"""The first half waves that are tested together: a steady drift is mostly in the first one."""
+"""How many of the first half waves are tested together. A steady drift is mostly in the first one."""
 COMPARED = 42
-"""... with those after SLOW, up to this one."""
+"""They are compared with the half waves after SLOW, up to this one."""
 PARTS = 4
-"""Parts of the run whose values are named."""
+"""The parts of the run whose values are named."""
 _WHOLE_MINUTES = 0.5
-"""Share of the usual number of seconds that a block must have."""
+"""A block needs at least this share of the usual number of seconds."""
 
 
 @dataclass(frozen=True)
 class SlowChange:
-    """p: chance of slow half waves at least this strong in an even run, over all of the tests.
+    """A slow change of the latencies.
 
-    share: of the seconds that lie above the value which tells most. lowest_ns, highest_ns: that value in the quarter of
-    the run where it is lowest, and where it is highest.
+    p: the probability of slow half waves at least this strong in an even run, over all tests.
+    share: the share of the seconds above the value that shows the change best.
+    lowest_ns, highest_ns: that value in the quarter of the run where it is lowest, and where it is highest.
     """
 
     p: float
@@ -67,7 +66,10 @@ class _Scores:
 
 
 def slow_change(second: Int64Array, largest_ns: Int64Array, slot_s: int) -> SlowChange | None:
-    """Of the largest latency of each second; seconds increasing. None for runs too short, or with all values alike."""
+    """The slow change of the largest latencies of the seconds; None if the run is too short, or all values are alike.
+
+    second: increasing. largest_ns: the largest latency of each. slot_s: the length of a slot in seconds.
+    """
     if not second.size or largest_ns.min() == largest_ns.max():
         return None
     block = (second - second[0]) // (slot_s * _slots(second, slot_s))
@@ -85,7 +87,10 @@ def slow_change(second: Int64Array, largest_ns: Int64Array, slot_s: int) -> Slow
 
 
 def slow_p(averages: Floats) -> Iterator[float]:
-    """For each of TESTED: chance that its half waves are at least this strong, if none is stronger than the next."""
+    """Yield the p-value for each of TESTED.
+
+    It is the probability of half waves at least this strong, if none is stronger than the next ones.
+    """
     size = averages.size
     numbers = np.arange(1, min(COMPARED, size - 1) + 1)[:, np.newaxis]
     waves = np.cos(np.pi * numbers * (np.arange(size) + 0.5) / size)
@@ -107,7 +112,7 @@ def _slots(second: Int64Array, slot_s: int) -> int:
 
 
 def _all_scores(largest_ns: Int64Array) -> Iterator[_Scores]:
-    """Values that are the same have the same rank, the middle one of theirs."""
+    """Yield the four scores of each second. Equal values share the middle one of their ranks."""
     place, count = np.unique(largest_ns, return_inverse=True, return_counts=True)[1:]
     below = ((np.cumsum(count) - count / 2) / largest_ns.size)[place]
     yield _Scores(0.5, below)
@@ -123,22 +128,22 @@ def _ends(largest_ns: Int64Array, share: float) -> tuple[int, int]:
 
 SLOT_S = 5
 SLOTS = 120
-"""In a block: 10 min of slots of 5 s."""
+"""Slots in a block: 10 min of slots of 5 s."""
 SHARES = (0.1, 0.02, 0.005)
-"""Shares of the seconds above each level: low ones for runs with many large latencies, high ones for few."""
+"""The shares of the seconds above each level: low levels for runs with many large latencies, high levels for few."""
 FEWEST_BLOCKS = 3
 MOST_BLOCKS = 2_000
-"""For the trend neighbouring blocks are added up until there are no more than this."""
+"""The most blocks in the test of the trend. Neighbouring blocks are added up until there are no more."""
 _WHOLE = 0.5
-"""Share of its slots that a block must have; less counts as no block."""
+"""A block needs at least this share of its slots. With fewer it is left out."""
 
 
 @dataclass(frozen=True)
 class Stationarity:
-    """p-values of an even run; None where the run is too short, or all of its seconds are alike.
+    """The tests whether a run is even. The p-values are None if the run is too short, or all its seconds are alike.
 
-    blocks: stretches that were compared, each of SLOTS slots of slot_s. lowest, highest: events in one of them, at the
-    level whose p-value is the smallest, and that level.
+    blocks: the number of compared stretches, each of SLOTS slots of slot_s.
+    lowest, highest: the fewest and the most events in a stretch, above level_ns, the level with the smallest p-value.
     """
 
     dispersion_p: float | None = None
@@ -152,12 +157,13 @@ class Stationarity:
 
     @property
     def block_ns(self) -> int:
+        """The length of a stretch."""
         return SLOTS * self.slot_s * SECOND_NS
 
 
 @dataclass(frozen=True)
 class BlockMaxima:
-    """Per block how many slots were measured and in how many of them the level was exceeded."""
+    """For each block, how many slots were measured, and how many of these had a latency above the level."""
 
     level_ns: int
     slots: Int64Array
@@ -165,7 +171,10 @@ class BlockMaxima:
 
 
 def stationarity(second: Int64Array, largest_ns: Int64Array) -> Stationarity:
-    """Of the largest latency of each second; seconds increasing, those in which nothing ran left out."""
+    """The tests on the largest latency of each second.
+
+    second: increasing, without those in which nothing ran. largest_ns: the largest latency of each.
+    """
     slot_s = _slot_s(second)
     slow = slow_change(second, largest_ns, slot_s)
     found = [blocks for level in _levels(largest_ns) if (blocks := _blocks(second, largest_ns, level, slot_s))]
@@ -178,7 +187,7 @@ def stationarity(second: Int64Array, largest_ns: Int64Array) -> Stationarity:
 
 
 def dispersion_p(blocks: BlockMaxima) -> float:
-    """Chance of counts that differ at least this much between blocks, if all slots are alike."""
+    """The probability of counts that differ at least this much between blocks, if all slots are alike."""
     share = float(blocks.hits.sum() / blocks.slots.sum())
     expected = blocks.slots * share
     if not 0 < share < 1:
@@ -188,7 +197,10 @@ def dispersion_p(blocks: BlockMaxima) -> float:
 
 
 def trend_p(values: Floats) -> float:
-    """Two-sided chance of a rank correlation with time at least this far from none, by the normal approximation."""
+    """The two-sided probability of a rank correlation with time at least this strong without a trend.
+
+    It uses the normal approximation.
+    """
     n = values.size
     score = sum(int(np.sign(values[at + 1 :] - values[at]).sum()) for at in range(n - 1))
     ties = np.unique(values, return_counts=True)[1].astype(np.float64)
@@ -205,14 +217,14 @@ def _trend_of(blocks: BlockMaxima) -> float:
 
 
 def _smallest(found: list[BlockMaxima], test: Callable[[BlockMaxima], float]) -> tuple[float, int]:
-    """The smallest p-value, times their number, and whose it is."""
+    """The smallest p-value, times the number of p-values, and the index of its blocks."""
     values = [test(blocks) for blocks in found]
     at = min(range(len(values)), key=values.__getitem__)
     return min(1.0, values[at] * len(values)), at
 
 
 def _levels(largest_ns: Int64Array) -> list[int]:
-    """Values of the run, each above the one before, that some seconds exceed."""
+    """The levels of the test, increasing. Some seconds exceed each of them."""
     if not largest_ns.size:
         return []
     ordered = np.sort(largest_ns)
@@ -221,12 +233,12 @@ def _levels(largest_ns: Int64Array) -> list[int]:
 
 
 def _slot_s(second: Int64Array) -> int:
-    """Long enough for an activation in most of them."""
+    """The length of a slot in seconds, long enough for an activation in most slots."""
     return max(SLOT_S, math.ceil(float(np.median(np.diff(second))))) if second.size > 1 else SLOT_S
 
 
 def _blocks(second: Int64Array, largest_ns: Int64Array, level_ns: int, slot_s: int) -> BlockMaxima | None:
-    """None where there are too few blocks to compare."""
+    """The blocks of a run at one level; None if they are too few to compare."""
     slot, place = np.unique((second - second[0]) // slot_s, return_inverse=True)
     hit = np.zeros(slot.size, np.int64)
     np.maximum.at(hit, place, (largest_ns > level_ns).astype(np.int64))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds of the tail: what lies above each, whether its fit holds, and the limit that the tail allows to state."""
+"""Thresholds of the tail: what lies above each, whether its fit holds, and the limit that the tail supports."""
 
 import math
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ from rtproof.tail.pareto_fit import (
     tail_of,
 )
 
-# Whether the largest values belong to the rest: the fit of all others judges them.
+# The next functions test whether the largest values belong to the rest. The fit of all other values judges them.
 #
-# A rare second mechanism shows first in a few values far beyond the others, which a fit that has seen them bends to
-# meet.
+# A rare second mechanism shows first in a few values far beyond the others. A fit that has seen these values bends to
+# meet them.
 
 
 LARGEST = 10
@@ -39,7 +39,11 @@ _NODES = 41
 
 @dataclass(frozen=True)
 class TopTest:
-    """number: of the largest values that were judged; split: the edge above which they lie; p: how often as large."""
+    """The test of the largest values.
+
+    number: how many of the largest values were judged. split: the edge above which they lie.
+    p: the probability that values are at least as large as these by chance.
+    """
 
     number: int
     split: float
@@ -47,11 +51,11 @@ class TopTest:
 
 
 def top_test(of: Excesses) -> TopTest:
-    """Of about the ten largest values: if coarse bins don't part them there, of the nearest number.
+    """The test of about the ten largest values, or of the nearest number that coarse bins allow.
 
-    Fitted to the others, of these only their number is told to the fit. Beyond the split, -ln of the fitted survival is
-    exponential, so of the values the largest and the sum (a gamma distribution) have known tails; p is twice the
-    smaller, averaged over the shapes that the others leave likely.
+    The fit sees the other values, and of the largest only their number. Beyond the split, -ln of the fitted survival is
+    exponential. So the largest of the values and their sum (a gamma distribution) have known tails. p is twice the
+    smaller of the two tails, averaged over the shapes that the other values leave likely.
     """
     above = of.n[::-1].cumsum()[::-1]
     at = int(np.argmin(np.abs(np.log(above / LARGEST))))
@@ -66,7 +70,7 @@ def top_test(of: Excesses) -> TopTest:
 
 
 def _censored(of: Excesses, at: int) -> Excesses:
-    """The bins below number ``at``, and one from there without end for all others."""
+    """The bins below number ``at``, and one bin without end for all other values."""
     body = coarsened_excesses(Excesses(of.threshold, of.lo[:at], of.width[:at], of.n[:at], of.units))
     ends = (np.array([of.lo[at]]), np.array([np.inf]), np.array([of.n[at:].sum()]))
     lo, width, n = (np.append(*pair) for pair in zip((body.lo, body.width, body.n), ends, strict=True))
@@ -85,26 +89,27 @@ def _p(largest: Excesses, split: float, fit: TailFit) -> float:
 
 MOST_THRESHOLDS = (200, 400, 800, 1600, 3200, 6400)
 FEWEST_EXCESSES = MOST_THRESHOLDS[0]
-"""Excesses without which nothing is fitted."""
+"""The smallest number of excesses that is fitted."""
 MOST_SHARE = 0.1
-"""Of the units: what exceeds a lower threshold is no tail."""
+"""The largest share of the units in a tail. Values above a lower threshold are no tail."""
 HOLDS = 0.10
-"""p of Anderson and Darling's test above which a fit is used."""
+"""A fit is used if p of Anderson and Darling's test is above this."""
 BROKEN = 0.05
-"""p below which no larger number of excesses is looked at."""
+"""If p is below this, no larger number of excesses is tried."""
 REACH = 24
-"""The best fit may have so many times the excesses of one that is used: five rungs."""
+"""A fit is used if the best fit has fewer than this many times its excesses: five rungs."""
 FEWEST_BINS = 5
 WIDEST_BIN = 2.0
-"""In sigma: a tail that falls faster is narrower than the clock can show."""
+"""The widest bins, in sigma. A tail that falls faster is narrower than the clock can show."""
 
 
 @dataclass(frozen=True)
 class ThresholdFit:
-    """The fit of the ``k`` largest values. k is what the bins gave for one of RUNGS.
+    """The fit of the ``k`` largest values. k is the number nearest to one of MOST_THRESHOLDS that the bins allow.
 
-    fit: of any shape, for display; region: of shapes >= 0, for limits. a2, p: Anderson and Darling's. bins: that are
-    not empty; bin_width: of an average excess, in the unit of the values.
+    fit: of any shape, for display. region: of shapes >= 0, for limits.
+    a2, p: statistic and p-value of Anderson and Darling's test.
+    bins: the number of bins that are not empty. bin_width: of an average excess, in the unit of the values.
     """
 
     excesses: Excesses
@@ -129,12 +134,13 @@ class ThresholdFit:
 
     @property
     def holds(self) -> bool:
+        """Whether the fit may be used."""
         return self.p > HOLDS and not self.coarse
 
     def limit(self, probability: float) -> float:
-        """Upper limit of the level that a unit exceeds with this probability, by this fit alone.
+        """The upper limit of the level that a unit exceeds with this probability, by this fit alone.
 
-        A probability that exceeds the threshold more often has that for its limit.
+        If the probability is larger than the share above the threshold, the limit is the threshold.
         """
         if probability > self.k / self.excesses.units:
             return self.excesses.threshold
@@ -143,8 +149,9 @@ class ThresholdFit:
 
 @dataclass(frozen=True)
 class ThresholdLadder:
-    """Rungs from the fewest excesses to the most. best: the last that may be used, with the most of them (k*).
+    """The fits of a tail, called rungs, from the fewest excesses to the most.
 
+    best: the last rung that may be used, which has the most excesses (k*).
     largest: the upper end of the bin with the largest value.
     """
 
@@ -155,34 +162,34 @@ class ThresholdLadder:
 
     @property
     def used(self) -> tuple[ThresholdFit, ...]:
-        """Those whose limits make the envelope."""
+        """The rungs whose limits make the envelope."""
         best = self.best.k if self.best else 0
         return tuple(rung for rung in self.rungs if rung.holds and rung.k <= best < REACH * rung.k)
 
     def limit(self, probability: float) -> float | None:
-        """One-sided 95 % upper limit of the level that a unit exceeds with this probability; None if no fit holds.
+        """The one-sided 95 % upper limit of the level that a unit exceeds with this probability; None if no fit holds.
 
-        Never below the largest value seen.
+        It is never below the largest measured value.
         """
         levels = [rung.limit(probability) for rung in self.used]
         return max(self.largest, *levels) if levels else None
 
     def probability(self, level: float) -> float | None:
-        """One-sided 95 % upper limit of the probability that a unit exceeds the level; None where no fit tells it."""
+        """The one-sided 95 % upper limit of the probability that a unit exceeds the level; None if no fit covers it."""
         beyond = [rung.region.probability_upper(level) for rung in self.used if level >= rung.excesses.threshold]
         return max(beyond, default=None)
 
     @property
     def top(self) -> TopTest | None:
-        """Whether the largest values belong to the rest, by the fit with the most excesses; None if none holds."""
+        """The test of the largest values by the fit with the most excesses; None if no fit holds."""
         return top_test(self.best.excesses) if self.best else None
 
 
 def threshold_ladder(counts: Counts, units: int, step: int | None = None) -> ThresholdLadder:
     """Fit the highest values of ``units`` units, such as one-second maxima.
 
-    step: of the clock that rounded the values down, if it is known (``tail_of``). Without values, or with fewer units
-    than the lowest rung needs, there are no rungs.
+    step: the step of the clock that rounded the values down, if it is known (``tail_of``). There are no rungs without
+        values, or with fewer units than the lowest rung needs.
     """
     tail = tail_of(counts, units, step)
     if not tail.n.size:
@@ -192,7 +199,7 @@ def threshold_ladder(counts: Counts, units: int, step: int | None = None) -> Thr
 
 
 def _admissible(tail: TailExcesses) -> list[Excesses]:
-    """Of the thresholds that the bins offer, the nearest to each of RUNGS; none twice, none with one bin above."""
+    """The excesses at the thresholds nearest to each of MOST_THRESHOLDS, each once, with more than one bin above."""
     found: dict[float, Excesses] = {}
     for k in MOST_THRESHOLDS:
         one = highest_excesses(tail, k, FEWEST_EXCESSES, MOST_SHARE * tail.units)
@@ -219,24 +226,28 @@ def _best(rungs: tuple[ThresholdFit, ...]) -> ThresholdFit | None:
 
 
 FARTHEST = 10
-"""Times what was measured: no further ahead is anything said."""
+"""The longest horizon, as a multiple of the measured units. Nothing is said further ahead."""
 TOP_P = 0.01
-"""Of the p averaged over shapes: it finds as many single strange events as 0.001 of the most likely shape alone, whose
-false alarms reach 4 % of smooth tails; here they are below 1 %.
+"""The largest p, averaged over shapes, at which the largest values do not belong to the rest.
+
+It finds as many single strange events as 0.001 would with the most likely shape alone. That test would reject up to 4 %
+of smooth tails, and this one rejects fewer than 1 %.
 """
 HEAVY_XI = 0.5
 HEAVY_XI_UPPER = 0.7
 WIDEST = 3
-"""Times the largest value: a limit beyond says nothing."""
+"""The largest useful limit, as a multiple of the largest value."""
 
 
 @dataclass(frozen=True)
 class TailLimit:
-    """Either a level or codes. level: one that in the horizon is exceeded once at most, on average, at 95 %.
+    """The limit of a tail: either a level or codes.
 
-    envelope: the level whatever the codes, for a plot of what was refused; None if no fit holds. Codes, in this order:
-    FEW (too few excesses), FAR (horizon), COARSE (bins too wide for the tail), FIT (no fit holds), HEAVY (no useful
-    limit exists), TOP (the largest do not belong to the rest), WIDE (beyond three times the largest value).
+    level: on average it is exceeded once at most in the horizon, at 95 %.
+    envelope: the level whatever the codes, for a plot of what was refused. None if no fit holds.
+    codes: the reasons against a level, in this order. FEW: too few excesses. FAR: the horizon. COARSE: bins too wide
+        for the tail. FIT: no fit holds. HEAVY: no useful limit exists. TOP: the largest values do not belong to the
+        rest. WIDE: beyond three times the largest value.
     """
 
     level: float | None
@@ -247,9 +258,9 @@ class TailLimit:
 
 
 def tail_limit(counts: Counts, units: int, horizon_units: float, step: int | None = None) -> TailLimit:
-    """From the counts of ``units`` independent alike units, the level that ``horizon_units`` exceed once on average.
+    """The level that ``horizon_units`` exceed once on average, from the counts of ``units`` independent alike units.
 
-    step: as in ``ladder``. ValueError for a horizon that is not positive.
+    step: as in ``threshold_ladder``. ValueError if the horizon is not positive.
     """
     if horizon_units <= 0:
         raise ValueError("a horizon must be positive")
@@ -274,12 +285,12 @@ def _enough(counts: Counts, units: int) -> bool:
 
 
 def _coarse(rungs: ThresholdLadder, counts: Counts, units: int) -> bool:
-    """Whether there are values enough, but no threshold at which they show a tail."""
+    """Whether there are enough values, but no threshold at which they show a tail."""
     return _enough(counts, units) and all(rung.coarse for rung in rungs.rungs)
 
 
 def _heavy(rungs: ThresholdLadder) -> bool:
-    """By the best fit; where none holds, by the one with the fewest excesses."""
+    """Whether the tail is too heavy, by the best fit; if none holds, by the fit with the fewest excesses."""
     judge: ThresholdFit | None = rungs.best or next(iter(rungs.rungs), None)
     if judge is None or judge.coarse:
         return False
