@@ -50,6 +50,8 @@ class EndReason(Enum):
 
 @dataclass(frozen=True)
 class Begin:
+    """The BEGIN chunk: format, identity and time origin of a record, and the machine that was measured."""
+
     major: int
     minor: int
     run_id: bytes
@@ -63,6 +65,8 @@ class Begin:
 
 @dataclass(frozen=True)
 class Fact:
+    """One property of the system or of the request, as text. ``thread`` is ``WHOLE_RUN`` if it belongs to no thread."""
+
     time_ns: int
     thread: int
     moment: Moment
@@ -245,6 +249,11 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Counter:
+    """A number of the system that is read once per second. ``grows``: it only grows; otherwise it is a gauge.
+
+    ``time_ns`` and ``value``: the readings, as arrays of equal length.
+    """
+
     id: int
     grows: bool
     name: str
@@ -255,6 +264,8 @@ class Counter:
 
 @dataclass(frozen=True)
 class Event:
+    """Something that happened during the run. ``thread`` is ``WHOLE_RUN`` if it belongs to no thread."""
+
     time_ns: int
     thread: int
     kind: str
@@ -263,6 +274,8 @@ class Event:
 
 @dataclass(frozen=True)
 class SeriesTotals:
+    """The totals of one series: activations whose latency was obtained, missed ones, and lost ones."""
+
     series: int
     obtained: int
     missed: int
@@ -271,6 +284,8 @@ class SeriesTotals:
 
 @dataclass(frozen=True)
 class End:
+    """The END chunk: when and why the agent stopped, and the totals of each series."""
+
     time_ns: int
     reason: EndReason
     text: str

@@ -97,10 +97,10 @@ def _decode_by_series(parts: Iterable[Small], decode: Callable[[list[bytes]], Wh
 
 
 def merge_seconds(parts: Iterable[SeriesSeconds]) -> dict[int, Seconds]:
-    """Merge the SECONDS of each series, sorted by second. If a second occurs twice, its counts add up.
+    """Merge the SECONDS of each series, sorted by second.
 
-    The larger of its two largest values stays. MalformedError if any payload is wrong, here and in the three functions
-    below.
+    If a second occurs twice, its counts add up, and the larger of its two maxima stays. MalformedError if any payload
+    is wrong; this also holds for ``merge_top``, ``merge_above`` and ``merge_exceeding``.
     """
     return {series: _add_seconds(some) for series, some in _decode_by_series(parts, decoding.decode_seconds).items()}
 
@@ -119,7 +119,7 @@ def _add_seconds(parts: decoding.SecondsRows) -> Seconds:
 
 def merge_top(parts: Iterable[SeriesTop]) -> dict[int, Top]:
     """Merge the TOP of each series: the K largest values, largest first; of equal values, the earlier comes first."""
-    # Only the smallest K is exact over all parts, should they differ.
+    # If chunks state different K, only as many values as the smallest K are certainly the largest of all.
     return {series: largest(*some) for series, some in _decode_by_series(parts, decoding.decode_top).items()}
 
 
@@ -136,7 +136,7 @@ def merge_exceeding(parts: Iterable[SeriesExceeding]) -> dict[int, ExceedingList
 def merge_levels(
     heads: Iterable[SeriesLevel], above: dict[int, AboveCounts], exceeding: dict[int, ExceedingLists]
 ) -> dict[int, tuple[Level, ...]]:
-    """The levels of each series with their counts and lists. Counts and lists of an unknown level are left out."""
+    """The levels of each series, with their counts and lists. Counts and lists without a LEVEL chunk are left out."""
     known: dict[int, dict[int, SeriesLevel]] = defaultdict(dict)
     for head in heads:
         known[head.series].setdefault(head.number, head)
