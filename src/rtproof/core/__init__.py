@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every other package builds on: errors, new files, units, TOML files, plug-ins, text that is fit to print.
+"""The base of all other packages: errors, new files, units, TOML files, plug-ins and printable text.
 
-Nothing here knows a record, a target or a report.
+No module here knows about records, targets or reports.
 """

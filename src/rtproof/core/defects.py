@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn any exception into one sentence, also an exception that nobody expected: that one is a defect of rtproof.
+"""Turn any exception into one sentence. An exception that nobody expected is reported as a defect of rtproof.
 
 The traceback of a defect goes into a new file, and the sentence names the file. If the variable ``RTPROOF_DEBUG`` is
 set, the traceback is printed to standard error instead. A defect never looks like a verdict.
@@ -20,16 +20,19 @@ from rtproof.core.printable import one_line
 
 DEBUG = "RTPROOF_DEBUG"
 DEFECT_CODE = 2
-"""Exit code of a usage or tool error. Python's own 1 would say REFUTED."""
+"""Exit code of a usage or tool error. Python's own exit code 1 would mean REFUTED."""
 MOST_CHARACTERS = 200
-"""Of an error's own words in the sentence; the file has all of them."""
+"""Longest quotation of an error's own text in the sentence. The file with the traceback holds the whole text."""
 MOST_CHARACTERS_OF_OURS = 2_000
-"""Of a sentence written for people, which may quote a file or an argument."""
+"""Longest sentence that rtproof wrote for people. Such a sentence may quote a file or an argument."""
 PACKAGE_FOLDER = Path(__file__).parent.parent
 
 
 def error_sentence(error: BaseException) -> str:
-    """What is wrong, in one line without its ``rtproof:``. Of a defect the traceback is kept or printed."""
+    """One line that says what is wrong, without the prefix ``rtproof:``.
+
+    If the error is a defect, this function also writes the traceback to a file or to standard error.
+    """
     if isinstance(error, RtproofError):
         return one_line(str(error), MOST_CHARACTERS_OF_OURS)
     if isinstance(error, OSError):
@@ -62,7 +65,7 @@ def _defect(error: BaseException) -> str:
 
 
 def _words(error: BaseException) -> str:
-    """The error's own; an exception may even fail to say what it is."""
+    """The error's own text, or "" if the exception fails to produce one."""
     try:
         return one_line(str(error), MOST_CHARACTERS)
     except Exception:
@@ -70,7 +73,7 @@ def _words(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The deepest line of ours."""
+    """The deepest line of rtproof in the traceback, as " (file, line N)"; "" if rtproof is not in the traceback."""
     frames = traceback.walk_tb(error.__traceback__)
     ours = [(Path(frame.f_code.co_filename), line) for frame, line in frames if _is_ours(frame.f_code.co_filename)]
     return f" ({ours[-1][0].relative_to(PACKAGE_FOLDER)}, line {ours[-1][1]})" if ours else ""
@@ -92,7 +95,7 @@ def _where_to_report(error: BaseException) -> str:
 
 
 def _keep(error: BaseException) -> str:
-    """The new file with the traceback; "" if it cannot be written."""
+    """Write the traceback to a new file and return its path, or "" if that fails."""
     import platform
     import tempfile
 
@@ -109,7 +112,7 @@ def _keep(error: BaseException) -> str:
 
 
 def exit_code_of(error: BaseException) -> int:
-    """Say an error of a program that cannot even start, and give its exit code."""
+    """Print the error of a program that cannot even start, and return its exit code."""
     with contextlib.suppress(Exception):
         print(f"rtproof: {error_sentence(error)}", file=sys.stderr)
     return DEFECT_CODE
@@ -117,7 +120,10 @@ def exit_code_of(error: BaseException) -> int:
 
 @contextlib.contextmanager
 def raising_thread_errors() -> Iterator[None]:
-    """An exception that ended a thread meanwhile is raised at the end; else it would be printed and change nothing."""
+    """At the end of the context, raise the first exception that ended a thread meanwhile.
+
+    Without this, Python only prints such an exception and the program goes on.
+    """
     found: list[BaseException] = []
     before = threading.excepthook
     threading.excepthook = lambda told: found.append(told.exc_value or told.exc_type())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors with two branches: the user can mend one, the target the other.
+"""Errors of two kinds: the user can correct a ``UserError``; a ``TargetError`` comes from the target.
 
 The command line prints the message of either as one line and exits with 2. Each message is one sentence that says
 what is wrong and, where it helps, what to do.
@@ -11,15 +11,15 @@ class RtproofError(Exception):
 
 
 class UserError(RtproofError):
-    """What was asked cannot be done: an argument, a file, a missing privilege. Asking again changes nothing."""
+    """The request cannot be met because of an argument, a file or a missing privilege. Trying again does not help."""
 
 
 class RecordError(UserError):
-    """A file is not a record, or is one that this version cannot read."""
+    """A file is not a record, or this version cannot read the record."""
 
 
 class NoRecordError(RecordError):
-    """There is nothing of a record in a file: it is something else, or its beginning is lost."""
+    """A file holds no part of a record: the file is of another kind, or its beginning is lost."""
 
 
 class TargetError(RtproofError):

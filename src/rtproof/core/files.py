@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open and write the user's files: reading never waits, writing never replaces a file and never leaves a part of one.
+"""Open and write the user's files. Reading never waits. Writing never replaces a file and never leaves half a file.
 
 A new file and its name are on the disk before the program says that the file exists. So a power cut does not lose it.
 """
@@ -15,12 +15,15 @@ from rtproof.core.errors import UserError
 
 
 def refuse_what_waits(path: Path) -> None:
-    """UserError for a pipe, a socket or a device, whose reader may wait for ever. OSError if there is nothing."""
-    # Asked before it is opened: opening a pipe waits for a writer.
+    """Raise UserError if the path is a pipe, a socket or a device, because reading one may wait for ever.
+
+    OSError if there is nothing at the path.
+    """
+    # The kind is checked before the file is opened, because opening a pipe waits for a writer.
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise UserError(f"cannot read {path}: it is a pipe or a device and not a file")
-    # Reading /proc/kmsg waits for the kernel's next message, though its mode is that of a file.
+    # Reading /proc/kmsg waits for the kernel's next message, although /proc/kmsg has the mode of a regular file.
     if not found.st_size and found.st_dev == _device_of_proc():
         raise UserError(f"cannot read {path}: the kernel makes it up as it is read, so it is not a file to keep")
 
@@ -33,14 +36,14 @@ def _device_of_proc() -> int | None:
 
 
 def refuse_existing(path: Path) -> None:
-    """UserError if there is anything at the path."""
+    """Raise UserError if there is anything at the path."""
     if path.exists() or path.is_symlink():
         raise UserError(f"{path} exists already: nothing is ever written over, so give another name")
 
 
 @contextmanager
 def removing_empty_folders(path: Path) -> Iterator[None]:
-    """If anything fails, of the folders down to the path those that were not there before are removed where empty."""
+    """If the body fails, remove the empty folders on the way to the path that did not exist before."""
     new = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
     try:
         yield
@@ -53,7 +56,10 @@ def removing_empty_folders(path: Path) -> Iterator[None]:
 
 @contextmanager
 def new_path(path: Path) -> Iterator[Path]:
-    """A path that nothing has yet; what was written there is removed if writing fails, and the error has its name."""
+    """The path itself, which must be free (UserError). After the body, the new file is flushed to the disk.
+
+    If the body fails, the file is removed. An OSError without a file name gets the name of this path.
+    """
     refuse_existing(path)
     try:
         yield path
@@ -66,7 +72,10 @@ def new_path(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name and rename it: whole or not there, also after a power cut. OSError."""
+    """Write a file under another name and rename it. So the file is whole or absent, even after a power cut.
+
+    OSError if the file cannot be written.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with part.open("xb") as file:
@@ -81,13 +90,13 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def flush_file(path: Path) -> None:
-    """Bring a file that was written, and its name, to the medium. OSError if the content does not get there."""
+    """Flush a written file and its name to the medium. OSError if the content cannot be flushed."""
     _fsync(path)
     flush_folder(path.parent)
 
 
 def flush_folder(path: Path) -> None:
-    """Bring the names in a folder to the medium, where its file system can do that."""
+    """Flush the names in a folder to the medium, if the folder's file system supports that."""
     with suppress(OSError):
         _fsync(path)
 
@@ -97,7 +106,7 @@ def _fsync(path: Path) -> None:
     try:
         os.fsync(opened)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems that have no medium to flush to
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # such file systems have no medium to flush to
             raise
     finally:
         os.close(opened)

@@ -7,13 +7,14 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 _US, _MS, _SECOND, _MINUTE, _HOUR = 10**3, 10**6, 10**9, 60 * 10**9, 3600 * 10**9
 _ERROR = Context(prec=3, rounding=ROUND_CEILING)
 _FEW = 10
-"""A value keeps its smaller unit up to this many of the larger one: 1,106 us, but 402.666 ms."""
+"""A value keeps its unit until it reaches this many of the next larger unit: 1,106 us, but 402.666 ms."""
 
 
 def duration(ns: float, *, up: bool = False) -> str:
-    """How long something took, to two or three digits: "350 ms", "20.0 s", "9 min 05 s", "96 h 12 min", "24 h".
+    """A length of time with two or three digits: "350 ms", "20.0 s", "9 min 05 s", "96 h 12 min", "24 h".
 
-    Rounded down, so that no run is said to be longer than it was, nor events to be rarer; ``up`` is for needs.
+    The value is rounded down, so that no run seems longer than it was and no event seems rarer. With ``up`` it is
+    rounded up: use that for a time that is still needed.
     """
     if ns < _MINUTE:
         return _short(ns, ROUND_CEILING if up else ROUND_FLOOR)
@@ -24,7 +25,7 @@ def duration(ns: float, *, up: bool = False) -> str:
 
 
 def _short(ns: float, rounding: str) -> str:
-    """Below a minute. The twelfth digit of a float is noise, and must not become one of the third."""
+    """A duration below one minute. Twelve digits are kept first: rounding must not make a float's noise a digit."""
     exact = Decimal(f"{ns:.12g}")
     if ns >= _SECOND:
         seconds = (exact / _SECOND).quantize(Decimal("0.1"), rounding)
@@ -35,7 +36,7 @@ def _short(ns: float, rounding: str) -> str:
 
 
 def value(ns: int) -> str:
-    """A latency, exact below 10 ms and to the microsecond below 10 s: "850 ns", "231.412 us", "402.666 ms"."""
+    """A latency, exact below 10 ms, and exact to a microsecond below 10 s: "850 ns", "231.412 us", "402.666 ms"."""
     size = abs(ns)
     if size < _US:
         return f"{ns} ns"
@@ -52,33 +53,36 @@ def quantity(n: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share without digits that say nothing: "95 %", "99.9 %"."""
+    """A share as a percentage without needless digits: "95 %", "99.9 %"."""
     return f"{share * 100:.6g} %"
 
 
 def chance(share: float) -> str:
-    """A forecast to a whole per cent: "45 %"; neither none nor all is ever certain: "< 1 %", "> 99 %"."""
+    """A forecast probability in whole per cent: "45 %". A forecast never says 0 % or 100 %, but "< 1 %" or "> 99 %"."""
     rounded = round(100 * share)
     return f"{rounded} %" if 0 < rounded < 100 else f"{'> 99' if rounded else '< 1'} %"
 
 
 def error(alpha: float) -> str:
-    """A probability of error, to three digits and never less than it is: "5 %", "1.67 %" of one of three limits."""
+    """A probability of error with three digits, rounded up: "5 %", or "1.67 %" for each of three limits."""
     return f"{_error(alpha):f} %"
 
 
 def sure(alpha: float) -> str:
-    """The confidence that leaves this probability of error, never more than it is: "95 %", "98.33 %"."""
+    """The confidence that belongs to this probability of error, rounded down: "95 %", "98.33 %"."""
     return f"{100 - _error(alpha):f} %"
 
 
 def _error(alpha: float) -> Decimal:
-    """In per cent. So many digits of 1 - 0.999999 are right."""
+    """The probability in per cent. Nine digits, because a float holds no more correct digits of 1 - 0.999999."""
     return _ERROR.plus(Decimal(f"{100 * alpha:.9g}")).normalize()
 
 
 def instant(origin_realtime_ns: int, offset_ns: int) -> str:
-    """Date and time in UTC to a millisecond, of an offset from an origin in CLOCK_REALTIME; unknown beyond 9999."""
+    """Date and time in UTC, to the millisecond, of an offset from an origin in CLOCK_REALTIME.
+
+    "unknown" if the date is later than the year 9999.
+    """
     milliseconds = (origin_realtime_ns + offset_ns) // 1_000_000
     try:
         when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plug-ins: a module in a plug-in folder. Its file name is the plug-in's name (with - for _), its docstring the help.
+"""Find and load plug-ins. A plug-in is a module in a plug-in folder.
 
+Its file name is the plug-in's name (with - for _), and its docstring is the help text.
 The docstring of the folder's ``__init__.py`` is the contract of that kind of plug-in; ``tests/test_contracts.py``
 checks every file against it. A plug-in is imported when somebody asks for it by name. So a plug-in whose dependency
 is missing does not affect the others.
@@ -15,13 +16,13 @@ from rtproof.core.errors import UserError
 
 
 def plugin_names(package: ModuleType) -> list[str]:
-    """The plug-ins in a package: its modules whose name does not start with an underscore, sorted."""
+    """Sorted names of the plug-ins in a package. A module whose name starts with an underscore is no plug-in."""
     found = (module.name for module in pkgutil.iter_modules(package.__path__))
     return sorted(name.replace("_", "-") for name in found if not name.startswith("_"))
 
 
 def load_plugin(package: ModuleType, name: str) -> ModuleType:
-    """Import one plug-in; UserError with the list of what there is if the name is wrong."""
+    """Import one plug-in by name. If there is none of that name, UserError lists the plug-ins that exist."""
     if name not in plugin_names(package):
         kind = package.__name__.rpartition(".")[2]
         raise UserError(f"there is no {name!r} in {kind}; there are: {', '.join(plugin_names(package))}")
@@ -29,13 +30,13 @@ def load_plugin(package: ModuleType, name: str) -> ModuleType:
 
 
 def load_plugins(package: ModuleType) -> list[ModuleType]:
-    """Every plug-in of a package, by its ORDER where it has one, then by name."""
+    """All plug-ins of a package, sorted by their ``ORDER`` (0 if a plug-in has none) and then by name."""
     modules = [load_plugin(package, name) for name in plugin_names(package)]
     return sorted(modules, key=lambda module: (getattr(module, "ORDER", 0), module.__name__))
 
 
 def checked_options(owner: str, known: Mapping[str, str], given: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """The options given, each known and given once; UserError with the list of what there is otherwise."""
+    """The given options by name. UserError if an option is unknown (it lists the known ones) or is given twice."""
     options = options_once(owner, given)
     for key in options:
         if key not in known:
@@ -44,7 +45,7 @@ def checked_options(owner: str, known: Mapping[str, str], given: tuple[tuple[str
 
 
 def options_once(owner: str, given: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """The pairs, of which no key may stand twice."""
+    """The pairs as a dictionary. UserError if a key is given twice."""
     options: dict[str, str] = {}
     for key, value in given:
         if key in options:

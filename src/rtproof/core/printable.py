@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make text fit to print. Names in a record, a file or an argument come from others and may hold anything.
+"""Make foreign text printable. Names in a record, a file or an argument come from others and may hold any character.
 
 No such text may send escape codes to a terminal or hide other text on a page.
 """
@@ -8,12 +8,12 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def clean(words: str) -> str:
-    """Without control and formatting characters (such as right-to-left override); line ends become blanks."""
+    """The text without control and formatting characters (such as right-to-left override). Line ends become blanks."""
     return "".join(c if c.isprintable() else " " if c in "\n\t" else REPLACEMENT for c in words)
 
 
 def one_line(words: str, most: int | None = None) -> str:
-    """The same with single blanks only. most: characters at most; a longer text loses its middle."""
+    """The clean text in one line, with single blanks. If it is longer than ``most`` characters, its middle is cut."""
     line = clean(" ".join(words.split()))
     if most is None or len(line) <= most:
         return line

@@ -22,9 +22,10 @@ _adopted: list[tuple[Callable[[Any], Any], Sequence[Any]]] = []
 def in_processes(
     work: Callable[[WorkItem], WorkResult], items: Sequence[WorkItem], workers: int
 ) -> Iterator[WorkResult]:
-    """What the work gives for each item, in their order. workers: processes at once; none is forked for one of either.
+    """The results of ``work`` for each item, in the order of the items.
 
-    RtproofError if a process was killed. Errors of the work itself come through as they are.
+    ``workers`` is the number of processes that run at once. For one worker or one item no process is forked.
+    RtproofError if a process was killed. An error that ``work`` raises is raised here unchanged.
     """
     if min(workers, len(items)) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
         yield from map(work, items)
@@ -42,9 +43,10 @@ def each_by_itself(
     workers: int,
     failed: Callable[[Exception], WorkResult],
 ) -> list[WorkResult]:
-    """The same, but what keeps one item from a result costs no other its own. failed: makes a result of an error.
+    """The results of ``work`` for each item, in their order. An error in one item does not affect the other items.
 
-    If a process is killed, nobody knows on whose account: what had no result by then is worked on again, one at a time.
+    ``failed`` turns the error of an item into the result of that item. If a process is killed, nobody knows which item
+    caused it. So the items without a result are tried again, one at a time.
     """
 
     def tried(item: WorkItem) -> WorkResult:
@@ -63,7 +65,7 @@ def each_by_itself(
 
 
 def _together(work: Callable[[Any], WorkResult], items: Sequence[Any], workers: int) -> dict[int, WorkResult]:
-    """Results by the numbers of their items, without those that were not done when a process was killed."""
+    """Results by item number. Items that were unfinished when a process was killed have no result here."""
     found: dict[int, WorkResult] = {}
     with _pool(work, items, workers) as pool:
         ordered = [pool.submit(_work_on, number) for number in range(len(items))]
@@ -83,7 +85,7 @@ def _pool(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Pro
 
 
 def _adopt(work: Callable[[Any], Any], items: Sequence[Any]) -> None:
-    """What a forked process begins with. An interrupt is for the parent alone, which ends the others."""
+    """Prepare a forked process. It ignores an interrupt: only the parent handles one, and ends its children."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _adopted.append((work, items))
 

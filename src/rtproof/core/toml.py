@@ -16,7 +16,10 @@ LARGEST_BYTES = 1 << 20
 
 
 def read_toml(path: Path, kind: type[Kind]) -> Kind:
-    """A file as an object of a msgspec class, which forbids unknown fields; UserError if it is none."""
+    """Read a TOML file as an object of a msgspec class that forbids unknown fields.
+
+    UserError if the file cannot be read, is too large, is no TOML or does not fit the class.
+    """
     try:
         files.refuse_what_waits(path)
         with path.open("rb") as file:
@@ -29,7 +32,7 @@ def read_toml(path: Path, kind: type[Kind]) -> Kind:
 
 
 def parse_toml(content: bytes, kind: type[Kind], name: str) -> Kind:
-    """The same of a file's bytes; name: what a sentence calls it."""
+    """Convert the bytes of a TOML file to an object of the class. ``name`` names the file in a UserError."""
     try:
         data = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as problem:
@@ -38,7 +41,7 @@ def parse_toml(content: bytes, kind: type[Kind], name: str) -> Kind:
 
 
 def convert_toml(data: object, kind: type[Kind], name: str) -> Kind:
-    """The same of what TOML gave; name: which part of the file it is."""
+    """Convert parsed TOML data to an object of the class. ``name`` names the part of the file in a UserError."""
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as problem:
@@ -46,7 +49,7 @@ def convert_toml(data: object, kind: type[Kind], name: str) -> Kind:
 
 
 def _sentence(problem: str) -> str:
-    """What the schema complains of, the place first and in TOML's words: axis[0].name."""
+    """The complaint of msgspec as a sentence that begins with the place in TOML's notation, such as axis[0].name."""
     what, _, place = problem.partition(" - at ")
     unknown = re.fullmatch(r"Object contains unknown field `(.*)`", what)
     missing = re.fullmatch(r"Object missing required field `(.*)`", what)

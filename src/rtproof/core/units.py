@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse and format durations, rates, CPU lists and percentages. Each has exactly one parser, and it is here."""
+"""Parse and format durations, rates, CPU lists and percentages. No other module has a parser for them."""
 
 import re
 from fractions import Fraction
@@ -20,7 +20,7 @@ UNIT_NAMES = "ns, us, ms, s, min, h or d"
 LONGEST_NS = 2**63 - 1
 MOST_CPUS = 65_536
 MOST_CHARACTERS = 60
-"""Of a number that is a time or a share; what is longer was not written by a person, and takes long to read."""
+"""Longest text of a number that is a time or a share. No person writes a longer one, and parsing it takes long."""
 
 _NUMBER_AND_UNIT = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s0-9.]*)")
 _CPU_RANGE = re.compile(r"(?P<first>[0-9]{1,6})(?:-(?P<last>[0-9]{1,6}))?")
@@ -31,7 +31,10 @@ def _unit_ns(unit: str) -> int | None:
 
 
 def parse_duration(text: str) -> int:
-    """Nanoseconds of "500us", "1.5ms", "2h". A number without a unit is refused: nobody shall be off by a thousand."""
+    """The nanoseconds of a text such as "500us", "1.5ms" or "2h".
+
+    UserError for a number without a unit, because a wrong guess would be wrong by a factor of a thousand.
+    """
     match = _NUMBER_AND_UNIT.fullmatch(text.strip())
     if match is None:
         raise UserError(f"{text!r} is not a duration: write a number and its unit ({UNIT_NAMES}), such as 500us")
@@ -50,7 +53,7 @@ def parse_duration(text: str) -> int:
 
 
 def parse_length(text: str) -> int:
-    """A duration that is longer than 0."""
+    """The nanoseconds of a duration that is longer than 0; UserError otherwise."""
     length_ns = parse_duration(text)
     if not length_ns:
         raise UserError(f"{text!r} must be longer than 0")
@@ -66,7 +69,7 @@ def format_duration(duration_ns: int) -> str:
 
 
 def parse_at_most(text: str) -> int:
-    """Nanoseconds per event of "1/h", "1/day", "1/12h": once per that time."""
+    """The nanoseconds per event of a rate such as "1/h", "1/day" or "1/12h" (once in 12 hours)."""
     count, slash, period = text.replace(" ", "").partition("/")
     if not slash or count != "1":
         raise UserError(f"{text!r} is not a rate: write once per some time, such as 1/h, 1/day or 1/12h")
@@ -89,12 +92,12 @@ def _cpu_range(text: str, whole: str) -> range:
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
-    """CPU numbers of "0,2-3", sorted, each once."""
+    """The CPU numbers of a list such as "0,2-3", sorted and without duplicates."""
     return tuple(sorted({cpu for part in text.split(",") for cpu in _cpu_range(part, text)}))
 
 
 def format_cpus(cpus: tuple[int, ...]) -> str:
-    """The shortest list that parse_cpus reads back: (0, 2, 3) is "0,2-3"."""
+    """The shortest text from which ``parse_cpus`` reads the same CPUs: (0, 2, 3) is "0,2-3"."""
     parts: list[list[int]] = []
     for cpu in sorted(set(cpus)):
         if parts and parts[-1][-1] == cpu - 1:
@@ -105,7 +108,7 @@ def format_cpus(cpus: tuple[int, ...]) -> str:
 
 
 def parse_percentage(text: str) -> Fraction:
-    """A share of "99.999" or "99.999%", exactly; above 0 and below 100 per cent."""
+    """The exact share of a text such as "99.999" or "99.999%". UserError unless above 0 and below 100 per cent."""
     number = text.strip().removesuffix("%").strip()
     if (
         len(number) > MOST_CHARACTERS

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations as arrays, and what an agent writes about them: slices, seconds, levels and lists above the limits.
+"""Activations as arrays, and what an agent writes about them: slices, seconds, levels and lists of exceedances.
 
-docs/record-format.md describes the chunks from SUMMARY and SECONDS to LEVEL and EXCEEDED.
+docs/record-format.md describes the chunks that hold these: SUMMARY, SECONDS, TOP, LEVEL, ABOVE and EXCEEDED.
 """
 
 from dataclasses import dataclass, field
@@ -16,14 +16,18 @@ SECOND_NS = 1_000_000_000
 LARGEST_VALUE = (1 << 63) - 1
 CLOSE_BINS = 1 << 16
 SLICE_SHARE = 32
-"""A slice ends when it is this part of the run before it,"""
+"""A slice ends at a checkpoint once it lasts one 32nd of the run before the slice, ..."""
 SLICE_MOST_NS = 600 * SECOND_NS
-"""or this long; always at a checkpoint."""
+"""... or once it lasts this long."""
 
 
 @dataclass(frozen=True)
 class Activations:
-    """Activations that ran, in order; ``missed``: how many due times directly behind each had none."""
+    """Activations that ran, in order, as arrays of equal length.
+
+    ``index``: the number of each activation. ``due_ns``: its due time. ``value``: its latency.
+    ``missed``: how many activations directly after it were missed.
+    """
 
     index: Int64Array
     due_ns: Int64Array
@@ -44,7 +48,7 @@ NO_ACTIVATIONS = Activations(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
 
 
 def join_activations(parts: list[Activations]) -> Activations:
-    """Activations in several pieces, at least one, as one."""
+    """Join one or more pieces, which must be in order, into one ``Activations``."""
     if len(parts) == 1:
         return parts[0]
     return Activations(
@@ -56,7 +60,10 @@ def join_activations(parts: list[Activations]) -> Activations:
 
 
 def number_activations(series: Series, index: int, due_ns: int, value: Int64Array, missed: Int64Array) -> Activations:
-    """Number consecutive activations and give them their due times; the first has the index and due time given."""
+    """Give consecutive activations their indices and due times.
+
+    The first activation has the given index and due time. ``value`` and ``missed`` are arrays of equal length.
+    """
     skipped = np.cumsum(missed) - missed
     steps = np.arange(value.size) + skipped
     if series.by_period:
@@ -66,7 +73,10 @@ def number_activations(series: Series, index: int, due_ns: int, value: Int64Arra
 
 
 def missed_activations(series: Series, some: Activations) -> tuple[Int64Array, Int64Array]:
-    """Due time and lateness of each missed activation: number j behind one with latency v is v - j * period late."""
+    """Due times and lateness of the missed activations, as two arrays in nanoseconds.
+
+    The j-th missed activation after one with latency v is v - j * period late.
+    """
     before = np.repeat(np.cumsum(some.missed) - some.missed, some.missed)
     number = np.arange(1, before.size + 1) - before
     after_ns = number * series.period_ns
@@ -74,13 +84,13 @@ def missed_activations(series: Series, some: Activations) -> tuple[Int64Array, I
 
 
 def slice_ends(checkpoints: int, before: int, checkpoint_ns: int) -> bool:
-    """Whether a slice that began behind ``before`` checkpoints ends with this one, which is that many's last."""
+    """Whether a slice ends at the checkpoint number ``checkpoints``, if ``before`` checkpoints precede the slice."""
     length = checkpoints - before
     return SLICE_SHARE * length >= before or length * checkpoint_ns >= SLICE_MOST_NS
 
 
 def slices_of_views(series: Series, some: Activations) -> list[Slice]:
-    """Both views of a stretch, each only if it holds an activation."""
+    """The slices of both views of some activations. A view without an activation has no slice."""
     pairs = max(some.value.size - 1, 0)
     products = exact_dot(some.value[1:], some.value[:-1])
     observed = _slice(series, View.OBSERVED, some.due_ns, some.value, (pairs, products, catch_up_pairs(series, some)))
@@ -111,7 +121,7 @@ def _slice(series: Series, view: View, due_ns: Int64Array, value: Int64Array, la
 
 
 def _counted(places: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Distinct bins and how often each comes; without sorting where they lie close together, as they usually do."""
+    """The distinct bins, and how often each occurs. Bins that lie close together, as usual, need no sorting."""
     low = int(places.min()) if places.size else 0
     if not places.size or int(places.max()) - low > CLOSE_BINS:
         distinct, counts = np.unique(places, return_counts=True)
@@ -122,7 +132,7 @@ def _counted(places: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 
 def exact_dot(a: Int64Array, b: Int64Array) -> int:
-    """Sum of products, in integers without a limit where 64 bits could overflow."""
+    """The sum of the products of two arrays. Python's unlimited integers are used if 64 bits could overflow."""
     if not a.size:
         return 0
     reach = max(abs(int(a.min())), abs(int(a.max()))) * max(abs(int(b.min())), abs(int(b.max())))
@@ -132,14 +142,14 @@ def exact_dot(a: Int64Array, b: Int64Array) -> int:
 
 
 def catch_up_pairs(series: Series, some: Activations) -> int:
-    """Cycles longer than 1.2 periods that one shorter than 0.8 follows."""
+    """How many cycles longer than 1.2 periods are followed by a cycle shorter than 0.8 periods."""
     cycle = np.diff(some.due_ns + some.value)
     long, short = 5 * cycle > 6 * series.period_ns, 5 * cycle < 4 * series.period_ns
     return int(np.count_nonzero(long[:-1] & short[1:]))
 
 
 def seconds_of(series: Series, some: Activations) -> Seconds:
-    """Per-second numbers from the first second to the last that anything was due in."""
+    """The numbers of each second, from the first second in which an activation was due to the last."""
     ran = some.due_ns // SECOND_NS
     gone = missed_activations(series, some)[0] // SECOND_NS
     both = np.concatenate((ran, gone))
@@ -153,18 +163,22 @@ def seconds_of(series: Series, some: Activations) -> Seconds:
 
 LEARN_NS = 60 * SECOND_NS
 MOST_LEVELS = 16
-"""Levels that a series can have."""
+"""Largest number of levels in a series."""
 LONGEST_LIST = 65_536
-"""Exceedances of a limit that are kept one by one."""
+"""Largest number of exceedances of one limit that are kept one by one."""
 LEARNED_SHARES = (1_000, 100)
-"""Shares of the first minute that are to lie above the learned levels, in millionths."""
+"""For each learned level, the share of the first minute's values that may lie above the level, in millionths."""
 LEAST_ABOVE = 5
-"""So many of the first minute's values have to be above a level for it to be learned."""
+"""A level is learned only if at least this many of the first minute's values may lie above it."""
 
 
 @dataclass(frozen=True)
 class LevelHead:
-    """A level without what is above it. share: of the values it was learned from, in millionths; 0: a limit."""
+    """A level without its counts and lists. ``value`` is the level itself; it counts from ``since_ns`` on.
+
+    ``share``: the share of the values that may lie above a learned level, in millionths; 0 for a limit of the user.
+    ``taught``: how many values a learned level was learned from.
+    """
 
     number: int
     value: int
@@ -175,7 +189,10 @@ class LevelHead:
 
 @dataclass(frozen=True)
 class AboveCounts:
-    """Counts of the seconds that have any, by increasing second and level; arrays of equal length."""
+    """How many activations of a second were above a level, as arrays of equal length, sorted by second and level.
+
+    A second and level without such an activation has no entry. ``ran``: activations that ran. ``missed``: missed ones.
+    """
 
     second: Int64Array
     level: Int64Array
@@ -185,7 +202,10 @@ class AboveCounts:
 
 @dataclass(frozen=True)
 class ExceedingLists:
-    """Activations in the lists of limits. lists: bit l is set where it is in that of level l; ended: which are full."""
+    """Activations above the limits, as arrays of equal length.
+
+    ``lists``: bit l is set if the activation is in the list of level l. ``ended``: bit l is set if that list is full.
+    """
 
     index: Int64Array
     due_ns: Int64Array
@@ -194,20 +214,23 @@ class ExceedingLists:
     ended: int = 0
 
     def part(self, start: int, stop: int) -> "ExceedingLists":
-        """Some of them; only the last part tells what is full."""
+        """The entries from start to stop. Only the last part says which lists are full."""
         where = slice(start, stop)
         ended = self.ended if stop >= self.value.size else 0
         return ExceedingLists(self.index[where], self.due_ns[where], self.value[where], self.lists[where], ended)
 
 
 def limit_heads(series: Series, limits_ns: tuple[int, ...]) -> list[LevelHead]:
-    """Heads of the user's limits, which count from the first due time on."""
+    """The heads of the user's limits. A limit counts from the first due time on."""
     return [LevelHead(number, limit, series.first_due_ns) for number, limit in enumerate(limits_ns)]
 
 
 @dataclass
 class LevelLearner:
-    """Learns levels from the activations of the first minute, given in pieces."""
+    """Learns levels from the activations of the first minute, which arrive in pieces.
+
+    ``until_ns``: end of that minute. ``places`` and ``counts``: histogram of its values. ``done``: learning is over.
+    """
 
     until_ns: int
     places: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -215,7 +238,7 @@ class LevelLearner:
     done: bool = False
 
     def learn(self, some: Activations, first: int) -> list[LevelHead]:
-        """The levels, numbered from ``first`` on, once an activation is due a minute after the first."""
+        """The learned levels, numbered from ``first`` on. Empty until an activation is due after the first minute."""
         if self.done:
             return []
         early = int(np.searchsorted(some.due_ns, self.until_ns))
@@ -239,7 +262,7 @@ class LevelLearner:
 
 
 def count_above(series: Series, some: Activations, levels: list[LevelHead]) -> AboveCounts:
-    """Counts per second of what is above each level since it counts."""
+    """How many activations of each second were above each level. A level counts from its ``since_ns`` on."""
     lowest = min((level.value for level in levels), default=0)
     high = some.where((some.value > lowest) if levels else np.zeros(some.value.size, np.bool_))
     gone_ns, late = missed_activations(series, high)
@@ -257,13 +280,16 @@ def count_above(series: Series, some: Activations, levels: list[LevelHead]) -> A
 
 
 def _key(due_ns: Int64Array, level: LevelHead) -> Int64Array:
-    """A number for a second and a level, which increases as the chunk has them."""
+    """One number for each due time's second and the level. These numbers increase in the order of an ABOVE chunk."""
     key: Int64Array = due_ns // SECOND_NS * MOST_LEVELS + level.number
     return key
 
 
 def list_exceeding(some: Activations, limits_of: list[LevelHead], listed: list[int]) -> ExceedingLists:
-    """What goes into the lists, each as long as it is; ``listed``: how many each has, which is brought up to date."""
+    """The activations that go into the lists of the limits, until each list is full.
+
+    ``listed``: the length of each list so far. This function updates it.
+    """
     lists, ended = np.zeros(some.value.size, np.int64), 0
     for level in limits_of:
         room = LONGEST_LIST - listed[level.number]
@@ -276,9 +302,9 @@ def list_exceeding(some: Activations, limits_of: list[LevelHead], listed: list[i
 
 
 def largest(k: int, index: Int64Array, due_ns: Int64Array, value: Int64Array) -> Top:
-    """The k largest of some activations; one that is named twice counts once."""
+    """The k largest activations. An activation that is given twice counts once."""
     index, once = np.unique(index, return_index=True)
     due_ns, value = due_ns[once], value[once]
-    # ~value falls as value grows and, unlike -value, exists for every value.
+    # Sorting ~value sorts from large to small. Unlike -value, ~value cannot overflow.
     order = np.argsort(~value, kind="stable")[:k]
     return Top(k, index[order], due_ns[order], value[order])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chunks of a record's file: their frame, their fixed fields, their sequence, and the walk that finds them all.
 
-The walk reads the file in windows, so a record of any size needs a few megabytes of memory. The fixed fields stand in
-the order of docs/record-format.md.
+The walk reads the file in windows, so a record of any size needs a few megabytes of memory. The fixed fields have the
+order of docs/record-format.md.
 """
 
 import gc
@@ -21,10 +21,10 @@ from typing import NamedTuple
 CHUNK_MAGIC = b"RTP\x1a"
 CHUNK_HEADER = struct.Struct("<4sIHHII")
 CHECKED_BYTES = 16
-"""The checksum covers so many bytes of the header, and the payload."""
+"""The checksum covers this many bytes of the header, and the whole payload."""
 MOST_PAYLOAD = 16 << 20
 WINDOW_BYTES = 1 << 20
-"""Fits the second-level cache, so that checksums read what was just copied."""
+"""The window fits the second-level cache, so that checksums read bytes that are still in the cache."""
 
 
 class ChunkType(IntEnum):
@@ -47,7 +47,7 @@ class ChunkType(IntEnum):
 
 
 class Frame(NamedTuple):
-    """One valid chunk. ``payload`` is only good until the next chunk is asked for."""
+    """One valid chunk. ``payload`` is valid only until the next chunk is read."""
 
     offset: int
     type: int
@@ -68,18 +68,18 @@ def checksum(head: bytes | memoryview, payload: bytes | memoryview) -> int:
 
 
 def padded(length: int) -> int:
-    """A payload and the zero bytes behind it."""
+    """The length of a payload together with the zero bytes that pad it to a multiple of four."""
     return (length + 3) & ~3
 
 
 def is_record(path: Path) -> bool:
-    """Whether a file begins as a record does. OSError if it cannot be read."""
+    """Whether a file begins like a record. OSError if the file cannot be read."""
     with path.open("rb") as file:
         return file.read(len(CHUNK_MAGIC)) == CHUNK_MAGIC
 
 
 def frame_bytes(kind: int, sequence: int, payload: bytes) -> bytes:
-    """A whole chunk, as it stands in the file."""
+    """The bytes of a whole chunk in the file: header, payload and padding. ValueError if the payload is too long."""
     if len(payload) > MOST_PAYLOAD:
         raise ValueError(f"a payload of {len(payload)} bytes does not fit a chunk of at most {MOST_PAYLOAD}")
     head = CHUNK_HEADER.pack(CHUNK_MAGIC, len(payload), kind, 0, sequence, 0)[:CHECKED_BYTES]
@@ -88,7 +88,7 @@ def frame_bytes(kind: int, sequence: int, payload: bytes) -> bytes:
 
 
 class FileWindow:
-    """A stretch of the file in memory that moves forward with what is asked for."""
+    """A part of the file in memory. It moves to the bytes that a caller asks for."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         self.size = size
@@ -98,7 +98,10 @@ class FileWindow:
         self._filled = 0
 
     def place(self, at: int, length: int) -> int:
-        """Where in ``bytes`` so many bytes from an offset lie until the next call; -1 if the file ends before them."""
+        """The place in ``bytes`` of the given length at an offset of the file; -1 if the file ends too early.
+
+        The place is valid until the next call.
+        """
         here = at - self._start
         if here >= 0 and here + length <= self._filled:
             return here
@@ -106,13 +109,16 @@ class FileWindow:
         return 0 if length <= self._filled else -1
 
     def view(self, at: int, length: int) -> memoryview:
-        """So many bytes from an offset, fewer at the end of the file; good until the next call."""
+        """The given number of bytes from an offset, or fewer at the end of the file; valid until the next call."""
         length = min(length, self.size - at)
         here = self.place(at, length)
         return self.bytes[here : here + length] if here >= 0 else self.bytes[: self._filled]
 
     def here(self, at: int) -> tuple[int, int, memoryview]:
-        """Offsets at which what is in memory begins and ends, and the bytes; nothing of it if the offset is outside."""
+        """The start and end of the window as offsets of the file, and the window's bytes.
+
+        If the offset is outside of the window, the end is the offset itself, so that nothing is left to read.
+        """
         inside = self._start <= at < self._start + self._filled
         return self._start, self._start + self._filled if inside else at, self.bytes
 
@@ -129,7 +135,7 @@ class FileWindow:
 
 
 def frame_at(window: FileWindow, at: int) -> Frame | None:
-    """The chunk at an offset if there is a valid one, whole and with its padding."""
+    """The chunk at an offset, or None unless the chunk is valid, whole and has its padding."""
     here = window.place(at, CHUNK_HEADER.size)
     if here < 0:
         return None
@@ -148,7 +154,10 @@ def frame_at(window: FileWindow, at: int) -> Frame | None:
 
 @contextmanager
 def garbage_collector_paused() -> Iterator[None]:
-    """A long record is a million small objects at first, none of which is garbage: looking for some takes a sixth."""
+    """Pause Python's garbage collector while a record is read.
+
+    A long record first becomes a million small objects, and none is garbage. Searching them takes a sixth of the time.
+    """
     was = gc.isenabled()
     gc.disable()
     try:
@@ -159,7 +168,7 @@ def garbage_collector_paused() -> Iterator[None]:
 
 
 def walk_chunks(window: FileWindow) -> Iterator[Frame | Hole]:
-    """Every valid chunk of a file in its order, and the holes between them."""
+    """Every valid chunk of a file and every hole between chunks, in the order of the file."""
     at = 0
     while at < window.size:
         last = None
@@ -180,7 +189,10 @@ def walk_chunks(window: FileWindow) -> Iterator[Frame | Hole]:
 
 
 def _frames_in(window: FileWindow, at: int) -> Iterator[Frame]:
-    """Those from an offset on that follow each other within what is in memory: a long record has many small ones."""
+    """The consecutive valid chunks from an offset on that are already in memory.
+
+    A long record has many small chunks, so this loop avoids the function calls of ``frame_at``.
+    """
     start, filled, data = window.here(at)
     unpack, crc32, head, new = CHUNK_HEADER.unpack_from, zlib.crc32, CHUNK_HEADER.size, tuple.__new__
     while at + head <= filled:
@@ -204,7 +216,7 @@ def _next_frame(window: FileWindow, at: int) -> int:
             break
         found = bytes(view).find(CHUNK_MAGIC)
         if found < 0:
-            # The magic may lie across the edge, so the last three bytes are looked at again.
+            # The magic may lie across the end of the view, so the last three bytes are searched again.
             at += max(len(view) - len(CHUNK_MAGIC) + 1, 1)
         elif frame_at(window, at + found):
             return at + found
@@ -242,13 +254,14 @@ SERIES_ON_GRID = 1
 SERIES_HAS_SAMPLES = 2
 SERIES_EXTERNAL = 4
 SERIES_OF_LOOP = 8
-"""Flags of a SERIES."""
+"""Flags of a SERIES chunk."""
 
 
 def places_in_order(sequences: list[int]) -> list[int]:
-    """Places of the longest strictly increasing subsequence: one moved chunk drops out, not all behind it.
+    """The places of the longest strictly increasing subsequence of the sequence numbers.
 
-    Patience sorting: ``ends[n]`` is the place where the run of n + 1 numbers with the smallest last number ends.
+    So one moved chunk drops out alone, and the chunks after it stay. The method is patience sorting: ``ends[n]`` is
+    the place of the last number in the increasing run of n + 1 numbers whose last number is smallest.
     """
     if all(map(lt, sequences, islice(sequences, 1, None))):
         return list(range(len(sequences)))
@@ -272,7 +285,10 @@ def _trace_back(place: int, before: list[int]) -> list[int]:
 
 
 def missing_sequences(sequences: list[int]) -> list[tuple[int, int, int]]:
-    """(place behind, first, last) of each stretch of numbers that an increasing list leaves out."""
+    """The gaps in an increasing list, each as (place, first, last).
+
+    ``place``: where the list goes on after the gap. ``first`` and ``last``: the first and last missing number.
+    """
     if not sequences or sequences[-1] == len(sequences) - 1:
         return []
     starts = [-1, *sequences]

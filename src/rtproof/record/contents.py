@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a record contains, as frozen data: facts, series, samples, slices, levels, counters, the end, damage.
 
-These classes describe and do not judge. All times are signed nanoseconds from the origin of the record.
+These classes only hold data; no judgement is made here. All times are signed nanoseconds from the origin of the record.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,10 @@ class Moment(Enum):
 
 
 class View(Enum):
-    """OBSERVED: activations that ran. CHARGED: missed ones, each with its lateness. Schedule is both together."""
+    """OBSERVED: activations that ran. CHARGED: missed activations, each with its lateness.
+
+    Both together are the view that pages call schedule.
+    """
 
     OBSERVED = 0
     CHARGED = 1
@@ -47,6 +50,8 @@ class EndReason(Enum):
 
 @dataclass(frozen=True)
 class Begin:
+    """The BEGIN chunk: format, identity and time origin of a record, and the machine that was measured."""
+
     major: int
     minor: int
     run_id: bytes
@@ -60,6 +65,8 @@ class Begin:
 
 @dataclass(frozen=True)
 class Fact:
+    """One property of the system or of the request, as text. ``thread`` is ``WHOLE_RUN`` if it belongs to no thread."""
+
     time_ns: int
     thread: int
     moment: Moment
@@ -69,7 +76,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class SystemFile:
-    """A file of the target as it was read: ``errno`` 0 and its content, or the reason why not."""
+    """A file of the target: its content with ``errno`` 0, or the ``errno`` that says why it could not be read.
+
+    ``cut``: whether ``content`` is only the beginning of the file.
+    """
 
     time_ns: int
     moment: Moment
@@ -83,9 +93,9 @@ class SystemFile:
 class Series:
     """One stream of values. ``on_grid``: due times are first_due_ns + k * period_ns.
 
-    external: due times come from outside, each a period behind the one before unless a block tells it anew. loop: of
-    a probe that is told by the lengths of its cycles. chained: external in a record of 1.0, whose due times within a
-    block are those of a thread that sleeps.
+    ``external``: due times come from outside. Each block states its first due time, and the others follow at one
+    period each. ``loop``: the probe runs a loop, which is described by the lengths of its cycles. ``chained``: an
+    external series in a record of format 1.0. There, each due time within a block follows from the wake-up before.
     """
 
     id: int
@@ -105,13 +115,13 @@ class Series:
 
     @property
     def by_period(self) -> bool:
-        """Whether due times are a period apart, whenever the thread ran; else each follows from the last wake-up."""
+        """Whether due times are one period apart. Otherwise each due time follows from the wake-up before."""
         return self.on_grid or (self.external and not self.chained)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive samples of one series; after sample gap_position[i] gap_missed[i] activations were missed."""
+    """Consecutive samples of one series. After sample gap_position[i], gap_missed[i] activations were missed."""
 
     series: int
     first_index: int
@@ -123,7 +133,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Slice:
-    """SUMMARY chunk: statistics of one view of one series over a slice of time. Bins as in docs/record-format.md."""
+    """A SUMMARY chunk: statistics of one view of one series over a slice of time.
+
+    docs/record-format.md defines the fields and the bins.
+    """
 
     series: int
     view: View
@@ -144,7 +157,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Per-second numbers of one series; arrays of equal length; ``max`` holds where ``obtained`` > 0."""
+    """The numbers of one series for each second, as arrays of equal length. ``max`` is valid where ``obtained`` > 0."""
 
     second: Int64Array
     obtained: Int64Array
@@ -154,9 +167,9 @@ class Seconds:
 
 @dataclass(frozen=True)
 class Top:
-    """The K largest values, largest first; ties: the earlier first.
+    """The K largest values, largest first. Of equal values, the earlier comes first.
 
-    ``series``: id of each value's series, where there are several.
+    ``series``: the series id of each value, if the values come from several series.
     """
 
     k: int
@@ -168,12 +181,13 @@ class Top:
 
 @dataclass(frozen=True)
 class Level:
-    """A value of a series and what is above it: a limit of the user, or a level learned from the first minute.
+    """A level of a series and the activations above it: a limit of the user, or a level learned from the first minute.
 
-    since_ns: due time of the first activation that counts. share: of the ``taught`` values it was learned from that may
-    lie above it; both 0 of a limit. second, ran, missed: how many activations of a second were above it, only of the
-    seconds that have any. index, due_ns, above: of a limit, the first of those that ran, one by one, and their values;
-    all of them unless ``list_ended``.
+    ``since_ns``: due time of the first activation that counts. ``taught``: how many values the level was learned from.
+    ``share``: the share of these values that may lie above it. Both are 0 for a limit.
+    ``second``, ``ran``, ``missed``: how many activations of a second were above the level. Other seconds have no entry.
+    ``index``, ``due_ns``, ``above``: for a limit, the first activations above it that ran, with their latencies.
+    These are all of them unless ``list_ended``.
     """
 
     number: int
@@ -192,7 +206,7 @@ class Level:
 
 
 class Condition(Enum):
-    """What a measuring thread looks at."""
+    """A condition that a measuring thread checks about itself."""
 
     CPU = 0
     POLICY = 1
@@ -202,7 +216,7 @@ class Condition(Enum):
 
 @dataclass(frozen=True)
 class Deviation:
-    """Something that a thread saw and that was not asked for; ``count``: how often it was seen."""
+    """A condition that differed from the request. ``seen``: what the thread saw instead. ``count``: how often."""
 
     kind: Condition
     count: int
@@ -211,12 +225,13 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What one measuring thread noted about itself: a CONDITIONS chunk, or all of a thread's together.
+    """What one measuring thread noted about itself: one CONDITIONS chunk, or all chunks of the thread together.
 
-    Arrays of equal length, one entry for each row; each counts what came since the row before. ``noted`` activations at
-    which the CPU was read, ``elsewhere`` of them on another CPU than the thread's own. ``checks`` of policy and
-    priority; ``other_policy`` and ``other_priority`` of them differed. ``other_affinity`` looks found another affinity.
-    deviations: what was seen instead, in the order in which it was first seen.
+    The arrays have equal length, with one entry for each row. A row counts what happened since the row before.
+    ``noted``: activations at which the thread read its CPU. ``elsewhere``: how many of them ran on another CPU.
+    ``checks``: how often the thread checked its policy and priority. ``other_policy``, ``other_priority``: how many of
+    these checks found another one. ``other_affinity``: how many checks found another affinity.
+    ``deviations``: what was seen instead, in the order in which each was first seen.
     """
 
     thread: int
@@ -234,6 +249,11 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Counter:
+    """A number of the system that is read once per second. ``grows``: it only grows; otherwise it is a gauge.
+
+    ``time_ns`` and ``value``: the readings, as arrays of equal length.
+    """
+
     id: int
     grows: bool
     name: str
@@ -244,6 +264,8 @@ class Counter:
 
 @dataclass(frozen=True)
 class Event:
+    """Something that happened during the run. ``thread`` is ``WHOLE_RUN`` if it belongs to no thread."""
+
     time_ns: int
     thread: int
     kind: str
@@ -252,6 +274,8 @@ class Event:
 
 @dataclass(frozen=True)
 class SeriesTotals:
+    """The totals of one series: activations whose latency was obtained, missed ones, and lost ones."""
+
     series: int
     obtained: int
     missed: int
@@ -260,6 +284,8 @@ class SeriesTotals:
 
 @dataclass(frozen=True)
 class End:
+    """The END chunk: when and why the agent stopped, and the totals of each series."""
+
     time_ns: int
     reason: EndReason
     text: str
@@ -268,9 +294,9 @@ class End:
 
 @dataclass(frozen=True)
 class Damage:
-    """A stretch of the file that is no valid chunk, or chunks that are gone, in one sentence.
+    """A part of the file that is no valid chunk, or chunks that are missing, in one sentence.
 
-    series: whose chunks were not used, as the one that describes it is gone.
+    ``series``: the series whose chunks were not used because no chunk describes the series.
     """
 
     offset: int
@@ -281,7 +307,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class ChunkRef:
-    """Where a SAMPLES payload lies, so that workers can read it themselves. ``count``: samples in it."""
+    """Where in the file a SAMPLES payload lies, so that workers can read it. ``count``: number of its samples."""
 
     offset: int
     length: int
@@ -292,9 +318,10 @@ class ChunkRef:
 
 @dataclass(frozen=True)
 class Record:
-    """Everything a record holds except the samples, which are read on demand with ``blocks``.
+    """Everything that a record holds, except the samples, which ``blocks`` reads on demand.
 
-    levels: of each series that has any, limits first. conditions: of each thread that noted any, by its number.
+    ``seconds``, ``top``, ``levels``: by the id of the series; limits come before learned levels. ``conditions``: by the
+    number of the thread. A series or thread without data has no entry.
     """
 
     path: str
@@ -316,11 +343,11 @@ class Record:
     conditions: dict[int, Conditions] = field(default_factory=dict)
 
     def blocks(self, series: int) -> Iterator[Block]:
-        """The samples of one series in the order of the file."""
+        """The blocks of samples of one series, in the order of the file."""
         return self.read_blocks(tuple(ref for ref in self.chunk_refs if ref.series == series))
 
     def exceeded(self, series: int, limit: int) -> Level | None:
-        """What the agent knew to be above a limit that it was given; None of any other limit."""
+        """The level of a limit that the agent was given, with the activations above it; None for any other limit."""
         return next((one for one in self.levels.get(series, ()) if one.value == limit and not one.learned), None)
 
     def fact(self, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> str | None:

@@ -36,7 +36,7 @@ from rtproof.record.histogram_bins import StoredSlice
 
 
 class SamplesHead(NamedTuple):
-    """What the scan keeps of a SAMPLES chunk. ``next_index``: the first that a later chunk may begin with."""
+    """What the reader keeps of a SAMPLES chunk. ``next_index``: the smallest first index of a later chunk."""
 
     series: int
     first_index: int
@@ -46,7 +46,10 @@ class SamplesHead(NamedTuple):
 
 
 class SeriesSeconds(NamedTuple):
-    """A whole SECONDS payload, which only ``many`` decodes; so are the three below."""
+    """A whole SECONDS payload, still as bytes: ``decode_seconds`` decodes all payloads of a series together.
+
+    The next three classes hold the payloads of TOP, ABOVE and EXCEEDED chunks in the same way.
+    """
 
     series: int
     payload: bytes
@@ -68,7 +71,7 @@ class SeriesExceeding(NamedTuple):
 
 
 class SeriesLevel(NamedTuple):
-    """What a level is; ``share`` in millionths."""
+    """A decoded LEVEL chunk. ``share`` is in millionths."""
 
     series: int
     number: int
@@ -87,14 +90,14 @@ class CounterName(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """``entries``: pairs of a counter's id and value, still as bytes, since there is one of these per second."""
+    """A TICK chunk. ``entries``: pairs of a counter's id and value, still as bytes, because each second has a TICK."""
 
     time_ns: int
     entries: bytes
 
 
 class NewerFormat(NamedTuple):
-    """BEGIN of a major version that this reader does not know."""
+    """A BEGIN chunk of a later major version, which this reader does not know."""
 
     major: int
     minor: int
@@ -106,11 +109,8 @@ Item = (
 )  # fmt: skip
 
 
-# Chunks of which a long record has tens of thousands: each kind is decoded at once.
-#
-# Each function takes payloads and answers what all of them say together. MalformedError if any of them is wrong;
-# which
-# one that is, only the decoder of a single chunk (``payloads``) can tell.
+# Decode all payloads of one type and series together. Each function takes the payloads and returns their joint content.
+# MalformedError if any payload is wrong. ``decode_payload``, which takes a single payload, then finds out which one.
 
 
 SECONDS_HEAD = np.dtype([("series", "<u2"), ("reserved", "<u2"), ("first", "<u4")])
@@ -119,12 +119,12 @@ ABOVE_HEAD = np.dtype([("series", "<u2"), ("reserved", "<u2"), ("first", "<u4"),
 EXCEEDED_HEAD = np.dtype([("series", "<u2"), ("ended", "<u2"), ("entries", "<u4")])
 LARGEST_INDEX = 1 << 62
 LARGEST_COUNT = 1 << 42
-"""No second has more activations, and no sum of them over a run leaves 64 bits."""
+"""Larger than the activations of any second, and small enough that a sum over any run fits into 64 bits."""
 EMPTY = np.zeros(0, dtype=np.int64)
 
 
 class TopCandidates(NamedTuple):
-    """Candidates for the largest values. k: of how many each chunk told, the smallest. number: activation index."""
+    """Candidates for the largest values. ``number``: index of the activation. ``k``: the smallest k of all chunks."""
 
     k: int
     number: Int64Array
@@ -133,7 +133,7 @@ class TopCandidates(NamedTuple):
 
 
 class SecondsRows(NamedTuple):
-    """Seconds of many chunks, a row for each; the same second may occur twice."""
+    """The seconds of many chunks, as arrays of equal length. The same second may occur twice."""
 
     second: Int64Array
     obtained: Int64Array
@@ -142,7 +142,10 @@ class SecondsRows(NamedTuple):
 
 
 class _JoinedPayloads(NamedTuple):
-    """Payloads one behind the other, the heads they begin with, and where what follows the heads begins and ends."""
+    """Payloads joined into one array of bytes.
+
+    ``head``: the head of each payload. ``at`` and ``ends``: where the bytes after each head begin and end.
+    """
 
     data: ByteArray
     head: NDArray[np.void]
@@ -160,7 +163,7 @@ def _join_payloads(payloads: Sequence[bytes], head: np.dtype[np.void]) -> _Joine
 
 
 def decode_seconds(payloads: Sequence[bytes]) -> SecondsRows:
-    """What the SECONDS chunks of one series say."""
+    """Decode the SECONDS payloads of one series. MalformedError if any is wrong."""
     joined = _join_payloads(payloads, SECONDS_HEAD)
     columns = _packed_columns(joined)
     n = columns[0].n
@@ -171,7 +174,7 @@ def decode_seconds(payloads: Sequence[bytes]) -> SecondsRows:
 
 
 def decode_top(payloads: Sequence[bytes]) -> TopCandidates:
-    """What the TOP chunks of one series say."""
+    """Decode the TOP payloads of one series. MalformedError if any is wrong."""
     joined = _join_payloads(payloads, TOP_HEAD)
     columns = _packed_columns(joined)
     return TopCandidates(
@@ -180,7 +183,7 @@ def decode_top(payloads: Sequence[bytes]) -> TopCandidates:
 
 
 def _packed_columns(joined: _JoinedPayloads) -> list[encoding.ArrayLayouts]:
-    """Three packed arrays of equal length behind each head."""
+    """The layouts of the three packed arrays that follow each head. MalformedError unless their lengths are equal."""
     columns, at = [], joined.at
     for _ in range(3):
         columns.append(encoding.array_layouts(joined.data, at, joined.ends))
@@ -191,13 +194,13 @@ def _packed_columns(joined: _JoinedPayloads) -> list[encoding.ArrayLayouts]:
 
 
 def _counting_from(first: Int64Array, n: Int64Array) -> Int64Array:
-    """Numbers that go on from each first one, so many each."""
+    """For each pair of ``first`` and ``n``, the n consecutive numbers from first on; all in one array."""
     before = np.cumsum(n) - n
     return np.repeat(first - before, n) + np.arange(int(n.sum()))
 
 
 def _leb128_rows(joined: _JoinedPayloads, columns: int) -> NDArray[np.uint64]:
-    """The LEB128 numbers behind heads that tell how many rows there are, as such rows."""
+    """The LEB128 numbers of all payloads, in rows of ``columns`` numbers. Each head says how many rows it has."""
     sizes = joined.ends - joined.at
     inside = np.ones(joined.data.size, np.bool_)
     inside[(joined.at - joined.head.dtype.itemsize)[:, None] + np.arange(joined.head.dtype.itemsize)] = False
@@ -212,7 +215,7 @@ def _leb128_rows(joined: _JoinedPayloads, columns: int) -> NDArray[np.uint64]:
 
 
 def decode_above(payloads: Sequence[bytes]) -> AboveCounts:
-    """What the ABOVE chunks of one series say, by increasing second and level."""
+    """Decode the ABOVE payloads of one series, sorted by second and level. MalformedError if any is wrong."""
     joined = _join_payloads(payloads, ABOVE_HEAD)
     rows = _leb128_rows(joined, 3)
     if int(rows.max()) >= LARGEST_COUNT:
@@ -243,7 +246,7 @@ def _add_above(key: Int64Array, ran: Int64Array, missed: Int64Array) -> AboveCou
 
 
 def decode_exceeding(payloads: Sequence[bytes]) -> ExceedingLists:
-    """What the EXCEEDED chunks of one series say."""
+    """Decode the EXCEEDED payloads of one series. MalformedError if any is wrong."""
     joined = _join_payloads(payloads, EXCEEDED_HEAD)
     index, due_ns, value, lists = np.ascontiguousarray(_leb128_rows(joined, 4).T)
     if int(index.max()) >= LARGEST_INDEX or int(lists.max()) >= 1 << MOST_LEVELS or not lists.all():
@@ -270,20 +273,20 @@ def _sums_from_starts(steps: Int64Array, starts: Int64Array, sizes: Int64Array) 
 
 LIMIT_64 = 1 << 63
 ROW_NUMBERS = 9
-"""Numbers in a row of CONDITIONS."""
+"""Numbers in one row of a CONDITIONS chunk."""
 ROW_LARGEST = 1 << 40
-"""No number of such a row comes near it: 34 years in ms, 12 days of delay in us."""
+"""No number of a CONDITIONS row comes near this: it is 34 years in ms, or 12 days of delay in us."""
 MS_NS, US_NS = 1_000_000, 1_000
 MILLION = 1_000_000
 NO_GAPS = 2 * encoding.encode_array(())
-"""What nearly every block of samples ends with, recognised as it stands: a record has tens of thousands of them."""
+"""The two empty arrays that end nearly every block of samples. Comparing these bytes is faster than decoding them."""
 NO_VALUES = np.zeros(0, dtype=np.int64)
 
 Member = TypeVar("Member", bound=Enum)
 
 
 def decode_payload(kind: int, payload: memoryview) -> Item | None:
-    """What a chunk says; None if its type is unknown."""
+    """Decode one payload. None if the chunk's type is unknown; MalformedError if the payload is wrong."""
     function = DECODERS.get(kind)
     if function is None:
         return None
@@ -343,7 +346,10 @@ def _series(cursor: Cursor) -> Series:
 
 
 def decode_gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Array, Int64Array, int]:
-    """Positions and sizes of the gaps between so many samples, and the offset behind them."""
+    """The positions and sizes of the gaps between ``count`` samples, and the offset after these two arrays.
+
+    MalformedError if the gaps are out of order, empty or impossibly large.
+    """
     if data[at : at + len(NO_GAPS)] == NO_GAPS:
         return NO_VALUES, NO_VALUES, at + len(NO_GAPS)
     position, at = encoding.decode_array(data, at)
@@ -418,7 +424,7 @@ def _exceeded(cursor: Cursor) -> SeriesExceeding:
 
 
 def _whole(cursor: Cursor) -> tuple[int, bytes]:
-    """The series that a payload begins with, and all of the payload."""
+    """The series id at the start of a payload, and the whole payload."""
     (series,) = cursor.take(chunks.SHORT_COUNT)
     cursor.at = len(cursor.data)
     return series, bytes(cursor.data)

@@ -21,17 +21,17 @@ Bytes = bytes | memoryview
 TEXT_LENGTH = struct.Struct("<H")
 LONGEST_TEXT = 0xFFFF
 CONTINUED = 0x80
-"""Top bit of a byte of a LEB128 number that another one follows."""
+"""This top bit is set in each byte of a LEB128 number except the last."""
 LONGEST_LEB128 = 10
-"""Bytes of a 64-bit number at seven bits each."""
+"""Bytes of the longest 64-bit number, with seven bits in each byte."""
 
 
 class MalformedError(Exception):
-    """Bytes that cannot mean anything. Never leaves this package: the reader turns it into a Damage."""
+    """The bytes of a payload are wrong. ``reading`` turns this error into a ``Damage`` or a RecordError."""
 
 
 class Cursor:
-    """Walks through a payload; every step past its end is a MalformedError."""
+    """Reads a payload step by step. A step past the end of the payload raises MalformedError."""
 
     __slots__ = ("at", "data")
 
@@ -56,18 +56,18 @@ class Cursor:
         return found
 
     def text(self) -> str:
-        """A ``str`` of the format page; invalid UTF-8 becomes replacement characters."""
+        """Read a ``str`` of docs/record-format.md. Invalid UTF-8 becomes replacement characters."""
         (length,) = self.take(TEXT_LENGTH)
         return self.raw(length).decode("utf-8", "replace")
 
     def finish(self) -> None:
-        """Nothing may be left: a length that does not add up is a sign of wrong bytes."""
+        """Raise MalformedError if bytes are left over, because a wrong length is a sign of wrong bytes."""
         if self.at != len(self.data):
             raise MalformedError(f"{len(self.data) - self.at} bytes are left over")
 
 
 def text_bytes(text: str) -> bytes:
-    """A ``str`` of the format page, cut at a whole character if it is too long."""
+    """The bytes of a ``str`` of docs/record-format.md. A text that is too long is cut after a whole character."""
     raw = text.encode("utf-8", "replace")
     if len(raw) > LONGEST_TEXT:
         raw = raw[:LONGEST_TEXT].decode("utf-8", "ignore").encode()
@@ -75,7 +75,10 @@ def text_bytes(text: str) -> bytes:
 
 
 def leb128_encode(numbers: NDArray[np.uint64]) -> bytes:
-    """Seven bits per byte, lowest first; all bytes of a number but its last have the top bit set."""
+    """The LEB128 bytes of unsigned 64-bit numbers: seven bits per byte, lowest first.
+
+    All bytes of a number except its last have the top bit set.
+    """
     shifts = np.arange(0, 7 * LONGEST_LEB128, 7, dtype=np.uint64)
     digits = (numbers[:, None] >> shifts) & np.uint64(0x7F)
     rest = numbers[:, None] >> shifts
@@ -87,14 +90,14 @@ def leb128_encode(numbers: NDArray[np.uint64]) -> bytes:
 
 
 def leb128_check(data: Bytes, count: int) -> None:
-    """MalformedError unless the bytes hold exactly so many numbers; cheap, the numbers are not computed."""
+    """Raise MalformedError unless the bytes hold exactly ``count`` numbers. This is cheap: no number is computed."""
     raw = np.frombuffer(data, dtype=np.uint8)
     if np.count_nonzero(raw < CONTINUED) != count or (raw.size and raw[-1] >= CONTINUED):
         raise MalformedError(f"its {raw.size} bytes of LEB128 are not {count} numbers")
 
 
 def leb128_decode(data: Bytes, count: int) -> NDArray[np.uint64]:
-    """The numbers in the bytes, which must be exactly so many, each below 2^64."""
+    """The numbers in the bytes. MalformedError unless there are exactly ``count`` of them, each below 2^64."""
     leb128_check(data, count)
     raw = np.frombuffer(data, dtype=np.uint8)
     more = np.flatnonzero(raw >= CONTINUED)
@@ -111,26 +114,29 @@ def leb128_decode(data: Bytes, count: int) -> NDArray[np.uint64]:
 
 
 def zigzags(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, -1, 1, -2, ... as the bits of 0, 1, 2, 3, ..."""
+    """Map signed numbers to unsigned ones: 0, -1, 1, -2, ... become the bits of 0, 1, 2, 3, ..."""
     bits: NDArray[np.int64] = (numbers << 1) ^ (numbers >> 63)
     return bits
 
 
 def unzigzags(numbers: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """What ``zigzags`` made these of."""
+    """The signed numbers from which ``zigzags`` made these."""
     plain: NDArray[np.int64] = (numbers >> np.uint64(1)).view(np.int64) ^ -(numbers & np.uint64(1)).view(np.int64)
     return plain
 
 
 def _run_lengths(places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many places, from each one on, follow each other without a hole."""
+    """For each place, how many places from it on follow each other without a gap."""
     ends = np.flatnonzero(np.diff(places, append=places[-1] + 2) != 1)
     at = np.arange(places.size)
     return ends[np.searchsorted(ends, at)] - at + 1
 
 
 def _long_ones(raw: NDArray[np.uint8], first: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Numbers of several bytes, each from its first one on. Most have one byte and are not worth these steps."""
+    """Decode the LEB128 numbers of several bytes. ``first``: place of each first byte; ``length``: bytes of each.
+
+    Most numbers have a single byte, so this slower path is only for the others.
+    """
     numbers = np.zeros(first.size, dtype=np.uint64)
     for digit in range(int(length.max())):
         if digit >= LONGEST_LEB128:
@@ -143,9 +149,7 @@ def _long_ones(raw: NDArray[np.uint8], first: NDArray[np.int64], length: NDArray
     return numbers
 
 
-# The packed array of docs/record-format.md: frame of reference, bit planes, exceptions.
-#
-# Every step works on whole planes, so that numpy decodes at the speed of memory.
+# Decode and encode one packed array: frame of reference (the base), bit planes and exceptions.
 
 
 MOST_ELEMENTS = 65_536
@@ -154,18 +158,24 @@ WIDEST_ELEMENT = 63
 ARRAY_HEAD = struct.Struct("<IqBBH")
 
 PLANE_WIDTHS = tuple(tuple(p for p in (32, 16, 8, 4, 2, 1) if width & p) for width in range(WIDEST_ELEMENT + 1))
-"""Bits of each plane, by width of the element."""
+"""For each width of an element, the bits of each plane."""
 
 Unsigned = NDArray[np.unsignedinteger]
 _HOLDERS = tuple(np.dtype(f"u{size}") for size in (1, 2, 4, 8))
 _SHIFTS = {p: np.arange(0, 8, p, dtype=np.uint8)[:, None] for p in (1, 2, 4)}
 _WIDTHS = np.arange(WIDEST_ELEMENT + 1, dtype=np.uint64)
 _RANKS = np.array((0.0, 1 / 4096, 1 / 1024, 1 / 256, 1 / 64, 1 / 16, 1 / 4))
-"""Bases that the writer tries, as ranks: a few low outliers cost less as exceptions than as a bit of every element."""
+"""Ranks of the values that the writer tries as the base.
+
+A few low outliers cost less as exceptions than as one more bit in every element.
+"""
 
 
 class ArrayLayout(NamedTuple):
-    """Head of a packed array and where its parts lie; all lengths are checked."""
+    """The head of a packed array and the offsets of its parts. All lengths are already checked.
+
+    ``planes``, ``positions``, ``end``: offsets of the planes, of the exceptions' positions, and of the array's end.
+    """
 
     n: int
     base: int
@@ -179,12 +189,12 @@ class ArrayLayout(NamedTuple):
 
 @lru_cache(maxsize=256)
 def plane_bytes(n: int, width: int) -> int:
-    """Size of all planes: each is filled up to a whole byte."""
+    """The bytes of all planes of an array. Each plane is filled up to a whole byte."""
     return sum((n * p + 7) // 8 for p in PLANE_WIDTHS[width])
 
 
 def array_layout(data: Bytes, at: int = 0) -> ArrayLayout:
-    """Read and check the head of the array at an offset; MalformedError if it cannot be one."""
+    """Read and check the head of the packed array at an offset. MalformedError if it is impossible."""
     if at + ARRAY_HEAD.size > len(data):
         raise MalformedError(f"it ends within the head of the packed array at {at}")
     n, base, width, value_size, exceptions = ARRAY_HEAD.unpack_from(data, at)
@@ -199,13 +209,13 @@ def array_layout(data: Bytes, at: int = 0) -> ArrayLayout:
 
 
 def decode_array(data: Bytes, at: int = 0) -> tuple[Int64Array, int]:
-    """The integers of the array at an offset, and the offset behind it."""
+    """The integers of the packed array at an offset, and the offset after the array. MalformedError if it is wrong."""
     head = array_layout(data, at)
     return decode_array_at(data, head), head.end
 
 
 def decode_array_at(data: Bytes, head: ArrayLayout) -> Int64Array:
-    """The integers of an array whose head is read already."""
+    """The integers of a packed array whose head is already read."""
     if not head.width:
         values = np.empty(head.n, dtype=np.int64)
         values.fill(head.base)
@@ -219,7 +229,10 @@ def decode_array_at(data: Bytes, head: ArrayLayout) -> Int64Array:
 
 
 def decode_arrays(arrays: list[tuple[Bytes, ArrayLayout]]) -> Int64Array:
-    """Many arrays, one behind the other. Those alike are decoded together, as numpy takes its time with small ones."""
+    """The integers of many packed arrays, one array after the other.
+
+    Arrays of equal length and width are decoded together, because each call of numpy has a fixed cost.
+    """
     ends = np.cumsum([head.n for _, head in arrays], dtype=np.int64)
     values = np.empty(int(ends[-1]) if arrays else 0, dtype=np.int64)
     alike: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -240,9 +253,9 @@ def decode_arrays(arrays: list[tuple[Bytes, ArrayLayout]]) -> Int64Array:
 
 
 def join_planes(planes: NDArray[np.uint8], n: int, width: int) -> Unsigned:
-    """The unsigned elements, in the narrowest type that holds them: narrow types are what makes this fast.
+    """The unsigned elements of planes, in the narrowest type that holds them, because narrow types are fast.
 
-    ``planes``: the bytes of one array, or of several alike as rows.
+    ``planes``: the bytes of one array, or a row of bytes for each of several arrays of equal length and width.
     """
     holder = _holder(width)
     lowest, *others = PLANE_WIDTHS[width]
@@ -263,7 +276,7 @@ def _holder(width: int) -> np.dtype[np.unsignedinteger]:
 
 
 def _spread(plane: NDArray[np.uint8], n: int, p: int) -> Unsigned:
-    """Elements of one plane."""
+    """The n elements of one plane with p bits each."""
     if p >= BITS_OF_A_BYTE:
         return plane.view(f"<u{p // 8}")
     spread = plane[..., None, :] >> _SHIFTS[p]
@@ -280,7 +293,7 @@ def check_exceptions(data: Bytes, head: ArrayLayout) -> NDArray[np.uint16]:
 
 
 def put_exceptions(data: Bytes, head: ArrayLayout, values: Int64Array) -> None:
-    """Set those values of a decoded array that its planes do not hold."""
+    """Set the exceptions in a decoded array: the values that its planes do not hold."""
     positions = check_exceptions(data, head)
     at = head.positions + 2 * head.exceptions
     differences = np.frombuffer(data, dtype=f"<i{head.value_size}", count=head.exceptions, offset=at)
@@ -288,7 +301,10 @@ def put_exceptions(data: Bytes, head: ArrayLayout, values: Int64Array) -> None:
 
 
 def encode_array(values: ArrayLike) -> bytes:
-    """Pack at most 65,536 integers of 64 bits, with the base and width that give the smallest array."""
+    """Pack at most 65,536 integers of 64 bits, with the base and width that give the fewest bytes.
+
+    ValueError if there are more integers, or more than one dimension.
+    """
     array = np.ascontiguousarray(values, dtype=np.int64)
     if array.ndim != 1 or array.size > MOST_ELEMENTS:
         raise ValueError(
@@ -308,7 +324,10 @@ def encode_array(values: ArrayLike) -> bytes:
 
 
 def _choose_base_and_width(ordered: Int64Array) -> tuple[np.int64, int]:
-    """Base and width with the fewest bytes; in sorted values, a binary search counts the exceptions of each choice."""
+    """The base and width that need the fewest bytes, for sorted values.
+
+    A binary search counts the exceptions of each choice.
+    """
     bases = ordered[(_RANKS * (ordered.size - 1)).astype(np.int64)][:, None]
     low = np.searchsorted(ordered, bases)
     reach = (np.uint64(1) << _WIDTHS) - np.uint64(1)
@@ -342,11 +361,8 @@ def _plane(bits: NDArray[np.uint64], p: int) -> bytes:
     return bytes(np.bitwise_or.reduce(shifted, axis=0))
 
 
-# Packed arrays of many small chunks, decoded together: numpy takes as long for one of ten elements as for a thousand.
-#
-# The chunks stand one behind the other in one array of bytes, and whatever is said of them is an array with an
-# element
-# for each.
+# Decode the packed arrays of many small chunks together. The bytes of all chunks are one array, and each property, such
+# as the base, is an array with one element for each packed array.
 
 
 ByteArray = NDArray[np.uint8]
@@ -355,7 +371,7 @@ ARRAY_HEAD_TYPE = np.dtype([("n", "<u4"), ("base", "<i8"), ("width", "u1"), ("si
 
 
 class ArrayLayouts(NamedTuple):
-    """As ``packed.Layout``, of many arrays."""
+    """The fields of ``ArrayLayout`` for many packed arrays: each is an array with one element for each packed array."""
 
     n: Int64Array
     base: Int64Array
@@ -368,13 +384,16 @@ class ArrayLayouts(NamedTuple):
 
 
 def fields_at(data: ByteArray, at: Int64Array, what: np.dtype[np.void]) -> NDArray[np.void]:
-    """Fields of fixed width at each of the offsets, which must lie inside the data."""
+    """The fields of type ``what`` at each offset, as an array of records. The offsets must lie inside the data."""
     rows = data[at[:, None] + np.arange(what.itemsize)]
     return np.ascontiguousarray(rows).view(what)[:, 0]
 
 
 def array_layouts(data: ByteArray, at: Int64Array, ends: Int64Array) -> ArrayLayouts:
-    """Heads of the arrays at the offsets; MalformedError if any cannot be one or does not fit its chunk."""
+    """Read the heads of the packed arrays at the offsets. ``ends``: the end of each array's chunk.
+
+    MalformedError if a head is impossible or an array does not fit into its chunk.
+    """
     if (at + ARRAY_HEAD_TYPE.itemsize > ends).any():
         raise MalformedError("it ends within the head of a packed array")
     head = fields_at(data, at, ARRAY_HEAD_TYPE)
@@ -394,12 +413,12 @@ def array_layouts(data: ByteArray, at: Int64Array, ends: Int64Array) -> ArrayLay
 
 
 def layout_of_one(many: ArrayLayouts, number: int) -> ArrayLayout:
-    """The head of a single array."""
+    """The layout of the packed array with this number."""
     return ArrayLayout(*(int(column[number]) for column in many))
 
 
 def decode_array_batch(data: ByteArray, heads: ArrayLayouts) -> Int64Array:
-    """The integers of all arrays, one behind the other."""
+    """The integers of all packed arrays, one array after the other."""
     ends = np.cumsum(heads.n)
     values = np.repeat(heads.base, heads.n)
     kind = heads.n * (WIDEST_ELEMENT + 1) + heads.width

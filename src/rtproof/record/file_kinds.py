@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file is if it cannot be read as a run: one row for each kind, so that the refusal says what to give instead.
+"""Name the kind of a file that is no run, so that the error says which file to give instead.
 
-Rows are tried in their order. A new kind is a new row, and its test a new file in ``tests/test_record_folder.py``.
+``FILE_KINDS`` has one row for each kind. The first row that fits counts. For a new kind, add a row here and an
+example file to ``tests/test_record_folder.py``.
 """
 
 import re
@@ -13,13 +14,16 @@ from rtproof.record.chunks import is_record
 from rtproof.record.run_folder import RECORD_NAME
 
 HEAD_BYTES = 65_536
-"""All that is looked at."""
+"""How much of a file is read to find its kind."""
 RECORD_SUFFIXES = (".rtrec",)
 
 
 @dataclass(frozen=True)
 class FileKind:
-    """``name``: what the file is, as in "it is ...". ``fits``: whether a file begins so. ``instead``: what to do."""
+    """A kind of file that is no run. ``name``: completes the sentence "the file is ...".
+
+    ``fits``: takes the first bytes of a file and says whether it is of this kind. ``instead``: advice for the user.
+    """
 
     name: str
     fits: Callable[[bytes], bool]
@@ -31,7 +35,7 @@ def _magic(*beginnings: bytes, at: int = 0) -> Callable[[bytes], bool]:
 
 
 def _text(pattern: str) -> Callable[[bytes], bool]:
-    """A regular expression, in which ^ is the beginning of a line."""
+    """A test for text that contains a regular expression, in which ^ is the beginning of a line."""
     compiled = re.compile(pattern.encode(), re.MULTILINE)
     return lambda head: b"\0" not in head and compiled.search(head) is not None
 
@@ -45,7 +49,7 @@ def _hint(words: str) -> Callable[[Path, bytes], str]:
 
 
 def _run_of(path: Path, _head: bytes = b"") -> str:
-    """The run that a file beside it, or inside of its folder, was made from."""
+    """Advice that names the run from which a file was made. The run lies beside the file or is the file's folder."""
     stem = path.with_name(path.name.split(".", 1)[0] or path.name)
     beside = [stem, *(stem.with_name(stem.name + suffix) for suffix in RECORD_SUFFIXES)]
     inside = [path.parent] if (path.parent / RECORD_NAME).exists() or (path.parent / "campaign.json").exists() else []
@@ -56,7 +60,7 @@ def _run_of(path: Path, _head: bytes = b"") -> str:
 
 
 def _holds_runs(place: Path) -> bool:
-    """A folder, or a record: another file of the same name is no run."""
+    """Whether the place is a folder or a record. Another kind of file with the same name is no run."""
     try:
         return is_record(place) if place.is_file() else place.is_dir()
     except OSError:
@@ -138,7 +142,7 @@ RAW_SAMPLES = FileKind(
 
 
 def file_kind_of(path: Path) -> tuple[FileKind, bytes] | None:
-    """The first kind that fits a file, and how the file begins; None for none, and for what is no file."""
+    """The first kind that fits a file, and the file's first bytes. None if no kind fits or the file cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -151,7 +155,7 @@ def file_kind_of(path: Path) -> tuple[FileKind, bytes] | None:
 
 
 def advice(path: Path) -> str:
-    """What a file is that is no run, and what to give instead; "" if its kind is not known."""
+    """A sentence that names a file's kind and says what to give instead; "" if the kind is unknown."""
     found = file_kind_of(path)
     if found is None:
         return ""

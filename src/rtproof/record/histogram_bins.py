@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The histogram of a SUMMARY chunk: its log-linear bins, and slices that unpack their histogram on demand.
 
-A double has the same scale in its own bits: its exponent and the nine highest bits of its fraction, read as one
+The bins are computed from the bits of a double. Its exponent and the nine highest bits of its fraction, read as one
 number, count 512 equal steps in each power of two.
 """
 
@@ -18,11 +18,11 @@ from rtproof.record.contents import Int64Array, Slice
 from rtproof.record.encoding import CONTINUED, MalformedError, leb128_decode, leb128_encode
 
 LINEAR_BINS = 1024
-"""Values below this have a bin each."""
+"""Each value below this has a bin of its own."""
 BINS_PER_OCTAVE = 512
-"""Bins in each power of two above."""
+"""Bins in each power of two from there on."""
 LAST_BIN = LINEAR_BINS + (63 - 10) * BINS_PER_OCTAVE - 1
-"""Bin of the largest 64-bit value; the bin of the smallest is -1 - LAST."""
+"""Bin of the largest 64-bit value. The bin of the smallest is -1 - LAST_BIN."""
 
 _FRACTION_BITS = 52
 _BIAS = (1023 + 10) * BINS_PER_OCTAVE - LINEAR_BINS
@@ -31,11 +31,12 @@ _DROP = ~np.int64((1 << 40) - 1)
 
 
 def bin_of(values: ArrayLike) -> Int64Array:
-    """Bin of each value."""
+    """The bin of each value, as an array of the same shape."""
     value = np.asarray(values, dtype=np.int64)
     negative = value >> 63
     size = value ^ negative
-    # Only the ten highest bits count; without the lowest forty, no large value is rounded up to the next power of two.
+    # Only the ten highest bits decide the bin. The lowest forty bits of a large value are cleared, because the
+    # conversion to a double could otherwise round the value up to the next power of two.
     exact = np.where(size < _EXACT, size, size & _DROP).astype(np.float64)
     scaled = (exact.view(np.int64) >> (_FRACTION_BITS - 9)) - _BIAS
     place: Int64Array = np.where(size < LINEAR_BINS, size, scaled)
@@ -43,7 +44,7 @@ def bin_of(values: ArrayLike) -> Int64Array:
 
 
 def bin_edges(bins: ArrayLike) -> tuple[Int64Array, Int64Array]:
-    """Smallest and largest value of each bin, both inclusive; ValueError outside the scale."""
+    """The smallest and the largest value of each bin, as two arrays. ValueError if a bin is outside of the scale."""
     bin_index = np.asarray(bins, dtype=np.int64)
     negative = bin_index >> 63
     place = bin_index ^ negative
@@ -56,7 +57,7 @@ def bin_edges(bins: ArrayLike) -> tuple[Int64Array, Int64Array]:
 
 
 def _steps(place: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """How far the first value of a bin is shifted, and what is shifted."""
+    """For each bin two arrays, a shift and a step: the smallest value of the bin is step << shift."""
     above = np.maximum(place - LINEAR_BINS, 0)
     scaled = place >= LINEAR_BINS
     shift: NDArray[np.int64] = np.where(scaled, above // BINS_PER_OCTAVE + 1, 0)
@@ -65,11 +66,11 @@ def _steps(place: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 HISTOGRAM_FIELDS = ("bins", "bin_counts")
 PLAIN = 1 << 31
-"""No sum of a few thousand numbers up to this leaves 64 bits."""
+"""A sum of a few thousand numbers up to this one fits into 64 bits."""
 
 
 def zigzag(number: int) -> int:
-    """0, -1, 1, -2, ... as 0, 1, 2, 3, ..."""
+    """Map a signed number to an unsigned one: 0, -1, 1, -2, ... become 0, 1, 2, 3, ..."""
     return 2 * number if number >= 0 else -2 * number - 1
 
 
@@ -78,7 +79,7 @@ def unzigzag(number: int) -> int:
 
 
 def histogram_bytes(places: Int64Array, counts: Int64Array) -> bytes:
-    """Bins that are not empty, increasing, and their counts, as the SUMMARY chunk has them."""
+    """The histogram's bytes in a SUMMARY chunk. ``places``: the bins that are not empty, increasing."""
     numbers = np.zeros((places.size, 2), dtype=np.uint64)
     if places.size:
         numbers[0, 0] = zigzag(int(places[0]))
@@ -89,9 +90,10 @@ def histogram_bytes(places: Int64Array, counts: Int64Array) -> bytes:
 
 @lru_cache(maxsize=4)
 def histogram_arrays(stored: bytes, total: int) -> tuple[Int64Array, Int64Array]:
-    """Bins and counts; MalformedError unless the bins increase and the counts add up to the total.
+    """The bins and counts of a stored histogram, as two read-only arrays.
 
-    The last few are remembered, as whoever asks for the bins asks for the counts next; the arrays are read-only.
+    MalformedError unless the bins increase and the counts add up to the total. The last few results are remembered,
+    because a caller that reads the bins reads the counts next.
     """
     ends = int(np.count_nonzero(np.frombuffer(stored, dtype=np.uint8) < CONTINUED))
     numbers = leb128_decode(stored, ends).reshape(-1, 2)
@@ -112,9 +114,9 @@ def histogram_arrays(stored: bytes, total: int) -> tuple[Int64Array, Int64Array]
 
 @dataclass(frozen=True)
 class StoredSlice(Slice):
-    """A Slice that unpacks its histogram when it is asked for it, and does not keep it.
+    """A Slice that unpacks its histogram whenever ``bins`` or ``bin_counts`` is read, and does not keep the result.
 
-    A run of 54 hours has 20,000 slices of a thousand bins per series; unpacked they would take gigabytes.
+    A run of 54 hours has 20,000 slices of a thousand bins per series. Unpacked, they would take gigabytes.
     """
 
     @classmethod
@@ -134,10 +136,10 @@ class StoredSlice(Slice):
 
 
 def unpack_histograms(slices: Sequence[Slice]) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Of many slices, one after the other: how many bins each has, the bins and their counts.
+    """Three arrays for many slices: the number of bins of each slice, and the bins and counts of all slices in order.
 
-    Those of a hundred slices are unpacked several times as fast together as one by one, and still fit the cache.
-    RecordError as from each alone.
+    A hundred slices together unpack several times as fast as one by one, and still fit the cache. RecordError if a
+    histogram is wrong.
     """
     stored = [part for part in slices if isinstance(part, StoredSlice)]
     together = _unpack_at_once(stored) if len(stored) == len(slices) else None
@@ -152,7 +154,7 @@ def _joined(arrays: list[Int64Array]) -> Int64Array:
 
 
 def _unpack_at_once(slices: list[StoredSlice]) -> tuple[Int64Array, Int64Array, Int64Array] | None:
-    """Sizes, bins and counts; None if any is wrong or huge, which unpacking it alone will tell."""
+    """The sizes, bins and counts. None if a histogram is wrong or has huge numbers: then each is unpacked alone."""
     stored = [part.__dict__["_stored"] for part in slices]
     raw = b"".join(stored)
     more = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) >= CONTINUED)
@@ -173,7 +175,10 @@ def _unpack_at_once(slices: list[StoredSlice]) -> tuple[Int64Array, Int64Array, 
 
 
 def _add_steps(steps: Int64Array, starts: Int64Array) -> Int64Array:
-    """Bins from the steps between them. The first of each histogram is its zig-zag, which is changed to a step of 1."""
+    """The bins from the steps between them. ``starts``: place of each histogram's first step.
+
+    That first step is the zigzag of the first bin. In ``steps`` it is overwritten with 1, so that a later check passes.
+    """
     jumps = steps.copy()
     jumps[starts] = (steps[starts] >> 1) ^ -(steps[starts] & 1)
     jumps[starts[1:]] -= np.add.reduceat(jumps, starts)[:-1]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a record: one walk over the file, then everything but the samples is in memory; samples are read on demand.
+"""Read a record: one walk over the file loads everything except the samples, which are read on demand.
 
-Chunks that each hold a part are merged: seconds, largest values, levels, counters. Bytes without a valid meaning become
-a Damage in words. The only errors are a file that is no record and a file of a later format.
+Seconds, largest values, levels, conditions and counters lie in many chunks and are merged. Bytes without a valid
+meaning become a ``Damage``, which one sentence describes. Only a file that cannot be read, a file that is no record,
+or a record of a later format is an error.
 """
 
 import os
@@ -88,7 +89,7 @@ Whole = TypeVar("Whole")
 
 
 def _decode_by_series(parts: Iterable[Small], decode: Callable[[list[bytes]], Whole]) -> dict[int, Whole]:
-    """What the payloads of each series say together."""
+    """For each series, the joint content of all its payloads."""
     payloads: dict[int, list[bytes]] = defaultdict(list)
     for part in parts:
         payloads[part.series].append(part.payload)
@@ -96,9 +97,10 @@ def _decode_by_series(parts: Iterable[Small], decode: Callable[[list[bytes]], Wh
 
 
 def merge_seconds(parts: Iterable[SeriesSeconds]) -> dict[int, Seconds]:
-    """One Seconds per series, by increasing second. Where one occurs twice, counts add, the larger value holds.
+    """Merge the SECONDS of each series, sorted by second.
 
-    This and the three below: MalformedError if any payload is wrong.
+    If a second occurs twice, its counts add up, and the larger of its two maxima stays. MalformedError if any payload
+    is wrong; this also holds for ``merge_top``, ``merge_above`` and ``merge_exceeding``.
     """
     return {series: _add_seconds(some) for series, some in _decode_by_series(parts, decoding.decode_seconds).items()}
 
@@ -116,25 +118,25 @@ def _add_seconds(parts: decoding.SecondsRows) -> Seconds:
 
 
 def merge_top(parts: Iterable[SeriesTop]) -> dict[int, Top]:
-    """The K largest of each series, largest first, ties: the earlier first."""
-    # Only the smallest K is exact over all parts, should they differ.
+    """Merge the TOP of each series: the K largest values, largest first; of equal values, the earlier comes first."""
+    # If chunks state different K, only as many values as the smallest K are certainly the largest of all.
     return {series: largest(*some) for series, some in _decode_by_series(parts, decoding.decode_top).items()}
 
 
 def merge_above(parts: Iterable[SeriesAbove]) -> dict[int, AboveCounts]:
-    """The counts above levels of each series."""
+    """Merge the ABOVE of each series: how many activations of each second were above each level."""
     return _decode_by_series(parts, decoding.decode_above)
 
 
 def merge_exceeding(parts: Iterable[SeriesExceeding]) -> dict[int, ExceedingLists]:
-    """The lists of exceedances of each series."""
+    """Merge the EXCEEDED of each series: the lists of exceedances."""
     return _decode_by_series(parts, decoding.decode_exceeding)
 
 
 def merge_levels(
     heads: Iterable[SeriesLevel], above: dict[int, AboveCounts], exceeding: dict[int, ExceedingLists]
 ) -> dict[int, tuple[Level, ...]]:
-    """The levels of each series with all that was said of them; what is said of an unknown one is left out."""
+    """The levels of each series, with their counts and lists. Counts and lists without a LEVEL chunk are left out."""
     known: dict[int, dict[int, SeriesLevel]] = defaultdict(dict)
     for head in heads:
         known[head.series].setdefault(head.number, head)
@@ -168,7 +170,7 @@ CONDITION_COLUMNS = tuple(one.name for one in fields(Conditions) if one.name not
 
 
 def merge_conditions(parts: Iterable[Conditions]) -> dict[int, Conditions]:
-    """One Conditions per thread: rows in the order of the file, deviations of the same kind and text added up."""
+    """Merge the CONDITIONS of each thread: the rows in the order of the file, equal deviations added up."""
     of_thread: dict[int, list[Conditions]] = defaultdict(list)
     for part in parts:
         of_thread[part.thread].append(part)
@@ -185,7 +187,7 @@ def _join_conditions(thread: int, parts: list[Conditions]) -> Conditions:
 
 
 def merge_counters(names: list[CounterName], ticks: list[Tick]) -> tuple[Counter, ...]:
-    """Every counter with its readings; readings of a counter without a name are left out."""
+    """Every counter with its readings. Readings of a counter that no chunk names are left out."""
     entries = np.frombuffer(b"".join(tick.entries for tick in ticks), dtype=TICK_DTYPE)
     sizes = np.array([len(tick.entries) // TICK_ENTRY_FIELDS.size for tick in ticks], dtype=np.int64)
     times = np.repeat(np.array([tick.time_ns for tick in ticks], dtype=np.int64), sizes)
@@ -198,16 +200,16 @@ def _counter(name: CounterName, mine: NDArray[np.bool_], times: Int64Array, valu
 
 @dataclass(frozen=True)
 class BlockReader:
-    """Reads blocks of one file. Can be pickled, so that worker processes get it with their share of the refs.
+    """Reads blocks of samples from one file. A reader can be pickled and sent to worker processes.
 
-    Each checksum is verified again. It costs less than a tenth of the time, and without it a file that was written
-    over since the scan, or a medium that fails now, would give wrong samples.
+    Each checksum is verified again, which costs less than a tenth of the time. Otherwise a file that was overwritten
+    after the scan, or a medium that fails now, would give wrong samples.
     """
 
     path: str
 
     def __call__(self, refs: tuple[ChunkRef, ...]) -> Iterator[Block]:
-        """The samples of some chunks, in the order of the refs; RecordError if the file has changed."""
+        """The blocks of samples of the given chunks, in this order. RecordError if the file has changed."""
         with open_regular(self.path) as file:
             window = FileWindow(file.fileno(), os.fstat(file.fileno()).st_size)
             for ref in refs:
@@ -218,7 +220,7 @@ class BlockReader:
 
 
 def decode_block(payload: memoryview) -> Block:
-    """The samples in a payload that the scan has checked."""
+    """The block of samples in a SAMPLES payload that the scan has checked."""
     cursor = Cursor(payload)
     series, _, first_index, first_due_ns = cursor.take(SAMPLES_FIELDS)
     values, at = encoding.decode_array(payload, cursor.at)
@@ -227,14 +229,14 @@ def decode_block(payload: memoryview) -> Block:
 
 
 def open_regular(path: str) -> FileIO:
-    """Open a file to read; RecordError with the reason if that is not possible, or if it is not a file."""
+    """Open a file for reading. RecordError with the reason if it cannot be opened, is empty, or is no file."""
     place = Path(path)
     try:
-        # Asked before it is opened: opening a pipe would wait for a writer.
+        # The kind is checked before the file is opened, because opening a pipe waits for a writer.
         found = place.stat()
         if not stat.S_ISDIR(found.st_mode) and not stat.S_ISREG(found.st_mode):
             raise RecordError(f"{path} is not a file")
-        # A file that the kernel makes up as it is read, such as /proc/kmsg, has no size, and reading it may wait.
+        # The kernel produces files such as /proc/kmsg while they are read. Their size is 0, and reading them may wait.
         if stat.S_ISREG(found.st_mode) and not found.st_size:
             raise RecordError(f"{path} is empty")
         return place.open("rb", buffering=0)
@@ -253,14 +255,14 @@ SMALL_TYPES: dict[int, type[SmallItem]] = {
     ChunkType.ABOVE: SeriesAbove,
     ChunkType.EXCEEDED: SeriesExceeding,
 }
-"""Chunks of which there are many: they are decoded together once all are found."""
+"""A record has many chunks of these types. They are decoded together once all are found."""
 TICK_TYPE = int(ChunkType.TICK)
-"""There is one a second; it is read without the detours over a cursor and over what names the fields of a tuple."""
+"""Every second has a TICK. To save time, it is read without a ``Cursor`` and without the named constructors."""
 _new = tuple.__new__
 
 
 class ScannedChunk(NamedTuple):
-    """A valid chunk and what it says; ``item`` is None if its type is unknown or its payload is wrong."""
+    """A valid chunk and its decoded content. ``item`` is None if the type is unknown or the payload is wrong."""
 
     offset: int
     length: int
@@ -270,7 +272,10 @@ class ScannedChunk(NamedTuple):
 
 @garbage_collector_paused()
 def open_record(path: str | os.PathLike[str]) -> Record:
-    """Read a record; RecordError if it is none or has a newer format. One that still grows is one that was cut off."""
+    """Read a record. A record that is still being written counts as cut off.
+
+    RecordError if the file cannot be read, is no record or has a newer format.
+    """
     name = os.fspath(path)
     damage: list[Damage] = []
     with open_regular(name) as file:
@@ -393,7 +398,7 @@ def _assemble(name: str, size: int, begin: Begin, kept: list[ScannedChunk], dama
 
 
 def _is_valid_alone(chunk: ScannedChunk, item: SmallItem, damage: list[Damage]) -> bool:
-    """Whether a small chunk alone is right; if not, it is damage."""
+    """Whether a small chunk can be decoded on its own. If not, a ``Damage`` is added."""
     kind = next(kind for kind, small in SMALL_TYPES.items() if isinstance(item, small))
     try:
         decode_payload(kind, memoryview(item.payload))
@@ -404,9 +409,9 @@ def _is_valid_alone(chunk: ScannedChunk, item: SmallItem, damage: list[Damage]) 
 
 
 def _series(kept: list[ScannedChunk], begin: Begin, damage: list[Damage]) -> dict[int, Series]:
-    """Series by number, in a record of 1.0 with the flags that later ones have.
+    """The series by their ids. In a record of format 1.0 they get the flags that later formats have.
 
-    A second one with the same number would give the samples another meaning.
+    If two different chunks describe the same series, the first one counts: the second would change what samples mean.
     """
     series: dict[int, Series] = {}
     for chunk in kept:
@@ -417,13 +422,13 @@ def _series(kept: list[ScannedChunk], begin: Begin, damage: list[Damage]) -> dic
 
 
 def _flagged(series: Series) -> Series:
-    """A series of 1.0, whose names alone say what it is."""
+    """A series of format 1.0 with its flags, which follow from the names of its probe and method."""
     external = not series.on_grid and bool({"gpio", "timerlat"} & {series.probe, series.method})
     return replace(series, external=external, chained=external, loop=series.method == "loop")
 
 
 def _sample_refs(kept: list[ScannedChunk], series: dict[int, Series], damage: list[Damage]) -> tuple[ChunkRef, ...]:
-    """Blocks of samples that go forward, each series for itself, and lie on its grid."""
+    """Where the usable blocks of samples lie. In each series, indices must increase and due times must fit the grid."""
     refs = []
     following: dict[int, int] = defaultdict(int)
     for chunk in kept:
@@ -442,7 +447,10 @@ def _sample_refs(kept: list[ScannedChunk], series: dict[int, Series], damage: li
 
 
 def _on_grid(head: SamplesHead, series: Series) -> bool:
-    """Whether a block's due time follows from its index, and its last one is still a 64-bit number."""
+    """Whether a block's due time fits its index, and its last due time is still a 64-bit number.
+
+    A series that is not on the grid always passes.
+    """
     due_ns = series.first_due_ns + head.first_index * series.period_ns
     end_ns = series.first_due_ns + head.next_index * series.period_ns
     return not series.on_grid or (head.first_due_ns == due_ns and end_ns < LIMIT_64)

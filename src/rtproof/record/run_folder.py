@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run folder: the record as the agent wrote it, and ``run.json``, what the host knew when the run started."""
+"""The run folder. It holds the agent's record, and ``run.json``: what the host knew when the run started."""
 
 import os
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ SCHEMA_VERSION = 3
 Kind = TypeVar("Kind")
 Length = Annotated[int, msgspec.Meta(gt=0, le=2**63 - 1)]
 Confidence = Annotated[float, msgspec.Meta(ge=0.5, lt=1)]
-"""Of what is outside nothing can be tested."""
+"""The sequential test works only for a confidence in this range."""
 
 
 Bunches = Annotated[float, msgspec.Meta(ge=1, le=100)]
 
 
 class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Episodes above limit_ns come at most once per at_most_ns, at a confidence; exceedances within gap_ns are one.
+    """One requirement: episodes above limit_ns come at most once per at_most_ns, decided at this confidence.
 
-    longest_ns: no episode lasts longer; None of a run before schema 3, which fixed none. bunches: how many episodes a
-    bunch may bring on average.
+    ``gap_ns``: exceedances that are no further apart belong to one episode. ``longest_ns``: no episode lasts longer;
+    None for a run before schema 3, which had no such bound. ``bunches``: how many episodes a bunch may have on average.
     """
 
     limit_ns: Length
@@ -42,10 +42,11 @@ class RequirementInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """``run.json``. started: ISO 8601 with the offset from UTC; command: as typed; note: free text of the user.
+    """The content of ``run.json``.
 
-    requirements: those fixed before the run, in the order given; in schema 1 there was one ``requirement``.
-    until_decided: whether the run was to end as soon as they were decided.
+    ``started``: ISO 8601 with the offset from UTC. ``command``: as typed. ``note``: free text of the user.
+    ``requirements``: those fixed before the run, in the order given; schema 1 had a single ``requirement``.
+    ``until_decided``: whether the run should end as soon as all requirements were decided.
     """
 
     command: list[str]
@@ -67,21 +68,21 @@ class _SchemaVersion(msgspec.Struct):
 
 
 class _RequirementOfSchema1(msgspec.Struct):
-    """What schema 1 had in place of ``requirements``."""
+    """The single requirement that schema 1 had in place of ``requirements``."""
 
     requirement: RequirementInfo | None = None
 
 
 @dataclass(frozen=True)
 class Run:
-    """A record and what the host wrote beside it; ``info`` is None for a record alone."""
+    """A record, and what the host wrote beside it. ``info`` is None for a record without a ``run.json``."""
 
     record: Record
     info: RunInfo | None
 
 
 def create_run_folder(path: str | os.PathLike[str]) -> Path:
-    """Make a new run folder; UserError if there is anything at the path, since a run never replaces another."""
+    """Make a new run folder and return its path. UserError if the path exists, because no run replaces another."""
     folder = Path(path)
     try:
         new = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
@@ -96,7 +97,7 @@ def create_run_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def write_run_info(folder: Path, info: RunInfo) -> None:
-    """Write ``run.json`` whole or not at all; UserError if there is one, or if it cannot be written."""
+    """Write ``run.json`` whole or not at all. UserError if the file exists or cannot be written."""
     place = folder / INFO_NAME
     if place.exists():
         raise UserError(f"{place} exists already and is never written over")
@@ -107,7 +108,7 @@ def write_run_info(folder: Path, info: RunInfo) -> None:
 
 
 def open_run(path: str | os.PathLike[str]) -> Run:
-    """Open a run folder or a record alone; UserError if there is no record in it or ``run.json`` is wrong."""
+    """Open a run folder or a single record. UserError if there is no record or ``run.json`` is wrong."""
     place = Path(path)
     if not place.is_dir():
         return Run(open_record(place), None)

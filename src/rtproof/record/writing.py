@@ -40,10 +40,10 @@ LOW_HALF = (1 << 64) - 1
 
 
 class RecordWriter:
-    """Appends chunks to a new file; one method per chunk type. ``chunk`` writes what the others cannot, for tests."""
+    """Appends chunks to a new file, with one method for each chunk type. Tests write any other chunk with ``chunk``."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """FileExistsError if there is such a file: a record is never written over."""
+        """Create the file. FileExistsError if it exists, because no record is ever overwritten."""
         self._file: BinaryIO = Path(path).open("xb", buffering=1 << 20)  # noqa: SIM115 - close() does
         self.sequence = 0
 
@@ -109,7 +109,7 @@ class RecordWriter:
         self.chunk(ChunkType.SUMMARY, head, count, histogram_bytes(part.bins, part.bin_counts))
 
     def seconds(self, series: int, seconds: Seconds) -> None:
-        """``seconds.second`` must be consecutive, as the chunk names only the first."""
+        """Write a SECONDS chunk. ValueError unless the seconds are consecutive: the chunk names only the first."""
         first = int(seconds.second[0]) if seconds.second.size else 0
         if not np.array_equal(seconds.second, np.arange(first, first + seconds.second.size)):
             raise ValueError("the seconds of a chunk must be consecutive")
@@ -142,7 +142,7 @@ class RecordWriter:
         self.chunk(ChunkType.EXCEEDED, head + count, leb128_encode(numbers.reshape(-1).view(np.uint64)))
 
     def conditions(self, some: Conditions) -> None:
-        """One chunk with all rows; times are kept in whole ms, run delays in whole us."""
+        """Write one CONDITIONS chunk with all rows. Times are rounded down to ms, and run delays to us."""
         deviations = [
             chunks.DEVIATION_FIELDS.pack(one.kind.value, one.count) + text_bytes(one.seen) for one in some.deviations
         ]
@@ -155,12 +155,12 @@ class RecordWriter:
         self.chunk(ChunkType.CONDITIONS, head, *deviations, rows)
 
     def counter(self, counter: Counter) -> None:
-        """The counter's name; its readings go through ``tick``."""
+        """Write the counter's name and unit. ``tick`` writes its readings."""
         head = chunks.COUNTER_FIELDS.pack(counter.id, 0 if counter.grows else 1, 0)
         self.chunk(ChunkType.COUNTER, head, text_bytes(counter.name), text_bytes(counter.unit))
 
     def tick(self, time_ns: int, readings: Iterable[tuple[int, int]]) -> None:
-        """Values of counters at a time, as pairs of counter id and value."""
+        """Write the values of counters at one time, as pairs of counter id and value."""
         entries = [chunks.TICK_ENTRY_FIELDS.pack(number, value) for number, value in readings]
         self.chunk(ChunkType.TICK, chunks.TICK_FIELDS.pack(time_ns, len(entries)), *entries)
 
@@ -181,10 +181,11 @@ LISTED_AT_ONCE = 256
 
 
 class LevelWriter:
-    """Takes the activations of one checkpoint after the other; LEVEL of the limits is written at once.
+    """Writes LEVEL, ABOVE and EXCEEDED. It takes the activations of one checkpoint after the other.
 
-    limits_ns: the user's; None for a field before the last, which has no learned levels either. learns: whether the
-    activations are all that there are, so that levels can be learned from them.
+    The constructor writes LEVEL for each limit. ``limits_ns``: the user's limits. None means that the series is not
+    the last field of its probe, so it has no limits and learns no levels. ``learns``: whether all activations are
+    given, so that levels can be learned.
     """
 
     def __init__(
@@ -202,7 +203,7 @@ class LevelWriter:
             writer.level(series.id, level)
 
     def add(self, some: Activations) -> None:
-        """Write what there is to tell of these."""
+        """Write the levels learned from these activations, and the activations above each level."""
         for level in self._learner.learn(some, len(self._levels)):
             self._levels.append(level)
             self._writer.level(self._series.id, level)
@@ -218,7 +219,7 @@ TOP_K = 256
 
 
 class TopWriter:
-    """Keeps the K largest of one series, and writes those that come to be among them."""
+    """Keeps the K largest values of one series, and writes each value that joins them."""
 
     def __init__(self, writer: RecordWriter, series: int) -> None:
         self._writer = writer
@@ -227,11 +228,11 @@ class TopWriter:
 
     @property
     def lacks(self) -> int:
-        """How many of the K there are not yet."""
+        """How many values are still missing until there are K."""
         return TOP_K - self._top.value.size
 
     def add(self, index: Int64Array, due_ns: Int64Array, value: Int64Array) -> None:
-        """Some activations: a TOP chunk with those of the K largest so far that were not among them before."""
+        """Take some activations, and write a TOP chunk with those that are now among the K largest."""
         before = self._top
         candidates = np.arange(value.size)
         if before.value.size == TOP_K:
@@ -253,10 +254,9 @@ CHECKPOINT_NS = 10_000_000_000
 
 
 class SeriesWriter:
-    """Takes the activations of a series in pieces of any size.
+    """Writes everything about a series. It takes the activations in pieces of any size.
 
-    limits_ns: the user's; None for a field before the last, which has no learned levels either. summary=False leaves
-    out all but SAMPLES.
+    ``limits_ns``: the user's limits, or None as for ``LevelWriter``. With summary=False only SAMPLES are written.
     """
 
     def __init__(
@@ -268,7 +268,7 @@ class SeriesWriter:
         limits_ns: tuple[int, ...] | None = (),
         summary: bool = True,
     ) -> None:
-        """Writes LEVEL of the limits, so that SERIES must be there."""
+        """Write LEVEL for each limit. The SERIES chunk must already be written."""
         self._writer = writer
         self._series = series
         self._checkpoint_ns = checkpoint_ns
@@ -284,7 +284,7 @@ class SeriesWriter:
         self._levels = LevelWriter(writer, series, limits_ns if summary else None)
 
     def add(self, values: ArrayLike, gap_position: ArrayLike = (), gap_missed: ArrayLike = ()) -> None:
-        """The next activations; after values[gap_position[i]], gap_missed[i] due times had none."""
+        """Take the next activations. After values[gap_position[i]], gap_missed[i] activations were missed."""
         value = np.asarray(values, dtype=np.int64)
         missed = np.zeros_like(value)
         missed[np.asarray(gap_position, dtype=np.int64)] = gap_missed
@@ -299,7 +299,7 @@ class SeriesWriter:
         self._pending = some.part(int(cuts[-1]) if cuts.size else 0, some.value.size)
 
     def finish(self) -> SeriesTotals:
-        """Write what is pending; the totals are for END."""
+        """Write what is pending, and return the series' totals for the END chunk."""
         if self._pending.value.size:
             self._checkpoint(self._pending, last=True)
         elif self._slice:
@@ -337,7 +337,7 @@ class SeriesWriter:
 
 
 def write_seconds(writer: RecordWriter, series: int, seconds: Seconds) -> None:
-    """Consecutive seconds of a series, in as many chunks as they need."""
+    """Write consecutive seconds of a series, in as many SECONDS chunks as needed."""
     for start in range(0, seconds.second.size, encoding.MOST_ELEMENTS):
         where = slice(start, start + encoding.MOST_ELEMENTS)
         part = Seconds(seconds.second[where], seconds.obtained[where], seconds.missed[where], seconds.max[where])
@@ -352,9 +352,10 @@ def write_series_samples(
     *,
     summary: bool = True,
 ) -> SeriesTotals:
-    """All of one series at once; see ``SeriesWriter`` for pieces. ``gaps``: positions and numbers missed behind them.
+    """Write all of one series at once, and return its totals for the END chunk. ``SeriesWriter`` takes pieces instead.
 
-    SERIES itself is written by the caller, before.
+    ``gaps``: the positions of the gaps, and how many activations were missed in each. The SERIES chunk must already be
+    written.
     """
     feed = SeriesWriter(writer, series, summary=summary)
     feed.add(values, *gaps)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines that the agent prints, and the live view of a run that is drawn from them."""
+"""Parse the lines that the agent prints, and draw the live view of a run from them.
+
+A line has a prefix and then pairs of a name and a number. There are progress lines, and ``over`` lines for each second
+above a limit. A ``Watcher`` of these lines may end the run.
+"""
 
 import contextlib
 import os
@@ -11,16 +15,11 @@ from typing import Protocol, TextIO, TypeVar
 
 from rtproof.core.printable import clean
 
-# Lines that the agent prints during a run: its progress, and seconds above a limit; who watches them may end the run.
-#
-# Such a line is a prefix and pairs of a name and a number.
-
-
 Kind = TypeVar("Kind")
 
 
 def parse_numbers(line: str, prefix: str, kind: type[Kind]) -> Kind | None:
-    """A line that begins with a prefix, as a dataclass of whole numbers; None if it is none, or lacks one."""
+    """Parse a line with this prefix into a dataclass of whole numbers. None if the prefix or a number is missing."""
     if not line.startswith(prefix):
         return None
     pairs = dict(word.partition("=")[::2] for word in line.removeprefix(prefix).split())
@@ -36,7 +35,10 @@ OVER_PREFIX = "over "
 
 @dataclass(frozen=True)
 class OverLine:
-    """One ``over`` line of the agent: a thread was above a limit in a second of its due times, at most by worst_ns."""
+    """One ``over`` line of the agent: in one second of its due times, a thread had latencies above a limit.
+
+    ``worst_ns``: the largest of these latencies.
+    """
 
     thread: int
     limit_ns: int
@@ -45,28 +47,29 @@ class OverLine:
 
 
 class Watcher(Protocol):
-    """Knows when a run has shown what it was to show."""
+    """Follows a run and says when the run may end, because every limit is decided."""
 
     def over(self, thread: int, limit_ns: int, second: int, worst_ns: int) -> None:
-        """What an ``over`` line says."""
+        """Take the content of an ``over`` line."""
 
     def progress(self, thread: int, due_ns: int, lost: int = 0, time_ns: int = 0) -> bool:
-        """What a progress line says, and when; True: the run may end."""
+        """Take the content of a progress line. True if the run may end."""
 
     def lines(self) -> Sequence[str]:
-        """How it stands, for people."""
+        """The state of the decision, as sentences for people."""
 
 
 def parse_over(line: str) -> OverLine | None:
-    """The line as numbers; None if it is none of ours."""
+    """Parse an ``over`` line. None if the line is none."""
     return parse_numbers(line, OVER_PREFIX, OverLine)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """One progress line of the agent: a thread so far. ``time_ns`` counts from the start of measuring.
+    """One progress line of the agent: the numbers of one thread so far.
 
-    due_ns: everything that was due before it is in the numbers; 0 from an agent that does not tell.
+    ``time_ns``: time since the start of measuring. ``due_ns``: the numbers contain every activation that was due
+    earlier; 0 from an agent that does not print it.
     """
 
     time_ns: int
@@ -83,7 +86,7 @@ class Progress:
 
 
 def parse_progress(line: str) -> Progress | None:
-    """The line as numbers; None if it is none of ours."""
+    """Parse a progress line. None if the line is none."""
     return parse_numbers(line, PROGRESS_PREFIX, Progress)
 
 
@@ -104,7 +107,7 @@ TABLE_COLUMNS = {
     "mean": 9,
     "max": 9,
 }
-"""Headings and widths of the table, which fits a terminal of 80 columns."""
+"""Headings and widths of the table. The table fits a terminal of 80 columns."""
 USUAL_SIZE = os.terminal_size((96, 24))
 
 
@@ -113,14 +116,14 @@ def _us(nanoseconds: int) -> str:
 
 
 def clock_text(time_ns: int) -> str:
-    """Hours, minutes and seconds."""
+    """A time as hours, minutes and seconds: "1:02:03"."""
     minutes, seconds = divmod(max(time_ns, 0) // 1_000_000_000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}"
 
 
 def _terminal_size(out: TextIO) -> os.terminal_size:
-    """Some terminals, serial ones for example, say that they have 0 columns."""
+    """The size of the terminal, or the usual size. Some terminals, for example serial ones, report 0 columns."""
     try:
         size = os.get_terminal_size(out.fileno())
     except OSError:
@@ -129,14 +132,17 @@ def _terminal_size(out: TextIO) -> os.terminal_size:
 
 
 def worst_first(threads: dict[int, Progress]) -> list[Progress]:
-    """The threads with the largest latency first, those with equal ones in their order."""
+    """The threads sorted by their largest latency, largest first. Threads with equal ones are sorted by number."""
     return sorted(threads.values(), key=lambda row: (-row.max_ns, row.thread))
 
 
 def progress_table(
     threads: dict[int, Progress], goal: str, size: os.terminal_size = USUAL_SIZE, more: Sequence[str] = ()
 ) -> list[str]:
-    """The frame on a terminal: lines for the run and one for each of the worst threads, as far as they fit."""
+    """The live view on a terminal: lines for the run, and a line for each of the worst threads that fit.
+
+    ``goal``: how long the run will be. ``more``: further lines about the run.
+    """
     rows = worst_first(threads)
     also = [part for line in more for part in textwrap.wrap(line, size.columns - 1, subsequent_indent="  ")]
     shown = rows[: max(1, min(MOST_ROWS, size.lines - 3 - len(also)))]
@@ -156,7 +162,7 @@ def _aligned(cells: Iterable[object]) -> str:
 
 
 def progress_sentence(threads: dict[int, Progress], goal: str, more: Sequence[str] = ()) -> str:
-    """The frame elsewhere: one line for the whole run, with the first of those that tell more."""
+    """The live view without a terminal: one line for the whole run, with the first line of ``more``."""
     rows = worst_first(threads)
     worst = rows[0]
     parts = [
@@ -169,9 +175,9 @@ def progress_sentence(threads: dict[int, Progress], goal: str, more: Sequence[st
 
 
 class LiveView:
-    """Takes progress lines as they come and draws them no more often than its interval.
+    """Takes progress lines as they arrive, and draws at most once per interval.
 
-    more: what else is to be told of the run when it is drawn, the most important first.
+    ``more``: returns further lines about the run, the most important first. It is called at each drawing.
     """
 
     def __init__(
@@ -194,7 +200,10 @@ class LiveView:
         self._drawn_rows = 0
 
     def feed(self, progress: Progress) -> None:
-        """Take one line. All threads are drawn together, so drawing happens when a thread comes for the second time."""
+        """Take one progress line. A thread that reports for the second time shows that all threads have reported.
+
+        Only then is the view drawn, so that it shows all threads together.
+        """
         if progress.thread in self._burst:
             self._burst.clear()
             if self._now() - self._drawn_at >= self._interval_s:
@@ -203,14 +212,14 @@ class LiveView:
         self.threads[progress.thread] = progress
 
     def say(self, text: str) -> None:
-        """Print a sentence above the table, which is drawn again below it."""
+        """Print a sentence above the table, and draw the table again below the sentence."""
         self._write(self._erase() + clean(text) + "\n")
         self._drawn_rows = 0
         if self._on_terminal and self.threads:
             self.draw()
 
     def draw(self) -> None:
-        """Draw what is known now; nothing if that is nothing."""
+        """Draw the threads' newest numbers. Nothing is drawn before the first progress line."""
         if not self.threads:
             return
         if self._on_terminal:
@@ -222,11 +231,11 @@ class LiveView:
         self._drawn_at = self._now()
 
     def _erase(self) -> str:
-        """Escape codes (ECMA-48): up to the first row drawn, and clear from there to the end of the screen."""
+        """Escape codes (ECMA-48) that go up to the first drawn row and clear the screen from there on."""
         return f"\x1b[{self._drawn_rows}A\x1b[J" if self._on_terminal and self._drawn_rows else ""
 
     def _write(self, text: str) -> None:
-        """The run is worth more than its view: go on without it when its reader has gone."""
+        """Write the text, if anybody still reads. The run goes on without its view when the reader has gone."""
         with contextlib.suppress(OSError):
             self._out.write(text)
             self._out.flush()

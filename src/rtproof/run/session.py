@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: the agent on a target, from a new run folder to the record in it; or another tool beside its loads."""
+"""Carry out one run of the agent on a target, from the new run folder to the record in it.
+
+``under_loads`` and ``run_tool`` run another measuring tool on this machine, under the agent's loads.
+"""
 
 import contextlib
 import os
@@ -21,7 +24,10 @@ from rtproof.targets import Process, Target
 
 VOICE = "rtproof-agent: "
 LARGEST_LOG = 1 << 20
-"""Characters that are kept; an agent that says more is broken, and must fill neither the disk nor the screen."""
+"""Number of characters of the agent's messages that are kept.
+
+An agent that prints more is broken, and must not fill the disk or the screen.
+"""
 
 
 def printable_line(line: str) -> str:
@@ -30,9 +36,10 @@ def printable_line(line: str) -> str:
 
 
 class AgentListener:
-    """Takes the agent's lines. The newest sentence waits for the next line: the last may say why the run failed.
+    """Takes the agent's lines. The newest sentence is shown when the next line arrives.
 
-    watcher, stop: who is told of the progress too, and what is done once when he says that the run may end.
+    If the run fails, the last sentence says why, and ``run_session`` reports it as the error. ``watcher``: also gets
+    the progress. ``stop``: called once, when the watcher says that the run may end.
     """
 
     def __init__(
@@ -48,7 +55,7 @@ class AgentListener:
         self.stopped = False
 
     def listen(self, lines: Iterable[str]) -> None:
-        """Take every line until there are no more."""
+        """Take lines until the agent prints no more."""
         for line in lines:
             self._show_waiting()
             if (progress := parse_progress(line)) is not None:
@@ -68,7 +75,7 @@ class AgentListener:
             self.stopped = True
 
     def finish(self, failed: bool) -> None:
-        """Draw for the last time. The last sentence of a run that failed is left to whoever tells the user of that."""
+        """Draw for the last time. If the run failed, the last sentence is not shown: the error message has it."""
         if not failed:
             self._show_waiting()
         self._view.draw()
@@ -82,7 +89,7 @@ class AgentListener:
             self._log(text)
 
     def _log(self, text: str) -> None:
-        """A full disk must not end the run; the agent deals with that."""
+        """Append a line to the log. A full disk must not end the run here, because the agent handles a full disk."""
         with contextlib.suppress(OSError), self._log_path.open("a", encoding="utf-8") as log:
             log.write(text + "\n")
 
@@ -99,14 +106,14 @@ _END_OF_SIGNALS = b"\0"
 
 
 class SignalForwarder:
-    """Hands signals of this process on to the agent, each one more firmly: SIGINT, SIGTERM, then SIGKILL."""
+    """Forwards signals of this process to the agent: the first as SIGINT, the second as SIGTERM, then SIGKILL."""
 
     def __init__(self) -> None:
         self.process: Process | None = None
         self.received = 0
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """A signal handler; it prints nothing, because it may have interrupted a print."""
+        """Handle a signal. The handler prints nothing, because it may have interrupted a print."""
         if self.process is None:
             raise KeyboardInterrupt
         self.received += 1
@@ -116,7 +123,10 @@ class SignalForwarder:
 
 @contextmanager
 def forwarding_signals() -> Iterator[SignalForwarder]:
-    """Forward signals while this lasts. Only the main thread may install handlers; in others nothing is forwarded."""
+    """Forward signals within the context. In a thread other than the main thread nothing is forwarded.
+
+    Python lets only the main thread install signal handlers.
+    """
     forwarder = SignalForwarder()
     if threading.current_thread() is not threading.main_thread():
         yield forwarder
@@ -132,10 +142,10 @@ def forwarding_signals() -> Iterator[SignalForwarder]:
 
 @contextmanager
 def _main_thread_woken() -> Iterator[None]:
-    """End the main thread's waiting at every signal.
+    """Interrupt the main thread's waiting at every signal.
 
-    Python's handlers run between two steps of the main thread. A signal that comes when it is about to wait, or that
-    another thread takes, would be handled when the wait is over: when the agent says something more.
+    Python runs signal handlers between two steps of the main thread. A signal may come just before the main thread
+    waits, or another thread may receive it. Without this, it would be handled only when the agent prints a line.
     """
     receiving, sending = os.pipe()
     os.set_blocking(sending, False)
@@ -155,7 +165,7 @@ def _main_thread_woken() -> Iterator[None]:
 
 
 def _wake_main_thread(receiving: int, thread: int) -> None:
-    """Twice, since the first may come before the thread waits, too."""
+    """Send the wake-up signal to the thread twice, because the first may also come before the thread waits."""
     for number in iter(lambda: os.read(receiving, 1), _END_OF_SIGNALS):
         for pause_s in _WAKE_PAUSES_S if number[0] != _WAKE_SIGNAL else ():
             time.sleep(pause_s)
@@ -167,14 +177,14 @@ PROGRESS_INTERVAL = "500ms"
 REFUSED = 2
 AGENT_LIST = "see rtproof-agent list"
 DESK_LIST = "see 'rtproof agent list' and 'rtproof loads'"
-"""What the agent's advice is at the desk, where nobody has it in the PATH."""
+"""This replaces the agent's advice in messages of the host, where the agent is not in the PATH."""
 
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What one run shall do. ``arguments``: of the agent, without its name and what the session itself adds;
+    """What one run does. ``arguments``: the agent's arguments, without its name and those that the session adds.
 
-    ``info``: what is written down about the run before it starts.
+    ``info``: written to ``run.json`` before the run starts.
     """
 
     folder: Path
@@ -185,9 +195,9 @@ class RunPlan:
 
 @dataclass(frozen=True)
 class AgentOutcome:
-    """How the agent ended. ``said``: its last sentence, or nothing; ``interrupted``: the user asked it to finish.
+    """How the agent ended. ``said``: the agent's last sentence, or "". ``interrupted``: the user ended the run.
 
-    ``decided``: whoever watched the run asked it to finish.
+    ``decided``: the watcher ended the run, because every limit was decided.
     """
 
     exit_code: int
@@ -197,12 +207,12 @@ class AgentOutcome:
 
     @property
     def failed(self) -> bool:
-        """Whether the agent says that it could not do what was asked."""
+        """Whether the agent's exit code says that it could not do its task."""
         return self.exit_code > 0
 
     @property
     def killed_by(self) -> str:
-        """Name of the signal that ended the agent; empty if it ended by itself."""
+        """The name of the signal that ended the agent; "" if it ended by itself."""
         if self.exit_code >= 0:
             return ""
         try:
@@ -212,9 +222,9 @@ class AgentOutcome:
 
 
 def run_session(target: Target, plan: RunPlan, view: LiveView, watcher: Watcher | None = None) -> AgentOutcome:
-    """Measure into a new run folder. Ctrl-C asks the agent to finish, and so does who watches it when he knows enough.
+    """Measure into a new run folder. Ctrl-C asks the agent to finish, and so does the watcher once the run may end.
 
-    UserError or TargetError, and no folder left, if nothing was measured at all.
+    If nothing was measured, the folder is removed, and UserError or TargetError says why.
     """
     run_folder.create_run_folder(plan.folder)
     try:
@@ -265,7 +275,7 @@ def _has_content(file: Path) -> bool:
 
 
 def _remove_if_nothing_measured(folder: Path) -> None:
-    """Take back our own files where there is no record to go with them; what anybody else put there stays."""
+    """Remove rtproof's own files if there is no record. Files of others stay, and so does their folder."""
     if _has_content(folder / run_folder.RECORD_NAME):
         return
     for name in (run_folder.RECORD_NAME, run_folder.INFO_NAME, LOG_NAME):
@@ -275,16 +285,17 @@ def _remove_if_nothing_measured(folder: Path) -> None:
 
 
 COMPLAINT = "rtproof-agent: "
-"""What the agent's errors begin with; a line on what the loads did does not."""
+"""The agent's errors begin with this. A line about the work of the loads does not."""
 EXTRA_TIME_S = 60
-"""How much longer than asked for a tool may take until it has written its result."""
+"""How much longer than requested a tool may take until it has written its result."""
 
 
 @contextmanager
 def under_loads(agent: Path, loads: Sequence[str]) -> Iterator[None]:
-    """The machine under loads, given as the agent's words, which have begun to work; none if there are no words.
+    """Run loads on this machine within the context. The context begins when the loads are working.
 
-    TargetError, with the agent's last sentence, if they do not start.
+    ``loads``: the agent's arguments for the loads; without any, no load runs. TargetError with the agent's sentence if
+    the loads do not start.
     """
     if not loads:
         yield
@@ -311,7 +322,10 @@ def under_loads(agent: Path, loads: Sequence[str]) -> Iterator[None]:
 
 
 def run_tool(command: Sequence[str], length_s: int, output: Path) -> None:
-    """Run a tool and keep what it prints. TargetError if it fails, or takes much longer than it was asked for."""
+    """Run a tool and write its output to a new file. TargetError if the tool fails or takes much too long.
+
+    ``length_s``: how long the tool was told to measure.
+    """
     with output.open("xb") as file:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
         try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When simulated events happen (singly, in bursts, in storms, drifting), and how late they make an activation.
+"""Draw when simulated events happen, and how late each event makes an activation.
 
-Rates are of single events per second, over the whole run. ``cluster_rate`` converts such a rate to the rate of
-independent beginnings (a burst is one beginning); ``event_rate`` converts back. Episodes are slightly rarer than
-clusters, because neighbours may join.
+Events come singly, in bursts, in storms, or at a drifting rate. A cluster is a single event, a burst or a storm. Rates
+are single events per second, over the whole run. ``cluster_rate`` converts such a rate to clusters per second, and
+``event_rate`` converts back. Episodes are slightly rarer than clusters, because neighbours may join.
 
 The excess of an event over the threshold follows a generalised Pareto distribution (Pickands 1975). So the rate above
 any level beyond the threshold is known exactly.
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 SecondsArray = NDArray[np.float64]
 SizesArray = NDArray[np.int64]
 LEAD_S = 600.0
-"""Clusters that began so long before the run still reach into it."""
+"""Clusters are drawn from this time before the run on, because they may reach into the run."""
 STORM_S = 60.0
 BURST_GAP_S = 5.0
 DRIFT = 0.5
@@ -28,9 +28,9 @@ DRIFT = 0.5
 
 @dataclass(frozen=True)
 class EventKind:
-    """How events come. clustered: share of all events that come in clusters, the others come singly.
+    """How events come. ``clustered``: the share of all events that come in clusters; the others come singly.
 
-    size: mean number of events in a cluster. stretch: what the tail's scale is multiplied by within one.
+    ``size``: mean number of events in a cluster. ``stretch``: within a cluster, the tail's scale is multiplied by this.
     """
 
     help: str
@@ -52,30 +52,39 @@ EVENT_KINDS = {
 
 @dataclass(frozen=True)
 class Events:
-    """Events in the order of their times. stretch: what the tail's scale is multiplied by for each (1: the usual)."""
+    """Events in the order of their times, in seconds.
+
+    ``stretch``: the factor of the tail's scale for each event; usually 1.
+    """
 
     time_s: SecondsArray
     stretch: SecondsArray
 
 
 def cluster_rate(kind: str, rate_per_s: float) -> float:
-    """How often something new begins, single events and clusters, where single events come at this rate."""
+    """How many clusters begin per second if events come at ``rate_per_s``. A single event counts as a cluster here."""
     found = EVENT_KINDS[kind]
     return rate_per_s * (1 - found.clustered + found.clustered / found.size)
 
 
 def event_rate(kind: str, clusters_per_s: float) -> float:
-    """The rate of single events where something new begins at this rate."""
+    """How many events come per second if ``clusters_per_s`` clusters begin per second."""
     return clusters_per_s / cluster_rate(kind, 1.0)
 
 
 def event_times(kind: str, rate_per_s: float, duration_s: float, generator: np.random.Generator) -> SecondsArray:
-    """Times of events in [0, duration_s), sorted, in seconds; the process has been going on before. KeyError: kind."""
+    """Sorted times of events in [0, duration_s), in seconds. The process began before time 0.
+
+    KeyError if there is no such kind.
+    """
     return events(kind, rate_per_s, duration_s, generator).time_s
 
 
 def events(kind: str, rate_per_s: float, duration_s: float, generator: np.random.Generator) -> Events:
-    """Events of a kind (see ``KINDS``) at a mean rate of single events; drift is over the whole duration."""
+    """Draw events of one kind (see ``EVENT_KINDS``) in [0, duration_s), at a mean rate of single events per second.
+
+    A drifting rate drifts over the whole duration.
+    """
     found = EVENT_KINDS[kind]
     if kind == "drift":
         return _equally_scaled(_drifting(rate_per_s, duration_s, generator))
@@ -101,7 +110,10 @@ def _poisson(rate_per_s: float, start_s: float, end_s: float, generator: np.rand
 
 
 def _drifting(rate_per_s: float, duration_s: float, generator: np.random.Generator) -> SecondsArray:
-    """The share x of the time has seen the share (1 - d) x + d x^2 of the events; this is solved for x."""
+    """Times of events at a rate that grows steadily.
+
+    After the share x of the time, the share (1 - d) x + d x^2 of the events has come. This is solved for x.
+    """
     seen = np.sort(generator.random(generator.poisson(rate_per_s * duration_s)))
     low = 1 - DRIFT
     share: SecondsArray = (np.sqrt(low**2 + 4 * DRIFT * seen) - low) / (2 * DRIFT)
@@ -109,7 +121,7 @@ def _drifting(rate_per_s: float, duration_s: float, generator: np.random.Generat
 
 
 def _burst(begins: SecondsArray, size: float, generator: np.random.Generator) -> SecondsArray:
-    """The first event of each begins it; the next ones follow at exponential gaps."""
+    """Times of the events in bursts. A burst begins with its first event, and the others follow at exponential gaps."""
     sizes = generator.geometric(1 / size, begins.size)
     gaps = generator.exponential(BURST_GAP_S, int(sizes.sum()))
     walked = np.cumsum(gaps)
@@ -118,7 +130,7 @@ def _burst(begins: SecondsArray, size: float, generator: np.random.Generator) ->
 
 
 def _storm(begins: SecondsArray, size: float, generator: np.random.Generator) -> SecondsArray:
-    """At least one event in each, all anywhere within its length."""
+    """Times of the events in storms. Each storm has at least one event; all lie anywhere within the storm's length."""
     sizes = 1 + generator.poisson(size - 1, begins.size)
     return np.repeat(begins, sizes) + generator.uniform(0.0, STORM_S, int(sizes.sum()))
 
@@ -130,42 +142,41 @@ _MEMBERS: dict[str, Callable[[SecondsArray, float, np.random.Generator], Seconds
 }
 
 
-# How late activations are whose tail is known: a body without one, and rare events above a threshold.
-#
-# The excess of an event over the threshold follows a generalised Pareto distribution (Pickands 1975), so that the
-# rate
-# above any level beyond the threshold is known exactly.
+# Latencies with a known tail: a body without a tail, and rare events above a threshold.
 
 
 Int64Array = NDArray[np.int64]
 BODY_RANGE_NS = (5_000, 20_000)
-"""Between what the maximum of a second without an event lies."""
+"""The maximum of a second without an event lies in this range."""
 
 
 @dataclass(frozen=True)
 class KnownTail:
-    """Excesses over a threshold, generalised Pareto: shape 0 is exponential, above 0 heavier, below 0 it ends."""
+    """The generalised Pareto distribution of an event's excess over a threshold.
+
+    A shape of 0 is the exponential distribution. Above 0 the tail is heavier, and below 0 the tail has an end.
+    """
 
     threshold_ns: float = 50_000.0
     scale_ns: float = 20_000.0
     shape: float = 0.0
 
     def above(self, level_ns: float, stretch: float = 1.0) -> float:
-        """Share of events whose latency is above a level, where the scale is multiplied by ``stretch``."""
+        """The share of events whose latency is above a level, if the scale is multiplied by ``stretch``."""
         excess = max(level_ns - self.threshold_ns, 0.0) / (self.scale_ns * stretch)
         if not self.shape:
             return math.exp(-excess)
         return float(max(1 + self.shape * excess, 0.0) ** (-1 / self.shape))
 
     def draw_ns(self, stretch: NDArray[np.float64], generator: np.random.Generator) -> Int64Array:
-        """A latency for each event, in whole nanoseconds."""
+        """Draw a latency in whole nanoseconds for each event. ``stretch``: factor of the scale for each event."""
         exponential = generator.exponential(1.0, stretch.size)
         excess = np.expm1(self.shape * exponential) / self.shape if self.shape else exponential
         return np.ceil(self.threshold_ns + self.scale_ns * stretch * excess).astype(np.int64)
 
 
 def rate_above(kind: str, rate_per_s: float, tail: KnownTail, level_ns: float) -> float:
-    """The true rate per second of events above a level that is not below the tail's threshold."""
+    """The true number of events per second above a level. The level must not be below the tail's threshold."""
     found = EVENT_KINDS[kind]
     quiet, within = tail.above(level_ns), tail.above(level_ns, found.stretch)
     return rate_per_s * ((1 - found.clustered) * quiet + found.clustered * within)
@@ -174,16 +185,16 @@ def rate_above(kind: str, rate_per_s: float, tail: KnownTail, level_ns: float) -
 def second_maxima(
     kind: str, rate_per_s: float, seconds: int, tail: KnownTail, generator: np.random.Generator
 ) -> Int64Array:
-    """The largest latency of each second, in nanoseconds: of the events in it, or of the body where there is none.
+    """Draw the largest latency of each second, in nanoseconds. A second without an event has a value of the body.
 
-    Where events are single, a second's maximum is above a level with probability 1 - exp(-rate_above(...)).
+    If all events are single, a second's maximum is above a level with probability 1 - exp(-rate_above(...)).
     """
     found = events(kind, rate_per_s, seconds, generator)
     return second_maxima_of(found, tail.draw_ns(found.stretch, generator), seconds, generator)
 
 
 def second_maxima_of(found: Events, latency_ns: Int64Array, seconds: int, generator: np.random.Generator) -> Int64Array:
-    """The same from events and their latencies; whole seconds from 0 on."""
+    """The largest latency of each second from 0 on, for the given events and their latencies in nanoseconds."""
     low, high = BODY_RANGE_NS
     most = generator.integers(low, high, seconds)
     np.maximum.at(most, found.time_s.astype(np.int64), latency_ns)

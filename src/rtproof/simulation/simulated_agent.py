@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Play a process as an agent that measures it: same options, same progress lines, same record, in fast time."""
+"""Stand in for an agent: with the agent's options, progress lines and record, but in simulated time.
+
+Simulated time runs as fast as the host computes it.
+"""
 
 import array
 import fcntl
@@ -37,11 +40,11 @@ from rtproof.simulation.simulated_thread import (
 
 PAUSE_S = 0.0001
 EAGER = 200
-"""Looks at the pipe without a pause: the reader is mostly quick."""
+"""How often the pipe is checked without a pause. The reader is usually quick."""
 
 
 class ProgressPipe:
-    """Whoever listens on standard error. ``stop``: why the run has to end now, None while it goes on."""
+    """The connection to the reader of standard error. ``stop``: why the run must end now; None while it goes on."""
 
     def __init__(self, stops_with_input: bool) -> None:
         self.stop: EndReason | None = None
@@ -56,7 +59,7 @@ class ProgressPipe:
             signal.signal(number, self._asked_to_stop)
 
     def tell(self, lines: Iterable[str]) -> None:
-        """Say lines and wait until they are read; nobody there any more is a reason to stop."""
+        """Print lines and wait until they are read. If the reader is gone, the run must stop."""
         try:
             self._write("".join(line + "\n" for line in lines).encode())
             self._wait_until_read()
@@ -70,14 +73,14 @@ class ProgressPipe:
             text = text[os.write(self._fd, text) :]
 
     def _wait_until_read(self) -> None:
-        """Nobody is told when a pipe becomes empty, so it is looked at."""
+        """Check the pipe again and again, because the system does not report when a pipe becomes empty."""
         looks = 0
         while self._is_pipe and not self.stop and self._unread():
             looks += 1
             time.sleep(0 if looks < EAGER else PAUSE_S)
 
     def _unread(self) -> int:
-        """Bytes that wait in the pipe. A pipe without a reader keeps them for ever, and is in error."""
+        """The number of unread bytes in the pipe. BrokenPipeError if the reader is gone."""
         if self._output.poll(0):
             raise BrokenPipeError
         waiting = array.array("i", [0])
@@ -93,13 +96,13 @@ MACHINE = "simulated"
 KERNEL = "none"
 STRETCH_S = 600
 SAMPLED_STRETCH_S = 60
-"""Seconds that are drawn and written at once."""
+"""How many seconds are drawn and written at once; fewer if samples are kept."""
 SIMULATE_OPTION = "--simulate"
 NEVER = 1 << 62
 
 
 def main(words: Sequence[str]) -> int:
-    """``run -o FILE ... --simulate key=value ...`` as a program of its own; the exit code is an agent's."""
+    """Run the command line ``run -o FILE ... --simulate key=value ...``, and return the agent's exit code for it."""
     try:
         asked, process = parse_arguments(words)
         _play(asked, process, words)
@@ -113,7 +116,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def parse_arguments(words: Sequence[str]) -> tuple[SimulationRequest, SimulatedProcess]:
-    """What is asked for; UserError where it makes no sense."""
+    """The requested run and process. UserError if the arguments make no sense."""
     if not words or words[0] != "run":
         raise UserError("a simulated agent can only run")
     own, options = _split_arguments(words)
@@ -123,13 +126,13 @@ def parse_arguments(words: Sequence[str]) -> tuple[SimulationRequest, SimulatedP
 
 
 def _split_arguments(words: Sequence[str]) -> tuple[Sequence[str], Mapping[str, str]]:
-    """An agent's words, and the process's options behind them."""
+    """The agent's arguments, and the options of the process that follow them."""
     where = list(words).index(SIMULATE_OPTION) if SIMULATE_OPTION in words else len(words)
     return words[:where], dict(word.partition("=")[::2] for word in words[where + 1 :])
 
 
 def facts_of(asked: SimulationRequest, process: SimulatedProcess, words: Sequence[str]) -> Mapping[str, object]:
-    """What the record says was asked. ``simulated`` is the key that tells it from a measurement."""
+    """The facts about the request. The key ``simulated`` distinguishes the record from that of a measurement."""
     tail, options = process.tail, _split_arguments(words)[1]
     episodes = options.get("episodes", simulated_thread.USUAL_EPISODES).replace(" ", "")
     told = (
@@ -179,10 +182,10 @@ def _begin() -> Begin:
 
 @dataclass
 class _Thread:
-    """A thread as far as it was played.
+    """A simulated thread and its current stretch of seconds.
 
-    told: for each second of the stretch what is to be told behind it: obtained, sum, last, least and largest so far.
-    over: seconds of the stretch above a limit, as pairs of the limit and its largest value.
+    ``told``: the numbers that a progress line shows after each second: obtained, sum, last, least and largest so far.
+    ``over``: for each second with a latency above a limit, pairs of a limit and the largest latency.
     """
 
     series: Series
@@ -194,7 +197,7 @@ class _Thread:
     over: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
     def draw(self, first_second: int, seconds: int, limits_ns: Sequence[int]) -> None:
-        """The next stretch."""
+        """Draw the next stretch, and compute its progress and its seconds above limits."""
         self.now = some = simulated_thread.play_stretch(self.series, self.late, first_second, seconds, self.generator)
         obtained, total, last, least, most = self.told[-1]
         lowest = np.where(some.body.any(axis=1), simulated_thread.BODY_NS[np.argmax(some.body > 0, axis=1)], NEVER)
@@ -213,7 +216,7 @@ class _Thread:
         }
 
     def lines(self, start: int, stop: int, tells_progress: bool) -> Iterator[str]:
-        """What is told of the seconds from start to stop of the stretch."""
+        """The lines that the agent prints about the seconds from start to stop of the stretch."""
         name = f"thread={self.series.thread}"
         for at in range(start, stop) if self.over else ():
             for limit, worst in self.over.get(at, ()):
@@ -243,7 +246,7 @@ def _thread(
 def _run(
     threads: Sequence[_Thread], listener: ProgressPipe, asked: SimulationRequest, process: SimulatedProcess
 ) -> tuple[int, EndReason]:
-    """Play until the end or until told to stop: the last second, exclusive, and why it was the last."""
+    """Play until the end, or until the listener stops the run. The number of seconds played, and why they ended."""
     end_s = asked.duration_ns // SECOND_NS
     size = SAMPLED_STRETCH_S if asked.keep_samples else STRETCH_S
     size = max(size, process.step_s)
@@ -262,7 +265,7 @@ def _run(
 def _show(
     threads: Sequence[_Thread], listener: ProgressPipe, asked: SimulationRequest, step_s: int, seconds: int
 ) -> int:
-    """Tell of a stretch step by step; how many of its seconds were played."""
+    """Print the lines of a stretch step by step, and return how many of its seconds were played."""
     for start in range(0, seconds, step_s):
         stop = min(start + step_s, seconds)
         listener.tell([line for thread in threads for line in thread.lines(start, stop, asked.tells_progress)])

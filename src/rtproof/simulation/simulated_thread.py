@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated run is asked for, and a simulated thread as the chunks of a record that an agent would write."""
+"""Parse the request for a simulated run, and play each thread as the chunks of a record.
+
+The chunks are those that an agent would write.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,12 +36,12 @@ MOST_EVENTS = 10_000_000
 MOST_THREADS = 256
 MOST_SECONDS = 40_000_000
 MOST_SAMPLES = 200_000_000
-"""Of a run that keeps every sample: 400 MB. Longer ones keep the summary."""
+"""Most samples of a run that keeps every sample: 400 MB. A longer run must keep the summary only."""
 
 
 @dataclass(frozen=True)
 class SimulatedProcess:
-    """What the activations show. clusters_per_s: of the whole system, at whichever thread each event falls."""
+    """The simulated process. ``clusters_per_s``: rate in the whole system; each event hits one thread at random."""
 
     seed: int = 1
     kind: str = "poisson"
@@ -53,7 +56,10 @@ class SimulatedProcess:
 
 @dataclass(frozen=True)
 class SimulationRequest:
-    """The run. limits_ns: those that ``over`` lines are told of. keep_samples: else the summary only."""
+    """The requested run. ``limits_ns``: the limits for which ``over`` lines are printed.
+
+    ``keep_samples``: whether every sample is kept; otherwise only the summary.
+    """
 
     output: str
     duration_ns: int
@@ -68,7 +74,7 @@ class SimulationRequest:
 
 
 def parse_process(options: Mapping[str, str]) -> SimulatedProcess:
-    """The process that these options (see ``OPTIONS``) ask for; UserError for nonsense."""
+    """The process that the options describe (see ``PROCESS_OPTIONS``). UserError if they make no sense."""
     usual = SimulatedProcess()
     tail = KnownTail(
         threshold_ns=_length_ns("above", options.get("above", "100us")),
@@ -86,7 +92,7 @@ def parse_process(options: Mapping[str, str]) -> SimulatedProcess:
 
 
 def rate_per_s(text: str) -> float:
-    """Events per second of "2/h", "0.5/min", "1/12h"."""
+    """The events per second of a rate such as "2/h", "0.5/min" or "1/12h". UserError if the text is no rate."""
     count, slash, period = text.replace(" ", "").partition("/")
     if not slash:
         raise UserError(f"{text!r} is not a rate of episodes: write how many per time, such as 2/h")
@@ -94,7 +100,7 @@ def rate_per_s(text: str) -> float:
 
 
 def parse_request(words: Sequence[str]) -> SimulationRequest:
-    """The agent's words; UserError for one that a simulation can't or need not obey."""
+    """Parse the agent's arguments. UserError for an argument that has no meaning in a simulation."""
     asked, cpus, threads = SimulationRequest("", 0), None, 0
     rest = list(words)
     while rest:
@@ -117,13 +123,13 @@ def parse_request(words: Sequence[str]) -> SimulationRequest:
 
 
 def _cpus(cpus: tuple[int, ...] | None, threads: int) -> tuple[int, ...]:
-    """A thread for each CPU, or one on CPU 0; more threads than CPUs go round."""
+    """The CPU of each thread. Without ``cpus``, thread k runs on CPU k. If CPUs are too few, threads share them."""
     given = cpus or tuple(range(threads or 1))
     return tuple(given[at % len(given)] for at in range(threads or len(given)))
 
 
 def _with_length(asked: SimulationRequest) -> SimulationRequest:
-    """In whole seconds, up."""
+    """The request with its duration, rounded up to whole seconds."""
     length = asked.samples * asked.period_ns if asked.samples else asked.duration_ns
     return replace(asked, duration_ns=math.ceil(length / SECOND_NS) * SECOND_NS)
 
@@ -142,7 +148,7 @@ def _checked(asked: SimulationRequest) -> SimulationRequest:
 
 
 def check_together(asked: SimulationRequest, process: SimulatedProcess) -> None:
-    """UserError where the process does not fit into the run."""
+    """Raise UserError if the process does not fit the run: events too late for the period, or too many events."""
     if process.tail.threshold_ns >= asked.period_ns:
         raise UserError("the simulation's events must be less than a period late: take a smaller above=")
     if process.events_per_s * asked.duration_ns / SECOND_NS > MOST_EVENTS:
@@ -176,7 +182,7 @@ _FLAGS: dict[str, Callable[[SimulationRequest], SimulationRequest]] = {
     "--stop-on-eof": lambda asked: replace(asked, stops_with_input=True),
     "--until-decided": lambda asked: replace(asked, until_decided=True),
 }
-"""Words without a value."""
+"""The arguments without a value."""
 
 _OPTIONS_WITH_VALUE: dict[str, Callable[[SimulationRequest, str], SimulationRequest]] = {
     "-o": lambda asked, value: replace(asked, output=value),
@@ -187,18 +193,18 @@ _OPTIONS_WITH_VALUE: dict[str, Callable[[SimulationRequest, str], SimulationRequ
     "--record": lambda asked, value: replace(asked, keep_samples=value == "samples"),
     "--progress": lambda asked, value: replace(asked, tells_progress=units.parse_length(value) > 0),
 }
-"""Words with a value that are taken one by one."""
+"""The arguments with a value that do not depend on each other."""
 
 
 BODY_NS = np.arange(5_000, 21_000, 1_000, dtype=np.int64)
-"""What activations without an event show."""
+"""The possible latencies of an activation without an event."""
 BODY_SHARE = np.exp(-np.arange(BODY_NS.size) / 3.0)
 BODY_SHARE /= BODY_SHARE.sum()
 
 
 @dataclass(frozen=True)
 class LateActivations:
-    """Activations of one thread that an event made late, by increasing index."""
+    """The activations of one thread that an event made late, by increasing index. Arrays of equal length."""
 
     index: Int64Array
     due_ns: Int64Array
@@ -206,7 +212,7 @@ class LateActivations:
 
 
 def series_of(asked: SimulationRequest) -> tuple[Series, ...]:
-    """One for each thread, evenly staggered within the period."""
+    """One series for each thread. The threads' first due times are spread evenly over one period."""
     period, count = asked.period_ns, len(asked.cpus)
     return tuple(
         Series(
@@ -217,7 +223,7 @@ def series_of(asked: SimulationRequest) -> tuple[Series, ...]:
 
 
 def system_events(process: SimulatedProcess, seconds: int) -> tuple[NDArray[np.float64], Int64Array]:
-    """Times in seconds and latencies in nanoseconds of all events of the run, before they fall on threads."""
+    """The times in seconds and the latencies in nanoseconds of all events of the run, not yet assigned to threads."""
     generator = np.random.default_rng((process.seed, 0))
     found = events.events(process.kind, process.events_per_s, seconds, generator)
     return found.time_s, process.tail.draw_ns(found.stretch, generator)
@@ -226,9 +232,9 @@ def system_events(process: SimulatedProcess, seconds: int) -> tuple[NDArray[np.f
 def late_activations(
     process: SimulatedProcess, asked: SimulationRequest, series: tuple[Series, ...]
 ) -> list[LateActivations]:
-    """For each thread the activations that were late. An event hits the next activation of a thread picked at random.
+    """The late activations of each thread. Each event delays the next activation of one random thread.
 
-    None is later than its period, so that no activation is missed.
+    No latency reaches the period, so no activation is missed.
     """
     time_s, value = system_events(process, asked.duration_ns // SECOND_NS)
     time_ns = (time_s * SECOND_NS).astype(np.int64)
@@ -247,13 +253,16 @@ def _of_thread(series: Series, time_ns: Int64Array, value: Int64Array, asked: Si
 
 
 def due_before(series: Series, time_ns: int) -> int:
-    """How many activations are due before a time."""
+    """The number of activations that are due before a time."""
     return max(-((series.first_due_ns - time_ns) // series.period_ns), 0)
 
 
 @dataclass(frozen=True)
 class PlayedStretch:
-    """What one thread shows in consecutive seconds. body[s, v]: activations of second s with latency BODY_NS[v]."""
+    """The activations of one thread in consecutive seconds.
+
+    ``body[s, v]``: how many activations of second s have the latency BODY_NS[v]. ``late``: those that an event delayed.
+    """
 
     series: Series
     first_second: int
@@ -262,23 +271,23 @@ class PlayedStretch:
 
     @property
     def first_index(self) -> Int64Array:
-        """Index of the first activation of each second, and of the one behind the last."""
+        """The index of the first activation of each second, and of the second after the last one."""
         edges = range(self.first_second, self.first_second + len(self.body) + 1)
         return np.array([due_before(self.series, second * SECOND_NS) for second in edges], np.int64)
 
     def until(self, seconds: int) -> "PlayedStretch":
-        """Only the first so many seconds of it."""
+        """The stretch cut to its first ``seconds`` seconds."""
         end_ns = (self.first_second + seconds) * SECOND_NS
         inside = self.late.due_ns < end_ns
         late = LateActivations(self.late.index[inside], self.late.due_ns[inside], self.late.value[inside])
         return PlayedStretch(self.series, self.first_second, self.body[:seconds], late)
 
     def obtained(self) -> Int64Array:
-        """Activations of each second."""
+        """The number of activations in each second."""
         return np.diff(self.first_index)
 
     def most(self) -> Int64Array:
-        """The largest latency of each second; 0 where nothing was due."""
+        """The largest latency of each second; 0 if no activation was due."""
         some = self.body > 0
         top = BODY_NS.size - 1 - np.argmax(some[:, ::-1], axis=1)
         most = np.where(some.any(axis=1), BODY_NS[top], 0)
@@ -295,7 +304,7 @@ class PlayedStretch:
 def play_stretch(
     series: Series, late: LateActivations, first_second: int, seconds: int, generator: np.random.Generator
 ) -> PlayedStretch:
-    """The next seconds of a thread; the body is drawn anew for each activation that no event made late."""
+    """Draw the next seconds of a thread. An activation that no event delays gets a random latency of the body."""
     end_ns = (first_second + seconds) * SECOND_NS
     low, high = np.searchsorted(late.due_ns, [first_second * SECOND_NS, end_ns])
     mine = LateActivations(late.index[low:high], late.due_ns[low:high], late.value[low:high])
@@ -306,7 +315,7 @@ def play_stretch(
 
 
 class SampledThread:
-    """Every sample of a thread, and what follows from them. The order within a second is drawn."""
+    """Writes every sample of a thread, and the summary of them. The order of the samples in a second is random."""
 
     def __init__(
         self, writer: RecordWriter, series: Series, generator: np.random.Generator, limits_ns: tuple[int, ...] = ()
@@ -322,7 +331,7 @@ class SampledThread:
 
 
 def values_of(some: PlayedStretch, generator: np.random.Generator) -> Int64Array:
-    """The latencies of a stretch, activation by activation."""
+    """The latency of each activation of a stretch, in the order of the activations."""
     edges = some.first_index
     values = np.zeros(int(edges[-1] - edges[0]), np.int64)
     late = some.late.index - edges[0]
@@ -336,7 +345,10 @@ def values_of(some: PlayedStretch, generator: np.random.Generator) -> Int64Array
 
 
 class SummaryThread:
-    """Only the summary of a thread. What is above a limit is only counted where no usual activation can be."""
+    """Writes only the summary of a thread.
+
+    Activations above a limit are counted only for limits that no activation of the body can exceed.
+    """
 
     def __init__(self, writer: RecordWriter, series: Series, limits_ns: tuple[int, ...] = ()) -> None:
         self._writer = writer
@@ -362,7 +374,7 @@ class SummaryThread:
         return SeriesTotals(self._series.id, self._obtained, 0, 0)
 
     def _add_top(self, some: PlayedStretch) -> None:
-        """Late ones are above all others, which only fill what is empty."""
+        """Add the largest values. Late activations come first, because they are later than all others."""
         late, series = some.late, self._series
         index, value = late.index, late.value
         if self._top.lacks > value.size:
@@ -373,7 +385,10 @@ class SummaryThread:
 
 
 def largest_of_body(some: PlayedStretch, count: int) -> tuple[Int64Array, Int64Array]:
-    """Index and latency of the largest that no event made late; in each second the largest ones come first."""
+    """The indices and latencies of the ``count`` largest activations of the body.
+
+    In each second the largest latencies get the first activations.
+    """
     size = np.arange(len(some.body) * BODY_NS.size)
     second, place = size % len(some.body), BODY_NS.size - 1 - size // len(some.body)
     counts = some.body[second, place]
@@ -389,14 +404,14 @@ def largest_of_body(some: PlayedStretch, count: int) -> tuple[Int64Array, Int64A
 
 
 def _free_places(some: PlayedStretch, second: int, count: int) -> Int64Array:
-    """The first activations of a second that are not late."""
+    """The indices of the first ``count`` activations of a second that are not late."""
     first = int(some.first_index[second])
     there = np.arange(first, first + count + some.late.index.size)
     return there[~np.isin(there, some.late.index)][:count]
 
 
 def slice_of(some: PlayedStretch) -> Slice:
-    """The summary of a stretch in which something was due."""
+    """The SUMMARY slice of a stretch. At least one activation must be due in the stretch."""
     edges, series = some.first_index, some.series
     value = np.concatenate((BODY_NS, some.late.value))
     count = np.concatenate((some.body.sum(axis=0), np.ones_like(some.late.value)))

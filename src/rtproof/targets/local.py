@@ -18,7 +18,7 @@ LONGEST_LINE = 65_536
 
 
 class LocalProcess:
-    """A program in a session of its own, so that the terminal's Ctrl-C reaches it only through us."""
+    """A program in a session of its own, so that the terminal's Ctrl-C reaches it only through this process."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._popen = subprocess.Popen(
@@ -34,7 +34,10 @@ class LocalProcess:
         self._reaper.start()
 
     def _reap(self) -> None:
-        """End what the program left behind before its process id, which names the group, can be given to another."""
+        """When the program has ended, kill its process group, and only then release its process id.
+
+        The process id names the group. Once released, it could belong to another program.
+        """
         os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -43,7 +46,7 @@ class LocalProcess:
             self._reaped = True
 
     def _signal(self, number: int, everything: bool = False) -> None:
-        """The lock is one that a signal handler may take again in the thread that it interrupted."""
+        """Send a signal. The lock is re-entrant, because a signal handler may interrupt a thread that holds it."""
         with self._lock:
             if not self._reaped:
                 (os.killpg if everything else os.kill)(self._popen.pid, number)
@@ -91,7 +94,7 @@ class LocalTarget:
         return str(file.resolve())
 
     def pull(self, remote: str, file: Path) -> None:
-        """Nothing to bring: the program wrote into the place itself."""
+        """Do nothing: the program wrote to the file itself."""
 
     def start(self, arguments: Sequence[str]) -> LocalProcess:
         try:

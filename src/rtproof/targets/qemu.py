@@ -40,7 +40,10 @@ _PROGRAMS = "/rtproof/programs"
 
 
 class QemuProcess:
-    """A program that is the only job of a guest; the guest ends with it. ``results``: what it left in /out, by name."""
+    """A program that is the only job of a guest. The guest ends when the program ends.
+
+    ``results``: the files that the program left in /out, by name.
+    """
 
     def __init__(self, guest: Guest, stack: ExitStack) -> None:
         self._guest = guest
@@ -49,7 +52,7 @@ class QemuProcess:
         self.results: dict[str, bytes] = {}
 
     def lines(self) -> Iterator[str]:
-        """Until QEMU has ended, or the guest has panicked, or has not come up in time."""
+        """The program's lines, until QEMU ends, the guest panics, or the guest fails to boot in time."""
         rest = b""
         while not self._over():
             *lines, rest = (rest + self._guest.mailbox.feed()).split(b"\n")
@@ -84,7 +87,7 @@ class QemuProcess:
 
 
 class QemuTarget:
-    """A machine that boots anew for each program; the log of its console stays beside the files that come back."""
+    """A machine that boots anew for each program. The log of its console is kept beside the files that come back."""
 
     def __init__(self, machine: Machine, stack: ExitStack, setup: str = "", edges: bool = False) -> None:
         self._machine = machine
@@ -102,18 +105,18 @@ class QemuTarget:
         return "rtproof-guest"
 
     def push(self, program: Path) -> str:
-        """It goes with the next program that is started."""
+        """Note the program, and return its path in the guest. It is copied when the next program starts."""
         place = f"{_PROGRAMS}/{program.name}"
         self._pushed[place] = program
         return place
 
     def place(self, file: Path) -> str:
-        """In the folder whose files come back."""
+        """A path in /out, the folder whose files come back."""
         self._log = file.parent / CONSOLE_LOG
         return f"/out/{file.name}"
 
     def pull(self, remote: str, file: Path) -> None:
-        """What the last program left there, if it did; the console's log only goes with something."""
+        """Write the file that the last program left in /out. Without such a file, the console's log is removed too."""
         content = self._process.results.get(remote.removeprefix("/out/")) if self._process else None
         if content:
             file.write_bytes(content)
@@ -121,7 +124,7 @@ class QemuTarget:
             self._log.unlink(missing_ok=True)
 
     def start(self, arguments: Sequence[str]) -> QemuProcess:
-        """Boot, or go on from the snapshot of the last boot."""
+        """Start the program as the job of a new guest, which boots or resumes from a snapshot."""
         job = Job(f"{self._setup}\nexec {shlex.join(arguments)}", tuple(self._pushed.items()))
         stack = self._stack.enter_context(ExitStack())
         guest = stack.enter_context(started_guest(self._machine, job, self._log, BOOT_TIMEOUT_S))
@@ -141,7 +144,7 @@ class QemuTarget:
 
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[QemuTarget]:
-    """A guest with the kernel of the options; it is booted when a program is started."""
+    """A guest with the kernel that the options name. It boots when a program is started."""
     machine, edges = _machine(options), _flag(options, "edges")
     refuse_starving(machine)
     with ExitStack() as stack:

@@ -21,7 +21,10 @@ START = (
 
 
 class SimulatedTarget(LocalTarget):
-    """Writes where this machine's agent would; whatever program it is given, it plays its own."""
+    """A target that writes its record where the agent on this machine would write.
+
+    It always runs the simulated agent, whatever program it is given.
+    """
 
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options
@@ -34,7 +37,7 @@ class SimulatedTarget(LocalTarget):
         return simulated_agent.MACHINE
 
     def own_agent(self) -> Path:
-        """The program that stands for the agent."""
+        """The program that is used in place of the agent."""
         return Path(simulated_agent.__file__)
 
     def start(self, arguments: Sequence[str]) -> LocalProcess:
@@ -47,6 +50,6 @@ class SimulatedTarget(LocalTarget):
 
 @contextmanager
 def open_target(options: dict[str, str]) -> Iterator[SimulatedTarget]:
-    """UserError for a process that can't be."""
+    """The simulated target. UserError if the options do not describe a possible process."""
     simulated_thread.parse_process(options)
     yield SimulatedTarget(options)

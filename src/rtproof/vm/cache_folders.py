@@ -18,11 +18,11 @@ def lab_cache() -> Path:
 
 
 SCRATCH_MIB = 128
-"""What the files of one guest may take: its first file system, the memory shared with it, logs."""
+"""Disk space for the files of one guest: its first file system, the memory shared with it, and logs."""
 
 
 def check_room(folder: Path, mib: int, what: str) -> None:
-    """TargetError if the disk of the folder has less room than that."""
+    """Raise TargetError if the disk of the folder has less than ``mib`` MiB free. ``what``: subject of the error."""
     free = shutil.disk_usage(folder).free >> 20
     if free < mib:
         raise TargetError(f"{what} may need {mib} MiB of disk in {folder}, and {free} MiB are free")
@@ -30,7 +30,10 @@ def check_room(folder: Path, mib: int, what: str) -> None:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for one guest, removed at its end; what killed programs left behind is removed at the next use."""
+    """A folder for one guest, removed at the end of the context.
+
+    Folders that killed programs left behind are removed at the next use. TargetError if no folder can be made.
+    """
     base = lab_cache() / "scratch"
     try:
         base.mkdir(parents=True, exist_ok=True)
@@ -51,14 +54,14 @@ def scratch_folder() -> Iterator[Path]:
 
 @contextmanager
 def lock_held(path: Path) -> Iterator[None]:
-    """Hold a lock file, made if it is not there; other processes that want it wait."""
+    """Hold the lock of a file within the context. Other processes wait for it. A missing file is created."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def write_cache_file(path: Path, content: bytes) -> None:
-    """Write a file of the cache so that nobody sees a part of it."""
+    """Write a file of the cache whole, so that no other process ever reads half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)
@@ -66,7 +69,7 @@ def write_cache_file(path: Path, content: bytes) -> None:
 
 
 def _sweep(base: Path) -> None:
-    """Whoever lives holds the lock in its folder."""
+    """Remove the folders of dead programs. A program that still runs holds the lock in its folder."""
     for lock in base.glob("*/lock"):
         with suppress(OSError), lock.open("r") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive the GPIO inputs of a guest from this host, and see the answers on its outputs.
+"""Drive the GPIO inputs of a guest from this host, and read the answers on its outputs.
 
 QEMU's boards for ARM have a PL061, an ordinary GPIO chip with interrupts, for which kernels have a driver. QEMU's own
 test interface (qtest: docs/devel/testing of its sources) sets the chip's inputs and reports its outputs. The interface
@@ -34,14 +34,14 @@ _REPLY_TIMEOUT_S = 60
 
 @dataclass(frozen=True)
 class LevelChange:
-    """An output of the guest went to another level."""
+    """One output of the guest changed its level."""
 
     line: int
     level: bool
 
 
 class GpioLines:
-    """The chip's lines, as seen from outside, over a connection to the test interface."""
+    """The lines of the GPIO chip as seen from outside of the guest, over a connection to QEMU's test interface."""
 
     def __init__(self, connection: socket.socket, chip: str) -> None:
         self._socket = connection
@@ -51,11 +51,11 @@ class GpioLines:
         self._command(f"irq_intercept_out {chip}")
 
     def drive(self, line: int, level: bool) -> None:
-        """Give an input a level. TargetError if there is no such line, or no guest any more."""
+        """Set the level of an input. TargetError if there is no such line or the guest has ended."""
         self._command(f"set_irq_in {self._chip} unnamed-gpio-in {line} {level:d}")
 
     def change(self, timeout_s: float) -> LevelChange | None:
-        """The oldest change of an output that was not asked for yet; None if none comes within that time."""
+        """The oldest change of an output that was not returned before. None if there is no change within the time."""
         end = time.monotonic() + timeout_s
         while not self._changes:
             word = self._line(end - time.monotonic())
@@ -65,7 +65,7 @@ class GpioLines:
         return self._changes.popleft()
 
     def answer(self, line: int, level: bool, output: int, timeout_s: float) -> bool:
-        """Give an input a level, and wait until an output has the same; whether it came in time."""
+        """Set the level of an input. Whether an output changes to the same level within the time."""
         self._changes.clear()
         self.drive(line, level)
         end = time.monotonic() + timeout_s
@@ -92,7 +92,7 @@ class GpioLines:
             self._changes.append(LevelChange(int(line), what == "raise"))
 
     def _line(self, timeout_s: float) -> str | None:
-        """The next line; None if it does not come within that time."""
+        """The next line from QEMU; None if no line arrives within the time."""
         end = time.monotonic() + timeout_s
         while b"\n" not in self._rest:
             if not self._receive(end - time.monotonic()):
@@ -101,7 +101,7 @@ class GpioLines:
         return word.decode()
 
     def _receive(self, timeout_s: float) -> bool:
-        """Whether more came within that time."""
+        """Read more bytes from QEMU. Whether any arrived within the time. TargetError if QEMU has ended."""
         if timeout_s <= 0:
             return False
         self._socket.settimeout(timeout_s)
@@ -120,7 +120,7 @@ class GpioLines:
 
 @contextmanager
 def gpio_lines(guest: Guest) -> Iterator[GpioLines]:
-    """The lines of a running guest's first PL061. TargetError if it has none, or QEMU is older than 7.0."""
+    """The lines of a running guest's first PL061. TargetError if the guest has none or QEMU is older than 7.0."""
     chip = _find_chip(guest)
     address = f"rtproof-{secrets.token_hex(8)}"
     with socket.socket(socket.AF_UNIX) as listener:
@@ -144,30 +144,21 @@ def _find_chip(guest: Guest) -> str:
     raise TargetError("this guest's board has no PL061, so it has no GPIO lines: QEMU's boards for ARM have one")
 
 
-# What article 1's second board and its scope do: edges on a guest's input from outside, answered on its output.
-#
-# A generator inside of the guest would share its only processor, and the measured task would wait for it instead of
-# for
-# the load. So edges come from this host, over the input of the board's ordinary GPIO chip. When they come is not
-# determined: they come at this host's pace, so a cell run again answers other edges. How late each answer is counts
-# in
-# instructions of the guest, as everything does in virtual time. An edge waits until the one before has been answered:
-# a
-# guest in virtual time can be many times slower than this host, and would be buried under them.
+# Send edges to the guest's input, each when the edge before has been answered on the output.
 
 
 INPUT_LINE, OUTPUT_LINE = 0, 1
 GPIO_PROBE = f"gpio:chip=0,in={INPUT_LINE},out={OUTPUT_LINE}"
-"""Answers on one line of the board's chip what comes on the other."""
+"""The agent's probe that answers each edge of the input line on the output line."""
 PACE_S = 0.002
-"""From an answer to the next edge, by this host's clock: some hundred of them in a second of a guest under load."""
+"""Time from an answer to the next edge, by this host's clock. A guest under load then gets some hundred per second."""
 ANSWER_TIMEOUT_S = 0.5
-"""Before the probe has taken the lines, and after, nobody answers."""
+"""How long an edge waits for its answer. There is none before the probe takes the lines, and none after its end."""
 
 
 @contextmanager
 def edges_beside(guest: Guest) -> Iterator[None]:
-    """Edges while the caller attends to the guest and ends it."""
+    """Send edges to the guest within the context. The caller follows and ends the guest meanwhile."""
     with gpio_lines(guest) as lines:
         giver = Thread(target=_drive_edges, args=(guest, lines), daemon=True)
         giver.start()
@@ -187,6 +178,6 @@ def _drive_edges(guest: Guest, lines: GpioLines) -> None:
 
 
 def _discard_changes(lines: GpioLines) -> None:
-    """Other changes of outputs that come meanwhile are of no interest."""
+    """Wait until no output has changed for ``PACE_S``. These changes are no answers and are discarded."""
     while lines.change(PACE_S):
         pass

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a job in a guest and bring its results home; jobs begin at the state of a machine that has booted once."""
+"""Run a job in a guest and bring its results to the host.
+
+In virtual time a machine boots only once. Its state is saved in the cache, and every job starts from that state.
+"""
 
 import functools
 import io
@@ -25,23 +28,23 @@ from rtproof.vm.qemu_process import Guest, check_done, keeping_console, running_
 __all__ = ["CONSOLE_LOG", "Job", "JobOutcome", "run_job", "started_guest"]
 
 
-# Boot a machine once and start every job from there: the state of the stopped machine is a file of the cache.
-#
-# The guest stops itself at an instant of its own clock, so the state is the same however often it is made. QEMU's
-# migration saves and loads the state. It needs no disk image and leaves the file as it is, for any number of guests.
+# Save and load the state of a booted machine. The guest stops itself at an instant of its own clock, so the state is
+# the same however often it is made. QEMU's migration saves and loads the state. Migration needs no disk image. It does
+# not change the file, so any number of guests can start from it.
 
 
 MOST_SNAPSHOT_BYTES = 4 << 30
-"""What all snapshots may take together; those not used for longest go first."""
+"""Disk space for all snapshots together. If they need more, those that were not used for longest are removed."""
 
 _STATE = "state"
 _FASTEST = 1 << 40
 
 
 def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) -> tuple[BinaryIO, bytes]:
-    """The machine's state when it is ready for a job, and what its console said until then; booted if need be.
+    """The file with the state of the machine ready for a job, and its console's output up to that state.
 
-    ``log``: gets the console if it does not boot. TargetError then, and if there is no room for the file.
+    If the cache has no such state, the machine is booted. ``log``: gets the console's output if the boot fails.
+    TargetError if the boot fails or the disk has no room for the file.
     """
     place = snapshot_folder() / f"{identity}.{_STATE}"
     console = place.with_suffix(".console")
@@ -56,7 +59,7 @@ def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) 
 
 
 def wait_until_resumed(guest: Guest, state: BinaryIO, timeout_s: float) -> None:
-    """Wait until the guest has the state; a file that QEMU does not take is removed, and TargetError says so."""
+    """Wait until the guest has loaded the state. If QEMU rejects the file, remove it and raise TargetError."""
     try:
         guest.wait_until_loaded(timeout_s)
     except TargetError as error:
@@ -67,7 +70,7 @@ def wait_until_resumed(guest: Guest, state: BinaryIO, timeout_s: float) -> None:
 
 
 def snapshot_folder() -> Path:
-    """Where snapshots are kept."""
+    """The folder of the snapshots."""
     return lab_cache() / "snapshots"
 
 
@@ -98,7 +101,7 @@ def _save(guest: Guest) -> None:
 
 
 def _forget_oldest(newest: Path) -> None:
-    """Remove what is beyond the bound. A guest that goes on from a removed one has it open and is not disturbed."""
+    """Remove the oldest snapshots beyond the limit. A guest that loads a removed one still has the file open."""
     states = sorted(newest.parent.glob(f"*.{_STATE}"), key=lambda path: path.stat().st_mtime, reverse=True)
     total = newest.stat().st_size
     for state in states:
@@ -115,14 +118,17 @@ _SCRIPT = "rtproof/job.sh"
 
 @dataclass(frozen=True)
 class Job:
-    """``script``: for BusyBox sh; the files it leaves in /out come back. ``files``: (path in the guest, file here)."""
+    """A job for a guest. ``script``: for BusyBox sh; the files that it leaves in /out are brought to the host.
+
+    ``files``: pairs of a path in the guest and a file on this host.
+    """
 
     script: str
     files: tuple[tuple[str, Path], ...] = ()
 
 
 def pack_job(job: Job) -> bytes:
-    """The job as a tar archive; the same job gives the same bytes. Files stay executable if they are."""
+    """The job as a tar archive. The same job gives the same bytes. Executable files stay executable."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         _add_file(tar, _SCRIPT, job.script.encode(), 0o755)
@@ -138,7 +144,10 @@ def _add_file(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> Non
 
 
 def unpack_results(archive: bytes, folder: Path) -> None:
-    """Write the regular files of the archive below the folder, over nothing. TargetError if it is broken."""
+    """Write the regular files of the archive into the folder. TargetError if the archive is broken.
+
+    UserError if one of the files exists.
+    """
     for name, content in archive_files(archive).items():
         path = folder / name
         refuse_existing(path)
@@ -147,7 +156,7 @@ def unpack_results(archive: bytes, folder: Path) -> None:
 
 
 def archive_files(archive: bytes) -> dict[str, bytes]:
-    """The regular files of an archive by their names. TargetError if it is broken."""
+    """The contents of an archive's regular files, by their names. TargetError if the archive is broken."""
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
@@ -174,9 +183,9 @@ _POLL_S = 0.05
 
 @functools.cache
 def choose_accelerator(machine: Machine) -> str:
-    """``kvm`` if the guest has been seen to boot with it, ``tcg`` otherwise.
+    """``kvm`` if a trial showed that the guest boots with it, otherwise ``tcg``.
 
-    The device alone says little: on some virtual hosts it is there, opens, runs some instructions, and then hangs.
+    The device /dev/kvm alone proves little. On some virtual hosts it can be opened, runs some instructions, and hangs.
     """
     fits = machine.kernel.arch == "x86_64" and platform.machine() in architecture(machine.kernel.arch).machines
     return "kvm" if fits and os.access(KVM, os.R_OK | os.W_OK) and _boots(machine) else "tcg"
@@ -200,10 +209,11 @@ CONSOLE_LOG = "console.log"
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """How a job ended. ``exit_code``: the negative number of the signal if one killed it; ``said``: on standard output
+    """How a job ended. ``exit_code``: of the job, or the negative number of the signal that killed it.
 
-    and error; ``console``: log of the guest's kernel; ``host_seconds``: from QEMU's start to its end, without making
-    the snapshot; ``virtual_seconds``: of the job, by the guest's clock.
+    ``said``: the job's standard output and error. ``console``: file with the output of the guest's kernel.
+    ``host_seconds``: from QEMU's start to its end, without making the snapshot. ``virtual_seconds``: length of the job
+    by the guest's clock.
     """
 
     exit_code: int
@@ -214,10 +224,10 @@ class JobOutcome:
 
 
 def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> JobOutcome:
-    """Run the job in a fresh guest; what it leaves in /out, and console.log, are in the folder ``out`` then.
+    """Run the job in a fresh guest. The files that the job leaves in /out, and console.log, go to the folder ``out``.
 
-    In virtual time the same machine and job leave the same bytes. TargetError, which names the console's log, if the
-    guest does not come so far: time-out, panic, a module that does not load, no memory, no room on the disk.
+    In virtual time the same machine and job leave the same bytes. TargetError if the job does not end: time-out, panic,
+    a module that does not load, no memory, no room on the disk. The error names the console's log.
     ``timeout_s``: for the boot, and again for the job.
     """
     out.mkdir(parents=True, exist_ok=True)
@@ -233,7 +243,7 @@ def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> Jo
 
 @contextmanager
 def started_guest(machine: Machine, job: Job, log: Path, timeout_s: float) -> Iterator[Guest]:
-    """A guest that has been given its job and runs; its console's log is left at ``log``, its end is the context's."""
+    """A running guest that has its job. It ends with the context, and the console's log is written to ``log``."""
     packed = pack_job(job)
     refuse_existing(log)
     with _ready(machine, log, timeout_s) as guest:
@@ -265,9 +275,9 @@ def _ready(machine: Machine, log: Path, timeout_s: float) -> Iterator[Guest]:
 
 
 def wait_until_over(guest: Guest, timeout_s: float) -> None:
-    """Wait for the guest's end; TargetError if it is not the end of a job that was done.
+    """Wait until the guest stops. TargetError unless it stopped because its job was done.
 
-    A guest whose kernel knows the device for it stops instead of ending when it panics.
+    A guest that panics stops instead of ending, if its kernel knows the device for that.
     """
     guest.monitor.happened("STOP", timeout_s)
     check_done(guest, timeout_s)

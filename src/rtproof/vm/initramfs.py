@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest's first file system: BusyBox, our init and helper, modules and the machine's own files, as an archive.
+"""Pack the guest's first file system: BusyBox, rtproof's init and helper, modules, and the machine's own files.
 
-The archive is cpio in the "newc" form (Documentation/driver-api/early-userspace/buffer-format.rst). The same entries
-give the same bytes: times, owners and inode numbers of this host are not in them.
+Linux unpacks the archive at boot. Its form is cpio "newc" (Documentation/driver-api/early-userspace/buffer-format.rst).
+The same entries give the same bytes, because the archive has no times, owners or inode numbers of this host.
 """
 
 import os
@@ -18,19 +18,13 @@ from rtproof.core.errors import UserError
 from rtproof.vm.cache_folders import lab_cache
 from rtproof.vm.kernel_files import Module
 
-# Archives that Linux unpacks at boot: cpio in the "newc" form.
-#
-# Source: Documentation/driver-api/early-userspace/buffer-format.rst.
-# The same entries give the same bytes: no times, owners or inode numbers of this host are in them.
-
-
 _MAGIC = "070701"
 _TRAILER = "TRAILER!!!"
 
 
 @dataclass(frozen=True, order=True)
 class CpioEntry:
-    """One file or folder. ``path``: without a leading slash; ``mode``: type and permissions as in ``st_mode``."""
+    """One file or folder of the archive. ``path``: without a leading slash. ``mode``: as in ``st_mode``."""
 
     path: str
     mode: int
@@ -38,17 +32,20 @@ class CpioEntry:
 
 
 def cpio_file(path: str, content: bytes, executable: bool = False) -> CpioEntry:
-    """A regular file."""
+    """The entry of a regular file."""
     return CpioEntry(_relative(path), stat.S_IFREG | (0o755 if executable else 0o644), content)
 
 
 def cpio_folder(path: str) -> CpioEntry:
-    """A folder."""
+    """The entry of a folder."""
     return CpioEntry(_relative(path), stat.S_IFDIR | 0o755)
 
 
 def cpio_archive(entries: Iterable[CpioEntry]) -> bytes:
-    """The archive of the entries and of all folders on their ways, sorted, each path once: the last one counts."""
+    """The archive of the entries and of all their parent folders, sorted by path.
+
+    If two entries have the same path, the last one counts.
+    """
     given = list(entries)
     parents = {str(parent) for entry in given for parent in PurePosixPath(entry.path).parents if str(parent) != "."}
     by_path = {entry.path: entry for entry in (*map(cpio_folder, parents), *given)}
@@ -77,12 +74,15 @@ _PT_INTERP = 3
 
 
 def build_helper(arch: str) -> Path:
-    """The guest's end of the channel to the host, compiled unless the cache has it."""
+    """The path of the guest's helper, which talks to the host. It is compiled unless the cache has it."""
     return build_program(ProgramSources(HELPER, "the guest's helper", source_folder("guest")), arch)
 
 
 def find_busybox(arch: str) -> Path:
-    """A static BusyBox: the lab's own of that architecture, else this machine's. UserError if there is none."""
+    """The path of a static BusyBox: the lab's own for the architecture, otherwise that of this machine.
+
+    UserError if there is none.
+    """
     candidates = [lab_cache() / "busybox" / arch / "busybox"]
     if platform.machine() in architecture(arch).machines:
         candidates += [Path("/bin/busybox"), Path("/usr/bin/busybox")]
@@ -109,7 +109,10 @@ def is_static(program: bytes) -> bool:
 def build_initramfs(
     arch: str, busybox: Path | None, modules: Sequence[Module], files: Sequence[tuple[str, Path]]
 ) -> bytes:
-    """The archive for the kernel. ``files``: path in the guest, file here; they stay executable if they are."""
+    """The archive for the kernel. ``busybox``: None takes the one that ``find_busybox`` finds.
+
+    ``files``: pairs of a path in the guest and a file on this host. Executable files stay executable.
+    """
     entries = [
         cpio_file("init", (source_folder("guest") / "init").read_bytes(), executable=True),
         cpio_file("rtproof/guest", build_helper(arch).read_bytes(), executable=True),
@@ -121,7 +124,7 @@ def build_initramfs(
 
 
 def read_file(path: Path) -> bytes:
-    """A file for the guest; UserError if it cannot be read."""
+    """The content of a file for the guest. UserError if the file cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel images and kernel modules: their architecture, release and dependencies, read from their bytes.
+"""Kernel images and kernel modules: read their architecture, release and dependencies from their bytes.
 
-Modules are put in the order in which they load. Their names and dependencies stand in the modules themselves (section
-.modinfo), so no index by depmod is needed. What is compressed is unpacked with Python's own libraries.
+Modules are sorted into the order in which they load. Each module holds its own name and dependencies (section
+.modinfo), so no index by depmod is needed. Compressed files are unpacked with Python's own libraries.
 
 Sources: Documentation/arch/x86/boot.rst, arm64/booting.rst, arm/booting.rst; elf.h.
 """
@@ -35,9 +35,9 @@ _DECOMPRESSORS: tuple[tuple[bytes, Callable[[], _Decompressor]], ...] = (
 
 
 def unpack_stream(data: bytes) -> bytes | None:
-    """The content of the stream that the data begin with (xz, gzip, bzip2, lzma); what follows it is left out.
+    """The content of the compressed stream (xz, gzip, bzip2, lzma) at the start of the data.
 
-    None if they begin with no such stream or it is broken.
+    Bytes after the stream are left out. None if there is no such stream or it is broken.
     """
     for magic, decompressor in _DECOMPRESSORS:
         if data.startswith(magic):
@@ -49,7 +49,10 @@ def unpack_stream(data: bytes) -> bytes | None:
 
 
 def find_stream(data: bytes, wanted: Callable[[bytes], bool]) -> bytes | None:
-    """The first stream anywhere in the data whose content is as wanted."""
+    """The content of the first compressed stream in the data for which ``wanted`` is true; None if there is none.
+
+    A stream may begin anywhere. Streams of xz, gzip and bzip2 are searched.
+    """
     for magic, _ in _DECOMPRESSORS[:3]:
         at = data.find(magic)
         while at >= 0:
@@ -66,9 +69,9 @@ _BANNER = re.compile(rb"Linux version (\d[^ \0%]{0,128}) ")
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel to boot. ``arch``: the agent's name of its architecture; ``release``: what ``uname -r`` will say;
+    """A kernel to boot. ``arch``: the agent's name of its architecture. ``release``: what ``uname -r`` prints.
 
-    ``modules``: its folder lib/modules/RELEASE, if there is one; ``identity``: SHA-256 of the image.
+    ``modules``: its folder lib/modules/RELEASE, if there is one. ``identity``: SHA-256 of the image.
     """
 
     arch: str
@@ -79,7 +82,10 @@ class Kernel:
 
 
 def open_kernel(image: Path, modules: Path | None = None) -> Kernel:
-    """Look at an image: bzImage, ELF vmlinux, arm64 Image (also compressed), ARM zImage. UserError if it is none."""
+    """Read a kernel image: a bzImage, an ELF vmlinux, an arm64 Image (also compressed), or an ARM zImage.
+
+    UserError if the file is no such image, or if the folder of modules is missing or belongs to another release.
+    """
     try:
         data = image.read_bytes()
     except OSError as error:
@@ -94,7 +100,7 @@ def open_kernel(image: Path, modules: Path | None = None) -> Kernel:
 
 
 def architecture_of(data: bytes) -> str:
-    """The agent's name of the architecture that an image is for; empty if it is no image."""
+    """The agent's name of the architecture of a kernel image; "" if the data are no kernel image."""
     if data[0x202:0x206] == b"HdrS":
         return "x86_64"
     if data[0x38:0x3C] == b"ARM\x64":
@@ -110,7 +116,10 @@ def architecture_of(data: bytes) -> str:
 
 
 def _release(data: bytes) -> str:
-    """From the header of a bzImage, else from the banner that every kernel prints, which may be compressed."""
+    """The release, from the header of a bzImage or from the banner that every kernel prints at boot.
+
+    The banner may lie in a compressed stream of the image. "" if there is no banner.
+    """
     if data[0x202:0x206] == b"HdrS":
         at = struct.unpack_from("<H", data, 0x20E)[0] + 0x200
         return data[at : at + 200].split(b"\0")[0].split(b" ")[0].decode(errors="replace")
@@ -126,7 +135,7 @@ def _check_modules(modules: Path, release: str) -> None:
 
 
 def vmlinux_of(bzimage: bytes) -> bytes | None:
-    """The ELF kernel inside a bzImage if it is packed with what Python can unpack and can be entered as PVH."""
+    """The ELF kernel inside a bzImage. None if Python cannot unpack it or it has no PVH entry point."""
     offset, length = struct.unpack_from("<II", bzimage, 0x248)
     payload = (bzimage[0x1F1] + 1) * 512 + offset
     inner = unpack_stream(bzimage[payload : payload + length])
@@ -134,7 +143,10 @@ def vmlinux_of(bzimage: bytes) -> bytes | None:
 
 
 def _has_pvh_note(elf: bytes) -> bool:
-    """XEN_ELFNOTE_PHYS32_ENTRY (18, include/xen/interface/elfnote.h) of Xen, in a note segment."""
+    """Whether a note segment has the PVH entry point.
+
+    That is Xen's note XEN_ELFNOTE_PHYS32_ENTRY (18, include/xen/interface/elfnote.h).
+    """
     at, size, count = (struct.unpack_from(form, elf, place)[0] for form, place in (("<Q", 32), ("<H", 54), ("<H", 56)))
     for number in range(count):
         kind, _, start, _, _, length = struct.unpack_from("<IIQQQQ", elf, at + number * size)
@@ -143,9 +155,7 @@ def _has_pvh_note(elf: bytes) -> bool:
     return False
 
 
-# Kernel modules: found by name, put in the order in which they load, checked against the kernel.
-#
-# Names and dependencies stand in the modules themselves (section .modinfo), so no index by depmod is needed.
+# Kernel modules: find them by name, sort them into the order in which they load, and check that they fit the kernel.
 
 
 _FIELD = re.compile(rb"(?<=\0)(name|depends|vermagic)=([^\0]*)\0")
@@ -154,7 +164,7 @@ _ENDINGS = (".ko", ".ko.xz", ".ko.gz")
 
 @dataclass(frozen=True)
 class Module:
-    """A module, unpacked. ``depends``: names of those that must be loaded before; ``release``: of its kernel."""
+    """An unpacked module. ``depends``: names of the modules to load before. ``release``: the kernel's release."""
 
     name: str
     content: bytes
@@ -163,7 +173,7 @@ class Module:
 
 
 def read_module(path: Path) -> Module:
-    """The module in a file; UserError if that is none."""
+    """Read a module from a file. UserError if the file cannot be read or is no kernel module."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -178,15 +188,15 @@ def read_module(path: Path) -> Module:
 
 
 def plain_name(file_name: str) -> str:
-    """A module's name as the kernel has it: without folder and endings, _ for -."""
+    """A module's name as the kernel writes it: without folder and endings, and with _ for -."""
     return Path(file_name).name.split(".ko")[0].replace("-", "_")
 
 
 def in_load_order(kernel: Kernel, wanted: Sequence[str | Path]) -> list[Module]:
-    """The modules to load one after the other: each after those it depends on; what is built in is left out.
+    """The modules in the order in which to load them: each comes after those that it depends on.
 
-    ``wanted``: names out of the kernel's folder of modules, or files. UserError for what is not there or of another
-    kernel.
+    ``wanted``: names of modules in the kernel's folder, or files. A module that is built in is left out. UserError if a
+    module is missing or belongs to another kernel.
     """
     found: dict[str, Module] = {}
     for each in wanted:
@@ -212,7 +222,7 @@ def _add_module(kernel: Kernel, wanted: str | Path, found: dict[str, Module]) ->
 
 
 def has_module(kernel: Kernel, name: str) -> bool:
-    """Whether a kernel has a module of that name, or what it does built in."""
+    """Whether a kernel has a module of this name, as a file or built in."""
     plain = plain_name(name)
     return kernel.modules is not None and (plain in _module_index(kernel.modules) or plain in _built_in(kernel.modules))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual machine to boot, how its time passes, and QEMU's program and command line for it."""
+"""Describe the virtual machine to boot and how its time passes, and make QEMU's command line for it."""
 
 import enum
 import functools
@@ -18,9 +18,10 @@ from rtproof.vm.mailbox import MAILBOX_BYTES
 
 
 class Arch:
-    """What is common. ``qemu``: the emulator; ``package``: Debian's package of it; ``board``, ``cpu``: its options
+    """An architecture that the lab can boot. ``qemu``: the emulator. ``package``: the emulator's package in Debian.
 
-    for the machine and for an emulated processor; ``console``: the kernel's name of the first serial port.
+    ``board``, ``cpu``: QEMU's options for the board and for an emulated processor. ``console``: the kernel's name of
+    the first serial port.
     """
 
     name = ""
@@ -31,7 +32,7 @@ class Arch:
     console = "ttyAMA0"
 
     def bootable(self, kernel: Kernel) -> Path:
-        """The file to give to QEMU, in the form that boots fastest."""
+        """The kernel's file for QEMU, in the form that boots fastest."""
         return kernel.image
 
 
@@ -45,9 +46,10 @@ class X86_64(Arch):  # noqa: N801 - the architecture's own name
     console = "ttyS0"
 
     def bootable(self, kernel: Kernel) -> Path:
-        """The ELF kernel out of a bzImage: emulated, unpacking takes longer than the rest of the boot.
+        """The ELF kernel of a bzImage, unpacked here, or the image itself.
 
-        Only with what Python itself unpacks, so that a kernel boots in the same way on every host.
+        In the emulator, unpacking takes longer than the rest of the boot. Only Python's own libraries unpack the
+        kernel, so that it boots in the same way on every host.
         """
         place = lab_cache() / "vmlinux" / kernel.identity
         if place.exists():
@@ -71,7 +73,7 @@ class Aarch64(Arch):
 
 
 class Armv7(Arch):
-    """QEMU's own board for 32-bit ARM, with all devices below 4 GiB: many of these kernels see no more."""
+    """QEMU's own board for 32-bit ARM. All devices are below 4 GiB, because many kernels cannot address more."""
 
     name = "armv7"
     qemu = "qemu-system-arm"
@@ -84,7 +86,7 @@ ARCHES: dict[str, Arch] = {arch.name: arch for arch in (X86_64(), Aarch64(), Arm
 
 
 def arch_of(kernel: Kernel) -> Arch:
-    """The class for a kernel; UserError if the lab has none."""
+    """The ``Arch`` of a kernel. UserError if the lab cannot boot its architecture."""
     if kernel.arch not in ARCHES:
         raise UserError(f"the lab cannot boot kernels for {kernel.arch}, only for {', '.join(ARCHES)}")
     return ARCHES[kernel.arch]
@@ -92,14 +94,14 @@ def arch_of(kernel: Kernel) -> Arch:
 
 OLDEST_QEMU = (6, 2)
 OLDEST_QEMU_SHARING_TIME = (8, 1)
-"""The first that shares virtual time between the processors of a guest; older ones give all of it to the first."""
+"""The first QEMU that shares virtual time between a guest's processors. Older ones give it all to the first one."""
 MAIL_FILE = "mail"
 INITRD_FILE = "initrd"
 CONSOLE = "console"
 """Names in the guest's scratch folder, which is QEMU's working folder."""
 
-# One virtual CPU whose instructions take 1 ns each, a clock that jumps to the next timer when it is idle, and nothing
-# of this host's time or randomness. SeaBIOS and Linux ask for both.
+# Each instruction takes 1 ns, and an idle guest's clock jumps to the next timer. SeaBIOS and Linux ask for the time and
+# for random numbers. Both are fixed here, so that they do not depend on this host.
 _VIRTUAL_TIME = (
     *("-icount", "shift=0,sleep=off"),
     *("-rtc", "base=2024-01-01T00:00:00,clock=vm"),
@@ -107,12 +109,13 @@ _VIRTUAL_TIME = (
 )
 # Randomised kernel addresses make virtual time differ between runs.
 _BOOT_ARGUMENTS = ("quiet", "nokaslr", "panic=-1")
-# What the kernel does not know it hands to the first process as environment, and so to the agent, which writes it down.
+# The kernel passes an argument that it does not know to the first process as an environment variable. The agent
+# inherits the variable and writes it into the record.
 _VIRTUAL_TIME_VARIABLE = 'RTPROOF_VIRTUAL_TIME="QEMU, 1 ns an instruction"'
 
 
 def emulator_path(machine: "Machine") -> str:
-    """The emulator's path; TargetError that names the package if it is missing, or if it is too old."""
+    """The emulator's path. TargetError if the emulator is missing (the error names its package) or too old."""
     arch = arch_of(machine.kernel)
     found = shutil.which(arch.qemu)
     if not found:
@@ -126,7 +129,7 @@ def emulator_path(machine: "Machine") -> str:
 
 
 def refuse_starving(machine: "Machine") -> None:
-    """UserError where this emulator would let only the first processor of the guest run: many kernels then hang."""
+    """Raise UserError if this QEMU would run only the first processor of the guest, because many kernels then hang."""
     if not machine.in_virtual_time or machine.cpus == 1:
         return
     numbers = _numbers(emulator_version(machine))
@@ -148,7 +151,7 @@ def _dotted(numbers: tuple[int, int]) -> str:
 
 
 def emulator_version(machine: "Machine") -> str:
-    """What the emulator says of its version."""
+    """The line in which the emulator prints its version."""
     return _version(emulator_path(machine))
 
 
@@ -167,9 +170,9 @@ def kernel_file(machine: "Machine") -> Path:
 
 
 def qemu_arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[str]:
-    """The command line after the program's name, but for what joins QEMU to this process.
+    """QEMU's arguments, except those that connect QEMU to this process.
 
-    ``accelerator``: ``tcg`` or ``kvm``; in virtual time always the first.
+    ``kernel``: the file to boot. ``accelerator``: ``tcg`` or ``kvm``; virtual time always uses ``tcg``.
     """
     arch = arch_of(machine.kernel)
     told = (_VIRTUAL_TIME_VARIABLE,) if machine.in_virtual_time else ()
@@ -183,7 +186,7 @@ def qemu_arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[s
         *("-chardev", f"pipe,id=console,path={CONSOLE}", "-serial", "chardev:console"),
         *("-object", f"memory-backend-file,id=mail,mem-path={MAIL_FILE},size={MAILBOX_BYTES},share=on"),
         *("-device", "ivshmem-plain,memdev=mail,master=on"),
-        # A watchdog is the guest's way to have its machine stopped at an instant of its choice.
+        # With the watchdog the guest can stop its own machine at an instant that it chooses.
         *("-device", "i6300esb", "-action", "watchdog=pause"),
     ]
 
@@ -197,10 +200,10 @@ def _clock(in_virtual_time: bool, accelerator: str) -> tuple[str, ...]:
 class Mode(enum.Enum):
     """How time passes in a guest.
 
-    VIRTUAL_TIME: each instruction takes 1 ns, and nothing else takes time, so the same guest does the same at the same
-    instants whatever the host does. With more than one processor that is still so, but they take turns of many
-    microseconds, in which one waits for the other's: latencies are then an artefact, such a guest is for tests of
-    function only, and what it records is INVALID. WALL_CLOCK: the host's time; latencies are mostly the host's.
+    VIRTUAL_TIME: each instruction takes 1 ns, and nothing else takes time. So the same guest does the same at the same
+    instants, whatever the host does. This also holds for several processors, but they run in turns of many
+    microseconds, and each waits for the turn of the others. Latencies are then an artefact: such a guest is only for
+    tests of function, and its runs are INVALID. WALL_CLOCK: the host's time; latencies are mostly those of the host.
     """
 
     VIRTUAL_TIME = "virtual-time"
@@ -209,10 +212,11 @@ class Mode(enum.Enum):
 
 @dataclass(frozen=True)
 class Machine:
-    """A guest. ``boot``: more kernel arguments; ``files``: (path in the guest, file here), there from the beginning;
+    """The machine of a guest. ``boot``: additional kernel arguments. ``cpus``: number of processors.
 
-    ``modules``: names out of ``kernel.modules``, with their dependencies, or .ko files, loaded in this order;
-    ``busybox``: a static one for the guest, else the lab's or this machine's.
+    ``files``: pairs of a path in the guest and a file on this host; they are there when the guest boots. ``modules``:
+    names of modules in ``kernel.modules``, or .ko files. They are loaded in this order, after their dependencies.
+    ``busybox``: a static BusyBox for the guest; None takes the one of the lab or of this machine.
     """
 
     kernel: Kernel
@@ -226,17 +230,17 @@ class Machine:
 
     @property
     def in_virtual_time(self) -> bool:
-        """Whether its figures are instructions counted, not times."""
+        """Whether the guest's times are counted instructions instead of real time."""
         return self.mode is Mode.VIRTUAL_TIME
 
     def initramfs(self) -> bytes:
-        """The guest's first file system. UserError for files and modules that are not there or do not fit."""
+        """The archive of the guest's first file system. UserError if a file or module is missing or does not fit."""
         loaded = kernel_files.in_load_order(self.kernel, self.modules)
         return initramfs.build_initramfs(self.kernel.arch, self.busybox, loaded, self.files)
 
     @property
     def identity(self) -> str:
-        """Changes when anything does that decides the guest's bytes: QEMU, its command line, kernel, initramfs."""
+        """A SHA-256 of all that determines the guest's bytes: QEMU's version, its arguments, kernel and initramfs."""
         arguments = "\n".join(qemu_arguments(self, Path("kernel"), accelerator="tcg"))
         kernel = hashlib.sha256(kernel_file(self).read_bytes()).hexdigest()
         inside = hashlib.sha256(self.initramfs()).hexdigest()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that host and guest share: a file on the host, a PCI device in the guest; guest/mail.h is its other end.
+"""The memory that host and guest share: a file on the host, and a PCI device in the guest.
 
-The host puts a job in, and the guest sends frames out. The memory never interrupts the guest, and no driver is needed.
+guest/mail.h is the guest's end. The host writes a job into the memory, and the guest writes frames. The memory never
+interrupts the guest, and the guest needs no driver for it.
 """
 
 import enum
@@ -16,7 +17,7 @@ from pathlib import Path
 from rtproof.core.errors import TargetError
 
 MAILBOX_BYTES = 64 << 20
-"""Bytes of the shared memory, of which only those used take room on the disk."""
+"""Size of the shared memory. Only bytes that are used take room on the disk."""
 
 _PAGE = 4096
 _MAGIC = 0x6D707472
@@ -25,7 +26,7 @@ _STOP, _JOB_LENGTH, _STATE, _WRITTEN = 4, 8, 12, 16
 
 
 class GuestState(enum.IntEnum):
-    """How far the guest has come."""
+    """The progress of a guest, from before its boot to the end of its job."""
 
     NOTHING = 0
     ALIVE = 1
@@ -44,9 +45,10 @@ class _Kind(enum.IntEnum):
 
 @dataclass
 class Letters:
-    """What the guest has sent so far. ``end``: exit code and nanoseconds that the job took, once it has ended;
+    """The messages of the guest so far. ``said``: the job's output.
 
-    ``results``: the archive of results; ``failure``: why there is none.
+    ``end``: once the job has ended, its exit code and its length in nanoseconds. ``results``: the archive of results.
+    ``complete``: whether the archive arrived whole. ``failure``: why there is no archive.
     """
 
     said: bytearray
@@ -57,7 +59,7 @@ class Letters:
 
 
 class Mailbox:
-    """One guest's shared memory. ``feed`` its frames as they come, or once when the guest has ended."""
+    """One guest's shared memory. Call ``feed`` now and then, or once when the guest has ended, to take its frames."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb+", buffering=0)
@@ -68,7 +70,7 @@ class Mailbox:
         self.letters = Letters(bytearray(), io.BytesIO())
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._memory.close()
         self._file.close()
 
@@ -77,7 +79,7 @@ class Mailbox:
         self._put(_STOP, _U32.pack(1))
 
     def give(self, job: bytes) -> None:
-        """Give the job's archive; TargetError if there is no room for it and its results."""
+        """Write the job's archive into the memory. TargetError if there is no room for the job and its results."""
         if len(job) > MAILBOX_BYTES // 2:
             raise TargetError(
                 f"the job's files have {len(job) >> 20} MiB, and there is room for {MAILBOX_BYTES >> 21} MiB"
@@ -86,7 +88,10 @@ class Mailbox:
         self._put(_JOB_LENGTH, _U32.pack(len(job)))
 
     def _put(self, at: int, data: bytes) -> None:
-        """Not through memory: where the disk is full that would end this program, and this is an error to tell."""
+        """Write data at an offset of the file. TargetError if that fails, for example because the disk is full.
+
+        Writing to the mapped memory on a full disk would end this program with a signal instead.
+        """
         try:
             os.pwrite(self._file.fileno(), data, at)
         except OSError as error:
@@ -94,11 +99,11 @@ class Mailbox:
 
     @property
     def state(self) -> GuestState:
-        """How far the guest has come."""
+        """The guest's progress."""
         return GuestState(self._number(_STATE))
 
     def feed(self) -> bytes:
-        """Take the frames that are new; what the job said in them. TargetError if they are none."""
+        """Take the new frames, and return the job's output in them. TargetError if the guest damaged the memory."""
         begin = _PAGE + -(-self._number(_JOB_LENGTH) // _PAGE) * _PAGE
         before = len(self.letters.said)
         written = self._number(_WRITTEN)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One running QEMU: its start, its monitor (QMP), and its end in one sentence with the console's log.
+"""One running QEMU: start it, command it over its monitor (QMP), and say in one sentence why it ended.
 
-Nothing of a QEMU outlives this process, however this process ends. QMP is described in docs/interop/qmp-spec of QEMU's
-sources; the monitor is a socket that QEMU inherits.
+No QEMU outlives this process, however this process ends. QMP is described in docs/interop/qmp-spec of QEMU's sources.
+The monitor is a socket that QEMU inherits.
 """
 
 import json
@@ -23,7 +23,10 @@ from rtproof.vm.mailbox import GuestState, Mailbox
 
 
 class Monitor:
-    """One QEMU's monitor. Events are kept until they are waited for. ``closed``: QEMU has ended or is about to."""
+    """The monitor of one QEMU. Events are kept until ``happened`` asks for them.
+
+    ``closed``: QEMU has closed the monitor, so it has ended or is about to end.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -33,7 +36,7 @@ class Monitor:
         self.closed = False
 
     def command(self, name: str, timeout_s: float = 60, **arguments: Any) -> Any:
-        """Do something and give its answer. TargetError if QEMU refuses, ends or does not answer."""
+        """Send a command and return QEMU's answer. TargetError if QEMU refuses, ends or does not answer in time."""
         if not self._greeted:
             self._greeted = True
             self.command("qmp_capabilities", timeout_s)
@@ -54,7 +57,7 @@ class Monitor:
             self._events.append(message.get("event", ""))
 
     def happened(self, event: str, timeout_s: float) -> bool:
-        """Whether an event has come or comes within that time, before QEMU ends."""
+        """Whether an event has arrived, or arrives within the time and before QEMU ends."""
         end = time.monotonic() + timeout_s
         while event not in self._events:
             try:
@@ -88,11 +91,11 @@ class Monitor:
 
 _POLL_S = 0.005
 SPARE_MIB = 128
-"""Memory that QEMU takes beside the guest's."""
+"""Memory that QEMU needs in addition to the guest's memory."""
 
 
 class Guest:
-    """A running QEMU: its ``mailbox``, its ``monitor``, and the folder it works in."""
+    """A running QEMU, with its ``mailbox``, its ``monitor``, and the ``folder`` in which it works."""
 
     def __init__(self, popen: "subprocess.Popen[bytes]", mailbox: Mailbox, monitor: Monitor, folder: Path) -> None:
         self._popen = popen
@@ -103,16 +106,16 @@ class Guest:
 
     @property
     def console(self) -> Path:
-        """What the guest's first serial port said."""
+        """The file with the output of the guest's first serial port."""
         return self.folder / f"{CONSOLE}.out"
 
     @property
     def complaint(self) -> str:
-        """What QEMU itself said on standard error."""
+        """The text that QEMU itself printed."""
         return (self.folder / "qemu.log").read_text(errors="replace").strip()
 
     def tell_console(self, line: str) -> None:
-        """Type a line on the guest's console; nothing happens if it has ended. A signal handler may do this."""
+        """Type a line on the guest's console, if the guest still runs. A signal handler may call this."""
         with suppress(OSError):
             console = os.open(self.folder / f"{CONSOLE}.in", os.O_WRONLY | os.O_NONBLOCK)
             try:
@@ -121,7 +124,7 @@ class Guest:
                 os.close(console)
 
     def kill(self) -> None:
-        """End QEMU now, if it still runs, and wait for nothing. A signal handler may do this."""
+        """End QEMU without waiting, if it still runs. A signal handler may call this."""
         self._popen.kill()
 
     def alive(self) -> bool:
@@ -129,7 +132,7 @@ class Guest:
         return self._popen.poll() is None
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until QEMU has ended or the time is over; whether it has ended."""
+        """Wait until QEMU ends or the time is over. Whether QEMU has ended."""
         try:
             self._popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -137,7 +140,7 @@ class Guest:
         return True
 
     def wait_until_loaded(self, timeout_s: float) -> None:
-        """Wait until the state that this guest goes on from is in its memory."""
+        """Wait until the guest's memory holds the state from which the guest resumes. TargetError after the time."""
         end = time.monotonic() + timeout_s
         while self.monitor.command("query-status")["status"] == "inmigrate":
             if time.monotonic() > end:
@@ -145,7 +148,7 @@ class Guest:
             time.sleep(_POLL_S)
 
     def end(self) -> None:
-        """End QEMU, if it still runs."""
+        """End QEMU, if it still runs, and wait until it has ended."""
         self._popen.kill()
         self._popen.wait()
 
@@ -154,9 +157,9 @@ class Guest:
 def running_guest(
     machine: Machine, folder: Path, accelerator: str = "tcg", incoming: BinaryIO | None = None
 ) -> Iterator[Guest]:
-    """Start QEMU, stopped before its first instruction, in a scratch folder; it ends with the context.
+    """Start QEMU in a scratch folder, stopped before the guest's first instruction. QEMU ends with the context.
 
-    ``incoming``: a file with the state of a stopped machine, to go on with instead of booting.
+    ``incoming``: a file with the state of a stopped machine. With it, the guest resumes instead of booting.
     """
     program = emulator_path(machine)
     _check_memory(machine.memory_mib)
@@ -187,7 +190,10 @@ def _lay_out(folder: Path, initramfs: bytes) -> None:
 
 
 def _start(command: Sequence[str], folder: Path, monitor: int, incoming: BinaryIO | None) -> "subprocess.Popen[bytes]":
-    """In a session of its own, because the terminal's Ctrl-C is for us; the kernel kills it should we be killed."""
+    """Start QEMU in a session of its own, so that the terminal's Ctrl-C reaches only this process.
+
+    If this process is killed, the kernel kills QEMU too (setpriv --pdeathsig).
+    """
     launcher = shutil.which("setpriv")
     if not launcher:
         raise TargetError("the lab needs setpriv, which ends guests with this program (Debian: util-linux)")
@@ -212,7 +218,7 @@ def _check_memory(memory_mib: int) -> None:
 
 
 LAST_SECONDS = 10
-"""How long QEMU may take to end."""
+"""How many seconds QEMU may take to end."""
 BOOT_QUESTION = "does this kernel boot on such a machine?"
 _PANIC = re.compile(r"Kernel panic - not syncing: (.*)")
 _HELPER = re.compile(r"rtproof-guest: (.*)")
@@ -220,9 +226,9 @@ _HELPER = re.compile(r"rtproof-guest: (.*)")
 
 @contextmanager
 def keeping_console(guest: Guest, log: Path, before: bytes = b"") -> Iterator[None]:
-    """Leave the console's log outside of the scratch folder, and name it in every TargetError.
+    """At the end of the context, write the console's log to ``log``, outside of the scratch folder.
 
-    ``before``: what the console said before this QEMU took over.
+    Every TargetError of the body gets the name of the log. ``before``: the console's output up to the snapshot.
     """
     try:
         yield
@@ -233,9 +239,9 @@ def keeping_console(guest: Guest, log: Path, before: bytes = b"") -> Iterator[No
 
 
 def check_done(guest: Guest, timeout_s: float) -> None:
-    """TargetError in one sentence unless the guest has done its job and handed over all results.
+    """Raise TargetError unless the guest has done its job and handed over all results.
 
-    A QEMU that ends closes its monitor first.
+    A QEMU that ends closes its monitor first, so this function then waits for the end of QEMU.
     """
     if guest.monitor.closed:
         guest.wait(LAST_SECONDS)
