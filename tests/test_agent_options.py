@@ -9,6 +9,7 @@ import click
 import pytest
 
 from rtproof.cli import measurement_options
+from rtproof.cli.parameter_types import with_options
 
 OPTION = re.compile(r"^ +(?:-\w, )?--(?P<name>[a-z-]+)(?P<value> [A-Z]\S*(?: [A-Z]+)?)?  +(?P<help>.*)$")
 SAID_ALIKE = {
@@ -35,7 +36,7 @@ def desk_options() -> list[click.Option]:
     """The options that ``agent_options`` gives to a command."""
 
     @click.command()
-    @measurement_options.agent_options
+    @with_options(*measurement_options.AGENT_OPTIONS)
     def command() -> None: ...
 
     return [parameter for parameter in command.params if isinstance(parameter, click.Option)]

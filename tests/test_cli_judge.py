@@ -225,7 +225,7 @@ def test_a_defect_in_one_run_costs_the_others_nothing(
 
     for number in range(4):
         proven(tmp_path / f"{number}")
-    monkeypatch.setattr("rtproof.judge.analyse.analyse", fails_on_the_third)
+    monkeypatch.setattr("rtproof.experiment.stored_runs.analyse", fails_on_the_third)
     assert judge(tmp_path) == 2
     out = capsys.readouterr().out
     assert out.count(" PROVEN ") == 3

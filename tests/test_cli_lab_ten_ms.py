@@ -9,8 +9,8 @@ import pytest
 from analysis_records import SERIES, block, record
 from lab_desk import assert_refused, desk
 
-from rtproof.cli.commands.lab.ten_ms import in_all
 from rtproof.cli.main import main
+from rtproof.experiment.ten_ms_scenarios import in_all
 from rtproof.summary.loops import loop_cycles
 
 __all__ = ["desk"]

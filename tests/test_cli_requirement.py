@@ -8,7 +8,7 @@ import pytest
 
 from rtproof import profiles
 from rtproof.cli.main import main
-from rtproof.cli.measurement_options import take_requirements
+from rtproof.cli.option_values import take_requirements
 from rtproof.core.errors import UserError
 from rtproof.experiment.profile_setup import profile_requirements
 from rtproof.judge.analysis_model import Requirement
