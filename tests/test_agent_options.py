@@ -11,6 +11,7 @@ import pytest
 import recompute
 
 from rtproof.cli import measurement_options
+from rtproof.cli.parameter_types import with_options
 from rtproof.record.chunks import CHUNK_HEADER, ChunkType, FileWindow, Frame, walk_chunks
 
 OPTION = re.compile(r"^ +(?:-\w, )?--(?P<name>[a-z-]+)(?P<value> [A-Z]\S*(?: [A-Z]+)?)?  +(?P<help>.*)$")
@@ -35,10 +36,10 @@ def table() -> dict[str, re.Match[str]]:
 
 
 def desk_options() -> list[click.Option]:
-    """The options that ``agent_options`` gives to a command."""
+    """``AGENT_OPTIONS`` as a command has them."""
 
     @click.command()
-    @measurement_options.agent_options
+    @with_options(*measurement_options.AGENT_OPTIONS)
     def command() -> None: ...
 
     return [parameter for parameter in command.params if isinstance(parameter, click.Option)]

@@ -231,7 +231,7 @@ def test_cells_of_a_profile_are_held_to_their_own_period() -> None:
 def test_what_has_its_due_times_from_outside_is_not_refused_without_a_period() -> None:
     from click import UsageError
 
-    from rtproof.cli.measurement_options import refuse_short_gaps
+    from rtproof.cli.option_values import refuse_short_gaps
 
     own = (Requirement(1_000, gap_ns=MS_SHORT_GAPS),)
     refuse_short_gaps(own, {"probe": "gpio:in=gpiochip0/1", "period": None})

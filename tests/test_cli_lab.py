@@ -10,8 +10,8 @@ import pytest
 from analysis_records import SERIES, block, record
 from lab_desk import assert_refused, desk
 
-from rtproof.cli.commands.lab.ten_ms import in_all
 from rtproof.cli.main import main
+from rtproof.experiment.ten_ms_scenarios import in_all
 from rtproof.lab import cell_runner
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME
 from rtproof.record import run_folder

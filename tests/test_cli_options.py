@@ -16,9 +16,9 @@ from record_cases import BEGIN
 from trace_cases import TEXT, traced
 
 from rtproof import loads, profiles
-from rtproof.cli import measurement_options
+from rtproof.cli import option_values
 from rtproof.cli.main import main
-from rtproof.cli.measurement_options import take_requirements
+from rtproof.cli.option_values import take_requirements
 from rtproof.core.errors import UserError
 from rtproof.experiment import exported_files
 from rtproof.experiment.profile_setup import agent_abilities, profile_requirements, what_profile_lacks
@@ -210,25 +210,25 @@ NOTHING = {"trace": None, "trace_blocks": None, "duration": None, "samples": Non
 def test_the_observer_traces_by_turns_in_as_many_blocks_as_the_length_allows(
     given: dict[str, object], blocks: str
 ) -> None:
-    found = measurement_options.with_observer({**NOTHING, **given}, of_profile=False)
+    found = option_values.with_observer({**NOTHING, **given}, of_profile=False)
     assert found["trace_blocks"] == blocks
 
 
 def test_chance_orders_the_turns_anew_in_each_run_unless_a_seed_is_given() -> None:
-    drawn = {measurement_options.with_observer(NOTHING, of_profile=False)["trace"] for _ in range(20)}
+    drawn = {option_values.with_observer(NOTHING, of_profile=False)["trace"] for _ in range(20)}
     assert len(drawn) == 20
     assert all(0 <= int(trace.removeprefix("seed=")) < 1 << 32 for trace in drawn)
-    assert measurement_options.with_observer({**NOTHING, "trace": "seed=5"}, of_profile=False)["trace"] == "seed=5"
+    assert option_values.with_observer({**NOTHING, "trace": "seed=5"}, of_profile=False)["trace"] == "seed=5"
 
 
 def test_the_observer_keeps_what_shall_be_traced() -> None:
-    found = measurement_options.with_observer({**NOTHING, "trace": "events=sched_switch"}, of_profile=False)
+    found = option_values.with_observer({**NOTHING, "trace": "events=sched_switch"}, of_profile=False)
     assert found["trace"].startswith("events=sched_switch,seed=")
 
 
 def test_the_observer_is_not_for_profiles() -> None:
     with pytest.raises(click.UsageError, match="not for a --profile"):
-        measurement_options.with_observer(NOTHING, of_profile=True)
+        option_values.with_observer(NOTHING, of_profile=True)
 
 
 def test_a_profile_and_the_observer_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "lab profile": (("akamina",), "rtproof.experiment.guest_runner.profile_kernels"),
     "lab ten-ms": ((), "rtproof.experiment.guest_runner.profile_kernels"),
     "loads": ((), "rtproof.agents.build.find_agent"),
-    "matrix": (("a",), "rtproof.cli.commands.matrix._read"),
+    "matrix": (("a",), "rtproof.experiment.campaign_folder.read_matrix_runs"),
     "plan": (("--limit", "1ms", "--at-most", "1/h"), "rtproof.judge.planning.plan_length"),
     "profiles": ((), "rtproof.profiles.names"),
     "report": (("a",), "rtproof.judge.analyse.analyse"),

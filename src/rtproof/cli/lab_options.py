@@ -1,20 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options that the commands of ``rtproof lab`` share."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from rtproof.cli import parameter_types, shell_completion
-from rtproof.core import units
 
-if TYPE_CHECKING:
-    from rtproof.lab.guest_cell import CellSetting
-
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 KERNEL_HELP = "A name of 'rtproof lab kernels', or an image of your own: IMAGE or IMAGE:MODULES (lib/modules/RELEASE)."
 LOAD_HELP = "idle, or a load without programs, with options (dd:mib=8); + joins several."
@@ -42,9 +34,11 @@ LAB_MEASUREMENT_OPTIONS = (
     ),
     click.option("--module", type=PATH, multiple=True, metavar="FILE", help="A module to load first; repeatable."),
 )
+
 JOBS_OPTION = click.option(
     "--jobs", type=parameter_types.count_up_to(1024), metavar="N", help="Guests at once (default: one per CPU)."
 )
+
 LAB_RUN_OPTIONS = (
     click.option(
         "--shifts",
@@ -55,30 +49,8 @@ LAB_RUN_OPTIONS = (
     ),
     JOBS_OPTION,
 )
+
 LAB_OUTPUT_OPTIONS = (
     click.option("--output", type=PATH, metavar="FOLDER", help="New folder for all of it (default one in runs)."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )
-
-
-def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Give a command several options, in their order."""
-
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def take_cell_setting(values: dict[str, Any]) -> "CellSetting":
-    """Take the options of MEASURING, but the modules, out of a command's values."""
-    from rtproof.lab.guest_cell import CellSetting
-
-    further = {name: values.pop(name) for name in ("method", "policy", "priority")}
-    more = tuple(word for name, value in further.items() if value for word in (f"--{name}", str(value)))
-    period_ns, duration_ns, warmup_ns = (
-        units.parse_duration(values.pop(name)) for name in ("period", "duration", "warmup")
-    )
-    return CellSetting(values.pop("probe"), period_ns, duration_ns, warmup_ns, more)

@@ -2,19 +2,20 @@
 """Types of the values of options, such as durations and CPU lists. A value that a parser refuses is a usage error."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from rtproof.core import units
 from rtproof.core.errors import UserError
-from rtproof.experiment.run_request import LEAST_AT_MOST_NS
+from rtproof.core.units import LEAST_AT_MOST_NS
 
 if TYPE_CHECKING:
     _Base = click.ParamType[Any]
 else:
     _Base = click.ParamType  # takes no parameter before click 8.4
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 LARGEST_DMA_LATENCY_US = 1_000_000
 LEAST_CONFIDENCE = 0.5
 LEAST_GAP_NS, MOST_GAP_NS = 10**6, 600 * 10**9
@@ -135,3 +136,14 @@ CONFIDENCE = ParsedValue("share", _confidence)
 SHARE = ParsedValue("percent", lambda text: float(units.parse_percentage(text)))
 """A percentage as a share from 0 to 1."""
 KEY_VALUE = ParsedValue("key=value", _option_pair)
+
+
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Give a command several options, in their order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate

@@ -11,6 +11,9 @@ from types import ModuleType
 import click
 from click.shell_completion import CompletionItem
 
+from rtproof import exporters, loads, profiles, targets
+from rtproof.agents import build
+from rtproof.agents.architectures import host_architecture
 from rtproof.core import plugins
 
 LIST_TIMEOUT_S = 2
@@ -23,16 +26,12 @@ def complete_methods(_context: click.Context, _parameter: click.Parameter, incom
 
 def complete_loads(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Definitions, and loads of the agent."""
-    from rtproof import loads as package
-
-    rows = [(name, "") for name in package.names()] + [(row[1], row[-1]) for row in _agent_rows("load")]
+    rows = [(name, "") for name in loads.names()] + [(row[1], row[-1]) for row in _agent_rows("load")]
     return [CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)]
 
 
 def complete_export_formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Formats of ``rtproof export``."""
-    from rtproof import exporters
-
     return _matching_names(exporters, incomplete)
 
 
@@ -45,16 +44,12 @@ def complete_report_formats(_context: click.Context, _parameter: click.Parameter
 
 def complete_profiles(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Profiles that come with the program."""
-    from rtproof import profiles as package
-
-    return [name for name in package.names() if name.startswith(incomplete)]
+    return [name for name in profiles.names() if name.startswith(incomplete)]
 
 
 def complete_targets(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Targets of ``rtproof run``."""
-    from rtproof import targets as package
-
-    return _matching_names(package, incomplete)
+    return _matching_names(targets, incomplete)
 
 
 def _matching_names(package: ModuleType, incomplete: str) -> list[str]:
@@ -63,8 +58,6 @@ def _matching_names(package: ModuleType, incomplete: str) -> list[str]:
 
 def _agent_rows(kind: str) -> list[list[str]]:
     """What the newest agent that was ever built for this machine lists; nothing if there is none."""
-    from rtproof.agents import build
-
     agent = _built_agent()
     if agent is None:
         return []
@@ -78,11 +71,8 @@ def _agent_rows(kind: str) -> list[list[str]]:
 
 
 def _built_agent() -> Path | None:
-    from rtproof.agents.architectures import host_architecture
-    from rtproof.agents.build import AGENT_NAME, cache_dir, packaged_agent
-
     name = host_architecture().name
-    if packaged_agent(name).exists():
-        return packaged_agent(name)
-    built = sorted(cache_dir().glob(f"{name}-*/{AGENT_NAME}"), key=lambda path: path.stat().st_mtime)
+    if build.packaged_agent(name).exists():
+        return build.packaged_agent(name)
+    built = sorted(build.cache_dir().glob(f"{name}-*/{build.AGENT_NAME}"), key=lambda path: path.stat().st_mtime)
     return built[-1] if built else None

@@ -18,6 +18,8 @@ UNITS_NS = {
 ALIASES = {"µs": "us", "μs": "us", "sec": "s", "hour": "h", "day": "d"}
 UNIT_NAMES = "ns, us, ms, s, min, h or d"
 LONGEST_NS = 2**63 - 1
+LEAST_AT_MOST_NS = 10**9
+"""Of a rate that a limit allows: once per second is as often as can be asked for."""
 MOST_CPUS = 65_536
 MOST_CHARACTERS = 60
 """Longest text of a number that is a time or a share. No person writes a longer one, and parsing it takes long."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -21,17 +21,13 @@ from rtproof.articles import Article
 from rtproof.core import files
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
+from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import CellPlan, Profile
 from rtproof.record.run_folder import INFO_NAME, RECORD_NAME
-from rtproof.report.pages import campaign_outcomes, campaign_page
+from rtproof.report.blocks import Section
+from rtproof.report.pages import campaign_outcomes, campaign_page, matrix_page
 from rtproof.report.pages.campaign_json import encode_campaign
-from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
-
-if TYPE_CHECKING:
-    from rtproof.judge.analysis_model import Analysis
-    from rtproof.report.blocks import Section
-    from rtproof.report.pages.campaign_outcomes import CampaignExtras
-
+from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult
 
 CAMPAIGN_FILE = "campaign.json"
 CAMPAIGN_FOLDER_SCHEMA = "rtproof.campaign-folder"
@@ -162,7 +158,7 @@ class CampaignDocument:
     profile: "Profile"
     outcomes: "Sequence[CellOutcome]"
     article: "Article"
-    more: "CampaignExtras"
+    more: CampaignExtras
     made: "Sequence[Section]" = ()
 
     @property
@@ -182,10 +178,10 @@ class CampaignDocument:
         return report.render(form, campaign_page.campaign_title(self.profile, self.outcomes), sections)
 
     @cached_property
-    def _whole(self) -> "list[Section]":
+    def _whole(self) -> list[Section]:
         return [*self._sections(short=False), *self.made]
 
-    def _sections(self, *, short: bool) -> "list[Section]":
+    def _sections(self, *, short: bool) -> list[Section]:
         return campaign_page.campaign_sections(self.profile, self.outcomes, self.article, self.more, short=short)
 
 
@@ -251,8 +247,8 @@ def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> Campaign
 
 
 def _stored_outcome(
-    folder: Path, campaign: "StoredCampaign", plan: "CellPlan", cell: "StoredCellEnd | None", shares: tuple[float, ...]
-) -> "CellOutcome":
+    folder: Path, campaign: StoredCampaign, plan: CellPlan, cell: StoredCellEnd | None, shares: tuple[float, ...]
+) -> CellOutcome:
     place = folder / CELLS_FOLDER / plan.key
     if cell is None:
         return CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if place.exists() else CELL_NOT_REACHED)
@@ -271,7 +267,7 @@ def _stored_outcome(
     )
 
 
-def _read_unchanged_run(run: Path, sha256: str, shares: tuple[float, ...]) -> "Analysis":
+def _read_unchanged_run(run: Path, sha256: str, shares: tuple[float, ...]) -> Analysis:
 
     if run_digest(run) != sha256:
         raise UserError(f"{run} is no longer what the campaign measured; 'rtproof show {run}' tells what is there now")
@@ -306,3 +302,29 @@ def _write_elsewhere(found: CampaignDocument, folder: Path, form: str, output: P
         found = replace(found, outcomes=[replace(each, link="") for each in found.outcomes])
     stored_runs.write_new_file(output, found.drawn(form))
     click.echo(output)
+
+
+MATRIX_TITLE = "rtproof: boards and kernels"
+
+
+def draw_matrix(folders: Sequence[Path], form: str) -> bytes:
+    """The results of several profiles as one page. folders: of profiles, or their ``result.json``.
+
+    UserError with the file's name for one that is missing or something else.
+    """
+    runs = [run for folder in folders for run in read_matrix_runs(folder)]
+    return report.render(form, MATRIX_TITLE, matrix_page.matrix_sections(runs))
+
+
+def read_matrix_runs(folder: Path) -> list[matrix_page.MatrixRun]:
+    """The runs of one result."""
+    path = folder / RESULT_FILE if folder.is_dir() else folder
+    files.refuse_what_waits(path)
+    try:
+        told = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise UserError(f"{path} is no JSON") from None
+    try:
+        return matrix_page.read_matrix_run(told)
+    except UserError as problem:
+        raise UserError(f"{path} {problem}") from None

@@ -3,21 +3,17 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rtproof import exporters
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import checked_options
 from rtproof.experiment import stored_runs
+from rtproof.judge.analysis_model import Analysis
+from rtproof.profiles import Bins, Profile, PublishedFile
+from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.summary import loops
 from rtproof.summary.kernel_trace import has_trace
-
-if TYPE_CHECKING:
-    from rtproof.judge.analysis_model import Analysis
-    from rtproof.profiles import Bins, Profile, PublishedFile
-    from rtproof.report.pages.campaign_outcomes import CellOutcome
-
 
 MOST_LINES = 5_000_000
 """Samples beyond which a text of them is no use to anybody and fills the disk."""
@@ -26,7 +22,7 @@ MOST_LINES = 5_000_000
 TRACE_FILES = {"trace-txt": "trace.txt", "trace-dat": "trace.dat"}
 
 
-def export_trace_files(folder: Path, analysis: "Analysis") -> list[str]:
+def export_trace_files(folder: Path, analysis: Analysis) -> list[str]:
     """Write the trace and the samples for other programs into the run folder: what was written, or why not."""
     if not has_trace(analysis.record):
         return []
@@ -34,19 +30,19 @@ def export_trace_files(folder: Path, analysis: "Analysis") -> list[str]:
     return [export_file(name, folder / file, analysis) for name, file in names.items()]
 
 
-def _sample_files(analysis: "Analysis") -> dict[str, str]:
+def _sample_files(analysis: Analysis) -> dict[str, str]:
     """The exporter that makes lines of the samples, and its file."""
     if too_many_samples(analysis) or not all(series.has_samples for series in analysis.record.series):
         return {}
     return {"app-csv" if loops.is_app(analysis.record) else "csv": "samples.csv"}
 
 
-def too_many_samples(analysis: "Analysis") -> bool:
+def too_many_samples(analysis: Analysis) -> bool:
     """Whether a line for each sample is more than anybody can use."""
     return analysis.pooled.obtained > MOST_LINES
 
 
-def export_file(name: str, path: Path, analysis: "Analysis", options: Mapping[str, str] | None = None) -> str:
+def export_file(name: str, path: Path, analysis: Analysis, options: Mapping[str, str] | None = None) -> str:
     """Write the file in a format: what was written, or why not."""
     try:
         sentence: str = plugins.load_plugin(exporters, name).export(analysis, path, dict(options or {}))
@@ -57,14 +53,14 @@ def export_file(name: str, path: Path, analysis: "Analysis", options: Mapping[st
     return sentence
 
 
-def check_published_files(profile: "Profile") -> None:
+def check_published_files(profile: Profile) -> None:
     """UserError for a format or an option that there is not, which is better known before hours of measuring."""
     for each in profile.kept:
         known = plugins.load_plugin(exporters, each.format).OPTIONS
         checked_options(f"the format {each.format}", known, tuple(each.options.items()))
 
 
-def write_published_files(profile: "Profile", outcome: "CellOutcome", run: Path) -> dict[Path, str]:
+def write_published_files(profile: Profile, outcome: CellOutcome, run: Path) -> dict[Path, str]:
     """Write them beside the run folder of a cell that was measured: of each path what was written, or why not."""
     if outcome.analysis is None:
         return {}
@@ -74,7 +70,7 @@ def write_published_files(profile: "Profile", outcome: "CellOutcome", run: Path)
     return said | {path: _write_published_file(each, outcome.analysis, path) for path, each in others.items()}
 
 
-def _write_bins(bins: "Bins", outcome: "CellOutcome", analysis: "Analysis", path: Path) -> str:
+def _write_bins(bins: Bins, outcome: CellOutcome, analysis: Analysis, path: Path) -> str:
     stage = outcome.stage(bins.stage)
     if stage is None:
         return f"no {path.name}: what was measured does not tell the {bins.name}"
@@ -82,7 +78,7 @@ def _write_bins(bins: "Bins", outcome: "CellOutcome", analysis: "Analysis", path
     return export_file("bins", path, analysis, options)
 
 
-def _write_published_file(file: "PublishedFile", analysis: "Analysis", path: Path) -> str:
+def _write_published_file(file: PublishedFile, analysis: Analysis, path: Path) -> str:
     if too_many_samples(analysis):
         return f"no {path.name}: it would have more than {MOST_LINES:,} lines; 'rtproof export' writes it"
     return export_file(file.format, path, analysis, file.options)

@@ -9,26 +9,24 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rtproof import loads
+from rtproof import loads, profiles
 from rtproof.core import units
 from rtproof.core.errors import UserError
+from rtproof.core.plugins import options_once
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request, stored_runs
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
-from rtproof.lab import kernel_comparison_page
+from rtproof.lab import kernel_comparison_page, systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
 from rtproof.profiles import CellPlan, Profile, Way, run_options
-from rtproof.profiles.profile import LOAD, option_words
+from rtproof.profiles.profile import LOAD, option_words, with_loads, with_options, with_parameters
 from rtproof.record import run_folder
+from rtproof.report.blocks import Section
 from rtproof.report.pages import campaign_outcomes
 from rtproof.report.pages.campaign_outcomes import CellOutcome, requirements_of_limits
-
-if TYPE_CHECKING:
-    from rtproof.report.blocks import Section
-
 
 ResolveLoadNames = Callable[[Sequence[str]], Iterable[str]]
 """What names of loads become on the agent's command line."""
@@ -160,8 +158,8 @@ class GuestCampaignRequest:
 class CampaignPart:
     """Cells of a profile that are run on the same systems."""
 
-    profile: "Profile"
-    systems: "tuple[GuestSystem, ...]"
+    profile: Profile
+    systems: tuple[GuestSystem, ...]
 
 
 @dataclass
@@ -170,14 +168,49 @@ class _GuestRounds:
 
     jobs: int | None
     typed: tuple[str, ...]
-    ran: "list[CellResults]" = field(default_factory=list)
+    ran: list[CellResults] = field(default_factory=list)
 
-    def run(self, cells: "list[GuestCell]") -> "CellResults":
+    def run(self, cells: list[GuestCell]) -> CellResults:
         self.ran.append(guest_runner.run_guest_cells(cells, self.jobs, self.typed))
         return self.ran[-1]
 
 
-def run_guest_campaign(profile: "Profile", parts: Sequence[CampaignPart], asked: GuestCampaignRequest) -> int:
+def profile_for_guests(
+    name: str, settings: tuple[tuple[str, str], ...], options: Mapping[str, Any], duration: str
+) -> Profile:
+    """The profile with what the user asked for in it. UserError where that makes no sense.
+
+    options: those that stand on the command line; duration: of a cell, unless they say how long to measure.
+    """
+    run_request.refuse_two_lengths(options)
+    own = profiles.load(name)
+    found = guest_runner.for_guests(own, options_once(f"the profile {own.name}", settings))
+    given = {name: options[name] for name in ("samples", "duration", "load") if options[name]}
+    if not options["load"]:
+        found = with_loads(found, found.guest.load)
+    if not options["samples"]:
+        given.setdefault("duration", duration)
+    return with_parameters(with_options(found, given))
+
+
+def run_on_kernels(
+    profile: Profile,
+    kernels: Sequence[str],
+    preempts: Sequence[str],
+    modules: tuple[Path, ...],
+    asked: GuestCampaignRequest,
+) -> int:
+    """Measure the profile on every kernel with every preemption model; the exit code.
+
+    kernels: names or images; preempts: by default those of the profile; modules: ours for images of the user's.
+    """
+    profile_setup.profile_requirements(profile, ())
+    named = guest_runner.profile_kernels(kernels, modules, profile)
+    found = systems.systems(named, list(dict.fromkeys(preempts)) or profile.guest.preempt)
+    return run_guest_campaign(profile, [CampaignPart(profile, found)], asked)
+
+
+def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: GuestCampaignRequest) -> int:
     """Measure every part, leave the page, print the result; the exit code. profile: with the cells of all parts."""
     article = profile_setup.published_article(profile)
     folder = run_request.new_folder(asked.output, asked.kind)
@@ -193,13 +226,13 @@ def run_guest_campaign(profile: "Profile", parts: Sequence[CampaignPart], asked:
     return campaign_outcomes.campaign_exit_code(outcomes)
 
 
-def _provenance_section(rounds: _GuestRounds, trials: "list[GuestTrial]") -> "Section":
+def _provenance_section(rounds: _GuestRounds, trials: list[GuestTrial]) -> Section:
     cells = [result.cell for ran in rounds.ran for result in ran.results]
     read = [(trial.system, trial.result.reading if trial.result else None) for trial in trials]
     return kernel_comparison_page.provenance_of_rounds(guest_runner.provenance(cells, rounds.typed), read, rounds.ran)
 
 
-def _store_cells(folder: Path, trials: "list[GuestTrial]") -> None:
+def _store_cells(folder: Path, trials: list[GuestTrial]) -> None:
     """Each cell as a run folder, and its report beside it."""
     for trial in trials:
         if trial.result and trial.result.kept:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -18,27 +18,25 @@ from rtproof import __version__, report
 from rtproof.agents import build
 from rtproof.agents.architectures import architecture
 from rtproof.agents.build import agent_prints, find_agent
+from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import value
 from rtproof.core.printable import clean
 from rtproof.experiment import local_runner, run_request
 from rtproof.experiment.run_request import INTERRUPTED_CODE
-from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
+from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, kernel_comparison_page, systems
+from rtproof.lab.cell_runner import CellResult, CellResults, KernelMatrix, compare_kernels
+from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
-from rtproof.lab.kernel_comparison import VIRTUAL_TIME
+from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison
 from rtproof.lab.kernel_comparison_page import Provenance
 from rtproof.lab.systems import NamedKernel, needs_own_module
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import with_settings
+from rtproof.record.run_folder import RunInfo
+from rtproof.report.blocks import Section
 from rtproof.vm.kernel_files import Kernel, has_module
 from rtproof.vm.machine import emulator_version
-
-if TYPE_CHECKING:
-    from rtproof.lab.cell_runner import CellResult, CellResults
-    from rtproof.lab.guest_cell import GuestCell, GuestSystem
-    from rtproof.record.run_folder import RunInfo
-    from rtproof.report.blocks import Section
-
 
 COMPARISON_PAGE = "page.html"
 
@@ -48,19 +46,19 @@ def print_progress(sentence: str) -> None:
     click.echo(clean(sentence), err=True)
 
 
-def named_kernels(texts: Sequence[str], modules: tuple[Path, ...], probe: str) -> "list[NamedKernel]":
+def named_kernels(texts: Sequence[str], modules: tuple[Path, ...], probe: str) -> list[NamedKernel]:
     """The kernels, fetched if need be; with our own module where the probe cannot do without."""
     resolve = partial(kernel_catalogue.resolve_kernel, say=print_progress)
     own = partial(kernel_catalogue.module_for_kernel, say=print_progress)
     return [systems.with_modules(systems.open_named(text, resolve), modules, probe, own) for text in texts]
 
 
-def agents_by_architecture(systems: "Sequence[GuestSystem]") -> dict[str, Path]:
+def agents_by_architecture(systems: Sequence[GuestSystem]) -> dict[str, Path]:
     """The agent for each architecture, built if there is none yet."""
     return {arch: find_agent(arch) for arch in dict.fromkeys(system.machine.kernel.arch for system in systems)}
 
 
-def refuse_unknown_loads(names: "Sequence[str]") -> None:
+def refuse_unknown_loads(names: Sequence[str]) -> None:
     """Before anything is booted. Of agents for other machines it is not known what they have."""
     known = [row[1] for row in build.listed_rows(agent_prints(find_agent(), "list"), "load")]
     for name in names:
@@ -68,7 +66,7 @@ def refuse_unknown_loads(names: "Sequence[str]") -> None:
             raise UserError(f"there is no load {name.partition(':')[0]!r}; there are: idle, {', '.join(known)}")
 
 
-def run_guest_cells(cells: "list[GuestCell]", at_once: int | None, command: tuple[str, ...]) -> "CellResults":
+def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[str, ...]) -> CellResults:
     """Run what is not in the cache, with a line for each cell that ends. Ctrl-C ends the program."""
     infos = {cell.system.machine.kernel.arch: _run_info(cell, command) for cell in cells}
     runner = cell_runner.GuestFunctions(guest_cell.boot_guest, partial(guest_cell.measure_guest_cell, infos))
@@ -84,7 +82,41 @@ def run_guest_cells(cells: "list[GuestCell]", at_once: int | None, command: tupl
         raise click.exceptions.Exit(INTERRUPTED_CODE) from None
 
 
-def _print_cell(at: int, total: int, result: "CellResult") -> None:
+@dataclass(frozen=True)
+class MatrixRequest:
+    """Kernels, preemption models and loads, each with each, as the user names them. boots: arguments of the kernel.
+
+    options: of the measurement, by name.
+    """
+
+    kernels: Sequence[str]
+    preempts: Sequence[str]
+    boots: Sequence[str]
+    loads: Sequence[str]
+    options: Mapping[str, Any]
+
+
+def kernel_matrix(wanted: MatrixRequest) -> KernelMatrix:
+    """The cells to measure; kernels are fetched and agents are built if need be. UserError for an unknown name."""
+    options = wanted.options
+    loads = tuple(dict.fromkeys(parse_guest_load(text) for text in wanted.loads))
+    refuse_unknown_loads([name for load in loads for name in load.loads])
+    kernels = named_kernels(list(dict.fromkeys(wanted.kernels)), options["module"], options["probe"])
+    found = systems.systems(kernels, list(dict.fromkeys(wanted.preempts)), list(dict.fromkeys(wanted.boots)))
+    return KernelMatrix(found, loads, _cell_setting(options), options["shifts"], agents_by_architecture(found))
+
+
+def _cell_setting(options: Mapping[str, Any]) -> CellSetting:
+    """All options of the measurement but the modules."""
+    further = {name: options[name] for name in ("method", "policy", "priority")}
+    more = tuple(word for name, value in further.items() if value for word in (f"--{name}", str(value)))
+    period_ns, duration_ns, warmup_ns = (
+        units.parse_duration(options[name]) for name in ("period", "duration", "warmup")
+    )
+    return CellSetting(options["probe"], period_ns, duration_ns, warmup_ns, more)
+
+
+def _print_cell(at: int, total: int, result: CellResult) -> None:
     """A line for each cell; the failure of an only one is what the command itself says."""
     if result.reading is None or result.kept is None:
         if total > 1:
@@ -94,12 +126,12 @@ def _print_cell(at: int, total: int, result: "CellResult") -> None:
     print_progress(f"[{at}/{total}] {result.cell.name}: max {value(result.reading.max_ns)} ({how})")
 
 
-def _run_info(cell: "GuestCell", command: tuple[str, ...]) -> "RunInfo":
+def _run_info(cell: GuestCell, command: tuple[str, ...]) -> RunInfo:
     asked = run_request.RunRequest(command, "qemu", (), VIRTUAL_TIME)
     return local_runner.describe_run(asked, architecture(cell.system.machine.kernel.arch).machines[0], cell.agent)
 
 
-def provenance(cells: "list[GuestCell]", command: tuple[str, ...]) -> "Provenance":
+def provenance(cells: list[GuestCell], command: tuple[str, ...]) -> Provenance:
     """How cells came about."""
     machines = {cell.system.machine.kernel.arch: cell.system.machine for cell in cells}
     agents = {cell.system.machine.kernel.arch: cell.agent for cell in cells}
@@ -113,13 +145,13 @@ class ComparisonDocument:
     """A result in all its forms: sections of the page, of a README, of the terminal, and the JSON."""
 
     title: str
-    page: "list[Section]"
-    readme: "list[Section]"
-    terminal: "list[Section]"
+    page: list[Section]
+    readme: list[Section]
+    terminal: list[Section]
     json: bytes
 
 
-def publish_comparison(document: ComparisonDocument, ran: "CellResults", folder: Path, as_json: bool) -> None:
+def publish_comparison(document: ComparisonDocument, ran: CellResults, folder: Path, as_json: bool) -> None:
     """Write the page, the table, the JSON and the run folders of the cells; print the result."""
     folder.mkdir(parents=True)
     (folder / COMPARISON_PAGE).write_bytes(report.render("html", document.title, document.page))
@@ -132,10 +164,33 @@ def publish_comparison(document: ComparisonDocument, ran: "CellResults", folder:
     click.echo(f"\npage: {folder / COMPARISON_PAGE}", err=as_json)
 
 
+def compare_in_guests(
+    wanted: MatrixRequest, output: Path | None, jobs: int | None, command: tuple[str, ...], *, as_json: bool
+) -> int:
+    """Measure every cell and publish the comparison; the exit code. output: the new folder; command: as typed."""
+    folder = run_request.new_folder(output, "lab")
+    matrix = kernel_matrix(wanted)
+    cells = matrix.cells()
+    ran = run_guest_cells(cells, jobs, command)
+    found = compare_kernels(matrix, ran)
+    publish_comparison(_comparison_document(found, provenance(cells, command)), ran, folder, as_json)
+    return found.exit_code
+
+
+def _comparison_document(found: KernelComparison, making: Provenance) -> ComparisonDocument:
+    return ComparisonDocument(
+        kernel_comparison_page.comparison_title(found),
+        kernel_comparison_page.page_sections(found, making),
+        kernel_comparison_page.readme_sections(found, making),
+        kernel_comparison_page.terminal_sections(found),
+        kernel_comparison_page.encode_comparison(found, making),
+    )
+
+
 QEMU_TARGET = "qemu"
 
 
-def target_options_for_profile(target: str, options: dict[str, str], profile: "Profile") -> dict[str, str]:
+def target_options_for_profile(target: str, options: dict[str, str], profile: Profile) -> dict[str, str]:
     """The options of a target with what a profile's probes and loads need of a guest; the user's own win."""
     if target != QEMU_TARGET:
         return options
@@ -146,7 +201,7 @@ def target_options_for_profile(target: str, options: dict[str, str], profile: "P
 
 
 def with_lab_kernel(
-    target: str, options: dict[str, str], probe: str, more: "Callable[[Kernel], list[str]]" = lambda _: []
+    target: str, options: dict[str, str], probe: str, more: Callable[[Kernel], list[str]] = lambda _: []
 ) -> dict[str, str]:
     """The options of a target with the kernel's name resolved, fetched if need be.
 
@@ -205,7 +260,7 @@ def _probe_of_way(plan: CellPlan, way: Way) -> str:
     return str(run_options(plan, way).get("probe", "timer"))
 
 
-def profile_kernels(names: Sequence[str], modules: tuple[Path, ...], profile: "Profile") -> "list[NamedKernel]":
+def profile_kernels(names: Sequence[str], modules: tuple[Path, ...], profile: Profile) -> list[NamedKernel]:
     """Kernels by name, each once, with the modules that the profile needs. modules: ours for images of the user's."""
     probe = systems.PROBE_OF_MODULE if profile_needs_our_module(profile) else ""
     return with_modules_of_profile(named_kernels(list(dict.fromkeys(names)), modules, probe), profile)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -26,16 +25,13 @@ from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import run_request
 from rtproof.experiment.run_request import RunRequest
+from rtproof.judge.analysis_model import Requirement
+from rtproof.profiles import OtherTool, Profile
 from rtproof.record.run_folder import RequirementInfo, RunInfo
 from rtproof.run import session
 from rtproof.run.live_view import LiveView
 from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import Target
-
-if TYPE_CHECKING:
-    from rtproof.judge.analysis_model import Requirement
-    from rtproof.profiles import OtherTool, Profile
-
 
 CANNOT_RUN_HERE = "can't run here"
 """What the agent says of a method or load that this machine has no means for."""
@@ -122,7 +118,7 @@ def _no_way_sentence(cell: TargetCell, refused: Sequence[str]) -> str:
     return f"none of its ways can be had here ({reasons})"
 
 
-def describe_run(asked: RunRequest, machine: str, agent: Path) -> "RunInfo":
+def describe_run(asked: RunRequest, machine: str, agent: Path) -> RunInfo:
     """The contents of ``run.json``. machine: what ``uname -m`` says on the target; agent: program file on this host."""
     return RunInfo(
         command=list(asked.command),
@@ -144,7 +140,7 @@ def fitting_agent(machine: str) -> Path:
     return find_agent(architecture_of_machine(machine).name)
 
 
-def agent_of(target: "Target") -> Path:
+def agent_of(target: Target) -> Path:
     """The agent that a target brings itself, else the one that fits its machine."""
     own = getattr(target, "own_agent", None)
     return Path(own()) if own else fitting_agent(target.machine())
@@ -173,7 +169,7 @@ def _sha256(agent: Path) -> str:
         raise UserError(f"the agent {agent} cannot be read: {error.strerror}") from error
 
 
-def _requirement_info(requirement: "Requirement") -> "RequirementInfo":
+def _requirement_info(requirement: Requirement) -> RequirementInfo:
     return RequirementInfo(
         limit_ns=requirement.limit_ns,
         at_most_ns=requirement.at_most_ns,
@@ -187,7 +183,7 @@ def _requirement_info(requirement: "Requirement") -> "RequirementInfo":
 PROGRAM_RESULTS_FOLDER = "given"
 
 
-def run_programs(profile: "Profile", agent: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+def run_programs(profile: Profile, agent: Path, folder: Path) -> Iterator[tuple[str, Path]]:
     """Label and file of each that could be run, as long as a cell and under its loads. Says why another could not."""
     for number, program in enumerate(profile.programs, 1):
         lack = what_program_lacks(program)
@@ -203,14 +199,14 @@ def run_programs(profile: "Profile", agent: Path, folder: Path) -> Iterator[tupl
             click.echo(clean(f"rtproof: {program.label}: {problem}"), err=True)
 
 
-def what_program_lacks(program: "OtherTool") -> str:
+def what_program_lacks(program: OtherTool) -> str:
     """What keeps it from running here; "" if nothing does."""
     if program.needs and not Path(program.needs).exists():
         return f"there is no {program.needs}"
     return "" if shutil.which(program.command[0]) else f"there is no program {program.command[0]!r}"
 
 
-def _run_program(profile: "Profile", program: "OtherTool", agent: Path, output: Path) -> Path:
+def _run_program(profile: Profile, program: OtherTool, agent: Path, output: Path) -> Path:
     cell = profile.cells[0]
     length_s = max(1, math.ceil(cell.length_ns / 1e9))
     command = [word.replace("{seconds}", str(length_s)) for word in program.command]
@@ -225,7 +221,7 @@ def _run_program(profile: "Profile", program: "OtherTool", agent: Path, output: 
 class LocalRunner:
     """What all cells share. agent: program file of this host; asked: as written into each run folder."""
 
-    target: "Target"
+    target: Target
     agent: Path
     asked: run_request.RunRequest
     percentiles: tuple[float, ...]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,9 @@ from rtproof.core import files
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import campaign_folder, exported_files, local_runner, profile_setup, run_request, stored_runs
-from rtproof.experiment.campaign_folder import CELLS_FOLDER
-from rtproof.experiment.local_runner import LocalRunner
-from rtproof.profiles import run_options
+from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCampaign
+from rtproof.experiment.local_runner import LocalRunner, TargetCell, TargetCellEnd
+from rtproof.profiles import CellPlan, Profile, run_options
 from rtproof.profiles.profile import where_else_to_run
 from rtproof.record import run_folder
 from rtproof.report.pages import campaign_outcomes
@@ -25,17 +25,11 @@ from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
 from rtproof.run.live_view import LiveView, clock_text
 from rtproof.run.session import RunPlan
 
-if TYPE_CHECKING:
-    from rtproof.experiment.campaign_folder import StoredCampaign
-    from rtproof.experiment.local_runner import TargetCell, TargetCellEnd
-    from rtproof.profiles import CellPlan, Profile
-
-
 LOCAL_TARGET = "local"
 
 
 def run_campaign(
-    desk: LocalRunner, profile: "Profile", asked: run_request.ProfileRequest, folder: Path, as_json: bool
+    desk: LocalRunner, profile: Profile, asked: run_request.ProfileRequest, folder: Path, as_json: bool
 ) -> int:
     """Measure every cell into the folder, write the page, print the table; the exit code.
 
@@ -70,9 +64,7 @@ def run_campaign(
     return campaign_outcomes.campaign_exit_code(outcomes)
 
 
-def _measure(
-    desk: LocalRunner, begun: "StoredCampaign", folder: Path
-) -> "tuple[list[CellOutcome], StoredCampaign, bool]":
+def _measure(desk: LocalRunner, begun: StoredCampaign, folder: Path) -> tuple[list[CellOutcome], StoredCampaign, bool]:
     """Every cell, what is kept of them, and whether the user interrupted them. It is kept after each, lest all stop."""
 
     outcomes: list[CellOutcome] = []
@@ -89,7 +81,7 @@ def _measure(
     return outcomes, begun, interrupted
 
 
-def _store_campaign(folder: Path, campaign: "StoredCampaign") -> None:
+def _store_campaign(folder: Path, campaign: StoredCampaign) -> None:
     """Write down how the cells ended; a disk that is full costs no figure."""
 
     try:
@@ -98,7 +90,7 @@ def _store_campaign(folder: Path, campaign: "StoredCampaign") -> None:
         click.echo(clean(f"rtproof: no {folder / campaign_folder.CAMPAIGN_FILE}: {problem.strerror}"), err=True)
 
 
-def _nothing_measured(profile: "Profile", outcomes: "Sequence[CellOutcome]", instead: str) -> RtproofError:
+def _nothing_measured(profile: Profile, outcomes: Sequence[CellOutcome], instead: str) -> RtproofError:
     """The reason; of several the first, since each has been told when its cell failed. instead: what could be done."""
     reasons = {each.failure for each in outcomes}
     several = f"no cell could be measured; {outcomes[0].cell.label}: " if len(reasons) > 1 else ""
@@ -111,7 +103,7 @@ def _option_values(options: Mapping[str, Any]) -> dict[str, Any]:
     return {"duration": None, "samples": None, "load": (), **options}
 
 
-def _run_profile_cells(desk: LocalRunner, profile: "Profile", folder: Path) -> "Iterator[TargetCellEnd]":
+def _run_profile_cells(desk: LocalRunner, profile: Profile, folder: Path) -> Iterator[TargetCellEnd]:
     machine, total = desk.target.machine(), len(profile.cells)
     limits = run_request.limit_arguments(desk.asked.requirements)
     wanted = [
@@ -122,12 +114,12 @@ def _run_profile_cells(desk: LocalRunner, profile: "Profile", folder: Path) -> "
         for plan in profile.cells
     ]
 
-    def view(number: int, cell: "TargetCell") -> "LiveView":
+    def view(number: int, cell: TargetCell) -> LiveView:
         length = _length_text(profile.cells[number - 1])
         click.echo(clean(f"[{number}/{total}] {cell.name}, {length}"), err=True)
         return LiveView(sys.stderr, f"{length}, cell {number} of {total} ({cell.name})", sys.stderr.isatty())
 
-    def cells() -> "Iterator[TargetCell]":
+    def cells() -> Iterator[TargetCell]:
         """Each when it is its turn, because its folder tells when it was started."""
         for plan, ways in zip(profile.cells, wanted, strict=True):
             info = local_runner.describe_run(desk.asked, machine, desk.agent)
@@ -139,13 +131,13 @@ def _run_profile_cells(desk: LocalRunner, profile: "Profile", folder: Path) -> "
     return local_runner.run_cells(desk.target, cells(), view)
 
 
-def _length_text(plan: "CellPlan") -> str:
+def _length_text(plan: CellPlan) -> str:
     return f"{plan.samples} activations" if plan.samples else clock_text(plan.length_ns)
 
 
 def _read_outcome(
-    desk: LocalRunner, begun: "StoredCampaign", plan: "CellPlan", ended: "TargetCellEnd", folder: Path
-) -> "CellOutcome":
+    desk: LocalRunner, begun: StoredCampaign, plan: CellPlan, ended: TargetCellEnd, folder: Path
+) -> CellOutcome:
     """The cell read and reported, or its sentence."""
     system, profile = begun.system, begun.profile
     way = None if ended.way is None else plan.ways[ended.way]
@@ -178,7 +170,7 @@ def _write_cell_report(desk: LocalRunner, result: stored_runs.AnalysedRun, run_f
     return f"{CELLS_FOLDER}/{place.name}"
 
 
-def _keep_published_files(profile: "Profile", found: "CellOutcome", run_folder: Path) -> tuple[str, ...]:
+def _keep_published_files(profile: Profile, found: CellOutcome, run_folder: Path) -> tuple[str, ...]:
     """Paths, from the page, of the files that the article kept."""
     said = exported_files.write_published_files(profile, found, run_folder)
     for sentence in said.values():
@@ -186,7 +178,7 @@ def _keep_published_files(profile: "Profile", found: "CellOutcome", run_folder: 
     return tuple(f"{CELLS_FOLDER}/{path.name}" for path in said if path.exists())
 
 
-def _results_of_programs(desk: LocalRunner, profile: "Profile", folder: Path) -> "tuple[list[OtherToolResult], bool]":
+def _results_of_programs(desk: LocalRunner, profile: Profile, folder: Path) -> tuple[list[OtherToolResult], bool]:
     """What the profile's own programs measure, and whether the user interrupted them. The cells are worth more."""
     found: list[OtherToolResult] = []
     try:
@@ -200,7 +192,7 @@ def _results_of_programs(desk: LocalRunner, profile: "Profile", folder: Path) ->
     return found, False
 
 
-def _import_result(path: Path, label: str = "") -> "OtherToolResult":
+def _import_result(path: Path, label: str = "") -> OtherToolResult:
     found = importers.read(path)
     named = label or (f"{path.name}: {found.title}" if found.title else path.name)
     return OtherToolResult(named, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, found.notes)

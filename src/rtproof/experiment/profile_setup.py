@@ -5,10 +5,10 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rtproof import articles, loads, profiles
 from rtproof.agents import build
+from rtproof.articles import Article
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import options_once
 from rtproof.experiment import exported_files
@@ -18,10 +18,6 @@ from rtproof.profiles import CellPlan, Profile, ProfileLimit, Way, run_options
 from rtproof.profiles.profile import LOAD, with_claims, with_loads, with_options, with_parameters, with_settings
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import requirements_of_limits
-
-if TYPE_CHECKING:
-    from rtproof.articles import Article
-
 
 FIRST_METHOD = ""
 """The method of a probe without one: its first."""
@@ -89,7 +85,7 @@ def _what_loads_lack(names: Sequence[str], known: AgentAbilities) -> Iterable[st
             yield f"the program {value.split()[1]} is not installed"
 
 
-def requested_profile(asked: ProfileRequest, in_guest: bool = False) -> "Profile":
+def requested_profile(asked: ProfileRequest, in_guest: bool = False) -> Profile:
     """The profile as the user wants it; UserError where that makes no sense. in_guest: with what stands in there."""
     found = profiles.load(asked.profile)
     given = options_once(f"the profile {found.name}", asked.settings)
@@ -101,7 +97,7 @@ def requested_profile(asked: ProfileRequest, in_guest: bool = False) -> "Profile
     return with_options(with_parameters(chosen), asked.options)
 
 
-def published_article(profile: "Profile") -> "Article":
+def published_article(profile: Profile) -> Article:
     """The article's figures, which the page can put beside what will be measured; UserError if it can't."""
     found = articles.load(profile.article)
     campaign_page.check_profile_page(profile, found)
@@ -109,13 +105,13 @@ def published_article(profile: "Profile") -> "Article":
     return found
 
 
-def with_requirements(profile: "Profile", asked: "tuple[Requirement, ...]") -> "Profile":
+def with_requirements(profile: Profile, asked: tuple[Requirement, ...]) -> Profile:
     """The user's own in place of the article's."""
     claims = tuple(_as_profile_limit(each) for each in asked)
     return with_claims(profile, claims) if claims else profile
 
 
-def _as_profile_limit(asked: "Requirement") -> "ProfileLimit":
+def _as_profile_limit(asked: Requirement) -> ProfileLimit:
     """As a profile's file says it: what follows from the time is left out."""
     usual = Requirement(asked.limit_ns, asked.at_most_ns)
     gap_ns = 0 if asked.gap_ns == usual.gap_ns else asked.gap_ns
@@ -123,7 +119,7 @@ def _as_profile_limit(asked: "Requirement") -> "ProfileLimit":
     return ProfileLimit(asked.limit_ns, asked.at_most_ns, gap_ns, longest_ns, asked.bunches)
 
 
-def profile_requirements(profile: "Profile", asked: "tuple[Requirement, ...]") -> "tuple[Requirement, ...]":
+def profile_requirements(profile: Profile, asked: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
     """The user's own, else the article's. UserError if one of these can't be judged."""
     found = asked or requirements_of_limits(profile.claims)
     for each in found:

@@ -9,23 +9,19 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from rtproof.agents import WARMUP_DEFAULT
 from rtproof.compare.likeness import MUST_AGREE
 from rtproof.core import files, units
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import clean
 from rtproof.experiment import local_runner, run_request, run_sets
-from rtproof.experiment.local_runner import LocalRunner
-from rtproof.experiment.run_request import WARMUP_DEFAULT, SeriesRequest, SeriesSide
+from rtproof.experiment.local_runner import LocalRunner, TargetCell, TargetCellEnd
+from rtproof.experiment.run_request import SeriesRequest, SeriesSide
 from rtproof.run.live_view import LiveView, clock_text
 from rtproof.run.session import RunPlan
-
-if TYPE_CHECKING:
-    from rtproof.experiment.local_runner import TargetCell, TargetCellEnd
-
 
 RUNS_FOLDER = "runs"
 
@@ -65,28 +61,28 @@ def measure_series(desk: LocalRunner, asked: SeriesRequest, folder: Path) -> Mea
     return MeasuredSeries(folders, complaints, failure, any(each.interrupted for each in ended))
 
 
-def _run_folder(ended: "TargetCellEnd") -> Path:
+def _run_folder(ended: TargetCellEnd) -> Path:
     (_, plan), *_ = ended.cell.ways
     return plan.folder
 
 
-def _failure_with_name(ended: "TargetCellEnd") -> str:
+def _failure_with_name(ended: TargetCellEnd) -> str:
     return f"run {ended.cell.name}: {ended.failure}"
 
 
-def _until_one_fails(runs: "Iterator[TargetCellEnd]") -> "Iterator[TargetCellEnd]":
+def _until_one_fails(runs: Iterator[TargetCellEnd]) -> Iterator[TargetCellEnd]:
     for ended in runs:
         yield ended
         if ended.outcome is None or ended.interrupted:
             return
 
 
-def _run_series_cells(desk: LocalRunner, order: Sequence[SeriesSide], folder: Path) -> "Iterator[TargetCellEnd]":
+def _run_series_cells(desk: LocalRunner, order: Sequence[SeriesSide], folder: Path) -> Iterator[TargetCellEnd]:
     machine, total = desk.target.machine(), len(order)
     names = _run_names(order)
     limits = run_request.limit_arguments(desk.asked.requirements)
 
-    def view(number: int, cell: "TargetCell") -> "LiveView":
+    def view(number: int, cell: TargetCell) -> LiveView:
         side, rest = order[number - 1], sum(_run_length_ns(side) for side in order[number - 1 :])
         going = f"[{number}/{total}] {cell.name}, {clock_text(_run_length_ns(side))}; {clock_text(rest)} to go in all"
         click.echo(clean(going), err=True)
@@ -94,7 +90,7 @@ def _run_series_cells(desk: LocalRunner, order: Sequence[SeriesSide], folder: Pa
             sys.stderr, f"{run_request.length_text(dict(side.values))}, run {number} of {total}", sys.stderr.isatty()
         )
 
-    def cells() -> "Iterator[TargetCell]":
+    def cells() -> Iterator[TargetCell]:
         """Each when it is its turn, because its folder tells when it was started."""
         for name, side in zip(names, order, strict=True):
             info = local_runner.describe_run(

@@ -1,33 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the user asks for: one run, a series of runs, or a profile; and the agent's arguments that follow from it.
-
-Nothing here needs the analysis, so that the options of a command can use it before a command is chosen.
-"""
+"""What the user asks for: one run, a series of runs, or a profile; and the agent's arguments that follow from it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from rtproof import loads
+from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT
 from rtproof.agents.build import probe_due_from_outside
 from rtproof.core import files, units
+from rtproof.core.units import LEAST_AT_MOST_NS
+from rtproof.judge.analysis_model import Requirement, usual_longest_ns
 from rtproof.profiles.profile import option_words
 from rtproof.run.live_view import clock_text
-
-if TYPE_CHECKING:
-    from rtproof.judge.analysis_model import Requirement
-
-
-LEAST_AT_MOST_NS = 10**9
-
-
-DURATION_DEFAULT = "20s"
-
-
-PERIOD_DEFAULT = "1ms"
 
 
 @dataclass(frozen=True)
@@ -36,7 +25,7 @@ class RunRequest:
 
     command: tuple[str, ...]
     target: str
-    requirements: "tuple[Requirement, ...]"
+    requirements: tuple[Requirement, ...]
     note: str
     until_decided: bool = False
 
@@ -44,7 +33,7 @@ class RunRequest:
 INTERRUPTED_CODE = 130
 
 
-def refuse_two_lengths(values: dict[str, Any]) -> None:
+def refuse_two_lengths(values: Mapping[str, Any]) -> None:
     """UsageError where a command's values say in two ways how long it shall measure."""
     if values["duration"] and values["samples"]:
         raise click.UsageError("--duration and --samples exclude each other")
@@ -52,8 +41,6 @@ def refuse_two_lengths(values: dict[str, Any]) -> None:
 
 def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
     """The agent's arguments for what the user gave, and always a length."""
-    from rtproof import loads
-
     refuse_two_lengths(values)
     if not values["samples"]:
         values = {**values, "duration": values["duration"] or DURATION_DEFAULT}
@@ -62,7 +49,7 @@ def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
     return (*words, *loads.resolve(values.get("load") or ()))
 
 
-def limit_arguments(asked: "Iterable[Requirement]") -> tuple[str, ...]:
+def limit_arguments(asked: Iterable[Requirement]) -> tuple[str, ...]:
     """The agent's words for the limits, each once: it keeps every exceedance, and tells of them while it measures."""
     limits = dict.fromkeys(requirement.limit_ns for requirement in asked)
     return tuple(word for limit in limits for word in ("--limit", units.format_duration(limit)))
@@ -82,10 +69,8 @@ def length_text(values: dict[str, Any]) -> str:
     return clock_text(measured_length_ns(values))
 
 
-def why_not_judgeable(asked: "Requirement") -> str | None:
+def why_not_judgeable(asked: Requirement) -> str | None:
     """Why such a claim can't be judged in a useful time, or never be broken; None if it can."""
-    from rtproof.judge.analysis_model import usual_longest_ns
-
     gap, longest, time = asked.gap_ns, asked.longest_ns, asked.at_most_ns
     told = {name: units.format_duration(ns) for name, ns in (("gap", gap), ("longest", longest), ("time", time))}
     if gap > time // 10:
@@ -112,7 +97,7 @@ def has_outside_events(options: Mapping[str, Any]) -> bool:
     return probe_due_from_outside(str(options.get("probe") or "").partition(":")[0])
 
 
-def why_gap_too_short(asked: "tuple[Requirement, ...]", period_ns: int) -> str | None:
+def why_gap_too_short(asked: tuple[Requirement, ...], period_ns: int) -> str | None:
     """Why a gap is too short for this period; None if none is."""
     for each in asked:
         if each.gap_ns < 2 * period_ns:
@@ -140,9 +125,6 @@ def new_folder(wanted: Path | None, kind: str) -> Path:
     folder = wanted or Path("runs") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{kind}"
     files.refuse_existing(folder)
     return folder
-
-
-WARMUP_DEFAULT = "1s"
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs read together: two sides compared, repeats described, or each run judged for continuous integration."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rtproof import report
 from rtproof.compare.compare import compare_sides as found_of
-from rtproof.compare.run_metrics import figures_of
+from rtproof.compare.history import analyse_history
+from rtproof.compare.likeness import MUST_AGREE
+from rtproof.compare.run_metrics import RunFigures, figures_of
+from rtproof.core import files
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.experiment import stored_runs
-from rtproof.judge.analysis_model import State
+from rtproof.judge.analysis_model import Requirement, State
 from rtproof.judge.verdict import LIMIT_STATED
 from rtproof.record.contents import View
-from rtproof.report.pages import ci_verdicts, comparison_page
-from rtproof.report.pages.ci_verdicts import ci_exit_code as worst
+from rtproof.report.blocks import Section
+from rtproof.report.pages import ci_verdicts, comparison_page, history_page
+from rtproof.report.pages.ci_verdicts import CiRow
+from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.tail.forecast_model import NOWHERE
 
-if TYPE_CHECKING:
-    from rtproof.compare.run_metrics import RunFigures
-    from rtproof.judge.analysis_model import Requirement
-    from rtproof.report.blocks import Section
-    from rtproof.report.pages.ci_verdicts import CiRow
-    from rtproof.summary.imported_histogram import ImportedHistogram
-
-
+STANDARD_OUTPUT = Path("-")
 SERIES_PAGE = "report.html"
 UNREAD_RUN_CODE = 2
 
@@ -40,7 +38,7 @@ class ComparedSide:
 
     name: str
     what: str
-    runs: "tuple[RunFigures, ...]"
+    runs: tuple[RunFigures, ...]
     failed: tuple[str, ...] = ()
 
 
@@ -58,6 +56,22 @@ class PageRequest:
     as_json: bool = False
     although: Collection[str] = ()
     command: str = ""
+
+
+def page_path(first: Path, word: str, values: Mapping[str, Any]) -> Path | None:
+    """Where the page goes, known to be free before anything is read; None if none is wanted.
+
+    word: what tells it from the report of the run that it lies beside.
+    """
+    output: Path | None = values["output"]
+    if not values["report"] and output is None:
+        return None
+    if output == STANDARD_OUTPUT:
+        return output
+    beside = stored_runs.report_path(first, values["form"])
+    page = output or beside.with_name(f"{beside.stem}-{word}{beside.suffix}")
+    files.refuse_existing(page)
+    return page
 
 
 def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bool = False) -> list[ComparedSide]:
@@ -97,7 +111,7 @@ def _refuse_shared_runs(sides: Sequence[tuple[str, Sequence[Path]]]) -> None:
                 raise UserError(f"{run} stands on both sides, {other} and {name}: a run is no witness against itself")
 
 
-def _open_for_comparison(run: Path, workers: int) -> "stored_runs.AnalysedRun | ImportedHistogram":
+def _open_for_comparison(run: Path, workers: int) -> stored_runs.AnalysedRun | ImportedHistogram:
     """A run of ours, or what another tool printed."""
     return stored_runs.read_histogram_file(run) or stored_runs.read_run(run, workers=workers, horizon=NOWHERE)
 
@@ -109,11 +123,23 @@ class _TakeFigures:
     blocks: bool
     schedule: bool
 
-    def __call__(self, run: Path, found: Any) -> "RunFigures":
+    def __call__(self, run: Path, found: Any) -> RunFigures:
         if isinstance(found, stored_runs.AnalysedRun):
             view = View.CHARGED if self.schedule else View.OBSERVED
             return figures_of(found.analysis, str(run), view, blocks=self.blocks)
         return stored_runs.histogram_figures(run, found)
+
+
+def facts_that_may_differ(keys: Sequence[str], whatever: bool) -> frozenset[str]:
+    """The facts named in lists with commas, or all that have to agree.
+
+    UserError for a fact that need not agree anyway, since that is a slip.
+    """
+    said = [key.strip() for some in keys for key in some.split(",")]
+    for key in said:
+        if key not in MUST_AGREE:
+            raise UserError(f"--although takes facts that have to agree, and {key!r} is none: {', '.join(MUST_AGREE)}")
+    return frozenset(MUST_AGREE if whatever else said)
 
 
 def compare_sides(a: ComparedSide, b: ComparedSide, wanted: PageRequest) -> None:
@@ -140,11 +166,18 @@ def describe_repeats(side: ComparedSide, wanted: PageRequest) -> None:
     publish_page(title, whole, short, comparison_page.encode_single_side(side.runs, told), wanted)
 
 
-def publish_page(
-    title: str, whole: "list[Section]", short: "list[Section]", encoded: bytes, wanted: PageRequest
-) -> None:
+def publish_history(side: ComparedSide, wanted: PageRequest, *, by_name: bool) -> None:
+    """Print when the latency of a system changed, and write the page. by_name: the runs are in order of their names."""
+    runs = sorted(side.runs, key=lambda run: run.name) if by_name else list(side.runs)
+    found = analyse_history(runs, by_name=by_name)
+    told = comparison_page.ComparisonContext((), side.failed, wanted.command)
+    whole, short = history_page.history_sections(found, told), history_page.history_sections(found, told, short=True)
+    publish_page(history_page.history_title(found), whole, short, history_page.encode_history(found, told), wanted)
+
+
+def publish_page(title: str, whole: list[Section], short: list[Section], encoded: bytes, wanted: PageRequest) -> None:
     """The page in its form, the short form or the JSON on standard output."""
-    if wanted.page == Path("-"):
+    if wanted.page == STANDARD_OUTPUT:
         click.echo(report.render(wanted.form, title, whole), nl=False)
         return
     if wanted.page:
@@ -169,7 +202,7 @@ class StatedByUser:
     period_ns: int | None = None
 
 
-def judge_runs(paths: Sequence[Path], later: "tuple[Requirement, ...]", stated: StatedByUser) -> "list[CiRow]":
+def judge_runs(paths: Sequence[Path], later: tuple[Requirement, ...], stated: StatedByUser) -> list[CiRow]:
     """A row for each run at the paths, in order. UserError for a path without one, and if no run has a limit."""
     runs = stored_runs.find_runs(paths, stored_runs.is_histogram_file)
     found = stored_runs.read_runs(runs, _verdict_row, partial(_open_for_judging, later, stated))
@@ -183,8 +216,8 @@ def judge_runs(paths: Sequence[Path], later: "tuple[Requirement, ...]", stated: 
 
 
 def _open_for_judging(
-    later: "tuple[Requirement, ...]", stated: StatedByUser, run: Path, workers: int
-) -> "stored_runs.AnalysedRun | stored_runs.AnalysedHistogram":
+    later: tuple[Requirement, ...], stated: StatedByUser, run: Path, workers: int
+) -> stored_runs.AnalysedRun | stored_runs.AnalysedHistogram:
     given = stored_runs.read_histogram_file(run)
     if given:
         told = given.with_stated(stated.duration_ns, stated.period_ns)
@@ -194,27 +227,12 @@ def _open_for_judging(
     return stored_runs.read_run(run, later, workers=workers)
 
 
-def _verdict_row(run: Path, found: "stored_runs.AnalysedRun | stored_runs.AnalysedHistogram") -> "CiRow":
+def _verdict_row(run: Path, found: stored_runs.AnalysedRun | stored_runs.AnalysedHistogram) -> CiRow:
     if isinstance(found, stored_runs.AnalysedHistogram):
         return ci_verdicts.histogram_row(str(run), found.said)
     return ci_verdicts.run_row(str(run), found.analysis)
 
 
-def verdict_text(rows: "list[CiRow]") -> bytes:
-    """For a terminal."""
-    return ci_verdicts.ci_text(rows)
-
-
-def verdict_markdown(rows: "list[CiRow]", *, stated: bool) -> bytes:
+def verdict_markdown(rows: list[CiRow], *, stated: bool) -> bytes:
     """For a pull request. stated: the user says that the limits came before the runs."""
     return ci_verdicts.ci_markdown(rows, LIMIT_STATED if stated else "")
-
-
-def verdict_junit(rows: "list[CiRow]", *, strict: bool) -> bytes:
-    """For a CI service."""
-    return ci_verdicts.ci_junit(rows, strict=strict)
-
-
-def exit_code_of_verdicts(rows: "list[CiRow]") -> int:
-    """That of the worst run."""
-    return worst(rows)

@@ -13,19 +13,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import click
 
 from rtproof import importers
-from rtproof.compare.run_metrics import figures_of_histogram
+from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.core import defects, files, plugins
 from rtproof.core.errors import NoRecordError, UserError
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
 from rtproof.judge import histogram_only
-from rtproof.judge.analyse import analyse, requirement_tuple
-from rtproof.judge.analysis_model import NO_LONGEST, Requirement
+from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
+from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement
+from rtproof.judge.histogram_only import HistogramOnly
 from rtproof.judge.verdict import (
     AFTER_THE_DATA,
     LIMIT_STATED,
@@ -36,29 +37,23 @@ from rtproof.judge.verdict import (
 )
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
+from rtproof.record.run_folder import Run, RunInfo
 from rtproof.report import compose, formats, render, title
 from rtproof.report.pages import histogram_page
 from rtproof.schema.analysis_json import analysis_dict
 from rtproof.schema.histogram_json import histogram_dict
+from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns
-
-if TYPE_CHECKING:
-    from rtproof.compare.run_metrics import RunFigures
-    from rtproof.judge.analyse import Requirements
-    from rtproof.judge.analysis_model import Analysis
-    from rtproof.judge.histogram_only import HistogramOnly
-    from rtproof.record.run_folder import Run, RunInfo
-    from rtproof.summary.imported_histogram import ImportedHistogram
-    from rtproof.tail.forecast_model import ForecastHorizon
+from rtproof.tail.forecast_model import ForecastHorizon
 
 
 @dataclass(frozen=True)
 class AnalysedRun:
     """A run that was read and analysed. info: what the host wrote down before it; None for a bare record."""
 
-    analysis: "Analysis"
-    info: "RunInfo | None"
+    analysis: Analysis
+    info: RunInfo | None
 
     @property
     def exit_code(self) -> int:
@@ -93,10 +88,10 @@ class AnalysedRun:
 
 def read_run(
     run: Path,
-    later: "Requirements" = None,
+    later: Requirements = None,
     percentiles: tuple[float, ...] = (),
     workers: int | None = None,
-    horizon: "ForecastHorizon | None" = None,
+    horizon: ForecastHorizon | None = None,
 ) -> AnalysedRun:
     """A run folder or a bare record, judged against the requirements that were fixed before the run.
 
@@ -114,9 +109,7 @@ def read_run(
     return AnalysedRun(analysis if set(asked) <= set(fixed) else chosen_after_the_data(analysis, fixed), found.info)
 
 
-def read_run_with_stated_limits(
-    run: Path, stated: "tuple[Requirement, ...]", workers: int | None = None
-) -> AnalysedRun:
+def read_run_with_stated_limits(run: Path, stated: tuple[Requirement, ...], workers: int | None = None) -> AnalysedRun:
     """The same, where the user states that requirements given now were fixed before the run.
 
     So they decide, together with those that were, and the statement stands beside each verdict that rests on it.
@@ -129,7 +122,7 @@ def read_run_with_stated_limits(
     return AnalysedRun(analysis if set(stated) <= set(fixed) else stated_by_the_user(analysis, fixed), found.info)
 
 
-def _open_run(run: Path) -> "Run":
+def _open_run(run: Path) -> Run:
     """UserError for a file that is something else, which says what, and what can be read."""
     try:
         return run_folder.open_run(run)
@@ -144,13 +137,13 @@ def _why_no_run(path: Path, problem: NoRecordError) -> str:
     return f"{file_kinds.advice(path) or problem}; what can be read: {importers.READABLE}{', '.join(importers.tools())}"
 
 
-def _with_early_end(analysis: "Analysis", info: "RunInfo | None") -> "Analysis":
+def _with_early_end(analysis: Analysis, info: RunInfo | None) -> Analysis:
     """Runs of older agents say it in run.json only."""
     wanted = ends_when_decided(analysis.record) or (info is not None and info.until_decided)
     return ended_when_decided(analysis) if wanted else analysis
 
 
-def _limits_fixed_before(run: "Run") -> "tuple[Requirement, ...]":
+def _limits_fixed_before(run: Run) -> tuple[Requirement, ...]:
     """What run.json says; without one the limits that the agent was given, each at most once per the usual time."""
     if run.info is None:
         return tuple(
@@ -279,7 +272,7 @@ def _read_and_extract(wanted: Callable[[Path, Any], Any], read: Callable[[Path],
     return wanted(run, read(run))
 
 
-def _read_failure(problem: Exception) -> "_ReadFailure":
+def _read_failure(problem: Exception) -> _ReadFailure:
     return _ReadFailure(defects.error_sentence(problem))
 
 
@@ -296,7 +289,7 @@ HISTOGRAM_SUFFIXES = (".txt", ".json", ".hist")
 class AnalysedHistogram:
     """What is said of such a file."""
 
-    said: "HistogramOnly"
+    said: HistogramOnly
 
     @property
     def exit_code(self) -> int:
@@ -311,7 +304,7 @@ class AnalysedHistogram:
         return render(form, histogram_page.histogram_title(self.said), histogram_page.histogram_sections(self.said))
 
 
-def read_histogram_file(path: Path) -> "ImportedHistogram | None":
+def read_histogram_file(path: Path) -> ImportedHistogram | None:
     """What another tool printed; None for a folder, a record, and a file of no tool that is known.
 
     UserError for a file of such a tool that makes no sense.
@@ -336,8 +329,8 @@ def is_histogram_file(path: Path) -> bool:
 
 
 def analyse_histogram(
-    found: "ImportedHistogram",
-    requirements: "Sequence[Requirement]",
+    found: ImportedHistogram,
+    requirements: Sequence[Requirement],
     shares: tuple[float, ...] = (),
     *,
     fixed: bool = False,
@@ -351,7 +344,7 @@ def analyse_histogram(
     )
 
 
-def histogram_figures(path: Path, found: "ImportedHistogram") -> "RunFigures":
+def histogram_figures(path: Path, found: ImportedHistogram) -> RunFigures:
     """What comparison and history look at; a file that contradicts itself is INVALID there too."""
     if found.histogram is None:
         raise UserError(f"{path}: {found.tool} prints no histogram there, so there is nothing to compare")

@@ -245,7 +245,7 @@ class Archive:
         (self._place / "debian.sources").write_text(self._sources)
         (self._place / "apt.conf").write_text(_configuration(self._place, self.architecture))
 
-    def _apt(self, command: list[str], folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    def _apt(self, command: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         return _run(command, folder, {"APT_CONFIG": str(self._place / "apt.conf")})
 
     def _apt_cache(self, *arguments: str) -> str:
@@ -263,7 +263,7 @@ class Archive:
 
 def _run(
     command: list[str], folder: Path | None = None, variables: dict[str, str] | None = None
-) -> "subprocess.CompletedProcess[str]":
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "LC_ALL": "C", **(variables or {})}
     return subprocess.run(
         command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

@@ -2,16 +2,12 @@
 """``rtproof agent``: the program that measures on the target."""
 
 import shutil
-from typing import TYPE_CHECKING
 
 import click
 
-from rtproof.agents.architectures import ARCHITECTURES
+from rtproof.agents import build as agent_build
+from rtproof.agents.architectures import ARCHITECTURES, Architecture, architecture, host_architecture
 from rtproof.core.errors import UserError
-
-if TYPE_CHECKING:
-    from rtproof.agents.architectures import Architecture
-
 
 _NAMES = [arch.name for arch in ARCHITECTURES]
 _ARCH = click.option(
@@ -32,45 +28,36 @@ def command() -> None:
 @click.option("--compiler", default="auto", help="auto, zig, or a command such as arm-linux-gnueabi-gcc.")
 def build(archs: tuple[str, ...], every: bool, compiler: str) -> None:
     """Build the agent, static and stripped, and print where it is. Nothing is compiled twice."""
-    from rtproof.agents.architectures import host_architecture
-    from rtproof.agents.build import build_agent
-
     for name in _NAMES if every else archs or [host_architecture().name]:
         click.echo(f"building the agent for {name}", err=True)
-        click.echo(build_agent(name, compiler))
+        click.echo(agent_build.build_agent(name, compiler))
 
 
 @command.command()
 @_ARCH
 def path(arch: str) -> None:
     """Print the path of the agent; build it if it is not there."""
-    from rtproof.agents.build import find_agent
-
-    click.echo(find_agent(arch))
+    click.echo(agent_build.find_agent(arch))
 
 
 @command.command()
 @_ARCH
 def version(arch: str) -> None:
     """Print the version that the agent gives itself; a foreign one is run under QEMU's user-mode emulator."""
-    from rtproof.agents.architectures import architecture, host_architecture
-    from rtproof.agents.build import agent_version, find_agent
-
     wanted = architecture(arch) if arch else host_architecture()
     emulator = () if wanted == host_architecture() else _emulator(wanted)
-    click.echo(agent_version(find_agent(wanted.name), emulator))
+    click.echo(agent_build.agent_version(agent_build.find_agent(wanted.name), emulator))
 
 
 @command.command("list")
 def list_() -> None:
     """List the probes, their methods, and the loads with their options, as the agent for this machine has them."""
-    from rtproof.agents.build import agent_prints, find_agent, listed_rows
-
-    for kind, *names, words in listed_rows(agent_prints(find_agent(), "list")):
+    listed = agent_build.agent_prints(agent_build.find_agent(), "list")
+    for kind, *names, words in agent_build.listed_rows(listed):
         click.echo(f"{kind.replace('_', ' '):12} {' '.join(names):32} {words}")
 
 
-def _emulator(arch: "Architecture") -> tuple[str, ...]:
+def _emulator(arch: Architecture) -> tuple[str, ...]:
     for program in (arch.qemu[0], f"{arch.qemu[0]}-static"):
         if shutil.which(program):
             return (program, *arch.qemu[1:])

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from rtproof.cli.experiment_options import PATH, page_options, page_path
-from rtproof.core.errors import UserError
+from rtproof.cli.experiment_options import PATH, page_options
 
 AGAINST = "--against"
 
@@ -72,8 +71,8 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
     """
     from rtproof.experiment import run_sets
 
-    page = page_path(a[0], "compared", values)
-    although = _although(values["keys"], values["although_different"])
+    page = run_sets.page_path(a[0], "compared", values)
+    although = run_sets.facts_that_may_differ(values["keys"], values["although_different"])
     sides = run_sets.read_sides([("A", _words(a), a), ("B", _words(b), b)], schedule=values["view"] == "schedule")
     typed = shlex.join(ctx.obj or ("rtproof", "compare"))
     run_sets.compare_sides(
@@ -84,14 +83,3 @@ def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **v
 
 def _words(paths: tuple[Path, ...]) -> str:
     return ", ".join(map(str, paths[:3])) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
-
-
-def _although(keys: tuple[str, ...], whatever: bool) -> frozenset[str]:
-    """UserError for a fact that need not agree anyway, since that is a slip."""
-    from rtproof.compare.likeness import MUST_AGREE
-
-    said = [key.strip() for some in keys for key in some.split(",")]
-    for key in said:
-        if key not in MUST_AGREE:
-            raise UserError(f"--although takes facts that have to agree, and {key!r} is none: {', '.join(MUST_AGREE)}")
-    return frozenset(MUST_AGREE if whatever else said)

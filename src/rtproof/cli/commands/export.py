@@ -4,9 +4,9 @@
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,10 +15,6 @@ from rtproof.cli import parameter_types, shell_completion
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import checked_options
-
-if TYPE_CHECKING:
-    from rtproof.judge.analysis_model import Analysis
-
 
 STANDARD_OUTPUT = Path("-")
 FORMATS = ", ".join(plugins.plugin_names(exporters))
@@ -54,17 +50,17 @@ def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str,
     if output == STANDARD_OUTPUT:
         if getattr(exporter, "BINARY", False) and sys.stdout.isatty():
             raise UserError(f"the format {name} is binary and standard output is a terminal: give a file or a pipe")
-        _to_standard_output(exporter, stored_runs.read_run(run).analysis, checked)
+        _to_standard_output(partial(exporter.export, stored_runs.read_run(run).analysis), exporter.SUFFIX, checked)
         return
     path = output or stored_runs.path_beside(run, exporter.SUFFIX)
     click.echo(exporter.export(stored_runs.read_run(run).analysis, path, checked))
 
 
-def _to_standard_output(exporter: ModuleType, analysis: "Analysis", options: dict[str, str]) -> None:
+def _to_standard_output(export: Callable[[Path, dict[str, str]], str], suffix: str, options: dict[str, str]) -> None:
     """By way of a file, which some formats need; the sentence goes to standard error."""
     with tempfile.TemporaryDirectory(prefix="rtproof-") as folder:
-        path = Path(folder) / f"exported{exporter.SUFFIX}"
-        sentence: str = exporter.export(analysis, path, options)
+        path = Path(folder) / f"exported{suffix}"
+        sentence = export(path, options)
         with path.open("rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
     click.echo(sentence.replace(str(path), "standard output", 1), err=True)

@@ -3,15 +3,11 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from rtproof.cli.experiment_options import PATH, page_options, page_path
-
-if TYPE_CHECKING:
-    from rtproof.compare.run_metrics import RunFigures
-    from rtproof.experiment import run_sets
+from rtproof.cli.experiment_options import PATH, page_options
 
 
 @click.command("history")
@@ -36,29 +32,9 @@ def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **valu
     """
     from rtproof.experiment import run_sets
 
-    page = page_path(folders[0], "history", values)
+    page = run_sets.page_path(folders[0], "history", values)
     (side,) = run_sets.read_sides([("", "", folders)])
     typed = shlex.join(ctx.obj or ("rtproof", "history"))
     wanted = run_sets.PageRequest(page, values["form"], values["as_json"], command=typed)
-    _publish(_ordered(side.runs, order), side.failed, wanted, by_name=order == "name")
+    run_sets.publish_history(side, wanted, by_name=order == "name")
     ctx.exit(run_sets.exit_code_of_sides([side]))
-
-
-def _ordered(runs: "tuple[RunFigures, ...]", order: str) -> "list[RunFigures]":
-    return sorted(runs, key=lambda run: run.name) if order == "name" else list(runs)
-
-
-def _publish(
-    runs: "list[RunFigures]", failed: tuple[str, ...], wanted: "run_sets.PageRequest", *, by_name: bool
-) -> None:
-    from rtproof.compare.history import analyse_history
-    from rtproof.experiment import run_sets
-    from rtproof.report.pages import history_page
-    from rtproof.report.pages.comparison_page import ComparisonContext
-
-    found = analyse_history(runs, by_name=by_name)
-    told = ComparisonContext((), failed, wanted.command)
-    whole, short = history_page.history_sections(found, told), history_page.history_sections(found, told, short=True)
-    run_sets.publish_page(
-        history_page.history_title(found), whole, short, history_page.encode_history(found, told), wanted
-    )

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from rtproof.cli import parameter_types
-from rtproof.cli.measurement_options import requirement_options, take_requirements
+from rtproof.cli.measurement_options import LIMIT_OPTIONS
+from rtproof.cli.parameter_types import with_options
 from rtproof.core.files import refuse_existing
 
 PATH = click.Path(path_type=Path)
@@ -16,7 +17,7 @@ STANDARD_OUTPUT = Path("-")
 
 @click.command("judge")
 @click.argument("runs", metavar="RUN...", type=PATH, nargs=-1, required=True)
-@requirement_options
+@with_options(*LIMIT_OPTIONS)
 @click.option(
     "--fixed-beforehand",
     "beforehand",
@@ -51,10 +52,12 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     \b
     rtproof judge runs/ --junit rtproof.xml --markdown - >> "$GITHUB_STEP_SUMMARY"
     """
+    from rtproof.cli import option_values
     from rtproof.experiment import run_sets, stored_runs
+    from rtproof.report.pages import ci_verdicts
 
     junit, markdown = values.pop("junit"), values.pop("markdown")
-    later = take_requirements(values)
+    later = option_values.take_requirements(values)
     if beforehand and not later:
         raise click.UsageError("--fixed-beforehand speaks of a --limit, and none is given")
     for path in (junit, markdown):
@@ -63,13 +66,9 @@ def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, str
     stated = run_sets.StatedByUser(beforehand, values.pop("duration_ns"), values.pop("period_ns"))
     rows = run_sets.judge_runs(runs, later, stated)
     if junit:
-        stored_runs.write_new_file(junit, run_sets.verdict_junit(rows, strict=strict))
+        stored_runs.write_new_file(junit, ci_verdicts.ci_junit(rows, strict=strict))
+    page = run_sets.verdict_markdown(rows, stated=beforehand) if markdown else b""
     if markdown and markdown != STANDARD_OUTPUT:
-        stored_runs.write_new_file(markdown, run_sets.verdict_markdown(rows, stated=beforehand))
-    printed = (
-        run_sets.verdict_markdown(rows, stated=beforehand)
-        if markdown == STANDARD_OUTPUT
-        else run_sets.verdict_text(rows)
-    )
-    click.echo(printed, nl=False)
-    ctx.exit(run_sets.exit_code_of_verdicts(rows))
+        stored_runs.write_new_file(markdown, page)
+    click.echo(page if markdown == STANDARD_OUTPUT else ci_verdicts.ci_text(rows), nl=False)
+    ctx.exit(ci_verdicts.ci_exit_code(rows))

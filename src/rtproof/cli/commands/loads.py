@@ -4,14 +4,14 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
+from rtproof import loads
+from rtproof.agents import build
+from rtproof.core.errors import UserError
 from rtproof.core.printable import clean
-
-if TYPE_CHECKING:
-    from rtproof.loads import LoadFile
+from rtproof.loads import LoadFile
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,6 @@ def command(names: tuple[str, ...]) -> None:
 
     A file is named by its path. 'not here' tells what this machine lacks; another target may have it.
     """
-    from rtproof import loads
-    from rtproof.agents import build
-    from rtproof.core.errors import UserError
-
     own = list(_own())
     known = {row.name: row for row in rows(own)}
     for name in names:
@@ -48,18 +44,13 @@ def command(names: tuple[str, ...]) -> None:
 
 def rows(own: Sequence[LoadRow] = ()) -> list[LoadRow]:
     """All that have a name. own: the agent's, if they have been asked for."""
-    from rtproof import loads
-
     theirs = list(own or _own())
     return [*(_defined(name, theirs) for name in loads.names()), *theirs]
 
 
 def _own() -> Iterator[LoadRow]:
     """The agent's own loads."""
-    from rtproof.agents import build
-    from rtproof.agents.build import agent_prints, find_agent
-
-    listed = agent_prints(find_agent(), "list")
+    listed = build.agent_prints(build.find_agent(), "list")
     options = build.listed_rows(listed, "load_option")
     for _, name, *rest in build.listed_rows(listed, "load"):
         own = tuple((option, text) for _, of, option, text in options if of == name)
@@ -67,8 +58,6 @@ def _own() -> Iterator[LoadRow]:
 
 
 def _defined(name: str, own: Sequence[LoadRow]) -> LoadRow:
-    from rtproof import loads
-
     file = loads.find(name)
     assert file is not None
     options = [(key, f"{parameter.help} (default: {parameter.default})") for key, parameter in file.parameters.items()]
@@ -76,10 +65,8 @@ def _defined(name: str, own: Sequence[LoadRow]) -> LoadRow:
     return LoadRow(name, file.help, tuple(options), _missing(file, own))
 
 
-def _missing(file: "LoadFile", own: Sequence[LoadRow]) -> str:
+def _missing(file: LoadFile, own: Sequence[LoadRow]) -> str:
     """The first thing that its parts lack here, with its parameters as they are by default."""
-    from rtproof import loads
-
     known = {row.name: row for row in own}
     for kind, text in loads.default_parts(file):
         if kind == "program" and not shutil.which(text):

@@ -1,23 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof matrix``: the results of several profiles as one table of boards and kernels."""
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from rtproof.cli import shell_completion
 from rtproof.core import files
-from rtproof.core.errors import UserError
-
-if TYPE_CHECKING:
-    from rtproof.report.pages.matrix_page import MatrixRun
-
 
 PATH = click.Path(path_type=Path)
-RESULT = "result.json"
-TITLE = "rtproof: boards and kernels"
 
 
 @click.command("matrix")
@@ -40,32 +31,13 @@ def command(folders: tuple[Path, ...], form: str, output: Path | None) -> None:
     \b
     rtproof matrix runs/*bootlin-gpio runs/*bootlin-timer runs/*bootlin-xenomai
     """
-    from rtproof import report
-    from rtproof.experiment import stored_runs
-    from rtproof.report.pages import matrix_page
+    from rtproof.experiment import campaign_folder, stored_runs
 
     if output:
         files.refuse_existing(output)
-    runs = [run for folder in folders for run in _read(folder)]
-    drawn = report.render(form, TITLE, matrix_page.matrix_sections(runs))
+    drawn = campaign_folder.draw_matrix(folders, form)
     if output:
         stored_runs.write_new_file(output, drawn)
         click.echo(output)
     else:
         click.echo(drawn, nl=False)
-
-
-def _read(folder: Path) -> "list[MatrixRun]":
-    """UserError with the file's name for one that is missing or something else."""
-    from rtproof.report.pages import matrix_page
-
-    path = folder / RESULT if folder.is_dir() else folder
-    files.refuse_what_waits(path)
-    try:
-        told = json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        raise UserError(f"{path} is no JSON") from None
-    try:
-        return matrix_page.read_matrix_run(told)
-    except UserError as problem:
-        raise UserError(f"{path} {problem}") from None

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof plan``: how long a verdict takes, before the first minute is measured."""
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rtproof.cli import parameter_types
-from rtproof.cli.measurement_options import requirement_options, take_requirements
-
-if TYPE_CHECKING:
-    from rtproof.judge.analysis_model import Requirement
-    from rtproof.judge.planning import LengthPlan
+from rtproof.cli.measurement_options import LIMIT_OPTIONS
+from rtproof.cli.parameter_types import with_options
 
 
 @click.command("plan")
-@requirement_options
+@with_options(*LIMIT_OPTIONS)
 @click.option(
     "--episodes-so-far", type=click.IntRange(0, 1_000), metavar="N", help="Episodes that were measured already."
 )
@@ -39,32 +35,15 @@ def command(
     rtproof plan --limit 500us --at-most 1/day
     rtproof plan --limit 500us --at-most 1/day --episodes-so-far 1 --measured 20h --rate 1/7d
     """
-    requirements = take_requirements(values)
+    from rtproof.cli import option_values
+    from rtproof.experiment import length_plans
+
+    requirements = option_values.take_requirements(values)
     if not requirements:
         raise click.UsageError("a plan needs a --limit, such as --limit 500us --at-most 1/day")
     if (episodes_so_far is None) != (measured is None):
         raise click.UsageError("--episodes-so-far and --measured belong together")
     if measured is not None and len(requirements) > 1:
         raise click.UsageError("--episodes-so-far is of one limit: give that one alone")
-    plans = [_plan(each, len(requirements), (episodes_so_far or 0, measured or 0), rates) for each in requirements]
-    click.echo(_encoded(plans) if as_json else _drawn(plans), nl=as_json)
-
-
-def _plan(requirement: "Requirement", limits: int, so_far: tuple[int, int], rates: tuple[int, ...]) -> "LengthPlan":
-    from rtproof.judge import planning
-
-    wanted = tuple(requirement.at_most_ns / each for each in rates) or planning.RATES
-    return planning.plan_length(requirement, limits, so_far, wanted)
-
-
-def _drawn(plans: "list[LengthPlan]") -> str:
-    from rtproof import report
-    from rtproof.report.pages import histogram_page
-
-    return report.render("text", "rtproof: plan", histogram_page.plan_sections(plans)).decode()
-
-
-def _encoded(plans: "list[LengthPlan]") -> str:
-    from rtproof.schema.plan_json import plan_dict
-
-    return json.dumps(plan_dict(plans), indent=2)
+    plans = length_plans.plan_lengths(requirements, (episodes_so_far or 0, measured or 0), rates)
+    click.echo(length_plans.plans_json(plans) if as_json else length_plans.plans_text(plans), nl=as_json)

@@ -7,20 +7,13 @@ from typing import Any
 import click
 
 from rtproof.cli import shell_completion
-from rtproof.cli.measurement_options import (
-    PERCENTILE_OPTION,
-    horizon_options,
-    requirement_options,
-    take_horizon,
-    take_requirements,
-)
+from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION
+from rtproof.cli.parameter_types import with_options
 
 
 @click.command("report")
 @click.argument("run", type=click.Path(path_type=Path))
-@requirement_options
-@horizon_options
-@PERCENTILE_OPTION
+@with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
 @click.option(
     "--format",
     "name",
@@ -38,9 +31,10 @@ def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path |
     RUN is a run folder, a record that was copied from a target, or a histogram of another tool; of the folder that
     'rtproof run --profile' left, the page, the table and the JSON are written again where they are missing.
     """
+    from rtproof.cli import option_values
     from rtproof.experiment import campaign_folder, stored_runs
 
-    later, horizon = take_requirements(values), take_horizon(values)
+    later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
     if campaign_folder.is_campaign(run):
         campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
         campaign_folder.write_missing_pages(campaign_folder.read_campaign(run, percentiles), run, name, output)

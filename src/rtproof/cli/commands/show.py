@@ -6,20 +6,13 @@ from typing import Any
 
 import click
 
-from rtproof.cli.measurement_options import (
-    PERCENTILE_OPTION,
-    horizon_options,
-    requirement_options,
-    take_horizon,
-    take_requirements,
-)
+from rtproof.cli.measurement_options import HORIZON_OPTIONS, LIMIT_OPTIONS, PERCENTILE_OPTION
+from rtproof.cli.parameter_types import with_options
 
 
 @click.command("show")
 @click.argument("run", type=click.Path(path_type=Path))
-@requirement_options
-@horizon_options
-@PERCENTILE_OPTION
+@with_options(*LIMIT_OPTIONS, *HORIZON_OPTIONS, PERCENTILE_OPTION)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as_json: bool, **values: Any) -> None:
@@ -30,9 +23,10 @@ def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as
     printed. The exit code is that of the verdict. A --limit that was not given to rtproof run was chosen after the
     data, so it decides nothing.
     """
+    from rtproof.cli import option_values
     from rtproof.experiment import campaign_folder, stored_runs
 
-    later, horizon = take_requirements(values), take_horizon(values)
+    later, horizon = option_values.take_requirements(values), option_values.take_horizon(values)
     if campaign_folder.is_campaign(run):
         campaign_folder.refuse_options_of_one_run(later=later, horizon=horizon)
         found = campaign_folder.read_campaign(run, percentiles)

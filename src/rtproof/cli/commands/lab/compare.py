@@ -2,20 +2,13 @@
 """``rtproof lab compare``: kernels, preemption models and loads, each with each."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rtproof.cli import lab_options, shell_completion
 from rtproof.cli.lab_options import LAB_MEASUREMENT_OPTIONS, LAB_OUTPUT_OPTIONS, LAB_RUN_OPTIONS
-from rtproof.experiment import run_request
-
-if TYPE_CHECKING:
-    from rtproof.experiment import guest_runner
-    from rtproof.lab.cell_runner import KernelMatrix
-    from rtproof.lab.kernel_comparison import KernelComparison
-    from rtproof.lab.kernel_comparison_page import Provenance
-
+from rtproof.cli.parameter_types import with_options
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
 LOADS = ("idle", "mmap", "net")
@@ -23,7 +16,7 @@ PREEMPTS = ("none", "full")
 
 
 @click.command("compare")
-@lab_options.with_options(
+@with_options(
     click.option(
         "--kernel",
         "kernels",
@@ -77,45 +70,7 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     rtproof lab compare --kernel debian-6.12-rt --kernel debian-6.12 --preempt none --load mmap --load dd+net
     """
     from rtproof.experiment import guest_runner
-    from rtproof.lab.cell_runner import compare_kernels
 
-    folder = run_request.new_folder(output, "lab")
+    wanted = guest_runner.MatrixRequest(values["kernels"], values["preempts"], values["boots"], values["loads"], values)
     typed = ctx.obj or ("rtproof", "lab", "compare")
-    matrix = _matrix(values)
-    cells = matrix.cells()
-    ran = guest_runner.run_guest_cells(cells, jobs, typed)
-    found = compare_kernels(matrix, ran)
-    guest_runner.publish_comparison(_document(found, guest_runner.provenance(cells, typed)), ran, folder, as_json)
-    ctx.exit(found.exit_code)
-
-
-def _matrix(values: dict[str, Any]) -> "KernelMatrix":
-    from rtproof.experiment import guest_runner
-    from rtproof.lab import systems
-    from rtproof.lab.cell_runner import KernelMatrix
-    from rtproof.lab.guest_cell import parse_guest_load
-
-    loads = tuple(dict.fromkeys(parse_guest_load(text) for text in values["loads"]))
-    guest_runner.refuse_unknown_loads([name for load in loads for name in load.loads])
-    kernels = guest_runner.named_kernels(list(dict.fromkeys(values["kernels"])), values["module"], values["probe"])
-    found = systems.systems(kernels, list(dict.fromkeys(values["preempts"])), list(dict.fromkeys(values["boots"])))
-    return KernelMatrix(
-        found,
-        loads,
-        lab_options.take_cell_setting(values),
-        values["shifts"],
-        guest_runner.agents_by_architecture(found),
-    )
-
-
-def _document(found: "KernelComparison", making: "Provenance") -> "guest_runner.ComparisonDocument":
-    from rtproof.experiment import guest_runner
-    from rtproof.lab import kernel_comparison_page
-
-    return guest_runner.ComparisonDocument(
-        kernel_comparison_page.comparison_title(found),
-        kernel_comparison_page.page_sections(found, making),
-        kernel_comparison_page.readme_sections(found, making),
-        kernel_comparison_page.terminal_sections(found),
-        kernel_comparison_page.encode_comparison(found, making),
-    )
+    ctx.exit(guest_runner.compare_in_guests(wanted, output, jobs, typed, as_json=as_json))

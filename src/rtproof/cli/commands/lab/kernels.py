@@ -2,13 +2,11 @@
 """``rtproof lab kernels``: the kernels that can be had by name."""
 
 import json
-from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from rtproof.lab.kernel_catalogue import ListedKernel
-
+from rtproof.lab import kernel_catalogue
+from rtproof.lab.kernel_catalogue import ListedKernel
 
 MIRROR = click.option(
     "--mirror",
@@ -28,9 +26,7 @@ def command(ctx: click.Context, wanted: tuple[str, ...], as_json: bool, mirror: 
     """List the kernels that Debian ships and the lab knows by name, and which are in the cache."""
     _fetch(wanted, mirror, again=False)
     if ctx.invoked_subcommand is None:
-        from rtproof.lab.kernel_catalogue import list_kernels
-
-        listed = list_kernels()
+        listed = kernel_catalogue.list_kernels()
         click.echo(_json(listed) if as_json else _table(listed))
 
 
@@ -45,21 +41,18 @@ def fetch(names: tuple[str, ...], again: bool, mirror: str) -> None:
 
 
 def _fetch(names: tuple[str, ...], mirror: str, again: bool) -> list[str]:
-    from rtproof.experiment import guest_runner
-    from rtproof.lab import kernel_catalogue
+    from rtproof.experiment.guest_runner import print_progress
 
     for name in names:
         kernel_catalogue.catalogue_entry(name)
-    return [
-        str(kernel_catalogue.fetch_kernel(name, mirror, again, guest_runner.print_progress).image) for name in names
-    ]
+    return [str(kernel_catalogue.fetch_kernel(name, mirror, again, print_progress).image) for name in names]
 
 
-def _json(listed: "list[ListedKernel]") -> str:
+def _json(listed: list[ListedKernel]) -> str:
     return json.dumps([vars(each) | {"folder": each.folder and str(each.folder)} for each in listed], indent=2)
 
 
-def _table(listed: "list[ListedKernel]") -> str:
+def _table(listed: list[ListedKernel]) -> str:
     from rtproof.report.blocks import Table
     from rtproof.report.text_table import lay_out
 
@@ -67,6 +60,6 @@ def _table(listed: "list[ListedKernel]") -> str:
     return lay_out(Table("Kernels of Debian", header, tuple(map(_row, listed)), numeric=(4,)))
 
 
-def _row(each: "ListedKernel") -> tuple[str, ...]:
+def _row(each: ListedKernel) -> tuple[str, ...]:
     size = "" if each.size_bytes is None else str(each.size_bytes >> 20)
     return each.name, each.architecture, each.preemption or "not RT", each.version or "no", size

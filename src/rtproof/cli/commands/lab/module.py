@@ -4,6 +4,7 @@
 import click
 
 from rtproof.cli.commands.lab.kernels import MIRROR
+from rtproof.lab import kernel_catalogue
 
 
 @click.command("module")
@@ -12,7 +13,6 @@ from rtproof.cli.commands.lab.kernels import MIRROR
 @MIRROR
 def command(name: str, which: str, mirror: str) -> None:
     """Build rtproof.ko for a kernel, which is fetched if need be, and print its path. Nothing is compiled twice."""
-    from rtproof.experiment import guest_runner
-    from rtproof.lab import kernel_catalogue
+    from rtproof.experiment.guest_runner import print_progress
 
-    click.echo(kernel_catalogue.module_for_kernel(name, which, mirror, guest_runner.print_progress))
+    click.echo(kernel_catalogue.module_for_kernel(name, which, mirror, print_progress))

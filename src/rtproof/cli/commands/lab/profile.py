@@ -2,18 +2,13 @@
 """``rtproof lab profile``: an article's experiment on real kernels in virtual time."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from rtproof.cli import lab_options, parameter_types, shell_completion
 from rtproof.cli.lab_options import JOBS_OPTION, LAB_OUTPUT_OPTIONS
-from rtproof.core.plugins import options_once
-from rtproof.experiment import run_request
-
-if TYPE_CHECKING:
-    from rtproof.profiles import Profile
-
+from rtproof.cli.parameter_types import with_options
 
 KERNELS = ("debian-6.1-rt", "debian-6.1")
 DURATION = "5s"
@@ -21,7 +16,7 @@ DURATION = "5s"
 
 @click.command("profile")
 @click.argument("name", metavar="NAME|FILE", shell_complete=shell_completion.complete_profiles)
-@lab_options.with_options(
+@with_options(
     click.option(
         "--kernel",
         "kernels",
@@ -70,34 +65,9 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
     \b
     rtproof lab profile akamina --duration 20s
     """
-    from rtproof.experiment import guest_campaign, guest_runner, profile_setup
-    from rtproof.lab import systems
+    from rtproof.experiment import guest_campaign
 
-    profile = _profile(values)
-    profile_setup.profile_requirements(profile, ())
-    kernels = guest_runner.profile_kernels(values["kernels"], values["module"], profile)
-    preempts = list(dict.fromkeys(values["preempts"])) or profile.guest.preempt
+    profile = guest_campaign.profile_for_guests(values["name"], values["settings"], values, DURATION)
     typed = ctx.obj or ("rtproof", "lab", "profile", values["name"])
     asked = guest_campaign.GuestCampaignRequest(typed, f"lab-{profile.name}", output, as_json, jobs)
-    ctx.exit(
-        guest_campaign.run_guest_campaign(
-            profile, [guest_campaign.CampaignPart(profile, systems.systems(kernels, preempts))], asked
-        )
-    )
-
-
-def _profile(values: dict[str, Any]) -> "Profile":
-    """The profile with what the user asked for in it."""
-    from rtproof import profiles
-    from rtproof.experiment import guest_runner
-    from rtproof.profiles import profile
-
-    run_request.refuse_two_lengths(values)
-    own = profiles.load(values["name"])
-    found = guest_runner.for_guests(own, options_once(f"the profile {own.name}", values["settings"]))
-    given = {name: values[name] for name in ("samples", "duration", "load") if values[name]}
-    if not values["load"]:
-        found = profile.with_loads(found, found.guest.load)
-    if not values["samples"]:
-        given.setdefault("duration", DURATION)
-    return profile.with_parameters(profile.with_options(found, given))
+    ctx.exit(guest_campaign.run_on_kernels(profile, values["kernels"], values["preempts"], values["module"], asked))

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the values of options mean: limits, how long to measure, a series of runs, a profile.
+
+A function ``take_...`` takes its options out of a command's values; what is left at the end goes to the agent. A
+command imports this module in its body, because it needs the analysis, which takes longer to import than a shell's
+completion may last. UsageError for options that do not go together.
+"""
+
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from rtproof.agents import PERIOD_DEFAULT
+from rtproof.cli.experiment_options import USUAL_TIMES
+from rtproof.cli.measurement_options import AGENT_OPTIONS
+from rtproof.cli.parameter_types import with_options
+from rtproof.core import units
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import duration
+from rtproof.experiment import run_request
+from rtproof.experiment.run_request import (
+    ProfileRequest,
+    SeriesRequest,
+    SeriesSide,
+    has_outside_events,
+    why_gap_too_short,
+    why_not_judgeable,
+)
+from rtproof.judge.analysis_model import Requirement
+from rtproof.judge.watch import MOST_EPISODES, Watch, still_needed_ns
+from rtproof.tail.forecast_model import ForecastHorizon
+
+UNTIL_DECIDED_EXCLUDES = {
+    "profile": "--profile measures one cell after the other for lengths of its own",
+    "observer": "--observer needs a length that is fixed beforehand",
+    "repeat": "--repeat needs runs of equal length",
+    "abba": "--abba needs runs of equal length",
+}
+"""Options that a run cannot have which ends when it is decided, and why."""
+
+OBSERVER_BLOCKS = 80
+"""Blocks that ``--observer`` aims at: enough for an interval, each long enough to hold many activations."""
+
+SHORTEST_BLOCK_NS = 100_000_000
+LONGEST_BLOCK_NS = 2_000_000_000
+SEED_OPTION = "seed="
+"""What ``--trace`` calls the number from which the agent makes the order of the turns."""
+
+MOST_LIMITS = 8
+"""So many limits the agent can watch; each one needs more evidence than one alone."""
+
+SIDE_OPTIONS_HINT = "what may stand there are options of the measurement, such as --policy; all others hold for both"
+
+
+def take_requirements(values: dict[str, Any]) -> tuple[Requirement, ...]:
+    """Take the options of requirements out of a command's values; none if no limit is asked."""
+    limits, at_most = values.pop("limits"), values.pop("at_most")
+    rest = {
+        "confidence": values.pop("confidence"),
+        "gap_ns": values.pop("gap"),
+        "longest_ns": values.pop("longest"),
+        "bunches": values.pop("bunches"),
+    }
+    given = {name: value for name, value in rest.items() if value is not None}
+    if not limits and (given or at_most):
+        raise click.UsageError("--at-most, --confidence, --gap, --longest and --bunches need a --limit to speak of")
+    return _paired_with_times(limits, at_most, given)
+
+
+def _paired_with_times(
+    limits: tuple[int, ...], at_most: tuple[int, ...], given: dict[str, Any]
+) -> tuple[Requirement, ...]:
+    if len(limits) > MOST_LIMITS:
+        raise click.UsageError(f"{len(limits)} limits are given, and at most {MOST_LIMITS} can be judged in one run")
+    if len(at_most) not in (0, 1, len(limits)):
+        given_times = f"--at-most is given {len(at_most)} times for {len(limits)} limits"
+        raise click.UsageError(f"{given_times}: give it once, or once for each limit")
+    times = at_most * len(limits) if len(at_most) == 1 else at_most
+    times = times or (Requirement.at_most_ns,) * len(limits)
+    found = tuple(Requirement(*each, **given) for each in zip(limits, times, strict=True))
+    for each in found:
+        if reason := why_not_judgeable(each):
+            raise click.UsageError(reason)
+    if len(set(found)) < len(found):
+        raise click.UsageError("a --limit is given twice: each needs evidence of its own")
+    return found
+
+
+def refuse_short_gaps(asked: tuple[Requirement, ...], options: Mapping[str, Any]) -> None:
+    """UsageError where the gap is shorter than two periods, so that each late activation were an episode of its own.
+
+    options: of one measurement. What gives a probe its events may have any period: without --period nobody knows it.
+    """
+    period = options.get("period")
+    if period is None and has_outside_events(options):
+        return
+    if reason := why_gap_too_short(asked, units.parse_duration(period or PERIOD_DEFAULT)):
+        raise click.UsageError(reason)
+
+
+def take_horizon(values: dict[str, Any]) -> ForecastHorizon | None:
+    """Take the options of a forecast out of a command's values; None if the usual is wanted."""
+    horizon_ns, far = values.pop("horizon"), values.pop("far")
+    if far and horizon_ns is None:
+        raise click.UsageError("--far needs a --horizon to look at")
+    return None if horizon_ns is None else ForecastHorizon(horizon_ns, far)
+
+
+def take_until_options(values: dict[str, Any], requirements: Sequence[Requirement]) -> Watch | None:
+    """Look at the options in a command's values, and give the run its longest length; None if it isn't asked for.
+
+    What is left of them is the agent's own option.
+    """
+    wanted, longest = values["until_decided"], values.pop("max_duration")
+    if longest and not wanted:
+        raise click.UsageError("--max-duration needs --until-decided to speak of")
+    if not wanted:
+        return None
+    if values["duration"] or values["samples"]:
+        raise click.UsageError(
+            "--until-decided ends by itself: leave --duration and --samples out, or give --max-duration"
+        )
+    for name, reason in UNTIL_DECIDED_EXCLUDES.items():
+        if values.get(name):
+            raise click.UsageError(f"{reason}, so that --until-decided does not go with it")
+    if not requirements:
+        raise click.UsageError("--until-decided needs a --limit to decide on")
+    values["duration"] = longest or usual_longest_run(requirements)
+    click.echo(until_announcement(requirements, values["duration"]), err=True)
+    return Watch(requirements, from_outside=has_outside_events(values))
+
+
+def refuse_virtual_time(values: Mapping[str, Any]) -> None:
+    """UsageError where a guest in virtual time is to run until it is decided: no length of it decides a limit."""
+    mode = dict(values["target_option"]).get("mode", "virtual-time")
+    if values["until_decided"] and values["target"] == "qemu" and mode == "virtual-time":
+        raise click.UsageError(
+            "--until-decided does not go with virtual time: such a run is deterministic, so that no length of it "
+            "proves a limit; give --duration, or --target-option mode=wall-clock"
+        )
+
+
+def usual_longest_run(requirements: Sequence[Requirement]) -> str:
+    """What it takes with as many episodes as a run is given, in whole seconds."""
+    second_ns = units.UNITS_NS["s"]
+    length_ns = -(-still_needed_ns(requirements, MOST_EPISODES) // second_ns) * second_ns
+    return units.format_duration(min(length_ns, units.LONGEST_NS // second_ns * second_ns))
+
+
+def until_announcement(requirements: Sequence[Requirement], longest: str) -> str:
+    """What to expect, before the first second is measured."""
+    none, one, two = (duration(still_needed_ns(requirements, episodes), up=True) for episodes in range(3))
+    longest_ns = units.parse_duration(longest)
+    short = ", which is too short for PROVEN" if longest_ns < still_needed_ns(requirements, 0) else ""
+    what = "every limit is" if len(requirements) > 1 else "the limit is"
+    return (
+        f"measures until {what} decided: PROVEN after {none} without an episode, {one} with 1, {two} with 2; "
+        f"for {duration(longest_ns)} at most{short}"
+    )
+
+
+def with_observer(values: dict[str, Any], of_profile: bool) -> dict[str, Any]:
+    """The options of a run in which tracing is on and off by turns, in an order that chance draws here.
+
+    A load that has turns of its own, and begins with the run, would meet the same order in the same way each time.
+    """
+    if of_profile:
+        raise click.UsageError("--observer is for one run and not for a --profile: say --probe and its options")
+    block_ns = max(SHORTEST_BLOCK_NS, min(LONGEST_BLOCK_NS, run_request.measured_length_ns(values) // OBSERVER_BLOCKS))
+    given = [option for option in (values["trace"] or "on").split(",") if option != "on"]
+    if not any(option.startswith(SEED_OPTION) for option in given):
+        given.append(f"{SEED_OPTION}{secrets.randbelow(1 << 32)}")
+    whole_ms = units.format_duration(block_ns // 1_000_000 * 1_000_000)
+    return {**values, "trace": ",".join(given), "trace_blocks": values["trace_blocks"] or whole_ms}
+
+
+def refuse_with_repeat(options: Mapping[str, bool]) -> None:
+    """UsageError where another option is given that makes several runs of its own, or one unlike others."""
+    for name, is_given in options.items():
+        if is_given:
+            raise click.UsageError(f"--repeat and --abba are for plain runs: leave {name} out")
+
+
+def take_repeat_options(values: dict[str, Any]) -> SeriesRequest | None:
+    """Take the options of several runs out of a command's values; None if one run is asked."""
+    times, pair = values.pop("repeat"), values.pop("abba")
+    if times is None and pair is None:
+        return None
+    sides = [_parse_side(name, words, values) for name, words in zip("AB", pair, strict=True)] if pair else []
+    return SeriesRequest(times or USUAL_TIMES, tuple(sides) or (SeriesSide("", "", values),))
+
+
+@click.command(add_help_option=False)
+@with_options(*AGENT_OPTIONS)
+def _side_options(**_values: Any) -> None:
+    """What may stand in the options of one side."""
+
+
+def _parse_side(name: str, words: str, common: Mapping[str, Any]) -> SeriesSide:
+    """The options of one side, on top of those that both have; its loads come beside the common ones."""
+    try:
+        own = _side_options.make_context(name, shlex.split(words)).params
+        given = {key: value for key, value in own.items() if value not in (None, False, ())}
+        values = {**common, **given, "load": (*common["load"], *given.get("load", ()))}
+        run_request.agent_arguments(values)
+    except (click.UsageError, UserError, ValueError) as problem:
+        said = problem.format_message() if isinstance(problem, click.UsageError) else str(problem)
+        hint = f"; {SIDE_OPTIONS_HINT}" if isinstance(problem, click.NoSuchOption) else ""
+        raise click.UsageError(f"{name} of --abba, {words!r}: {said.rstrip('.?')}{hint}") from None
+    return SeriesSide(name, words, values)
+
+
+def take_profile_options(values: dict[str, Any]) -> ProfileRequest | None:
+    """Take the options of profiles out of a command's values; None if there is no profile."""
+    name, settings, given = (values.pop(key) for key in ("profile", "settings", "given"))
+    if name is None and (settings or given):
+        raise click.UsageError(f"--{'set' if settings else 'given'} needs a --profile to speak of")
+    if name is None:
+        return None
+    run_request.refuse_two_lengths(values)
+    return ProfileRequest(
+        name, settings, given, {key: value for key, value in values.items() if value not in (None, False, ())}
+    )

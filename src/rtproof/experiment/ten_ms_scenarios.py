@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Article 2's four scenarios, each on its kernel, as cells of the profile ten-ms."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rtproof import profiles
+from rtproof.core.errors import UserError
+from rtproof.experiment import guest_campaign, guest_runner
+from rtproof.experiment.guest_campaign import CampaignPart, GuestCampaignRequest
+from rtproof.lab import systems
+from rtproof.lab.systems import NamedKernel
+from rtproof.profiles import Profile
+from rtproof.summary import loops
+
+PLAIN_CELLS = ("other--idle", "other--stress")
+"""Cells of the profile that the article measured on a kernel without PREEMPT_RT."""
+RT_CELLS = ("fifo--stress", "fifo--stress-flood")
+"""Cells of the profile that the article measured with PREEMPT_RT."""
+
+
+@dataclass(frozen=True)
+class ScenarioKernels:
+    """Names of the kernels without and with PREEMPT_RT. preempt: model of the plain one; modules: for own images."""
+
+    plain: str
+    rt: str
+    preempt: str
+    modules: tuple[Path, ...]
+
+
+def run_scenarios(kernels: ScenarioKernels, counted: int, asked: GuestCampaignRequest) -> int:
+    """Run every scenario and publish the campaign; the exit code. counted: cycles to count in each scenario.
+
+    UserError for a kernel that is not what its place needs.
+    """
+    whole = profiles.load("ten-ms").shortened(samples=in_all(counted))
+    plain, rt = (
+        guest_runner.profile_kernels([name], kernels.modules, whole)[0] for name in (kernels.plain, kernels.rt)
+    )
+    _refuse_other_kernels(plain, rt)
+    parts = [
+        CampaignPart(_with_cells(whole, *PLAIN_CELLS), systems.systems([plain], [kernels.preempt])),
+        CampaignPart(_with_cells(whole, *RT_CELLS), systems.systems([rt], [])),
+    ]
+    return guest_campaign.run_guest_campaign(_with_cells(whole, *PLAIN_CELLS, *RT_CELLS), parts, asked)
+
+
+def in_all(counted: int) -> int:
+    """How many cycles a run has to have so that so many are counted.
+
+    The first cycles are not counted; of a short run that is a tenth.
+    """
+    return counted + min(loops.IGNORE, -(-counted // (loops.SHORT_RUN - 1)))
+
+
+def _with_cells(profile: Profile, *keys: str) -> Profile:
+    return replace(profile, cells=tuple(map(profile.cell, keys)))
+
+
+def _refuse_other_kernels(plain: NamedKernel, rt: NamedKernel) -> None:
+    if systems.is_rt(plain.kernel) or not systems.is_rt(rt.kernel):
+        wrong = plain if systems.is_rt(plain.kernel) else rt
+        raise UserError(f"{wrong.name} is {'' if wrong is plain else 'not '}built with PREEMPT_RT: give another kernel")
