@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TOML file of a profile: which keys it may have, and how its cells are made. docs/profiles.md explains the keys.
+"""Reads the TOML file of a profile and makes its cells. docs/profiles.md explains the keys.
 
-Every class of the file refuses a key that it does not know.
+The classes are the tables of the file. Each of them refuses an unknown key.
 """
 
 import re
@@ -29,7 +29,7 @@ from rtproof.profiles.profile import (
 
 PROFILE_SCHEMA = 1
 Zoom = Annotated[float, msgspec.Meta(gt=0, lt=100)]
-"""The top so many per cent."""
+"""The part of a cumulative curve that is enlarged, in top per cent."""
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -38,7 +38,7 @@ class _StrictProfilePart(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class OptionsFile(_StrictProfilePart, frozen=True, omit_defaults=True):
-    """Options of ``rtproof run``; durations with their unit."""
+    """Options of ``rtproof run``. Durations are texts with their unit."""
 
     probe: str | None = None
     method: str | None = None
@@ -155,19 +155,19 @@ class ProfileFile(_StrictProfilePart, frozen=True):
 
 Parsed = TypeVar("Parsed")
 WARMUP = "warmup"
-"""The only length that may be 0."""
+"""The only duration option that may be 0."""
 DURATION_OPTIONS = ("period", "period_step", "duration", WARMUP, "checkpoint")
 MOST_CELLS = 64
 TOML = ".toml"
 FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 SECONDS = "{seconds}"
-"""Stands for the length in a program's command."""
+"""Placeholder for the length of the measurement in a program's command."""
 ONLY = "only"
 """Key of the only cell of a profile without axes."""
 
 
 def read_profile(path: Path) -> Profile:
-    """UserError, with the file and the key, for one that makes no sense."""
+    """The profile in this file; UserError, with the file and the key, if a value is wrong."""
     file = toml.read_toml(path, ProfileFile)
     try:
         return _profile(path, file)
@@ -206,7 +206,7 @@ def _bins(at: int, file: BinsFile) -> Bins:
 
 
 def _check_files(file: ProfileFile) -> None:
-    """They lie in the run folder of each cell, beside the record."""
+    """UserError for a wrong or repeated file name. The files lie in the run folder of each cell, beside the record."""
     names = [each.file for each in file.bin if each.file] + [each.name for each in file.file]
     for name in names:
         if not FILE_NAME.fullmatch(name):
@@ -234,7 +234,7 @@ def _claims(file: ProfileFile) -> tuple[ProfileLimit, ...]:
 
 
 def _parsed_at(key: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
-    """A value parsed; UserError that begins with its key."""
+    """The parsed value; a UserError begins with the key of the value."""
     try:
         return parse(text)
     except UserError as problem:
@@ -255,7 +255,7 @@ def _product(axes: tuple[AxisFile, ...]) -> Iterable[tuple[ValueFile, ...]]:
 
 
 def _check_names(file: ProfileFile) -> None:
-    """Every name stands once, and what exclusions and rows speak of is there."""
+    """UserError for a name that stands twice, and for an exclusion or a row that names an unknown value."""
     _refuse_twice("axis", [axis.name for axis in file.axis])
     known = {axis.name: [value.name for value in axis.value] for axis in file.axis}
     _refuse_twice("axis or parameter", [*known, *(parameter.name for parameter in file.parameter)])
@@ -306,7 +306,7 @@ def _cell(file: ProfileFile, values: dict[str, ValueFile]) -> CellPlan:
 
 
 def _key(values: dict[str, ValueFile]) -> str:
-    """A name for a folder."""
+    """The key of a cell, which is also a valid name for its folder."""
     return "--".join(re.sub(r"[^A-Za-z0-9.]+", "-", value.name) for value in values.values()) or ONLY
 
 
@@ -315,7 +315,7 @@ def _way(way: WayFile) -> Way:
 
 
 def _options(place: str, file: OptionsFile) -> dict[str, Any]:
-    """What the file gives, its durations held to their units."""
+    """The options that the file gives, with durations checked and in one form."""
     found = {name: value for name, value in msgspec.structs.asdict(file).items() if value is not None}
     for name in DURATION_OPTIONS:
         if name in found:
