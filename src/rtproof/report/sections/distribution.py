@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How latencies are distributed: histogram, tail, and cumulative percentages."""
+"""Sections on how latencies are distributed: histogram, tail, and cumulative percentages."""
 
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ NOTHING = "There are not two different latencies above zero, so there is no curv
 
 @dataclass(frozen=True)
 class TailCurve:
-    """One curve before it is drawn."""
+    """A curve of the tail before it is drawn."""
 
     name: str
     role: str
@@ -146,7 +146,7 @@ CAPTION = "Largest latency, and the one that few exceed"
 
 
 def cumulative_section(analysis: Analysis) -> list[Block]:
-    """Of every stage where activations have several values; of all threads together, as the tail shows each."""
+    """Blocks on the cumulative percentages: one curve for each stage, or one for all threads if there are no stages."""
     if not analysis.pooled.observed.count:
         return []
     named = [(stage.series.field, stage) for stage in several_stages(analysis)] or [_whole(analysis)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of a periodic application: work, loop time, timing error, and the lengths of the cycles."""
+"""Sections on the loops of a periodic application: work, loop time, timing error, and the lengths of cycles."""
 
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.analysis_model import Analysis
@@ -64,7 +64,10 @@ def _table(work: Moments, loop: Moments, error: Moments, mean_work: float | None
 
 
 def _mean_work(analysis: Analysis) -> float | None:
-    """Sums are exact, so that the difference of two averages is the average of the differences, if none is missing."""
+    """The average work in ns, from the sums of its ends and of its starts; None if a value is missing.
+
+    The sums are exact, so the difference of the two averages is the average of the differences.
+    """
     _, start, end = (stage.observed for stage in analysis.stages)
     return (end.sum - start.sum) / end.count if end.count == start.count else None
 
@@ -84,7 +87,7 @@ def _lateness(error: Moments) -> Table:
 
 
 def _parts(whole: ApplicationLoops) -> str:
-    """What is the same for all loops does less harm than what varies."""
+    """Sentences that part the lateness of the top: what all loops share does less harm than what varies."""
     if whole.error.count < 2:
         return ""
     varies = value(whole.error.max - whole.error.min)
@@ -115,7 +118,7 @@ def _sums(each: ApplicationLoops) -> tuple[int | None, ...]:
 
 
 def _broken(threads: dict[int, ApplicationLoops]) -> list[Block]:
-    """Sums that cannot be."""
+    """A doubt for each thread whose loop times do not add up to the time that passed; [] if all do."""
     said = [
         f"Loop times of thread {thread} add up to {duration(each.loop.sum)}, but from its first top to its last "
         f"{duration(each.elapsed_ns)} passed: {quantity(each.apart, 'hole')} in the record."
@@ -143,7 +146,7 @@ WORDS = {
     "primes": "primes found",
     "sensed": "last reading",
 }
-"""Of the account, and how a column calls them. What was not asked for is 0 or nothing, and no column."""
+"""The column names for the words of the probe's account. Words that are 0 or empty in all threads get no column."""
 
 
 def app_account_section(analysis: Analysis) -> list[Block]:
@@ -188,7 +191,7 @@ def _cycles_table(found: Cycles) -> Table:
 
 
 def signature(found: Cycles) -> str:
-    """Loops that catch up show long cycles with short ones behind."""
+    """Sentences on how a loop catches up: a long cycle with a short one directly after it is the sign."""
     pairs = f"{quantity(found.catch_up_pairs, 'long cycle')} had a short one directly behind."
     if found.correlation is None:
         return pairs

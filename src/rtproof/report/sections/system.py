@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence: the machine and kernel that were measured, and every thread of the target with its policy."""
+"""Sections on the system: the machine and kernel that were measured, and all threads of the target."""
 
 import os
 from dataclasses import replace
@@ -120,7 +120,7 @@ def _details(record: Record) -> list[tuple[str, str]]:
 
 
 def _settings(record: Record) -> list[tuple[str, str]]:
-    """Files of one line, once each."""
+    """The path and content of each file that has only one line. A file read twice appears once."""
     return [(path, _content(record, path)) for path in dict.fromkeys(f.path for f in record.files if _is_setting(f))]
 
 
@@ -141,7 +141,7 @@ def _line(text: str | None) -> str:
 
 
 def _kept(record: Record) -> dict[tuple[str, Moment], list[SystemFile]]:
-    """Files of the record; what came in parts is one."""
+    """The files of the record by path and moment, each as the list of its parts."""
     found: dict[tuple[str, Moment], list[SystemFile]] = {}
     for file in record.files:
         found.setdefault((file.path, file.moment), []).append(file)
