@@ -27,6 +27,7 @@ THREADS = 8
 
 
 def histogram_section(analysis: Analysis) -> list[Block]:
+    """How often each latency occurred, in about 300 equal bins; the counts are on a logarithmic axis."""
     counts = analysis.pooled.observed_counts
     if not counts.total:
         return []
@@ -92,6 +93,7 @@ class TailCurve:
 
 
 def ccdf_section(analysis: Analysis) -> list[Block]:
+    """The tail: the share of the activations later than each latency, on two logarithmic axes, with the limits."""
     drawn, left_out = plotted_streams(analysis, MOST_TAIL_CURVES)
     lines = [line for line in _lines(analysis, drawn) if line.counts.total]
     if not lines:

@@ -30,6 +30,7 @@ MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns")
 
 
 def evidence_section(analysis: Analysis) -> list[Block]:
+    """What was asked of the run and of each thread, what was in force, and what happened inside the loop."""
     record = analysis.record
     threads = analysis.pooled.threads
     blocks: list[Block] = []
@@ -121,6 +122,7 @@ NONE = "No load of rtproof's own ran. Whether anything else did is not known."
 
 
 def loads_section(analysis: Analysis) -> list[Block]:
+    """How much work the loads did, and what temperature and frequency did meanwhile."""
     counters = [counter for counter in analysis.record.counters if counter.time_ns.size]
     growing = [counter for counter in counters if counter.grows]
     gauges = [counter for counter in counters if not counter.grows]
@@ -180,6 +182,7 @@ REASONS = {
 
 
 def repeat_section(analysis: Analysis) -> list[Block]:
+    """The record behind the report: whether it is complete, how to read it, and the command that measures again."""
     record = analysis.record
     return [Table("The record", ("what", "value"), tuple(_record(record))), *_repeat(record), *_read(record)]
 
@@ -297,6 +300,7 @@ FILES = {"/proc/interrupts": "Interrupts", "/proc/softirqs": "Softirqs"}
 
 
 def interrupts_section(analysis: Analysis) -> list[Block]:
+    """Which interrupts and softirqs came during the run, and how many of them on the measured CPUs."""
     return [_block(analysis, path, what) for path, what in FILES.items()]
 
 

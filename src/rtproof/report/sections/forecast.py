@@ -20,6 +20,7 @@ REFUSED = "There is no forecast: what speaks against it is below. Refusing is th
 
 
 def forecast_section(analysis: Analysis) -> list[Block]:
+    """The forecast, or why there is none, and plots by which a reader can judge the fit; [] if nothing was measured."""
     found = analysis.forecast
     if found is None:
         return []

@@ -30,6 +30,7 @@ SUMMARY = (
 
 
 def app_section(analysis: Analysis) -> list[Block]:
+    """The loops of the probe app, as in article 3: work, loop time, timing error and slack; [] for other probes."""
     record = analysis.record
     if not loops.is_app(record) or not analysis.pooled.observed.count:
         return []
@@ -150,6 +151,7 @@ WORDS = {
 
 
 def app_account_section(analysis: Analysis) -> list[Block]:
+    """What the loop of the probe app did by its own account: outputs, sensor and primes."""
     told = probe_accounts(analysis.record, "app")
     did = [word for word in WORDS if any(each.get(word, "0") not in ("", "0") for each in told.values())]
     if not did:
@@ -160,6 +162,7 @@ def app_account_section(analysis: Analysis) -> list[Block]:
 
 
 def cycles_section(analysis: Analysis) -> list[Block]:
+    """The lengths of the cycles of a periodic loop against a band around the period, and whether it stood still."""
     found = analysis.cycles
     if found is None:
         return []

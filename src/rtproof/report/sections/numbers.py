@@ -17,6 +17,7 @@ from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
 
 
 def numbers_section(analysis: Analysis) -> list[Block]:
+    """Activations due, ran, missed and lost per thread, and the latency of those that ran and of all due times."""
     found = report_streams(analysis)
     unit = latency_unit(analysis)
     stages = several_stages(analysis)
@@ -130,6 +131,7 @@ VIRTUAL = (
 
 
 def percentiles_section(analysis: Analysis) -> list[Block]:
+    """Percentiles of both views with their intervals; "unknown" where there are too few samples for one."""
     found, unit, shares = report_streams(analysis), latency_unit(analysis), shares_of(analysis)
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
     if virtual_time_clock(analysis.record):
@@ -244,6 +246,7 @@ class Outlier:
 
 
 def outliers_section(analysis: Analysis) -> list[Block]:
+    """The largest latencies with their times, threads and CPUs, and which of them happened at the same time."""
     found = outliers(analysis)
     if not found:
         return []

@@ -22,6 +22,7 @@ NO_SAMPLES = "The run kept a summary instead of every sample, so the time from s
 
 
 def stages_section(analysis: Analysis) -> list[Block]:
+    """Where the time goes: the lateness of each stage, and the time from stage to stage of the same activation."""
     stages = several_stages(analysis)
     if not stages or is_response(analysis):
         return []
@@ -84,6 +85,7 @@ INTERRUPT_BIN_NS, TASK_BIN_NS = 500, 2_000
 
 
 def preemption_section(analysis: Analysis) -> list[Block]:
+    """The context switch between the interrupt and the task of the same event, as in article 5."""
     stages = several_stages(analysis)
     if not stages or stages[0].series.field != FIRST:
         return []
@@ -134,6 +136,7 @@ _ORIGINS = {"respond_sysfs": "task", "wire": "output", "wire_sysfs": "output"}
 
 
 def response_section(analysis: Analysis) -> list[Block]:
+    """The answers to edges: how many came in time, and how long they took; [] for other measurements."""
     if not is_response(analysis) or not analysis.stages:
         return []
     whole = analysis.pooled
@@ -178,6 +181,7 @@ LATENESS = (
 
 
 def ipc_section(analysis: Analysis) -> list[Block]:
+    """Who woke each measuring thread, by the probe's own account: on which CPU, how late, and how many posts."""
     told = probe_accounts(analysis.record, "ipc")
     if not told:
         return []

@@ -29,6 +29,7 @@ MOMENTS = {Moment.ASKED: "asked", Moment.START: "start", Moment.DURING: "during"
 
 
 def system_section(analysis: Analysis) -> list[Block]:
+    """The machine and kernel that were measured, as they describe themselves."""
     record = analysis.record
     blocks: list[Block] = [Table("Machine and kernel", ("what", "as it says"), tuple(_machine(record)))]
     blocks += _preemption(preemption_model(record))
@@ -160,6 +161,7 @@ NUMERIC = (0, 1, 3, 4, 5)
 
 
 def threads_section(analysis: Analysis) -> list[Block]:
+    """All threads of the target with their policies, as ``ps -eLfc`` shows them: which ones could delay others."""
     every = target_threads(analysis.record)
     if not every:
         return []

@@ -47,6 +47,7 @@ class Columns:
 
 
 def timeline_section(analysis: Analysis) -> list[Block]:
+    """All latencies over time as a heat map, the largest per thread, and when activations were missed."""
     seconds = analysis.pooled.seconds
     blocks = left_out_at_the_end(analysis)
     if (seconds.obtained > 0).any():
@@ -205,6 +206,7 @@ WORDS = (
 
 
 def levels_section(analysis: Analysis) -> list[Block]:
+    """The activations above limits and learned levels, counted by second: alone or in bursts."""
     found = level_clusters(analysis)
     if not found:
         return []

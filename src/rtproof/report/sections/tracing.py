@@ -10,6 +10,7 @@ from rtproof.summary.tracing_effect import EFFECT_METHOD, TracingEffect, Tracing
 
 
 def observer_section(analysis: Analysis) -> list[Block]:
+    """What tracing itself adds to the latency: the same run measured with and without tracing by turns."""
     found = tracing_effects(analysis.record)
     if found is None:
         return []
@@ -70,6 +71,7 @@ LOOK = (
 
 
 def trace_section(analysis: Analysis) -> list[Block]:
+    """The kernel's trace in short: what was traced, how much of it is left, and how to look at it."""
     if not has_trace(analysis.record):
         return []
     found = trace_summary(analysis.record)

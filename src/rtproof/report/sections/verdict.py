@@ -304,6 +304,7 @@ FIRST_SCREEN = ("VERDICT", "NEEDED", "VALID FOR", "RANK")
 
 
 def verdict_section(analysis: Analysis) -> list[Block]:
+    """The first screen: the verdict, what exactly is shown, how sure it is, how much longer to run, and the doubts."""
     verdict = analysis.verdict
     claim = tuple(filter(None, (claim_answer(verdict), doubt_tally(analysis))))
     first = Text(claim, KINDS[verdict.state], verdict.state.value, claim_terms(analysis))
@@ -330,6 +331,7 @@ SEVERITY_WORDS = {Severity.INVALID: "Makes the run invalid", Severity.WARNING: "
 
 
 def doubts_section(analysis: Analysis) -> list[Block]:
+    """A block for each doubt with what to do about it, or how many checks found nothing wrong."""
     if not analysis.doubts:
         return [Text((f"No doubts: {quantity(len(CHECKS), 'check')} of the run found nothing wrong with it.",), "good")]
     return [_block(doubt) for doubt in analysis.doubts]
@@ -343,11 +345,15 @@ def _block(doubt: Doubt) -> Text:
 
 
 def objections_section(analysis: Analysis) -> list[Block]:
+    """What the run's own figures say against it and no doubt already states; [] if they say nothing."""
     return objection_blocks(run_objections(analysis))
 
 
 def in_band_section(analysis: Analysis) -> list[Block]:
-    """A paragraph if a co-kernel was found or may be hidden; else []."""
+    """A paragraph if a co-kernel was found or may be hidden; else [].
+
+    The figures of such a run are of Linux's own threads and of no others.
+    """
     said = [doubt for doubt in analysis.doubts if doubt.code in FOREMOST_CODES]
     return [Text((f"What to do: {doubt.remedy}.",), "doubt", _sentence(doubt.what)) for doubt in said]
 
@@ -357,6 +363,7 @@ def _sentence(words: str) -> str:
 
 
 def virtual_time_section(analysis: Analysis) -> list[Block]:
+    """A paragraph for a run whose clock counts instructions: none of its figures is a time on any board; else []."""
     made_by = virtual_time_clock(analysis.record)
     if made_by is None:
         return []
