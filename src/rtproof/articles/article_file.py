@@ -83,6 +83,8 @@ class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ArticleStatementFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A conclusion that the article draws from two rows, with the fields of ``ArticleStatement``."""
+
     key: str
     rows: tuple[str, str]
     field: str

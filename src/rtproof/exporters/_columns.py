@@ -48,6 +48,7 @@ def signed_duration(options: dict[str, str], key: str, default: str) -> int:
 
 
 def view_option(options: dict[str, str]) -> str:
+    """The value of the option ``view``; UserError if there is no such view."""
     view = options.get("view", VIEWS[0])
     if view not in VIEWS:
         raise UserError(f"the option view={view} is none of: {', '.join(VIEWS)}")
@@ -55,6 +56,7 @@ def view_option(options: dict[str, str]) -> str:
 
 
 def counts_of(summary: Summary, view: str) -> Counts:
+    """The latencies of a thread in this view, counted."""
     return summary.observed_counts if view == "observed" else summary.schedule_counts
 
 

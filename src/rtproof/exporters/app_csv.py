@@ -2,8 +2,8 @@
 """Loops of the probe app as article 3's program prints them: the comment, a line for each loop, then the statistics.
 
 docs/simple-rt-app.md explains the columns. All times are in microseconds with three decimals and count from the origin
-of the record. Loop time, sleep and slack are empty for a loop whose next one is not in the record, so also for the last
-loop of a thread.
+of the record. Loop time, sleep and slack are empty for a loop whose next one is not in the record. The last loop of a
+thread is such a loop.
 """
 
 from pathlib import Path

@@ -62,6 +62,8 @@ class OptionsFile(_StrictProfilePart, frozen=True, omit_defaults=True):
 
 
 class WayFile(_StrictProfilePart, frozen=True):
+    """One way to measure a cell, with the fields of ``Way``."""
+
     name: str
     says: str = ""
     options: OptionsFile = OptionsFile()
@@ -70,6 +72,8 @@ class WayFile(_StrictProfilePart, frozen=True):
 
 
 class ValueFile(_StrictProfilePart, frozen=True):
+    """A value of an axis: the options that it adds to a cell, and the cell's ways if they differ from the profile's."""
+
     name: str
     label: str = ""
     options: OptionsFile = OptionsFile()
@@ -77,16 +81,22 @@ class ValueFile(_StrictProfilePart, frozen=True):
 
 
 class AxisFile(_StrictProfilePart, frozen=True):
+    """An axis of the matrix. Each cell has one value of each axis."""
+
     name: str
     value: tuple[ValueFile, ...]
 
 
 class ProfileRowFile(_StrictProfilePart, frozen=True):
+    """The article's rows that some cells repeat. when: the values, by axis, of those cells; keys: keys of the rows."""
+
     when: dict[str, str]
     keys: tuple[str, ...]
 
 
 class BinsFile(_StrictProfilePart, frozen=True):
+    """A histogram with the bins of the article, with the fields of ``Bins``."""
+
     name: str
     width: str
     count: Count
@@ -96,12 +106,16 @@ class BinsFile(_StrictProfilePart, frozen=True):
 
 
 class KeptFile(_StrictProfilePart, frozen=True):
+    """A file that the article kept of each run, with the fields of ``PublishedFile``."""
+
     name: str
     format: str
     options: dict[str, str] = {}
 
 
 class ClaimFile(_StrictProfilePart, frozen=True):
+    """The requirement of the profile, with the fields of ``ProfileLimit`` as texts with units."""
+
     limit: str
     at_most: str
     gap: str | None = None
@@ -110,18 +124,24 @@ class ClaimFile(_StrictProfilePart, frozen=True):
 
 
 class ProfileParameterFile(_StrictProfilePart, frozen=True):
+    """An option of the probe that the user sets, with the fields of ``Parameter``."""
+
     name: str
     help: str
     default: str | None = None
 
 
 class ProgramFile(_StrictProfilePart, frozen=True):
+    """A measurement with another tool, with the fields of ``OtherTool``."""
+
     label: str
     command: tuple[str, ...]
     needs: str = ""
 
 
 class GuestFile(_StrictProfilePart, frozen=True):
+    """What the lab uses in a guest, with the fields of ``GuestReplacement``."""
+
     settings: dict[str, str] = {}
     load: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
@@ -131,6 +151,8 @@ class GuestFile(_StrictProfilePart, frozen=True):
 
 
 class ProfileFile(_StrictProfilePart, frozen=True):
+    """The whole file of a profile."""
+
     schema: int
     title: str
     article: str
