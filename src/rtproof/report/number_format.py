@@ -154,7 +154,7 @@ def plotted_streams(analysis: Analysis, most: int) -> tuple[list[ReportStream], 
 
 
 def left_out_at_the_end(analysis: Analysis) -> list[Block]:
-    """A doubt on due times at the end for which a thread never ran, because no percentile or plot holds them.
+    """A note on due times at the end for which a thread never ran, because no percentile or plot holds them.
 
     [] if there are none.
     """

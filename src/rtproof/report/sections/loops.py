@@ -88,7 +88,7 @@ def _lateness(error: Moments) -> Table:
 
 
 def _parts(whole: ApplicationLoops) -> str:
-    """Sentences that part the lateness of the top: what all loops share does less harm than what varies."""
+    """Sentences on the two parts of the lateness: what all loops share does less harm than what varies."""
     if whole.error.count < 2:
         return ""
     varies = value(whole.error.max - whole.error.min)
@@ -119,7 +119,7 @@ def _sums(each: ApplicationLoops) -> tuple[int | None, ...]:
 
 
 def _broken(threads: dict[int, ApplicationLoops]) -> list[Block]:
-    """A doubt for each thread whose loop times do not add up to the time that passed; [] if all do."""
+    """A note on each thread whose loop times do not add up to the time that passed; [] if all do."""
     said = [
         f"Loop times of thread {thread} add up to {duration(each.loop.sum)}, but from its first top to its last "
         f"{duration(each.elapsed_ns)} passed: {quantity(each.apart, 'hole')} in the record."
