@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers that five articles published, as data with their sources: one TOML file per article in this folder.
 
-``load`` reads one strictly; ``claims`` hands its rows to the objections engine. A row's ``figures`` are for tables.
+``load`` reads an article and refuses every mistake in its file. ``claims`` gives its rows to ``judge.objections``.
+Tables that compare a run with an article read the ``figures`` of a row.
 """
 
 from rtproof.articles.article import Article, ArticleFigure, ArticleRow, ArticleStatement, claims

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an article published, as frozen data, and its rows as the objections see them. Times are in nanoseconds."""
+"""An article's published numbers as frozen data, and its rows as claims to object to. Times are in nanoseconds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,8 +11,9 @@ LATENCY, LENGTH, TOP, LOOP = "latency", "length", "top", "loop"
 
 @dataclass(frozen=True)
 class ArticleFigure:
-    """A number as it was printed. unit: ns, count or % (then value is a share of 1).
+    """A number that an article printed.
 
+    text: the number as printed. value: the same in ``unit``, which is ns, count or %; with % the value is a share of 1.
     step: one unit of the last printed digit, in ``unit``. at_least: the article gives a lower bound only.
     """
 
@@ -25,7 +26,10 @@ class ArticleFigure:
 
 @dataclass(frozen=True)
 class ArticleNumbers:
-    """Of one thread or field: figures by name. kind: latency, length (of cycles or work), top or loop (article 3)."""
+    """The figures of one thread or field, by name.
+
+    kind: "latency"; "length" of cycles or work; "top" or "loop", which only article 3 has.
+    """
 
     name: str
     kind: str
@@ -38,13 +42,14 @@ class ArticleNumbers:
 
 @dataclass(frozen=True)
 class ArticleRow:
-    """One run as the article tells of it; a text is empty and a number None where it does not tell.
+    """One run that an article describes. Where the article says nothing, a text is empty and a number is None.
 
-    section: heading in the article. method_claimed: what the article says that its options choose; method: what they
-    choose. duration: as printed; asked: as the command asked for it, to the second. load: what the article says it
-    was. cpus: how many the board has. load_line: the shell line for it. group: rows with the same one are compared with
-    each other. judged: it was taken for good. stopped: the loop ran no more. caveats: what the article says itself
-    against the row.
+    section: heading in the article. method_claimed: the method that the options choose according to the article;
+    method: the method that they really choose. duration: the length of the run as printed; asked: the length that the
+    command asked for, exact to the second. load: the article's description of the load; load_line: its shell line.
+    cpus: the number of CPUs of the board. group: rows of one group are compared with each other. judged: the article
+    calls the result good. stopped: the loop stopped. caveats: what the article itself says against
+    the row.
     """
 
     key: str
@@ -73,9 +78,9 @@ class ArticleRow:
 
 @dataclass(frozen=True)
 class ArticleStatement:
-    """What an article concluded of two rows: field is the same, or the first is better above ``above``, the top share.
+    """A conclusion that an article draws from two rows about the values of ``field``.
 
-    says: "same" or "better above".
+    says: "same", or "better above": the first row is better for values above ``above``, which are ``top_share`` of all.
     """
 
     key: str
@@ -88,9 +93,10 @@ class ArticleStatement:
 
 @dataclass(frozen=True)
 class Article:
-    """name: of its file. about: what was measured, and what there is to know of its numbers.
+    """One article with its rows and its conclusions.
 
-    threshold: the percentile that the article judges by, as a share; it may be gone from the rows.
+    name: name of its file without the ending. about: what the article measured and how to read its numbers.
+    threshold: the percentile that the article judges by, as a share. The rows need not contain that percentile.
     """
 
     name: str
@@ -102,21 +108,20 @@ class Article:
     threshold: ArticleFigure | None = None
 
     def row(self, key: str) -> ArticleRow | None:
-        """The row with this key, None if there is none."""
+        """The row with this key, or None."""
         return next((row for row in self.rows if row.key == key), None)
 
 
-# The figures of a whole row by name, for tables that put a run beside the article.
-#
-# A row with one thread or field has its figures as they are. With several, each has its name in front ("top.max"),
-# and
-# threads of one kind also stand together: the smallest, the largest, the mean of all values and their number. Fields
-# of
-# the same activations have their number in common.
+# The next functions make the figures of a whole row by name, for tables that compare a run with the article.
 
 
 def row_figures(several: tuple[ArticleNumbers, ...]) -> dict[str, ArticleFigure]:
-    """Of all numbers of a row."""
+    """The figures of a row by name, made from the numbers of its threads or fields.
+
+    One thread or field keeps its names. With several, the name of the thread or field stands in front ("top.max").
+    Threads of one kind also get figures for all of them: smallest, largest, mean and number of values. Fields of the
+    same activations get one common number of values.
+    """
     if len(several) == 1:
         return dict(several[0].figures)
     named = {f"{each.name}.{key}": figure for each in several for key, figure in each.figures.items()}
@@ -195,14 +200,17 @@ def _figures(numbers: ArticleNumbers) -> Figures:
 
 
 def _step(numbers: ArticleNumbers) -> int:
-    """Of the mean where there is one, because it is held against the others."""
+    """The precision of the row in ns: that of the mean if there is one, because checks compare it with the others."""
     steps = [numbers.figures[key].step for key in VALUES if key in numbers.figures]
     mean = numbers.figures.get("mean")
     return int(mean.step if mean else max(steps, default=0))
 
 
 def _span(row: ArticleRow) -> Span | None:
-    """What was asked for to the second is exact. A printed duration was cut or rounded behind its last digit."""
+    """The length of the run, None if unknown.
+
+    A length that the command asked for is exact. A printed length was cut or rounded after its last digit.
+    """
     if row.asked is not None:
         return exact_span(int(row.asked.value))
     if row.duration is None or row.duration.at_least:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TOML file of an article, read strictly. A wrong value gives one sentence with the file, the row and the key.
+"""Reads the TOML file of an article. A wrong value gives a UserError: one sentence with the file, the row and the key.
 
-Numbers stand in the file as articles print them: "177 us", "-3.835 us", ">30 ms", "44 h 30 min", "1.3 %". Each knows
-the unit of its last digit, because a duration in whole minutes may be a minute longer than printed.
+The file has numbers as articles print them: "177 us", "-3.835 us", ">30 ms", "44 h 30 min", "1.3 %". The reader keeps
+the unit of the last digit, because a duration in whole minutes may be a minute longer than printed.
 """
 
 import re
@@ -30,9 +30,10 @@ from rtproof.core.errors import UserError
 
 
 class ArticleNumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Of a thread or field: times with their unit, shares with %.
+    """The numbers of a thread or field. Times have their unit, shares a %.
 
-    low, high: ends of the band that below and above count the values outside of. bin_*: the fullest bin, and its share.
+    low, high: ends of a band; below, above: how many values lie outside of the band on each side. bin_from, bin_to,
+    bin_share: the ends of the fullest bin and the share of the values in it.
     """
 
     name: str
@@ -56,7 +57,7 @@ class ArticleNumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True
 
 
 class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A row. loadavg: the three numbers as the kernel gives them. cpus: how many the board has."""
+    """A row, with the fields of ``ArticleRow``. loadavg: the three numbers as the kernel prints them."""
 
     key: str
     label: str
@@ -82,6 +83,8 @@ class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ArticleStatementFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A conclusion that the article draws from two rows, with the fields of ``ArticleStatement``."""
+
     key: str
     rows: tuple[str, str]
     field: str
@@ -91,7 +94,7 @@ class ArticleStatementFile(msgspec.Struct, forbid_unknown_fields=True, frozen=Tr
 
 
 class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Rows and statements are converted one by one, so that an error names the row.
+    """The whole file. Rows and statements are converted later, one by one, so that an error can name the row.
 
     threshold: the percentile that the article judges by, such as "99.999 %".
     """
@@ -104,9 +107,7 @@ class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     threshold: str | None = None
 
 
-# Numbers as articles print them: "177 us", "-3.835 us", ">30 ms", "44 h 30 min", "1.3 %".
-#
-# Each knows the unit of its last digit, because a duration in whole minutes may be a minute longer than it says.
+# The next functions read a printed number into an ArticleFigure.
 
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([^\s0-9.]+)")
@@ -114,7 +115,10 @@ _PARTS = re.compile(rf"(?:{_PART.pattern}\s*)+")
 
 
 def printed_duration(text: str) -> ArticleFigure:
-    """A time of one or more parts, each with its unit; with ">" in front at least that. UserError for anything else."""
+    """A time in ns from one or more parts with their units, such as "9 h 47 min"; UserError for anything else.
+
+    A ">" in front makes the time a lower bound.
+    """
     bare = text.strip().removeprefix(">").strip()
     sign, bare = (-1, bare[1:]) if bare.startswith("-") else (1, bare)
     parts = _PART.findall(bare) if _PARTS.fullmatch(bare) else []
@@ -136,7 +140,7 @@ def printed_time(text: str) -> ArticleFigure:
 
 
 def printed_share(text: str) -> ArticleFigure:
-    """A percentage, as a share of 1; UserError without its sign, which tells it from a share."""
+    """A percentage, as a share of 1; UserError without the % sign, because the number alone could be a share."""
     if not text.strip().endswith("%"):
         raise UserError(f"{text!r} is not a percentage: write it with its sign, such as 99.999 %")
     value = units.parse_percentage(text)
@@ -170,7 +174,7 @@ ORDER = (
     ("bin_from", "bin_to"),
     ("bin_width", "period"),
 )
-"""Of each pair the first is never the larger one."""
+"""Pairs of keys. The value of the first is never larger than that of the second."""
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]+)?")
 LARGEST_NUMBER = 2**63 - 1
 MOST_BINS = 10_000_000
@@ -179,12 +183,15 @@ REAL_TIME = ("fifo", "rr")
 
 
 def names() -> list[str]:
-    """The articles that there are."""
+    """The names of the articles in this folder, sorted."""
     return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
 
 
 def load(name_or_path: str) -> Article:
-    """An article by its name, or a file of the user's own; UserError with the list of what there is for neither."""
+    """The article with this name, or the one in the user's file.
+
+    UserError, which lists the names, if the argument is neither a name nor the path of a TOML file.
+    """
     if name_or_path in names():
         return read(FOLDER / f"{name_or_path}{SUFFIX}")
     if name_or_path.endswith(SUFFIX):
@@ -194,7 +201,7 @@ def load(name_or_path: str) -> Article:
 
 
 def read(path: Path) -> Article:
-    """An article from a file of one's own."""
+    """The article in this file; UserError if the file is wrong."""
     return _article(path, toml.read_toml(path, ArticleFile))
 
 
@@ -257,7 +264,7 @@ def _figures(file: ArticleNumbersFile) -> Iterator[tuple[str, ArticleFigure]]:
 
 
 def _check_figures(kind: str, figures: dict[str, ArticleFigure]) -> None:
-    """What cannot be, whoever measured it."""
+    """UserError for figures that no measurement can have, such as a minimum above the maximum."""
     for low, high in ORDER:
         if low in figures and high in figures:
             _require(figures[low].value <= figures[high].value, f"{low}: it is larger than {high}")
@@ -274,7 +281,7 @@ def _check_figures(kind: str, figures: dict[str, ArticleFigure]) -> None:
 
 
 def _check_counts(value: dict[str, float]) -> None:
-    """count, below, above and what is told of so many values."""
+    """UserError where ``count`` contradicts below and above, the other figures, or the period."""
     count = value.get("count")
     if count is None:
         return
@@ -291,7 +298,10 @@ def _check_counts(value: dict[str, float]) -> None:
 def _check_lengths(
     duration: ArticleFigure | None, asked: ArticleFigure | None, several: tuple[ArticleNumbers, ...]
 ) -> None:
-    """Both are the length of the run, the one as printed and the other exact; no value is longer than that."""
+    """UserError if the two lengths of the run contradict each other, or if a value is longer than the run.
+
+    duration: the length as printed. asked: the exact length.
+    """
     for key, length in (("duration", duration), ("asked", asked)):
         if length is not None:
             _require(length.value > 0, f"{key}: it has to be longer than 0")
@@ -321,7 +331,7 @@ def _statement(file: ArticleStatementFile, rows: dict[str, ArticleRow]) -> Artic
 
 
 def _check_above(above: float, numbers: ArticleNumbers) -> None:
-    """A value from which on one row is better has to lie on the scale of both."""
+    """UserError unless the value, above which one row is better, lies on the scale of these numbers."""
     width, bins, most = (numbers.value(key) for key in ("bin_width", "bins", "max"))
     ends = (
         width or 0,
@@ -356,7 +366,7 @@ def _require(holds: bool, sentence: str) -> None:
 
 @contextmanager
 def _where(place: str) -> Iterator[None]:
-    """Put where it is in front of what is wrong, once."""
+    """Put the place of a mistake once in front of the sentence of its UserError."""
     try:
         yield
     except UserError as error:

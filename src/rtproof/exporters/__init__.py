@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export formats, one file each.
 
-An exporter module has ``SUFFIX: str`` (file name ending with its dot), ``OPTIONS: dict[str, str]`` (name of an option
-and its help; values arrive as text) and ``export(analysis: Analysis, path: Path, options: dict[str, str]) -> str``,
-which writes the file, never over an existing one, and returns one sentence: what was written and what the format cannot
-hold.
-UserError for an option value that makes no sense or a record that cannot be exported this way. Its docstring says what
-it is for. One for a certain kind of record only says in ``NEEDS: str`` which, and may refuse all others. ``FREE:
-tuple[str, ...]`` names options, if there are any, that take every text. ``BINARY = True`` marks what no terminal shows.
+An exporter module must have:
+
+* a docstring that says what the format is for;
+* ``SUFFIX: str``, the file name's ending with its dot;
+* ``OPTIONS: dict[str, str]``, the name and the help of each option. The values of options arrive as text;
+* ``export(analysis: Analysis, path: Path, options: dict[str, str]) -> str``. It writes a new file and never overwrites
+  one. It returns one sentence: what it wrote and what the format cannot hold. It raises a UserError for an option value
+  that makes no sense, or for a record that cannot be exported this way.
+
+An exporter module may have:
+
+* ``NEEDS: str``, the kind of record that it needs. It may refuse all other records;
+* ``FREE: tuple[str, ...]``, the names of the options that accept any text;
+* ``BINARY = True`` if a terminal cannot show the file.
 """

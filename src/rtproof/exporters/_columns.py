@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of an export: a new file that is whole or not there, the exporter's options, and samples as columns."""
+"""What several exporters share: a new file that is complete or absent, their options, and samples as columns."""
 
 import re
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ MOST_BINS = 10_000_000
 
 @contextmanager
 def new_file(path: Path) -> Iterator[IO[str]]:
-    """A new text file, as ``files.new_path``."""
+    """A new text file, made and removed on errors as by ``files.new_path``."""
     with files.new_path(path), path.open("x", encoding="ascii", newline="\n") as file:
         yield file
 
 
 def whole_number(options: dict[str, str], key: str, default: int, most: int = MOST_BINS) -> int:
-    """An option that is a number from 1 to ``most``."""
+    """The value of an option that is a number from 1 to ``most``; UserError for any other text."""
     text = options.get(key, str(default))
     if not (text.isascii() and text.isdigit() and len(text) < 12 and 1 <= int(text) <= most):
         raise UserError(f"the option {key}={text} is not a whole number from 1 to {most}")
@@ -41,13 +41,14 @@ def whole_number(options: dict[str, str], key: str, default: int, most: int = MO
 
 
 def signed_duration(options: dict[str, str], key: str, default: str) -> int:
-    """An option that is a duration in nanoseconds, which may be negative."""
+    """The value in nanoseconds of an option that is a duration, which may be negative; UserError for other texts."""
     text = options.get(key, default)
     duration_ns = units.parse_duration("0ns" if text == "0" else text.removeprefix("-"))
     return -duration_ns if text.startswith("-") else duration_ns
 
 
 def view_option(options: dict[str, str]) -> str:
+    """The value of the option ``view``; UserError if there is no such view."""
     view = options.get("view", VIEWS[0])
     if view not in VIEWS:
         raise UserError(f"the option view={view} is none of: {', '.join(VIEWS)}")
@@ -55,41 +56,42 @@ def view_option(options: dict[str, str]) -> str:
 
 
 def counts_of(summary: Summary, view: str) -> Counts:
+    """The latencies of a thread in this view, counted."""
     return summary.observed_counts if view == "observed" else summary.schedule_counts
 
 
 def summary_note(analysis: Analysis) -> str:
-    """What a reader must know when the numbers come from the record's own bins; empty when they come from samples."""
+    """A note on the precision of numbers that come from the record's own bins; "" if they come from samples."""
     if all(summary.exact for summary in analysis.summaries):
         return ""
     return "; values are known to one part in 1024, because the run kept a summary instead of every sample"
 
 
 def refuse_without_threads(analysis: Analysis) -> None:
-    """UserError for a record of which no thread can be read: a table without a column tells nothing."""
+    """UserError for a record of which no thread can be read, because its table would have no column."""
     if not analysis.summaries:
         raise UserError(f"{analysis.record.path} has no thread that can be read, so it has no histogram")
 
 
 def columns_of(analysis: Analysis) -> list[tuple[str, Summary]]:
-    """Every thread, or every field of every thread, with the name of its column or histogram."""
+    """Every thread with the name of its column; every field of every thread if there are several fields."""
     if len(analysis.every) == len(analysis.summaries):
         return [(f"thread{summary.series.thread}", summary) for summary in analysis.summaries]
     return [(f"thread{s.series.thread}.{plain(s.series.field)}", s) for s in analysis.every]
 
 
 def has_fields(record: Record) -> bool:
-    """Whether activations have several values, which then stand below each other and are told apart by name."""
+    """Whether activations have several values. Each value then has a row of its own with the name of its field."""
     return len(series_by_field(record)) > 1
 
 
 def plain(words: str) -> str:
-    """A name out of a record with nothing in it that a format could take for its own."""
+    """A name from a record with every character replaced that could have a meaning in a file format."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", words)
 
 
 def marks(record: Record) -> dict[str, str]:
-    """What a file must say of figures that are no time on any machine, by a name for it; usually nothing."""
+    """Sentences by name that a file must have if its times are virtual or simulated; usually empty."""
     kinds = (
         ("virtual_time", recorded_facts.virtual_time_clock(record), recorded_facts.VIRTUAL_TIME_SENTENCE),
         ("simulated", recorded_facts.is_simulated(record), recorded_facts.SIMULATED_SENTENCE),
@@ -98,17 +100,17 @@ def marks(record: Record) -> dict[str, str]:
 
 
 def mark_lines(record: Record) -> str:
-    """The same as lines of comment, for the head of a text."""
+    """The sentences of ``marks`` as lines of comment for the head of a text."""
     return "".join(f"# {words}\n" for words in marks(record).values())
 
 
 def mark_note(analysis: Analysis) -> str:
-    """The same for the sentence that tells what was written."""
+    """The sentences of ``marks`` as an addition to the sentence on what was written."""
     return "".join(f"; {words}" for words in marks(analysis.record).values())
 
 
 def require_samples(record: Record, kind: str) -> None:
-    """UserError if there is a series without samples: a file with some threads missing would deceive."""
+    """UserError if a series has no samples, because a file that lacks some threads would mislead its reader."""
     if not all(series.has_samples for series in record.series):
         raise UserError(
             f"{kind} needs every sample and this run kept only a summary (--record summary): "
@@ -123,21 +125,21 @@ def require_trace(record: Record) -> None:
 
 
 def columns(series: Series, block: Block) -> Activations:
-    """A block with what docs/record-format.md lets one derive: each sample's activation index and due time."""
+    """The samples of a block with activation index and due time, as docs/record-format.md says how to derive them."""
     missed = np.zeros(block.values.size, np.int64)
     missed[block.gap_position] = block.gap_missed
     return number_activations(series, block.first_index, block.first_due_ns, block.values, missed)
 
 
 def all_columns(record: Record) -> Iterator[tuple[Series, Activations]]:
-    """All samples, thread after thread, in pieces that fit memory."""
+    """All samples, thread after thread, in pieces small enough for the memory."""
     for series in record.series:
         for block in record.blocks(series.id):
             yield series, columns(series, block)
 
 
 def sample_note(analysis: Analysis, written: int) -> str:
-    """How many samples, and how many of those that ran are not among them."""
+    """How many samples were written, and how many activations ran without a value in the record."""
     absent = sum(summary.obtained for summary in analysis.every) - written
     return f"{written} samples" + (
         f" ({absent} more ran, but the record does not hold their values)" if absent > 0 else ""

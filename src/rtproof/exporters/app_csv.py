@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops of the probe app as article 3's program prints them: the comment, a line for each loop, then the statistics.
 
-docs/simple-rt-app.md tells the columns. All are in microseconds with the nanoseconds behind the point; times count from
-the origin of the record. The last loop of a thread, and one with a hole behind it, has no loop time, sleep and slack.
+docs/simple-rt-app.md explains the columns. All times are in microseconds with three decimals and count from the origin
+of the record. Loop time, sleep and slack are empty for a loop whose next one is not in the record. The last loop of a
+thread is such a loop.
 """
 
 from pathlib import Path
@@ -26,7 +27,7 @@ STATISTICS = "statistic,work_duration_us,loop_time_us,top_error_us\n"
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
-    """Write every loop, thread after thread, and the statistics of all."""
+    """Write every loop, thread after thread, and then the statistics of all loops."""
     record = analysis.record
     if not loops.is_app(record):
         raise UserError(f"app-csv needs {NEEDS}, whose fields are {', '.join(loops.LOOP_FIELDS)}")
@@ -42,7 +43,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 
 
 def _comment(record: Record, given: str | None) -> str:
-    """One cell, which no spreadsheet may take for a formula."""
+    """The comment as one cell that no spreadsheet takes for a formula."""
     untold = f"rtproof on {record.begin.machine} {record.begin.kernel_release}"
     said = given or probe_options(record).get("comment") or untold
     text = said.encode("ascii", "backslashreplace").decode().replace('"', '""')
@@ -70,7 +71,7 @@ def _rest(loop: str, slack: str) -> str:
 
 
 def us(ns: int) -> str:
-    """Microseconds, exactly."""
+    """Nanoseconds as microseconds with three decimals, exactly."""
     whole, rest = divmod(abs(ns), 1_000)
     return f"{'-' if ns < 0 else ''}{whole}.{rest:03}"
 

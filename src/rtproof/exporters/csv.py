@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every sample as a line of text, for spreadsheets and scripts.
 
-Where activations have several values, each has a line of its own and a column says which field it is. Figures that are
-no time on any machine have a line of comment that says so above the header.
+Where activations have several values, each value has its own line, and a column names its field. If the times are
+virtual or simulated, a line of comment above the header says so.
 """
 
 from pathlib import Path

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The histogram text that cyclictest of rt-tests prints with -h, for scripts that read it.
 
-Whole microseconds, rounded towards zero as cyclictest does; latencies beyond the scale are counted as overflows, with
-the number of the activation in which each happened. Of activations with several values it holds the field that a limit
-judges, the whole reaction.
+Latencies are whole microseconds, rounded towards zero as cyclictest does. Latencies beyond the scale are counted as
+overflows, with the number of each one's activation. Where activations have several values, the file holds the field
+that a limit judges: the whole reaction.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,10 @@ def _us(value_ns: int) -> int:
 
 
 def _overflow_line(record: Record, number: int, summary: Summary, bins: int, overflows: int) -> str:
-    """Like cyclictest, name no more cycles than there are bins, and say how many others there are."""
+    """The line on the overflows of a thread. Like cyclictest, it names at most as many cycles as there are bins.
+
+    The line says how many overflows it does not name.
+    """
     cycles: list[int] = []
     if overflows and summary.series.has_samples:
         cycles = _cycles_above(record, summary.series.id, bins * US, min(bins, overflows))
@@ -69,7 +72,7 @@ def _overflow_line(record: Record, number: int, summary: Summary, bins: int, ove
 
 
 def _cycles_above(record: Record, series: int, end_ns: int, most: int) -> list[int]:
-    """The first activations that ran (counted from 0) with a latency beyond the scale."""
+    """Numbers of the first activations beyond the scale, at most ``most``, counted from 0 over those that ran."""
     found: list[int] = []
     ran = 0
     for block in record.blocks(series):

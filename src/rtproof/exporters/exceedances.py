@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was above each limit of the run, one by one, as text; also of runs that kept only a summary.
 
-The agent lists them while it measures, for each thread's last field, until a list is full. Activations that never ran
-are not among them.
+While the agent measures, it lists the activations above each limit, for each thread's last field, until a list is full.
+The lists do not hold activations that never ran.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 
 
 def _lists(record: Record) -> Iterator[tuple[Series, Level]]:
-    """In the order of the limits, as the user gave them."""
+    """The lists of all threads, in the order in which the user gave the limits."""
     levels = [(series, one) for series in record.series for one in record.levels.get(series.id, ()) if not one.learned]
     return iter(sorted(levels, key=lambda pair: pair[1].number))
 
@@ -46,7 +46,7 @@ def _lines(series: Series, level: Level) -> str:
 
 
 def _absent(lists: list[tuple[Series, Level]]) -> str:
-    """What is known to have been above a limit by its second only."""
+    """A note on activations above a limit that no list holds, because the list was full or they never ran."""
     more = sum(int(level.ran.sum()) - level.index.size for _, level in lists)
     missed = sum(int(level.missed.sum()) for _, level in lists)
     full = f"; {more} more were above, which full lists do not hold" if more else ""

@@ -3,7 +3,7 @@
 
 Where activations have several values, there is a histogram for each field of each thread.
 
-Bytes as in HdrHistogram's own AbstractHistogram.encodeIntoByteBuffer and HistogramLogWriter, log format 1.3.
+The bytes are those of HdrHistogram's own AbstractHistogram.encodeIntoByteBuffer and HistogramLogWriter, log format 1.3.
 """
 
 import base64
@@ -31,7 +31,7 @@ HEADING = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compresse
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
-    """Write one interval per thread, which covers the run, in nanoseconds; only Interval_Max is in milliseconds."""
+    """Write one interval per thread, as long as the run. Values are in ns, but Interval_Max is in milliseconds."""
     digits = _columns.whole_number(options, "digits", 3, most=5)
     view = _columns.view_option(options)
     columns = _columns.columns_of(analysis)
@@ -66,7 +66,7 @@ def _line(name: str, summary: Summary, view: str, digits: int) -> str:
 
 
 def encode(values: Int64Array, counts: Int64Array, digits: int) -> bytes:
-    """A compressed V2 histogram of values >= 0 with their counts."""
+    """The bytes of a compressed V2 histogram. values: none below 0; counts: of equal length."""
     half_bits = _half_bits(digits)
     slots = np.zeros(int(_slot(values, half_bits).max(initial=0)) + 1, np.int64)
     np.add.at(slots, _slot(values, half_bits), counts)
@@ -78,7 +78,7 @@ def encode(values: Int64Array, counts: Int64Array, digits: int) -> bytes:
 
 
 def _half_bits(digits: int) -> int:
-    """Half of a bucket's slots as a power of two: all of them resolve 2 * 10^digits in single units."""
+    """The power of two that is half of a bucket's slots. All slots together resolve 2 * 10^digits in single units."""
     return int(2 * 10**digits - 1).bit_length() - 1
 
 
@@ -89,7 +89,7 @@ def _slot(values: Int64Array, half_bits: int) -> Int64Array:
 
 
 def _bit_length(values: Int64Array) -> Int64Array:
-    """As int.bit_length, for values >= 0. In two halves, because a double does not hold 63 bits."""
+    """``int.bit_length`` of each value >= 0, in two halves because a double cannot hold 63 bits."""
     high, low = values >> 31, values & 0x7FFFFFFF
     bits = np.where(high > 0, np.frexp(high)[1] + 31, np.frexp(low)[1])
     return np.asarray(bits, np.int64)

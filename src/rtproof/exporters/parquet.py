@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every sample in a Parquet file (zstd), for duckdb, pandas, R and the like; needs the package duckdb.
 
-Where activations have several values, each has a row of its own and a column says which field it is.
+Where activations have several values, each value has its own row, and a column names its field.
 """
 
 import glob
@@ -24,14 +24,14 @@ BINARY = True
 SUFFIX = ".parquet"
 OPTIONS: dict[str, str] = {}
 PART_ROWS = 4_000_000
-"""Rows that are held in memory at once (160 MB)."""
+"""The most rows that the export holds in memory at once (160 MB)."""
 FORMAT = "FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE 1000000"
 QUERY = "SELECT thread::USMALLINT thread, cpu::INTEGER cpu,{} activation, due_ns, latency_ns, missed_after FROM part"
 FIELD = " CASE series {} END AS field,"
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
-    """Write the samples, thread after thread. Parts go to a folder beside the file first, which bounds the memory."""
+    """Write the samples, thread after thread. Parts go to a folder beside the file first, to save memory."""
     duckdb = _duckdb()
     _columns.require_samples(analysis.record, "parquet")
     try:
@@ -70,13 +70,13 @@ def _write_parts(connection: Any, record: Record, folder: Path) -> int:
 
 
 def _query(record: Record) -> str:
-    """With the name of the field, where there are several; the parts hold the number of the series."""
+    """The query that writes a part. With several fields it turns the number of a series into a field's name."""
     names = " ".join(f"WHEN {series.id} THEN {_quoted(_columns.plain(series.field))}" for series in record.series)
     return QUERY.format(FIELD.format(names) if _columns.has_fields(record) else "")
 
 
 def _join_parts(connection: Any, record: Record, folder: Path, path: Path) -> None:
-    """One file out of all parts, in their order; duckdb streams, so this takes no memory to speak of."""
+    """Join all parts in their order to one file. duckdb streams them, so this takes little memory."""
     run_id = record.begin.run_id.hex()
     marks = "".join(f", {name}: {_quoted(words)}" for name, words in _columns.marks(record).items())
     about = f"rtproof_run_id: '{run_id}', origin_realtime_ns: '{record.begin.origin_realtime_ns}'{marks}"
@@ -89,12 +89,12 @@ def _copy(query: str, path: Path, form: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of SQL; a file name may hold whatever it likes."""
+    """The text as a string of SQL. Quotes are escaped, because a file name may hold any character."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _parts(record: Record) -> Iterator[dict[str, Any]]:
-    """Samples in large pieces, at least one, so that a run without samples gives a file without rows."""
+    """Samples in large parts. There is at least one part, so that a run without samples gives a file without rows."""
     pending: list[tuple[Series, Activations]] = []
     rows = 0
     for series, part in _columns.all_columns(record):
@@ -107,7 +107,7 @@ def _parts(record: Record) -> Iterator[dict[str, Any]]:
 
 
 def _table(parts: list[tuple[Series, Activations]]) -> dict[str, Any]:
-    """Columns by name. A thread and its CPU have one value in each piece, so they are repeated here and not before."""
+    """The columns of a part by name. Thread and CPU do not change in a piece, so only this function repeats them."""
     sizes = [part.value.size for _, part in parts]
     columns = zip(*((part.index, part.due_ns, part.value, part.missed) for _, part in parts), strict=True)
     arrays = [np.concatenate(column) for column in columns] or [np.empty(0, np.int64)] * 4

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's events during a run for ``trace-cmd report`` and KernelShark: a trace.dat of version 6.
 
-Layout: trace-cmd.dat.v6(5). The pages of the buffers are those of the target's kernel, byte for byte.
+trace-cmd.dat.v6(5) describes the layout. The pages of the buffers are those of the target's kernel, byte for byte.
 """
 
 import re
@@ -30,7 +30,7 @@ ENTRIES = re.compile(r"(?m)^entries: *\d+")
 
 
 class Words:
-    """Numbers in the byte order of the target, and what goes with a size in front of it."""
+    """Writes numbers in the byte order of the target, and contents with their size in front."""
 
     def __init__(self, order: str) -> None:
         self._structs = {size: Struct(order + code) for size, code in ((2, "H"), (4, "I"), (8, "Q"))}
@@ -59,7 +59,7 @@ def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
 
 
 def header(record: Record, sizes: list[int], layout: PageLayout) -> bytes:
-    """Everything in front of the pages, and zeros up to the beginning of one."""
+    """The bytes in front of the pages, filled with zeros up to the first page."""
     words = Words(layout.order)
     clock = words.sized(kernel_trace.trace_content(record, "trace_clock"))
     start = MAGIC + bytes([layout.big, layout.commit_size]) + words.number(layout.page, 4)
@@ -74,7 +74,7 @@ def header(record: Record, sizes: list[int], layout: PageLayout) -> bytes:
 
 
 def _descriptions(record: Record, words: Words) -> Iterator[bytes]:
-    """Formats of pages, of events and of the kernel's own prints, functions that wrote marks, and names of tasks."""
+    """The formats of pages and events, the functions that wrote marks, the kernel's print formats, names of tasks."""
     for name in ("header_page", "header_event"):
         yield name.encode() + b"\0" + words.sized(kernel_trace.trace_content(record, name))
     formats = {name: match[1] for name in kernel_trace.trace_names(record) if (match := FORMAT.fullmatch(name))}
@@ -97,7 +97,7 @@ def _systems(record: Record, words: Words, formats: dict[str, str]) -> Iterator[
 
 
 def _options(record: Record, words: Words) -> bytes:
-    """That the clock is told, as CPU data begin, and what each buffer lost."""
+    """The options of the file: statistics of each CPU's buffer, with what it lost, and the clock."""
     found = [_option(words, STATISTICS_OPTION, _statistics(record, cpu)) for cpu in kernel_trace.trace_cpus(record)]
     found.append(_option(words, CLOCK_OPTION, kernel_trace.trace_content(record, "trace_clock")))
     return b"options  \0" + b"".join(found) + words.number(0, 2)
@@ -108,5 +108,5 @@ def _option(words: Words, number: int, content: bytes) -> bytes:
 
 
 def _statistics(record: Record, cpu: int) -> bytes:
-    """As trace-cmd has them, by whom ``entries`` are those that were left behind in the kernel: none."""
+    """The statistics of a CPU's buffer. trace-cmd counts as ``entries`` those left in the kernel, so they are 0."""
     return f"CPU: {cpu}\n{ENTRIES.sub('entries: 0', kernel_trace.trace_text(record, f'cpu{cpu}/stats'))}".encode()

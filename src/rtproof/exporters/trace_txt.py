@@ -14,7 +14,7 @@ NEEDS = "a trace (rtproof run --trace)"
 
 
 def export(analysis: Analysis, path: Path, options: dict[str, str]) -> str:
-    """Write the text of the trace. Times are those of the trace's clock."""
+    """Write the text of the trace. Its times come from the trace's clock."""
     record = analysis.record
     _columns.require_trace(record)
     with files.new_path(path), path.open("xb") as file:

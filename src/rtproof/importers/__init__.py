@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of other tools, one file for each format.
 
-An importer module has ``TOOL: str`` (whose format it is), ``looks_like(text: str) -> bool`` and
-``read(text: str) -> Imported``. Its docstring says what the format holds and what it loses. UserError, one sentence
-without the file's name, for a text of that tool that makes no sense.
+An importer module has ``TOOL: str``, the name of the tool, ``looks_like(text: str) -> bool`` and
+``read(text: str) -> ImportedHistogram``. Its docstring says what the format holds and what it loses. ``read`` raises a
+UserError for a text of that tool that makes no sense: one sentence without the file's name.
 """
 
 import sys
@@ -17,13 +17,13 @@ from rtproof.summary.imported_histogram import ImportedHistogram
 __all__ = ("LARGEST_BYTES", "ImportedHistogram", "read", "recognised")
 
 READABLE = "a run folder, a record (.rtrec), the folder of a profile, and the output of "
-"""What comes before the names of the tools where a file is refused."""
+"""Begins the message that refuses a file. The names of the tools follow."""
 LARGEST_BYTES = 64 * 1024 * 1024
 """More than the longest histogram that any of these tools writes."""
 
 
 def read(path: Path) -> ImportedHistogram:
-    """Read a file of any tool that is known; UserError if it cannot be read, or is of none of them."""
+    """The measurement in a file of any known tool; UserError if no importer knows the file or it cannot be read."""
     found = recognised(path)
     if found is None:
         raise UserError(f"{path} is not the output of a tool that can be read here: {', '.join(tools())}")
@@ -31,7 +31,7 @@ def read(path: Path) -> ImportedHistogram:
 
 
 def recognised(path: Path) -> ImportedHistogram | None:
-    """The same, but None for a file of no tool that is known."""
+    """The measurement in a file of any known tool, None if no importer knows it; UserError if it cannot be read."""
     text = _text(path)
     readers = (module for module in plugins.load_plugins(_here()) if module.looks_like(text))
     module = next(readers, None)
@@ -39,12 +39,12 @@ def recognised(path: Path) -> ImportedHistogram | None:
 
 
 def tools() -> list[str]:
-    """Whose output can be read."""
+    """The names of the tools whose output can be read."""
     return [module.TOOL for module in plugins.load_plugins(_here())]
 
 
 def tool_of(path: Path) -> str | None:
-    """Whose output a file looks like; None for a file of no tool that is known. OSError as of open."""
+    """The name of the tool whose output a file looks like, None if no importer knows it; OSError if open fails."""
     with path.open("rb") as file:
         text = file.read(LARGEST_BYTES).decode(errors="replace")
     return next((module.TOOL for module in plugins.load_plugins(_here()) if module.looks_like(text)), None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and threads that another tool printed, made into a whole measurement; contradictions become faults.
+"""Makes one measurement of the numbers and threads that another tool printed. Contradictions become faults.
 
-A number that no tool prints is a UserError: the file may be damaged, or made to do harm.
+A number that no tool prints is a UserError, because the file may be damaged or made to do harm.
 """
 
 import math
@@ -19,17 +19,17 @@ from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 LARGEST_NS = 10**15
-"""Eleven days: a larger latency is an early wake-up that was stored without its sign."""
+"""Eleven days. A larger latency is an early wake-up whose minus sign was lost."""
 LARGEST_COUNT = 10**12
-"""Values that a thread can have taken: eleven days with one each microsecond."""
+"""The most values that a thread can have: one each microsecond for eleven days."""
 MOST_DIGITS = 20
-"""Of a whole number: as many as 64 bits have, since an early wake-up may be printed without its sign."""
+"""The most digits of a whole number. 64 bits need 20, and an early wake-up may be printed as a number of 64 bits."""
 
 _WHOLE = re.compile(r"-?[0-9]+")
 
 
 def whole_number(text: str) -> int:
-    """A whole number of at most 20 digits, without those in front that are 0."""
+    """A whole number of at most 20 digits, leading zeros not counted; UserError for any other text."""
     if not _WHOLE.fullmatch(text):
         raise UserError(f"{_short(text)} stands where a whole number belongs")
     digits = text.lstrip("-0")
@@ -40,7 +40,7 @@ def whole_number(text: str) -> int:
 
 
 def microseconds(text: str) -> float:
-    """A latency, which may have a fraction and a sign."""
+    """A latency in microseconds from a text with or without fraction and sign; UserError if it is too large."""
     value = float(text) if len(text) <= 2 * MOST_DIGITS else math.inf
     if not abs(value) <= LARGEST_NS / 1_000:
         raise UserError(f"the latency {_short(text)} is larger than any clock can show")
@@ -57,7 +57,10 @@ UNCOUNTABLE = "its histogram has numbers that no computer can count to"
 
 
 def histogram_of(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns: int) -> Counts:
-    """Bins of one width from its multiples (increasing); the empty ones left out."""
+    """Counts in bins of one width in ns, without the empty bins; UserError if they make no sense.
+
+    values: the number of each bin, increasing. counts: of equal length.
+    """
     if values.size and (values[0] < 0 or int(values[-1]) > LARGEST_NS // width_ns):
         raise UserError("its bins lie outside of what a clock can show")
     if np.any(np.diff(values) <= 0) or np.any(counts < 0):
@@ -70,7 +73,7 @@ def histogram_of(values: NDArray[np.int64], counts: NDArray[np.int64], width_ns:
 
 
 def decode_json(text: str, kind: type[Kind]) -> Kind:
-    """A JSON document of this form; UserError for another."""
+    """The JSON document as ``kind``; UserError if it has another form."""
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as problem:
@@ -79,7 +82,7 @@ def decode_json(text: str, kind: type[Kind]) -> Kind:
 
 @dataclass(frozen=True)
 class ThreadTotals:
-    """What a JSON file tells of a thread beside its bins, in the unit of the bins."""
+    """The figures that a JSON file gives for a thread beside its bins. Times are in the unit of the bins."""
 
     number: int
     cpu: int | None
@@ -90,9 +93,10 @@ class ThreadTotals:
 
 
 def imported_thread(told: ThreadTotals, bins: Mapping[int, int], width_ns: int, scale_ns: int | None) -> ImportedPart:
-    """A thread; values that are in no bin need not have lain beyond the scale (overflow None: not told).
+    """A thread with its histogram; UserError if its figures make no sense.
 
-    scale_ns: None where the file does not say where its scale ends. Without a bin and a scale there is no histogram.
+    Values that are in no bin may be beyond the scale or lost. ``overflow`` is None if the file does not tell which.
+    scale_ns: end of the scale, None if the file does not say. Without a bin and a scale there is no histogram.
     """
     if told.count < 0 or not abs(told.mean) <= LARGEST_NS:
         raise UserError(f"the count or the mean of thread {told.number} makes no sense")
@@ -126,7 +130,7 @@ def _counts(bins: Mapping[int, int], width_ns: int) -> Counts:
 def imported_measurement(
     tool: str, title: str, parts: Sequence[ImportedPart], resolution_ns: int, **told: Any
 ) -> ImportedHistogram:
-    """All threads together. told: further fields of the Imported; faults and notes are added to those found here."""
+    """The measurement of all threads. told: further fields of ImportedHistogram; its faults come before those found."""
     counts = [part.count for part in parts]
     binned = [part.histogram for part in parts]
     faults = [sentence for part in parts for sentence in _faults(part, resolution_ns)]
@@ -172,7 +176,10 @@ def _faults(part: ImportedPart, width_ns: int) -> Iterator[str]:
 
 
 def _against_bins(name: str, low: int, high: int, overflow: int, bins: Counts) -> Iterator[str]:
-    """Minimum and maximum have to be the first and the last bin that holds anything, but for what lies beyond."""
+    """A sentence for each contradiction between the histogram of a thread and its minimum, maximum and overflow.
+
+    The minimum has to lie in the first filled bin, and the maximum in the last one if no value is beyond the scale.
+    """
     if not bins.n.size:
         return
     if int(bins.lo[0]) != low:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The text of rt-tests' ``cyclictest``: with -h or -H its histogram, else the last line of each thread.
 
-It has one row for each microsecond with a count for each thread (-H: and their sum), then lines on minimum, mean
-(cut to whole microseconds), maximum and overflows, the values beyond the scale, of which nothing but their number and
-their cycles is left. Version 2.7 dropped the line Total, version 2.8 the empty rows. It does not say how long it ran,
-at which policy, and how many cycles it skipped because it was late for them: one long delay is one value, however many
-cycles it took. (Format: rt-tests, src/cyclictest/cyclictest.c and src/lib/histogram.c, versions 0.84 to 2.8.)
+The histogram has one row for each microsecond, with a count for each thread; -H adds their sum. Lines on minimum, mean
+(cut to whole microseconds), maximum and overflows follow. Overflows are values beyond the scale; only their number and
+their cycles are left. Version 2.7 dropped the line Total, version 2.8 the empty rows. The text does not say how long
+cyclictest ran and at which policy. Nor does it count the cycles that cyclictest skipped because it was late for them:
+one long delay is one value, however many cycles it took. (Format: rt-tests, src/cyclictest/cyclictest.c and
+src/lib/histogram.c, versions 0.84 to 2.8.)
 """
 
 import re
@@ -47,14 +48,14 @@ def looks_like(text: str) -> bool:
 
 
 def read(text: str) -> ImportedHistogram:
-    """UserError if it has no figures, or rows of different lengths."""
+    """The measurement in the text; UserError if the text has no figures, or rows of different lengths."""
     rows = _rows(text)
     live = {whole_number(match[1]): match for match in _LIVE.finditer(text)}
     return _of_rows(text, rows, live) if rows.size else _of_lines(live)
 
 
 def _rows(text: str) -> NDArray[np.int64]:
-    """Microseconds and the counts of the threads, row by row."""
+    """The rows of the histogram, one per microsecond: the microseconds, then a count for each thread."""
     found = [[whole_number(word) for word in (row[1], *row[2].split())] for row in _ROW.finditer(text)]
     if len({len(row) for row in found}) > 1:
         raise UserError("the rows of its histogram do not all have the same number of columns")
@@ -89,7 +90,7 @@ def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"
 
 
 def _columns(counts: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
-    """Without the column of option -H, which adds the others up."""
+    """The counts without the last column of option -H, which is the sum of the others."""
     if counts.shape[1] == threads + 1 and np.array_equal(counts[:, :-1].sum(axis=1), counts[:, -1]):
         return counts[:, :-1]
     if threads and counts.shape[1] != threads:
@@ -130,7 +131,7 @@ def _too_short(trailer: dict[str, list[int]], threads: int) -> list[str]:
 
 
 def _of_lines(live: dict[int, "re.Match[str]"]) -> ImportedHistogram:
-    """What it prints while it runs; the last line of each thread counts."""
+    """The measurement from the lines that cyclictest prints while it runs; only the last line of each thread counts."""
     if not live:
         raise UserError(
             "it has neither a histogram nor a line of figures (T: ...): the program ended before it measured"
@@ -156,7 +157,7 @@ def _of_lines(live: dict[int, "re.Match[str]"]) -> ImportedHistogram:
 
 
 def _comments(text: str) -> list[str]:
-    """What rtproof's own export says of figures that are no time on any machine."""
+    """The comments that rtproof's own export writes for virtual time and simulated runs."""
     return [line[2:].strip() for line in text.splitlines() if line.startswith(("# virtual time", "# simulated"))]
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of ``cyclictest --json`` (rt-tests 2.x), with a histogram if it was run with -h.
 
-It counts the cycles of each thread and bins those on the scale; what is missing lay beyond it, which is not said. The
-file is written while the threads still run, so a thread may have a few cycles more than its histogram. Policy, priority
-and period stand in the command line only. (Format: rt-tests, src/cyclictest/cyclictest.c and src/lib/rt-utils.c.)
+The file has the number of cycles of each thread and a histogram of those on the scale. The cycles beyond the scale are
+in no bin, and the file does not say how many they are. cyclictest writes the file while the threads still run, so a
+thread may have a few cycles more than its histogram. Policy, priority and period are only in the command line. (Format:
+rt-tests, src/cyclictest/cyclictest.c and src/lib/rt-utils.c.)
 """
 
 import contextlib
@@ -55,7 +56,7 @@ def looks_like(text: str) -> bool:
 
 
 def read(text: str) -> ImportedHistogram:
-    """UserError for a document that is not of this form."""
+    """The measurement in the document; UserError if the document has another form."""
     document = decode_json(text, Document)
     if not document.thread:
         raise UserError("it has no thread")
@@ -127,7 +128,7 @@ _SHORT = re.compile(r"-([hHipDbd])(.*)")
 
 
 def _options(command: str) -> dict[str, str]:
-    """Values of the options that matter, by their letters; "-i 1000", "-i1000" and "--interval=1000" are the same."""
+    """Values of the needed options by their letters; "-i 1000", "-i1000" and "--interval=1000" mean the same."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -146,7 +147,7 @@ def _number(word: str | None) -> int | None:
 
 
 def _priority(word: str | None) -> int | None:
-    """0 without -p; None for -p 0, which some versions take for the lowest and others for 2."""
+    """The priority: 0 without -p. None for -p 0, because some versions use the lowest priority then, others 2."""
     return 0 if word is None else _number(word) or None
 
 

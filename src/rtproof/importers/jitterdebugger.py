@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file ``results.json`` of jitterdebugger, versions 2 and 3.
 
-Its histogram has a fixed number of bins, up to a millisecond; what lay beyond is counted and in no bin, and one value
-of each CPU is lost at the end. Period, priority and duration are not in it. Unlike cyclictest it measures the
-activations behind a late one too, each with its lateness. (Format: jitterdebugger.c, dump_stats and write_stats.)
+The histogram has a fixed number of bins, up to a millisecond. Larger values are counted but are in no bin, and one
+value of each CPU is lost at the end. The file does not hold period, priority and duration. Unlike cyclictest,
+jitterdebugger also measures the activations that follow a late one, each with its lateness. (Format:
+jitterdebugger.c, dump_stats and write_stats.)
 """
 
 import msgspec
@@ -14,7 +15,7 @@ from rtproof.summary.imported_histogram import ImportedHistogram
 
 TOOL = "jitterdebugger"
 SCALE_NS = 1_000_000
-"""Of its histogram, at any resolution: the bins of a thousandth of a second."""
+"""End of the scale of the histogram: a millisecond, at any resolution."""
 SILENT = "it says neither its period nor its priority nor how long it ran"
 
 
@@ -36,7 +37,7 @@ def looks_like(text: str) -> bool:
 
 
 def read(text: str) -> ImportedHistogram:
-    """UserError for a document that is not of this form."""
+    """The measurement in the document; UserError if the document has another form."""
     document = decode_json(text, Document)
     if not document.cpu:
         raise UserError("it has no CPU")

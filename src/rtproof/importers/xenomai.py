@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Xenomai's ``latency``: what it prints, and the file of its option -g.
 
-The text has a line RTD each second and RTS at the end (minimum, mean, maximum in microseconds, overruns, mode
-switches), and with -h the histogram, with -s its size. The histogram folds early wake-ups to late ones, keeps
-everything beyond its last bin in that bin, and does not say how wide a bin is (option -B, by default 1 us). The file of
--g has the middle of each bin and its count plus one, between two lines that mark the ends. (Formats: Xenomai 2.6 and 3,
-testsuite/latency/latency.c.)
+The text has a line RTD each second and a line RTS at the end. Both have minimum, mean and maximum in microseconds,
+overruns and mode switches. Option -h adds the histogram, -s its size. The histogram counts early wake-ups as late ones
+of the same size, and its last bin holds all larger values too. The text does not say how wide a bin is (option -B, by
+default 1 us). The file of -g has the middle of each bin and its count plus one, between two lines that mark the ends.
+(Formats: Xenomai 2.6 and 3, testsuite/latency/latency.c.)
 """
 
 import re
@@ -52,7 +52,7 @@ def looks_like(text: str) -> bool:
 
 
 def read(text: str) -> ImportedHistogram:
-    """UserError if the figures contradict each other or there are none."""
+    """The measurement in the text; UserError if the figures contradict each other or are missing."""
     found = _with_points(text) if _is_points(text) else _with_lines(text)
     _check(found)
     bins = found.histogram if found.histogram is None else _open_ended(found.histogram, found.max_ns)
@@ -60,14 +60,14 @@ def read(text: str) -> ImportedHistogram:
 
 
 def _open_ended(bins: Counts, max_ns: int | None) -> Counts:
-    """What lies beyond the last bin is counted in it: so that bin reaches up to the maximum."""
+    """The bins with the last one widened up to the maximum, because latency counts all larger values in it."""
     if not bins.n.size or max_ns is None or max_ns <= int(bins.hi[-1]):
         return bins
     return Counts(bins.lo, np.append(bins.hi[:-1], max_ns), bins.n)
 
 
 def _is_points(text: str) -> bool:
-    """A file of -g: nothing but comments and pairs, of which the first and the last are marks."""
+    """Whether the text is a file of -g: only comments and pairs of numbers; the first and last pair mark the ends."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     ends = (lines[0], lines[-1]) if len(lines) >= 3 else ()
     return bool(ends) and all(_POINT.match(line) for line in lines) and all(line.split()[1] == "1" for line in ends)
@@ -75,7 +75,7 @@ def _is_points(text: str) -> bool:
 
 @dataclass(frozen=True)
 class _Figures:
-    """In microseconds, as printed."""
+    """The figures of a line, in microseconds as printed."""
 
     min_us: float
     mean_us: float
@@ -159,7 +159,7 @@ def _bins(rows: Iterable[tuple[int, ...]]) -> Counts | None:
 
 
 def _in_ns(bins: list[tuple[int, int, int]]) -> Counts:
-    """Counts of bins [low, high) in nanoseconds; the empty ones left out."""
+    """Counts of the bins [low, high) in nanoseconds, without the empty ones; UserError if the bins overlap."""
     some = [(low, high - 1, n) for low, high, n in bins if n]
     if any(low > high for low, high, _ in some) or any(a[1] >= b[0] for a, b in pairwise(some)):
         raise UserError("its bins overlap or do not increase")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles: an article's experiment as data, one TOML file each, which ``rtproof run --profile`` repeats.
+"""Profiles: one TOML file describes the experiment of one article, and ``rtproof run --profile`` repeats it.
 
 ``docs/profiles.md`` describes the files. A profile is a matrix of cells; a cell is one run with its options.
 """
@@ -40,12 +40,12 @@ SUFFIX = ".toml"
 
 
 def names() -> list[str]:
-    """The profiles that come with the program."""
+    """The names of the profiles that come with the program."""
     return sorted(path.stem for path in _folder().glob(f"*{SUFFIX}"))
 
 
 def load(name_or_path: str) -> Profile:
-    """A profile by its name, or a file of the user's own; UserError with the file and the key where it is wrong."""
+    """The profile with this name, or the one in the user's file; UserError with the file and the wrong key."""
     from rtproof.profiles.profile_file import read_profile
 
     if name_or_path in names():

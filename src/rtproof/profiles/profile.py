@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile as frozen data, and a profile as the user wants it: cells chosen, parameters given, options changed."""
+"""A profile as frozen data, and functions that change it for the user: choose cells, set parameters and options."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,15 +13,15 @@ LOAD = "load"
 LENGTH_OPTIONS = ("duration", "samples")
 
 Options = Mapping[str, Any]
-"""Texts, numbers, True; for ``load`` a tuple of texts; for ``probe_options`` a mapping of the probe's own options."""
+"""Options by name. Values are texts, numbers or True; ``load`` has a tuple of texts, ``probe_options`` a mapping."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to measure a cell, on top of the cell's options.
+    """One way to measure a cell. Its options are added to those of the cell.
 
-    says: how it differs from what the article did. stage: the one that the row shows ("": the last, which is judged).
-    replace: loads in whose place others run.
+    says: how the way differs from what the article did. stage: the stage that the row shows; "" means the last stage,
+    which the limit judges. replace: by the name of a load, the load that runs in its place.
     """
 
     name: str
@@ -33,9 +33,10 @@ class Way:
 
 @dataclass(frozen=True)
 class ProfileLimit:
-    """Episodes above limit_ns come at most once per at_most_ns.
+    """A requirement: limit_ns is exceeded in at most one episode per at_most_ns.
 
-    gap_ns, longest_ns: of an episode; 0: what follows from at_most_ns. bunches: how many a bunch may bring on average.
+    gap_ns: the gap that separates two episodes; longest_ns: the longest episode allowed. 0 means the value that follows
+    from at_most_ns. bunches: how many episodes a bunch may have on average.
     """
 
     limit_ns: int
@@ -47,9 +48,10 @@ class ProfileLimit:
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of the article: count bins of width_ns from 0. stage: the one they are of ("": the one the row shows).
+    """A histogram with the bins of the article: ``count`` bins of ``width_ns``, from 0 on.
 
-    zooms: top per cents of the cumulative curves. file: name of the one that gets their counts, "" for none.
+    stage: the stage whose values are counted; "" means the stage that the row shows. zooms: the parts of the cumulative
+    curve that are enlarged, in top per cent. file: name of the file that gets the counts, "" for none.
     """
 
     name: str
@@ -62,7 +64,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """What the article kept of each run: a file of this name, which an exporter of this format and options makes."""
+    """A file that the article kept of each run. The exporter ``format`` writes it with these options."""
 
     name: str
     format: str
@@ -71,7 +73,7 @@ class PublishedFile:
 
 @dataclass(frozen=True)
 class Parameter:
-    """What only the user can say: an option of the probe. default: None if it has to be given."""
+    """An option of the probe that depends on the user's hardware. default: None if the user must give a value."""
 
     name: str
     help: str
@@ -80,7 +82,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class OtherTool:
-    """Another tool's own measurement. command: with {seconds} for its length; needs: a file without which it cannot."""
+    """A measurement with another tool.
+
+    command: its words, with {seconds} for the length. needs: a file without which the tool cannot measure.
+    """
 
     label: str
     command: tuple[str, ...]
@@ -89,11 +94,11 @@ class OtherTool:
 
 @dataclass(frozen=True)
 class GuestReplacement:
-    """What stands in a guest for what it does not have.
+    """What the lab uses in a guest in place of things that a guest lacks.
 
-    settings: values of axes and parameters; load: what disturbs in place of the loads of those cells that have any, ()
-    for these; modules: of the kernel, "rtproof" for ours, loaded where there are such; setup: lines for the guest's
-    shell, before a cell; preempt: models of the plain kernel; says: how that is not what the article did.
+    settings: values of axes and parameters. load: the loads of cells that have loads; () keeps the cells' own. modules:
+    kernel modules that are loaded if they exist; "rtproof" is the project's own. setup: lines for the guest's shell
+    before each cell. preempt: preemption models of the plain kernel. says: how this differs from the article.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -106,9 +111,9 @@ class GuestReplacement:
 
 @dataclass(frozen=True)
 class OptionChange:
-    """An option that the user gave in place of the profile's. before: the profile's values, as texts.
+    """An option that the user changed.
 
-    chosen: now is a part of them.
+    before: the values in the profile, as texts. now: the user's value. chosen: the user only chose some of ``before``.
     """
 
     option: str
@@ -119,11 +124,12 @@ class OptionChange:
 
 @dataclass(frozen=True)
 class CellPlan:
-    """One run. axes: its value on each axis of the matrix, by name.
+    """One run of a profile.
 
-    duration_ns, samples: one of them, how long it shall measure; article_ns: how long the article did. article_rows:
-    keys of the article's rows that it repeats, on whatever board or kernel these were. ways: in the order in which they
-    are tried; the first that can run here is taken.
+    axes: the value of the cell on each axis of the matrix, by name. duration_ns or samples, one of the two: how long
+    the cell measures. article_ns: how long the article measured. article_rows: keys of the article's rows that the cell
+    repeats; the article's board and kernel may differ. ways: the ways in the order in which they are tried; the cell
+    uses the first one that can run here.
     """
 
     key: str
@@ -139,17 +145,17 @@ class CellPlan:
 
     @property
     def article_row(self) -> str | None:
-        """The first of the article's rows that it repeats."""
+        """The key of the first of the article's rows that the cell repeats, or None."""
         return self.article_rows[0] if self.article_rows else None
 
     @property
     def length_ns(self) -> int:
-        """How long it measures."""
+        """How long the cell measures, in ns."""
         return self.samples * self.period_ns if self.samples else self.duration_ns or 0
 
     @property
     def loads(self) -> tuple[str, ...]:
-        """What disturbs, as --load names it."""
+        """The loads of the cell, written as for --load."""
         return tuple(self.options.get(LOAD, ()))
 
 
@@ -157,12 +163,12 @@ class CellPlan:
 class Profile:
     """An article's experiment.
 
-    article: name of its published numbers in ``rtproof.articles``, or path of the file that has them. about: what it
-    measures; differs: how it is not the article's, on any machine. axes: the values of each, in order. columns: metrics
-    of the result table, extras: further tables; zooms: top per cents of the cumulative curves. kept: files beside the
-    record of each cell. given: what files of other tools' results may be laid beside, "" if none; programs: those of
-    the tools that are run for such results where they are installed. guest: how the lab runs it. changes: what the user
-    changed.
+    article: name of the article in ``rtproof.articles``, or path of a file with its numbers. about: what the profile
+    measures. differs: how it differs from the article on every machine. axes: the values of each axis, in order.
+    columns: metrics of the result table. extras: further tables. zooms: parts of the cumulative curves that are
+    enlarged, in top per cent. kept: files beside the record of each cell. given: which results of other tools the user
+    may add, "" for none. programs: tools that the profile runs itself if they are installed. guest: what the lab
+    changes to run the profile in a guest. changes: what the user changed.
     """
 
     name: str
@@ -186,11 +192,11 @@ class Profile:
 
     @property
     def article_ns(self) -> int:
-        """How long all cells took in the article."""
+        """How long all cells together took in the article, in ns."""
         return sum(cell.article_ns for cell in self.cells)
 
     def cell(self, key: str) -> CellPlan:
-        """UserError with the list of what there is if the key is wrong."""
+        """The cell with this key; UserError, which lists the keys, if there is none."""
         found = [cell for cell in self.cells if cell.key == key]
         if not found:
             known = ", ".join(cell.key for cell in self.cells)
@@ -198,7 +204,10 @@ class Profile:
         return found[0]
 
     def shortened(self, duration_ns: int | None = None, samples: int | None = None) -> "Profile":
-        """The same with another length of every cell: a duration or a number of samples."""
+        """This profile with another length of every cell: either a duration or a number of samples.
+
+        ValueError unless exactly one of the two is given.
+        """
         if (duration_ns is None) == (samples is None):
             raise ValueError("one of duration_ns and samples")
         cells = tuple(replace(cell, duration_ns=duration_ns, samples=samples) for cell in self.cells)
@@ -209,7 +218,7 @@ ResolveLoads = Callable[[Sequence[str]], Iterable[str]]
 
 
 def run_options(cell: CellPlan, way: Way | None = None) -> dict[str, Any]:
-    """The options of ``rtproof run`` for a cell measured in one of its ways, by default the first."""
+    """The options of ``rtproof run`` for a cell that is measured in this way, by default in its first."""
     chosen = way or cell.ways[0]
     options = merge_options(cell.options, chosen.options)
     own = options.pop(PROBE_OPTIONS, {})
@@ -222,7 +231,7 @@ def run_options(cell: CellPlan, way: Way | None = None) -> dict[str, Any]:
 
 
 def merge_options(first: Options, *others: Options) -> dict[str, Any]:
-    """Later options win; loads add up, and so do the probe's own options."""
+    """All options in one mapping. Later values replace earlier ones; loads and the probe's own options add up."""
     found = dict(first)
     for other in others:
         for name, value in other.items():
@@ -238,7 +247,7 @@ def merge_options(first: Options, *others: Options) -> dict[str, Any]:
 def agent_arguments(
     cell: CellPlan, way: Way | None = None, resolve: ResolveLoads = lambda loads: option_words("--load", tuple(loads))
 ) -> tuple[str, ...]:
-    """The agent's arguments, without where it writes. resolve: what names of loads become on its command line."""
+    """The agent's arguments, except the place where it writes. resolve: turns names of loads into arguments."""
     options = run_options(cell, way)
     loads = options.pop(LOAD, ())
     words = [word for name, value in options.items() for word in option_words("--" + name.replace("_", "-"), value)]
@@ -246,7 +255,7 @@ def agent_arguments(
 
 
 def option_words(option: str, value: Any) -> list[str]:
-    """An option and its value as they stand on a command line; nothing for what is not given."""
+    """The words of an option and its value on a command line; [] for None and False."""
     if value is None or value is False:
         return []
     if value is True:
@@ -261,16 +270,19 @@ def _length(cell: CellPlan) -> dict[str, Any]:
 
 
 def _with_load_replaced(load: str, other: Mapping[str, str]) -> str:
-    """Another load takes none of the options of the one in whose place it runs."""
+    """The load that runs in place of this one, without this one's options; the load itself if nothing replaces it."""
     return other.get(load.partition(":")[0], load)
 
 
 AS_GIVEN = "as given"
-"""The only way of a cell whose probe the user chose."""
+"""Name of the only way of a cell whose probe the user chose."""
 
 
 def with_settings(profile: Profile, settings: Mapping[str, str]) -> Profile:
-    """settings: values of axes, several joined by a comma, and of parameters; UserError for any other name."""
+    """The profile with these settings; UserError for a name that is neither an axis nor a parameter.
+
+    settings: values by name. Several values of an axis are joined by a comma.
+    """
     for name, value in settings.items():
         profile = _with_setting(profile, name, value)
     return profile
@@ -305,7 +317,7 @@ def _chosen(profile: Profile, axis: str, wanted: list[str]) -> Profile:
 
 
 def with_parameters(profile: Profile) -> Profile:
-    """The same with its parameters in its cells; UserError with what only the user can say and has not."""
+    """The profile with its parameters in the options of its cells; UserError for a parameter without a value."""
     missing = [parameter for parameter in profile.parameters if parameter.default is None]
     if missing:
         raise UserError(
@@ -322,7 +334,7 @@ def with_parameters(profile: Profile) -> Profile:
 
 
 def where_else_to_run(profile: Profile) -> str:
-    """Where it can run if this machine does not have what it needs; "" if a guest has no more."""
+    """A hint for a machine that lacks something: the profile can run in a guest. "" if a guest does not help."""
     if not (profile.guest.settings or profile.guest.setup):
         return ""
     return f"; 'rtproof lab profile {profile.name}' measures in a guest instead"
@@ -335,7 +347,7 @@ def _missing_parameters(missing: list[Parameter]) -> str:
 
 
 def with_claims(profile: Profile, claims: tuple[ProfileLimit, ...]) -> Profile:
-    """The same with requirements of the user's."""
+    """The profile with the user's requirements in place of its own."""
     if claims == profile.claims:
         return profile
     change = OptionChange("limit", (_claimed(profile.claims),), _claimed(claims))
@@ -347,7 +359,7 @@ def _claimed(claims: tuple[ProfileLimit, ...]) -> str:
 
 
 def _derived_options(claim: ProfileLimit) -> str:
-    """What follows from the time of a claim is left out."""
+    """A requirement in words, without values that follow from its at_most_ns."""
     words = [f"{units.format_duration(claim.limit_ns)} at most once per {units.format_duration(claim.at_most_ns)}"]
     words += [f"a gap of {units.format_duration(claim.gap_ns)}"] if claim.gap_ns else []
     words += [f"none longer than {units.format_duration(claim.longest_ns)}"] if claim.longest_ns else []
@@ -356,7 +368,7 @@ def _derived_options(claim: ProfileLimit) -> str:
 
 
 def with_options(profile: Profile, given: Mapping[str, Any]) -> Profile:
-    """The same with options of the user's in every cell. UserError if that makes two cells the same."""
+    """The profile with the user's options in every cell; UserError if that makes two cells the same."""
     cells = tuple(_with_options(cell, given) for cell in profile.cells)
     changed = replace(profile, cells=cells, changes=(*profile.changes, *_changes(profile, cells, given)))
     _refuse_equal(changed, given)
@@ -364,7 +376,7 @@ def with_options(profile: Profile, given: Mapping[str, Any]) -> Profile:
 
 
 def with_loads(profile: Profile, loads: tuple[str, ...]) -> Profile:
-    """The same with other loads in the cells that have any."""
+    """The profile with these loads in every cell that has loads."""
     before = tuple(cell for cell in profile.cells if cell.loads and loads)
     after = {cell.key: _with_options(cell, {LOAD: loads}) for cell in before}
     changes = _changes(replace(profile, cells=before), tuple(after.values()), {LOAD: loads})
@@ -395,7 +407,7 @@ def _without(way: Way, dropped: set[str]) -> Way:
 
 
 def _changes(profile: Profile, cells: tuple[CellPlan, ...], given: Mapping[str, Any]) -> list[OptionChange]:
-    """Of everything but lengths, which a cell tells itself."""
+    """What the options in ``given`` changed. Lengths are left out, because each cell reports its own length."""
     before = [run_options(cell) for cell in profile.cells]
     after = [run_options(cell) for cell in cells]
     names = [name for name in given if name not in LENGTH_OPTIONS]
@@ -411,7 +423,7 @@ def _changes(profile: Profile, cells: tuple[CellPlan, ...], given: Mapping[str, 
 
 
 def _option_text(name: str, value: object) -> str:
-    """What is not given is left to the agent."""
+    """The value of an option in words. None means the agent's default, but for loads it means no load."""
     if value is None and name != LOAD:
         return "the default"
     if value is None or value == ():

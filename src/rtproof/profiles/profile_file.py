@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TOML file of a profile: which keys it may have, and how its cells are made. docs/profiles.md explains the keys.
+"""Reads the TOML file of a profile and makes its cells. docs/profiles.md explains the keys.
 
-Every class of the file refuses a key that it does not know.
+The classes are the tables of the file. Each of them refuses an unknown key.
 """
 
 import re
@@ -29,7 +29,7 @@ from rtproof.profiles.profile import (
 
 PROFILE_SCHEMA = 1
 Zoom = Annotated[float, msgspec.Meta(gt=0, lt=100)]
-"""The top so many per cent."""
+"""The part of a cumulative curve that is enlarged, in top per cent."""
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -38,7 +38,7 @@ class _StrictProfilePart(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
 
 class OptionsFile(_StrictProfilePart, frozen=True, omit_defaults=True):
-    """Options of ``rtproof run``; durations with their unit."""
+    """Options of ``rtproof run``. Durations are texts with their unit."""
 
     probe: str | None = None
     method: str | None = None
@@ -62,6 +62,8 @@ class OptionsFile(_StrictProfilePart, frozen=True, omit_defaults=True):
 
 
 class WayFile(_StrictProfilePart, frozen=True):
+    """One way to measure a cell, with the fields of ``Way``."""
+
     name: str
     says: str = ""
     options: OptionsFile = OptionsFile()
@@ -70,6 +72,8 @@ class WayFile(_StrictProfilePart, frozen=True):
 
 
 class ValueFile(_StrictProfilePart, frozen=True):
+    """A value of an axis: the options that it adds to a cell, and the cell's ways if they differ from the profile's."""
+
     name: str
     label: str = ""
     options: OptionsFile = OptionsFile()
@@ -77,16 +81,22 @@ class ValueFile(_StrictProfilePart, frozen=True):
 
 
 class AxisFile(_StrictProfilePart, frozen=True):
+    """An axis of the matrix. Each cell has one value of each axis."""
+
     name: str
     value: tuple[ValueFile, ...]
 
 
 class ProfileRowFile(_StrictProfilePart, frozen=True):
+    """The article's rows that some cells repeat. when: the values, by axis, of those cells; keys: keys of the rows."""
+
     when: dict[str, str]
     keys: tuple[str, ...]
 
 
 class BinsFile(_StrictProfilePart, frozen=True):
+    """A histogram with the bins of the article, with the fields of ``Bins``."""
+
     name: str
     width: str
     count: Count
@@ -96,12 +106,16 @@ class BinsFile(_StrictProfilePart, frozen=True):
 
 
 class KeptFile(_StrictProfilePart, frozen=True):
+    """A file that the article kept of each run, with the fields of ``PublishedFile``."""
+
     name: str
     format: str
     options: dict[str, str] = {}
 
 
 class ClaimFile(_StrictProfilePart, frozen=True):
+    """The requirement of the profile, with the fields of ``ProfileLimit`` as texts with units."""
+
     limit: str
     at_most: str
     gap: str | None = None
@@ -110,18 +124,24 @@ class ClaimFile(_StrictProfilePart, frozen=True):
 
 
 class ProfileParameterFile(_StrictProfilePart, frozen=True):
+    """An option of the probe that the user sets, with the fields of ``Parameter``."""
+
     name: str
     help: str
     default: str | None = None
 
 
 class ProgramFile(_StrictProfilePart, frozen=True):
+    """A measurement with another tool, with the fields of ``OtherTool``."""
+
     label: str
     command: tuple[str, ...]
     needs: str = ""
 
 
 class GuestFile(_StrictProfilePart, frozen=True):
+    """What the lab uses in a guest, with the fields of ``GuestReplacement``."""
+
     settings: dict[str, str] = {}
     load: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
@@ -131,6 +151,8 @@ class GuestFile(_StrictProfilePart, frozen=True):
 
 
 class ProfileFile(_StrictProfilePart, frozen=True):
+    """The whole file of a profile."""
+
     schema: int
     title: str
     article: str
@@ -155,19 +177,19 @@ class ProfileFile(_StrictProfilePart, frozen=True):
 
 Parsed = TypeVar("Parsed")
 WARMUP = "warmup"
-"""The only length that may be 0."""
+"""The only duration option that may be 0."""
 DURATION_OPTIONS = ("period", "period_step", "duration", WARMUP, "checkpoint")
 MOST_CELLS = 64
 TOML = ".toml"
 FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 SECONDS = "{seconds}"
-"""Stands for the length in a program's command."""
+"""Placeholder for the length of the measurement in a program's command."""
 ONLY = "only"
 """Key of the only cell of a profile without axes."""
 
 
 def read_profile(path: Path) -> Profile:
-    """UserError, with the file and the key, for one that makes no sense."""
+    """The profile in this file; UserError, with the file and the key, if a value is wrong."""
     file = toml.read_toml(path, ProfileFile)
     try:
         return _profile(path, file)
@@ -206,7 +228,7 @@ def _bins(at: int, file: BinsFile) -> Bins:
 
 
 def _check_files(file: ProfileFile) -> None:
-    """They lie in the run folder of each cell, beside the record."""
+    """UserError for a wrong or repeated file name. The files lie in the run folder of each cell, beside the record."""
     names = [each.file for each in file.bin if each.file] + [each.name for each in file.file]
     for name in names:
         if not FILE_NAME.fullmatch(name):
@@ -234,7 +256,7 @@ def _claims(file: ProfileFile) -> tuple[ProfileLimit, ...]:
 
 
 def _parsed_at(key: str, parse: Callable[[str], Parsed], text: str) -> Parsed:
-    """A value parsed; UserError that begins with its key."""
+    """The parsed value; a UserError begins with the key of the value."""
     try:
         return parse(text)
     except UserError as problem:
@@ -255,7 +277,7 @@ def _product(axes: tuple[AxisFile, ...]) -> Iterable[tuple[ValueFile, ...]]:
 
 
 def _check_names(file: ProfileFile) -> None:
-    """Every name stands once, and what exclusions and rows speak of is there."""
+    """UserError for a name that stands twice, and for an exclusion or a row that names an unknown value."""
     _refuse_twice("axis", [axis.name for axis in file.axis])
     known = {axis.name: [value.name for value in axis.value] for axis in file.axis}
     _refuse_twice("axis or parameter", [*known, *(parameter.name for parameter in file.parameter)])
@@ -306,7 +328,7 @@ def _cell(file: ProfileFile, values: dict[str, ValueFile]) -> CellPlan:
 
 
 def _key(values: dict[str, ValueFile]) -> str:
-    """A name for a folder."""
+    """The key of a cell, which is also a valid name for its folder."""
     return "--".join(re.sub(r"[^A-Za-z0-9.]+", "-", value.name) for value in values.values()) or ONLY
 
 
@@ -315,7 +337,7 @@ def _way(way: WayFile) -> Way:
 
 
 def _options(place: str, file: OptionsFile) -> dict[str, Any]:
-    """What the file gives, its durations held to their units."""
+    """The options that the file gives, with durations checked and in one form."""
     found = {name: value for name, value in msgspec.structs.asdict(file).items() if value is not None}
     for name in DURATION_OPTIONS:
         if name in found:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute, then draw: ``sections/`` turn an Analysis into blocks, ``formats/`` turn blocks into bytes.
+"""Makes reports: ``sections/`` compute blocks from an Analysis, ``formats/`` draw the blocks as bytes.
 
-``compose`` and ``render`` are all that the rest of the program needs.
+The rest of the program needs ``compose``, ``render`` and ``title``.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,15 @@ from rtproof.summary.kernel_model import IN_BAND, core_beside
 from rtproof.summary.recorded_facts import is_simulated, virtual_time_clock
 
 COMMAND_FACT = "host.command"
-"""Key of the fact that holds the command as the user gave it; the record itself knows only the agent's."""
+"""Key of the fact that holds the user's command. The record itself holds only the agent's command."""
 
 
 def compose(
     analysis: Analysis, info: Mapping[str, object] | None = None, command: str | None = None, *, short: bool = False
 ) -> list[Section]:
-    """Every section that has something to say, in order; with ``short`` only those of the short form.
+    """Every section that is not empty, in order; with ``short`` only the sections of the short form.
 
-    ``info``: what the host knows of the run and the record does not. ``command``: what the user typed to start it.
+    info: what the host knows of the run and the record does not. command: the command with which the user started it.
     """
     told = _with_host_facts(analysis, info or {}, command)
     drawn = [(section, tuple(section.draw(told))) for section in SECTIONS if section.short or not short]
@@ -33,13 +33,13 @@ def compose(
 
 
 def render(form: str, title: str, parts: list[Section]) -> bytes:
-    """The report in one of the formats; UserError where there is no such format."""
+    """The report in the format ``form``; UserError if there is no such format."""
     drawn: bytes = plugins.load_plugin(formats, form).draw(title, parts)
     return drawn
 
 
 def title(analysis: Analysis) -> str:
-    """A title that tells this report from others: what was measured, on which kernel, and how it ended."""
+    """The title of the report: the verdict, what was measured, and on which machine and kernel."""
     begin, series = analysis.record.begin, analysis.pooled.series
     if is_simulated(analysis.record):
         return f"rtproof: {analysis.verdict.state.value} - a simulated process, no machine"
@@ -51,7 +51,7 @@ def title(analysis: Analysis) -> str:
 
 
 def _with_host_facts(analysis: Analysis, info: Mapping[str, object], command: str | None) -> Analysis:
-    """What the host knows joins the facts of the record, so that a section needs nothing but the analysis."""
+    """The analysis with the host's facts added to the record's, so that a section needs nothing but the analysis."""
     known = {f"host.{key}": str(value) for key, value in info.items() if value is not None}
     if command is not None:
         known[COMMAND_FACT] = command

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report is made of. Sections compute blocks, formats draw them; neither knows the other.
+"""The blocks that a report is made of. Sections compute blocks, and formats draw them; neither knows the other.
 
-Every block can be read aloud: plots carry a sentence that says what they show and the table that they draw.
+A screen reader can read every block: a plot has a sentence that says what it shows, and its points make a table.
 """
 
 from dataclasses import dataclass
 
 
 class Link(str):
-    """A cell of a table that leads to a file beside the report: the path from there, with / between its parts."""
+    """The text of a cell that links to a file. ``path`` leads from the report to the file, with / between its parts."""
 
     path: str
 
@@ -23,9 +23,10 @@ class Link(str):
 
 @dataclass(frozen=True)
 class Text:
-    """Paragraphs of plain text. ``kind``: normal, good, bad, doubt, code. ``headline``: a line set large above them.
+    """Paragraphs of plain text.
 
-    ``terms``: below them short questions, each with its answer. Nothing but paragraphs is drawn of code.
+    ``kind``: normal, good, bad, doubt or code; formats draw only the paragraphs of code. ``headline``: a large line
+    above the paragraphs. ``terms``: short questions with their answers, below the paragraphs.
     """
 
     paragraphs: tuple[str, ...]
@@ -38,9 +39,10 @@ class Text:
 class Table:
     """A table of strings.
 
-    ``numeric``: columns to be right-aligned. ``row_headers``: the first column names the row, or is empty where the
-    name above goes on. ``folded``: long or seldom read, shown on demand where a format can do that. ``heat``: per cell
-    a share from 0 (cool) to 1 (hot) that shades it where a format can do that, None for no shade; () for no cell.
+    ``numeric``: columns to be right-aligned. ``row_headers``: the first column names the row; an empty cell there means
+    that the name above still applies. ``folded``: the table is long or seldom read, so a format that can fold it shows
+    it on demand. ``heat``: for each cell a share from 0 (cool) to 1 (hot), by which a format may shade the cell, or
+    None for no shade; () shades no cell.
     """
 
     caption: str
@@ -54,11 +56,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Curve:
-    """One line, step or set of stems in a plot; x and y of equal length.
+    """One line, step curve or set of bars in a plot; x and y have equal length.
 
-    ``role``: "part" for one of several of a kind, "whole" for all of them together, "other" for a second view of these.
-    ``group``: curves of a group have its colour. Of a group, parts are drawn thin under one entry of the legend, and
-    are not in the plot's table.
+    ``role``: "part" for one of several of a kind, "whole" for all of them together, "other" for another view of them.
+    ``group``: all curves of a group have one colour. The parts of a group are drawn thin and share one entry in the
+    legend; the plot's table leaves them out.
     """
 
     name: str
@@ -69,7 +71,7 @@ class Curve:
 
     @property
     def thin(self) -> bool:
-        """Whether it stands behind the others of its group, to show how much they differ."""
+        """Whether the curve is a part of a group: drawn thin behind the others, to show how much the parts differ."""
         return self.role == "part" and self.group is not None
 
 
@@ -84,11 +86,11 @@ class Marker:
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves over two axes. ``says``: what it shows, in a sentence for those who cannot see it.
+    """Curves over two axes. ``says``: what the plot shows, in a sentence for readers who cannot see it.
 
-    ``style``: line; step (y holds from its x to the next one); bars (bins of ``bin_width``
-    that begin at x, the empty ones left out). A y of 0 on a logarithmic axis ends a step and is not drawn.
-    ``x_ends``, ``y_ends``: what an axis shows when that is not simply where the points are.
+    ``style``: "line"; "step", where y holds from its x to the next x; "bars", which are bins of ``bin_width`` that
+    begin at x, without the empty ones. On a logarithmic axis a y of 0 is not drawn, and it ends a step.
+    ``x_ends``, ``y_ends``: the range that an axis shows; None for the range of the points.
     """
 
     title: str
@@ -107,9 +109,10 @@ class Plot:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Counts over a grid: rows[r][c] for y edge r (lowest first) and x edge c. Edges have one element more than cells.
+    """Counts over a grid. rows[r][c] is the count of the cell between y edges r and r + 1 and x edges c and c + 1.
 
-    ``curves`` are drawn over the map, one level per column, and ``markers`` as lines.
+    Edges increase; there is one edge more than cells. ``curves`` are drawn over the map, one level per column, and
+    ``markers`` as lines.
     """
 
     title: str
@@ -129,7 +132,7 @@ Block = Text | Table | Plot | HeatMap
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of the report as a section plug-in returned it; ``name`` is the plug-in's name."""
+    """A part of the report: the title and the blocks of one section. ``name`` is that of its ``ReportSection``."""
 
     name: str
     title: str

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves of the cumulative percentage, whole and the top of them enlarged, as article 5 draws them.
+"""Plots of the cumulative percentage, whole and with the top enlarged, as article 5 draws them, and their table.
 
-At each latency a curve has the percentage of the values that are not later. It rises in steps, each where a value, or
-the upper end of a bin, lies; a curve of many values is drawn with a part of its steps, all of them exact.
+At each latency a curve shows the percentage of the values that are not larger. It rises in steps: one at each value, or
+at the upper end of each bin. A curve of many values is drawn with only some of its steps, and those are exact.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,18 +21,18 @@ from rtproof.summary.quantiles import quantile
 from rtproof.summary.summary_model import Summary
 
 ZOOMS = (0.2, 0.03, 0.02)
-"""Article 5's: the top 20 % and 3 % of its preemption latencies, the top 2 % of its interrupt latencies."""
+"""Article 5 enlarges the top 20 % and 3 % of its preemption latencies and the top 2 % of its interrupt latencies."""
 FEWEST = 10
-"""Fewer values in the part shown make no curve."""
+"""A curve is drawn only if the part shown holds at least this many of its values."""
 POINTS = 150
-"""Of a curve, at most twice as many."""
+"""A curve is drawn with at most about twice as many of its steps."""
 FAR = 10
-"""From so many times the smallest latency on the scale is logarithmic."""
+"""The scale is logarithmic if the largest latency is more than this many times the smallest."""
 
 
 @dataclass(frozen=True)
 class NamedCounts:
-    """Values with the name of their curve. role: as of ``blocks.Curve``."""
+    """Values with the name of their curve. role: the role of the curve, as in ``blocks.Curve``."""
 
     name: str
     counts: Counts
@@ -46,9 +46,10 @@ def cumulative_plots(
     what: str = "latency",
     markers: tuple[Marker, ...] = (),
 ) -> list[Plot]:
-    """The whole curves and each zoom, largest first; what has too few values is left out, also a whole plot.
+    """A plot of the whole curves and one for each zoom, largest share first.
 
-    zooms: shares of the values at the top. what: is on the x axis.
+    A curve with too few values is left out, and so is a plot without two different values. zooms: shares of the values,
+    from the top. what: label of the x axis, without unit.
     """
     parts = (1.0, *sorted(zooms, reverse=True))
     found = (_plot([each for each in named if _has(each.counts, part)], part, unit, what, markers) for part in parts)
@@ -56,7 +57,7 @@ def cumulative_plots(
 
 
 def left_out_of_plot(named: Sequence[NamedCounts], zooms: Sequence[float] = ZOOMS) -> str:
-    """Which curves are in no plot of which part, for want of values; "" where all are."""
+    """A sentence on the curves that have too few values for a zoom; "" if there are none."""
     told = [
         f"the top {percent(zoom)} of {', '.join(short)}"
         for zoom in sorted(zooms, reverse=True)
@@ -102,7 +103,7 @@ def _curve(each: NamedCounts, part: float, unit: PrintedUnit) -> Curve:
 
 
 def _chosen(values: Int64Array, shares: NDArray[np.float64], part: float) -> Int64Array:
-    """Places of the steps that are drawn: even over the values and over the shares, with the first and the last."""
+    """Indices of the steps to draw: evenly spread over the values and over the shares, with the first and the last."""
     first = int(np.searchsorted(shares, 1 - part)) if part < 1 else 0
     last = values.size - 1
     if last - first <= 2 * POINTS:
@@ -113,7 +114,7 @@ def _chosen(values: Int64Array, shares: NDArray[np.float64], part: float) -> Int
 
 
 def _says(named: Sequence[NamedCounts], part: float, unit: PrintedUnit) -> Iterator[str]:
-    """Where each curve enters the part that is shown, and where it ends."""
+    """For each curve a sentence: at which value it enters the part that is shown, and where it ends."""
     for each in named:
         shares = np.cumsum(each.counts.n) / each.counts.total
         enters = each.counts.hi[int(np.searchsorted(shares, 0.5 if part == 1 else 1 - part))]
@@ -124,12 +125,12 @@ def _says(named: Sequence[NamedCounts], part: float, unit: PrintedUnit) -> Itera
         )
 
 
-# Article 5's summary of a latency: the maximum, and the threshold that 99.999 % do not exceed.
+# The next functions make article 5's summary of a latency: the maximum, and the threshold that 99.999 % do not exceed.
 
 
 SHARE = 0.99999
 CARRIES = round(1 / (1 - SHARE))
-"""So many values let one be expected above the threshold; fewer do not carry it."""
+"""Among so many values, one is expected above the threshold. With fewer values, the threshold is unknown."""
 DEFINITION = (
     f"The {percent(SHARE)} threshold is the latency that {percent(SHARE)} of the values do not exceed: one of "
     f"{CARRIES:,} does, which at 100 values a second is one every 17 min. Fewer values have no such threshold."
@@ -137,7 +138,10 @@ DEFINITION = (
 
 
 def threshold_table(caption: str, named: Sequence[tuple[str, Summary]]) -> Table:
-    """A row per summary. An exceedance is expected every 1 / (1 - share) values, so once per as many periods."""
+    """A table with a row per summary.
+
+    One value exceeds the threshold every 1 / (1 - share) values on average, so once per as many periods.
+    """
     rows = tuple(
         (name, number_format.count_text(each.observed.count), _maximum(each), _threshold(each), _often(each))
         for name, each in named
@@ -156,6 +160,6 @@ def _threshold(summary: Summary) -> str:
 
 
 def _often(summary: Summary) -> str:
-    """Of one thread; several threads together have as many more chances."""
+    """How often a value exceeds the threshold. With several threads it happens that many times as often."""
     period = summary.series.period_ns
     return duration(CARRIES * period / max(len(summary.threads), 1)) if period else number_format.UNKNOWN

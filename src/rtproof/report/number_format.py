@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and the names of threads as a report prints them: one unit for a whole table, digits in groups."""
+"""How a report prints numbers, units and the names of threads: one unit for a whole table, digits in groups."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class PrintedUnit:
-    """A unit of time: how many nanoseconds it has and the digits that are printed behind the point."""
+    """A unit of time. ns: its length in nanoseconds. digits: how many decimals are printed."""
 
     name: str
     ns: int
@@ -51,7 +51,7 @@ H = PrintedUnit("h", 3_600 * NS_PER_S, 2)
 
 
 def unit_for(values_ns: Iterable[float | None]) -> PrintedUnit:
-    """The unit in which the middle one of the values reads best; one wild value does not take it along."""
+    """The unit in which the median of the values reads best, so that one extreme value does not decide."""
     sizes = [abs(value) for value in values_ns if value]
     middle = median(sizes) if sizes else 0
     if middle < 1_000:
@@ -62,7 +62,7 @@ def unit_for(values_ns: Iterable[float | None]) -> PrintedUnit:
 
 
 def axis_unit(span_ns: int) -> PrintedUnit:
-    """The unit for an axis of the time of a run: seconds up to 10 minutes, minutes up to 5 hours, else hours."""
+    """The unit for a time axis of this length: seconds up to 10 minutes, minutes up to 5 hours, else hours."""
     if span_ns <= 10 * MIN.ns:
         return S
     return MIN if span_ns <= 5 * H.ns else H
@@ -89,7 +89,7 @@ def number_text(value: float, digits: int = 4) -> str:
 
 
 def share_text(part: int, whole: int) -> str:
-    """A part of a whole in per cent; never 0 or 100 unless it is exactly that."""
+    """A part of a whole in per cent. A share that is almost 0 or 100 % is never rounded to 0 or 100."""
     if whole == 0:
         return UNKNOWN
     percent = 100 * part / whole
@@ -109,7 +109,7 @@ MOST_DIGITS = 20
 
 
 def whole_number(words: str) -> int | None:
-    """The number that a file or a fact gives in decimal digits; None for anything else, also for digits without end."""
+    """The whole number in a file or a fact, from at most MOST_DIGITS decimal digits; None for any other text."""
     return int(words) if words.isascii() and words.isdigit() and len(words) <= MOST_DIGITS else None
 
 
@@ -118,7 +118,7 @@ POOLED = "all threads"
 
 @dataclass(frozen=True)
 class ReportStream:
-    """One thread, or the pool of all."""
+    """One thread, or all threads together, with the name and the CPU that the report prints."""
 
     name: str
     cpu: str
@@ -127,12 +127,12 @@ class ReportStream:
 
     @property
     def role(self) -> str:
-        """How a curve of it is drawn (``blocks.Curve``)."""
+        """The role of its curve, as in ``blocks.Curve``."""
         return "whole" if self.pooled else "part"
 
 
 def report_streams(analysis: Analysis) -> list[ReportStream]:
-    """Every thread and, where there are several, their pool last. Beside a co-kernel each name says in-band."""
+    """Every thread, and last all threads together if there are several. Beside a co-kernel each name says in-band."""
     several_fields = len({summary.series.field for summary in analysis.summaries}) > 1
     mark = f", {IN_BAND}" if core_beside(analysis.record) else ""
     found = [_stream(summary, several_fields, mark) for summary in analysis.summaries]
@@ -140,7 +140,10 @@ def report_streams(analysis: Analysis) -> list[ReportStream]:
 
 
 def plotted_streams(analysis: Analysis, most: int) -> tuple[list[ReportStream], str]:
-    """The streams that a plot can hold: the pool and the ``most`` worst threads; and a sentence on what is left out."""
+    """The streams that fit into a plot, and a sentence on those left out.
+
+    The streams are the ``most`` threads with the largest maxima, and all threads together.
+    """
     found = report_streams(analysis)
     threads = [stream for stream in found if not stream.pooled]
     if len(threads) <= most:
@@ -151,7 +154,10 @@ def plotted_streams(analysis: Analysis, most: int) -> tuple[list[ReportStream], 
 
 
 def left_out_at_the_end(analysis: Analysis) -> list[Block]:
-    """What no percentile, plot or second holds: due times that a thread never ran for. Nothing if there are none."""
+    """A note on due times at the end for which a thread never ran, because no percentile or plot holds them.
+
+    [] if there are none.
+    """
     pooled = analysis.pooled
     if not pooled.stalled:
         return []
@@ -170,13 +176,13 @@ def _stream(summary: Summary, several_fields: bool, mark: str) -> ReportStream:
 
 
 def latency_unit(analysis: Analysis) -> PrintedUnit:
-    """One unit for every latency of a report, so that its tables and plots can be compared at a glance."""
+    """The one unit for all latencies of a report, so that a reader can compare its tables and plots at a glance."""
     observed = analysis.pooled.observed
     return unit_for((observed.min, observed.mean, observed.max))
 
 
 def limit_marker(analysis: Analysis, axis: str, unit: PrintedUnit) -> tuple[Marker, ...]:
-    """Each limit as a line in a plot; none where none was asked for."""
+    """A line for each limit, to be drawn in a plot; () if no limit was given."""
     asked = (verdict.requirement for verdict in analysis.verdicts or (analysis.verdict,))
     limits = dict.fromkeys(requirement.limit_ns for requirement in asked if requirement)
     return tuple(Marker(f"limit {value(limit_ns)}", axis, unit.scale(limit_ns)) for limit_ns in limits)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots as data: few enough points to draw, as the page's script takes them, as a table, and as one line of text."""
+"""Turns plots into data for the page's script, into tables and into lines of text, and chooses the points to draw."""
 
 import math
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ from rtproof.report.number_format import number_text
 from rtproof.summary.counts import Counts
 
 SIGNIFICANT = 7
-"""Digits kept of a coordinate: far below one pixel, and enough for a time axis of months in seconds."""
+"""Significant digits of a coordinate: finer than a pixel, and enough for a time axis of months in seconds."""
 SHADES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-"""Of a cell of a heat map, from a single value to the most in any cell; steps in the logarithm of the count."""
+"""The shades of a heat map's cells, from one value to the most in any cell, in steps of the count's logarithm."""
 NO_SHADE = "."
 
 
 def aligned_points(curves: tuple[Curve, ...]) -> tuple[list[float], list[list[float | None]]]:
-    """Every x that a curve has, increasing, and per curve its y there or None."""
+    """Every x of any curve, increasing, and for each curve its y at each x, or None."""
     xs = sorted({x for curve in curves for x in curve.x})
     columns = [dict(zip(curve.x, curve.y, strict=True)) for curve in curves]
     return xs, [[column.get(x) for x in xs] for column in columns]
 
 
 def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
-    """What report.js draws; ``kind`` is plot or heat."""
+    """The data that report.js draws, with the keys that it reads; ``kind`` is "plot" or "heat"."""
     xs, columns = aligned_points(plot.curves)
     common: dict[str, object] = {
         "title": plot.title,
@@ -61,13 +61,13 @@ def plot_script_data(plot: Plot | HeatMap) -> dict[str, object]:
 
 
 def heat_shades(row: Sequence[int], most: int, scale: str = SHADES, empty: str = NO_SHADE) -> str:
-    """A row of a heat map with a character per cell: a byte each, however large the counts are."""
+    """A row of a heat map with one character per cell, whatever the size of the counts. most: the largest of all."""
     step = (len(scale) - 1) / math.log(most) if most > 1 else 0.0
     return "".join(empty if not n else scale[round(math.log(n) * step)] if step else scale[-1] for n in row)
 
 
 def plot_table(plot: Plot | HeatMap) -> Table:
-    """The points of a plot, or of a heat map one row per column of cells."""
+    """A table with the points of a plot, or with a row for each column of a heat map."""
     return _plot_table(plot) if isinstance(plot, Plot) else _heat_table(plot)
 
 
@@ -109,17 +109,17 @@ BINS = 300
 POINTS = 600
 BODY = 0.99
 FAR = 3
-"""A histogram reaches this many times as far as the body; the plot of the tail shows the rest."""
+"""A histogram reaches this many times as far as the body of the distribution. The plot of the tail shows the rest."""
 
 
 def nice_width(width: float) -> int:
-    """The next larger of 1, 2, 5, 10, 20, 50, ..."""
+    """The smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``width``."""
     decade = int(10 ** max(0, math.floor(math.log10(max(width, 1)))))
     return next(step * decade for step in (1, 2, 5, 10) if step * decade >= width)
 
 
 def bin_scale(counts: Counts) -> tuple[int, int, int]:
-    """Start, width and number of bins for the body of a distribution with at least one value."""
+    """Start, width (both in ns) and number of bins that show the body of a distribution of at least one value."""
     low, high = int(counts.lo[0]), int(counts.hi[-1])
     body = counts.value_at_rank(math.ceil(counts.total * BODY))[1]
     end = min(high, low + FAR * (body - low)) if body > low else high
@@ -129,7 +129,10 @@ def bin_scale(counts: Counts) -> tuple[int, int, int]:
 
 
 def survival_grid(counts: list[Counts]) -> Int64Array:
-    """Positive values at which to draw shares exceeded: all if they are few, else even steps in both logarithms."""
+    """Positive values, increasing, at which the tail is drawn.
+
+    Few values are all taken. Of many, the grid has even steps in the logarithm of the value and in that of the share.
+    """
     values = np.unique(np.concatenate([each.hi for each in counts]))
     values = values[values > 0]
     if values.size <= POINTS:
@@ -145,37 +148,43 @@ def survival_grid(counts: list[Counts]) -> Int64Array:
 
 
 def exceeding_counts(counts: Counts, values: Int64Array) -> NDArray[np.float64]:
-    """Share of the counts above each value; a bin that holds the value counts as above it."""
+    """The share of the counts above each value, from 0 to 1. A bin that holds the value counts as above it."""
     ends, shares = counts.ccdf()
     from_the_least = np.concatenate(([1.0 if counts.total else 0.0], shares))
     return from_the_least[np.searchsorted(ends, values, side="right")]
 
 
 def survival_points(counts: Counts, grid: Int64Array) -> tuple[Int64Array, NDArray[np.float64]]:
-    """Latencies of the grid and the share above each, up to the first that nothing exceeds, where the steps end."""
+    """Latencies of the grid and the share above each, of equal length.
+
+    They end at the first latency that nothing exceeds, because the steps of the curve end there.
+    """
     shares = exceeding_counts(counts, grid)
     points = min(int(np.count_nonzero(shares)) + 1, grid.size)
     return grid[:points], shares[:points]
 
 
 def time_columns(first: int, last: int, most: int) -> Int64Array:
-    """Edges of at most ``most`` columns of whole, equal steps that cover first to last."""
+    """The edges of equal columns that cover ``first`` to ``last``, in whole steps of ``nice_width``.
+
+    most: how many columns there should be at most.
+    """
     step = nice_width((last - first + 1) / most)
     return np.arange(first, last + 1 + step, step, dtype=np.int64)
 
 
 CELLS = 60
-"""At most; a plot of fewer bins gets one cell for each."""
+"""The most characters of a line. A plot with fewer bins has one for each bin."""
 LEVELS = "▁▂▃▄▅▆▇█"
 MAP_LINES = 8
-"""At most, for a heat map."""
+"""The most lines for a heat map."""
 MOST_CURVES = 10
 LONGEST_NAME = 36
 
 
 @dataclass(frozen=True)
 class _Canvas:
-    """Common axes of the curves of a plot."""
+    """The axes that the curves of a plot share when they are drawn as text."""
 
     x_range: tuple[float, float]
     y_range: tuple[float, float]
@@ -185,7 +194,7 @@ class _Canvas:
     cells: int
 
     def line(self, curve: Curve) -> str:
-        """In each cell the largest value that falls into it; a step holds until the next."""
+        """The curve as one line of text. A character shows the largest value in its cell; a step holds to the next."""
         best: dict[int, float] = {}
         for x, y in zip(curve.x, curve.y, strict=True):
             cell = round(_share(_place(x, self.log_x), self.x_range) * (self.cells - 1))
@@ -199,7 +208,7 @@ class _Canvas:
 
 
 def sparklines(plot: Plot | HeatMap) -> list[str]:
-    """A line per curve over one common x axis, and a line that names the axis; nothing for a plot without points."""
+    """A line of text per curve over one x axis, and a line that names the axis; [] for a plot without points."""
     curves = [_drawable(curve, plot.log_y) for curve in plot.curves][:MOST_CURVES]
     xs = [x for curve in plot.curves for x in curve.x]
     if not any(curve.x for curve in curves):
@@ -214,7 +223,7 @@ def sparklines(plot: Plot | HeatMap) -> list[str]:
 
 
 def _map_lines(heat: HeatMap, cells: int) -> list[tuple[str, str]]:
-    """The counts of a heat map in a few lines, the highest first, each with the lowest value that it holds."""
+    """The counts of a heat map as a few lines of text, the highest values first. Each is named by its lowest value."""
     together = math.ceil(len(heat.rows) / MAP_LINES)
     starts = range(0, len(heat.rows), together)
     columns = len(heat.x_edges) - 1

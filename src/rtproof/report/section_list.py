@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections of a report, in the order in which the report shows them. A new section is a function and a row here."""
+"""The sections of a report, in the order of the report. A new section needs a function and a row here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,8 @@ from rtproof.report.sections import (
 class ReportSection:
     """One section: ``draw`` is a pure function, and the report leaves out a section whose list of blocks is empty.
 
-    ``name`` identifies the section in files and links. The short form, printed when a run ends, has the ``short`` ones.
+    ``name`` identifies the section in files and links. ``short``: the section is also in the short form of the report,
+    which is printed when a run ends.
     """
 
     name: str

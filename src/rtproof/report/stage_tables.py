@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sections on stages and loops share: a row of numbers in one unit, and the figure of loop times."""
+"""What the sections on stages and loops share: rows of numbers in one unit, and the plot of loop times."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,24 +18,24 @@ from rtproof.summary.summary_model import Moments
 SHARES = (0.99, 0.99999)
 HEADINGS = ("n", *number_format.unit_headings(number_format.US, "min", "avg", "p99", "p99.999", "max"))
 ANSWERS = {"edge", "output", "answer", "response"}
-"""Values that only an answer has: the edge that began it, the output that ended it, or the whole."""
+"""Fields that only answers have: the edge that began the answer, the output that ended it, or the whole."""
 ENDS = ("n", *number_format.unit_headings(number_format.US, "min", "avg", "max"))
 
 
 def is_response(analysis: Analysis) -> bool:
-    """Whether the run measured answers to events from outside, which the names of its values tell."""
+    """Whether the run measured answers to events from outside, judged by the names of its fields."""
     return bool(ANSWERS & {stage.series.field for stage in analysis.stages})
 
 
 def stage_numbers(counts: Counts, moments: Moments) -> tuple[str, ...]:
-    """Under HEADINGS; unknown where n does not carry a percentile."""
+    """The cells of a row under HEADINGS. A percentile is unknown if there are too few values for it."""
     n, least, mean, most = stage_ends(moments)
     shares = [quantile(counts, share, ends=moments).value for share in SHARES]
     return (n, least, mean, *map(number_format.US.show, shares), most)
 
 
 def stage_ends(moments: Moments) -> tuple[str, str, str, str]:
-    """Under ENDS; the smallest and largest of nothing are unknown, not 0."""
+    """The cells of a row under ENDS. Without a value, smallest and largest are unknown, not 0."""
     least, most = (moments.min, moments.max) if moments.count else (None, None)
     show = number_format.US.show
     return number_format.count_text(moments.count), show(least), show(moments.mean), show(most)
@@ -45,7 +45,7 @@ TITLE = "Overall loop time"
 
 
 def loop_time_plots(record: Record, lengths: Mapping[int, int]) -> dict[int, DrawnPoints]:
-    """The loop times of some threads. lengths: by thread, one more than the index of its last loop."""
+    """The loop times to draw, by thread. lengths: by thread, one more than the index of its last loop."""
     envelopes = {thread: Envelope(length, MOST_POINTS) for thread, length in lengths.items()}
     for piece in loops.application_loops(record):
         if piece.thread in envelopes:
@@ -55,9 +55,9 @@ def loop_time_plots(record: Record, lengths: Mapping[int, int]) -> dict[int, Dra
 
 
 def loop_time_plot(named: Sequence[tuple[str, DrawnPoints]], title: str = TITLE, more: str = "") -> Plot | None:
-    """All in one plot, those that vary most first, so that the others lie over them; None without a loop.
+    """One plot of all the loop times; None without a loop.
 
-    more: a sentence to add to what it shows.
+    The curves that vary most are drawn first, so that the others lie over them. more: a sentence to add to ``says``.
     """
     some = sorted(named, key=lambda each: int(each[1].low.min()) - int(each[1].high.max()))
     if not some:
@@ -76,7 +76,7 @@ def loop_time_plot(named: Sequence[tuple[str, DrawnPoints]], title: str = TITLE,
 
 
 def _ends(least: int, most: int) -> tuple[float, float]:
-    """Loops differ by far less than they take, so the axis shows where they are and not where zero is."""
+    """The range of the y axis. Loops differ little compared with their length, so the axis does not begin at 0."""
     room = max((most - least) / 20, 1)
     return US.scale(least - room), US.scale(most + room)
 

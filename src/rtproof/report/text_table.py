@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table as lines of text: columns as wide as they need, words wrapped where the line would grow too long."""
+"""Draws a table as lines of text. Columns are as wide as needed; cells are wrapped if the line becomes too long."""
 
 import textwrap
 
@@ -10,11 +10,11 @@ WIDTH = 100
 GAP = "  "
 NARROWEST = 12
 FOLDED_ROWS = 12
-"""How many rows are printed of a table that a page would hide behind a click."""
+"""How many rows are printed of a folded table, which a page shows only after a click."""
 
 
 def lay_out(table: Table) -> str:
-    """Caption, header, a rule, rows."""
+    """The table as text: caption, header, a rule and the rows."""
     rows = [[clean(cell) for cell in row] for row in table.rows]
     shown = rows[:FOLDED_ROWS] if table.folded else rows
     header = [clean(cell) for cell in table.header]
@@ -31,7 +31,7 @@ def lay_out(table: Table) -> str:
 
 
 def _widths(rows: list[list[str]]) -> list[int]:
-    """The widest column gives way until the line fits."""
+    """The widths of the columns. The widest column is made narrower until the line fits."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     while sum(widths) + len(GAP) * (len(widths) - 1) > WIDTH and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1

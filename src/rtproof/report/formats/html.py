@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained page for a browser: nothing is loaded from anywhere, light or dark as the reader's system is."""
+"""One self-contained page for a browser. It loads nothing, and is light or dark as the reader's system is."""
 
 import html
 import json
@@ -16,20 +16,24 @@ from rtproof.core.printable import clean
 from rtproof.report import plot_data
 from rtproof.report.blocks import Block, HeatMap, Link, Plot, Section, Table, Text
 
-# HTML that cannot be injected into: every plain string is escaped, only ``Markup`` made here is taken as it is.
+# The next functions build HTML into which no text can be injected: they escape every string but ``HtmlMarkup``.
 
 
 VOID = {"meta", "link", "br", "hr", "img", "col"}
 
 
 class HtmlMarkup(str):
-    """Text that is HTML already."""
+    """Text that is HTML already, so that it is not escaped."""
 
     __slots__ = ()
 
 
 def html_element(kind: str, /, *children: str, **attributes: str | bool | None) -> HtmlMarkup:
-    """One element. Attributes: class_ for class, aria_label for aria-label; True: no value; None, False: left out."""
+    """One element with its children and attributes.
+
+    Attributes are written class_ for class and aria_label for aria-label. True makes an attribute without a value; None
+    and False leave it out.
+    """
     given = "".join(_attribute(key, value) for key, value in attributes.items())
     if kind in VOID:
         return HtmlMarkup(f"<{kind}{given}>")
@@ -37,17 +41,17 @@ def html_element(kind: str, /, *children: str, **attributes: str | bool | None) 
 
 
 def join_markup(children: Iterable[str]) -> HtmlMarkup:
-    """Children one after the other, the plain strings escaped."""
+    """The children one after the other, with the plain strings escaped."""
     return HtmlMarkup("".join(child if isinstance(child, HtmlMarkup) else escape_html(child) for child in children))
 
 
 def escape_html(words: str) -> HtmlMarkup:
-    """Plain text, without what no document should hold."""
+    """Plain text as HTML, without the characters that no document should hold."""
     return HtmlMarkup(html.escape(clean(words)))
 
 
 def json_script(identity: str, data: object) -> HtmlMarkup:
-    """Data for the page's script. < > & are written as \\u003c and so on, so that no string can end the element."""
+    """An element with data for the page's script. < > & become \\u003c and so on: no string can end the element."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -67,16 +71,16 @@ STYLES = ("vendor/uplot/uPlot.min.css", "report.css")
 SCRIPTS = ("vendor/uplot/uPlot.iife.min.js", "report.js")
 FAVICON = "data:,"
 LONG = 32
-"""A cell of a table with more characters may be broken into lines, and is not squeezed between short ones."""
+"""A cell with more characters may be broken into lines and gets room between short cells."""
 HEAT_STEPS = 8
-"""Shades of a cell of a table, besides none; report.css has them."""
+"""The number of shades for a cell of a table. report.css has a class for each."""
 NO_SCRIPT = (
     "The plots are drawn by a script, which this viewer does not run. The data of each plot is in the table below it."
 )
 
 
 def draw(title: str, sections: list[Section]) -> bytes:
-    """A whole document in UTF-8."""
+    """The report as a whole HTML document in UTF-8."""
     scripts = [_packaged(name) for name in SCRIPTS]
     plots = [block for section in sections for block in section.blocks if isinstance(block, Plot | HeatMap)]
     body = html_element(
@@ -112,7 +116,7 @@ def _head(title: str, scripts: list[HtmlMarkup]) -> HtmlMarkup:
 
 
 def _policy(styles: list[HtmlMarkup], scripts: list[HtmlMarkup]) -> str:
-    """Nothing may be loaded and nothing may run but these very styles and scripts, named by their hashes."""
+    """The page's security policy: the browser loads nothing and runs only these styles and scripts, known by hash."""
     sources = {"style-src": _hashes(styles), "script-src": _hashes(scripts), "img-src": "data:"}
     allowed = "; ".join(f"{name} {source}" for name, source in sources.items())
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
@@ -143,7 +147,7 @@ def _section(section: Section) -> HtmlMarkup:
 
 @singledispatch
 def block_html(block: Block, identity: str) -> HtmlMarkup:
-    """One block; ``identity`` is unique on the page."""
+    """One block as HTML. ``identity`` is its id, which is unique on the page."""
     raise TypeError(f"no way to draw {type(block).__name__} as HTML")
 
 
@@ -194,7 +198,7 @@ def _row(table: Table, at: int) -> HtmlMarkup:
 
 
 def _row_header(table: Table, at: int) -> HtmlMarkup:
-    """It spans the rows below that name nothing of their own."""
+    """The header cell of a row. It spans the following rows whose first cell is empty."""
     following = next((n for n, row in enumerate(table.rows[at + 1 :], 1) if row[0]), len(table.rows) - at)
     name = table.rows[at][0]
     rowspan = str(following) if following > 1 else None
@@ -202,12 +206,12 @@ def _row_header(table: Table, at: int) -> HtmlMarkup:
 
 
 def _words(cell: str) -> str:
-    """A link is relative and quoted, so that it can lead nowhere but to a file beside the report."""
+    """The content of a cell. A link is relative and quoted, so that it can only lead to a file beside the report."""
     return html_element("a", cell, href=f"./{quote(cell.path)}") if isinstance(cell, Link) else cell
 
 
 def _cell(kind: str, words: str, numeric: bool, scope: str | None = None, shade: float | None = None) -> HtmlMarkup:
-    """A shade is a class, because the page allows no style but its own sheet."""
+    """A cell of a table. Its shade is a class, because the page's policy allows only its own style sheet."""
     classes = ["n"] if numeric else ["long"] if len(words) > LONG else []
     if shade is not None:
         classes.append(f"heat-{round(shade * HEAT_STEPS)}")

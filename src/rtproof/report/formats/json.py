@@ -14,11 +14,11 @@ SUFFIX = ".json"
 
 FORMAT = "rtproof-report"
 VERSION = 1
-"""Grows when a field is renamed or taken away; new fields and new kinds of block leave it as it is."""
+"""Grows when a field is renamed or removed. New fields and new kinds of block do not change it."""
 
 
 def draw(title: str, sections: list[Section]) -> bytes:
-    """UTF-8, indented by two."""
+    """The report as JSON in UTF-8, indented by two."""
     drawn = {
         "format": FORMAT,
         "version": VERSION,

@@ -9,11 +9,11 @@ from rtproof.report.blocks import Block, HeatMap, Plot, Section, Table, Text
 SUFFIX = ".md"
 
 SPECIAL = "\\`*_[]<>|#"
-"""Characters that Markdown would take for its own, in words that are nobody's markup."""
+"""Characters that have a meaning in Markdown and so are escaped in plain text."""
 
 
 def draw(title: str, sections: list[Section]) -> bytes:
-    """GitHub's dialect, UTF-8."""
+    """The report in GitHub's Markdown, in UTF-8."""
     parts = [f"# {words(title)}"]
     for section in sections:
         parts.append(f"## {words(section.title)}")
@@ -22,13 +22,13 @@ def draw(title: str, sections: list[Section]) -> bytes:
 
 
 def words(text: str) -> str:
-    """Plain text that stays plain."""
+    """Plain text, escaped so that Markdown shows it unchanged."""
     return "".join("\\" + c if c in SPECIAL else c for c in clean(text))
 
 
 @singledispatch
 def block_markdown(block: Block) -> str:
-    """One block."""
+    """One block as Markdown."""
     raise TypeError(f"no way to draw {type(block).__name__} as Markdown")
 
 

@@ -15,7 +15,7 @@ MARKS = {"bad": "! ", "doubt": "? ", "code": "    "}
 
 
 def draw(title: str, sections: list[Section]) -> bytes:
-    """UTF-8, lines ended by one newline, no trailing blanks."""
+    """The report as text in UTF-8, with one newline after each line and no trailing blanks."""
     parts = [_heading(clean(title), "=")]
     for section in sections:
         parts.append(_heading(clean(section.title), "-"))
@@ -30,7 +30,7 @@ def _heading(words: str, rule: str) -> str:
 
 @singledispatch
 def block_text(block: Block) -> str:
-    """One block as lines; what the block hides behind a click on a page is left out or shortened here."""
+    """One block as lines. Parts that a page shows only after a click are left out or shortened."""
     raise TypeError(f"no way to draw {type(block).__name__} as text")
 
 

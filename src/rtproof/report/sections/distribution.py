@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How latencies are distributed: histogram, tail, and cumulative percentages."""
+"""Sections on how latencies are distributed: histogram, tail, and cumulative percentages."""
 
 from dataclasses import dataclass
 
@@ -27,6 +27,7 @@ THREADS = 8
 
 
 def histogram_section(analysis: Analysis) -> list[Block]:
+    """How often each latency occurred, in about 300 equal bins; the counts are on a logarithmic axis."""
     counts = analysis.pooled.observed_counts
     if not counts.total:
         return []
@@ -84,7 +85,7 @@ NOTHING = "There are not two different latencies above zero, so there is no curv
 
 @dataclass(frozen=True)
 class TailCurve:
-    """One curve before it is drawn."""
+    """A curve of the tail before it is drawn."""
 
     name: str
     role: str
@@ -92,6 +93,7 @@ class TailCurve:
 
 
 def ccdf_section(analysis: Analysis) -> list[Block]:
+    """The tail: the share of the activations later than each latency, on two logarithmic axes, with the limits."""
     drawn, left_out = plotted_streams(analysis, MOST_TAIL_CURVES)
     lines = [line for line in _lines(analysis, drawn) if line.counts.total]
     if not lines:
@@ -146,7 +148,7 @@ CAPTION = "Largest latency, and the one that few exceed"
 
 
 def cumulative_section(analysis: Analysis) -> list[Block]:
-    """Of every stage where activations have several values; of all threads together, as the tail shows each."""
+    """Blocks on the cumulative percentages: one curve for each stage, or one for all threads if there are no stages."""
     if not analysis.pooled.observed.count:
         return []
     named = [(stage.series.field, stage) for stage in several_stages(analysis)] or [_whole(analysis)]

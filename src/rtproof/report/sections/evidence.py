@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence: what was asked and in force, what the loads and the interrupts did, and how to repeat the run."""
+"""Sections on the evidence: settings asked and in force, loads, interrupts, and how to repeat the run."""
 
 import shlex
 from dataclasses import dataclass
@@ -26,10 +26,11 @@ MOMENTS = (Moment.START, Moment.DURING, Moment.END)
 WORDS = {("phase_ns", "-1"): "even: spread over a period", ("samples", "0"): "no limit"}
 NOT_HERE = ("args",)
 MEASURED_TIMES = ("cpu_time_ns", "clock_read_ns", "timer_slack_ns")
-"""Shown to a few digits; all other times were given by somebody and are shown as exactly as they were given."""
+"""Times that are rounded. All other times are settings, so the report shows them exactly as they were given."""
 
 
 def evidence_section(analysis: Analysis) -> list[Block]:
+    """What was asked of the run and of each thread, what was in force, and what happened inside the loop."""
     record = analysis.record
     threads = analysis.pooled.threads
     blocks: list[Block] = []
@@ -101,7 +102,7 @@ def _name(key: str) -> str:
 
 
 def _shown(key: str, reading: str | None) -> str:
-    """Times with their unit, counts in groups; everything else as the target said it."""
+    """A reading as the report prints it: times with a unit, counts in groups of digits, all else unchanged."""
     if reading is None:
         return number_format.UNKNOWN
     if (key, reading) in WORDS:
@@ -115,12 +116,13 @@ def _shown(key: str, reading: str | None) -> str:
 
 
 SHORTEST_S = 0.5
-"""The last reading comes when the run ends, perhaps only a moment after the one before: that says nothing of a rate."""
+"""The shortest time that gives a rate. The reading at the end may come only a moment after the one before."""
 
 NONE = "No load of rtproof's own ran. Whether anything else did is not known."
 
 
 def loads_section(analysis: Analysis) -> list[Block]:
+    """How much work the loads did, and what temperature and frequency did meanwhile."""
     counters = [counter for counter in analysis.record.counters if counter.time_ns.size]
     growing = [counter for counter in counters if counter.grows]
     gauges = [counter for counter in counters if not counter.grows]
@@ -137,14 +139,14 @@ def loads_section(analysis: Analysis) -> list[Block]:
 
 
 def _notes(analysis: Analysis, counters: list[Counter]) -> list[str]:
-    """What loads said of how they run on this machine, and of what they lack there."""
+    """Sentences of the loads on how they run on this machine and what they lack there."""
     keys = [(counter.name, f"{counter.name}.{what}") for counter in counters for what in ("note", "lack")]
     said = [(name, analysis.record.fact(key, Moment.START)) for name, key in keys]
     return [f"{name}: {text}." for name, text in said if text]
 
 
 def _work(counter: Counter) -> tuple[str, ...]:
-    """Between readings; a single reading says nothing about a rate."""
+    """The row of a load: its work between the readings and its rates. With one reading, both are unknown."""
     if counter.time_ns.size < 2:
         return counter.name, counter.unit, *[number_format.UNKNOWN] * 4
     done = np.diff(counter.value)
@@ -180,6 +182,7 @@ REASONS = {
 
 
 def repeat_section(analysis: Analysis) -> list[Block]:
+    """The record behind the report: whether it is complete, how to read it, and the command that measures again."""
     record = analysis.record
     return [Table("The record", ("what", "value"), tuple(_record(record))), *_repeat(record), *_read(record)]
 
@@ -223,12 +226,12 @@ def _read(record: Record) -> list[Text]:
 
 
 WHOLE_MACHINE = -1
-"""CPU of a count that is not kept per CPU."""
+"""Stands for the CPU of a count that the kernel does not keep for each CPU."""
 
 
 @dataclass(frozen=True)
 class CpuCountRow:
-    """One line: the interrupt's label, its count on each CPU of ``cpus``, and the words behind them."""
+    """A line of /proc/interrupts or /proc/softirqs: its label, its counts by CPU, and the words after the counts."""
 
     label: str
     counts: dict[int, int]
@@ -237,7 +240,7 @@ class CpuCountRow:
 
 @dataclass(frozen=True)
 class CountRise:
-    """How much one line rose on each CPU during the run."""
+    """How much the counts of one line rose during the run, by CPU."""
 
     label: str
     per_cpu: dict[int, int]
@@ -249,7 +252,10 @@ class CountRise:
 
 
 def per_cpu_counts(text: str) -> dict[str, CpuCountRow]:
-    """Lines by label. The first line names the CPUs; a line with fewer numbers counts for the WHOLE_MACHINE."""
+    """The lines of the file by label.
+
+    The first line names the CPUs. A line with fewer numbers than CPUs has one count for the WHOLE_MACHINE.
+    """
     lines = text.splitlines()
     names = lines[0].split() if lines else []
     cpus = [cpu for name in names if (cpu := whole_number(name.removeprefix("CPU"))) is not None]
@@ -272,7 +278,7 @@ def _count_row(label: str, rest: str, cpus: list[int]) -> CpuCountRow:
 
 
 def count_rises(record: Record, path: str) -> list[CountRise] | None:
-    """What rose between start and end, the most first; None where the record lacks one of the two readings."""
+    """The lines that rose between start and end, largest rise first; None if the record lacks one of the readings."""
     start, end = (recorded_facts.file_text(record, path, moment) for moment in (Moment.START, Moment.END))
     if start is None or end is None:
         return None
@@ -282,7 +288,7 @@ def count_rises(record: Record, path: str) -> list[CountRise] | None:
 
 
 def _rise(before: CpuCountRow | None, after: CpuCountRow) -> CountRise:
-    """A counter of 32 bits may have gone round once."""
+    """The rise of a line. It allows for a counter of 32 bits that overflowed once."""
     earlier = before.counts if before else {}
     return CountRise(
         after.label, {cpu: (n - earlier.get(cpu, 0)) % 2**32 for cpu, n in after.counts.items()}, after.words
@@ -294,6 +300,7 @@ FILES = {"/proc/interrupts": "Interrupts", "/proc/softirqs": "Softirqs"}
 
 
 def interrupts_section(analysis: Analysis) -> list[Block]:
+    """Which interrupts and softirqs came during the run, and how many of them on the measured CPUs."""
     return [_block(analysis, path, what) for path, what in FILES.items()]
 
 
@@ -316,7 +323,10 @@ def _row(analysis: Analysis, rise: CountRise) -> tuple[str, ...]:
 
 
 def _on_measured(analysis: Analysis, rise: CountRise) -> str:
-    """Unknown where the count is not per CPU, or the measuring threads were not bound to CPUs."""
+    """The rise on the measured CPUs.
+
+    It is unknown if the kernel does not count per CPU, or if the measuring threads were not bound to CPUs.
+    """
     bound = {summary.series.cpu for summary in analysis.summaries}
     if WHOLE_MACHINE in rise.per_cpu or min(bound, default=-1) < 0:
         return number_format.UNKNOWN

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the run lets expect beyond itself, or why nothing; with the plots by which a reader can judge the fit."""
+"""The section on the forecast: the level expected in a longer time, or why there is none, and plots of the fit."""
 
 from rtproof.core.phrases import duration, percent, value
 from rtproof.judge.analysis_model import Analysis
@@ -20,6 +20,7 @@ REFUSED = "There is no forecast: what speaks against it is below. Refusing is th
 
 
 def forecast_section(analysis: Analysis) -> list[Block]:
+    """The forecast, or why there is none, and plots by which a reader can judge the fit; [] if nothing was measured."""
     found = analysis.forecast
     if found is None:
         return []
@@ -56,7 +57,10 @@ def _said(analysis: Analysis, found: Forecast) -> Text:
 
 
 def model_free(analysis: Analysis) -> tuple[str, ...]:
-    """What the verdict says of values above the largest, and of what it has not seen: a forecast never goes without."""
+    """The verdict's sentences on values above the largest and on what the run has not seen.
+
+    The report never shows a forecast without them.
+    """
     said = analysis.verdict.sentences
     return (
         *(text for text in texts_under_labels(said, "MAX") if text.startswith(">")),

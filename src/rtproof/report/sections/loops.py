@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of a periodic application: work, loop time, timing error, and the lengths of the cycles."""
+"""Sections on the loops of a periodic application: work, loop time, timing error, and the lengths of cycles."""
 
 from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge.analysis_model import Analysis
@@ -30,6 +30,7 @@ SUMMARY = (
 
 
 def app_section(analysis: Analysis) -> list[Block]:
+    """The loops of the probe app, as in article 3: work, loop time, timing error and slack; [] for other probes."""
     record = analysis.record
     if not loops.is_app(record) or not analysis.pooled.observed.count:
         return []
@@ -64,7 +65,10 @@ def _table(work: Moments, loop: Moments, error: Moments, mean_work: float | None
 
 
 def _mean_work(analysis: Analysis) -> float | None:
-    """Sums are exact, so that the difference of two averages is the average of the differences, if none is missing."""
+    """The average work in ns, from the sums of its ends and of its starts; None if a value is missing.
+
+    The sums are exact, so the difference of the two averages is the average of the differences.
+    """
     _, start, end = (stage.observed for stage in analysis.stages)
     return (end.sum - start.sum) / end.count if end.count == start.count else None
 
@@ -84,7 +88,7 @@ def _lateness(error: Moments) -> Table:
 
 
 def _parts(whole: ApplicationLoops) -> str:
-    """What is the same for all loops does less harm than what varies."""
+    """Sentences on the two parts of the lateness: what all loops share does less harm than what varies."""
     if whole.error.count < 2:
         return ""
     varies = value(whole.error.max - whole.error.min)
@@ -115,7 +119,7 @@ def _sums(each: ApplicationLoops) -> tuple[int | None, ...]:
 
 
 def _broken(threads: dict[int, ApplicationLoops]) -> list[Block]:
-    """Sums that cannot be."""
+    """A note on each thread whose loop times do not add up to the time that passed; [] if all do."""
     said = [
         f"Loop times of thread {thread} add up to {duration(each.loop.sum)}, but from its first top to its last "
         f"{duration(each.elapsed_ns)} passed: {quantity(each.apart, 'hole')} in the record."
@@ -143,10 +147,11 @@ WORDS = {
     "primes": "primes found",
     "sensed": "last reading",
 }
-"""Of the account, and how a column calls them. What was not asked for is 0 or nothing, and no column."""
+"""The column names for the words of the probe's account. Words that are 0 or empty in all threads get no column."""
 
 
 def app_account_section(analysis: Analysis) -> list[Block]:
+    """What the loop of the probe app did by its own account: outputs, sensor and primes."""
     told = probe_accounts(analysis.record, "app")
     did = [word for word in WORDS if any(each.get(word, "0") not in ("", "0") for each in told.values())]
     if not did:
@@ -157,6 +162,7 @@ def app_account_section(analysis: Analysis) -> list[Block]:
 
 
 def cycles_section(analysis: Analysis) -> list[Block]:
+    """The lengths of the cycles of a periodic loop against a band around the period, and whether it stood still."""
     found = analysis.cycles
     if found is None:
         return []
@@ -188,7 +194,7 @@ def _cycles_table(found: Cycles) -> Table:
 
 
 def signature(found: Cycles) -> str:
-    """Loops that catch up show long cycles with short ones behind."""
+    """Sentences on how a loop catches up: a long cycle with a short one directly after it is the sign."""
     pairs = f"{quantity(found.catch_up_pairs, 'long cycle')} had a short one directly behind."
     if found.correlation is None:
         return pairs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of each thread: activations, lateness, percentiles with their intervals, and the largest latencies."""
+"""Sections with numbers per thread: activations, latencies, percentiles with intervals, the largest latencies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
 
 
 def numbers_section(analysis: Analysis) -> list[Block]:
+    """Activations due, ran, missed and lost per thread, and the latency of those that ran and of all due times."""
     found = report_streams(analysis)
     unit = latency_unit(analysis)
     stages = several_stages(analysis)
@@ -50,7 +51,10 @@ def _of_the_schedule(analysis: Analysis, found: list[ReportStream], unit: number
 
 
 def _to_the_end(row: tuple[str, ...], stream: ReportStream, unit: number_format.PrintedUnit) -> tuple[str, ...]:
-    """A stall that lasted to the end is in no mean; of the largest it says what it was at least."""
+    """The row with the largest latency as a lower bound, if the thread stood still to the end for longer than that.
+
+    No mean holds such a stall.
+    """
     if stream.summary.stalled_ns <= _schedule(stream).max:
         return row
     return (*row[:4], f"at least {unit.show(stream.summary.stalled_ns)}", *row[5:])
@@ -77,7 +81,7 @@ def _latencies(
 
 
 def _values(seen: Moments) -> tuple[float | None, ...]:
-    """Smallest and largest of nothing are unknown, not 0."""
+    """Smallest, mean, largest and deviation. Without a value, smallest and largest are unknown, not 0."""
     ends = (seen.min, seen.max) if seen.count else (None, None)
     return ends[0], seen.mean, ends[1], seen.deviation
 
@@ -98,7 +102,7 @@ def _spread(seen: OffsetAndSpread, unit: number_format.PrintedUnit) -> tuple[str
 
 
 def _drift(seen: OffsetAndSpread) -> str:
-    """Of a single thread off the grid only."""
+    """The drift in ppm; "" unless the row is a single thread that does not keep to the grid of due times."""
     return "" if seen.drift_ppm is None else f"{seen.drift_ppm:,.1f}"
 
 
@@ -117,7 +121,7 @@ SAID = {
     Dependence.ASSUMED_NONE: "It takes the values as independent, so it is too narrow where they come in bursts or in "
     "bad minutes.",
 }
-"""What an interval rests on, of those that occur in the table."""
+"""What an interval assumes. The report prints the sentences of the kinds that occur in its tables."""
 INDEPENDENT = "independent values"
 
 VIRTUAL = (
@@ -127,6 +131,7 @@ VIRTUAL = (
 
 
 def percentiles_section(analysis: Analysis) -> list[Block]:
+    """Percentiles of both views with their intervals; "unknown" where there are too few samples for one."""
     found, unit, shares = report_streams(analysis), latency_unit(analysis), shares_of(analysis)
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
     if virtual_time_clock(analysis.record):
@@ -162,7 +167,7 @@ def _intervals(stream: ReportStream, views: list[View], unit: number_format.Prin
 
 
 def _explained(found: list[ReportStream], views: list[View], shares: Shares) -> str:
-    """The sentences on what the intervals of all tables rest on."""
+    """The sentences on percentiles, and on what the intervals in all tables assume."""
     rest = {
         q.dependence
         for stream in found
@@ -180,7 +185,7 @@ def _header(view: View, unit: number_format.PrintedUnit) -> tuple[str, str]:
 
 
 def _worth(q: Quantile, known: tuple[str, ...]) -> tuple[str, ...]:
-    """How many independent values, where the record tells it of any percentile."""
+    """The number of independent values as a cell; () if the table has no such column."""
     return tuple(number_format.UNKNOWN if q.effective is None else number_format.count_text(q.effective) for _ in known)
 
 
@@ -205,7 +210,7 @@ def _all_intervals(threads: list[ReportStream], view: View, unit: number_format.
 
 
 def _name(share: float) -> str:
-    """With all the digits that were asked for: 99.99999 % is not 100 %."""
+    """A share as a percentage with all the digits that were asked for, so that 99.99999 % is not printed as 100 %."""
     return f"{share * 100:.10g} %"
 
 
@@ -241,6 +246,7 @@ class Outlier:
 
 
 def outliers_section(analysis: Analysis) -> list[Block]:
+    """The largest latencies with their times, threads and CPUs, and which of them happened at the same time."""
     found = outliers(analysis)
     if not found:
         return []
@@ -280,7 +286,7 @@ def outliers(analysis: Analysis) -> list[Outlier]:
 
 
 def outliers_together(found: list[Outlier]) -> dict[Outlier, str]:
-    """A letter for every group of outliers whose times of being late overlap, in the order of time."""
+    """A letter for each outlier that was late at the same time as another one. Groups get letters in time order."""
     groups: list[list[Outlier]] = []
     reach = None
     for each in sorted(found, key=lambda outlier: outlier.due_ns):
@@ -294,7 +300,7 @@ def outliers_together(found: list[Outlier]) -> dict[Outlier, str]:
 
 
 def _letters(at: int) -> str:
-    """A to Z, then AA, AB, ..."""
+    """The letters of a group by its number: A to Z, then AA, AB, ..."""
     more, last = divmod(at, len(LETTERS))
     return (_letters(more - 1) if more else "") + LETTERS[last]
 

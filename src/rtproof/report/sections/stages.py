@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stages of an activation: where the time goes, context switches, answers to edges, and who woke each thread."""
+"""Sections on the stages of an activation: where time goes, context switches, answers to edges, and who woke whom."""
 
 from rtproof.judge.analysis_model import Analysis, several_stages
 from rtproof.report import number_format
@@ -22,6 +22,7 @@ NO_SAMPLES = "The run kept a summary instead of every sample, so the time from s
 
 
 def stages_section(analysis: Analysis) -> list[Block]:
+    """Where the time goes: the lateness of each stage, and the time from stage to stage of the same activation."""
     stages = several_stages(analysis)
     if not stages or is_response(analysis):
         return []
@@ -73,18 +74,18 @@ def _counted(each: SourceCount) -> tuple[str, ...]:
     return (*map(number_format.count_text, (each.count, each.missed, each.lost)), *map(number_format.US.show, ends))
 
 
-# Context switch between the interrupt and the task of the same event, as in article 5.
-#
-# Its context switch is the difference of the bins that most samples lie in; beside it stands what it cannot have: the
-# difference of each event.
+# The next functions show the context switch between the interrupt and the task of the same event, as in article 5. The
+# article takes the difference of the two bins that hold most samples. The table adds the exact difference of each
+# event, which the article cannot have.
 
 
 FIRST = "irq"
 INTERRUPT_BIN_NS, TASK_BIN_NS = 500, 2_000
-"""Article 5's bins: 2,000 of the one, 2,500 of the other."""
+"""Article 5's widths of bins. It has 2,000 bins for the interrupt and 2,500 for the task."""
 
 
 def preemption_section(analysis: Analysis) -> list[Block]:
+    """The context switch between the interrupt and the task of the same event, as in article 5."""
     stages = several_stages(analysis)
     if not stages or stages[0].series.field != FIRST:
         return []
@@ -125,16 +126,17 @@ def _us(ns: int) -> str:
     return f"{ns / number_format.US.ns:g}"
 
 
-# Answers to edges on an input: how many came in time, how long they took, and how that splits at the task.
-#
-# An edge that had no answer before the next one came is no missing value: its answer took longer than that.
+# The next functions show the answers to edges on an input: how many came in time, how long they took, and how that time
+# splits at the task. If the next edge came before the answer, the value is not missing: the answer took longer than the
+# time between the edges.
 
 
 _ORIGINS = {"respond_sysfs": "task", "wire": "output", "wire_sysfs": "output"}
-"""What a method counts from, where that is not the edge: it does not know when that was, or drives it itself."""
+"""Where a method's time begins if not at the edge: the method does not know the edge's time, or drives it itself."""
 
 
 def response_section(analysis: Analysis) -> list[Block]:
+    """The answers to edges: how many came in time, and how long they took; [] for other measurements."""
     if not is_response(analysis) or not analysis.stages:
         return []
     whole = analysis.pooled
@@ -150,7 +152,7 @@ def response_section(analysis: Analysis) -> list[Block]:
 
 
 def _times(analysis: Analysis) -> Table:
-    """Each stage from the edge on, and between them the difference of the same edge."""
+    """A table of the times from the edge to each stage, and of the differences between stages of the same edge."""
     origin = _ORIGINS.get(analysis.pooled.series.method, "edge")
     *before, last = [(f"{origin} to {stage.series.field}", stage.observed) for stage in analysis.stages]
     between = [(f"{each.earlier} to {each.later}", each.moments) for each in analysis.switches]
@@ -162,7 +164,7 @@ def _times(analysis: Analysis) -> Table:
 
 
 def _more_than(analysis: Analysis) -> str:
-    """A value that is known only to be larger."""
+    """The time that an unanswered edge took at least, as a cell."""
     period = analysis.pooled.series.period_ns
     return f"> {number_format.US.show(period)}" if period else "> the time between edges"
 
@@ -179,6 +181,7 @@ LATENESS = (
 
 
 def ipc_section(analysis: Analysis) -> list[Block]:
+    """Who woke each measuring thread, by the probe's own account: on which CPU, how late, and how many posts."""
     told = probe_accounts(analysis.record, "ipc")
     if not told:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence: the machine and kernel that were measured, and every thread of the target with its policy."""
+"""Sections on the system: the machine and kernel that were measured, and all threads of the target."""
 
 import os
 from dataclasses import replace
@@ -29,6 +29,7 @@ MOMENTS = {Moment.ASKED: "asked", Moment.START: "start", Moment.DURING: "during"
 
 
 def system_section(analysis: Analysis) -> list[Block]:
+    """The machine and kernel that were measured, as they describe themselves."""
     record = analysis.record
     blocks: list[Block] = [Table("Machine and kernel", ("what", "as it says"), tuple(_machine(record)))]
     blocks += _preemption(preemption_model(record))
@@ -120,7 +121,7 @@ def _details(record: Record) -> list[tuple[str, str]]:
 
 
 def _settings(record: Record) -> list[tuple[str, str]]:
-    """Files of one line, once each."""
+    """The path and content of each file that has only one line. A file read twice appears once."""
     return [(path, _content(record, path)) for path in dict.fromkeys(f.path for f in record.files if _is_setting(f))]
 
 
@@ -141,7 +142,7 @@ def _line(text: str | None) -> str:
 
 
 def _kept(record: Record) -> dict[tuple[str, Moment], list[SystemFile]]:
-    """Files of the record; what came in parts is one."""
+    """The files of the record by path and moment, each as the list of its parts."""
     found: dict[tuple[str, Moment], list[SystemFile]] = {}
     for file in record.files:
         found.setdefault((file.path, file.moment), []).append(file)
@@ -160,6 +161,7 @@ NUMERIC = (0, 1, 3, 4, 5)
 
 
 def threads_section(analysis: Analysis) -> list[Block]:
+    """All threads of the target with their policies, as ``ps -eLfc`` shows them: which ones could delay others."""
     every = target_threads(analysis.record)
     if not every:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run over time: a heat map of the latencies, and what was above limits and learned levels."""
+"""Sections on the run over time: a heat map of latencies, maxima, missed activations, and those above levels."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ COLUMNS = 600
 
 @dataclass(frozen=True)
 class Columns:
-    """Equal columns of whole seconds, and the unit in which their axis is labelled."""
+    """Equal columns of a time axis, in whole seconds, and the unit of the axis. edges: in s, one more than columns."""
 
     edges: Int64Array
     unit: number_format.PrintedUnit
@@ -42,11 +42,12 @@ class Columns:
         return self.unit.scale(second * number_format.NS_PER_S)
 
     def of(self, second: Int64Array) -> Int64Array:
-        """Number of the column that each second lies in."""
+        """The number of the column in which each second lies."""
         return np.searchsorted(self.edges, second, side="right") - 1
 
 
 def timeline_section(analysis: Analysis) -> list[Block]:
+    """All latencies over time as a heat map, the largest per thread, and when activations were missed."""
     seconds = analysis.pooled.seconds
     blocks = left_out_at_the_end(analysis)
     if (seconds.obtained > 0).any():
@@ -75,9 +76,9 @@ def _map(analysis: Analysis, found: LatencyDensity, unit: number_format.PrintedU
 
 
 def _rows(found: LatencyDensity) -> tuple[Int64Array, Int64Array, bool]:
-    """Edges, counts and whether the axis is logarithmic, which it is unless most is negative or zero.
+    """Edges in ns, counts, and whether the axis is logarithmic: it is unless most values are negative or zero.
 
-    On a logarithmic axis the lowest row, half as high as its upper edge, holds whatever is not positive.
+    On a logarithmic axis the lowest row holds all values that are not positive. It begins at half of its upper edge.
     """
     edges, counts = found.latency_edges, found.counts
     below = int(np.searchsorted(edges[:-1], 0, side="right"))
@@ -107,7 +108,7 @@ def _says(analysis: Analysis, found: LatencyDensity, time: Columns, log_y: bool)
 
 
 def _notes(analysis: Analysis, found: LatencyDensity, log_y: bool) -> list[str]:
-    """What the map does not show, or not where it happened."""
+    """Sentences on values that the map does not show, or shows at another place."""
     notes = []
     if found.what == "slices":
         length = duration(found.slice_ns)
@@ -168,7 +169,7 @@ def _missed(analysis: Analysis) -> Plot:
 
 
 def _ran(summary: Summary) -> tuple[Int64Array, Int64Array]:
-    """Seconds in which anything ran, and the largest latency of each."""
+    """The seconds in which an activation ran, and the largest latency of each in ns."""
     ran = summary.seconds.obtained > 0
     return summary.seconds.second[ran], summary.seconds.max[ran]
 
@@ -183,7 +184,7 @@ def _columns_at(edges: Int64Array) -> Columns:
 
 
 def _curve(name: str, summary: Summary, time: Columns, unit: number_format.PrintedUnit, role: str) -> Curve:
-    """The largest latency of every column in which anything ran."""
+    """A curve of the largest latency in each column in which an activation ran."""
     second, largest = _ran(summary)
     best = np.full(time.edges.size - 1, np.iinfo(np.int64).min)
     np.maximum.at(best, time.of(second), largest)
@@ -205,6 +206,7 @@ WORDS = (
 
 
 def levels_section(analysis: Analysis) -> list[Block]:
+    """The activations above limits and learned levels, counted by second: alone or in bursts."""
     found = level_clusters(analysis)
     if not found:
         return []

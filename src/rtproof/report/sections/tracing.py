@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's own trace of the run, and what tracing adds to the latency."""
+"""Sections on the kernel's own trace of the run, and on what tracing adds to the latency."""
 
 from rtproof.core.phrases import duration, quantity
 from rtproof.judge.analysis_model import Analysis
@@ -10,6 +10,7 @@ from rtproof.summary.tracing_effect import EFFECT_METHOD, TracingEffect, Tracing
 
 
 def observer_section(analysis: Analysis) -> list[Block]:
+    """What tracing itself adds to the latency: the same run measured with and without tracing by turns."""
     found = tracing_effects(analysis.record)
     if found is None:
         return []
@@ -47,7 +48,7 @@ def _how(found: TracingEffects) -> str:
 
 
 def _says(found: TracingEffects) -> tuple[str, ...]:
-    """In words, of the field that a limit judges."""
+    """Sentences on the effect of tracing on the field that a limit judges."""
     judged = found.fields[-1]
     return tuple(_sentence(effect) for effect in judged.effects if effect.statistic in ("median", "maximum"))
 
@@ -70,6 +71,7 @@ LOOK = (
 
 
 def trace_section(analysis: Analysis) -> list[Block]:
+    """The kernel's trace in short: what was traced, how much of it is left, and how to look at it."""
     if not has_trace(analysis.record):
         return []
     found = trace_summary(analysis.record)
@@ -81,7 +83,7 @@ def trace_section(analysis: Analysis) -> list[Block]:
 
 
 def _recorded(found: TraceSummary) -> str:
-    """How many events there are and how many there were."""
+    """A sentence on the events that the trace holds and on those that were lost."""
     gone = [
         f"{number_format.count_text(n)} {'was' if n == 1 else 'were'} {how}"
         for n, how in ((found.overrun, "overwritten by later ones"), (found.dropped, "dropped"))
@@ -93,7 +95,10 @@ def _recorded(found: TraceSummary) -> str:
 
 
 def _cut(found: TraceSummary) -> tuple[str, ...]:
-    """The text has its own limit, and a full disk ends either."""
+    """A sentence if the trace's text has fewer events than the buffers had; else ().
+
+    The text has a limit of its own, and a full disk can cut both.
+    """
     in_text = sum(found.kinds.values())
     if in_text == found.entries:
         return ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict of a run, and what has to be known before its numbers: doubts, objections, a co-kernel, virtual time."""
+"""Sections to read before the numbers of a run: its verdict, doubts, objections, a co-kernel, virtual time."""
 
 from collections.abc import Sequence
 
@@ -21,31 +21,31 @@ NAME = "this run"
 
 
 def run_objections(analysis: Analysis) -> tuple[Objection, ...]:
-    """Those to a single run that no doubt about it says already."""
+    """The objections to a run by itself, without those that one of its doubts already states."""
     return unsaid_objections(objections([claim_of(analysis, NAME)]))
 
 
 def objection_blocks(found: Sequence[Objection]) -> list[Block]:
-    """One block each, in the order given."""
+    """A block for each objection, in the order given."""
     return [Text((each.what,), "doubt", f"Objection ({each.code})") for each in found]
 
 
 def unsaid_objections(found: Sequence[Objection]) -> tuple[Objection, ...]:
-    """Those that no doubt says already."""
+    """The objections that no doubt already states."""
     return tuple(each for each in found if each.doubt is None)
 
 
 LOOP, EXACTLY, SURE, LONGER, VALID = "The loop", "What exactly", "How sure", "How much longer", "Valid for"
 SHOWN_DOUBTS = 3
 LISTED = 4
-"""So many limits have room on the first screen of a telephone."""
+"""How many limits are listed one by one: more do not fit on the first screen of a telephone."""
 USUAL = Requirement(0)
 RANK, VALID_FOR, MAX = "RANK", "VALID FOR", "MAX"
-"""Labels of sentences of a verdict."""
+"""Labels of the verdict's sentences that this module looks for."""
 
 
 def claim_answer(verdict: Verdict) -> str:
-    """The state in one sentence about the system."""
+    """One sentence that says what the verdict means for the system."""
     if verdict.requirement is None:
         if verdict.state is State.INVALID:
             return "The run did not measure what was asked, so its numbers decide nothing."
@@ -71,7 +71,7 @@ def claim_answer(verdict: Verdict) -> str:
 
 
 def _seen(verdict: Verdict) -> str:
-    """What happened in a run in virtual time, of which no other run follows."""
+    """A sentence on what happened in a run in virtual time, which says nothing about other runs."""
     limit = value(verdict.requirement.limit_ns if verdict.requirement else 0)
     often = " more often than was asked" if verdict.state is State.REFUTED else ""
     if not verdict.episodes:
@@ -80,7 +80,10 @@ def _seen(verdict: Verdict) -> str:
 
 
 def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
-    """The other three answers, and what they hold for."""
+    """The questions about a verdict with their answers: what exactly, how sure, how much longer, valid for what.
+
+    In front of them, the loop of a run that measured cycles or an application.
+    """
     verdict = analysis.verdict
     valid = " ".join(labelled_sentence(verdict, VALID_FOR))
     answers = (
@@ -94,7 +97,7 @@ def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
 
 
 def loop_answer(analysis: Analysis) -> str:
-    """What a run is about that measured cycles, or the loops of an application, and not latencies alone."""
+    """Sentences on the cycles or on the application's loops that a run measured; "" if it measured only latencies."""
     found = analysis.cycles
     if found:
         stood = "".join(f" STALLED for {duration(stall.duration_ns)}." for stall in found.stalls)
@@ -109,17 +112,17 @@ def loop_answer(analysis: Analysis) -> str:
 
 
 def exact_answer(verdict: Verdict) -> str:
-    """What was seen and what that bounds; without a limit the largest value."""
+    """Sentences on what was seen and which bound follows; without a limit, on the largest value."""
     if verdict.reasons:
         asked = verdict.requirement if verdict.state is not State.INVALID else None
-        assumed = verdict_sentences.assumption_of_verdict(verdict)  # the answer to "how sure" says it
+        assumed = verdict_sentences.assumption_of_verdict(verdict)  # The answer to "How sure" states it.
         seen = [reason for reason in verdict.reasons if reason != assumed]
         return answer_sentences((*seen, *((verdict_sentences.episode_sentence(asked),) if asked else ())))
     return answer_sentences(labelled_sentence(verdict, MAX)[:1])
 
 
 def certainty_answer(verdict: Verdict) -> str:
-    """The confidence, and what it means."""
+    """Sentences on the confidence of the verdict and what it means."""
     if verdict.state is State.INVALID:
         return "Not at all: what makes the run invalid stands above."
     return answer_sentences((NO_PROBABILITY,)) if verdict.deterministic else _confidence(verdict)
@@ -144,7 +147,7 @@ def _confidence(verdict: Verdict) -> str:
 
 
 def longer_run_answer(verdict: Verdict) -> str:
-    """To a decision: now, after one more episode, and the chance."""
+    """A sentence on how much longer the run takes to a decision: without and with one more episode, and the chances."""
     if verdict.deterministic and verdict.state is not State.INVALID:
         return "No length of virtual time proves a limit: measure on the hardware that will be used."
     return _until_decided(verdict)
@@ -167,13 +170,17 @@ def _until_decided(verdict: Verdict) -> str:
 
 
 def _when(verdict: Verdict) -> str:
-    """The length of a run is rounded down and the time of a decision up, which may not come behind the end."""
+    """When the run was decided, in words.
+
+    The length of a run is rounded down and the time of a decision up. If both are equal, the words are "at its end",
+    because a decision must not seem to come after the end.
+    """
     at = verdict_sentences.decided_after_phrase(verdict, verdict.requirement or USUAL)
     return "at its end" if at == duration(verdict.measured_ns, up=True) else f"after {at}"
 
 
 def repeat_answer(requirement: Requirement | None) -> str:
-    """What a run would take whose limit is given before it starts."""
+    """A sentence on how long a new run must be, with the limit given before it starts."""
     asked = requirement or USUAL
     length = duration(asked.bunches * needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
     limit = f"--limit {value(asked.limit_ns).replace(' ', '')}" if requirement else "--limit"
@@ -184,7 +191,7 @@ def repeat_answer(requirement: Requirement | None) -> str:
 
 
 def limit_answers(analysis: Analysis) -> Table | None:
-    """All limits of a run that has several, in the order given."""
+    """A table of all limits in the order given; None if the run has fewer than two."""
     if len(analysis.verdicts) < 2:
         return None
     header = ("limit", "once per", "verdict", "episodes", "how much longer")
@@ -194,9 +201,10 @@ def limit_answers(analysis: Analysis) -> Table | None:
 
 
 def other_limit_answers(analysis: Analysis) -> Table | None:
-    """What was seen of each limit but the one that decides, whose sentences stand elsewhere; None if that is nothing.
+    """A table of what was seen of the limits, without the one that decides the run; None if it has no row.
 
-    The caption of the table of all limits states the assumption, and what makes a run invalid is said once.
+    The sentences of the deciding limit stand elsewhere. The caption of the table of all limits states the assumption.
+    Limits with the verdict INVALID have no row, because the report says only once what makes a run invalid.
     """
     rows: list[tuple[str, str]] = []
     for verdict in analysis.verdicts:
@@ -207,7 +215,10 @@ def other_limit_answers(analysis: Analysis) -> Table | None:
 
 
 def doubt_tally(analysis: Analysis) -> str:
-    """How each limit came out where there are several, and of many how many came out how; a table has more of them."""
+    """A sentence with the verdict on each limit; "" if there are fewer than two.
+
+    With more limits than LISTED, it counts the verdicts. ``limit_answers`` has the details.
+    """
     states = [verdict.state for verdict in analysis.verdicts]
     if len(states) < 2:
         return ""
@@ -241,9 +252,10 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
 
 
 def doubt_answers(analysis: Analysis) -> Text | None:
-    """What to keep in mind: doubts of each kind and the kinds of objections; None if there are none.
+    """A block with one doubt of each kind and the kinds of objections; None if there are none.
 
-    All that tell of a loss are among them, else the first few. What makes a run invalid has been said.
+    It shows the first few doubts, and more if more kinds tell of a loss. Doubts that make a run invalid are not here:
+    another section states them.
     """
     warnings = [doubt for doubt in analysis.doubts if doubt.severity is Severity.WARNING]
     kinds = {doubt.code: doubt.what for doubt in reversed(warnings)}
@@ -260,7 +272,7 @@ def doubt_answers(analysis: Analysis) -> Text | None:
 
 
 def labelled_sentence(verdict: Verdict, label: str) -> tuple[str, ...]:
-    """The sentences under a label."""
+    """The verdict's sentences under a label."""
     found, current = [], ""
     for name, text in verdict.sentences:
         current = name or current
@@ -269,7 +281,7 @@ def labelled_sentence(verdict: Verdict, label: str) -> tuple[str, ...]:
 
 
 def answer_sentences(parts: tuple[str, ...]) -> str:
-    """Parts that begin in lower case or not and have no full stop, as sentences."""
+    """The parts as sentences: each gets a capital letter and a full stop."""
     return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
 
 
@@ -288,10 +300,11 @@ MEANINGS = {
     State.NOT_ASKED: "NOT ASKED: the run was measured; no limit was given to judge it by.",
 }
 FIRST_SCREEN = ("VERDICT", "NEEDED", "VALID FOR", "RANK")
-"""Labels of sentences that the first block has in its own words or as they are."""
+"""Labels of the sentences that the first block of the section already shows, in its own words or unchanged."""
 
 
 def verdict_section(analysis: Analysis) -> list[Block]:
+    """The first screen: the verdict, what exactly is shown, how sure it is, how much longer to run, and the doubts."""
     verdict = analysis.verdict
     claim = tuple(filter(None, (claim_answer(verdict), doubt_tally(analysis))))
     first = Text(claim, KINDS[verdict.state], verdict.state.value, claim_terms(analysis))
@@ -305,7 +318,7 @@ def verdict_section(analysis: Analysis) -> list[Block]:
 
 
 def _rest(verdict: Verdict) -> list[tuple[str, str]]:
-    """The lines that the first block does not have."""
+    """The verdict's lines that the first block does not show."""
     kept, current = [], ""
     for label, text in verdict.sentences:
         current = label or current
@@ -318,6 +331,7 @@ SEVERITY_WORDS = {Severity.INVALID: "Makes the run invalid", Severity.WARNING: "
 
 
 def doubts_section(analysis: Analysis) -> list[Block]:
+    """A block for each doubt with what to do about it, or how many checks found nothing wrong."""
     if not analysis.doubts:
         return [Text((f"No doubts: {quantity(len(CHECKS), 'check')} of the run found nothing wrong with it.",), "good")]
     return [_block(doubt) for doubt in analysis.doubts]
@@ -331,11 +345,15 @@ def _block(doubt: Doubt) -> Text:
 
 
 def objections_section(analysis: Analysis) -> list[Block]:
+    """What the run's own figures say against it and no doubt already states; [] if they say nothing."""
     return objection_blocks(run_objections(analysis))
 
 
 def in_band_section(analysis: Analysis) -> list[Block]:
-    """One paragraph where a co-kernel was found, or may be hidden; else nothing."""
+    """A paragraph if a co-kernel was found or may be hidden; else [].
+
+    The figures of such a run are of Linux's own threads and of no others.
+    """
     said = [doubt for doubt in analysis.doubts if doubt.code in FOREMOST_CODES]
     return [Text((f"What to do: {doubt.remedy}.",), "doubt", _sentence(doubt.what)) for doubt in said]
 
@@ -345,6 +363,7 @@ def _sentence(words: str) -> str:
 
 
 def virtual_time_section(analysis: Analysis) -> list[Block]:
+    """A paragraph for a run whose clock counts instructions: none of its figures is a time on any board; else []."""
     made_by = virtual_time_clock(analysis.record)
     if made_by is None:
         return []
