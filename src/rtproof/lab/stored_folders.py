@@ -128,11 +128,7 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# A cache of folders held to a size: those not used for longest go first, but none that a running program has used.
-#
-# A folder's time of change is that of its last use. Who uses the cache has a locked file in it until the end, whose
-# time
-# is that of the beginning: whatever was used since the first of these began stays.
+# Keep a cache within its size: remove the folders that were not used for longest (see the module docstring).
 
 
 MOST_CACHE_BYTES = 1 << 30
