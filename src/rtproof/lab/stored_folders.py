@@ -132,7 +132,7 @@ def file_sha256(path: Path) -> str:
 
 
 MOST_CACHE_BYTES = 1 << 30
-"""What all finished cells may take together: many thousand of a few seconds."""
+"""Bytes that all finished cells may take together: many thousand cells of a few seconds each."""
 USERS_FOLDER = "users"
 LOCK_NAME = "lock"
 
@@ -184,7 +184,7 @@ def _held(root: Path) -> Iterator[None]:
 
 
 def _user_begins(root: Path) -> Iterator[int]:
-    """When each that still runs began. The kernel has let go of the lock of one that was killed."""
+    """The start time of each user that still runs. The kernel has released the lock of one that was killed."""
     for file in (root / USERS_FOLDER).glob("*"):
         with file.open("r") as lock:
             try:
