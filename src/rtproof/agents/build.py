@@ -170,7 +170,7 @@ def build_program(program: ProgramSources, arch: str = "", compiler: str = "auto
 
 
 def _key(program: ProgramSources, arch: Architecture, compiler: Compiler) -> str:
-    """Changes when anything does that the program depends on."""
+    """Key of the cache: it changes when anything changes that the program depends on."""
     digest = hashlib.sha256(f"{arch.name}\n{compiler.identity}\n{_tree_digest(program)}".encode())
     return digest.hexdigest()[:16]
 
@@ -243,7 +243,7 @@ def agent_version(path: Path, emulator: Sequence[str] = ()) -> str:
 
 
 NOT_HERE = "; not here: "
-"""Stands in a help before what this machine lacks for it."""
+"""In a help text, what this machine lacks follows these words."""
 
 
 FIELDS_OF_KIND = {"probe": 3, "probe_option": 4, "method": 4, "load": 3, "load_option": 4}
@@ -262,5 +262,5 @@ def missing_on_machine(text: str) -> str:
 
 
 def help_without_missing(text: str) -> str:
-    """The help alone."""
+    """The help text without what the machine lacks."""
     return text.partition(NOT_HERE)[0]

@@ -63,7 +63,7 @@ ERROR_CODE = defects.DEFECT_CODE
 INTERRUPTED_CODE = 130
 COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
 MOST_ERROR_CHARACTERS = 1_000
-"""Of what is wrong with an argument, which quotes it."""
+"""Longest sentence about a wrong argument, which the sentence quotes."""
 
 
 @click.group(
@@ -78,7 +78,7 @@ def cli() -> None:
 
 
 def _print_error(sentence: str) -> None:
-    """One line on standard error, whatever the sentence holds; nothing is left to do if nobody can read it."""
+    """Print one line on standard error. If standard error is closed, nothing is printed."""
     with contextlib.suppress(OSError):
         click.echo(f"rtproof: {one_line(sentence)}", err=True)
 
@@ -90,7 +90,7 @@ def _usage_sentence(error: click.ClickException) -> str:
 
 
 def _abandon_output() -> int:
-    """Standard output takes no more: give the interpreter a place to flush to, so that it does not complain at exit."""
+    """Replace a standard output that takes no more by /dev/null, so that Python does not complain at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ERROR_CODE
@@ -106,9 +106,10 @@ def _run_click(arguments: Sequence[str]) -> int:
 
 
 def _answer_exit(ending: SystemExit) -> int:
-    """Click ends the process by itself when it answers a shell's completion, and when the reader of a pipe has gone.
+    """The exit code where click or a library ends the process by itself.
 
-    Then with 1, our REFUTED. Whatever else asks for the end of the process says why.
+    Click does so after it answers a shell's completion, and with 1 when the reader of a pipe has gone. 1 would say
+    REFUTED, so the exit code is that of an error. Any other end of the process says why, in a string.
     """
     if COMPLETION_VARIABLE in os.environ:
         raise ending

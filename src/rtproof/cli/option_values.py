@@ -39,7 +39,7 @@ UNTIL_DECIDED_EXCLUDES = {
     "repeat": "--repeat needs runs of equal length",
     "abba": "--abba needs runs of equal length",
 }
-"""Options that a run cannot have which ends when it is decided, and why."""
+"""Options that do not go with ``--until-decided``, and why."""
 
 OBSERVER_BLOCKS = 80
 """Blocks that ``--observer`` aims at: enough for an interval, each long enough to hold many activations."""
@@ -50,7 +50,7 @@ SEED_OPTION = "seed="
 """What ``--trace`` calls the number from which the agent makes the order of the turns."""
 
 MOST_LIMITS = 8
-"""So many limits the agent can watch; each one needs more evidence than one alone."""
+"""The agent can watch this many limits. Each of several limits needs more evidence than a single one."""
 
 SIDE_OPTIONS_HINT = "what may stand there are options of the measurement, such as --policy; all others hold for both"
 
@@ -92,7 +92,7 @@ def _paired_with_times(
 def refuse_short_gaps(asked: tuple[Requirement, ...], options: Mapping[str, Any]) -> None:
     """UsageError where the gap is shorter than two periods, so that each late activation were an episode of its own.
 
-    options: of one measurement. What gives a probe its events may have any period: without --period nobody knows it.
+    options: of one measurement. Without --period, the period of events from outside is unknown, so nothing is refused.
     """
     period = options.get("period")
     if period is None and has_outside_events(options):
@@ -110,9 +110,9 @@ def take_horizon(values: dict[str, Any]) -> ForecastHorizon | None:
 
 
 def take_until_options(values: dict[str, Any], requirements: Sequence[Requirement]) -> Watch | None:
-    """Look at the options in a command's values, and give the run its longest length; None if it isn't asked for.
+    """Take ``--max-duration`` out of a command's values and set the run's longest length; None without --until-decided.
 
-    What is left of them is the agent's own option.
+    ``--until-decided`` stays in the values: the agent has that option too.
     """
     wanted, longest = values["until_decided"], values.pop("max_duration")
     if longest and not wanted:
@@ -144,14 +144,14 @@ def refuse_virtual_time(values: Mapping[str, Any]) -> None:
 
 
 def usual_longest_run(requirements: Sequence[Requirement]) -> str:
-    """What it takes with as many episodes as a run is given, in whole seconds."""
+    """The time that PROVEN takes with ``MOST_EPISODES`` episodes, rounded up to whole seconds."""
     second_ns = units.UNITS_NS["s"]
     length_ns = -(-still_needed_ns(requirements, MOST_EPISODES) // second_ns) * second_ns
     return units.format_duration(min(length_ns, units.LONGEST_NS // second_ns * second_ns))
 
 
 def until_announcement(requirements: Sequence[Requirement], longest: str) -> str:
-    """What to expect, before the first second is measured."""
+    """The sentence that says how long the run may take, before it begins."""
     none, one, two = (duration(still_needed_ns(requirements, episodes), up=True) for episodes in range(3))
     longest_ns = units.parse_duration(longest)
     short = ", which is too short for PROVEN" if longest_ns < still_needed_ns(requirements, 0) else ""
@@ -178,7 +178,7 @@ def with_observer(values: dict[str, Any], of_profile: bool) -> dict[str, Any]:
 
 
 def refuse_with_repeat(options: Mapping[str, bool]) -> None:
-    """UsageError where another option is given that makes several runs of its own, or one unlike others."""
+    """UsageError if the user gave an option that does not go with a series. options: whether each was given."""
     for name, is_given in options.items():
         if is_given:
             raise click.UsageError(f"--repeat and --abba are for plain runs: leave {name} out")
@@ -196,11 +196,11 @@ def take_repeat_options(values: dict[str, Any]) -> SeriesRequest | None:
 @click.command(add_help_option=False)
 @with_options(*AGENT_OPTIONS)
 def _side_options(**_values: Any) -> None:
-    """What may stand in the options of one side."""
+    """The options that one side may have."""
 
 
 def _parse_side(name: str, words: str, common: Mapping[str, Any]) -> SeriesSide:
-    """The options of one side, on top of those that both have; its loads come beside the common ones."""
+    """The options of one side together with the common ones. Its loads are added to the common loads."""
     try:
         own = _side_options.make_context(name, shlex.split(words)).params
         given = {key: value for key, value in own.items() if value not in (None, False, ())}

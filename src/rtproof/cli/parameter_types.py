@@ -83,7 +83,7 @@ def _at_most(text: str) -> int:
 
 
 def _gap(text: str) -> int:
-    """A longer gap makes one episode of events that have different causes."""
+    """Nanoseconds. A gap longer than 600s would join events with different causes to one episode."""
     gap_ns = units.parse_duration(text)
     if not LEAST_GAP_NS <= gap_ns <= MOST_GAP_NS:
         raise UserError(f"{text!r} is not a gap between episodes from 1ms to 600s")

@@ -25,7 +25,7 @@ def complete_methods(_context: click.Context, _parameter: click.Parameter, incom
 
 
 def complete_loads(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Definitions, and loads of the agent."""
+    """Loads that are defined in files, and the agent's own loads."""
     rows = [(name, "") for name in loads.names()] + [(row[1], row[-1]) for row in _agent_rows("load")]
     return [CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)]
 
@@ -57,7 +57,7 @@ def _matching_names(package: ModuleType, incomplete: str) -> list[str]:
 
 
 def _agent_rows(kind: str) -> list[list[str]]:
-    """What the newest agent that was ever built for this machine lists; nothing if there is none."""
+    """Rows of one kind from the list of the newest agent built for this machine; no rows without an agent."""
     agent = _built_agent()
     if agent is None:
         return []

@@ -36,10 +36,10 @@ CAMPAIGN_FOLDER_VERSION = 1
 
 @dataclass(frozen=True)
 class StoredCellEnd:
-    """How a cell ended. sha256: of its run, "" if there is none that can be read; way: place of the one taken.
+    """How a cell ended.
 
-    refused: the sentence of each way before. report: it got one of its own; files: what else was kept of it, as paths
-    from the page.
+    sha256: of its run, "" if no run can be read. way: index of the way that was taken. refused: the sentence for each
+    way before. report: whether the cell has its own report. files: its other files, as paths from the page.
     """
 
     key: str
@@ -53,7 +53,10 @@ class StoredCellEnd:
 
 @dataclass(frozen=True)
 class StoredCampaign:
-    """profile: as the user wanted it. system: that was measured. cells: those that have ended, in order."""
+    """A campaign as its folder stores it.
+
+    profile: with the user's settings. system: the one that was measured. cells: those that have ended, in order.
+    """
 
     command: str
     profile: Profile
@@ -65,7 +68,7 @@ class StoredCampaign:
 
 
 def stored_cell_end(outcome: CellOutcome, run: Path) -> StoredCellEnd:
-    """What its run folder does not tell."""
+    """The end of a cell, as campaign.json stores it: what the cell's run folder does not tell."""
     ways, taken = outcome.cell.ways, outcome.way
     return StoredCellEnd(
         outcome.cell.key,
@@ -103,7 +106,7 @@ class _CampaignFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_campaign_file(folder: Path, campaign: StoredCampaign) -> None:
-    """In place of the last one, whole or not at all; OSError if that cannot be."""
+    """Replace the folder's campaign.json, whole or not at all. OSError if it cannot be written."""
     told = json.dumps(msgspec.to_builtins(campaign), ensure_ascii=False, separators=(",", ":"))
     content = told.encode(errors="replace")
     file = _CampaignFile(
@@ -117,7 +120,10 @@ def write_campaign_file(folder: Path, campaign: StoredCampaign) -> None:
 
 
 def read_campaign_file(folder: Path) -> StoredCampaign:
-    """UserError with one sentence if it is missing, not a campaign's, from a newer rtproof or no longer as written."""
+    """The campaign that campaign.json stores.
+
+    UserError with one sentence if the file is missing, changed, from a newer rtproof or of something else.
+    """
     place = folder / CAMPAIGN_FILE
     try:
         files.refuse_what_waits(place)
@@ -137,7 +143,7 @@ def read_campaign_file(folder: Path) -> StoredCampaign:
 
 
 def _with_tuples(cell: CellPlan) -> CellPlan:
-    """JSON has lists only."""
+    """The value with tuples in place of lists: JSON has lists only."""
     ways = tuple(replace(way, options=_lists_as_tuples(way.options)) for way in cell.ways)
     return replace(cell, options=_lists_as_tuples(cell.options), ways=ways)
 
@@ -153,7 +159,7 @@ FORMAT_OF_FILE = {PAGE_FILE: "html", TABLE_FILE: "markdown", RESULT_FILE: "json"
 
 @dataclass(frozen=True)
 class CampaignDocument:
-    """Everything that a page tells of. made: what page and table end with."""
+    """Everything that the page of a campaign shows. made: the last sections of the page and of the table."""
 
     profile: "Profile"
     outcomes: "Sequence[CellOutcome]"
@@ -191,7 +197,7 @@ def print_campaign(found: CampaignDocument, as_json: bool) -> None:
 
 
 def write_campaign_pages(found: CampaignDocument, folder: Path, forms: Mapping[str, str]) -> None:
-    """The files with these names and formats, which must not be there yet."""
+    """Write the campaign in files with these names and formats. None of the files may exist yet."""
     for name, form in forms.items():
         stored_runs.write_new_file(folder / name, found.drawn(form))
 
@@ -217,20 +223,21 @@ CELL_CUT_OFF = (
 
 
 def is_campaign(path: Path) -> bool:
-    """Whether it is a campaign's folder, or what was left of one, and no run."""
+    """Whether the folder is that of a campaign, or what remains of one, and not a run folder."""
     return not (path / RECORD_FILE).exists() and any((path / name).exists() for name in (CAMPAIGN_FILE, CELLS_FOLDER))
 
 
 def refuse_options_of_one_run(**given: object) -> None:
-    """UsageError for what has a meaning for one run only."""
+    """UsageError if the user gave an option that has a meaning for one run only."""
     if any(given.values()):
         raise click.UsageError("--limit and --horizon are for one run: give the folder of a cell")
 
 
 def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> CampaignDocument:
-    """UserError or RecordError with one sentence where the folder is not as the run left it.
+    """The campaign of a folder, with every cell's run read and judged again.
 
-    percentiles: wanted besides those that the run was asked for.
+    percentiles: shown besides those that the run was asked for. UserError or RecordError with one sentence where the
+    folder is no longer as the run left it.
     """
     if not (folder / CAMPAIGN_FILE).exists():
         cell = folder / CELLS_FOLDER / "KEY"
@@ -317,7 +324,7 @@ def draw_matrix(folders: Sequence[Path], form: str) -> bytes:
 
 
 def read_matrix_runs(folder: Path) -> list[matrix_page.MatrixRun]:
-    """The runs of one result."""
+    """The runs in one ``result.json``, or in the folder that holds it. UserError with the file's name."""
     path = folder / RESULT_FILE if folder.is_dir() else folder
     files.refuse_what_waits(path)
     try:

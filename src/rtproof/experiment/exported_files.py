@@ -23,7 +23,10 @@ TRACE_FILES = {"trace-txt": "trace.txt", "trace-dat": "trace.dat"}
 
 
 def export_trace_files(folder: Path, analysis: Analysis) -> list[str]:
-    """Write the trace and the samples for other programs into the run folder: what was written, or why not."""
+    """Write the trace and the samples for other programs into the run folder.
+
+    A sentence for each file says what was written, or why not.
+    """
     if not has_trace(analysis.record):
         return []
     names = {**TRACE_FILES, **_sample_files(analysis)}
@@ -31,7 +34,7 @@ def export_trace_files(folder: Path, analysis: Analysis) -> list[str]:
 
 
 def _sample_files(analysis: Analysis) -> dict[str, str]:
-    """The exporter that makes lines of the samples, and its file."""
+    """Name of the exporter that writes a line for each sample, and name of its file."""
     if too_many_samples(analysis) or not all(series.has_samples for series in analysis.record.series):
         return {}
     return {"app-csv" if loops.is_app(analysis.record) else "csv": "samples.csv"}
@@ -43,7 +46,7 @@ def too_many_samples(analysis: Analysis) -> bool:
 
 
 def export_file(name: str, path: Path, analysis: Analysis, options: Mapping[str, str] | None = None) -> str:
-    """Write the file in a format: what was written, or why not."""
+    """Write the file in a format. A sentence that says what was written, or why not."""
     try:
         sentence: str = plugins.load_plugin(exporters, name).export(analysis, path, dict(options or {}))
     except UserError as problem:
@@ -54,7 +57,7 @@ def export_file(name: str, path: Path, analysis: Analysis, options: Mapping[str,
 
 
 def check_published_files(profile: Profile) -> None:
-    """UserError for a format or an option that there is not, which is better known before hours of measuring."""
+    """UserError for a format or an option that does not exist: the user must know before hours of measuring."""
     for each in profile.kept:
         known = plugins.load_plugin(exporters, each.format).OPTIONS
         checked_options(f"the format {each.format}", known, tuple(each.options.items()))

@@ -29,12 +29,12 @@ from rtproof.report.pages import campaign_outcomes
 from rtproof.report.pages.campaign_outcomes import CellOutcome, requirements_of_limits
 
 ResolveLoadNames = Callable[[Sequence[str]], Iterable[str]]
-"""What names of loads become on the agent's command line."""
+"""Turns names of loads into the words of the agent's command line."""
 
 
 @dataclass(frozen=True)
 class GuestTrial:
-    """A cell of a profile on a system, and how it came out. way: the number of the one that was taken last."""
+    """A cell of a profile on a system, and its result. way: index of the way that was tried last."""
 
     system: GuestSystem
     plan: CellPlan
@@ -49,7 +49,7 @@ class GuestTrial:
 
     @property
     def link(self) -> str:
-        """Where its own report is, from the page."""
+        """Path of the cell's own report, from the page."""
         return f"cells/{self.slug}.html"
 
 
@@ -63,7 +63,10 @@ class GuestBench:
 
 
 def run_trials(profile: Profile, systems: Sequence[GuestSystem], bench: GuestBench) -> list[GuestTrial]:
-    """Every cell on every system, cells in the profile's order; what the agent refuses is tried in the next way."""
+    """Measure every cell on every system, in the profile's order.
+
+    A cell that the agent refuses is tried in its next way.
+    """
     trials = [GuestTrial(system, plan) for plan in profile.cells for system in systems]
     trials = [_without_programs(trial, bench.resolve) for trial in trials]
     while to_run := [at for at, trial in enumerate(trials) if trial.result is None]:
@@ -74,7 +77,7 @@ def run_trials(profile: Profile, systems: Sequence[GuestSystem], bench: GuestBen
 
 
 def trial_outcomes(profile: Profile, trials: Sequence[GuestTrial]) -> list[CellOutcome]:
-    """The trials as the page takes them."""
+    """The trials as the outcomes that the page shows."""
     asked = requirements_of_limits(profile.claims)
     return [_trial_outcome(trial, asked) for trial in trials]
 
@@ -96,7 +99,7 @@ def _trial_after(trial: GuestTrial, result: CellResult) -> GuestTrial:
 
 
 def _without_programs(trial: GuestTrial, resolve: ResolveLoadNames) -> GuestTrial:
-    """On to the first of the ways left that a guest can run; the last one is not passed over."""
+    """The trial in the first of its remaining ways that a guest can run. The last way is never skipped."""
     if trial.result or _is_last_way(trial):
         return trial
     try:
@@ -133,7 +136,7 @@ def _cell_setting(plan: CellPlan, way: Way, profile: Profile) -> CellSetting:
 
 
 def _agent_loads(plan: CellPlan, way: Way, resolve: ResolveLoadNames) -> list[str]:
-    """As the agent names them. UserError for programs, of which a guest has none."""
+    """The loads as the agent names them. UserError for a program: a guest has no programs."""
     words = iter(resolve(run_options(plan, way).get(LOAD, ())))
     found = []
     for option, value in zip(words, words, strict=True):
@@ -145,7 +148,10 @@ def _agent_loads(plan: CellPlan, way: Way, resolve: ResolveLoadNames) -> list[st
 
 @dataclass(frozen=True)
 class GuestCampaignRequest:
-    """typed: the command; kind: of its folder, where the user names none; jobs: guests at once (one a CPU)."""
+    """What the user asked for.
+
+    typed: the command. kind: ends the folder's name if the user names none. jobs: guests at once (default one per CPU).
+    """
 
     typed: tuple[str, ...]
     kind: str
@@ -156,7 +162,7 @@ class GuestCampaignRequest:
 
 @dataclass(frozen=True)
 class CampaignPart:
-    """Cells of a profile that are run on the same systems."""
+    """Cells of a profile that run on the same systems."""
 
     profile: Profile
     systems: tuple[GuestSystem, ...]
@@ -164,7 +170,7 @@ class CampaignPart:
 
 @dataclass
 class _GuestRounds:
-    """Runs cells, and remembers them: what is refused in one way is run again in another."""
+    """Runs cells and keeps the results of each round: a refused cell runs again, in its next way."""
 
     jobs: int | None
     typed: tuple[str, ...]
@@ -233,7 +239,7 @@ def _provenance_section(rounds: _GuestRounds, trials: list[GuestTrial]) -> Secti
 
 
 def _store_cells(folder: Path, trials: list[GuestTrial]) -> None:
-    """Each cell as a run folder, and its report beside it."""
+    """Copy each cell's run folder into the campaign's folder, and write the cell's report beside it."""
     for trial in trials:
         if trial.result and trial.result.kept:
             place = folder / "cells" / trial.slug

@@ -42,12 +42,12 @@ COMPARISON_PAGE = "page.html"
 
 
 def print_progress(sentence: str) -> None:
-    """What goes on, beside the result."""
+    """Print what the program is doing to standard error, beside the result."""
     click.echo(clean(sentence), err=True)
 
 
 def named_kernels(texts: Sequence[str], modules: tuple[Path, ...], probe: str) -> list[NamedKernel]:
-    """The kernels, fetched if need be; with our own module where the probe cannot do without."""
+    """The kernels, fetched if need be, with our own module if the probe needs it."""
     resolve = partial(kernel_catalogue.resolve_kernel, say=print_progress)
     own = partial(kernel_catalogue.module_for_kernel, say=print_progress)
     return [systems.with_modules(systems.open_named(text, resolve), modules, probe, own) for text in texts]
@@ -59,7 +59,10 @@ def agents_by_architecture(systems: Sequence[GuestSystem]) -> dict[str, Path]:
 
 
 def refuse_unknown_loads(names: Sequence[str]) -> None:
-    """Before anything is booted. Of agents for other machines it is not known what they have."""
+    """UserError for a load that the agent does not have, before anything is booted.
+
+    The agent for this machine is asked, because an agent for another machine cannot run here.
+    """
     known = [row[1] for row in build.listed_rows(agent_prints(find_agent(), "list"), "load")]
     for name in names:
         if name.partition(":")[0] not in known:
@@ -67,7 +70,7 @@ def refuse_unknown_loads(names: Sequence[str]) -> None:
 
 
 def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[str, ...]) -> CellResults:
-    """Run what is not in the cache, with a line for each cell that ends. Ctrl-C ends the program."""
+    """Measure the cells that the cache lacks. Print a line when a cell ends. Ctrl-C ends the program."""
     infos = {cell.system.machine.kernel.arch: _run_info(cell, command) for cell in cells}
     runner = cell_runner.GuestFunctions(guest_cell.boot_guest, partial(guest_cell.measure_guest_cell, infos))
     numbers = count(1)
@@ -117,7 +120,7 @@ def _cell_setting(options: Mapping[str, Any]) -> CellSetting:
 
 
 def _print_cell(at: int, total: int, result: CellResult) -> None:
-    """A line for each cell; the failure of an only one is what the command itself says."""
+    """Print a line for a cell that ended. The command itself reports the failure of an only cell."""
     if result.reading is None or result.kept is None:
         if total > 1:
             print_progress(f"[{at}/{total}] {result.cell.name}: failed: {result.failure}")
@@ -132,7 +135,7 @@ def _run_info(cell: GuestCell, command: tuple[str, ...]) -> RunInfo:
 
 
 def provenance(cells: list[GuestCell], command: tuple[str, ...]) -> Provenance:
-    """How cells came about."""
+    """How the cells were measured: the command, the versions, the agents."""
     machines = {cell.system.machine.kernel.arch: cell.system.machine for cell in cells}
     agents = {cell.system.machine.kernel.arch: cell.agent for cell in cells}
     qemu = {arch: emulator_version(machine) for arch, machine in machines.items()}
@@ -191,7 +194,7 @@ QEMU_TARGET = "qemu"
 
 
 def target_options_for_profile(target: str, options: dict[str, str], profile: Profile) -> dict[str, str]:
-    """The options of a target with what a profile's probes and loads need of a guest; the user's own win."""
+    """The options of a target, and what a profile's probes and loads need in a guest. The user's own options win."""
     if target != QEMU_TARGET:
         return options
 
@@ -232,27 +235,27 @@ def with_lab_kernel(
 
 
 VETH_MODULE = "veth"
-"""The kernel's module of the device that joins two network namespaces; which loads want it is known to these only."""
+"""The kernel's module for the device that joins two network namespaces. Only the loads know which of them need it."""
 
 
 def for_guests(profile: Profile, given: Mapping[str, str]) -> Profile:
-    """The same with what a guest has in place of what a user would name. given: what this one did name."""
+    """The profile with a guest's hardware in place of what a user would name. given: what the user did name."""
     return with_settings(profile, {**profile.guest.settings, **given})
 
 
 def profile_needs_our_module(profile: Profile) -> bool:
-    """For a probe, or for the hardware that stands in for the article's."""
+    """Whether a probe of the profile needs our module, or the stand-in for the article's hardware does."""
     ways = [_probe_of_way(plan, way) for plan in profile.cells for way in plan.ways]
     return OUR_MODULE in profile.guest.modules or any(map(needs_own_module, ways))
 
 
 def with_modules_of_profile(kernels: Sequence[NamedKernel], profile: Profile) -> list[NamedKernel]:
-    """The kernels with the modules of their own that the profile wishes for guests."""
+    """The kernels, each with those of its own modules that the profile wants in a guest."""
     return [replace(each, modules=(*each.modules, *guest_modules(each.kernel, profile))) for each in kernels]
 
 
 def guest_modules(kernel: Kernel, profile: Profile) -> list[str]:
-    """What the profile wishes of a kernel, as far as that comes with it."""
+    """The modules that the profile wants in a guest and that come with the kernel."""
     return [name for name in (VETH_MODULE, *profile.guest.modules) if name != OUR_MODULE and has_module(kernel, name)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run cells one after another on one target, each in the first of its ways that the target can go.
+"""Run cells one after another on one target, each in the first of its ways that works there.
 
 Before a cell starts, its run folder gets ``run.json``: who asked for what, when and where, and with which agent.
 Programs that a profile names beside its cells, such as Xenomai's latency, run here too where they are installed.
@@ -34,14 +34,14 @@ from rtproof.run.session import AgentOutcome, RunPlan
 from rtproof.targets import Target
 
 CANNOT_RUN_HERE = "can't run here"
-"""What the agent says of a method or load that this machine has no means for."""
+"""The agent says this of a method or load that the machine lacks the means for."""
 NOT_MEASURED_INTERRUPTED = "not measured: the campaign was interrupted before"
 PART_IS_KEPT = "what it measured until then is kept and judged"
 
 
 @dataclass(frozen=True)
 class TargetCell:
-    """A run and the plans of its ways, all into the same folder. name: for people."""
+    """One cell. name: for people. ways: the name and the plan of each; all plans write into the same folder."""
 
     name: str
     ways: Sequence[tuple[str, RunPlan]]
@@ -49,9 +49,9 @@ class TargetCell:
 
 @dataclass(frozen=True)
 class TargetCellEnd:
-    """How a cell came out. way: place of the way that was taken, None if none was.
+    """How a cell ended. way: index of the way that was taken, None if none was.
 
-    refused: the sentence of each before. outcome: None if nothing was measured. failure: what the user must know of it,
+    refused: the sentence for each way before. outcome: None if nothing was measured. failure: what the user must know,
     "" if all is well.
     """
 
@@ -68,7 +68,7 @@ CellView = Callable[[int, TargetCell], LiveView]
 
 
 def run_cells(target: Target, cells: Iterable[TargetCell], view: CellView) -> Iterator[TargetCellEnd]:
-    """Each cell as it ends. Ctrl-C lets the one that measures finish and skips all others."""
+    """Run the cells and yield each one's end. After Ctrl-C the current cell ends and all later cells are skipped."""
     stopped = False
     for number, cell in enumerate(cells, 1):
         ended = (
@@ -111,7 +111,10 @@ def _cell_end(cell: TargetCell, way: int, refused: tuple[str, ...], outcome: Age
 
 
 def _no_way_sentence(cell: TargetCell, refused: Sequence[str]) -> str:
-    """One sentence; the last way's reason alone where it is the same for all, or nothing that the machine lacks."""
+    """Why no way works, in one sentence.
+
+    The last way's reason alone, if it is the same for all ways or is nothing that the machine lacks.
+    """
     if len(set(refused)) == 1 or CANNOT_RUN_HERE not in refused[-1]:
         return refused[-1]
     reasons = "; ".join(f"{name}: {why}" for (name, _), why in zip(cell.ways, refused, strict=True))
@@ -147,7 +150,7 @@ def agent_of(target: Target) -> Path:
 
 
 def _architecture(machine: str) -> str:
-    """An agent of the user's own may run where none of ours does."""
+    """Name of the architecture; the machine's own name if we build no agent for it, because the user may have one."""
     try:
         return architecture_of_machine(machine).name
     except UserError:
@@ -184,7 +187,10 @@ PROGRAM_RESULTS_FOLDER = "given"
 
 
 def run_programs(profile: Profile, agent: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Label and file of each that could be run, as long as a cell and under its loads. Says why another could not."""
+    """Run the profile's programs, each as long as a cell and under its loads.
+
+    Yields the label and the file of each that ran. A line on standard error says why a program could not run.
+    """
     for number, program in enumerate(profile.programs, 1):
         lack = what_program_lacks(program)
         if lack:
@@ -200,7 +206,7 @@ def run_programs(profile: Profile, agent: Path, folder: Path) -> Iterator[tuple[
 
 
 def what_program_lacks(program: OtherTool) -> str:
-    """What keeps it from running here; "" if nothing does."""
+    """Why the program cannot run here; "" if it can."""
     if program.needs and not Path(program.needs).exists():
         return f"there is no {program.needs}"
     return "" if shutil.which(program.command[0]) else f"there is no program {program.command[0]!r}"
@@ -219,7 +225,7 @@ def _run_program(profile: Profile, program: OtherTool, agent: Path, output: Path
 
 @dataclass(frozen=True)
 class LocalRunner:
-    """What all cells share. agent: program file of this host; asked: as written into each run folder."""
+    """What all cells share. agent: program file on this host. asked: the request that each run folder stores."""
 
     target: Target
     agent: Path

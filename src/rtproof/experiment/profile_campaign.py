@@ -65,7 +65,10 @@ def run_campaign(
 
 
 def _measure(desk: LocalRunner, begun: StoredCampaign, folder: Path) -> tuple[list[CellOutcome], StoredCampaign, bool]:
-    """Every cell, what is kept of them, and whether the user interrupted them. It is kept after each, lest all stop."""
+    """The end of every cell, the stored campaign, and whether the user interrupted it.
+
+    The campaign is stored after each cell, so that nothing is lost if the program stops.
+    """
 
     outcomes: list[CellOutcome] = []
     interrupted, plans = False, begun.profile.cells
@@ -82,7 +85,7 @@ def _measure(desk: LocalRunner, begun: StoredCampaign, folder: Path) -> tuple[li
 
 
 def _store_campaign(folder: Path, campaign: StoredCampaign) -> None:
-    """Write down how the cells ended; a disk that is full costs no figure."""
+    """Store how the cells ended. If the disk is full, the campaign goes on and its figures are still printed."""
 
     try:
         campaign_folder.write_campaign_file(folder, campaign)
@@ -99,7 +102,7 @@ def _nothing_measured(profile: Profile, outcomes: Sequence[CellOutcome], instead
 
 
 def _option_values(options: Mapping[str, Any]) -> dict[str, Any]:
-    """As if every option had stood on the command line."""
+    """The values of all options, as if the user had typed these."""
     return {"duration": None, "samples": None, "load": (), **options}
 
 
@@ -120,7 +123,7 @@ def _run_profile_cells(desk: LocalRunner, profile: Profile, folder: Path) -> Ite
         return LiveView(sys.stderr, f"{length}, cell {number} of {total} ({cell.name})", sys.stderr.isatty())
 
     def cells() -> Iterator[TargetCell]:
-        """Each when it is its turn, because its folder tells when it was started."""
+        """Yield each cell when its turn comes, because its folder stores the time of its start."""
         for plan, ways in zip(profile.cells, wanted, strict=True):
             info = local_runner.describe_run(desk.asked, machine, desk.agent)
             place = folder / CELLS_FOLDER / plan.key
@@ -138,7 +141,7 @@ def _length_text(plan: CellPlan) -> str:
 def _read_outcome(
     desk: LocalRunner, begun: StoredCampaign, plan: CellPlan, ended: TargetCellEnd, folder: Path
 ) -> CellOutcome:
-    """The cell read and reported, or its sentence."""
+    """The outcome of a cell: its run, read and reported, or the sentence that says why there is none."""
     system, profile = begun.system, begun.profile
     way = None if ended.way is None else plan.ways[ended.way]
     passed = tuple(zip(plan.ways, ended.refused, strict=False)) if way else ()

@@ -20,21 +20,21 @@ from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import requirements_of_limits
 
 FIRST_METHOD = ""
-"""The method of a probe without one: its first."""
+"""Key of a probe's first method: the one it takes if no method is named."""
 
 PROGRAM_OPTION = "--program"
 
 
 @dataclass(frozen=True)
 class AgentAbilities:
-    """What an agent has, and why it can't run here, "" if it can: methods by probe and method, loads by name."""
+    """What an agent has: methods by probe and method, loads by name. Each value says why not here, or ""."""
 
     methods: Mapping[tuple[str, str], str]
     loads: Mapping[str, str]
 
 
 def agent_abilities(listed: str) -> AgentAbilities:
-    """Of what the agent's ``list`` prints."""
+    """The abilities of the agent whose ``list`` printed this text."""
     methods: dict[tuple[str, str], str] = {}
     for _, probe, method, text in build.listed_rows(listed, "method"):
         methods[probe, method] = build.missing_on_machine(text)
@@ -75,7 +75,7 @@ def _why_way_cannot_run(cell: CellPlan, way: Way, known: AgentAbilities) -> str:
 
 
 def _what_loads_lack(names: Sequence[str], known: AgentAbilities) -> Iterable[str]:
-    """Of the agent's own loads, and of programs whether they are installed."""
+    """Why each of the agent's loads cannot run, "" if it can; and a sentence for each program that is not installed."""
     words = iter(loads.resolve(names))
     for option, value in zip(words, words, strict=True):
         name = value.partition(":")[0]
@@ -106,13 +106,13 @@ def published_article(profile: Profile) -> Article:
 
 
 def with_requirements(profile: Profile, asked: tuple[Requirement, ...]) -> Profile:
-    """The user's own in place of the article's."""
+    """The profile with the user's limits in place of the article's."""
     claims = tuple(_as_profile_limit(each) for each in asked)
     return with_claims(profile, claims) if claims else profile
 
 
 def _as_profile_limit(asked: Requirement) -> ProfileLimit:
-    """As a profile's file says it: what follows from the time is left out."""
+    """The limit as a profile's file has it: 0 for a gap or longest episode that follows from the time."""
     usual = Requirement(asked.limit_ns, asked.at_most_ns)
     gap_ns = 0 if asked.gap_ns == usual.gap_ns else asked.gap_ns
     longest_ns = 0 if asked.longest_ns == usual.longest_ns else asked.longest_ns
@@ -120,7 +120,7 @@ def _as_profile_limit(asked: Requirement) -> ProfileLimit:
 
 
 def profile_requirements(profile: Profile, asked: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
-    """The user's own, else the article's. UserError if one of these can't be judged."""
+    """The user's requirements, else the article's. UserError if one can't be judged."""
     found = asked or requirements_of_limits(profile.claims)
     for each in found:
         if reason := why_not_judgeable(each):

@@ -180,11 +180,7 @@ def write_new_file(path: Path, content: bytes) -> None:
         path.write_bytes(content)
 
 
-# Many runs at once: the paths that a user gives, the runs that lie there, and what is wanted of each of them.
-#
-# Each run is read in a forked process of its own, and only what is wanted of it comes back, so that a hundred long
-# runs
-# take neither a hundred times as long nor as much memory.
+# Many runs at once: find the runs at the paths, read each in its own process, and return what the caller wants.
 
 
 RECORD_NAME = "run.rtrec"
@@ -258,8 +254,6 @@ def read_runs(
     read: takes the path, and ``workers``, and gives what ``wanted`` takes; by default a Result.
     ``partial(read_run, later=...)`` judges by requirements given now.
     """
-    # Imported once for all processes, not once in each of them.
-
     cpus = len(os.sched_getaffinity(0))
     work = partial(_read_and_extract, wanted, partial(read, workers=max(1, cpus // max(len(runs), 1))))
     answers = each_by_itself(work, runs, cpus, _read_failure)

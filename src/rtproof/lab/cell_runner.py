@@ -24,10 +24,7 @@ from rtproof.lab.guest_cell import CellCost, CellSetting, CellStore, GuestCell, 
 from rtproof.lab.kernel_comparison import CellReading, KernelComparison, SystemUnderLoad, read_cell
 from rtproof.vm.machine import Machine
 
-# Work in processes of its own, several at once, each task as soon as the one that it needs is done.
-#
-# Threads would not do: a virtual machine is taken down by the KeyboardInterrupt of a main thread. So each task has a
-# process with a session of its own, which hears of Ctrl-C from us alone, once, or when we die.
+# Tasks in processes: each starts as soon as the task that it needs is done.
 
 
 CLEAN_UP_S = 20
@@ -89,7 +86,7 @@ class _WorkerCrew:
                 self._end(task, TaskEnd(failure=need.failure), told)
 
     def start(self) -> None:
-        """As many as there is room for."""
+        """Start as many tasks as may run at once."""
         ready = [task for task in self.waiting if task.needs is None or task.needs in self.ended]
         for task in ready[: self.jobs - len(self.running)]:
             self.waiting.remove(task)
@@ -121,7 +118,7 @@ class _WorkerCrew:
 
 
 def _start_worker(task: WorkerTask) -> tuple[Connection, SpawnProcess]:
-    """Until it is ready for Ctrl-C, which the terminal sends to everybody, the process does not hear it."""
+    """Start the process of a task. It ignores Ctrl-C until it is ready to clean up."""
     context = get_context("spawn")
     answers, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_worker_main, args=(theirs, task.work))
@@ -303,7 +300,7 @@ def _make_cell(
 
 @dataclass
 class _ResultCollector:
-    """Where results come in. missing: the cells that have to be run, and their keys."""
+    """Collects results as they come in. missing: the cells that have to be run, and their keys."""
 
     cache: CellStore
     told: OnResult

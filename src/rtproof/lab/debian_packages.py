@@ -80,7 +80,7 @@ def _deb822(text: str) -> Iterator[AptSource]:
 
 
 def _fields(stanza: str) -> dict[str, str]:
-    """Field names in lower case; a value keeps its further lines, because a key may be written out in Signed-By."""
+    """The fields of a paragraph, names in lower case. A value keeps all its lines: Signed-By may hold a whole key."""
     fields: dict[str, str] = {}
     last = ""
     for line in stanza.splitlines():
@@ -118,7 +118,7 @@ def _of_mirror(uri: str) -> list[AptSource]:
 
 
 def _of_debian(sources: list[AptSource]) -> list[AptSource]:
-    """Those with Debian's code names; only if there is none, those that say "stable" as others do too."""
+    """Sources with Debian's code names. If there are none, those that say "stable", as other archives do too."""
     for names in (_CODENAMES, _ALIASES):
         found = [source for source in sources if "main" in source.components and names & set(map(_base, source.suites))]
         if found:
@@ -168,7 +168,7 @@ class Package:
 
 
 class UnavailableError(UserError):
-    """The archive does not have it now, or it cannot be reached."""
+    """The archive lacks the package now, or cannot be reached."""
 
 
 def check_tools() -> None:
@@ -234,7 +234,7 @@ class Archive:
         return f" (apt-get says: {self._complaint})" if self._complaint else ""
 
     def _update(self) -> None:
-        """Not every index has to come: whether what is wanted is in those that did shows when it is looked for."""
+        """Fetch the indexes. A missing one is no error yet: the search for a package shows whether it was needed."""
         self._configure()
         self._complaint = _first_complaint(self._apt(["apt-get", "--quiet", "update"]).stderr)
 
@@ -271,7 +271,7 @@ def _run(
 
 
 def _configuration(place: Path, architecture: str) -> str:
-    """apt's user for downloads must be root where we are, because it cannot enter the cache of another user."""
+    """apt's configuration. If we are root, downloads run as root: apt's own user cannot enter another user's cache."""
     ours = {
         "APT::Architecture": architecture,
         "APT::Sandbox::User": "root",
@@ -305,7 +305,7 @@ def parse_packages(text: str) -> list[Package]:
 
 
 def is_newer(version: str, than: str) -> bool:
-    """By Debian's rules for versions (deb-version(7))."""
+    """Whether a version is newer than another by Debian's rules (deb-version(7))."""
     return _run(["dpkg", "--compare-versions", version, "gt", than]).returncode == 0
 
 

@@ -32,7 +32,7 @@ PREEMPTION_FILE = "preempt"
 """What the guest's kernel says of its preemption model, where it says so."""
 GUEST_AGENT = "/lab/rtproof-agent"
 SHIFT_NS = 137_137_000
-"""How much later than the one before a shift starts the agent; no multiple of a tick or of a usual period."""
+"""Each shift starts the agent this much later than the one before. No multiple of a tick or of a usual period."""
 WARMUP_SHIFT_NS = 37_037_000
 """How much longer it warms up, which moves the grid against the load too, since both start with the agent."""
 SLOWEST_GUEST_RATIO = 40
@@ -47,7 +47,7 @@ MOST_SLUG_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class GuestSystem:
-    """What is booted, a column of a comparison. kernel: as asked for; variant: its preemption and what else is new."""
+    """A system to boot, a column of a comparison. kernel: as named; variant: its preemption and what else is new."""
 
     kernel: str
     variant: str
@@ -60,7 +60,7 @@ class GuestSystem:
 
 @dataclass(frozen=True)
 class GuestLoad:
-    """What disturbs, a row of a comparison. loads: texts for the agent's --load, none for idle."""
+    """A load: a row of a comparison. loads: texts for the agent's --load, none for idle."""
 
     name: str
     loads: tuple[str, ...]
@@ -147,7 +147,7 @@ class GuestCell:
         return Job(_guest_script(self), ((GUEST_AGENT, self.agent),))
 
     def key(self) -> str:
-        """Changes when anything does that decides the guest's bytes."""
+        """Key of the store: it changes when anything changes that decides the guest's bytes."""
         job = self.job()
         files = [f"{place} {_file_digest(file)}" for place, file in job.files]
         whole = "\n".join([machine_identity(self.system.machine), job.script, *files])
@@ -175,7 +175,7 @@ def _guest_script(cell: GuestCell) -> str:
 
 @functools.cache
 def machine_identity(machine: Machine) -> str:
-    """Of a machine; packing its first file system takes a while."""
+    """Identity of a machine, kept because packing its first file system takes a while."""
     return machine.identity
 
 
@@ -189,7 +189,7 @@ def _file_digest(file: Path) -> str:
 
 @dataclass(frozen=True)
 class CellCost:
-    """Of a cell: seconds of this host and of the guest, the boot not counted."""
+    """What a cell took: seconds of this host and of the guest, without the boot."""
 
     host_s: float
     virtual_s: float

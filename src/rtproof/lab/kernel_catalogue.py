@@ -27,7 +27,7 @@ from rtproof.vm.kernel_files import Kernel, open_kernel
 
 OUR_MODULE = "rtproof"
 NOT_FOR_MAKE = ("ARCH", "KBUILD_OUTPUT", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-"""Of the environment: they would change what is built, or make us part of a make that called this program."""
+"""Variables to remove from the environment: they change what is built, or join us to a make that called rtproof."""
 
 _PACKAGE = Path(rtproof.__file__).parent
 _SOURCES = ("*.c", "*.h", "Kbuild", "Makefile")
@@ -94,7 +94,7 @@ def toolchain(arch: str) -> Toolchain:
 
 
 def _source_names(folder: Path, inside: str) -> list[str]:
-    """Sources relative to the folder; the tests' modules may include what is theirs and ours."""
+    """Paths of the sources, relative to the folder. The tests' modules may include their own files and ours."""
     found = [path for pattern in _SOURCES for path in folder.glob(pattern)]
     if inside:
         found += [path for pattern in _SOURCES for path in (folder / inside).glob(pattern)]
@@ -113,7 +113,7 @@ def _build_key(folder: Path, names: list[str], headers: Path, tools: Toolchain) 
 
 
 def _make(scratch: Path, headers: Path, tools: Toolchain) -> None:
-    """Type information of modules is left out, because making it needs a vmlinux and pahole."""
+    """Run the kernel's make. Modules get no type information, because that needs a vmlinux and pahole."""
     command = [
         "make",
         "-C",
@@ -165,7 +165,7 @@ def vermagic(module: Path | None) -> str:
 
 
 Say = Callable[[str], None]
-"""Told one sentence when something begins that takes long."""
+"""A function that gets one sentence when something begins that takes long."""
 
 SUITES = {"6.1": ("bookworm", "bookworm-security"), "6.12": ("bookworm-backports",)}
 
@@ -311,7 +311,7 @@ def _image_and_headers(archive: Archive, wanted: CatalogueEntry) -> list[Package
 
 
 def _kbuild(flavoured: Package, wanted: CatalogueEntry, mirror: str, folder: Path) -> Path:
-    """Its programs run here, whatever they build for."""
+    """The kernel's package of build programs. These run on this machine, whatever they build for."""
     name = next((name for name in flavoured.depends if name.startswith("linux-kbuild-")), "")
     archive = Archive(SUITES[wanted.series], debian_packages.debian_architecture(), mirror)
     ((_, deb),) = archive.collect(lambda found: [found.named(name)], folder)
@@ -319,7 +319,7 @@ def _kbuild(flavoured: Package, wanted: CatalogueEntry, mirror: str, folder: Pat
 
 
 def _keep_needed(part: Path, release: str) -> dict[str, str]:
-    """Image, its configuration, modules, headers; the paths that the headers have in them are made relative."""
+    """Keep the image, its configuration, modules and headers. Paths inside the headers become relative."""
     image, config, drivers = f"boot/vmlinuz-{release}", f"boot/config-{release}", f"lib/modules/{release}"
     for name in (image, config, drivers, "usr/src"):
         (part / name).parent.mkdir(parents=True, exist_ok=True)
@@ -336,7 +336,7 @@ def _keep_needed(part: Path, release: str) -> dict[str, str]:
 
 
 def _single_match(folder: Path, name: str) -> Path:
-    """A file or folder of unpacked packages, which may have /usr merged in or not."""
+    """The one file or folder of this pattern in unpacked packages, with or without a merged /usr."""
     for candidate in (folder / name, folder / "usr" / name):
         if candidate.exists():
             return candidate
@@ -398,7 +398,7 @@ def _listed_kernel(known: CatalogueEntry, stored: StoredFolder | None) -> Listed
 
 
 def preemption_of_config(config: str) -> str:
-    """How a kernel of that configuration preempts (kernel/Kconfig.preempt)."""
+    """Preemption model of a kernel with that configuration (kernel/Kconfig.preempt)."""
     chosen = {line.removesuffix("=y") for line in config.splitlines() if line.startswith("CONFIG_PREEMPT")}
     if "CONFIG_PREEMPT_RT" in chosen:
         return "PREEMPT_RT"

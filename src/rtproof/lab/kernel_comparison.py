@@ -90,7 +90,7 @@ VIRTUAL_TIME = (
     "Virtual time: one nanosecond per guest instruction, so these figures count instructions; they are not a board's "
     "microseconds. They rank kernels and find regressions; they do not sign off hardware."
 )
-"""Stands in every output of the lab."""
+"""Every output of the lab says this."""
 ONE_OBSERVATION = (
     "A cell run again gives the same bytes, so repeating it adds nothing: each cell is one observation of what its "
     "kernel and load can do. Another shift starts the measurement at another moment and is another observation, but of "
@@ -215,7 +215,7 @@ def with_in_band_marks(comparison: KernelComparison) -> KernelComparison:
 
 @dataclass(frozen=True)
 class RankedSystem:
-    """Of a system in the order: its largest latency and the load that it came under."""
+    """A system in the ranking: its largest latency, and the load under which it came."""
 
     system: GuestSystem
     spot: SystemUnderLoad

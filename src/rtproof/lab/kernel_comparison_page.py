@@ -34,7 +34,7 @@ LAB_US = PrintedUnit("us", 1_000, 1)
 MOST_TRIPLES = 4
 """Columns of "min / mean / max" that fit a line; with more systems the table shows maxima."""
 LEAST_HEAT_RATIO = 10.0
-"""The hottest cell is at least so many times the coolest, so that like figures look alike."""
+"""The scale of colours spans at least this ratio, so that similar figures get similar colours."""
 NO_FIGURE_WORDS = {True: "failed", False: "invalid"}
 
 
@@ -67,7 +67,7 @@ def ranking_blocks(comparison: KernelComparison) -> list[Block]:
 
 
 def ranking_headline(places: list[RankedSystem]) -> str:
-    """Who was latest and who was not, in a sentence."""
+    """A sentence that names the systems with the largest and the smallest latency."""
     if not places:
         return "There is no load under which every system has figures."
     first, last = places[0], places[-1]
@@ -170,7 +170,7 @@ def _loads_by_systems(
     heat: bool = False,
     folded: bool = False,
 ) -> Table:
-    """Loads by systems."""
+    """A table with a row for each load and a column for each system."""
     lines = [comparison.row(load) for load in comparison.loads]
     rows = tuple(
         (load.name, *(_table_cell(spot, show) for spot in line))
@@ -217,12 +217,12 @@ def _name(spot: SystemUnderLoad) -> str:
 
 MOST_TAIL_CURVES = 8
 SHOWN_DIGEST_DIGITS = 16
-"""Of a digest; the JSON has all."""
+"""Characters of a digest that the page shows; the JSON has all."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a comparison came about. agents: SHA-256 of the agent by architecture."""
+    """How a comparison was made. agents: SHA-256 of the agent by architecture."""
 
     command: str
     version: str
@@ -277,7 +277,7 @@ def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad]) -> list[Plot]:
 
 
 def _tail_curve(name: str, counts: Counts, grid: Int64Array) -> Curve:
-    """Up to where nothing is later."""
+    """The curve of one system, up to its largest latency."""
     shares = [float(share) for share in plot_data.exceeding_counts(counts, grid)]
     end = next((at for at, share in enumerate(shares) if share == 0), len(shares) - 1) + 1
     return Curve(name, tuple(LAB_US.scale(int(x)) for x in grid[:end]), tuple(shares[:end]))
@@ -434,7 +434,7 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
 
 
 def encode_comparison(comparison: KernelComparison, making: Provenance) -> bytes:
-    """The same as UTF-8, indented by two."""
+    """The comparison as JSON in UTF-8, indented by two."""
     return json.dumps(comparison_dict(comparison, making), indent=2, ensure_ascii=False).encode() + b"\n"
 
 

@@ -128,15 +128,11 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# A cache of folders held to a size: those not used for longest go first, but none that a running program has used.
-#
-# A folder's time of change is that of its last use. Who uses the cache has a locked file in it until the end, whose
-# time
-# is that of the beginning: whatever was used since the first of these began stays.
+# Keep a cache within its size: remove the folders that were not used for longest (see the module docstring).
 
 
 MOST_CACHE_BYTES = 1 << 30
-"""What all finished cells may take together: many thousand of a few seconds."""
+"""Bytes that all finished cells may take together: many thousand cells of a few seconds each."""
 USERS_FOLDER = "users"
 LOCK_NAME = "lock"
 
@@ -188,7 +184,7 @@ def _held(root: Path) -> Iterator[None]:
 
 
 def _user_begins(root: Path) -> Iterator[int]:
-    """When each that still runs began. The kernel has let go of the lock of one that was killed."""
+    """The start time of each user that still runs. The kernel has released the lock of one that was killed."""
     for file in (root / USERS_FOLDER).glob("*"):
         with file.open("r") as lock:
             try:

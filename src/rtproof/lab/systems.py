@@ -18,7 +18,7 @@ FIRST_LAZY_RT = (6, 12)
 FIRST_LAZY = (6, 13)
 """The first mainline kernels with lazy preemption."""
 MEMORY_MIB = 1024
-"""Enough that no load has to make itself smaller."""
+"""Memory of a guest: enough that no load has to make itself smaller."""
 PROBE_OF_MODULE = "kernel"
 PREEMPTION_MODELS = (*DYNAMIC_MODELS, "lazy")
 _RT_BANNER = re.compile(rb"#\d[^\0\n]{0,60} PREEMPT_RT ")
@@ -65,7 +65,7 @@ def with_modules(named: NamedKernel, modules: tuple[Path, ...], probe: str, own:
 
 
 def is_rt(kernel: Kernel) -> bool:
-    """Whether it was built with PREEMPT_RT, by its banner; by its release where the banner is packed."""
+    """Whether the kernel was built with PREEMPT_RT, by its banner, or by its release if the banner is compressed."""
     return "-rt" in kernel.release or bool(_RT_BANNER.search(kernel.image.read_bytes()))
 
 
@@ -98,7 +98,7 @@ def systems(
 
 
 def _models_to_boot(kernel: Kernel, preempts: Sequence[str]) -> list[str]:
-    """A kernel that has none of the models asked for is taken as it comes."""
+    """The models to boot a kernel with. A kernel that has none of those asked for is booted as it comes."""
     known = models_of(kernel)
     return [model for model in preempts if model in known] or [""]
 
@@ -113,7 +113,7 @@ def _system(named: NamedKernel, model: str, boot: str, show_boot: bool, cpus: in
 
 
 def _with_unique_names(found: list[GuestSystem]) -> tuple[GuestSystem, ...]:
-    """Images of the user may have one name; their releases, else their numbers, tell them apart."""
+    """The systems with unique names. Images of the same name are told apart by their releases, else by numbers."""
     names = [system.name for system in found]
     if len(set(names)) == len(names):
         return tuple(found)

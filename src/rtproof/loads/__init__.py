@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads as data: a TOML file each, made of loads of the agent and programs of the target's; docs/loads.md.
 
-A file here or in the user's folder is known by its name, any other by its path. A name that is none of these is of a
-load of the agent's own.
+The name of a file here or in the user's folder names its load. Any other file is named by its path. Every other name
+means one of the agent's own loads.
 """
 
 import os
@@ -63,6 +63,6 @@ def _is_path(name: str) -> bool:
 
 
 def _files() -> dict[str, Path]:
-    """The user's come first in the search: they may replace ours by their own."""
+    """The file of each definition by its name. A user's definition replaces ours of the same name."""
     ours, theirs = Path(__file__).parent, user_folder()
     return {path.stem: path for folder in (ours, theirs) for path in sorted(folder.glob(f"*{SUFFIX}"))}

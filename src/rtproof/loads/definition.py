@@ -20,7 +20,7 @@ class _StrictLoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LoadParameter(_StrictLoadPart, frozen=True):
-    """least, most: of a whole number. choices: of a text, if not just any will do."""
+    """One parameter of a load. least, most: bounds of a whole number. choices: texts allowed; empty if any text is."""
 
     default: ParameterValue
     help: str
@@ -47,7 +47,7 @@ class LoadPart(_StrictLoadPart, frozen=True):
 
 
 class LoadFile(_StrictLoadPart, frozen=True):
-    """restart: of every part that has none of its own."""
+    """A load as its file defines it. restart: for every part without a restart of its own."""
 
     name: str
     help: str
@@ -58,7 +58,7 @@ class LoadFile(_StrictLoadPart, frozen=True):
 
 
 MOST_PARTS = 16
-"""The agent takes no more loads at once."""
+"""Most loads that the agent takes at once."""
 RESTART = "restart"
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,31}")
 _ONLY_OF_PROGRAMS = ("name", "needs", "rest", "memory_mib", "processes", "space_mib", "again")
@@ -161,11 +161,11 @@ def _time_problems(key: str, text: str) -> Iterator[str]:
 
 
 COUNTS = ("runs", "cpu_ms", "lines", "bytes")
-"""In the order of the agent's numbers for them."""
+"""Names in the order of the agent's numbers for them."""
 
 
 def agent_load_options(file: LoadFile, given: Mapping[str, str]) -> tuple[str, ...]:
-    """Arguments of the agent. given: parameters that the user set, and ``restart``."""
+    """The agent's arguments for a load. given: parameters that the user set, and ``restart``."""
     settings = dict(given)
     restart = _restart(file, settings.pop(RESTART, ""))
     values = _values(file, settings)
