@@ -20,7 +20,7 @@ from rtproof import report
 from rtproof.compare.compare import compare_sides
 from rtproof.compare.history import analyse_history
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.experiment import kernel_check
+from rtproof.experiment import lab_scenarios
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.lab import kernel_comparison_page
@@ -177,11 +177,11 @@ def test_the_lab_says_it_of_a_system_in_every_table() -> None:
 
 def test_lab_check_says_it_before_the_figure(capsys: pytest.CaptureFixture[str]) -> None:
     reading = replace(read(5_000), core=CORE)
-    assert kernel_check.judge_kernel(comparison((RT, {"idle": reading})), 10_000) == 0
+    assert lab_scenarios.judge_kernel(comparison((RT, {"idle": reading})), 10_000) == 0
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith(f"in-band: {CORE} runs beside Linux on {RT.name}; what was measured is Linux's own thread.")
     assert second.startswith(f"{RT.name} (in-band), idle: the largest latency")
-    kernel_check.judge_kernel(comparison((RT, {"idle": [5_000]})), 10_000)
+    lab_scenarios.judge_kernel(comparison((RT, {"idle": [5_000]})), 10_000)
     assert "in-band" not in capsys.readouterr().out
 
 

@@ -17,6 +17,6 @@ def command(name: str | None, agent: Path | None) -> None:
     A profile repeats an article's experiment. Told are the cells that it has, how long they take at the article's
     length, and what is lacking on this machine.
     """
-    from rtproof.experiment import profile_overview
+    from rtproof.experiment import profile_setup
 
-    click.echo(profile_overview.profiles_text(name, agent), nl=False)
+    click.echo(profile_setup.profiles_text(name, agent), nl=False)

@@ -48,13 +48,13 @@ def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> N
     The figures are instructions, not a board's microseconds: the limit finds a regression, it does not sign off
     hardware.
     """
-    from rtproof.experiment import guest_runner, kernel_check
+    from rtproof.experiment import guest_runner, lab_scenarios
 
     wanted = guest_runner.MatrixRequest(
         [values["kernel"]], [values["preempt"]] if values["preempt"] else [], [values["boot"]], [values["load"]], values
     )
     try:
-        code = kernel_check.check_kernel(wanted, limit, ctx.obj or ("rtproof", "lab", "check"))
+        code = lab_scenarios.check_kernel(wanted, limit, ctx.obj or ("rtproof", "lab", "check"))
     except (click.Abort, click.exceptions.Exit):
         raise
     except Exception as error:  # also a defect of this program is nothing that speaks against the commit
@@ -62,4 +62,4 @@ def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> N
             raise
         guest_runner.print_progress(f"rtproof: {defects.error_sentence(error)}")
         code = CANNOT_TEST
-    ctx.exit(CANNOT_TEST if bisect and code == kernel_check.INVALID else code)
+    ctx.exit(CANNOT_TEST if bisect and code == lab_scenarios.INVALID else code)

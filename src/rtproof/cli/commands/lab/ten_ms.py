@@ -50,9 +50,9 @@ def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int
 
     Exit codes: 0; 2 if a scenario failed; 3 if one did not measure what was asked.
     """
-    from rtproof.experiment import guest_campaign, ten_ms_scenarios
+    from rtproof.experiment import guest_campaign, lab_scenarios
 
     typed = ctx.obj or ("rtproof", "lab", "ten-ms")
     asked = guest_campaign.GuestCampaignRequest(typed, "ten-ms", output, as_json, jobs)
-    kernels = ten_ms_scenarios.ScenarioKernels(values["plain"], values["rt"], values["preempt"], values["module"])
-    ctx.exit(ten_ms_scenarios.run_scenarios(kernels, values["counted"], asked))
+    kernels = lab_scenarios.ScenarioKernels(values["plain"], values["rt"], values["preempt"], values["module"])
+    ctx.exit(lab_scenarios.run_scenarios(kernels, values["counted"], asked))
