@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the mean of a sequence of runs changes, and how much runs resemble their neighbours and their weekday."""
+"""Find where the mean of a sequence of runs changes.
+
+The functions also estimate how much neighbouring runs resemble each other, and find a pattern of the week.
+"""
 
 import math
 from collections.abc import Sequence
@@ -14,36 +17,36 @@ from rtproof.statistics import beta_tails, student_quantile
 
 Floats = NDArray[np.float64]
 
-# How much a run resembles the one before it, and what that does to a test between two stretches of runs.
+# The next functions estimate how much a run resembles the run before it, and correct the test of two stretches for it.
 #
-# A machine that is warm stays warm: a run tells less than an independent one, and a mean of ten correlated runs moves
-# like that of three. The correlation is taken from differences of runs one and two places apart, whose mean squares
-# are
-# proportional to 1 - phi and 1 - phi^2 in an autoregressive process of first order (Box and Jenkins). A step is in a
-# few
-# of the differences only, and a large one in none that counts. Ranks, as normal scores, stand for the values, so that
-# no outlier decides; equal values have equal scores.
+# A machine that is warm stays warm. A run therefore tells less than an independent run would tell: the mean of ten
+# correlated runs may vary as much as the mean of three independent runs.
+# The estimate uses the differences of runs one and two places apart. In an autoregressive process of first order
+# (Box and Jenkins), their mean squares are proportional to 1 - phi and 1 - phi^2.
+# A step affects only a few of these differences. The estimate leaves out differences that are very large.
+# It replaces each value by the normal score of its rank, so that no outlier decides. Equal values get equal scores.
 
 
 FEWEST = 10
-"""Values without which nothing is estimated."""
+"""The least number of values from which a correlation is estimated."""
 CLEAR = 0.25
-"""Independent runs seem correlated by less than this in 9 of 10 histories of 80; it is taken for none."""
+"""A smaller estimate counts as no correlation: in 9 of 10 histories of 80 independent runs the estimate is smaller."""
 MOST = 0.95
 STEPS = 40
 FAR, MAD = 6.0, 1.4826
-"""Differences of neighbours beyond so many robust deviations are steps and count for no correlation."""
+"""A difference of neighbours of more than FAR robust deviations is a step. It does not count for the correlation."""
 RAISED = 0.2
-"""What is estimated is raised by this times its square, because large correlations are estimated too small."""
+"""The estimate is raised by RAISED times its square, because the method underestimates large correlations."""
 EXACT = 300
-"""Values up to which all moments are computed; beyond, their limits for long stretches."""
+"""Up to this number of values all moments are computed exactly; beyond it, by the formulas for long stretches."""
 
 
 @dataclass(frozen=True)
 class StretchContrast:
-    """Of the difference of two neighbouring means, for values of variance 1.
+    """The moments of the difference between the means of two neighbouring stretches, for values of variance 1.
 
-    variance: of the difference. squares: expected sum of squares about both means; freedom: of it (Satterthwaite).
+    variance: of the difference. squares: the expected sum of squares about the two means. freedom: the degrees of
+    freedom of that sum (Satterthwaite).
     """
 
     variance: float
@@ -52,7 +55,10 @@ class StretchContrast:
 
 
 def neighbour_correlation(values: Sequence[float]) -> float:
-    """Of neighbouring values, 0 to MOST in steps of 1 / STEPS; 0 where it is not clear, or where they are too few."""
+    """Return the correlation of neighbouring values, from 0 to MOST in steps of 1 / STEPS.
+
+    The result is 0 for fewer than FEWEST values, and where the correlation is not clear.
+    """
     series = np.asarray(values, np.float64)
     if series.size < FEWEST:
         return 0.0
@@ -67,20 +73,20 @@ def neighbour_correlation(values: Sequence[float]) -> float:
 
 
 def _mean_square(differences: Floats, counted: NDArray[np.bool_]) -> float:
-    """0 where nothing is counted."""
+    """Return the mean square of the counted differences; 0 if none is counted."""
     return float((differences[counted] ** 2).mean()) if counted.any() else 0.0
 
 
 @lru_cache(maxsize=64)
 def _scores(n: int) -> Floats:
-    """Where so many normal values lie, smallest first."""
+    """Return the normal scores of n ranks, smallest first."""
     normal = NormalDist()
     return np.array([normal.inv_cdf((place + 0.5) / n) for place in range(n)])
 
 
 @lru_cache(maxsize=65_536)
 def stretch_contrast(left: int, right: int, phi: float) -> StretchContrast:
-    """Of ``left`` and then ``right`` values of a process with this correlation."""
+    """Return the moments for ``left`` values followed by ``right`` values, whose neighbours correlate by ``phi``."""
     n = left + right
     if not phi:
         return StretchContrast(1 / left + 1 / right, n - 2.0, n - 2.0)
@@ -96,7 +102,10 @@ def stretch_contrast(left: int, right: int, phi: float) -> StretchContrast:
 
 
 def _long(left: int, right: int, phi: float) -> StretchContrast:
-    """The means are nearly independent of each other; squares and freedom by the sums of an endless process."""
+    """Return the moments for long stretches.
+
+    The two means are taken as nearly independent. The squares and their freedom are those of an endless process.
+    """
     n = left + right
     lost = sum(_variance(size, phi) * size for size in (left, right))
     squares = max(n - lost, 1.0)
@@ -105,13 +114,13 @@ def _long(left: int, right: int, phi: float) -> StretchContrast:
 
 
 def _variance(size: int, phi: float) -> float:
-    """Of the mean of so many values of variance 1."""
+    """Return the variance of the mean of ``size`` values of variance 1."""
     tail = 2 * phi * (1 - phi**size) / (size * (1 - phi) ** 2)
     return max((1 + phi) / (1 - phi) - tail, 0.0) / size
 
 
 def widened_error(left: int, right: int, phi: float) -> float:
-    """How many times as large a difference of two means is needed as between independent runs, about."""
+    """Return about how many times larger a difference of two means has to be than between independent runs."""
     found = stretch_contrast(left, right, phi)
     return math.sqrt(found.variance / (1 / left + 1 / right) * (left + right - 2) / found.squares)
 
@@ -119,14 +128,17 @@ def widened_error(left: int, right: int, phi: float) -> float:
 WINDOW = 50
 P_VALUE = 1e-4
 WEAK = 10
-"""How many times weaker a change may be to be weighed on the whole sequence."""
+"""A window's p may be this many times larger than the final threshold; the whole sequence then decides."""
 SHORTEST = 3
 
 
 @dataclass(frozen=True)
 class MeanChange:
-    """at: the first value after it. before, after: means of the neighbouring stretches, which reach from ``since`` to
-    ``until`` (exclusive). p: of a two-sided t test between them."""
+    """One change of the mean.
+
+    at: the place of the first value after the change. before, after: the means of the two neighbouring stretches,
+    which reach from ``since`` to ``until`` (exclusive). p: of a two-sided t test between these stretches.
+    """
 
     at: int
     since: int
@@ -143,7 +155,11 @@ def mean_changes(
     shortest: int = SHORTEST,
     correlation: float = 0.0,
 ) -> tuple[MeanChange, ...]:
-    """The changes in a sequence of finite values, in its order. correlation: of neighbours (``correlation``)."""
+    """Return the changes of the mean in a sequence of finite values, in the order of the sequence.
+
+    p: the threshold of each change. window, shortest: the numbers of values in a window and in the shortest stretch.
+    correlation: of neighbouring values, as ``neighbour_correlation`` returns it.
+    """
     series = np.asarray(values, np.float64)
     places = _weak(series, min(WEAK * p, 1.0), window, shortest)
     while places:
@@ -156,7 +172,10 @@ def mean_changes(
 
 
 def _weak(series: Floats, p: float, window: int, shortest: int) -> list[int]:
-    """Places that may be changes, by windows that overlap by half; the next one begins at the last change at least."""
+    """Return the places that may be changes.
+
+    The windows overlap by half. The next window begins no earlier than the last change that was found.
+    """
     found: set[int] = set()
     start = 0
     while start < series.size:
@@ -167,7 +186,7 @@ def _weak(series: Floats, p: float, window: int, shortest: int) -> list[int]:
 
 
 def _divided(series: Floats, p: float, shortest: int) -> list[int]:
-    """Split again and again at the best place of any stretch, for as long as its sides differ."""
+    """Split the series again and again at the best place of all stretches, as long as the two sides differ."""
     ends = [0, series.size]
     best = {stretch: _best_split(series, *stretch, shortest) for stretch in [(0, series.size)]}
     while True:
@@ -210,9 +229,11 @@ def _change(series: Floats, phi: float, since: int, at: int, until: int) -> Mean
 
 
 def change_p_value(left: Floats, right: Floats, phi: float = 0.0) -> float:
-    """Of Student's t with pooled variance, two-sided; 1 where both together have fewer than three values.
+    """Return the p-value of Student's two-sided t test with pooled variance.
 
-    phi: correlation of neighbouring values. It makes means vary more than their values tell, and the values tell less.
+    The result is 1 where both stretches together have fewer than three values.
+    phi: the correlation of neighbouring values. Means of correlated values vary more than the
+    scatter of the values shows, and the values tell less than as many independent values.
     """
     if left.size + right.size < 3:
         return 1.0
@@ -227,14 +248,13 @@ def change_p_value(left: Floats, right: Floats, phi: float = 0.0) -> float:
     return beta_tails(noise / (noise + difference**2), expected.freedom / 2, 0.5)[0]
 
 
-# Do the runs of one day of the week differ from those of others? A pattern that comes back is no change.
+# The next functions find a pattern of the week. A pattern that comes back every week is not a change.
 #
-# Each run is held against the mean of the seven days around it, so that neither steps nor slow drift count. Without a
-# pattern the days of a week might have any order, but for the resemblance of neighbouring days, which is taken out
-# first
-# (``correlation``). The weekdays are drawn anew DRAWN times, with a fixed seed: p is the share of the drawings in
-# which
-# they differ at least as much. Days are those of UTC.
+# Each day with runs is compared with the mean of the seven days around it, so that steps and slow drift do not count.
+# Without a pattern, the weekdays could stand in any order, except that neighbouring days resemble each other.
+# That resemblance is taken out first (``neighbour_correlation``).
+# The weekdays are then shuffled DRAWN times with a fixed seed. p is the share of the shuffles in which the weekdays
+# differ at least as much as in the data. Days are days in UTC.
 
 
 DAY_NS = 86_400_000_000_000
@@ -242,9 +262,9 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 FIRST_WEEKDAY = 3
 """1970-01-01 was a Thursday."""
 AROUND = 3
-"""Days before and after a run that it is held against."""
+"""Days before and after a day with which that day is compared."""
 FEWEST_DAYS = 28
-"""Different days with runs: four weeks."""
+"""The least number of different days with runs: four weeks."""
 FEWEST_OF_A_DAY = 3
 SURE = 0.001
 DRAWN = 1_999
@@ -252,7 +272,7 @@ DRAWN = 1_999
 
 @dataclass(frozen=True)
 class WeeklyPattern:
-    """A pattern of the week. by_day: the mean logarithm of each day of the week against the mean, Monday first."""
+    """A pattern of the week. by_day: the mean logarithm of each weekday minus the mean of all, Monday first."""
 
     by_day: tuple[float, ...]
     p: float
@@ -267,16 +287,16 @@ class WeeklyPattern:
 
 
 def weekday(started_ns: int) -> int:
-    """0 for Monday, in UTC."""
+    """Return the weekday of a start in nanoseconds since 1970, in UTC: 0 for Monday."""
     return int((started_ns // DAY_NS + FIRST_WEEKDAY) % 7)
 
 
 def weekly_pattern(values: Sequence[float], started_ns: Sequence[int]) -> WeeklyPattern | None:
-    """The pattern, or None where none is sure, or where the runs are too few to show one."""
+    """Return the pattern of the week; None where no pattern is sure or the runs are too few to show one."""
     days, mean = _by_day(values, started_ns)
     if days.size < FEWEST_DAYS:
         return None
-    # Days of their own level alone: no day with too few of its kind may decide.
+    # Each weekday needs several days: no weekday with too few of them may decide.
     kinds, counts = np.unique((days + FIRST_WEEKDAY) % 7, return_counts=True)
     if kinds.size < 7 or counts.min() < FEWEST_OF_A_DAY:
         return None
@@ -290,14 +310,14 @@ def weekly_pattern(values: Sequence[float], started_ns: Sequence[int]) -> Weekly
 
 
 def without_weekly(values: Sequence[float], started_ns: Sequence[int], found: WeeklyPattern | None) -> list[float]:
-    """The values with the pattern taken out."""
+    """Return the values without the pattern of the week; unchanged if there is no pattern."""
     if found is None:
         return list(values)
     return [value - found.by_day[weekday(start)] for value, start in zip(values, started_ns, strict=True)]
 
 
 def _by_day(values: Sequence[float], started_ns: Sequence[int]) -> tuple[NDArray[np.int64], Floats]:
-    """Each day with a run, counted since 1970, and the mean of its runs."""
+    """Return each day with a run, counted since 1970, and the mean of that day's runs."""
     days, place = np.unique(np.asarray(started_ns, np.int64) // DAY_NS, return_inverse=True)
     sums = np.bincount(place, weights=np.asarray(values, np.float64))
     mean: Floats = sums / np.bincount(place)
@@ -305,7 +325,7 @@ def _by_day(values: Sequence[float], started_ns: Sequence[int]) -> tuple[NDArray
 
 
 def _against_the_week(days: NDArray[np.int64], mean: Floats) -> Floats:
-    """Each day less the mean of the days around it, all seven of the week among them where they are there."""
+    """Return each day's mean minus the mean of the seven days around it, as far as these days have runs."""
     sums = np.concatenate(([0.0], np.cumsum(mean)))
     first = np.searchsorted(days, days - AROUND)
     end = np.searchsorted(days, days + AROUND, side="right")
@@ -314,7 +334,7 @@ def _against_the_week(days: NDArray[np.int64], mean: Floats) -> Floats:
 
 
 def _fresh(days: NDArray[np.int64], rest: Floats, mean: Floats) -> Floats:
-    """What of each day is not as the day before."""
+    """Return what remains of each day without its resemblance to the day before."""
     phi = neighbour_correlation([float(one) for one in mean])
     before = np.concatenate(([0.0], np.where(np.diff(days) == 1, rest[:-1], 0.0)))
     fresh: Floats = rest - phi * before
@@ -322,7 +342,7 @@ def _fresh(days: NDArray[np.int64], rest: Floats, mean: Floats) -> Floats:
 
 
 def _p(fresh: Floats, kinds: NDArray[np.int64]) -> float:
-    """Of ranks, so that one day that is far off does not decide."""
+    """Return the p-value of the pattern. It is computed from ranks, so that no single outlying day decides."""
     ranks = np.argsort(np.argsort(fresh)).astype(np.float64)
     ranks -= ranks.mean()
     members = (kinds[:, None] == np.arange(7)).astype(np.float64)
@@ -335,21 +355,21 @@ def _p(fresh: Floats, kinds: NDArray[np.int64]) -> float:
 
 
 FOUND = 0.9
-"""How often a step of that size in the middle is to be found."""
+"""The probability with which a visible step in the middle is found."""
 
 
 @lru_cache(maxsize=256)
 def visible_step(runs: int, phi: float = 0.0) -> float:
-    """The step in the middle of so many runs, in standard deviations of one run, that is found 9 times of 10.
+    """Return the step in the middle of this number of runs that is found 9 times of 10.
 
-    phi: correlation of neighbouring runs. The step has to pass the weak threshold in a window and the strict one on the
-    whole. A step near an end has to be larger.
+    The step is in standard deviations of one run. It has to pass the weak threshold in a window and the strict
+    threshold on the whole sequence. A step near an end has to be larger. phi: the correlation of neighbouring runs.
     """
     return max(_step(min(runs, WINDOW), WEAK * P_VALUE, 0.0), _step(runs, P_VALUE, phi))
 
 
 def _step(runs: int, p: float, phi: float) -> float:
-    """Student's t between two halves: the threshold, and as much as it falls short in one of ten."""
+    """Return the step at which Student's t between the two halves passes the threshold with probability FOUND."""
     half = runs // 2
     freedom = max(math.floor(2 * stretch_contrast(half, runs - half, phi).freedom) / 2, 1.0)
     each = math.sqrt(4 / runs) * widened_error(half, runs - half, phi)

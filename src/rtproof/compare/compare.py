@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two sides in, everything that can be said about them out."""
+"""Compare two sides of runs, and return everything that can be said about them."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ from rtproof.core.errors import UserError
 
 
 def without_chance(said: Comparison) -> Comparison:
-    """The same with figures and ratios only; nothing is called better."""
+    """Return the comparison with its figures and ratios only. It has no interval and no p, and calls no side better."""
     return replace(
         said,
         finding=ComparisonFinding.NOT_JUDGED,
@@ -70,10 +70,11 @@ def compare_sides(
     although: Collection[str] = (),
     levels: Sequence[int] = (),
 ) -> Comparison:
-    """Side a against side b, the baseline.
+    """Return the comparison of side a with side b, the baseline.
 
-    although: facts of MUST_AGREE in which the sides differ on purpose. levels: values, fixed beforehand, whose excess
-    is a metric in place of the usual ones. UserError, one sentence, where the two may not be compared.
+    although: facts of MUST_AGREE in which the sides differ on purpose. levels: values, fixed before the measurement;
+    the share of values above each is a metric, in place of the usual levels.
+    Raises UserError, with one sentence, where the two sides may not be compared.
     """
     sides = (_able(a, names[0]), _able(b, names[1]))
     _no_run_twice((*a, *b))
@@ -104,7 +105,7 @@ def compare_sides(
 
 
 def _able(runs: Sequence[RunFigures], name: str) -> tuple[RunFigures, ...]:
-    """The runs that measured what was asked."""
+    """Return the runs that measured what was asked; UserError if no run did."""
     if not runs:
         raise UserError(f"there is no run of {name}: a comparison needs one on each side")
     able = tuple(run for run in runs if not run.invalid and run.n)
@@ -123,7 +124,7 @@ def _left_out(runs: Sequence[RunFigures], name: str) -> list[LeftOutRun]:
 
 
 def _no_run_twice(runs: Sequence[RunFigures]) -> None:
-    """The same run again is no further evidence."""
+    """Raise UserError if a run is given twice: the same run again is no further evidence."""
     twice = [run_id for run_id, n in Counter(run.run_id for run in runs if run.run_id).items() if n > 1]
     if twice:
         same = " and ".join(run.name for run in runs if run.run_id == twice[0])

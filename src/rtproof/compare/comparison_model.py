@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said about two sides, as frozen data. A ratio is always A over B, so below 1 A has the smaller figure."""
+"""The result of a comparison as frozen data. A ratio is always A over B: below 1, A has the smaller figure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,11 @@ from rtproof.summary.counts import Counts
 
 
 class DifferenceWeight(Enum):
-    """FORBIDS: no comparison. UNLIKE: none unless the user says so. TOLD: a possible reason of what is found."""
+    """What a difference means for the comparison.
+
+    FORBIDS: the sides are not compared. UNLIKE: the sides are compared only if the user names the difference.
+    TOLD: the sides are compared, and the difference is a possible reason of what is found.
+    """
 
     FORBIDS = "forbids"
     UNLIKE = "unlike"
@@ -19,9 +23,9 @@ class DifferenceWeight(Enum):
 
 @dataclass(frozen=True)
 class FactDifference:
-    """A fact that the two sides do not share. a, b: as each says; several texts where its runs differ.
+    """A fact in which the two sides differ. a, b: the texts of each side; several where the runs of a side differ.
 
-    why, source: of the ranking, "" where nothing is known. said: the user said that the sides differ in it.
+    why, source: reason and source of the fact's rank, "" where nothing is known. said: the user named the difference.
     """
 
     key: str
@@ -35,7 +39,7 @@ class FactDifference:
 
 @dataclass(frozen=True)
 class FactVariation:
-    """A fact in which the runs of one side differ among themselves. texts: each with the number of its runs."""
+    """A fact in which the runs of one side differ among themselves. texts: each text with the number of its runs."""
 
     key: str
     texts: tuple[tuple[str, int], ...]
@@ -43,10 +47,11 @@ class FactVariation:
 
 
 class ComparisonFinding(Enum):
-    """Of one metric, or of all together. NOT_JUDGED: too few runs. MIXED: A is better in some, B in others.
+    """The finding of one metric, or of all metrics together.
 
-    NOT_INTERLEAVED, UNKNOWN_ORDER: enough runs, but not taken by turns, or nobody knows whether they were. Then nothing
-    is called better: what changed with time cannot be told from what is compared.
+    NOT_JUDGED: there are too few runs. MIXED: A is better in some metrics and B in others.
+    NOT_INTERLEAVED: there are enough runs, but the sides were not measured by turns. UNKNOWN_ORDER: the order of the
+    runs is not known. In both cases no side is called better: a change with time would look like a difference.
     """
 
     A_BETTER = "A is better"
@@ -60,7 +65,7 @@ class ComparisonFinding(Enum):
 
 @dataclass(frozen=True)
 class ComparisonSide:
-    """name: what the user calls it. counts: of all runs that are compared; overflow: values beyond their scales."""
+    """One side. name: as the user calls it. counts: of all compared runs. overflow: values beyond their scales."""
 
     name: str
     runs: tuple[RunFigures, ...]
@@ -71,9 +76,9 @@ class ComparisonSide:
 
 @dataclass(frozen=True)
 class RunTurns:
-    """Whether the sides were measured by turns; None: not known. order: A and B in order of time, "" if not known.
+    """Whether the sides were measured by turns; None if that is not known.
 
-    why: a clause on what is in the way, "" if nothing is.
+    order: the letters A and B in order of time, "" if not known. why: a clause that says what is missing, or "".
     """
 
     interleaved: bool | None
@@ -83,7 +88,7 @@ class RunTurns:
 
 @dataclass(frozen=True)
 class LeftOutRun:
-    """A run that did not measure what was asked, and is in no figure."""
+    """A run that did not measure what was asked. No figure contains it."""
 
     side: str
     run: str
@@ -92,14 +97,16 @@ class LeftOutRun:
 
 @dataclass(frozen=True)
 class MetricEffect:
-    """One metric. a, b: geometric means over the runs, in ``unit`` (a share for unit "share").
+    """The ratio of the two sides in one metric, and how sure it is.
 
-    ratio, low, high: A over B with its 95 % interval, by ``method``; both None without one. Where a side has no value
-    at all above a level, the interval is open: low 0 or high None. p: of no difference,
-    p_holm: adjusted for all metrics of the table (Holm 1979); None below MIN_RUNS a side. margin: a ratio closer to 1
-    than this (on either side) is taken for none. run_factor: what runs of one side differ by, exp of the standard
-    deviation of their logarithms; None for one run a side. detectable: the ratio that would have been found with 80 %
-    probability. runs_for: by ratio, how many runs a side find it with 80 % probability (None: none do, or unknown).
+    a, b: geometric means over the runs, in ``unit`` (a share for unit "share").
+    ratio, low, high: A over B with its 95 % interval, computed by ``method``. low and high are None without an
+    interval. Where a side has no value above a level, the interval is open: low is 0, or high is None.
+    p: of the hypothesis that the sides do not differ. p_holm: p adjusted for all metrics of the table (Holm 1979).
+    Both are None below MIN_RUNS runs a side. margin: a ratio closer to 1 than this, on either side, counts as 1.
+    run_factor: the factor by which runs of one side differ, exp of the standard deviation of their logarithms; None
+    where each side has one run. detectable: the ratio that would have been found with 80 % probability.
+    runs_for: for each ratio, the runs a side that find it with 80 % probability; None where none do, or not known.
     a_runs, b_runs: the figures of each run.
     """
 
@@ -126,7 +133,7 @@ class MetricEffect:
 
 @dataclass(frozen=True)
 class ImpossibleComparison:
-    """A metric that these runs do not have, and why."""
+    """A metric that these runs do not have, and the reason."""
 
     metric: str
     label: str
@@ -135,7 +142,10 @@ class ImpossibleComparison:
 
 @dataclass(frozen=True)
 class ShiftPoint:
-    """share: of values that are not larger. difference: a minus b; low, high: of the band, None without one."""
+    """One quantile of both sides. share: of the values that are not larger. difference: a minus b.
+
+    low, high: the ends of the band; None without a band.
+    """
 
     share: float
     a: float
@@ -147,7 +157,7 @@ class ShiftPoint:
 
 @dataclass(frozen=True)
 class QuantileShift:
-    """The shift function (Doksum 1974). method: what the band is; why_no_band: "" if there is one."""
+    """The shift function (Doksum 1974). method: how the band is computed. why_no_band: "" where there is a band."""
 
     points: tuple[ShiftPoint, ...]
     method: str
@@ -156,9 +166,10 @@ class QuantileShift:
 
 @dataclass(frozen=True)
 class SideCrossing:
-    """Above ``value`` the other side has more values than below. share: of values above it, both sides together.
+    """A value at which the two distributions cross. Below it one side is the lower one, above it the other side is.
 
-    between: the nearest values at which the sides surely differ, one on each side of the crossing.
+    share: of the values above ``value``, both sides together. between: the nearest values at which the sides surely
+    differ, one on each side of the crossing. a_lower_below: whether A is the lower side below the crossing.
     """
 
     value: int
@@ -171,7 +182,8 @@ class SideCrossing:
 class SideOrder:
     """Whether one distribution lies below the other throughout, as far as the runs tell.
 
-    lower: "A", "B" or None (they cross, or nowhere surely differ). surely: from which value to which they differ.
+    lower: "A" or "B"; None where the distributions cross, or surely differ nowhere. surely: the first and the last
+    value at which they surely differ.
     """
 
     lower: str | None
@@ -182,10 +194,11 @@ class SideOrder:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything said about two sides. sentences: label and text, line by line; an empty label carries on.
+    """Everything said about two sides.
 
-    levels: the values whose excess is a metric. differences: what the sides differ in, ranked by what is known to
-    matter; those that the user said are marked.
+    sentences: label and text of each line; an empty label continues the line before. levels: the share of values above
+    each of them is a metric. differences: the facts in which the sides differ, those with a known effect on latency
+    first; the facts that the user named are marked.
     """
 
     a: ComparisonSide
@@ -203,11 +216,10 @@ class Comparison:
     turns: RunTurns
 
 
-# A comparison of runs in virtual time, which has no interval, no p-value and no power.
+# A comparison of runs in virtual time has no interval, no p-value and no power.
 #
-# Such runs are deterministic: run again they give the same bytes. How runs of one system differ is then not chance,
-# and
-# nothing that rests on chance may be said of them. The figures themselves and their ratios stay.
+# Such runs are deterministic: each gives the same bytes again. A difference between runs of one system is then not
+# chance, and nothing that rests on chance may be said of it. The figures and their ratios stay.
 
 
 WHY = "the runs are deterministic (virtual time): each gives the same bytes again, and nothing in them is chance"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences of a comparison. Each says of how many runs it speaks, and none says more than they carry."""
+"""Write the sentences of a comparison. Each sentence names its number of runs, and claims no more than they show."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -34,7 +34,7 @@ NOT_THE_MAXIMUM = (
 
 
 def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
-    """Label and text, line by line; an empty label carries on the one before."""
+    """Return label and text of each line; a line with an empty label continues the line before."""
     a, b = said.a, said.b
     runs = f"{quantity(len(a.runs), 'run')} of {a.name} against {quantity(len(b.runs), 'run')} of {b.name}"
     lines = [
@@ -54,19 +54,19 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
 
 
 def figure_text(number: float, unit: str) -> str:
-    """A latency or a share as people read it."""
+    """Return a latency or a share as text for a reader."""
     if unit == SHARE:
         return percent(float(f"{number:.3g}"))
     return value(int(float(f"{number:.4g}"))) if unit == "ns" else f"{number:.4g} {unit}"
 
 
 def ratio_text(number: float | None) -> str:
-    """Three digits, "unknown" for None."""
+    """Return a ratio with three digits; "unknown" for None."""
     return "unknown" if number is None else f"{number:.3g}" if number < 1000 else f"{number:,.0f}"
 
 
 def interval_text(effect: MetricEffect, written: Callable[[float], str] = ratio_text) -> str:
-    """Both ends, or the one that is known. written: how a ratio is."""
+    """Return both ends of the interval, or the end that is known. written: turns a ratio into text."""
     if effect.low is None:
         return "none"
     if effect.high is None:
@@ -126,7 +126,7 @@ def _judged(said: Comparison) -> Iterator[str]:
 
 
 def _unturned(said: Comparison) -> Iterator[str]:
-    """No side is called better; what was measured stays."""
+    """Yield the sentences for runs that were not taken by turns: no side is called better, the figures stay."""
     yield (
         f"{said.finding.value}, so neither side is called better: {said.turns.why} "
         f"({len(said.a.runs)} and {len(said.b.runs)} runs)"
@@ -143,7 +143,7 @@ def _unturned(said: Comparison) -> Iterator[str]:
 
 
 def _least(effects: Sequence[MetricEffect]) -> str:
-    """The metrics in which the smallest and the largest difference could be seen."""
+    """Name the metrics in which the smallest and the largest difference could have been found."""
     known = sorted((effect.detectable, effect.label) for effect in effects if effect.detectable)
     if not known:
         return "any ratio"
@@ -160,7 +160,7 @@ def _effect(effect: MetricEffect) -> str:
 
 
 def _seen(said: Comparison) -> Iterator[str]:
-    """What could have been seen, and what it takes."""
+    """Yield which differences could have been found, and how many runs it takes to find others."""
     n, m = len(said.a.runs), len(said.b.runs)
     if not said.effects or deterministic_comparison(said):
         return

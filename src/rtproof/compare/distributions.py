@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole distributions of two sides: the difference at each quantile, and whether one lies below the other."""
+"""Compare the distributions of two sides: their difference at each quantile, and whether one lies below the other."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from rtproof.summary.counts import Counts
 
 SHARES = (*(step / 20 for step in range(1, 20)), 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999, 0.999999)
 BEYOND = 10
-"""Values that each run needs above a quantile: fewer are chance."""
+"""Values that each run needs above a quantile. Where a run has fewer, its quantile is chance."""
 ALPHA = 0.05
 DRAWN = 1_000
 SEED = 1974
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 def quantile_shift(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> QuantileShift:
-    """Points as far out as every run reaches."""
+    """Return the difference of the sides at each quantile of SHARES that every run reaches."""
     shares = [p for p in SHARES if all(_reaches(run, p) for run in (*a, *b))]
     ends = [
         np.array([[_bin(run, p) for p in shares] for run in side], float).reshape(len(side), len(shares), 2)
@@ -42,7 +42,7 @@ def quantile_shift(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> Quantile
 
 
 def _widened(point: ShiftPoint, a_width: float, b_width: float) -> ShiftPoint:
-    """By what the bins leave open, since each value is the upper end of its bin."""
+    """Widen the band by the widths of the bins, since each value is the upper end of its bin."""
     if point.low is None or point.high is None:
         return point
     return replace(point, low=point.low - a_width, high=point.high + b_width)
@@ -54,7 +54,7 @@ def _reaches(run: RunFigures, p: float) -> bool:
 
 
 def _bin(run: RunFigures, p: float) -> tuple[int, int]:
-    """Both ends of the bin that has the quantile."""
+    """Return both ends of the bin that holds the quantile."""
     low, high = run.counts.value_at_rank(math.ceil(run.n * Fraction(repr(p))))
     return low, high if run.largest is None else min(high, run.largest)
 
@@ -92,7 +92,7 @@ def _of_one_each(a: RunFigures, b: RunFigures, shares: list[float], values: list
 
 
 def _half_width(a: TimeBlocks, b: TimeBlocks, shares: list[float]) -> Floats:
-    """So many standard errors that, of the drawings, 95 % stay within them everywhere."""
+    """Return half the width of the band at each quantile: 95 % of the drawings stay within the band everywhere."""
     random = np.random.default_rng(SEED)
     drawn = _quantiles_drawn(a.counts, shares, random) - _quantiles_drawn(b.counts, shares, random)
     apart = drawn - drawn.mean(axis=0)
@@ -103,7 +103,7 @@ def _half_width(a: TimeBlocks, b: TimeBlocks, shares: list[float]) -> Floats:
 
 
 def _quantiles_drawn(blocks: Sequence[Counts], shares: list[float], random: np.random.Generator) -> Floats:
-    """One row for each drawing of as many blocks as there are, with replacement."""
+    """Return the quantiles of DRAWN drawings, a row each. Each drawing takes len(blocks) blocks, with replacement."""
     ends = np.unique(np.concatenate([each.hi for each in blocks]))
     counts = np.zeros((len(blocks), ends.size))
     for row, each in zip(counts, blocks, strict=True):
@@ -116,23 +116,21 @@ def _quantiles_drawn(blocks: Sequence[Counts], shares: list[float], random: np.r
     return values
 
 
-# Does one distribution lie below the other throughout, or do they cross, and where?
+# The next functions ask whether one distribution lies below the other throughout, or where the two cross.
 #
-# With MIN_RUNS runs a side each value of a grid is asked by itself, how many of each run's values lie above it: the
-# sides
-# surely differ there if the mean log odds of their runs differ by more than run-to-run scatter explains, at 5 % for
-# all
-# values of the grid together (Bonferroni), and by more than 5 %. Both guards are needed: many runs make differences
-# sure
-# that matter to nobody, and few runs scatter so little by chance that a factor of 1.05 looks sure.
-# With fewer runs only what their values say is told: how the runs differ among themselves is not in it.
+# With MIN_RUNS runs a side, each value of a grid is tested by itself: how many of each run's values lie above it?
+# The sides surely differ at a value if two conditions hold. The mean log odds of their runs differ by more than
+# run-to-run scatter explains, at 5 % for all values of the grid together (Bonferroni). They differ by more than 5 %.
+# Both conditions are needed. With many runs, differences become sure that matter to nobody. Few runs may by chance
+# scatter so little that a factor of 1.05 looks sure.
+# With fewer runs, the result says only what their values show. It does not contain how runs of one side differ.
 
 
 MIN_RUNS = 3
-"""Two runs can be alike by chance, and then everything looks sure."""
+"""Two runs can be alike by chance, and then every difference looks sure."""
 POINTS = 48
 ORDER_BEYOND = 10
-"""Values that lie above the last value of the grid, all runs of both sides together."""
+"""Values above the last value of the grid, in all runs of both sides together."""
 ORDER_ALPHA = 0.05
 MARGIN = math.log(1.05)
 BY_RUNS = "by the scatter of the runs, at 95 % for all values together"
@@ -140,7 +138,7 @@ BY_VALUES = "by the values of these runs alone: how runs of one system differ is
 
 
 def side_order(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> SideOrder:
-    """Of the values of both sides."""
+    """Return whether one side's values lie below the other's throughout, or where the sides cross."""
     if min(len(a), len(b)) < MIN_RUNS:
         return _by_values(a, b)
     together = pooled_counts((*a, *b))
@@ -161,7 +159,10 @@ def side_order(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> SideOrder:
 
 
 def _grid(together: Counts, overflow: int) -> Int64Array:
-    """Upper ends of bins that no run's bin crosses, evenly in the log odds of lying above, from both ends inwards."""
+    """Return upper ends of bins that lie inside no run's bin.
+
+    They are spaced evenly in the log odds of the share of values above them, from both ends inwards.
+    """
     n = together.total + overflow
     if n < 4 * ORDER_BEYOND or together.n.size < 2:
         return np.empty(0, np.int64)
@@ -192,7 +193,7 @@ def _share_above(counts: Counts, values: Int64Array) -> Floats:
 
 
 def _threshold(odds: list[Floats], points: int) -> Floats:
-    """How far apart the means have to be at each value: Welch's t, its degrees of freedom rounded down to halves."""
+    """Return how far apart the means have to be at each value: Welch's t, with its freedom rounded down to halves."""
     parts = [side.var(axis=0, ddof=1) / len(side) for side in odds]
     each = sum(part**2 / (len(side) - 1) for part, side in zip(parts, odds, strict=True))
     total = parts[0] + parts[1]
@@ -203,7 +204,7 @@ def _threshold(odds: list[Floats], points: int) -> Floats:
 
 
 def _crossing(values: Int64Array, share: Floats, apart: Floats, ends: tuple[int, int]) -> SideCrossing:
-    """Where the means change sides between two values at which they surely differ, one each way."""
+    """Return the crossing between two values at which the sides surely differ in opposite directions."""
     first, last = ends
     turned = np.flatnonzero(np.sign(apart[first : last + 1]) == np.sign(apart[last]))
     at = first + int(turned[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each metric's ratio of the two sides: how large, how sure, and how large it has to be to be found."""
+"""Compute each metric's ratio of the two sides, how sure the ratio is, and how large a ratio has to be to be found."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,13 +18,13 @@ from rtproof.statistics import Floats, is_exact, permuted_means, rejected_share
 from rtproof.summary.counts import Counts, merge_counts
 
 LEVELS = (0.999, 0.9999)
-"""Shares of all values of both sides together that the reference levels are to lie above."""
+"""The reference levels lie above these shares of all values of both sides together."""
 MOST_LEVELS = 2
-"""More metrics than six could never be significant with five runs a side: the smallest p there is is 2 of 252."""
+"""With more than six metrics, five runs a side could never be significant: the smallest possible p is 2 of 252."""
 EXPECTED = 5.0
-"""Values that the shorter runs should have above a level for its share to say anything."""
+"""Values that the shortest run should have above a level; with fewer, the share above the level says nothing."""
 THREE = 3.0
-"""Of n values none is above a level: then at 95 % at most this share of n lies there (Hanley and Lippman-Hand 1983)."""
+"""If none of n values lies above a level, at most THREE / n of all values do, at 95 % (Hanley, Lippman-Hand 1983)."""
 SHARE = "share"
 _Read = Callable[[RunFigures], FigureReading]
 MetricPair = tuple[tuple[FigureReading, ...], tuple[FigureReading, ...]]
@@ -32,7 +32,7 @@ MetricPair = tuple[tuple[FigureReading, ...], tuple[FigureReading, ...]]
 
 @dataclass(frozen=True)
 class ComparedMetric:
-    """readings: of the runs of both sides, each with a logarithm. unit: of its exponential. notes: sentences."""
+    """One metric of both sides. readings: of each run, as logarithms. unit: of the exponential. notes: sentences."""
 
     key: str
     label: str
@@ -47,7 +47,7 @@ class ComparedMetric:
 
     @property
     def width(self) -> tuple[float, float]:
-        """How much the bins of the histograms leave open of the difference of the means, downwards and upwards."""
+        """Return by how much the bins of the histograms may shift the difference of the means, down and up."""
         (a_down, a_up), (b_down, b_up) = (_slack(side) for side in self.readings)
         return a_down + b_up, a_up + b_down
 
@@ -55,7 +55,7 @@ class ComparedMetric:
 def compared_metrics(
     a: Sequence[RunFigures], b: Sequence[RunFigures], levels: Sequence[int]
 ) -> tuple[tuple[ComparedMetric, ...], tuple[ImpossibleComparison, ...]]:
-    """Those that all runs have, and why not of the others."""
+    """Return the metrics that all runs have, and the other metrics with the reason."""
     unit = a[0].unit
     every = [
         *(_metric(ComparedMetric(f"p{100 * p:g}", f"p{100 * p:g}", unit), (a, b), _quantile(p)) for p in QUANTILES),
@@ -69,10 +69,10 @@ def compared_metrics(
 def reference_levels(
     a: Sequence[RunFigures], b: Sequence[RunFigures], asked: Sequence[int] = ()
 ) -> tuple[tuple[int, ...], tuple[ImpossibleComparison, ...]]:
-    """Those asked for, else the values of LEVELS among all values of both sides together.
+    """Return the levels that the user asks for, else the values of LEVELS among all values of both sides together.
 
-    Both sides, so that without a difference every way to split the runs is still equally likely. UserError for more
-    than MOST_LEVELS.
+    The values of both sides are used because all ways to split the runs then stay equally likely if the sides do not
+    differ. Raises UserError for more than MOST_LEVELS levels.
     """
     if len(set(asked)) > MOST_LEVELS:
         raise UserError(f"a comparison has {MOST_LEVELS} levels at most: with more, five runs a side show nothing")
@@ -94,12 +94,15 @@ def reference_levels(
 
 
 def pooled_counts(runs: Sequence[RunFigures]) -> Counts:
-    """The counts of all runs together."""
+    """Return the counts of all runs together."""
     return merge_counts(run.counts for run in runs)
 
 
 def _level(together: RunFigures, share: float) -> int | str:
-    """The upper end of the bin that has the value, which no run's bin crosses."""
+    """Return the upper end of the bin that holds this share's value, or a clause that says why there is none.
+
+    No run's bin crosses the upper end.
+    """
     rank = math.ceil(together.n * Fraction(repr(share)))
     if not 1 <= rank <= together.counts.total:
         return "it lies beyond the scale of the histograms"
@@ -127,7 +130,7 @@ def _above(level: int, a: Sequence[RunFigures], b: Sequence[RunFigures]) -> Comp
 
 
 def _open(readings: tuple[FigureReading, ...], runs: Sequence[RunFigures]) -> tuple[FigureReading, ...]:
-    """Of a side without any value above the level: its share may be 0, and at most what the rule of three leaves."""
+    """Open the readings of a side without values above the level: its share is 0 at least, and THREE / n at most."""
     most = math.log(THREE / sum(run.n for run in runs))
     return tuple(replace(one, ln_low=-math.inf, ln_high=max(most, one.ln_high or most)) for one in readings)
 
@@ -135,7 +138,7 @@ def _open(readings: tuple[FigureReading, ...], runs: Sequence[RunFigures]) -> tu
 def _metric(
     metric: ComparedMetric, sides: Sequence[Sequence[RunFigures]], read: _Read
 ) -> ComparedMetric | ImpossibleComparison:
-    """The metric with its readings."""
+    """Return the metric with its readings, or why the runs do not have it."""
     a, b = (tuple(read(run) for run in side) for side in sides)
     for run, reading in zip((*sides[0], *sides[1]), (*a, *b), strict=True):
         if reading.ln is None:
@@ -144,29 +147,28 @@ def _metric(
 
 
 def _slack(side: Sequence[FigureReading]) -> tuple[float, float]:
-    """Mean distance of the readings from the lower and the upper ends of what their bins leave."""
+    """Return the mean distances of the readings from the lower and the upper ends of their bins."""
     down = [one.ln - one.ln_low for one in side if one.ln is not None and one.ln_low is not None]
     up = [one.ln_high - one.ln for one in side if one.ln is not None and one.ln_high is not None]
     return sum(down) / len(side), sum(up) / len(side)
 
 
-# How large a difference has to be for a comparison to find it, and how many runs find one of a given size.
+# The next functions compute how large a difference has to be to be found, and how many runs find a given difference.
 #
-# A difference is found where the test rejects at ``alpha`` and the 95 % interval lies beyond the margin. All is in
-# units
-# of logarithms, for runs that scatter normally with the deviation given.
+# A difference is found where the test rejects at ``alpha`` and the 95 % interval lies beyond the margin. All figures
+# are logarithms. The runs are assumed to scatter normally with the given deviation.
 
 
 POWER = 0.8
 LEVEL = 0.05
 MOST = 10_000
-"""Runs a side beyond which nobody measures."""
+"""The largest number of runs a side that is tried: nobody measures more."""
 DRAWN = 2_000
 SEED = 20_261_121
 
 
 def detectable_ratio(deviation: float, n: int, m: int, alpha: float, margin: float) -> float:
-    """The difference that is found with a probability of POWER; infinite where n and m runs never find any."""
+    """Return the difference that n and m runs find with probability POWER; infinite where they find none."""
     if is_exact(n, m):
         if not rejected_share(n, m, alpha):
             return math.inf
@@ -177,7 +179,7 @@ def detectable_ratio(deviation: float, n: int, m: int, alpha: float, margin: flo
 
 
 def runs_for_ratio(difference: float, deviation: float, alpha: float, margin: float, least: int) -> int | None:
-    """The smallest number of runs on each side that finds a difference; None if MOST do not."""
+    """Return the smallest number of runs a side that finds a difference; None if MOST runs do not find it."""
 
     def finds(n: int) -> bool:
         return detectable_ratio(deviation, n, n, alpha, margin) <= difference
@@ -194,10 +196,11 @@ def runs_for_ratio(difference: float, deviation: float, alpha: float, margin: fl
 
 @lru_cache(maxsize=64)
 def _lower_ends(n: int, m: int, left_out: int) -> tuple[Floats, Floats]:
-    """Of sides drawn from one normal distribution: the smallest differences that the count of splits does not reject
-    where it rejects so many of them, and the lower ends of the 95 % intervals.
+    """Return two arrays for sides drawn from one normal distribution, one element for each drawing.
 
-    A shift of one side shifts both, so these tell for every difference how often it is found.
+    The first has the smallest difference that the test by splits does not reject, where it rejects ``left_out`` splits.
+    The second has the lower end of the 95 % interval. A shift of one side shifts both, so the two arrays tell for every
+    difference how often it is found.
     """
     drawn = np.random.default_rng(SEED).standard_normal((DRAWN, n + m))
     place = left_out - 1
@@ -206,7 +209,7 @@ def _lower_ends(n: int, m: int, left_out: int) -> tuple[Floats, Floats]:
 
 
 def _lower_welch(a: Floats, b: Floats) -> Floats:
-    """Lower ends of Welch's intervals, a row each; the quantile of t is read off a table."""
+    """Return the lower ends of Welch's intervals, one for each row. The quantiles of t are read off a table."""
     parts = [side.var(axis=1, ddof=1) / side.shape[1] for side in (a, b)]
     total = parts[0] + parts[1]
     freedom = total**2 / sum(part**2 / (side.shape[1] - 1) for part, side in zip(parts, (a, b), strict=True))
@@ -217,8 +220,11 @@ def _lower_welch(a: Floats, b: Floats) -> Floats:
 
 
 def _by_t(deviation: float, n: int, m: int, alpha: float) -> float:
-    """Of a t test, to a percent or two (a few for sides of unequal size): what is at its power is taken for Student's
-    t as well, and the degrees of freedom are those of sides that scatter alike."""
+    """Return the difference that a t test finds with probability POWER, to a percent or two.
+
+    The error is a few percent for sides of unequal size. Two simplifications cause it: the statistic of the shifted
+    sides is also taken for Student's t, and the degrees of freedom are those of sides that scatter alike.
+    """
     freedom = (1 / n + 1 / m) ** 2 / (1 / (n * n * (n - 1)) + 1 / (m * m * (m - 1)))
     sure = statistics.student_quantile(1 - alpha / 2, freedom) + statistics.student_quantile(POWER, freedom)
     return deviation * math.sqrt(1 / n + 1 / m) * sure
@@ -226,14 +232,14 @@ def _by_t(deviation: float, n: int, m: int, alpha: float) -> float:
 
 ALPHA = 0.05
 MIN_RUNS = 5
-"""Runs a side below which nothing is called significant: of 4 and 4 the smallest p there is is 2 of 70, which is not
-below 5 % once six metrics are asked."""
+"""Below this number of runs a side nothing is called significant. With 4 and 4 runs the smallest p is 2 of 70, which is
+not below 5 % with six metrics."""
 MARGIN = 0.05
 MARGIN_NS = 1_000
-"""A ratio of less than 5 %, or a difference of less than a microsecond, is none, whatever its p."""
+"""A ratio of less than 5 %, or a difference of less than a microsecond, counts as no difference, whatever its p."""
 MOST_LN = 100.0
 SIZES = (1.5, 2.0)
-"""Ratios for which the table says how many runs they take."""
+"""The table says for these ratios how many runs find them."""
 WELCH = "Welch's t test of logarithms"
 PERMUTATION = f"{WELCH}, p from all splits of the runs"
 NONE = "none, as one side has one run"
@@ -241,7 +247,7 @@ UNTURNED = {False: ComparisonFinding.NOT_INTERLEAVED, None: ComparisonFinding.UN
 
 
 def metric_effects(metrics: Sequence[ComparedMetric]) -> tuple[MetricEffect, ...]:
-    """One for each metric, with p adjusted for all of them."""
+    """Return one effect for each metric, with p adjusted for all metrics."""
     found = [_effect(metric, ALPHA / len(metrics)) for metric in metrics]
     if any(effect.p is None for effect in found):
         return tuple(found)
@@ -250,7 +256,7 @@ def metric_effects(metrics: Sequence[ComparedMetric]) -> tuple[MetricEffect, ...
 
 
 def effects_in_turns(found: Sequence[MetricEffect], interleaved: bool | None) -> tuple[MetricEffect, ...]:
-    """The same, with nothing called better where the runs were not taken by turns (None: not known)."""
+    """Return the effects; none is called better where the runs were not taken by turns (None: not known)."""
     if interleaved is True:
         return tuple(found)
     better = (ComparisonFinding.A_BETTER, ComparisonFinding.B_BETTER)
@@ -258,7 +264,7 @@ def effects_in_turns(found: Sequence[MetricEffect], interleaved: bool | None) ->
 
 
 def overall_finding(found: Sequence[MetricEffect], interleaved: bool | None = True) -> ComparisonFinding:
-    """Of all metrics together. interleaved: whether the runs were taken by turns, None if that is not known."""
+    """Return the finding of all metrics. interleaved: whether the runs were taken by turns (None: not known)."""
     findings = {effect.finding for effect in found} - {ComparisonFinding.NO_DIFFERENCE}
     if not found or ComparisonFinding.NOT_JUDGED in findings:
         return ComparisonFinding.NOT_JUDGED
@@ -276,7 +282,7 @@ def _effect(metric: ComparedMetric, strictest: float) -> MetricEffect:
     found = statistics.difference_interval(a, b, ALPHA)
     below, above = metric.width
     deviation, margin = _deviation(a, b), _margin(metric, b)
-    # What the bins leave open widens the interval, which has to lie beyond the margin all the same.
+    # The bins widen the interval. The widened interval has to lie beyond the margin as well.
     beyond = margin + max((width for width in (below, above) if math.isfinite(width)), default=0.0)
     largest = None if deviation is None else detectable_ratio(deviation, n, m, strictest, beyond)
     return MetricEffect(
@@ -309,7 +315,7 @@ def _method(n: int, m: int, *, judged: bool) -> str:
 
 
 def _deviation(a: list[float], b: list[float]) -> float | None:
-    """Of the runs of a side around its mean, both sides together; None without a second run on any side."""
+    """Return the standard deviation of runs around the mean of their side; None if each side has one run."""
     freedom = len(a) + len(b) - 2
     if not freedom:
         return None
@@ -317,7 +323,7 @@ def _deviation(a: list[float], b: list[float]) -> float | None:
 
 
 def _margin(metric: ComparedMetric, b: list[float]) -> float:
-    """Logarithm of the ratio that is taken for 1."""
+    """Return the logarithm of the ratio up to which a ratio counts as 1."""
     if metric.unit != "ns":
         return math.log1p(MARGIN)
     return math.log1p(max(MARGIN, MARGIN_NS / math.exp(sum(b) / len(b))))
@@ -332,7 +338,7 @@ def _runs_for(size: float, deviation: float | None, alpha: float, margin: float)
 def _judged(effect: MetricEffect) -> MetricEffect:
     low, high, p = effect.low, effect.high, effect.p_holm
     finding = ComparisonFinding.NO_DIFFERENCE
-    # All metrics are better if smaller.
+    # In every metric smaller is better.
     if p is not None and p < ALPHA and high is not None and high < 1 / effect.margin:
         finding = ComparisonFinding.A_BETTER
     elif p is not None and p < ALPHA and low is not None and low > effect.margin:
@@ -341,7 +347,7 @@ def _judged(effect: MetricEffect) -> MetricEffect:
 
 
 def _coarse(below: float, above: float) -> tuple[str, ...]:
-    """A word on bins that widen the interval by more than a percent."""
+    """Return a note if bins widen the interval by more than a percent."""
     widths = [math.expm1(width) for width in (below, above) if width < MOST_LN]
     if len(widths) < 2 or max(widths) <= 0.01:
         return ()
@@ -349,5 +355,5 @@ def _coarse(below: float, above: float) -> tuple[str, ...]:
 
 
 def _exp(ln: float) -> float | None:
-    """None for what is infinite, or as good as that."""
+    """Return the exponential; None for what is infinite or too large to print."""
     return math.exp(ln) if ln < MOST_LN else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of a system from many runs: where something changed, and which facts changed there."""
+"""Read the history of a system from many runs: where did the latency change, and which facts changed there?"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -23,15 +23,18 @@ from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
 from rtproof.core.phrases import percent, quantity, value
 
 FEWEST = 20
-"""Runs with a figure, below which changes are not looked for: both sides would tell too little of the noise."""
+"""Fewer runs with a figure are not searched for changes: neither side would tell enough of the noise."""
 NEAR = 3
-"""Runs by which a change may be misplaced: 95 % of steps of two deviations are found this near."""
+"""A change may be misplaced by this many runs: 95 % of steps of two deviations are found this near."""
 
 
 @dataclass(frozen=True)
 class FactChange:
-    """A fact that another run says otherwise. at: the first run that does. steady: it kept the old text in all of the
-    stretch before the change and the new one in all of that behind. why, source: of the ranking, "" if unknown."""
+    """A fact whose text changes from one run to the next. at: the first run with the new text.
+
+    steady: the fact kept the old text in the whole stretch before the change, and the new text in the whole stretch
+    after it. why, source: reason and source of the fact's rank, "" if not known.
+    """
 
     key: str
     before: str
@@ -44,7 +47,7 @@ class FactChange:
 
 @dataclass(frozen=True)
 class FoundChange:
-    """A change of one metric. change: in places among ``places`` of the metric; at: the run. ratio: after to before."""
+    """A change of one metric. change: counts in ``places`` of the metric. at: the run. ratio: after to before."""
 
     metric: str
     label: str
@@ -62,7 +65,7 @@ class FoundChange:
 
 @dataclass(frozen=True)
 class ChangePlace:
-    """Changes of one or several metrics no more than NEAR runs apart. at: where the surest of them lies."""
+    """Changes of one or more metrics that lie within NEAR runs of each other. at: the place of the surest change."""
 
     at: int
     found: tuple[FoundChange, ...]
@@ -71,12 +74,13 @@ class ChangePlace:
 
 @dataclass(frozen=True)
 class MetricHistory:
-    """One figure of every run. values: its logarithm, None where a run has none. unit: of its exponential.
+    """One figure of every run.
 
-    places: which runs have one. changes: as places among those. noise: standard deviation of the logarithms within the
-    stretches between changes, None if unknown. why: why no changes were looked for, "" if they were. correlation: of
-    neighbouring runs, 0 where none is clear. weekly: the pattern of the week, None where none is sure; it was taken out
-    before changes were looked for.
+    values: its logarithm, None where a run has none. unit: of the exponential. places: the runs that have a value.
+    changes: as places among these. noise: standard deviation of the logarithms within the stretches between changes,
+    None if not known. why: why no changes were looked for, "" if they were. correlation: of neighbouring runs, 0 where
+    none is clear. weekly: the pattern of the week, None where none is sure. The pattern is taken out before changes are
+    looked for.
     """
 
     key: str
@@ -92,18 +96,18 @@ class MetricHistory:
 
     @property
     def run_factor(self) -> float | None:
-        """What runs differ by that nothing happened between."""
+        """The factor by which runs differ between which nothing happened; None if not known."""
         return None if self.noise is None else math.exp(self.noise)
 
     @property
     def visible(self) -> float | None:
-        """The step in the middle, as a ratio, that is found 9 times of 10 among so many runs."""
+        """The step in the middle, as a ratio, that is found 9 times of 10 among this number of runs."""
         return None if self.noise is None else math.exp(visible_step(len(self.places), self.correlation) * self.noise)
 
 
 @dataclass(frozen=True)
 class RunSequence:
-    """Runs that measured alike. name: in what they differ from the other sequences, "" if there is one only."""
+    """Runs that measured alike. name: how they differ from the other sequences, "" if there is only one sequence."""
 
     name: str
     runs: tuple[RunFigures, ...]
@@ -112,13 +116,13 @@ class RunSequence:
 
     @property
     def judged(self) -> bool:
-        """Whether there were enough runs to look for changes in any metric."""
+        """Whether any metric had enough runs to look for changes."""
         return any(not metric.why for metric in self.metrics)
 
 
 @dataclass(frozen=True)
 class LeftOutOfHistory:
-    """A run that is in no figure, and why."""
+    """A run that no figure contains, and the reason."""
 
     run: str
     why: str
@@ -126,7 +130,7 @@ class LeftOutOfHistory:
 
 @dataclass(frozen=True)
 class RunHistory:
-    """Everything said about the runs of a folder. by_name: their order is that of their names, not of their start."""
+    """Everything said about the runs of a folder. by_name: the runs are in order of name, not of start."""
 
     sequences: tuple[RunSequence, ...]
     left_out: tuple[LeftOutOfHistory, ...]
@@ -138,13 +142,14 @@ class RunHistory:
 
 
 OWN = ("length asked",)
-"""What a user changes without touching the system; it comes last."""
+"""Facts that a user changes without a change of the system. They come last."""
 
 
 def fact_changes(runs: Sequence[RunFigures], since: int, at: int, until: int) -> tuple[FactChange, ...]:
-    """Facts whose text changed within NEAR runs of ``at``, first those that hold on both sides, then by what is known.
+    """Return the facts whose text changed within NEAR runs of ``at``.
 
-    since, until: the stretches before and behind the change reach from here to there.
+    Facts that are steady on both sides come first, then those with a known effect on latency.
+    since, until: the stretches before and after the change reach from ``since`` to ``until``.
     """
     keys = dict.fromkeys(key for run in runs[since:until] for key in run.facts)
     found = [change for key in keys for change in _of_key(key, runs, since, at, until)]
@@ -154,7 +159,7 @@ def fact_changes(runs: Sequence[RunFigures], since: int, at: int, until: int) ->
 
 
 def _of_key(key: str, runs: Sequence[RunFigures], since: int, at: int, until: int) -> Iterator[FactChange]:
-    """The nearest change of its text, if one is near enough."""
+    """Yield the change of this fact's text that is nearest to ``at``, if one is near enough."""
     texts = [difference_sentences(key, run) for run in runs[since:until]]
     steps = [since + i for i in range(1, len(texts)) if texts[i - 1] != texts[i]]
     near = [step for step in steps if abs(step - at) <= NEAR]
@@ -184,10 +189,10 @@ NO_START = (
 
 
 def analyse_history(runs: Runs[RunFigures], *, by_name: bool = False) -> RunHistory:
-    """The history of runs, in the order of their start or in the order given.
+    """Return the history of runs in the order of their start.
 
-    by_name: take them in the order given. Runs that did not measure what was asked are left out, and those that are
-    there twice. Runs that measured otherwise make a sequence of their own: their ratio would say nothing.
+    by_name: keep the runs in the order given. Runs that did not measure what was asked are left out, and so are runs
+    that are given twice. Runs that measured something else make a sequence of their own: a ratio to them means nothing.
     """
     left_out: list[LeftOutOfHistory] = []
     kept = list(_usable(runs, by_name, left_out))
@@ -219,7 +224,7 @@ def _usable(runs: Runs[RunFigures], by_name: bool, left_out: list[LeftOutOfHisto
 
 
 def _names(kinds: list[tuple[str, ...]]) -> list[str]:
-    """For each kind of run what tells it from the others."""
+    """Return for each kind of run the facts that tell it from the other kinds."""
     keys = (*OTHER_QUANTITY, *MUST_AGREE)
     differing = [at for at in range(len(keys)) if len({kind[at] for kind in kinds}) > 1]
     return [", ".join(f"{keys[at]} {kind[at]}" for at in differing) for kind in kinds]
@@ -274,7 +279,7 @@ def _why(runs: tuple[RunFigures, ...], readings: list[FigureReading], known: int
 
 
 def _noise(known: list[float], found: tuple[MeanChange, ...]) -> float | None:
-    """Standard deviation within the stretches between changes."""
+    """Return the standard deviation within the stretches between changes."""
     ends = [0, *(change.at for change in found), len(known)]
     stretches = [known[start:stop] for start, stop in pairwise(ends)]
     freedom = len(known) - len(stretches)
@@ -283,7 +288,7 @@ def _noise(known: list[float], found: tuple[MeanChange, ...]) -> float | None:
 
 
 def _places(runs: tuple[RunFigures, ...], metrics: tuple[MetricHistory, ...]) -> Iterator[ChangePlace]:
-    """Changes of all metrics in their order, those put together that are too near to be told apart."""
+    """Yield the changes of all metrics in order. Changes that are too near to be told apart form one place."""
     found = sorted((_found(metric, change) for metric in metrics for change in metric.changes), key=lambda one: one.at)
     groups: list[list[FoundChange]] = []
     for one in found:
@@ -299,7 +304,7 @@ def _places(runs: tuple[RunFigures, ...], metrics: tuple[MetricHistory, ...]) ->
 
 
 def _found(metric: MetricHistory, change: MeanChange) -> FoundChange:
-    """The same with runs in place of places among those that have the figure."""
+    """Return the change with run numbers in place of places among the runs that have the figure."""
     reach = metric.places[change.since], metric.places[change.until - 1] + 1
     before, after = math.exp(change.before), math.exp(change.after)
     return FoundChange(metric.key, metric.label, metric.unit, metric.places[change.at], before, after, change.p, reach)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Like for like: in which facts two sides differ, which of them forbid a comparison, and how the runs came about."""
+"""Decide whether two sides may be compared: which facts differ, which forbid it, and in which order the runs came."""
 
 import re
 from collections import Counter
@@ -12,26 +12,26 @@ from rtproof.compare.run_metrics import RunFigures
 from rtproof.core.phrases import percent, quantity
 
 SAME_BOOT_NS = 5 * 1_000_000_000
-"""Two estimates of the instant of one boot differ by less, unless the wall clock was set between them."""
+"""Two estimates of the time of one boot differ by less, unless somebody set the wall clock between them."""
 MISSED = 1e-4
-"""A share of activations that never ran from which on the view of those that ran looks better than the system is."""
+"""From this share of missed activations on, a view of only those that ran looks better than the system is."""
 
 SideRuns = tuple[tuple[str, Sequence[RunFigures]], tuple[str, Sequence[RunFigures]]]
 
 
 def measuring_conditions(sides: SideRuns) -> tuple[str, ...]:
-    """Sentences on what the comparison could not even out."""
+    """Return sentences on unequal conditions of the sides that the comparison could not correct."""
     return (*_in_order(sides), *_boots(sides), *_missed(sides), *_too_few_boots(sides), *_unclear(sides))
 
 
 def unclear_conditions(runs: Sequence[RunFigures]) -> tuple[str, ...]:
-    """What the files of some runs do not tell, each with the number of runs of which it holds."""
+    """Return what the files of some runs do not tell, each with the number of these runs."""
     found = Counter(sentence for run in runs for sentence in run.unclear)
     return tuple(f"{quantity(n, 'run')} of {len(runs)}: {sentence}" for sentence, n in found.items())
 
 
 def distinct_boots(runs: Sequence[RunFigures]) -> int | None:
-    """From how many boots the runs are, by their clocks; None if that is not known of all."""
+    """Return from how many boots the runs come, by their clocks; None if a run's boot is not known."""
     times = sorted(run.booted_ns for run in runs if run.booted_ns is not None)
     if len(times) < len(runs) or not times:
         return None
@@ -84,30 +84,31 @@ def _unclear(sides: SideRuns) -> Iterator[str]:
     return (f"{name}, {sentence}" for name, runs in sides for sentence in unclear_conditions(runs))
 
 
-# Were the runs of both sides taken by turns? Without that a slow change of the machine looks like a difference.
+# The next functions decide whether the runs of both sides were taken by turns. Without turns, a slow change of the
+# machine looks like a difference of the sides.
 #
-# Judged by the order of the start times alone. ``imbalance`` is the largest difference, at any place in the series,
-# between the shares of both sides that have been measured by then. Whatever drifts, by whatever shape, moves the
-# difference of the means by at most the imbalance times the way that it drifted in all. A-then-B has 1, five pairs
-# 0.2.
+# Only the order of the start times counts. At each point in the series, each side has a share of its runs measured.
+# ``turn_imbalance`` is the largest difference between the shares of the two sides, at any point. A drift of any shape
+# moves the difference of the means by at most the imbalance times the total way of the drift. The order A-then-B has
+# an imbalance of 1; five pairs have 0.2.
 # docs/comparison.md has the error of the test for each order, by simulation.
 
 
 MOST_AHEAD = 2
-"""So many runs one side may be ahead of the other, each counted as its share of the smaller side ..."""
+"""One side may be ahead of the other by this many runs, each counted as its share of the smaller side ..."""
 MOST_IMBALANCE = 0.2
-"""... or so large a share of the runs."""
+"""... or by this share of the runs, whichever is more."""
 FEWEST_CHANGES = 5
-"""What five pairs have; with four, a hump in time can fit the sides."""
+"""Five pairs have five changes of side. With four changes, a single rise and fall in time can fit the sides."""
 CLOCK_SET_NS = 1_000_000_000_000_000_000
-"""2001-09-09. A start before it comes from a clock that nobody set, and such clocks begin anew with each boot."""
+"""2001-09-09. An earlier start comes from a clock that nobody set. Such a clock starts anew with each boot."""
 MOST_ROWS = 10
 NO_TIMES = "when it began is not known of {0}"
 SAME_TIME = "runs of both sides have the same start time"
 
 
 def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> RunTurns:
-    """Whether the order of the runs in time separates the sides from what drifted. None: the order is not known."""
+    """Return whether the order of the runs in time separates the sides from a drift; None if the order is not known."""
     starts = [(run.started_ns, name) for name, side in (("A", a), ("B", b)) for run in side]
     known = sorted((start, name) for start, name in starts if start is not None and start >= CLOCK_SET_NS)
     if len(known) < len(starts):
@@ -120,33 +121,33 @@ def run_turns(a: Sequence[RunFigures], b: Sequence[RunFigures]) -> RunTurns:
 
 
 def is_interleaved(order: str) -> bool:
-    """Whether a series in this order, "ABBA" and such with both in it, tells the sides from what drifts."""
+    """Return whether runs in this order tell the sides from a drift. order: such as "ABBA", with both letters in it."""
     fewest = min(order.count("A"), order.count("B"))
     most = max(MOST_AHEAD / fewest, MOST_IMBALANCE) + 1e-9
     return turn_imbalance(order) <= most and turn_changes(order) >= max(fewest - 1, FEWEST_CHANGES)
 
 
 def turn_imbalance(order: str) -> float:
-    """The largest difference of the shares of A and B measured by any time; order: "ABBA" and such, with both in it."""
+    """Return the largest difference, at any point, of the shares of A and B measured by then. order: such as "ABBA"."""
     n, m = order.count("A"), order.count("B")
     return max(abs(order[:at].count("A") / n - order[:at].count("B") / m) for at in range(1, len(order) + 1))
 
 
 def turn_changes(order: str) -> int:
-    """How often the next run is of the other side."""
+    """Return how often the next run is of the other side."""
     return sum(early != late for early, late in pairwise(order))
 
 
 def shown_turns(order: str) -> str:
-    """Runs in a row of one side, counted: "5 A, 5 B"; the first ten of such rows."""
+    """Return the number of runs in each row of runs of one side, as "5 A, 5 B"; only the first MOST_ROWS rows."""
     rows = [f"{len(list(some))} {name}" for name, some in groupby(order)]
     return ", ".join([*rows[:MOST_ROWS], *(["..."] if len(rows) > MOST_ROWS else [])])
 
 
-# Which facts are known to move latencies, most first, each with the reason and where it is written.
+# The table lists the facts that are known to change latencies, strongest first, each with the reason and its source.
 #
-# A row's key is a regular expression over the keys of ``facts``. What no row knows comes behind all of them: it may
-# matter, and nobody here can say why.
+# A row's key is a regular expression that is matched with the keys of ``facts_of``. A fact without a row comes after
+# all facts with one: it may matter, but no reason is known here.
 
 
 _KERNEL = "docs.kernel.org, "
@@ -157,7 +158,7 @@ _ISOLATION = _KERNEL + "admin-guide/cpu-isolation"
 
 @dataclass(frozen=True)
 class KnownFact:
-    """key: a regular expression. why: one sentence. source: a page, or "measured here"."""
+    """A row of the table. key: a regular expression. why: one sentence. source: a page, or "measured here"."""
 
     key: str
     why: str
@@ -242,11 +243,11 @@ RANKING = (
 )
 
 _GROUPS = ("cmdline ", "/", "config ", "module ")
-"""Where a key belongs that no row knows: others first."""
+"""Kinds of keys without a row, in order. Keys of no kind come before them."""
 
 
 def ranked_facts(key: str) -> int:
-    """Place of a fact, the smaller the more it is known to matter."""
+    """Return the rank of a fact: the smaller, the more the fact is known to change latencies."""
     for place, known in enumerate(RANKING):
         if re.fullmatch(known.key, key):
             return place
@@ -255,24 +256,24 @@ def ranked_facts(key: str) -> int:
 
 
 def known_fact(key: str) -> KnownFact | None:
-    """The row of a fact."""
+    """Return the row of a fact; None if there is none."""
     place = ranked_facts(key)
     return RANKING[place] if place < len(RANKING) else None
 
 
 OTHER_QUANTITY = ("probe", "field", "unit", "view", "virtual time")
-"""Where these differ, two things were measured, which have no ratio."""
+"""Where one of these facts differs, the sides measured two different things, which have no ratio."""
 MUST_AGREE = ("load", "period", "policy", "method", "CPUs", "threads")
-"""Where these differ, the difference may come from them; the user may say that this is what he compares."""
+"""Where one of these facts differs, it may cause the difference. The user may name it as the thing to compare."""
 ABSENT = {"cmdline ": "not there", "config ": "not set", "module ": "not loaded", "option ": "as by default"}
-"""What it means that a fact of such a key is not there, in a run that has others of its kind."""
+"""What it means if a run has no fact of such a key but has others of the same kind."""
 NOT_KNOWN = "not known"
 
 
 def fact_differences(
     a: Sequence[RunFigures], b: Sequence[RunFigures], although: Collection[str] = ()
 ) -> tuple[FactDifference, ...]:
-    """What the sides differ in: what forbids first, then what has to agree, then by what is known to matter."""
+    """Return the facts in which the sides differ: those that forbid a comparison, MUST_AGREE, then by rank."""
     found = [_difference(key, a, b, although) for key in _keys((*a, *b))]
     return tuple(
         sorted(
@@ -283,7 +284,7 @@ def fact_differences(
 
 
 def fact_variations(runs: Sequence[RunFigures]) -> tuple[FactVariation, ...]:
-    """In which facts the runs of one side differ, in the same order."""
+    """Return the facts in which the runs of one side differ, in the same order."""
     found = [FactVariation(key, tuple(_texts(key, runs).most_common()), _weight(key)) for key in _keys(runs)]
     several = [one for one in found if len(one.texts) > 1]
     return tuple(sorted(several, key=lambda one: (list(DifferenceWeight).index(one.weight), ranked_facts(one.key))))
@@ -292,7 +293,7 @@ def fact_variations(runs: Sequence[RunFigures]) -> tuple[FactVariation, ...]:
 def comparison_refusal(
     a: Sequence[RunFigures], b: Sequence[RunFigures], names: tuple[str, str], although: Collection[str] = ()
 ) -> str | None:
-    """Why the two may not be compared, in one sentence that says what remains; None if they may."""
+    """Return one sentence on why the sides may not be compared and what remains possible; None if they may."""
     found = fact_differences(a, b, although)
     for side, runs in zip(names, (a, b), strict=True):
         mixed = [
@@ -338,7 +339,7 @@ def _texts(key: str, runs: Sequence[RunFigures]) -> Counter[str]:
 
 
 def difference_sentences(key: str, run: RunFigures) -> str:
-    """What a run says of a fact; what its absence means where it does not."""
+    """Return the text of a fact in a run; if the run does not have the fact, what its absence means."""
     return run.facts.get(key) or _absent(key, run)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison looks at of one run: a few numbers in logarithms, counts of blocks of time, and facts."""
+"""Read from one run what a comparison needs: a few numbers as logarithms, counts of blocks of time, and facts."""
 
 import math
 import re
@@ -26,14 +26,11 @@ from rtproof.summary.recorded_facts import probe_options, virtual_time_clock
 from rtproof.summary.summary_model import Severity
 from rtproof.summary.system_facts import system_facts
 
-# What a run was, as words: a dictionary of everything in which two runs may differ besides their latencies.
+# The next functions describe a run in words: a dictionary of all facts, besides latencies, in which runs may differ.
 #
-# Keys without a prefix are named in ``ranking``. "cmdline WORD" is a word of the kernel's command line, "config
-# OPTION"
-# an option of its configuration, "module NAME" one that is loaded, "option NAME" one of the probe; a key that begins
-# with
-# a slash is a file of one line.
-# What is not known has no key.
+# Keys without a prefix are named in RANKING (``likeness``). "cmdline WORD" is a word of the kernel's command line.
+# "config OPTION" is an option of the kernel's configuration, "module NAME" a loaded module, "option NAME" an option of
+# the probe. A key that begins with a slash is a file of one line. A fact that is not known has no key.
 
 
 Facts = dict[str, str]
@@ -43,7 +40,7 @@ _OWN = re.compile(
     r"/proc/(loadavg|stat|vmstat|meminfo|interrupts|softirqs|timer_list|uptime|version|cmdline|modules|xenomai/.*stat)"
     r"|/proc/sys/kernel/osrelease"
 )
-"""Files that are never twice the same, or that have keys of their own."""
+"""Files whose content differs in every run, or whose facts have keys of their own."""
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _NAMED = {
     "/sys/devices/system/clocksource/clocksource0/current_clocksource": "clock source",
@@ -70,7 +67,7 @@ _TOLD = {"hardware": "hardware", "virtual machine": "virtual machine", "high-res
 
 
 def facts_of(record: Record) -> Facts:
-    """Everything that is known, the measurement first, then the system, then files and options."""
+    """Return every known fact of a record: first the measurement, then the system, then files and options."""
     series = judged_series(record)
     found = dict(_measurement(record, series))
     found |= dict(_threads(record, series))
@@ -102,7 +99,7 @@ def _measurement(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[s
 
 
 def _threads(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[str, str]]:
-    """As each thread found itself at the start, else as it was asked for."""
+    """Yield each thread's facts as the thread found them at the start; where it did not, as the user asked for them."""
     yield "threads", str(len({each.thread for each in series})) if series else ""
     cpus = tuple(each.cpu for each in series)
     if cpus:
@@ -141,7 +138,7 @@ def _cpu_model(record: Record) -> str:
 
 
 def _frequencies(record: Record) -> Iterator[tuple[str, str]]:
-    """Rows of "cpuN governor lowest highest present"; the present one is never twice the same."""
+    """Yield the frequency facts from rows "cpuN governor lowest highest present"; "present" differs in every run."""
     rows = [
         words
         for row in (recorded_facts.file_text(record, "frequencies") or "").splitlines()
@@ -152,7 +149,7 @@ def _frequencies(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _command_line(text: str) -> Iterator[tuple[str, str]]:
-    """Words of the kernel; what stands behind ``--`` is init's. A word that is there twice has both texts."""
+    """Yield the words for the kernel; words after ``--`` are for init. A word that occurs twice has both texts."""
     said: dict[str, list[str]] = defaultdict(list)
     for word in _WORD.findall(text.partition(" -- ")[0]):
         name, _, rest = word.partition("=")
@@ -172,7 +169,7 @@ def _modules(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _files(record: Record) -> Iterator[tuple[str, str]]:
-    """Those of one line at the start of the run."""
+    """Yield the files of one line, as they were at the start of the run."""
     for file in record.files:
         text = file.content.strip(b" \t\n\0")
         if file.moment is not Moment.START or file.errno or b"\n" in text or len(text) > LONGEST_FACT:
@@ -181,22 +178,22 @@ def _files(record: Record) -> Iterator[tuple[str, str]]:
             yield _NAMED.get(file.path, file.path), text.decode(errors="replace") or "empty"
 
 
-# A run cut into blocks of time, each with its own counts: what can be drawn again to see how much chance moves them.
+# The next functions cut a run into blocks of time with counts of their own. Blocks can be drawn again and again, which
+# shows by how much chance moves the counts.
 #
-# Blocks of 600 s are longer than bursts and storms of latencies are (H. R. Kuensch 1989 says why dependent values
-# have to
-# be drawn in blocks). A shorter run is cut into at least LEAST blocks if the slices of its record are short enough.
+# A block of 600 s is longer than bursts and storms of latencies are. Dependent values have to be drawn in blocks
+# (H. R. Kuensch 1989). A shorter run is cut into at least LEAST blocks, if the slices of its record are short enough.
 
 
 BLOCK_NS = 600 * 1_000_000_000
 LEAST = 10
-"""Fewer blocks say nothing of how much they differ."""
+"""Fewer blocks do not show how much blocks differ."""
 SHORTEST_NS = 10 * 1_000_000_000
 
 
 @dataclass(frozen=True)
 class TimeBlocks:
-    """The counts of each block, or ``why`` there are none."""
+    """The counts of each block of time. why: the reason if there are none."""
 
     length_ns: int
     counts: tuple[Counts, ...]
@@ -207,7 +204,7 @@ NO_TIME_BLOCKS = TimeBlocks(0, (), "its parts in time were not looked at")
 
 
 def time_blocks(record: Record, view: View = View.OBSERVED) -> TimeBlocks:
-    """All threads together, by the middle of each slice of the record's summary."""
+    """Return the blocks of all threads together. The middle of a slice of the record's summary decides its block."""
     wanted = {series.id for series in judged_series(record)}
     slices = [s for s in record.slices if s.series in wanted and s.count and (view is View.CHARGED or s.view is view)]
     if not slices:
@@ -241,7 +238,7 @@ VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
 
 @dataclass(frozen=True)
 class FigureReading:
-    """One number of one run in logarithms, and between what its bin leaves it; or ``why`` there is none."""
+    """One number of one run as a logarithm, with the ends of its bin; ``why`` says why there is no number."""
 
     ln: float | None
     ln_low: float | None = None
@@ -251,13 +248,13 @@ class FigureReading:
 
 @dataclass(frozen=True)
 class RunFigures:
-    """One run. counts: values of all threads in one view; overflow: how many were beyond the scale, of unknown size.
+    """One run. counts: values of all threads in one view. overflow: values beyond the scale, of unknown size.
 
-    seconds: None where the file has no order of time. started_ns, booted_ns: of the wall clock since 1970, None if
-    unknown; the second is that of the kernel, good to a few seconds. invalid: why the run did not measure what was
-    asked; a run that has such reasons is not compared. effective: how many independent values the run is worth by the
-    correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences on what else it
-    does not tell.
+    seconds: None where the file has no order of time. started_ns, booted_ns: wall clock since 1970, None if not known;
+    booted_ns is the boot of the kernel, exact to a few seconds. invalid: why the run did not measure what was asked;
+    a run with such reasons is not compared. effective: the number of independent values that the run is worth, by the
+    correlation of neighbours. missed, lost: None where the file does not count them. unclear: sentences on what else
+    the file does not tell.
     """
 
     name: str
@@ -280,19 +277,19 @@ class RunFigures:
 
     @property
     def core(self) -> str | None:
-        """The co-kernel that ran beside the measured Linux; None where none was found."""
+        """The co-kernel that ran beside the measured Linux; None if none was found."""
         name = self.facts.get(BESIDE)
         return None if name == LINUX else name
 
     @property
     def n(self) -> int:
-        """All values, also those beyond the scale."""
+        """The number of all values, with those beyond the scale."""
         return self.counts.total + self.overflow
 
     def quantile(self, p: float) -> FigureReading:
-        """The natural logarithm of the value that a share p does not exceed, by nearest rank; upper end of its bin.
+        """Return the natural logarithm of the quantile p by nearest rank, the upper end of its bin.
 
-        There is none where fewer than one of n values is expected above it.
+        The reading has no value where fewer than one of n values is expected above the quantile.
         """
         share = Fraction(repr(p))
         if self.n * (1 - share) < 1:
@@ -311,7 +308,7 @@ class RunFigures:
 
     @property
     def second_maxima(self) -> FigureReading:
-        """Mean of the logarithms of the largest value of each second in which an activation ran."""
+        """The mean logarithm of the largest value of each second in which an activation ran."""
         if self.seconds is None:
             return FigureReading(None, why="the file has no order of time, so there are no maxima of seconds")
         largest = self.seconds.max[self.seconds.obtained > 0]
@@ -323,14 +320,14 @@ class RunFigures:
         return FigureReading(mean, mean, mean)
 
     def above(self, level: int) -> tuple[int, int]:
-        """How many values are larger than a level, at least and at most; unequal where a bin holds the level."""
+        """Return how many values are larger than a level, at least and at most; unequal if a bin holds the level."""
         least, most = self.counts.exceedances(level)
         return least + self.overflow, most + self.overflow
 
     def share_above(self, level: int) -> FigureReading:
-        """Logarithm of the share of values above a level. Half a value is added, so that none has a logarithm too.
+        """Return the logarithm of the share of values above a level, computed as (k + 1/2) / (n + 1).
 
-        (k + 1/2) / (n + 1) is the usual estimate that is finite for k = 0 and whose logarithm is nearly unbiased.
+        This usual estimate is finite for k = 0 as well, and its logarithm is nearly unbiased.
         """
         if not self.n:
             return FigureReading(None, why="nothing ran")
@@ -339,10 +336,10 @@ class RunFigures:
 
 
 def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *, blocks: bool = False) -> RunFigures:
-    """The figures of a run, of the field that a limit judges. name: by default the path of its record.
+    """Return the figures of a run, for the field that a limit judges. name: by default the path of the record.
 
-    view: CHARGED for the schedule, in which missed activations stand with their lateness. blocks: also the parts of
-    the run that the shift function of one run against another needs.
+    view: with CHARGED, missed activations count with their lateness. blocks: also cut the run into blocks, which the
+    shift function needs to compare one run with one other run.
     """
     record, pooled = analysis.record, analysis.pooled
     counts, ends = moments_and_counts_of_view(pooled, view)
@@ -370,11 +367,11 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
 def figures_of_histogram(
     name: str, counts: Counts, facts: Mapping[str, str], overflow: int | None = 0, largest: int | None = None
 ) -> RunFigures:
-    """The figures of a histogram without order of time, such as another tool prints.
+    """Return the figures of a histogram without order of time, such as another tool prints.
 
-    overflow: values beyond its scale, None where it does not count them: then all its figures may be too small, which
-    is told. largest: where the tool says so beside the histogram. facts: as far as they are known, with the keys of
-    ``facts``.
+    overflow: the number of values beyond its scale. With None the tool does not count them; then all figures may be too
+    small, and a sentence says so. largest: the maximum, if the tool prints it beside the histogram. facts: the known
+    facts, with the keys of ``facts_of``.
     """
     return RunFigures(
         name,

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two distributions held against each other: which one has the lighter tail and from where on, and are they the same?
+"""Compare two distributions: are they the same, and if not, which has the lighter tail and above which value?
 
-Article 5 reads both from its curves: "better above 70 us, the top 1.3 %", and "nearly identical". Neither answer may
-rest on the few largest values, which chance decides, nor take values in a burst for independent ones: ``effective`` is
-how many independent values a run is worth by the correlation of neighbours, the least that dependence takes away.
+Article 5 reads both answers from its curves: "better above 70 us, the top 1.3 %", and "nearly identical".
+Neither answer may depend on the few largest values, which chance decides. Values in a burst are not independent
+values. ``effective`` is therefore the number of independent values that a run is worth. It follows from the
+correlation of neighbours, which is the least that dependence takes away.
 """
 
 import math
@@ -19,16 +20,16 @@ from rtproof.summary.counts import Counts
 from rtproof.summary.summary_model import Summary
 
 SURE = 4.0
-"""Standard errors by which shares have to differ: one in 16,000 by chance, as every value of the tail is looked at."""
+"""Standard errors by which shares have to differ: 1 in 16,000 by chance. Every value of the tail is tested."""
 CROSSING_CONFIDENCE = 0.95
 CLOSE = 0.02
-"""Curves that are nowhere further apart than this share are the same as far as a drawing goes."""
+"""Curves that are nowhere further apart than this share look the same in a drawing."""
 _Shares = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class TailSample:
-    """Counts of values, and how many independent values they are worth."""
+    """The counts of a run's values, and the number of independent values that they are worth."""
 
     counts: Counts
     effective: float
@@ -44,7 +45,7 @@ class TailLikeness(Enum):
 
 @dataclass(frozen=True)
 class TailDistance:
-    """The largest difference of two cumulative shares, where it is, and between what it lies at CONFIDENCE."""
+    """The largest difference of two cumulative shares, the value at which it lies, and its bounds at CONFIDENCE."""
 
     likeness: TailLikeness
     seen: float
@@ -55,10 +56,11 @@ class TailDistance:
 
 @dataclass(frozen=True)
 class TailCrossing:
-    """The tail is lighter in the first (or the second) one.
+    """Which of two distributions has the lighter tail, the first or the second, and between which values.
 
-    above: from here on, and below it is the other way round; None where it is so throughout. until: up to here, as
-    beyond it chance decides. top_share: share of the one with the heavier tail that lies above ``above``.
+    above: the tail is lighter above this value, and heavier below it; None where it is lighter throughout. until: the
+    largest value at which that is sure; beyond it chance decides. top_share: the share of the distribution with the
+    heavier tail that lies above ``above``.
     """
 
     first_is_better: bool
@@ -68,15 +70,18 @@ class TailCrossing:
 
 
 def tail_sample(summary: Summary) -> TailSample:
-    """The activations of a summary that ran. Neighbours that correlate by r leave (1 - r) / (1 + r) of them."""
+    """Return the activations of a summary that ran. A correlation r of neighbours leaves (1 - r) / (1 + r) of them."""
     found = moments.lag_correlation(summary.lag, summary.observed)
     r = min(max(found or 0.0, 0.0), 0.999)
     return TailSample(summary.observed_counts, summary.observed.count * (1 - r) / (1 + r))
 
 
 def tail_crossing(first: TailSample, second: TailSample) -> TailCrossing | None:
-    """None where no part of the two differs surely. Beyond the last place where they do, chance decides and is not
-    asked. Shares are compared at upper ends of bins that cut no bin of the other one."""
+    """Return which distribution has the lighter tail; None where no part of the two surely differs.
+
+    Values beyond the last sure difference are not looked at, because chance decides them. Shares are compared only at
+    upper ends of bins that do not lie inside a bin of the other distribution.
+    """
     if not first.counts.total or not second.counts.total:
         return None
     values = _grid(first, second)
@@ -97,8 +102,11 @@ def tail_crossing(first: TailSample, second: TailSample) -> TailCrossing | None:
 
 
 def tail_distance(first: TailSample, second: TailSample) -> TailDistance | None:
-    """The two-sample statistic of Kolmogorov and Smirnov with the bounds of Dvoretzky, Kiefer, Wolfowitz and Massart,
-    which hold for any distribution and any n; None without values."""
+    """Return the largest difference of the cumulative shares with its bounds; None without values.
+
+    The difference is the two-sample statistic of Kolmogorov and Smirnov. Its bounds are those of Dvoretzky, Kiefer,
+    Wolfowitz and Massart, which hold for any distribution and any n.
+    """
     if not first.counts.total or not second.counts.total:
         return None
     values = _grid(first, second)
@@ -111,14 +119,16 @@ def tail_distance(first: TailSample, second: TailSample) -> TailDistance | None:
 
 
 def _grid(first: TailSample, second: TailSample) -> Int64Array:
-    """Values at which both shares are known: nobody knows where in a bin, which one may have and the other not, it is
-    that its values lie."""
+    """Return the values at which both shares are known: upper ends of bins that lie inside no bin of the other one.
+
+    Inside a bin the share is not known, because the position of the bin's values is not known.
+    """
     values = np.union1d(first.counts.hi, second.counts.hi)
     return values[~_cuts(first.counts, values) & ~_cuts(second.counts, values)]
 
 
 def _cuts(counts: Counts, values: Int64Array) -> NDArray[np.bool_]:
-    """Whether a value lies in a bin before its upper end."""
+    """Return, for each value, whether it lies inside a bin, below the bin's upper end."""
     at = np.searchsorted(counts.lo, values, side="right") - 1
     return (at >= 0) & (counts.hi[at] > values)
 
@@ -130,12 +140,12 @@ def _not_above(counts: Counts, values: Int64Array) -> _Shares:
 
 
 def _error(beyond: list[_Shares], first: TailSample, second: TailSample) -> _Shares:
-    """Standard error of the difference of two shares, were both of the same distribution."""
+    """Return the standard error of the difference of two shares if both came from the same distribution."""
     n, m = max(first.effective, 1.0), max(second.effective, 1.0)
     pooled = (n * beyond[0] + m * beyond[1]) / (n + m)
     return np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
 
 
 def _width(n: float) -> float:
-    """A cumulative share of n independent values lies within this of the truth everywhere, at half the risk."""
+    """Return the width of the band that holds the true cumulative share everywhere, at half the risk, for n values."""
     return math.sqrt(math.log(4 / (1 - CROSSING_CONFIDENCE)) / (2 * max(n, 1.0)))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as plain data for JSON. docs/json-schema.md describes every key."""
+"""Turn results into plain data for JSON. docs/json-schema.md describes every key."""

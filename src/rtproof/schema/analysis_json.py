@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Analysis as plain data for JSON. docs/json-schema.md describes it; a change of meaning there raises VERSION."""
+"""Turn an Analysis into plain data for JSON.
+
+docs/json-schema.md describes the keys. A change of a key's meaning there raises VERSION.
+"""
 
 from dataclasses import asdict
 from typing import Any
@@ -34,7 +37,7 @@ JsonObject = dict[str, Any]
 
 
 def moments_dict(moments: Moments, unit: str) -> JsonObject:
-    """Of no value all are unknown."""
+    """Return the moments with their unit in the key; all are None where there is no value."""
     return {
         "values_count": moments.count,
         f"min_{unit}": moments.min if moments.count else None,
@@ -45,7 +48,10 @@ def moments_dict(moments: Moments, unit: str) -> JsonObject:
 
 
 def app_dict(record: Record) -> JsonObject | None:
-    """Of a periodic application, all loops together and those of each thread; None of any other and without samples."""
+    """Return the loops of a periodic application, all together and by thread.
+
+    The result is None for every other record, and for a record without samples.
+    """
     if not is_app(record) or not has_samples(record):
         return None
     threads = loops_of_threads(record)
@@ -65,13 +71,13 @@ def _loops(app: ApplicationLoops) -> JsonObject:
 
 
 def _band_ratio(cycles: Cycles) -> float | None:
-    """How far the band goes to both sides of the period; None if it goes farther to one side."""
+    """Return how far the band reaches on both sides of the period; None if it reaches farther on one side."""
     above, below = cycles.high_ns - cycles.period_ns, cycles.period_ns - cycles.low_ns
     return above / cycles.period_ns if cycles.period_ns and above == below else None
 
 
 def cycles_dict(cycles: Cycles) -> JsonObject:
-    """Of a periodic loop, its cycles against the band."""
+    """Return the cycles of a periodic loop, compared with the band."""
     return {
         "loops_count": cycles.loops,
         "period_ns": cycles.period_ns,
@@ -101,9 +107,9 @@ Json = dict[str, Any]
 
 
 def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json:
-    """Numbers have their unit in the key; what n does not carry is None.
+    """Return the analysis as plain data. Keys name the unit of their number; a number that n does not allow is None.
 
-    shares: the quantiles wanted, from 0 to 1; by default the usual ones and those the analysis was asked for.
+    shares: the quantiles to give, from 0 to 1; by default the usual quantiles and those the analysis was asked for.
     """
     wanted = shares_of(analysis) if shares is None else shares
     whole = _whole(analysis, wanted)
@@ -111,7 +117,7 @@ def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -
 
 
 def without_intervals(found: Json) -> Json:
-    """The same where no quantile has an interval or a confidence, as in virtual time, in which nothing has one."""
+    """Return the data without intervals and confidences of quantiles: nothing in virtual time has any."""
     interval = "share_ratio" in found and "confidence_ratio" in found
     return {key: None if interval and key.startswith(OF_INTERVALS) else _inside(value) for key, value in found.items()}
 
@@ -238,7 +244,7 @@ def _tested(verdict: Verdict) -> Json:
 
 
 def requirement_dict(requirement: Requirement) -> Json:
-    """What was asked; longest_ns is None where nothing was fixed."""
+    """Return a requirement as plain data; longest_ns is None where no longest length was fixed."""
     return {
         "limit_ns": requirement.limit_ns,
         "at_most_ns": requirement.at_most_ns,

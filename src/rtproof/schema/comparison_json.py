@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Comparison as plain data for JSON. docs/json-schema.md describes it; a change of meaning there raises VERSION."""
+"""Turn a Comparison into plain data for JSON.
+
+docs/json-schema.md describes the keys. A change of a key's meaning there raises VERSION.
+"""
 
 import math
 from dataclasses import asdict
@@ -26,7 +29,7 @@ Json = dict[str, Any]
 
 
 def comparison_dict(said: Comparison) -> Json:
-    """Numbers have their unit in the key; what the runs do not carry is None."""
+    """Return the comparison as plain data. Keys name the unit of a number; a number the runs do not allow is None."""
     return {
         "schema": COMPARISON_SCHEMA,
         "version": COMPARISON_VERSION,
@@ -59,7 +62,7 @@ def _side(side: ComparisonSide) -> Json:
 
 
 def run_dict(run: RunFigures) -> Json:
-    """One run in figures, with its facts but for the kernel's options and modules, which are thousands."""
+    """Return the figures and the facts of one run, without the kernel's options and modules: they are thousands."""
     return {
         "name": run.name,
         "run_id": run.run_id or None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A forecast as plain data for JSON (docs/json-schema.md)."""
+"""Turn a forecast into plain data for JSON (docs/json-schema.md)."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,10 @@ Json = dict[str, Any]
 
 
 def forecast_dict(found: Forecast, limits_ns: Sequence[int] = ()) -> Json:
-    """limits_ns: those of the user, above which a rate is forecast where nothing exceeded them."""
+    """Return a forecast as plain data.
+
+    limits_ns: the user's limits. For a limit that no value exceeded, the data holds a forecast of the rate above it.
+    """
     rates = ((level, found.rate_above(level)) for level in limits_ns)
     return {
         "limit_ns": found.limit_ns,
@@ -66,5 +69,5 @@ def _rung(rung: ThresholdFit, used: bool, share: float) -> Json:
 
 
 def _finite(value: float) -> float | None:
-    """JSON has no infinity."""
+    """Return the value; None for infinity, which JSON does not have."""
     return value if math.isfinite(value) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON form of what a histogram without time order says (docs/json-schema.md)."""
+"""Turn the result of a histogram without order of time into plain data for JSON (docs/json-schema.md)."""
 
 from rtproof.judge.histogram_only import HistogramOnly, JudgedHistogram, impossible_figures
 from rtproof.summary.summary_model import Quantile
@@ -9,7 +9,7 @@ HISTOGRAM_VERSION = 2
 
 
 def histogram_dict(said: HistogramOnly) -> dict[str, object]:
-    """Keys carry their units, as in the JSON of a run."""
+    """Return the result as plain data. Keys name the unit of their number, as in the JSON of a run."""
     imported = said.imported
     return {
         "schema": HISTOGRAM_SCHEMA,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as plain data for JSON; docs/json-schema.md describes it."""
+"""Turn a plan into plain data for JSON; docs/json-schema.md describes it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def plan_dict(plans: Sequence[LengthPlan]) -> Json:
-    """Numbers have their unit in the key; None is what no run has."""
+    """Return the plans as plain data. Keys name the unit of their number; None stands for what no run has."""
     return {"schema": PLAN_SCHEMA, "version": PLAN_VERSION, "limits": [_plan(each) for each in plans]}
 
 

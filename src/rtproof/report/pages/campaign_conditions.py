@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the cells of a campaign were measured, which are missing, and what differs from the article."""
+"""Blocks that say how the cells of a campaign were measured, which are missing, and what differs from the article."""
 
 from collections.abc import Iterator, Sequence
 
@@ -23,19 +23,19 @@ BESIDE_LINUX = (
 
 
 def virtual_time_block(outcomes: Sequence[CellOutcome]) -> list[Block]:
-    """The label of figures that count instructions; none where no cell is of that kind."""
+    """Return the note that the figures count instructions; empty where no cell ran in virtual time."""
     systems = dict.fromkeys(each.system for each in outcomes if each.virtual)
     return [Text((f"{VIRTUAL_TIME_NOTE} ({', '.join(systems)}.)",), "doubt", "VIRTUAL TIME")] if systems else []
 
 
 def in_band_block(outcomes: Sequence[CellOutcome]) -> list[Block]:
-    """What a co-kernel beside Linux means for the figures; nothing where no cell has one."""
+    """Return what a co-kernel beside Linux means for the figures; empty where no cell has one."""
     cores = dict.fromkeys((each.core, each.system) for each in outcomes if each.core)
     return [Text(tuple(f"{system}: {core}." for core, system in cores), "doubt", BESIDE_LINUX)] if cores else []
 
 
 def cell_fault_blocks(outcomes: Sequence[CellOutcome]) -> list[Section]:
-    """Cells without a result, cells whose figures are of something else, and those of which something is gone."""
+    """Return the cells without a result, the cells that did not measure what was asked, and those with lost data."""
     cells = outcomes_by_name(outcomes)
     failed = tuple(f"{name}: {each.failure}" for name, each in cells if each.failure)
     invalid = tuple(f"{name}: {what}" for name, each in cells for what in each.invalid)
@@ -78,7 +78,7 @@ def _conditions_row(cell: CellPlan, way: Way | None, published: Sequence[Article
 
 
 def _ways_passed_over(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
-    """Why the first way could not be had; cells with the same story share a sentence."""
+    """Yield why the first way could not be taken. Cells with the same reason share a sentence."""
     told: dict[str, list[CellOutcome]] = {}
     for each in outcomes:
         if each.passed and each.way:
@@ -86,9 +86,8 @@ def _ways_passed_over(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
     yield from (f"{some_of(some, outcomes)}: {reasons}." for reasons, some in told.items())
 
 
-# What a reader has to know before the table: what is missing from it, and how it was not measured as in the article.
-#
-# In a line or two each; the sections below have all of it.
+# The next functions write what a reader has to know before the table: what is missing from it, and how the measurement
+# differs from the article's. Each takes a line or two; the sections below the table have all of it.
 
 
 MISSING_TITLE = "Missing from the table"
@@ -96,14 +95,14 @@ CHANGED_TITLE = "Not as in the article, this time"
 
 
 def missing_block(outcomes: Sequence[CellOutcome]) -> list[Block]:
-    """Cells without a result, cells that are INVALID, and those of which something is gone."""
+    """Return the cells without a result, the cells that are INVALID, and the cells with lost data."""
     told = tuple(_missing_sentences(outcomes))
     failed = any(each.failure for each in outcomes)
     return [Text(told, "bad" if failed else "doubt", MISSING_TITLE)] if told else []
 
 
 def difference_block(profile: Profile, outcomes: Sequence[CellOutcome]) -> list[Block]:
-    """How it was not measured as in the article."""
+    """Return how the measurement differs from the article's."""
     in_guest = (profile.guest.says,) if profile.guest.says and any(each.virtual for each in outcomes) else ()
     others = (*_uncounted_sentences(outcomes), *map(_change_sentence, profile.changes), *in_guest)
     told = (*_way_sentences(outcomes), *_length_sentences(profile.cells), *others)
@@ -111,7 +110,7 @@ def difference_block(profile: Profile, outcomes: Sequence[CellOutcome]) -> list[
 
 
 def _missing_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
-    """One line for each kind, with the first of each."""
+    """Yield one line for each kind of gap, with the first cell of that kind."""
     kinds = (
         ("failed", [(each, each.failure) for each in outcomes if each.failure]),
         ("INVALID", [(each, each.invalid[0]) for each in outcomes if each.invalid]),
@@ -125,7 +124,7 @@ def _missing_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
 
 
 def _way_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
-    """What the way that was taken lacks, where the first could not be had."""
+    """Yield what the chosen way lacks, where the first way could not be taken."""
     told: dict[str, list[CellOutcome]] = {}
     for each in outcomes:
         if each.passed and each.way:
@@ -135,7 +134,7 @@ def _way_sentences(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
 
 
 def _length_sentences(cells: Sequence[CellPlan]) -> list[str]:
-    """One sentence for all cells with the same length now."""
+    """Return one sentence for all cells that now have the same length."""
     told: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
         if cell.length_ns != cell.article_ns:
@@ -145,7 +144,7 @@ def _length_sentences(cells: Sequence[CellPlan]) -> list[str]:
 
 
 def _uncounted_sentences(outcomes: Sequence[CellOutcome]) -> list[str]:
-    """Of a short run fewer cycles are left out at the start."""
+    """Return a sentence on short runs: fewer cycles are left out at their start."""
     found = [each.analysis.cycles for each in outcomes if each.analysis and each.analysis.cycles]
     few = {each.ignored // max(each.loops, 1) for each in found} - {IGNORE}
     ends = " to ".join(f"{n:,}" for n in sorted({min(few), max(few)})) if few else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves and further tables of a campaign's page, as the articles have them."""
+"""The curves and the further tables of a campaign's page, as the articles print them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,12 +39,12 @@ TAILS_EXPLAINED = (
     "fewer; dependence over longer times is not seen, so that little differences may still be those of two runs."
 )
 MOST_PAIRS = 30
-"""At most so many are told, those of the same cell or the same system first."""
+"""The largest number of pairs that are compared. Pairs of the same cell or the same system come first."""
 
 
 @dataclass(frozen=True)
 class CellCurve:
-    """A cell's curve. name: of the cell and, where there are several, of the system."""
+    """The curve of a cell. name: of the cell, and of the system where there are several."""
 
     name: str
     outcome: CellOutcome
@@ -53,7 +53,7 @@ class CellCurve:
 
 @dataclass(frozen=True)
 class CurvePair:
-    """Two curves of a kind of latency. better, apart: None where nothing surely differs, or nothing was measured."""
+    """Two curves of one kind of latency. better, apart: None where nothing surely differs, or nothing was measured."""
 
     first: CellCurve
     second: CellCurve
@@ -63,13 +63,13 @@ class CurvePair:
 
 
 def curve_pairs(profile: Profile, outcomes: Sequence[CellOutcome]) -> list[tuple[str, list[CurvePair]]]:
-    """By the name of the kind of latency that the profile draws curves of, at most PAIRS of each."""
+    """Return each kind of latency that the profile draws curves of, with at most MOST_PAIRS pairs of curves."""
     parts = profile.bins or (Bins("latency", "", 0, 0, profile.zooms),)
     return [(each.name, list(_compared_pairs(_cell_curves(outcomes, each.stage)))) for each in parts if each.zooms]
 
 
 def tails_section(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> Section:
-    """Of each kind of latency that the profile draws curves of."""
+    """Return the comparison of tails for each kind of latency that the profile draws curves of."""
     tables = [table for name, some in curve_pairs(profile, outcomes) for table in _pair_tables(name, some, article)]
     return Section("tails", "What the curves tell", (*tables, Text((TAILS_EXPLAINED,))) if tables else ())
 
@@ -157,7 +157,7 @@ LOST_NOTE = "The article's own tables of these are not to be had any more, so no
 
 
 def threshold_tables(profile: Profile, outcomes: Sequence[CellOutcome], _article: Article | None) -> list[Block]:
-    """Of each kind of latency that the profile has bins for."""
+    """Return one table for each kind of latency that the profile has bins for."""
     tables = [table for each in profile.bins for table in _threshold_table(each, outcomes)]
     return [*tables, Text((cumulative_curves.DEFINITION, LOST_NOTE))] if tables else []
 
@@ -171,8 +171,10 @@ def _threshold_table(bins: Bins, outcomes: Sequence[CellOutcome]) -> Iterator[Bl
 
 
 def context_switch_table(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
-    """From the interrupt to the task, as far as the fullest bin of each tells; the profile's first bins are the
-    interrupt's, its second ones the task's."""
+    """Return the time from the interrupt to the task, as far as the fullest bin of each shows it.
+
+    The profile's first bins are those of the interrupt, its second bins those of the task.
+    """
     if len(profile.bins) != 2:
         return []
     rows = [_context_switch_row(each, found) for each in outcomes if (found := context_switch_time(each, profile.bins))]
@@ -202,7 +204,7 @@ DOMINANT_RANGE_NOTE = (
 
 @dataclass(frozen=True)
 class ContextSwitchTime:
-    """The fullest bins of interrupt and task, and between what the context switch lies, in nanoseconds."""
+    """The fullest bins of interrupt and task, and the bounds of the context switch, in nanoseconds."""
 
     interrupt: DominantBin
     task: DominantBin
@@ -215,7 +217,10 @@ class ContextSwitchTime:
 
 
 def context_switch_time(outcome: CellOutcome, bins: Sequence[Bins]) -> ContextSwitchTime | None:
-    """None where the interrupt was not told apart. bins: the interrupt's and the task's."""
+    """Return the context switch; None where the interrupt was not measured apart.
+
+    bins: those of the interrupt and those of the task.
+    """
     if len(bins) != 2:
         return None
     stages = [outcome.stage(each.stage) for each in bins]
@@ -250,11 +255,11 @@ def _published_context_switch(cell: str, row: ArticleRow) -> Iterator[tuple[str,
 
 
 MOST_CURVES = 8
-"""Curves that a plot can hold; where there are more, each cell has plots of its own."""
+"""The largest number of curves in a plot. With more curves, each cell has plots of its own."""
 
 
 def curves_section(profile: Profile, outcomes: Sequence[CellOutcome]) -> Section:
-    """Of each kind of latency that the profile has bins for, else of the one that the rows show."""
+    """Return the curves of each latency that the profile has bins for, else of the latency that the rows show."""
     parts = profile.bins or (Bins("latency", "", 0, 0, profile.zooms),)
     drawn = [block for each in parts if each.zooms for block in _curve_blocks(profile, each, outcomes)]
     return Section("curves", "Cumulative percentages", tuple(drawn))
@@ -288,22 +293,22 @@ def _curve_plots(profile: Profile, bins: Bins, curves: list[NamedCounts], title:
 
 
 def _limit_markers(profile: Profile, bins: Bins) -> tuple[Marker, ...]:
-    """The requirements are on the reaction as a whole and not on one of its stages."""
+    """Return a marker for each limit; none for a stage, because limits are set for the whole reaction."""
     limits = () if bins.stage else dict.fromkeys(claim.limit_ns for claim in profile.claims)
     return tuple(Marker(f"limit {value(limit_ns)}", "x", US.scale(limit_ns)) for limit_ns in limits)
 
 
 LOOP_PARTS = {"work": "work duration", "loop": "overall loop time", "top": "top of loop timing error"}
-"""By the names that the article's figures have."""
+"""Keys: the names that the article's figures have."""
 LOOP_LINES = {"min": "minimum", "max": "maximum", "mean": "average", "deviation": "standard deviation"}
 SHARED_TERMS = "Top of loop timing error: what all loops share, and what varies"
 LOOP_TERMS = ("min", "mean", "max", "deviation")
-"""Of which ``lateness`` makes its parts."""
+"""Names of the moments in an analysis and, after "top.", in an article's figures."""
 LOOP_SUMMARY = "No sample was kept, so that single loops, and with them these tables and plots, are not to be had: "
 
 
 def loop_tables(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
-    """Of each cell one table and one plot, with all systems in it."""
+    """Return one table and one plot for each cell, with all systems in both."""
     cells = outcomes_by_cell(outcomes)
     found = [
         block
@@ -356,7 +361,7 @@ def _measured_lateness(outcome: CellOutcome) -> list[str]:
 
 
 def _published_lateness(row: ArticleRow) -> list[str]:
-    """With the digits that the article printed."""
+    """Return the article's figures with the digits that it printed."""
     told = [row.figures.get(f"top.{name}") for name in LOOP_TERMS]
     parts = loops.loop_lateness(*(figure.value if figure else None for figure in told))
     step = max((figure.step for figure in told[:3] if figure), default=0)
@@ -370,7 +375,7 @@ def _measured_times(outcome: CellOutcome, part: str, name: str) -> str:
 
 
 def _published_times(outcome: CellOutcome) -> Iterator[tuple[str, DrawnPoints]]:
-    """Of the first thread; where there are several, that is said."""
+    """Yield the times of the first thread to draw. With several threads, the curve's name says which thread it is."""
     if outcome.analysis is None or outcome.loops is None:
         return
     first = min(series.thread for series in outcome.analysis.record.series)
@@ -393,7 +398,7 @@ CYCLES_EXPLAINED = (
 
 
 def cycle_table(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
-    """A row for each cell on each system, the article's below."""
+    """Return a row for each cell on each system, with the article's rows below."""
     found = [row for cell, group in outcomes_by_cell(outcomes) for row in _cycle_rows(cell, group, article)]
     if not any(each.analysis and each.analysis.cycles for each in outcomes):
         return []
@@ -453,7 +458,7 @@ def _stage_rows(outcome: CellOutcome) -> Iterator[tuple[str, ...]]:
 
 
 def thread_table(_profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
-    """As cyclictest prints them, a line for each thread; the article's threads have periods of their own."""
+    """Return a line for each thread, as cyclictest prints them. The article's threads have periods of their own."""
     rows = [row for each in outcomes for row in _thread_rows(each)]
     if not rows:
         return []
@@ -494,14 +499,14 @@ EXTRA_TABLES: Mapping[str, tuple[str, RenderExtra]] = {
 
 
 def check_extras(names: Sequence[str]) -> None:
-    """UserError with the list of what there is for a name of none."""
+    """Raise UserError with the list of the extra tables if a name is not one of them."""
     for name in names:
         if name not in EXTRA_TABLES:
             raise UserError(f"extras: there is no section {name!r}; there are: {', '.join(EXTRA_TABLES)}")
 
 
 def extra_sections(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Section]:
-    """What the profile asks for; UserError as of ``check``."""
+    """Return the extra tables that the profile asks for. Raises UserError as ``check_extras`` does."""
     check_extras(profile.extras)
     found = [(name, *EXTRA_TABLES[name]) for name in profile.extras]
     drawn = [Section(name, title, tuple(render(profile, outcomes, article))) for name, title, render in found]

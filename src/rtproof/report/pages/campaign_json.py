@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign as JSON. docs/json-schema.md describes it."""
+"""Write a campaign as JSON. docs/json-schema.md describes it."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ CAMPAIGN_SCHEMA_VERSION = 2
 def encode_campaign(
     profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None, more: CampaignExtras
 ) -> bytes:
-    """UTF-8, indented by two."""
+    """Return the JSON as UTF-8, indented by two."""
     found = {
         "schema": CAMPAIGN_SCHEMA,
         "version": CAMPAIGN_SCHEMA_VERSION,

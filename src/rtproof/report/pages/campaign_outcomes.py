@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each cell of a campaign came out, the cells' names on its pages, and the limits that they are judged by."""
+"""The result of each cell of a campaign, the cells' names on its pages, and the limits that judge the cells."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +17,11 @@ from rtproof.summary.summary_model import Severity, Summary
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """A cell on one system: an analysis, or (failure) the sentence that says why there is none or why it is not whole.
+    """A cell on one system.
 
-    system: its name. way: the one that was taken; passed: those before it and why they can't be had here. link: the
-    cell's own report, kept: files beside it that the article kept as well; both relative to the page.
+    analysis: None where there is none; failure then says why, or says why an analysis is not whole. system: its name.
+    way: the way that was taken; passed: the ways before it, and why each cannot be had here. link: the cell's own
+    report. kept: files beside the report that the article kept as well. link and kept are relative to the page.
     """
 
     system: str
@@ -34,13 +35,13 @@ class CellOutcome:
 
     @property
     def shown(self) -> Summary | None:
-        """The stage that the row shows, of all threads together."""
+        """The stage that the row shows, of all threads together; None without an analysis."""
         if self.analysis is None:
             return None
         return self.stage(self.way.stage if self.way else "") or self.analysis.pooled
 
     def stage(self, name: str) -> Summary | None:
-        """A stage by its name, the one that the row shows by an empty name; None if it was not measured."""
+        """Return the stage of this name, or for an empty name the stage of the row; None if it was not measured."""
         if self.analysis is None:
             return None
         if not name:
@@ -50,7 +51,7 @@ class CellOutcome:
 
     @cached_property
     def loops(self) -> ApplicationLoops | None:
-        """Of a periodic application whose samples were kept, all threads together."""
+        """The loops of a periodic application, all threads together; None where no samples were kept."""
         record = self.analysis.record if self.analysis else None
         if record is None or not is_app(record) or not has_samples(record):
             return None
@@ -58,19 +59,19 @@ class CellOutcome:
 
     @property
     def invalid(self) -> tuple[str, ...]:
-        """Why the run did not measure what was asked."""
+        """The reasons why the run did not measure what was asked."""
         doubts = self.analysis.doubts if self.analysis else ()
         return tuple(doubt.what for doubt in doubts if doubt.severity is Severity.INVALID)
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What is gone from the run, where that does not make it INVALID."""
+        """What the run lost, where the loss does not make it INVALID."""
         doubts = self.analysis.doubts if self.analysis else ()
         return tuple(d.what for d in doubts if d.code in LOSS_CODES and d.severity is not Severity.INVALID)
 
     @cached_property
     def core(self) -> str | None:
-        """The co-kernel beside the measured Linux; None where none was found."""
+        """The co-kernel beside the measured Linux; None if none was found."""
         return core_beside(self.analysis.record) if self.analysis else None
 
     @property
@@ -79,14 +80,14 @@ class CellOutcome:
 
 
 def outcomes_marked_in_band(outcomes: Sequence[CellOutcome]) -> list[CellOutcome]:
-    """The same, with "in-band" behind the name of each system that has a co-kernel, for every table of the page."""
+    """Return the outcomes with "in-band" after the name of each system that has a co-kernel, for every table."""
     beside = {each.system for each in outcomes if each.core}
     return [replace(each, system=f"{each.system} ({IN_BAND})") if each.system in beside else each for each in outcomes]
 
 
 @dataclass(frozen=True)
 class OtherToolResult:
-    """A result of another tool that the user lays beside; None where it does not say. notes: what it can't tell."""
+    """A result of another tool that the user gives; None for a figure without a value. notes: what it cannot tell."""
 
     label: str
     tool: str
@@ -99,7 +100,7 @@ class OtherToolResult:
 
 @dataclass(frozen=True)
 class CampaignExtras:
-    """What else a page tells. given: results of other tools; command: as typed."""
+    """What else a page tells. given: results of other tools. command: as the user typed it."""
 
     given: Sequence[OtherToolResult] = ()
     command: str = ""
@@ -108,11 +109,14 @@ class CampaignExtras:
 NO_EXTRAS = CampaignExtras()
 STATES_BY_SEVERITY = (State.PROVEN, State.NOT_ASKED, State.UNDECIDED, State.REFUTED, State.INVALID)
 CELL_FAILED_CODE = 2
-"""Exit code of a campaign of which a cell has no result."""
+"""The exit code of a campaign in which a cell has no result."""
 
 
 def campaign_exit_code(outcomes: Sequence[CellOutcome]) -> int:
-    """2 if a cell failed, else of the worst verdict: INVALID, REFUTED, UNDECIDED, then PROVEN or nothing asked."""
+    """Return 2 if a cell failed, else the code of the worst verdict.
+
+    The order is INVALID, REFUTED, UNDECIDED, then PROVEN or no limit.
+    """
     if any(each.analysis is None or each.failure for each in outcomes):
         return CELL_FAILED_CODE
     states = [each.analysis.verdict.state for each in outcomes if each.analysis]
@@ -120,7 +124,7 @@ def campaign_exit_code(outcomes: Sequence[CellOutcome]) -> int:
 
 
 def requirements_of_limits(claims: Iterable[ProfileLimit]) -> tuple[Requirement, ...]:
-    """A profile's requirements, with the gap and the longest length that follow from their time filled in."""
+    """Return a profile's requirements, with the gap and the longest length that follow from their time filled in."""
     return tuple(
         Requirement(
             each.limit_ns,
@@ -134,7 +138,10 @@ def requirements_of_limits(claims: Iterable[ProfileLimit]) -> tuple[Requirement,
 
 
 def judged_requirements(claims: Iterable[ProfileLimit], outcomes: Sequence[CellOutcome]) -> tuple[Requirement, ...]:
-    """What the cells were judged by: the runs tell it, which may be older than today's defaults; else the profile."""
+    """Return the requirements that judged the cells: those in the runs, else those of the profile.
+
+    The runs come first because they may be older than today's defaults.
+    """
     verdicts = [verdict for each in outcomes if each.analysis for verdict in each.analysis.verdicts]
     return tuple(dict.fromkeys(each.requirement for each in verdicts if each.requirement)) or requirements_of_limits(
         claims
@@ -142,13 +149,13 @@ def judged_requirements(claims: Iterable[ProfileLimit], outcomes: Sequence[CellO
 
 
 def requirement_sentences(asked: Iterable[Requirement], *, virtual: bool = False) -> tuple[str, ...]:
-    """One for each requirement, with what counts as an episode. virtual: no verdict has a confidence."""
+    """Return a sentence for each requirement, which says what counts as an episode. virtual: no confidence is named."""
     told = verdict_sentences.requested_limit_sentence if virtual else verdict_sentences.limit_sentence
     return tuple(f"Asked: {told(each)}. {_capitalised(verdict_sentences.episode_sentence(each))}." for each in asked)
 
 
 def requirement_assumptions(outcomes: Sequence[CellOutcome]) -> tuple[str, ...]:
-    """What the verdicts that rest on a bet assume, each once; nothing where none does."""
+    """Return what the verdicts assume, each assumption once; empty where no verdict rests on an assumption."""
     verdicts = [verdict for each in outcomes if each.analysis for verdict in each.analysis.verdicts]
     told = dict.fromkeys(text for each in verdicts if (text := verdict_sentences.assumption_of_verdict(each)))
     return tuple(f"Each cell by itself: {text[:1].lower()}{text[1:]}." for text in told)
@@ -159,18 +166,18 @@ def _capitalised(text: str) -> str:
 
 
 def cell_names(outcomes: Sequence[CellOutcome]) -> list[str]:
-    """Of each the label of its cell, and where there are several systems the one that it ran on."""
+    """Return the label of each outcome's cell, with the name of its system where there are several systems."""
     several = len({each.system for each in outcomes}) > 1
     return [f"{each.cell.label}, {each.system}" if several else each.cell.label for each in outcomes]
 
 
 def outcomes_by_name(outcomes: Sequence[CellOutcome]) -> list[tuple[str, CellOutcome]]:
-    """Each with its name."""
+    """Return each outcome with its name."""
     return list(zip(cell_names(outcomes), outcomes, strict=True))
 
 
 def some_of(some: Sequence[CellOutcome], outcomes: Sequence[CellOutcome]) -> str:
-    """The names of some, where it is not all of several."""
+    """Return the names of some outcomes, or "All cells" where they are all of several."""
     if len(some) == len(outcomes) > 1:
         return "All cells"
     chosen = {id(each) for each in some}

@@ -42,11 +42,11 @@ __all__ = [
 
 
 MOST_LISTED_CELLS = 8
-"""Cells of a system that are told one by one."""
+"""The largest number of cells of a system that are listed one by one."""
 
 
 def answer_block(profile: Profile, outcomes: Sequence[CellOutcome]) -> Text:
-    """Of every cell what its article is about; the worst verdict where something was asked."""
+    """Return the figure of every cell that its article is about, and the worst verdict where there are limits."""
     words, figure = next(each for column, each in ANSWER_OF_QUESTION.items() if column in (*profile.columns, ""))
     if words == OUT_OF_BAND and not all(each.virtual for each in outcomes):
         words = f"{words} ({percent(BAND_LEVEL)} confidence)"
@@ -69,7 +69,7 @@ def answer_block(profile: Profile, outcomes: Sequence[CellOutcome]) -> Text:
 
 
 def _listed_cells(here: Sequence[CellOutcome], figure: Callable[[CellOutcome], str], alike: bool) -> str:
-    """alike: all verdicts are the same, which stands above."""
+    """Return the listed cells of one system. alike: all verdicts are the same, and the line above says so."""
     told = [f"{each.cell.label}: {_answer_figure(each, figure, alike)}" for each in here[:MOST_LISTED_CELLS]]
     told += [f"and {len(here) - MOST_LISTED_CELLS} more cells, below"] if len(here) > MOST_LISTED_CELLS else []
     return "; ".join(told)
@@ -119,7 +119,7 @@ ANSWER_OF_QUESTION: Mapping[str, tuple[str, Callable[[CellOutcome], str]]] = {
     "longest": ("Largest latency", _longest_answer),
     "": ("Largest latency", _largest_answer),
 }
-"""By the column whose presence shows what a profile is about; the first that it has."""
+"""Keys: the column that shows what a profile is about. The first key that the profile has decides."""
 
 
 def _needed_length(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
@@ -146,14 +146,14 @@ def objections_section(profile: Profile, outcomes: Sequence[CellOutcome], articl
 def campaign_objections(
     profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None
 ) -> tuple[tuple[Objection, ...], tuple[Objection, ...]]:
-    """To the rows measured here, and to those of the article that the profile repeats."""
+    """Return the objections to the rows measured here, and those to the article's rows that the profile repeats."""
     return objections(_objections_to_cells(outcomes)), objections(
         _objections_to_article(profile, article) if article else []
     )
 
 
 def _objections_to_cells(outcomes: Sequence[CellOutcome]) -> list[ResultClaim]:
-    """The same cell on several systems is compared."""
+    """Return the claims of the measured cells. Claims of one cell on several systems are compared."""
     measured = [(each, each.analysis) for each in outcomes if each.analysis]
     return [
         claim_of(found, f"{each.cell.label}, {each.system}", each.cell.key, said_idle=_said_idle(each.cell))
@@ -162,25 +162,25 @@ def _objections_to_cells(outcomes: Sequence[CellOutcome]) -> list[ResultClaim]:
 
 
 def _said_idle(cell: CellPlan) -> bool:
-    """Whether it is the one without a load of a profile whose cells differ by it."""
+    """Return whether this is the cell without a load, in a profile whose cells differ by load."""
     return LOAD in cell.axes and not cell.loads
 
 
 def _objections_to_article(profile: Profile, article: Article) -> list[ResultClaim]:
-    """Those rows only that the profile repeats, by their labels."""
+    """Return the claims of the article's rows that the profile repeats, by their labels."""
     labels = {row.key: row.label for row in _grouped_objections(profile, article)}
     return [replace(claim, name=labels[claim.name]) for claim in articles.claims(article) if claim.name in labels]
 
 
 def _published_claim_rows(profile: Profile, article: Article) -> list[Block]:
-    """What there is to know of its figures, and what it says against them itself; what nobody said is no block."""
+    """Return what is known of the article's figures, and what the article itself says against them, if it does."""
     rows = tuple((row.label, each) for row in _grouped_objections(profile, article) for each in row.caveats)
     table = [Table("What the article itself says against its rows", OBJECTION_HEADER, rows)] if rows else []
     return [*table, Text((" ".join(article.about.split()),), headline="The article's figures")]
 
 
 def _grouped_objections(profile: Profile, article: Article) -> list[ArticleRow]:
-    """Those rows of the article that the profile repeats."""
+    """Return the article's rows that the profile repeats."""
     wanted = {key for cell in profile.cells for key in cell.article_rows}
     return [row for row in article.rows if row.key in wanted]
 
@@ -193,7 +193,7 @@ def _objection_block(caption: str, some: Sequence[Objection], none: str) -> Bloc
 
 
 def _claim_without_name(what: str, claims: Sequence[str]) -> str:
-    """The row stands in the column before."""
+    """Return the claims without the name of the row, which is in the column before."""
     return what.removeprefix(f"{claims[0]}: ") if len(claims) == 1 else what
 
 
@@ -207,7 +207,7 @@ EVIDENCE_TITLE = "What the article's rows are worth"
 
 
 def article_evidence_section(profile: Profile, article: Article | None) -> Section:
-    """Of those rows that the profile repeats."""
+    """Return what the article's rows that the profile repeats are worth."""
     wanted = {key for cell in profile.cells for key in cell.article_rows}
     told = article_evidence_rows(article, wanted) if article else []
     before = [label for label, _, _ in told[:-1]]
@@ -222,14 +222,17 @@ def article_evidence_section(profile: Profile, article: Article | None) -> Secti
 def article_evidence_rows(
     article: Article, wanted: Sequence[str] | set[str] | None = None
 ) -> list[tuple[str, str, str]]:
-    """Label of the row, name of the thread or field ("" for all), sentence. wanted: keys of rows; None for all."""
+    """Return label of the row, name of the thread or field ("" for all), and sentence.
+
+    wanted: the keys of the rows; None for all rows.
+    """
     chosen = [row for row in article.rows if wanted is None or row.key in wanted]
     told = [(row.label, name, text) for row in chosen for name, text in _evidence_of_row(row)]
     return told + [(EVIDENCE_OF_ALL_ROWS, "", text) for text in _evidence_threshold(article, chosen)]
 
 
 def _evidence_of_row(row: ArticleRow) -> Iterator[tuple[str, str]]:
-    """A maximum that is only a lower bound is worth nothing here."""
+    """Yield what a row's maxima are worth. A maximum that is only a lower bound is left out."""
     length = row.asked or row.duration
     largest = [(each.name, each.figures["max"]) for each in row.numbers if "max" in each.figures]
     known = [(name, int(figure.value)) for name, figure in largest if not figure.at_least]
@@ -244,7 +247,7 @@ def _evidence_of_row(row: ArticleRow) -> Iterator[tuple[str, str]]:
 
 
 def _evidence_threshold(article: Article, rows: Sequence[ArticleRow]) -> Iterator[str]:
-    """Of each number of values that stands behind it."""
+    """Yield a sentence on the article's threshold for each number of values that its rows have."""
     if article.threshold is None:
         return
     counts = [each.value("count") for row in rows for each in row.numbers]
@@ -252,13 +255,12 @@ def _evidence_threshold(article: Article, rows: Sequence[ArticleRow]) -> Iterato
         yield planning.threshold_rank_sentence(planning.share_threshold(1 - article.threshold.value, count))
 
 
-# The page of a profile's cells: what each gave, beside the figures that the article published.
-#
-# ``sections`` is all that the rest of the program needs; it is a pure function, of local runs and of the lab's alike.
+# The next functions check the page before a campaign, and put its sections together: what each cell measured, beside
+# the figures that the article published. ``campaign_sections`` is a pure function, for local runs and for the lab's.
 
 
 def check_profile_page(profile: Profile, article: Article) -> None:
-    """UserError where the page can't be made as the profile asks, which is better known before hours of measuring."""
+    """Raise UserError if the page cannot be made as the profile asks. This is called before hours of measuring."""
     try:
         campaign_table.metrics_by_name(profile.columns)
         campaign_curves.check_extras(profile.extras)
@@ -277,7 +279,7 @@ def campaign_sections(
     *,
     short: bool = False,
 ) -> list[Section]:
-    """outcomes: of every cell on every system, cells in the profile's order. short: for a terminal."""
+    """Return all sections. outcomes: every cell on every system, in the profile's order. short: for a terminal."""
     outcomes = outcomes_marked_in_band(outcomes)
     table = campaign_table.result_section(profile, outcomes, article, more.given, short=short)
     losses = (
@@ -298,7 +300,7 @@ def campaign_sections(
 
 
 def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Section]:
-    """What a terminal has no room for."""
+    """Return the sections that a terminal has no room for."""
     drawn = [
         campaign_curves.curves_section(profile, outcomes),
         campaign_curves.tails_section(profile, outcomes, article),
@@ -311,7 +313,7 @@ def _curves_and_more(profile: Profile, outcomes: Sequence[CellOutcome], article:
 
 
 def campaign_title(profile: Profile, outcomes: Sequence[CellOutcome]) -> str:
-    """Tells this page from others: the profile, and the systems."""
+    """Return a title that tells this page from others: the profile and the systems."""
     systems = ", ".join(dict.fromkeys(each.system for each in outcomes_marked_in_band(outcomes)))
     virtual = ", virtual time" if any(each.virtual for each in outcomes) else ""
     return f"rtproof: profile {profile.name} on {systems}{virtual}"

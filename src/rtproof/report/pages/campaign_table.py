@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of a campaign: a row for each cell on each system, with the article's own figures below.
 
-Its columns are metrics with a name in the profile's file. A second table has a board in each row and a kernel in each
-column.
+Its columns are metrics with a name in the profile's file. A second table has a row for each board and a column for each
+kernel.
 """
 
 import math
@@ -30,7 +30,7 @@ MOST_TEXT_DIGITS = 3
 
 @dataclass(frozen=True)
 class CampaignMetric:
-    """A column. here: the cell's words; article: those of an article's row, "" where it has no such figure."""
+    """A column. here: the text of a cell; article: the text of an article's row, "" where it has no such figure."""
 
     heading: str
     here: Callable[[CellOutcome], str]
@@ -39,7 +39,7 @@ class CampaignMetric:
 
 
 def metrics_by_name(names: tuple[str, ...]) -> list[CampaignMetric]:
-    """Columns by their names; UserError with the list of what there is."""
+    """Return the columns of these names; UserError with the list of all names if one is not known."""
     for name in names:
         if name not in METRICS:
             raise UserError(f"columns: there is no column {name!r}; there are: {', '.join(METRICS)}")
@@ -47,7 +47,7 @@ def metrics_by_name(names: tuple[str, ...]) -> list[CampaignMetric]:
 
 
 def as_published(figure: ArticleFigure | None, unit: PrintedUnit | None = None) -> str:
-    """A figure of an article with the digits that it was printed with, in a unit if it has one."""
+    """Return a figure of an article with the digits that the article printed, in ``unit`` if the figure has a unit."""
     if figure is None:
         return ""
     if unit is None or figure.unit != "ns":
@@ -77,15 +77,17 @@ def _rarity_metric(summary: Summary) -> str:
 
 
 def _largest_metric(summary: Summary) -> str:
-    """Of the activations that ran; of a thread that never ran again what it was at least."""
+    """Return the largest latency of the activations that ran; "at least ..." for a thread that never ran again."""
     if summary.stalled_ns > summary.observed.max:
         return f"at least {US.show(summary.stalled_ns)}"
     return US.show(summary.observed.max if summary.observed.count else None)
 
 
 def largest_latency_ns(summary: Summary) -> str:
-    """The largest latency in microseconds. An event without an answer by the next one was later than a period, however
-    much."""
+    """Return the largest latency in microseconds.
+
+    An event without an answer before the next event was later than a period, but it is not known by how much.
+    """
     seen = summary.observed
     if summary.stalled_ns > seen.max:
         return f"at least {US.show(summary.stalled_ns)}"
@@ -95,7 +97,7 @@ def largest_latency_ns(summary: Summary) -> str:
 
 
 def measured_length(row: ArticleRow) -> str:
-    """As the article tells it; "" if it does not."""
+    """Return the length that the article states; "" if it states none."""
     told = row.duration or row.asked
     return told.text if told else ""
 
@@ -109,7 +111,7 @@ def _cycle_metric(words: Callable[[Cycles], str]) -> Callable[[CellOutcome], str
 
 
 def loop_summary(outcome: CellOutcome, part: str) -> Moments | None:
-    """Article 3's work, loop or top of a periodic application; None of anything else."""
+    """Return article 3's work, loop or top of a periodic application; None for anything else."""
     loops = outcome.loops
     return {"work": loops.work, "loop": loops.loop, "top": loops.error}[part] if loops else None
 
@@ -124,7 +126,7 @@ def _loop_metric(part: str, name: str) -> CampaignMetric:
 
 
 def out_of_band_bound(share: float | None) -> str:
-    """None seen is not none to come, so a count of cycles out of the band does not stand alone."""
+    """Return the bound of the share of cycles out of the band as text: none seen does not mean that none will come."""
     return number_format.UNKNOWN if share is None else percent(float(f"{share:.2g}"))
 
 
@@ -137,7 +139,7 @@ def _published_out_of_band(row: ArticleRow) -> str:
 
 
 def stalled_ns(cycles: Cycles) -> str:
-    """How long loops stood still in all."""
+    """Return the total time in which loops stood still."""
     stalled_ns = sum(stall.duration_ns for stall in cycles.stalls)
     return f"STALLED {duration(stalled_ns)}" if stalled_ns else "no"
 
@@ -151,7 +153,7 @@ def _verdict_metric(outcome: CellOutcome) -> str:
 
 
 def _load_average(outcome: CellOutcome) -> str:
-    """The first of three, which is of the last minute, at the end of the run."""
+    """Return the load average of the last minute, the first of three, at the end of the run."""
     text = recorded_facts.file_text(outcome.analysis.record, "/proc/loadavg", Moment.END) if outcome.analysis else None
     return text.split()[0] if text and text.split() else number_format.UNKNOWN
 
@@ -212,7 +214,7 @@ NO_ARTICLE_FIGURES = "The article gives no figures for these columns."
 ARTICLE_PREFIX = "article: "
 LENGTH_COLUMN = "length"
 COUNT_COLUMN = "n"
-"""Alone it is no figure to put beside."""
+"""A published row needs another figure than this count: a count alone cannot be compared."""
 NOT_MEASURED = "not measured"
 SYSTEM_HEADING = "measured on"
 
@@ -225,7 +227,7 @@ def result_section(
     *,
     short: bool,
 ) -> Section:
-    """short: without columns that tell nothing here, since a terminal is narrow."""
+    """Return the section of results. short: without columns that have no values here, because a terminal is narrow."""
     names = tuple(name for name in profile.columns if not short or _column_has_values(name, outcomes))
     columns = metrics_by_name(names)
     rows = [row for cell, several in outcomes_by_cell(outcomes) for row in _cell_rows(cell, several, article, columns)]
@@ -243,14 +245,14 @@ def result_section(
 
 
 def _column_has_values(name: str, outcomes: Sequence[CellOutcome]) -> bool:
-    """Lengths stand in another table too."""
+    """Return whether a column has a value here; False for lengths, which another table has as well."""
     (metric,) = metrics_by_name((name,))
     said = {metric.here(each) for each in outcomes if each.analysis}
     return name != LENGTH_COLUMN and (not said or not said <= {number_format.UNKNOWN, ""})
 
 
 def outcomes_by_cell(outcomes: Sequence[CellOutcome]) -> list[tuple[CellPlan, list[CellOutcome]]]:
-    """Outcomes of the same cell together, in the order of the cells."""
+    """Return each cell with its outcomes, in the order of the cells."""
     order = list(dict.fromkeys(each.cell.key for each in outcomes))
     found = sorted(outcomes, key=lambda each: order.index(each.cell.key))
     groups = [list(group) for _, group in groupby(found, key=lambda each: each.cell.key)]
@@ -258,7 +260,7 @@ def outcomes_by_cell(outcomes: Sequence[CellOutcome]) -> list[tuple[CellPlan, li
 
 
 def article_rows(cell: CellPlan, article: Article | None) -> Iterator[ArticleRow]:
-    """The article's rows that a cell repeats, as far as the article has them."""
+    """Yield the article's rows that a cell repeats, as far as the article has them."""
     for key in cell.article_rows if article else ():
         row = article.row(key) if article else None
         if row:
@@ -313,7 +315,7 @@ def kernel_matrix(_profile: Profile, outcomes: Sequence[CellOutcome], article: A
 
 
 def _kernel_of(system: str, outcomes: Sequence[CellOutcome]) -> str:
-    """The release of the first cell that was measured there."""
+    """Return the kernel release of the first cell that was measured on this system."""
     releases = [
         each.analysis.record.begin.kernel_release for each in outcomes if each.analysis and each.system == system
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on several runs for continuous integration: one row a run, as text, Markdown and JUnit XML."""
+"""Verdicts on several runs for continuous integration: one row for each run, as text, Markdown and JUnit XML."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,13 +19,16 @@ from rtproof.summary.kernel_model import IN_BAND, core_beside
 ERROR_CODE = 2
 NO_LENGTH = "no length: a histogram has no time order"
 WORST_FIRST = (ERROR_CODE, 3, 1, 4, 0)
-"""Exit codes: what could not be read, INVALID, REFUTED, UNDECIDED, and what is well or was not asked."""
+"""Exit codes, worst first: unreadable, INVALID, REFUTED, UNDECIDED, PROVEN or no limit."""
 
 
 @dataclass(frozen=True)
 class CiClaim:
-    """One limit and its verdict. text: the claim; seen: what was counted; longer: how much more time it takes; reason:
-    why the verdict is so. said: its sentences; of several limits the first has those about the run."""
+    """One limit and its verdict.
+
+    text: the claim. seen: what was counted. longer: how much more time the verdict needs. reason: of the verdict.
+    said: its sentences; with several limits, the sentences about the run are with the first limit.
+    """
 
     text: str
     state: State
@@ -37,7 +40,7 @@ class CiClaim:
 
 @dataclass(frozen=True)
 class CiRow:
-    """One run. state: None if it could not be read, then ``error`` says why."""
+    """One run. state: None if the run could not be read; ``error`` then says why."""
 
     name: str
     state: State | None
@@ -56,12 +59,12 @@ class CiRow:
 
 
 def ci_exit_code(rows: Iterable[CiRow]) -> int:
-    """That of the worst."""
+    """Return the exit code of the worst row; 0 without rows."""
     return min((row.exit_code for row in rows), key=WORST_FIRST.index, default=0)
 
 
 def worst_row(rows: Sequence[CiRow]) -> str:
-    """The verdict on all runs together; those without a limit are none of the proven ones."""
+    """Return the verdict on all runs together. Runs without a limit do not count as PROVEN."""
     found = [row.verdict for row in rows if row.exit_code == ci_exit_code(rows)]
     if ci_exit_code(rows) == ERROR_CODE:
         return f"ERROR, {len(found)} of {quantity(len(rows), 'run')} could not be read"
@@ -76,7 +79,7 @@ def unread_row(name: str, error: str) -> CiRow:
 
 
 def run_row(name: str, analysis: Analysis) -> CiRow:
-    """A run that was measured with time order."""
+    """Return the row of a run that was measured with order of time."""
     verdicts = analysis.verdicts or (analysis.verdict,)
     mark = f", {IN_BAND}" if core_beside(analysis.record) else ""
     return CiRow(
@@ -100,7 +103,7 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
 
 
 def _seen(verdict: Verdict, requirement: Requirement) -> str:
-    """One episode may be all of the run, and what was decided may be of its first part only."""
+    """Return what was counted. One episode may fill the run, and a verdict may rest on the run's first part only."""
     episodes = f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
     if verdict_sentences.mostly_late(verdict):
         seconds = verdict_sentences.late_seconds_phrase(verdict.late_seconds or 0, verdict.measured_ns)
@@ -112,12 +115,12 @@ def _seen(verdict: Verdict, requirement: Requirement) -> str:
 
 
 def row_sentence(lines: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Labels and texts as lines."""
+    """Return labels and texts as lines."""
     return tuple(f"{label} {text}".strip() for label, text in lines)
 
 
 def row_in_virtual_time(requirement: Requirement) -> str:
-    """Of a run that has no confidence."""
+    """Return the claim for a run in virtual time, which has no confidence."""
     return f"above {value(requirement.limit_ns)} at most once per {duration(requirement.at_most_ns)}, virtual time"
 
 
@@ -131,7 +134,7 @@ def _without_confidence(requirement: Requirement) -> str:
 
 
 def _tested(verdict: Verdict, requirement: Requirement) -> str:
-    """The claim at the confidence of its own test, which is higher where several limits share the error."""
+    """Return the claim at the confidence of its own test, which is higher where several limits share the error."""
     if not verdict_sentences.shares_error(verdict, requirement):
         return ci_claim(requirement)
     own, wanted = sure(verdict_sentences.own_alpha(verdict, requirement)), percent(requirement.confidence)
@@ -146,7 +149,7 @@ def _longer(verdict: Verdict) -> str:
 
 
 def histogram_row(name: str, said: HistogramOnly) -> CiRow:
-    """A file without time order."""
+    """Return the row of a file without order of time."""
     imported = said.imported
     about = tuple(largest_text(imported))
     claims = tuple(
@@ -184,13 +187,13 @@ HEADER = ("run", "verdict", "claim", "seen", "how much longer", "doubts")
 
 
 def ci_text(rows: Sequence[CiRow]) -> bytes:
-    """The table and the reasons below it."""
+    """Return the table, with the reasons below it."""
     parts = [_title(rows), lay_out(_table(rows)), *_each_by_itself(rows), *_reasons(rows)]
     return ("\n\n".join(parts) + "\n").encode(errors="replace")
 
 
 def ci_markdown(rows: Sequence[CiRow], stated: str = "") -> bytes:
-    """For a pull request or a job's summary. stated: what the user says and nobody can check."""
+    """Return Markdown for a pull request or a job's summary. stated: what the user says, unchecked."""
     parts = [f"## {words(_title(rows))}", block_markdown(_table(rows))]
     parts += [words(line) for line in _each_by_itself(rows)]
     parts += [f"> {words(stated)}"] if stated else []
@@ -203,7 +206,7 @@ def _title(rows: Sequence[CiRow]) -> str:
 
 
 def _each_by_itself(rows: Sequence[CiRow]) -> list[str]:
-    """Of several verdicts that may each be wrong, one is so more often."""
+    """Return a note for several verdicts: each may be wrong, so the chance that one of them is wrong is larger."""
     decided = sum(row.state in (State.PROVEN, State.REFUTED) for row in rows)
     return [EACH.format(decided)] if decided > 1 else []
 
@@ -222,7 +225,7 @@ def _cells(row: CiRow) -> Iterator[tuple[str, ...]]:
 
 
 def _reasons(rows: Sequence[CiRow]) -> Iterator[str]:
-    """Why each verdict is so, and what is to be said against a run."""
+    """Yield the reason of each verdict, and the doubts about each run."""
     for row in rows:
         said = [f"{row.verdict}: {row.error}"] if row.error else []
         said += [f"{claim.state.value}: {claim.reason}" for claim in row.claims]
@@ -231,18 +234,18 @@ def _reasons(rows: Sequence[CiRow]) -> Iterator[str]:
 
 
 def _details(row: CiRow) -> str:
-    """Folded, the sentences as a list; GitHub wants an empty line behind the summary."""
+    """Return the sentences as a folded list. GitHub needs an empty line after the summary."""
     said = [line for claim in row.claims for line in claim.said] or [row.error]
     said += [f"doubt: {doubt}" for doubt in row.doubts]
     listed = "\n".join(f"- {words(line)}" for line in said)
     return f"<details><summary>{words(row.name)}: {row.verdict}</summary>\n\n{listed}\n\n</details>"
 
 
-# The rows as JUnit XML, which every CI service reads: one test suite, a test case for each run and limit.
+# The next functions write the rows as JUnit XML, which every CI service reads: one test suite, with a test
+# case for each run and limit.
 #
-# PROVEN passes, REFUTED is a failure, INVALID and what could not be read is an error. UNDECIDED is skipped with its
-# reason: the run has not failed, it was too short to tell. With ``strict`` it is a failure, as is a run without a
-# limit.
+# PROVEN passes, REFUTED is a failure, INVALID and an unreadable file are errors. UNDECIDED is skipped with its reason:
+# the run has not failed, it was too short. With ``strict``, UNDECIDED and a run without a limit are failures.
 
 
 SUITE = "rtproof judge"
@@ -251,7 +254,7 @@ COUNTED = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
 def ci_junit(rows: Sequence[CiRow], *, strict: bool = False) -> bytes:
-    """A whole document in UTF-8."""
+    """Return a whole document in UTF-8."""
     suite = ET.Element("testsuite", name=SUITE)
     for row in rows:
         for claim in row.claims or (None,):

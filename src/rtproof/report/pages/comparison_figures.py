@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a comparison: both tails over each other, the shift of each quantile, and the table of metrics."""
+"""The figures of a comparison: both tails in one plot, the shift of each quantile, and the table of metrics."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from rtproof.summary.counts import Counts, merge_counts
 
 
 def outcome_lines(found: Comparison, label: str) -> list[str]:
-    """The sentences under a label."""
+    """Return the sentences that stand under a label."""
     labels = accumulate([each for each, _ in found.sentences], _carried)
     return [text for here, (_, text) in zip(labels, found.sentences, strict=True) if here == label]
 
 
 def outcome_sentence(text: str) -> str:
-    """With a capital, but for names such as p99, and a full stop, to stand by itself."""
+    """Return the text as a sentence, with a capital (except for names such as p99) and a full stop."""
     first = text.partition(" ")[0]
     return (text if any(map(str.isdigit, first)) else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
 
@@ -35,7 +35,7 @@ def _carried(before: str, here: str) -> str:
 
 
 MOST = 24
-"""Single runs of a side that are drawn: more of them are a smear."""
+"""The largest number of single runs of a side that are drawn: more curves are a smear."""
 NOTHING = "There are not two different latencies above zero, so there is no curve to draw."
 
 DrawnSides = Sequence[tuple[str, Sequence[RunFigures]]]
@@ -43,7 +43,7 @@ DrawnSides = Sequence[tuple[str, Sequence[RunFigures]]]
 
 @dataclass(frozen=True)
 class TailLine:
-    """One curve before it is drawn. beyond: values above every value of the counts."""
+    """One curve before it is drawn. beyond: the number of values above every value of the counts."""
 
     name: str
     counts: Counts
@@ -53,18 +53,18 @@ class TailLine:
 
 
 def pooled_tail(runs: Sequence[RunFigures]) -> Counts:
-    """All values of the runs together."""
+    """Return all values of the runs together."""
     return merge_counts(run.counts for run in runs)
 
 
 def curve_unit(sides: DrawnSides) -> PrintedUnit:
-    """One unit for all latencies of a comparison."""
+    """Return one unit for all latencies of a comparison."""
     filled = [run.counts for _, runs in sides for run in runs if run.counts.total]
     return unit_for([counts.value_at_rank((counts.total + 1) // 2)[1] for counts in filled])
 
 
 def curves_section(found: Comparison) -> Section:
-    """With the crossings as lines."""
+    """Return the tails of both sides, with the crossings as lines."""
     sides = [(side.name, side.runs) for side in (found.a, found.b)]
     unit = curve_unit(sides)
     crossings = tuple(Marker("they cross", "x", unit.scale(one.value)) for one in found.order.crossings)
@@ -72,13 +72,13 @@ def curves_section(found: Comparison) -> Section:
 
 
 def single_side_curves(runs: Sequence[RunFigures]) -> Section:
-    """Of one thing, without a name."""
+    """Return the tails of runs of one thing, which has no name."""
     sides = [("all", runs)]
     return Section("curves", "Tails", tuple(curve_blocks(sides, curve_unit(sides))))
 
 
 def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ...] = ()) -> list[Block]:
-    """The plot, or a sentence where there is nothing to draw. sides: names and runs; markers: such as crossings."""
+    """Return the plot, or a sentence where there is nothing to draw. sides: names and runs. markers: e.g. crossings."""
     whole = [TailLine(name, pooled_tail(runs), beyond_plot(runs), group) for group, (name, runs) in enumerate(sides)]
     filled = [line for line in whole if line.counts.total]
     grid = plot_data.survival_grid([line.counts for line in filled]) if filled else np.empty(0, np.int64)
@@ -100,7 +100,7 @@ def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ..
 
 
 def beyond_plot(runs: Sequence[RunFigures]) -> int:
-    """Values of unknown size above the scales of their histograms."""
+    """Return the number of values of unknown size, above the scales of their histograms."""
     return sum(run.overflow for run in runs)
 
 
@@ -112,7 +112,7 @@ def _single(runs: Sequence[RunFigures], group: int) -> Iterator[TailLine]:
 
 
 def _curve(line: TailLine, grid: Int64Array, unit: PrintedUnit) -> Curve:
-    """With what lies beyond the scale, which is above every value on it."""
+    """Return the curve. Values beyond the scale count as larger than every value on it."""
     values, shares = plot_data.survival_points(line.counts, grid)
     total = line.counts.total
     ys = (shares * total + line.beyond) / (total + line.beyond)
@@ -137,7 +137,7 @@ def _left_out(sides: DrawnSides) -> Iterator[str]:
 
 
 def shift_section(found: Comparison) -> Section:
-    """Without a plot where there are fewer than two points."""
+    """Return the shift of each quantile; without a plot where there are fewer than two points."""
     blocks: list[Block] = [Text(tuple(map(outcome_sentence, outcome_lines(found, "CURVES"))))]
     points = [point for point in found.shift.points if point.share < 1]
     if len(points) > 1:
@@ -190,7 +190,7 @@ IF_ALIKE = (
 
 
 def metrics_section(found: Comparison, *, short: bool) -> Section:
-    """short: without the columns that explain the others."""
+    """Return the table of metrics. short: without the columns that explain the others."""
     blocks: list[Block] = []
     if found.effects:
         blocks.append(_table(found, short=short))
@@ -203,7 +203,7 @@ def metrics_section(found: Comparison, *, short: bool) -> Section:
 
 
 def _table(found: Comparison, *, short: bool) -> Table:
-    """What was found comes first, since a narrow screen shows the first columns."""
+    """Return the table. The finding is in the first columns, because a narrow screen shows only these."""
     header = ("metric", "finding", "ratio", "95 % interval", "p (Holm)", "detectable", found.a.name, found.b.name)
     more = ("run to run", "equal up to")
     rows = tuple((*_row(one), *(() if short else _more(one))) for one in found.effects)
@@ -251,7 +251,7 @@ def _figure(one: MetricEffect, size: float) -> str:
 
 
 def metric_ratio(size: float | None) -> str:
-    """Two digits behind the point near 1, three digits elsewhere."""
+    """Return the ratio with two digits after the point near 1, with three digits elsewhere."""
     if size is None:
         return NONE
     return f"{size:.2f}" if 0.1 <= size < 10 else number_format.number_text(size, 3)
@@ -267,7 +267,7 @@ def _notes(effects: Sequence[MetricEffect]) -> list[Block]:
 
 
 def _how_many(effects: Sequence[MetricEffect]) -> list[Block]:
-    """What a larger experiment would have to be."""
+    """Return how many runs a larger experiment would need."""
     ratios = list(dict.fromkeys(size for one in effects for size, _ in one.runs_for))
     if not ratios:
         return []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a comparison: runs of one side held against runs of the other.
+"""The page of a comparison, which compares the runs of one side with the runs of the other.
 
-``sections``, ``title`` and, for runs of one thing, ``alone`` are pure functions.
+``comparison_sections``, ``comparison_title`` and, for runs of one thing, ``single_side_sections`` are pure functions.
 """
 
 import json
@@ -26,19 +26,19 @@ from rtproof.summary.kernel_model import IN_BAND
 __all__ = ["ComparisonContext", "comparison_sections", "comparison_title", "single_side_sections"]
 
 
-# What a page of several runs tells besides what was found in them.
+# What a page of several runs tells besides the results of these runs.
 
 
 @dataclass(frozen=True)
 class ComparisonContext:
-    """what: each side in words, as the user named it; complaints: on runs that could not be read; command: as typed."""
+    """what: each side in the user's words. complaints: on unreadable runs. command: as the user typed it."""
 
     what: tuple[str, ...]
     complaints: tuple[str, ...] = ()
     command: str = ""
 
 
-# Every run by itself, and those that were left out with the reason.
+# The next functions show every run by itself, and the runs that were left out, with the reason.
 
 
 BESIDE_LINUX = (
@@ -48,7 +48,7 @@ BESIDE_LINUX = (
 
 
 def runs_section(found: Comparison, told: ComparisonContext, *, short: bool) -> Section:
-    """short: only what was left out, since a terminal has no room for all runs."""
+    """Return the table of runs. short: only the runs that were left out, because a terminal has no room for all."""
     sides = [(side.name, side.runs) for side in (found.a, found.b)]
     blocks: list[Block] = [] if short else [runs_table(sides)]
     blocks += left_out_rows([(one.side, one.run, one.why) for one in found.left_out], told.complaints)
@@ -58,21 +58,21 @@ def runs_section(found: Comparison, told: ComparisonContext, *, short: bool) -> 
 
 
 def left_out_rows(some: Iterable[tuple[str, str, str]], complaints: Sequence[str]) -> list[Block]:
-    """Side, run and reason of those that are in no figure, and sentences on those that could not be read."""
+    """Return side, run and reason of the runs that no figure contains, and the sentences on unreadable runs."""
     lines = [f"Left out{f' of {side}' if side else ''}: {run}: {why}" for side, run, why in some]
     lines += [f"Not read: {sentence}" for sentence in complaints]
     return [Text(tuple(lines), "doubt")] if lines else []
 
 
 def beside_a_core(some: Iterable[RunFigures]) -> list[Block]:
-    """What a co-kernel beside Linux means for the figures; nothing where no run has one."""
+    """Return what a co-kernel beside Linux means for the figures; empty where no run has one."""
     counts = Counter(run.core for run in some if run.core)
     words = tuple(f"{core}: {quantity(n, 'run')}." for core, n in counts.items())
     return [Text(words, "doubt", BESIDE_LINUX)] if words else []
 
 
 def runs_table(sides: DrawnSides) -> Table:
-    """A row for each run, the sides one after the other."""
+    """Return a row for each run, one side after the other."""
     unit = curve_unit(sides)
     heads = number_format.unit_headings(unit, "50 %", "99 %", "99.9 %", "max", "1-s maxima")
     rows = tuple(_row(name if at == 0 else "", run, unit) for name, runs in sides for at, run in enumerate(runs))
@@ -105,7 +105,7 @@ def _read(one: FigureReading, unit: PrintedUnit) -> str:
     return unit.show(None if one.ln is None else math.exp(one.ln))
 
 
-# What the comparison found, first in one line, and what that rests on and cannot show.
+# The next functions say what the comparison found, first in one line, then what the finding rests on and cannot show.
 
 
 KINDS = {
@@ -118,11 +118,11 @@ KINDS = {
     ComparisonFinding.UNKNOWN_ORDER: "doubt",
 }
 ELSEWHERE = ("VERDICT", "NOT COMPARED", "DIFFER", "VARIES", "LEFT OUT")
-"""Labels of sentences that have a place of their own on the page."""
+"""Labels of sentences that have another place on the page."""
 
 
 def outcome_section(found: Comparison, told: ComparisonContext) -> Section:
-    """Named as the first section of a run's report is, which is set large."""
+    """Return the finding. The section has the name of a run report's first section, which is printed large."""
     headline, *rest = outcome_lines(found, "VERDICT")
     sides = zip((found.a, found.b), told.what, strict=True)
     what = " ".join(f"{side.name}: {words} ({quantity(len(side.runs), 'run')})." for side, words in sides)
@@ -141,7 +141,8 @@ def _labels(found: Comparison) -> list[str]:
     return [label for label, _ in found.sentences if label and label not in ELSEWHERE]
 
 
-# What else differs between the two sides, first what is known to matter: any of it may be the reason.
+# The next functions list the other differences of the two sides, those with a known effect first. Any of them may be
+# the reason of what was found.
 
 
 SHOWN = 20
@@ -151,7 +152,7 @@ WHY = "not known to matter"
 
 
 def differences_section(found: Comparison, *, short: bool) -> Section:
-    """short: the first of them only."""
+    """Return the differences. short: only the first of them."""
     most = SHORT if short else SHOWN
     first, rest = found.differences[:most], found.differences[most:]
     blocks: list[Block] = (
@@ -177,7 +178,7 @@ def _difference_row(one: FactDifference) -> tuple[str, ...]:
 
 
 def _varying(side: ComparisonSide) -> list[Block]:
-    """A side whose own runs differ is no one thing."""
+    """Return a table for a side whose own runs differ, because such a side is not one thing."""
     if not side.varying:
         return []
     rows = tuple(
@@ -188,7 +189,7 @@ def _varying(side: ComparisonSide) -> list[Block]:
     ]
 
 
-# How much runs of the same thing differ from each other.
+# The next functions show how much runs of the same thing differ.
 
 
 METRICS: tuple[tuple[str, Callable[[RunFigures], FigureReading]], ...] = (
@@ -204,7 +205,10 @@ MEANS = (
 
 
 def spread_section(found: Sequence[RunFigures], told: ComparisonContext) -> Section:
-    """Needs at least one run. Those that did not measure what was asked are in the table of runs only."""
+    """Return how much the runs differ; needs at least one run.
+
+    Runs that did not measure what was asked are only in the table of runs.
+    """
     good = [run for run in found if not run.invalid]
     rows = tuple(row for name, read in METRICS if (row := _spread_row(name, [read(run).ln for run in good])))
     blocks: list[Block] = beside_a_core(found)
@@ -235,7 +239,7 @@ def _spread_row(name: str, lns: Sequence[float | None]) -> tuple[str, ...] | Non
 
 
 def comparison_sections(found: Comparison, told: ComparisonContext, *, short: bool = False) -> list[Section]:
-    """short: for a terminal."""
+    """Return the sections of the page. short: for a terminal."""
     parts = [
         outcome_section(found, told),
         comparison_figures.metrics_section(found, short=short),
@@ -247,24 +251,24 @@ def comparison_sections(found: Comparison, told: ComparisonContext, *, short: bo
 
 
 def comparison_title(found: Comparison) -> str:
-    """Tells this page from others: what was found, and of how many runs."""
+    """Return a title that tells this page from others: the finding and the number of runs."""
     count = f"{quantity(len(found.a.runs), 'run')} against {len(found.b.runs)}"
     return f"rtproof: {found.a.name} against {found.b.name}, {count} - {found.finding.value}"
 
 
 def single_side_sections(found: Sequence[RunFigures], told: ComparisonContext, *, short: bool = False) -> list[Section]:
-    """Of runs of the same thing: how much they differ, which is what any comparison with them starts from."""
+    """Return how much runs of the same thing differ. Every comparison with these runs starts from this."""
     return [spread_section(found, told), *([] if short else [comparison_figures.single_side_curves(found)])]
 
 
-# A comparison as JSON, with what was typed and what could not be read; docs/json-schema.md describes it.
+# The next functions write a comparison as JSON, with the command and the unreadable runs; see docs/json-schema.md.
 
 
 ALONE = "rtproof.runs"
 
 
 def encode_comparison(found: Comparison, told: ComparisonContext) -> bytes:
-    """UTF-8, indented by two."""
+    """Return the JSON as UTF-8, indented by two."""
     plain = comparison_dict(found)
     for side, what in zip(plain["sides"], told.what, strict=True):
         side["what"] = what
@@ -272,7 +276,7 @@ def encode_comparison(found: Comparison, told: ComparisonContext) -> bytes:
 
 
 def encode_single_side(runs: Sequence[RunFigures], told: ComparisonContext) -> bytes:
-    """Of runs of the same thing."""
+    """Return the JSON of runs of the same thing."""
     plain = {
         "schema": ALONE,
         "version": COMPARISON_VERSION,

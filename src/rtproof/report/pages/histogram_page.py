@@ -17,7 +17,7 @@ from rtproof.summary.summary_model import Quantile
 
 CONFIDENCE = 0.95
 AS_FAR_AS = "the requirement holds at the confidence asked, for what this file shows of the run."
-"""What PROVEN means of a file that does not carry the conditions of its run."""
+"""What PROVEN means for a file that does not hold the conditions of its run."""
 IF_WHOLE = "only if it measured without a gap for the {0} that it tells, episodes come"
 SAMPLES = "per sample, if samples were independent"
 
@@ -28,7 +28,7 @@ def histogram_title(said: HistogramOnly) -> str:
 
 
 def histogram_sections(said: HistogramOnly) -> list[Section]:
-    """All of the report, in order."""
+    """Return all sections of the report, in order."""
     parts = [
         Section("verdict", "Verdict", tuple(_verdict(said))),
         Section("remains", "What remains", tuple(_remains(said))),
@@ -54,7 +54,7 @@ def _verdict(said: HistogramOnly) -> Iterator[Block]:
 
 
 def _gone(imported: ImportedHistogram) -> Iterator[str]:
-    """What no bin has, and what the format cannot tell."""
+    """Yield which values no bin holds, and what the format cannot tell."""
     if imported.overflow:
         end = value(scale_end_ns(imported))
         yield (
@@ -67,9 +67,9 @@ def _gone(imported: ImportedHistogram) -> Iterator[str]:
 
 
 def histogram_limit_lines(one: JudgedHistogram, measured_ns: int | None = None) -> list[tuple[str, str]]:
-    """What is said of one limit: the claim, how many samples exceed it, and the share that this bounds.
+    """Return what is said of one limit: the claim, the number of samples that exceed it, and the bound of their share.
 
-    measured_ns: how long the run took by its own account.
+    measured_ns: the length of the run, as the file states it.
     """
     asked = one.requirement
     claim = (
@@ -87,7 +87,7 @@ def histogram_limit_lines(one: JudgedHistogram, measured_ns: int | None = None) 
 
 
 def exceeding_text(above: CountAbove, limit_ns: int) -> str:
-    """How many of n samples exceed the limit."""
+    """Return how many of n samples exceed the limit."""
     if above.most is None:
         amount = f"at least {above.least:,}" if above.least else "an unknown number"
     else:
@@ -110,7 +110,7 @@ def _share(above: CountAbove, sure: str) -> str:
 
 
 def largest_text(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
-    """The maximum, how soon it is exceeded, and what may have gone unseen."""
+    """Yield the maximum, how soon a larger value comes, and which events the run may have missed."""
     n, most = imported.count, imported.max_ns
     if not n or most is None:
         return
@@ -207,7 +207,7 @@ NONE = "-"
 
 
 def plan_sections(plans: Sequence[LengthPlan]) -> list[Section]:
-    """One for each limit, in their order."""
+    """Return one section for each limit, in the order of the limits."""
     return [_section(number, plan) for number, plan in enumerate(plans, 1)]
 
 

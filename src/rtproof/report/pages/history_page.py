@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a history: where the latency of a system changed, and which facts changed there.
 
-``sections`` and ``title`` are pure functions.
+``history_sections`` and ``history_title`` are pure functions.
 """
 
 import json
@@ -32,7 +32,7 @@ from rtproof.report.pages.comparison_page import ComparisonContext
 __all__ = ["history_sections", "history_title"]
 
 
-# The places at which something changed: by how much, how surely, and which facts changed there.
+# The next functions show the places where something changed: by how much, how surely, and which facts changed there.
 
 
 SHARE = "share"
@@ -41,7 +41,7 @@ FACTS = ("fact", "before", "after", "at run", "on both sides", "why it may matte
 
 
 def place_blocks(sequence: RunSequence) -> Iterator[Block]:
-    """Changes first, then figures in which none could be looked for."""
+    """Yield the changes first, then the figures that were not searched for changes."""
     for place in sequence.places:
         yield _table(place, sequence)
         yield from _facts(place)
@@ -91,28 +91,28 @@ def _fact(fact: FactChange) -> tuple[str, ...]:
 
 
 def place_ratio(value: float) -> str:
-    """Above 1: larger, that is later or more often."""
+    """Return the ratio as text. Above 1 the figure is larger: later or more often."""
     return f"x{value:.3g}"
 
 
 def shown_places(value: float, unit: str) -> str:
-    """A figure with its unit; shares have none."""
+    """Return a figure with its unit; shares have no unit."""
     if unit == SHARE:
         return number_text(value, 3)
     return unit_for((value,))(value) if unit == "ns" else f"{number_text(value)} {unit}"
 
 
 def start_text(run: RunFigures) -> str:
-    """When a run began."""
+    """Return when a run began."""
     return "of unknown time" if run.started_ns is None else f"{instant(run.started_ns, 0)} UTC"
 
 
 def figure_scale(metric: MetricHistory) -> tuple[str, float]:
-    """Name and size of the unit of a metric's axis."""
+    """Return name and size of the unit of a metric's axis."""
     return (metric.label, 1.0) if metric.unit == SHARE else (f"{metric.label} [us]", 1_000.0)
 
 
-# The first screen: how many changes, where the last one was, and what could not have been seen.
+# The first screen says how many changes there are, where the last one was, and which changes could not be found.
 
 
 LAST = f"What happened in the last {SHORTEST - 1} runs cannot be seen yet: one or two runs alone are no change."
@@ -178,7 +178,7 @@ def _outcome(sequence: RunSequence) -> Iterator[Block]:
 
 
 def _weekly(metric: MetricHistory) -> str:
-    """Which days, and by how much."""
+    """Return on which days the figure is larger or smaller, and by how much."""
     found = metric.weekly
     assert found is not None
     most, least = found.largest, found.smallest
@@ -195,7 +195,7 @@ def _place(place: ChangePlace, sequence: RunSequence) -> str:
 
 
 def _visible(sequence: RunSequence) -> Table:
-    """What of each figure could have been seen."""
+    """Return how large a change of each figure has to be to be found."""
     rows = tuple(
         (metric.label, str(len(metric.places)), place_ratio(metric.run_factor), place_ratio(metric.visible))
         for metric in sequence.metrics
@@ -204,15 +204,15 @@ def _visible(sequence: RunSequence) -> Table:
     return Table("What can be seen", ("figure", "runs", "runs differ by", "found from"), rows, (1, 2, 3))
 
 
-# Each figure run by run, with the means of the stretches between changes.
+# The next functions plot each figure run by run, with the means of the stretches between changes.
 
 
 FEWEST_DRAWN = 2
-"""Values that make a plot."""
+"""The least number of values in a plot."""
 
 
 def history_plots(sequence: RunSequence, order: str) -> Iterator[Block]:
-    """order: of the runs, in words."""
+    """Yield a plot for each metric. order: the order of the runs, in words."""
     for metric in sequence.metrics:
         if len(metric.places) >= FEWEST_DRAWN:
             yield _plot(metric, order)
@@ -239,12 +239,12 @@ def _plot(metric: MetricHistory, order: str) -> Plot:
 
 
 def _between(metric: MetricHistory, at: int) -> float:
-    """Half way between the runs on both sides of a change; runs count from 1."""
+    """Return the middle between the runs on both sides of a change. Runs count from 1."""
     return (metric.places[at - 1] + metric.places[at]) / 2 + 1
 
 
 def _means(metric: MetricHistory, size: float) -> Curve:
-    """Level from the first to the last run of each stretch."""
+    """Return a curve that is level from the first to the last run of each stretch."""
     ends = [0, *(change.at for change in metric.changes), len(metric.places)]
     means = [change.before for change in metric.changes] + [metric.changes[-1].after]
     points = [
@@ -274,7 +274,7 @@ ORDERS = {False: "in order of their start (1 is the oldest)", True: "in order of
 
 
 def history_sections(found: RunHistory, told: ComparisonContext, *, short: bool = False) -> list[Section]:
-    """short: for a terminal."""
+    """Return the sections of the page. short: for a terminal."""
     parts = [history_outcome_section(found)]
     for number, sequence in enumerate(found.sequences, 1):
         parts += _of_sequence(sequence, f"{number}", short, ORDERS[found.by_name])
@@ -300,7 +300,7 @@ def _left_out(found: RunHistory, told: ComparisonContext) -> list[Block]:
 
 
 def history_title(found: RunHistory) -> str:
-    """Tells this page from others: how many runs, and how many changes."""
+    """Return a title that tells this page from others: the number of runs and the number of changes."""
     changes = sum(len(sequence.places) for sequence in found.sequences)
     judged = any(sequence.judged for sequence in found.sequences)
     virtual = bool(found.sequences) and all(sides_in_virtual_time(sequence.runs) for sequence in found.sequences)
@@ -309,7 +309,7 @@ def history_title(found: RunHistory) -> str:
     return f"rtproof: history of {quantity(found.runs, 'run')} - {outcome_words}"
 
 
-# The JSON form of a history (docs/history.md).
+# The next functions write the JSON of a history (docs/history.md).
 
 
 HISTORY_SCHEMA = "rtproof.history"
@@ -317,7 +317,7 @@ HISTORY_VERSION = 1
 
 
 def encode_history(found: RunHistory, told: ComparisonContext) -> bytes:
-    """One object, UTF-8. Runs count from 0 within their sequence."""
+    """Return one JSON object as UTF-8. Runs count from 0 within their sequence."""
     document = {
         "schema": HISTORY_SCHEMA,
         "version": HISTORY_VERSION,
@@ -358,7 +358,7 @@ def _metric(metric: MetricHistory) -> dict[str, object]:
 
 
 def _weekly_dict(found: WeeklyPattern | None) -> dict[str, object] | None:
-    """Monday first, each day against the mean of the week."""
+    """Return the pattern, Monday first: each day compared with the mean of the week."""
     if found is None:
         return None
     return {"p": found.p, "days": [math.exp(one) for one in found.by_day]}

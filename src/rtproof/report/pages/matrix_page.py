@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Article 1's matrix, from the results of several profiles.
 
-It has a row for each board with each kernel and a column for each cell. A result is what ``result.json`` holds
-(docs/json-schema.md), so that profiles may have run on different days.
+The matrix has a row for each board with each kernel and a column for each cell. A result is the content of a
+``result.json`` (docs/json-schema.md). Profiles may therefore have run on different days.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ ABOUT = (
 
 @dataclass(frozen=True)
 class MatrixRun:
-    """A cell on a system, or a row that the article published. shown: its largest latency in us, as a table has it."""
+    """A cell on a system, or a row of the article. shown: the largest latency in us, as text for the table."""
 
     board: str
     kernel: str
@@ -39,7 +39,7 @@ class MatrixRun:
 
 
 def read_matrix_run(told: object) -> list[MatrixRun]:
-    """The runs of one result; UserError, without the file's name, if it is none."""
+    """Return the runs of one result. Raises UserError, without the file's name, if it is not a result."""
     if not isinstance(told, dict) or told.get("schema") != CAMPAIGN_SCHEMA:
         raise UserError("is no result of a profile (result.json)")
     if told.get("version") != CAMPAIGN_SCHEMA_VERSION:
@@ -58,7 +58,7 @@ def _refuse_other_lengths(told: Mapping[str, Any]) -> None:
 
 
 def matrix_sections(runs: Sequence[MatrixRun]) -> list[Section]:
-    """The matrix, own boards first, and what each run of it was."""
+    """Return the matrix, own boards first, and a description of each of its runs."""
     known = {run.board: run.kernel for run in reversed(runs) if run.kernel}
     whole = [replace(run, kernel=run.kernel or known.get(run.board, ""), cell=_cell(run, runs)) for run in runs]
     ordered = sorted(whole, key=lambda run: run.board.startswith(ARTICLE_PREFIX))
@@ -77,7 +77,7 @@ def matrix_sections(runs: Sequence[MatrixRun]) -> list[Section]:
 
 
 def _cell(run: MatrixRun, runs: Sequence[MatrixRun]) -> str:
-    """With its profile where another one has a cell of that name too."""
+    """Return the name of the run's cell, with its profile where another profile has a cell of that name too."""
     alone = {other.profile for other in runs if other.cell == run.cell} == {run.profile}
     return run.cell if alone else f"{run.cell} ({run.profile})"
 
@@ -116,7 +116,10 @@ def _here(profile: str, cell: str, result: Mapping[str, Any]) -> MatrixRun:
 
 
 def _largest(seen: Mapping[str, Any], analysis: Mapping[str, Any]) -> str:
-    """An edge without an answer by the next one was later than a period, however much."""
+    """Return the largest latency. An edge without an answer before the next edge was later than a period.
+
+    By how much it was later is not known.
+    """
     period, found = analysis["threads"][0]["series"], seen["observed"]["max_ns"]
     external, period_ns = period["external"], period["period_ns"]
     if external and seen["missed_count"] and (found is None or found < period_ns):
