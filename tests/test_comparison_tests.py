@@ -26,7 +26,7 @@ from rtproof.statistics import (
     is_exact,
     permutation_p_value,
     permuted_means,
-    rejected_share,
+    rejected_splits,
     welch_p_value,
 )
 from rtproof.summary.counts import NO_COUNTS, Counts, counts_of_values
@@ -77,8 +77,8 @@ def test_the_smallest_p_there_is() -> None:
     """Five and five have 252 splits, of which one is the farthest to each side."""
     assert permutation_p_value([10.0, 11, 12, 13, 14], [1.0, 2, 3, 4, 5]) == pytest.approx(2 / 252)
     assert permutation_p_value([10.0, 11, 12, 13], [1.0, 2, 3, 4]) == pytest.approx(2 / 70)
-    assert rejected_share(5, 5, 0.05 / 6) == 1
-    assert rejected_share(5, 5, 0.05 / 7) == 0
+    assert rejected_splits(5, 5, 0.05 / 6) == 1
+    assert rejected_splits(5, 5, 0.05 / 7) == 0
     assert permuted_means(5, 5).shape == (251, 10)
 
 

@@ -16,7 +16,7 @@ from acceptance import Benchmark, Result, Value
 from acceptance.comparison import VALUES, figures
 from rtproof.compare.distributions import side_order
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.statistics import difference_interval, is_exact, permuted_means, rejected_share
+from rtproof.statistics import difference_interval, is_exact, permuted_means, rejected_splits
 
 ALPHA = 0.05
 TRUTH = math.log(2)
@@ -75,7 +75,7 @@ def _covered(cell: Cell, times: int) -> tuple[float, float | None]:
 def _inverted(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
     """Whether the count of splits does not reject the truth."""
     steps = permuted_means(a.size, b.size) @ np.concatenate([a, b])
-    fewest = rejected_share(a.size, b.size, ALPHA)
+    fewest = rejected_splits(a.size, b.size, ALPHA)
     return 1 + min(int(np.count_nonzero(side)) for side in (steps <= TRUTH, steps >= TRUTH)) > fewest
 
 

@@ -286,7 +286,7 @@ def welch_p_value(a: Sequence[float], b: Sequence[float]) -> float:
     return student_two_sided(difference / error if error else math.inf, freedom)
 
 
-def rejected_share(n: int, m: int, alpha: float) -> int:
+def rejected_splits(n: int, m: int, alpha: float) -> int:
     """The largest number of splits that may be as far to one side for a p of at most alpha.
 
     The observed split counts as one of them.

@@ -14,7 +14,7 @@ from rtproof.compare.comparison_model import ComparisonFinding, ImpossibleCompar
 from rtproof.compare.run_metrics import QUANTILES, FigureReading, RunFigures
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import percent, value
-from rtproof.statistics import Floats, is_exact, permuted_means, rejected_share
+from rtproof.statistics import Floats, is_exact, permuted_means, rejected_splits
 from rtproof.summary.counts import Counts, merge_counts
 
 LEVELS = (0.999, 0.9999)
@@ -170,9 +170,9 @@ SEED = 20_261_121
 def detectable_ratio(deviation: float, n: int, m: int, alpha: float, margin: float) -> float:
     """Return the difference that n and m runs find with probability POWER; infinite where they find none."""
     if is_exact(n, m):
-        if not rejected_share(n, m, alpha):
+        if not rejected_splits(n, m, alpha):
             return math.inf
-        tested, told = _lower_ends(n, m, rejected_share(n, m, alpha))
+        tested, told = _lower_ends(n, m, rejected_splits(n, m, alpha))
         needed = np.maximum(-deviation * tested, margin - deviation * told)
         return float(np.quantile(needed, POWER, method="higher"))
     return max(_by_t(deviation, n, m, alpha), margin + _by_t(deviation, n, m, LEVEL))

@@ -26,7 +26,7 @@ from rtproof.report.pages.campaign_outcomes import (
     campaign_exit_code,
     outcomes_marked_in_band,
 )
-from rtproof.report.pages.campaign_table import largest_latency_ns, out_of_band_bound, stalled_ns
+from rtproof.report.pages.campaign_table import largest_latency_text, out_of_band_bound, stalled_text
 from rtproof.report.sections.verdict import KINDS
 from rtproof.summary.loops import BAND_LEVEL, most_cycles_out_of_band
 
@@ -86,7 +86,7 @@ def _cycles_answer(outcome: CellOutcome) -> str:
     found = outcome.analysis.cycles if outcome.analysis else None
     if found is None:
         return number_format.UNKNOWN
-    stood = f", {stalled_ns(found)}" if found.stalls else ""
+    stood = f", {stalled_text(found)}" if found.stalls else ""
     most = most_cycles_out_of_band(found)
     possible = f" (up to {out_of_band_bound(most)} possible)" if most is not None else ""
     return f"{found.out_of_band:,} of {found.counted:,}{possible}{stood}"
@@ -109,7 +109,7 @@ def _largest_answer(outcome: CellOutcome) -> str:
 
 def _longest_answer(outcome: CellOutcome) -> str:
     shown = outcome.shown
-    return f"{largest_latency_ns(shown)} {US.name} (n = {shown.observed.count:,})" if shown else number_format.UNKNOWN
+    return f"{largest_latency_text(shown)} {US.name} (n = {shown.observed.count:,})" if shown else number_format.UNKNOWN
 
 
 OUT_OF_BAND = "Cycles out of the band"

@@ -83,7 +83,7 @@ def _largest_metric(summary: Summary) -> str:
     return US.show(summary.observed.max if summary.observed.count else None)
 
 
-def largest_latency_ns(summary: Summary) -> str:
+def largest_latency_text(summary: Summary) -> str:
     """Return the largest latency in microseconds.
 
     An event without an answer before the next event was later than a period, but it is not known by how much.
@@ -138,7 +138,7 @@ def _published_out_of_band(row: ArticleRow) -> str:
     return out_of_band_bound(share_upper(int(below + above), int(count), BAND_LEVEL))
 
 
-def stalled_ns(cycles: Cycles) -> str:
+def stalled_text(cycles: Cycles) -> str:
     """Return the total time in which loops stood still."""
     stalled_ns = sum(stall.duration_ns for stall in cycles.stalls)
     return f"STALLED {duration(stalled_ns)}" if stalled_ns else "no"
@@ -165,7 +165,7 @@ METRICS: Mapping[str, CampaignMetric] = {
     "min": CampaignMetric("min [us]", _shown_us(lambda s: s.observed.min), _published_metric("min", US)),
     "mean": CampaignMetric("avg [us]", _shown_us(lambda s: s.observed.mean), _published_metric("mean", US)),
     "max": CampaignMetric("max [us]", _summary_metric(_largest_metric), _published_metric("max", US)),
-    "longest": CampaignMetric("max [us]", _summary_metric(largest_latency_ns), _published_metric("max", US)),
+    "longest": CampaignMetric("max [us]", _summary_metric(largest_latency_text), _published_metric("max", US)),
     "length": CampaignMetric("length", _summary_metric(lambda s: duration(s.span_ns)), measured_length),
     "deviation": CampaignMetric(
         "deviation [us]", _shown_us(lambda s: s.observed.deviation), _published_metric("deviation", US)
@@ -197,7 +197,7 @@ METRICS: Mapping[str, CampaignMetric] = {
     "catch-up": CampaignMetric(
         "catch-up pairs", _cycle_metric(lambda c: number_format.count_text(c.catch_up_pairs)), _no_published_value
     ),
-    "stalled": CampaignMetric("stalled", _cycle_metric(stalled_ns), _stall_metric),
+    "stalled": CampaignMetric("stalled", _cycle_metric(stalled_text), _stall_metric),
     **{
         f"{part}-{name}": _loop_metric(part, name)
         for part in ("work", "loop", "top")
@@ -324,7 +324,7 @@ def _kernel_of(system: str, outcomes: Sequence[CellOutcome]) -> str:
 
 def _largest_text(system: str, group: Sequence[CellOutcome]) -> str:
     shown = next((each.shown for each in group if each.system == system), None)
-    return largest_latency_ns(shown) if shown and (shown.observed.count or shown.never_ran) else "not measured"
+    return largest_latency_text(shown) if shown and (shown.observed.count or shown.never_ran) else "not measured"
 
 
 def _published_matrix_row(row: ArticleRow) -> str:
