@@ -43,10 +43,10 @@ LENGTHY = {
     ),
     "Debian's mirror": "lab_kernels lab_packages",
     "simulations and thousands of damaged records": (
-        "bench_stats claim_attacked comparison_tests objections_injected record_damaged record_packed report_campaign "
-        "report_formats summary_series watch"
+        "bench_stats claim_attacked comparison_tests core_files objections_injected record_damaged record_packed "
+        "report_campaign report_campaign_rows report_formats summary_series watch"
     ),
-    "many processes": "cli_compare checks_loads export_text",
+    "many processes": "campaign_files cli_compare checks_loads export_text export_tools",
 }
 """Files that ``--quick`` leaves out, by what takes their time; names without ``test_`` and ``.py``."""
 MARKED = re.compile(r"@pytest\.mark\.slow\b|\bmark\.(real|serial)\b")
