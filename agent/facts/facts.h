@@ -6,28 +6,7 @@
 #ifndef RTPROOF_FACTS_H
 #define RTPROOF_FACTS_H
 
-#include "facts/machine.h"
-#include "facts/real_time.h"
-#include "loads/common/running.h"
-#include "measure/shared.h"
-
-enum { COUNTERS_MOST = 512 };
-
-struct counter {
-	char name[64], path[128];
-	struct running_load *load; /* or NULL: read the number in path */
-};
-
-struct facts {
-	struct run *run;
-	struct counter counters[COUNTERS_MOST];
-	int n_counters, kmsg_fd, kernel_lines;
-	bool loads_read; /* their CPU time, at the first tick */
-	struct rt_threads rt_threads;
-	struct bytes rt_at_start;
-	struct clock_pair clocks; /* when last looked at */
-	struct system_part system[SYSTEM_PARTS];
-};
+#include "facts/kinds.h"
 
 /* What the system granted of what the run asked for. */
 struct granted {
@@ -55,25 +34,5 @@ void facts_at_end(struct facts *facts);
 
 /* END with the totals. */
 void facts_finish(struct run *run);
-
-/* What facts.c puts together. Each of the other files of this folder writes one kind of evidence. */
-
-/* COUNTER: loads, temperatures, frequencies; later TICK: their present values. */
-void facts_announce_counters(struct facts *facts);
-void facts_tick(struct facts *facts);
-void facts_of_loads(struct facts *facts, enum moment moment);
-
-/* What the system says of itself; what may change while measuring at both ends. */
-void facts_files_at_start(struct facts *facts);
-void facts_files_at_end(struct facts *facts);
-
-/* Other threads with a real-time policy: all of them at the start and at the end, and meanwhile those that are new. */
-void facts_rt_threads(struct facts *facts, enum moment moment);
-
-/* Policy and priority when first seen and when they change, asked from outside the thread. */
-void facts_check_thread(struct run *run, struct worker *worker);
-
-/* What a thread read about itself. */
-void facts_of_worker(struct run *run, const struct worker *worker);
 
 #endif
