@@ -73,8 +73,8 @@ const char *channel_missing(int err, const char *absent);
 
 void channel_close_fds(struct exchange *exchange);
 
-extern const struct channel channel_futex, channel_cond, channel_sem, channel_signal; /* ipc_threads.c */
-extern const struct channel channel_sysv, channel_mq;                                 /* ipc_objects.c */
-extern const struct channel channel_pipe, channel_eventfd;                            /* ipc_fds.c */
+extern const struct channel channel_futex, channel_cond, channel_sem, channel_signal;
+extern const struct channel channel_sysv, channel_mq;
+extern const struct channel channel_pipe, channel_eventfd;
 
 #endif
