@@ -98,7 +98,7 @@ def test_ctrl_c_is_one_sentence_and_130(monkeypatch: pytest.MonkeyPatch, capsys:
 
     monkeypatch.setattr(cell_runner, "run_missing_cells", interrupt)
     assert compare("--output", "a") == 130
-    sentence = "interrupted: 3 of 9 cells are finished and kept, the same command goes on from there"
+    sentence = "interrupted: 3 of 9 cells are finished and kept; the same command continues from there"
     assert capsys.readouterr().err == f"rtproof: {sentence}\n"
     assert not Path("a").exists()
 

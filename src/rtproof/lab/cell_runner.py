@@ -145,8 +145,8 @@ def _worker_answer(answers: Connection, process: SpawnProcess) -> TaskEnd:
 
 def _death_sentence(exit_code: int) -> str:
     if exit_code == -signal.SIGKILL:
-        return "its process was killed, as the system does when memory runs out: try fewer at once with --jobs"
-    return f"its process ended with exit code {exit_code} and no answer"
+        return "its process was killed, maybe because memory ran out: run fewer guests at once with --jobs"
+    return f"its process ended with exit code {exit_code} and without a result"
 
 
 def _worker_main(answers: Connection, work: Callable[[], Any]) -> None:
@@ -209,7 +209,7 @@ class CellsInterrupted(KeyboardInterrupt):
     def __init__(self, finished: int, cells: int) -> None:
         super().__init__()
         self.sentence = (
-            f"interrupted: {finished} of {cells} cells are finished and kept, the same command goes on from there"
+            f"interrupted: {finished} of {cells} cells are finished and kept; the same command continues from there"
         )
 
 

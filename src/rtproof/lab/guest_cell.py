@@ -81,7 +81,7 @@ def parse_guest_load(text: str) -> GuestLoad:
     if not all(names):
         raise UserError(f"{text!r} is not a load: write a name, several joined by + (dd+net), or idle")
     if IDLE_LOAD.name in names:
-        raise UserError(f"{text!r} is not a load: idle stands alone")
+        raise UserError(f"{text!r} is not a load: idle cannot be joined with other loads")
     return GuestLoad("+".join(names), tuple(load for name in names for load in _agent_load_names(name)))
 
 
@@ -89,7 +89,7 @@ def _agent_load_names(name: str) -> tuple[str, ...]:
     """The agent's loads of which a load is made. UserError if the load needs a program, because a guest has none."""
     words = loads.resolve([name])
     if "--program" in words[::2]:
-        raise UserError(f"the load {name} runs a program of the target's, and a guest has none: take another")
+        raise UserError(f"the load {name} runs a program of the target, and a guest has none: use another load")
     return words[1::2]
 
 

@@ -142,7 +142,7 @@ def _first_error(messages: str) -> str:
 
 def _take_module(built: Path, kernel: Kernel, part: Path) -> None:
     if not built.is_file():
-        raise UserError(f"the sources of the kernel module make no {built.name}")
+        raise UserError(f"compiling the kernel module made no {built.name}")
     ours, theirs = vermagic(built), _vermagic_of(kernel)
     if ours != theirs:
         raise UserError(f"{built.name} is built for {ours!r}, and the kernel takes only {theirs!r}")
@@ -353,12 +353,12 @@ def resolve_kernel(
     """
     if text in (known.name for known in catalogue()):
         if modules_folder is not None:
-            raise UserError(f"{text} has its own modules: a folder of modules goes with an image of your own")
+            raise UserError(f"{text} has its own modules: give a folder of modules only with an image of your own")
         return fetch_kernel(text, mirror, say=say)
     image = Path(text)
     if not image.is_file():
         names = ", ".join(known.name for known in catalogue())
-        raise UserError(f"{text!r} is no file and no name of a kernel; the names are: {names}")
+        raise UserError(f"{text!r} is neither a file nor the name of a kernel; the names are: {names}")
     kernel = open_kernel(image, modules_folder)
     return kernel if modules_folder else open_kernel(image, _modules_beside(kernel))
 

@@ -92,9 +92,9 @@ VIRTUAL_TIME = (
 )
 """Every output of the lab has this sentence."""
 ONE_OBSERVATION = (
-    "A cell run again gives the same bytes, so repeating it adds nothing: each cell is one observation of what its "
-    "kernel and load can do. Another shift starts the measurement at another moment and is another observation, but of "
-    "the same start-up and the same load; no confidence interval can be had from these."
+    "A cell that is run again gives the same bytes, so repeating it adds nothing: each cell is one observation of its "
+    "kernel and load. Another shift starts the measurement at another moment. It is another observation, but of the "
+    "same start-up and the same load, so shifts give no confidence interval."
 )
 
 

@@ -91,7 +91,9 @@ def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> 
     words = [f"{clearly} {len(first)} of {_load_count(comparison)}{listed}."]
     common = common_loads(comparison)
     if len(common) < len(comparison.loads):
-        words.append(f"Ranked by those {len(common)} of {_load_count(comparison)} under which all have figures.")
+        words.append(
+            f"Ranked by {len(common)} of {_load_count(comparison)}: those under which all systems have figures."
+        )
     return words
 
 
@@ -398,8 +400,8 @@ def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Tab
             )
         )
     caption = (
-        "What was booted; runs: the preemption model that the kernel itself names; "
-        "kernel image: SHA-256, its beginning; machine: the same of QEMU, kernel, initramfs and command line"
+        "What was booted; runs: the preemption model that the kernel itself names; kernel image: beginning of its "
+        "SHA-256; machine: beginning of the SHA-256 of QEMU, kernel, initramfs and command line"
     )
     return Table(caption, header, tuple(rows))
 

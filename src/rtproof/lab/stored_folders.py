@@ -63,7 +63,7 @@ def obtain_folder(place: Path, fill: Callable[[Path], Mapping[str, str]], again:
             _make_folder(place, fill)
             found = find_stored(place)
     if found is None:
-        raise UserError(f"{place} changes while it is being written: is another program at work there?")
+        raise UserError(f"{place} changes while it is being written: is another program writing there?")
     return found
 
 
