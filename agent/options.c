@@ -289,7 +289,7 @@ int parse_loads(int argc, char **argv, struct config *config, char *why, size_t 
 		err = parse_options(&parser, argc, argv, true);
 	while (!err && optind < argc && !(err = parse_load_option(&parser, argv[optind++])));
 	if (!err && !config->n_loads)
-		err = text_refuse(why, room, -EINVAL, "which load? see rtproof-agent list");
+		err = text_refuse(why, room, -EINVAL, "give a load; see rtproof-agent list");
 	return err ? err : config_choose_cpus(config, why, room);
 }
 
