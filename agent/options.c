@@ -141,7 +141,7 @@ static const struct row rows[] = {
 	{ "duration", "TIME", "how long to measure: 20s, 5min, 12h, 2d", DURATION, PLACE(duration_ns), .least = 1000, .of_load = true },
 	{ "samples", "N", "or: how many due times for the first thread", NUMBER, PLACE(samples), .least = 1, .most = INT64_MAX / 2 },
 	{ "period", "TIME", "between due times (1ms)", DURATION, PLACE(period_ns), .least = PERIOD_LEAST_NS },
-	{ "period-step", "TIME", "how much longer each thread's is than the last one's (0s)", DURATION, PLACE(period_step_ns) },
+	{ "period-step", "TIME", "added to the period of each further thread (0s)", DURATION, PLACE(period_step_ns) },
 	{ "warmup", "TIME", "run this long first and throw it away (1s)", DURATION, PLACE(warmup_ns) },
 	{ "probe", "NAME[:K=V,..]", "what to measure (timer)", OWN, .parse = parse_probe },
 	{ "method", "NAME", "how; see list", TEXT, PLACE(method_asked) },
@@ -157,13 +157,13 @@ static const struct row rows[] = {
 	{ "checkpoint", "TIME", "flush to the medium this often (10s)", DURATION, PLACE(checkpoint_ns), .least = TENTH_NS },
 	{ "load", "NAME[:K=V,..]", "a load to run meanwhile; may be given again; see list", OWN, .parse = parse_load_option, .of_load = true },
 	{ "trace", "WHAT", "keep the kernel's events: on, or events=NAME+..,buffer_kib=N", TEXT, PLACE(trace) },
-	{ "trace-blocks", "TIME", "on and off by turns, for this long", OWN, .parse = parse_trace_blocks },
+	{ "trace-blocks", "TIME", "trace on and off in blocks of this length", OWN, .parse = parse_trace_blocks },
 	{ "program", "NAME[:K=V,..] COMMAND", "(one argument) a program as a load; see list", OWN, .parse = parse_program, .of_load = true },
 	{ "allow-unprivileged", NULL, "measure without the real-time policy if it is refused", YES, PLACE(allow_unprivileged) },
-	{ "limit", "TIME", "what the reaction is to stay below; what is above is kept; may be given again", OWN, .parse = parse_limit },
+	{ "limit", "TIME", "latency to stay below; larger ones are kept; may be given again", OWN, .parse = parse_limit },
 	{ "progress", "TIME", "a line for each thread on standard error, this often", DURATION, PLACE(progress_ns), .least = TENTH_NS },
 	{ "stop-on-eof", NULL, "end when standard input ends", YES, PLACE(stop_on_eof), .of_load = true },
-	{ "until-decided", NULL, "note that who watches ends the run (SIGINT) when its limits are decided", YES, PLACE(until_decided) },
+	{ "until-decided", NULL, "note that the host ends the run (SIGINT) when its limits are decided", YES, PLACE(until_decided) },
 };
 
 enum { ROWS = sizeof(rows) / sizeof(*rows) };
@@ -289,7 +289,7 @@ int parse_loads(int argc, char **argv, struct config *config, char *why, size_t 
 		err = parse_options(&parser, argc, argv, true);
 	while (!err && optind < argc && !(err = parse_load_option(&parser, argv[optind++])));
 	if (!err && !config->n_loads)
-		err = text_refuse(why, room, -EINVAL, "which load? see rtproof-agent list");
+		err = text_refuse(why, room, -EINVAL, "give a load; see rtproof-agent list");
 	return err ? err : config_choose_cpus(config, why, room);
 }
 
@@ -302,6 +302,6 @@ int parse_config(int argc, char **argv, struct config *config, char *why, size_t
 	int err = parse_options(&parser, argc, argv, false);
 
 	if (!err && optind < argc)
-		err = text_refuse(why, room, -EINVAL, "what is '%s'? Every argument of run is an option", argv[optind]);
+		err = text_refuse(why, room, -EINVAL, "run takes options only, not '%s'", argv[optind]);
 	return err ? err : config_complete(config, why, room);
 }

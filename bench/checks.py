@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs that measuring threads note what they run as: today's agent and the last one without that, in turn."""
+"""Measure the cost of the threads' notes on their own conditions: today's agent and the last one without notes, in
+turn."""
 
 import shutil
 import statistics

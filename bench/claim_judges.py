@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product's decision on simulated late stretches, in the words of ``claim_rules``."""
+"""The product's decision on simulated late stretches, in the types of ``claim_rules``."""
 
 from collections.abc import Callable
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How exceedances may come, as late stretches of one long path, and the scale at which episodes come once per T.
+"""Simulate exceedances as late stretches of one long path, scaled so that episodes come once per T.
 
-A path is cut into runs, so that each run begins in a process that has been going on for long. Only the Poisson process
-meets the assumption of the verdict; the others show what it costs where episodes are not independent or not steady.
+A path is cut into runs, so that each run begins in a process that has been going on for a long time. Only the Poisson
+process meets the assumption of the verdict. The others show how often a verdict is wrong if episodes are not
+independent or not steady.
 """
 
 from collections.abc import Callable, Iterator

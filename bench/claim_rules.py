@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claim judged apart from the product: by its definition in docs/verdict.md, and by the rule that stood before it.
+"""Judge the claim without the product's code: by its definition in docs/verdict.md, and by the rule before it.
 
 ``reference`` walks from quiet stretch to quiet stretch in floating seconds. It shares only the critical times of both
 bets with the product; ``acceptance.until`` integrates these for itself. ``old`` is a frozen copy of the rule before:

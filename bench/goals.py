@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark shall reach, and the table that says whether it does."""
+"""The goals of benchmarks, and the table that says whether each goal is reached."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: ingest FILE N    what the agent's writer does with N activations of a millisecond, without samples and with two
- * limits, checkpoints and slices included; prints nanoseconds of CPU time for each.
+ * usage: ingest FILE N    does what the agent's writer does with N activations, one per millisecond, without samples and with
+ * two limits, checkpoints and slices included; prints nanoseconds of CPU time for each activation.
  */
 #include "system/sys.h"
 
@@ -19,7 +19,7 @@ static struct above above;
 static int64_t values[VALUES];
 static const int64_t limits_ns[] = { 500000, 1000000 };
 
-/* 70 us and up, as the sum of nine even ones: about as wide as the values of bench/longrun.py. */
+/* 70 us and more, as the sum of nine evenly distributed numbers: about as wide as the values of bench/longrun.py. */
 static int64_t latency(uint64_t *state)
 {
 	int64_t sum = 70000;

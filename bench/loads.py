@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent's loads move."""
+"""Measure how much work the agent's loads do."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As many samples as article 1's longest run, made here: how fast they are summarised, beside duckdb on them."""
+"""Summarise as many samples as article 1's longest run has, and compare the time with duckdb's."""
 
 import json
 import subprocess

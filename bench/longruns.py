@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of runs as long as article 1's longest, with everything that an agent keeps but the samples.
+"""Records of runs as long as article 1's longest, with everything that an agent keeps except the samples.
 
-A few are made activation by activation, which takes a minute each. The others are these under another number and name:
-reading them costs the same. As in a real record there are readings of counters once a second, thrice the bytes of what
-all statements rest on; ``ticks_mb`` tells how many.
+A few are made activation by activation, which takes a minute each. The others are copies of these with another number
+and name, because reading them costs the same. Like a real record they have readings of counters once a second. These
+need three times the bytes of the evidence; ``ticks_mb`` tells how many.
 """
 
 import multiprocessing

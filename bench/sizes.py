@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes: of a sample in the record, of the agent's file, of its memory."""
+"""Measure bytes: of a sample in the record, of the agent's file, of its memory."""
 
 import subprocess
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make bench-stats``: whether the statements hold as often as they say; writes build/bench-stats.json.
+"""``make bench-stats``: check that statements hold as often as they claim; writes build/bench-stats.json.
 
 Every number is measured now. Arguments choose benchmarks by the beginnings of their keys.
 """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes src/rtproof/tail/fit_test_table.py: how A^2 is distributed where the fit is right, by shape and width of bins.
+"""Write src/rtproof/tail/fit_test_table.py: the distribution of A^2 for a right fit, by shape and width of bins.
 
-A few minutes on four CPUs; the same seed gives the same numbers (to the last digit where numpy rounds alike).
+This takes a few minutes on four CPUs. The same seed gives the same numbers (to the last digit where numpy rounds
+alike).
 """
 
 from concurrent.futures import ProcessPoolExecutor

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions whose tails are known exactly, and the largest of many draws from them without drawing all.
+"""Distributions whose tails are known exactly, and the largest of many draws without drawing all.
 
-The smallest of n uniform numbers are partial sums of exponential spacings, exactly: so the largest of 2e8 values cost
-no more than those of 2e4. Values are nanoseconds, rounded down.
+The smallest of n uniform numbers are partial sums of exponential spacings, exactly. So the largest of 2e8 values take
+no more time than those of 2e4. Values are nanoseconds, rounded down.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running programs and watching what they cost."""
+"""Run programs and measure what they cost."""
 
 import os
 import subprocess

@@ -21,7 +21,9 @@ AGENT = "#!/bin/sh\nprintf 'load\\t%s\\thelp\\n' " + " ".join(LOADS) + "\n"
 def resolve(text: str, modules: Path | None = None, say: object = None) -> Kernel:
     """A catalogue that has everything that begins with debian-."""
     if not text.startswith("debian-") and not Path(text).exists():
-        raise UserError(f"{text!r} is no file and no name of a kernel; the names are: debian-6.1-rt, debian-6.1")
+        raise UserError(
+            f"{text!r} is neither a file nor the name of a kernel; the names are: debian-6.1-rt, debian-6.1"
+        )
     release = "6.12.0" if "6.12" in text else "6.1.0"
     return lab_cases.kernel(release + ("-rt-amd64" if "rt" in text else "-amd64"), Path("vmlinuz"))
 

@@ -293,7 +293,7 @@ def test_what_cannot_fit_is_refused_before_it_starts(disk: Path, options: list[s
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "the record may grow to " in done.stderr
-    assert " and there are 1.0 MB free where " in done.stderr
+    assert " and 1.0 MB are free where " in done.stderr
     assert list(disk.iterdir()) == []
 
 
@@ -303,7 +303,7 @@ def test_room_for_what_is_above_limits_is_asked_for(disk: Path) -> None:
     short = ("run", "-o", str(disk / "record"), *policy(), "--threads", "1", "--record", "summary")
     done = agent_process.run(*short, "--duration", "10min", "--limit", "500us", "--limit", "1ms")
     assert done.returncode == 2
-    assert "the record may grow to 2.5 MB and there are 1.0 MB free where " in done.stderr
+    assert "the record may grow to 2.5 MB and 1.0 MB are free where " in done.stderr
     assert done.stderr.endswith("or with fewer limits\n")
     assert list(disk.iterdir()) == []
 

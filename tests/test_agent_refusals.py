@@ -76,7 +76,7 @@ def refusal(*arguments: str | Path, prefix: tuple[str, ...] = ()) -> str:
         ("--trace", "option '--trace' needs a value"),
         ("--load network", "there is no load 'network'"),
         ("--load cpu:speed=1", "load 'cpu' has no option 'speed'"),
-        ("20s", "what is '20s'?"),
+        ("20s", "run takes options only, not '20s'"),
     ],
 )
 def test_bad_options_get_one_sentence_and_leave_no_file(tmp_path: Path, options: str, sentence: str) -> None:
@@ -85,7 +85,7 @@ def test_bad_options_get_one_sentence_and_leave_no_file(tmp_path: Path, options:
 
 
 def test_a_record_must_go_somewhere() -> None:
-    assert "where shall the record go?" in refusal("run", "--samples", "10")
+    assert "no place for the record" in refusal("run", "--samples", "10")
 
 
 def test_unknown_commands_are_refused() -> None:
@@ -95,7 +95,7 @@ def test_unknown_commands_are_refused() -> None:
 def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
     path = tmp_path / "record"
     path.write_text("precious")
-    assert "is there already" in refusal("run", "-o", path, *SHORT)
+    assert "exists already" in refusal("run", "-o", path, *SHORT)
     assert path.read_text() == "precious"
 
 
@@ -157,7 +157,7 @@ def test_marks_in_the_trace_need_root(open_folder: Path) -> None:
 def test_a_deadline_with_too_few_cpus_says_what_it_needs(open_folder: Path) -> None:
     done = run_as(("taskset", "-c", str(min(os.sched_getaffinity(0)))), open_folder, "--policy", "deadline")
     assert done.returncode == 2
-    assert "leave to use every CPU" in done.stderr
+    assert "the use of all CPUs" in done.stderr
     assert not (open_folder / "record").exists()
 
 

@@ -94,7 +94,7 @@ def test_totals_that_the_record_does_not_hold() -> None:
 
 
 def test_a_record_that_was_cut_off() -> None:
-    damage = Damage(1000, 0, "the record was cut off: there is no END behind its 5 chunks")
+    damage = Damage(1000, 0, "the record was cut off: there is no END after its 5 chunks")
     found = said_of(clean(cut(2000), end=None, damage=(damage,)))
     assert (set(found), found["truncated"].severity) == ({"truncated"}, Severity.WARNING)
     assert found["truncated"].what == "the record was cut off: it covers 2.0 s of 3.0 s asked for"

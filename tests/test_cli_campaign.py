@@ -419,8 +419,8 @@ def test_ctrl_c_keeps_what_is_measured_and_says_so() -> None:
     [
         (["--profile", "moon"], "there is no profile 'moon'; there are: akamina"),
         (["--profile", "own.toml"], "own.toml: there is no key 'colour' in options"),
-        (["--set", "chip=0"], "--set needs a --profile to speak of"),
-        (["--given", "x"], "--given needs a --profile to speak of"),
+        (["--set", "chip=0"], "--set needs a --profile"),
+        (["--given", "x"], "--given needs a --profile"),
         (
             ["--profile", "akamina", "--set", "chip=0"],
             "akamina has nothing to set named 'chip'; there are: load",

@@ -66,11 +66,11 @@ def test_gap_and_longest_length_follow_the_time_that_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("--gap 10s", "--gap, --longest and --bunches need a --limit to speak of"),
-        ("--at-most 1/h", "--gap, --longest and --bunches need a --limit to speak of"),
+        ("--gap 10s", "--gap, --longest and --bunches need a --limit"),
+        ("--at-most 1/h", "--gap, --longest and --bunches need a --limit"),
         ("--limit 1us --gap 601s", "'601s' is not a gap between episodes from 1ms to 600s"),
         ("--limit 1us --gap 10us", "'10us' is not a gap between episodes from 1ms to 600s"),
-        ("--longest 10s", "--gap, --longest and --bunches need a --limit to speak of"),
+        ("--longest 10s", "--gap, --longest and --bunches need a --limit"),
         ("--limit 1us --at-most 1/10s --gap 2s", "give a gap of 1s or less, or leave it out"),
         ("--limit 1us --at-most 1/min --gap 1min", "give a gap of 6s or less, or leave it out"),
         (

@@ -478,7 +478,7 @@ def test_a_broken_run_json_is_one_sentence(run_read: Path, tmp_path: Path, capsy
     (folder / run_folder.INFO_NAME).write_text('{"schema_version": 1')
     capsys.readouterr()
     assert main(["show", str(folder)]) == 2
-    assert "run.json is not what a run leaves" in capsys.readouterr().err
+    assert "run.json is not a file that a run writes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["csv", "bins", "cyclictest", "hdr", "parquet"])

@@ -231,7 +231,7 @@ def test_what_is_no_load_is_refused(text: str) -> None:
 
 def test_a_load_that_is_a_program_is_refused() -> None:
     with pytest.raises(
-        UserError, match="the load stress-ng:workers=2 runs a program of the target's, and a guest has none"
+        UserError, match="the load stress-ng:workers=2 runs a program of the target, and a guest has none"
     ):
         parse_guest_load("cpu+stress-ng:workers=2")
 

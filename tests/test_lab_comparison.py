@@ -96,7 +96,7 @@ def test_systems_are_ranked_by_the_loads_that_all_have_figures_for() -> None:
     assert common_loads(found) == [load("idle")]
     assert [place.system for place in rank_systems(found)] == [PLAIN, RT]
     (text,) = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
-    assert "Ranked by those 1 of 2 loads under which all have figures." in text.paragraphs
+    assert "Ranked by 1 of 2 loads: those under which all systems have figures." in text.paragraphs
 
 
 def test_a_system_without_any_figure_hinders_nobody() -> None:

@@ -112,7 +112,7 @@ def test_ctrl_c_keeps_the_finished_cells_and_says_how_many(tmp_path: Path) -> No
         run_here(tmp_path, wanted, jobs=1)
     watcher.join()
     assert caught.value.sentence == (
-        "interrupted: 1 of 2 cells are finished and kept, the same command goes on from there"
+        "interrupted: 1 of 2 cells are finished and kept; the same command continues from there"
     )
     assert not Path("/proc", began.read_text()).exists()
     assert [path.name for path in (tmp_path / "cells").iterdir()] == [wanted.cells()[0].key()]

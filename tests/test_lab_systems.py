@@ -134,7 +134,7 @@ def test_modules_of_the_tests_are_built_beside_our_headers(kernel_modules: Kerne
     [
         ('echo "cc: note"; echo "$(M)/main.c:3:1: error: bad" >&2; exit 1', r"headers: main\.c:3:1: error: bad$"),
         ("exit 1", r"headers: make: \*\*\* .*modules.* Error 1"),
-        ("true", r"make no rtproof\.ko$"),
+        ("true", r"made no rtproof\.ko$"),
         ("printf '\\0vermagic=6.2 SMP \\0' > $(M)/rtproof.ko", f"rtproof.ko is built for '6.2 SMP', .* only '{MAGIC}'"),
         ("echo none > $(M)/rtproof.ko", r"rtproof\.ko is built for ''"),
     ],

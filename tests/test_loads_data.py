@@ -149,7 +149,7 @@ def test_what_makes_no_sense_is_refused(text: str, sentence: str) -> None:
 def test_the_agent_takes_every_definition_of_ours(name: str) -> None:
     """It looks at all arguments before it says that it was not told where to write."""
     done = run("run", "--duration", "1s", *loads.resolve([name]))
-    assert done.stderr == "rtproof-agent: where shall the record go? say -o FILE, or -o - for standard output\n"
+    assert done.stderr == "rtproof-agent: no place for the record: say -o FILE, or -o - for standard output\n"
 
 
 @pytest.mark.usefixtures("_home")

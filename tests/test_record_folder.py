@@ -126,7 +126,7 @@ def test_no_run_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize("confidence", [0, 0.4999, 1, 1.5, -1])
 def test_a_requirement_that_nothing_can_be_tested_with(confidence: float, folder: Path) -> None:
     with_requirement(folder, confidence=confidence)
-    with pytest.raises(UserError, match=r"is not what a run leaves: .*confidence"):
+    with pytest.raises(UserError, match=r"is not a file that a run writes: .*confidence"):
         run_folder.open_run(folder)
 
 
@@ -134,7 +134,7 @@ def test_a_requirement_that_nothing_can_be_tested_with(confidence: float, folder
 @pytest.mark.parametrize("length", [0, -1, 2**63, 10**30])
 def test_a_length_of_a_requirement_that_can_not_be(name: str, length: int, folder: Path) -> None:
     with_requirement(folder, **{name: length})
-    with pytest.raises(UserError, match=rf"is not what a run leaves: .*{name}"):
+    with pytest.raises(UserError, match=rf"is not a file that a run writes: .*{name}"):
         run_folder.open_run(folder)
 
 
@@ -150,11 +150,11 @@ def with_requirement(folder: Path, **changes: float) -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "is not what a run leaves"),
-        (b"[]", "is not what a run leaves"),
-        (b'{"schema_version": 1}', "is not what a run leaves"),
-        (b'{"schema_version": 1, "command": "\xff"}', "is not what a run leaves"),
-        (b'{"schema_version": 4, "everything": "else"}', "has schema 4, newer than 3"),
+        (b"", "is not a file that a run writes"),
+        (b"[]", "is not a file that a run writes"),
+        (b'{"schema_version": 1}', "is not a file that a run writes"),
+        (b'{"schema_version": 1, "command": "\xff"}', "is not a file that a run writes"),
+        (b'{"schema_version": 4, "everything": "else"}', "has schema 4, and this version reads up to 3"),
     ],
     ids=["empty", "list", "too little", "bytes", "newer"],
 )
@@ -214,7 +214,7 @@ OTHERS = {
     "trace of the kernel": b"# tracer: nop\n#\n",
     "rt-migrate-test": b"Iter: 0\nParent pid: 4\n Task 0 (prio 2) (pid 5):\n   Max: 3 us\n",
     "cyclictest without figures": b"# /dev/cpu_dma_latency set to 0us\n",
-    "JSON of no form": b'{"a": 1}',
+    "JSON of an unknown form": b'{"a": 1}',
     "not a record": b"some words\n",
     **{
         f"rt-tests' {name}": rt_tests(name)

@@ -314,7 +314,7 @@ def test_what_belongs_to_no_series_is_told_once() -> None:
     sketch.writer.seconds(0, Seconds(*(np.ones(1, dtype=np.int64) for _ in range(4))))
     sketch.writer.top(0, Top(1, *(np.ones(1, dtype=np.int64) for _ in range(3))))
     (damage,) = sketch.damage()
-    assert "series 0 is nowhere described" in damage.sentence
+    assert "series 0 is described nowhere" in damage.sentence
     record = open_record(sketch.path)
     assert (record.chunk_refs, record.seconds, record.top) == ((), {}, {})
 

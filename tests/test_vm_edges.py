@@ -91,7 +91,9 @@ def test_an_answer_is_the_same_level_on_the_line_asked_for(interface: Interface)
 def test_a_refusal_and_an_end_are_told(interface: Interface) -> None:
     lines = GpioLines(interface.ours, "/chip")
     interface._answers["set_irq_in"] = "FAIL Unknown IRQ\n"
-    with pytest.raises(TargetError, match=r"^QEMU refuses to set_irq_in /chip unnamed-gpio-in 9 1: Unknown IRQ$"):
+    with pytest.raises(
+        TargetError, match=r"^QEMU refuses the command set_irq_in /chip unnamed-gpio-in 9 1: Unknown IRQ$"
+    ):
         lines.drive(9, True)
     del interface._answers["set_irq_in"]
     with pytest.raises(TargetError, match=r"^QEMU ended"):
@@ -287,7 +289,7 @@ def test_results_that_do_not_fit_their_sum_are_not_complete(
 def test_a_reason_and_lost_words_are_told(mailbox: Mailbox, guest: FakeGuest) -> None:
     guest.post(FAILED, b"no such module")
     guest.post(ENDED, struct.pack("<iIQQ", 0, 12, 0, 0))
-    assert mailbox.feed() == b"\n[12 bytes more had no room]\n"
+    assert mailbox.feed() == b"\n[there was no room for 12 more bytes]\n"
     assert mailbox.letters.failure == "no such module"
 
 

@@ -57,7 +57,7 @@ def test_a_module_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_names_need_a_folder_of_modules(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="the module base is wanted, and the kernel came without"):
+    with pytest.raises(UserError, match="the module base is needed, but no folder of modules"):
         kernel_files.in_load_order(vm_cases.kernel(tmp_path), ["base"])
 
 
@@ -72,7 +72,7 @@ def test_a_module_for_another_kernel_is_refused_before_anything_boots(tmp_path: 
 def test_a_file_that_is_no_module_is_refused(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "some.ko"
     file.write_bytes(content)
-    with pytest.raises(UserError, match=r"some\.ko is no kernel module"):
+    with pytest.raises(UserError, match=r"some\.ko is not a kernel module"):
         names(tmp_path, file)
 
 
@@ -233,7 +233,7 @@ def test_an_image_says_its_architecture_and_release(image: bytes, arch: str, tmp
 def test_what_is_no_kernel_is_refused_in_a_sentence(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "image"
     path.write_bytes(data)
-    with pytest.raises(UserError, match="is no kernel image: neither bzImage"):
+    with pytest.raises(UserError, match="is not a kernel image: neither bzImage"):
         open_kernel(path)
 
 
@@ -289,7 +289,7 @@ def test_a_job_is_its_script_and_its_files_and_always_the_same_bytes(tmp_path: P
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="absent, which is to go into the guest, cannot be read"):
+    with pytest.raises(UserError, match="absent for the guest cannot be read"):
         guest.pack_job(Job("", (("/x", tmp_path / "absent"),)))
 
 

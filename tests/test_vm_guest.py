@@ -122,7 +122,7 @@ def test_a_guest_that_fails_is_told_in_a_sentence_and_its_console_kept(
         ({"boot": ("rdinit=/absent", "root=/dev/absent")}, r"the guest's kernel panicked \(VFS: Unable to mount root"),
         ({"boot": ("pci=off",)}, "the guest cannot be reached: this kernel shows no PCI device"),
         ({"modules": ("thinkpad_acpi",)}, "the module .*thinkpad_acpi.ko does not load: .*No such device"),
-        ({"memory_mib": 24}, "QEMU ended before the guest said a word: does this kernel boot on such a machine"),
+        ({"memory_mib": 24}, "QEMU ended before the guest printed anything: does this kernel boot on such a machine"),
     ],
 )
 def test_a_machine_that_does_not_come_up_is_told_in_a_sentence(

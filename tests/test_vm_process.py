@@ -72,14 +72,14 @@ def test_a_command_gives_its_answer_and_events_wait(pair: tuple[Monitor, FakeQem
 def test_a_refusal_is_a_sentence(pair: tuple[Monitor, FakeQemu]) -> None:
     monitor, fake = pair
     fake.answer([{"error": {"class": "GenericError", "desc": "no such thing"}}])
-    with pytest.raises(TargetError, match="QEMU refuses to migrate: no such thing"):
+    with pytest.raises(TargetError, match="QEMU refuses the command migrate: no such thing"):
         monitor.command("migrate")
 
 
 def test_silence_is_a_sentence(pair: tuple[Monitor, FakeQemu]) -> None:
     monitor, fake = pair
     fake.answer([], [])
-    with pytest.raises(TargetError, match=r"does not answer to cont within 0.01 s"):
+    with pytest.raises(TargetError, match=r"does not answer the command cont within 0.01 s"):
         monitor.command("cont", timeout_s=0.01)
 
 

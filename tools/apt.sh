@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# usage: apt.sh PACKAGE...    installs those that are missing, or says which they are where it cannot
-# Others may be installing as well: it waits for the locks of dpkg and of apt's lists, for LOCK_PATIENCE_S seconds (600) at most.
+# usage: apt.sh PACKAGE...    installs the packages that are missing, or names them if it cannot
+# Other programs may install at the same time. It waits for the locks of dpkg and of apt's lists, at most LOCK_PATIENCE_S seconds (600).
 set -u
 patience=${LOCK_PATIENCE_S:-600}
 
@@ -12,7 +12,7 @@ find_missing() {
 	done
 }
 
-# DPkg::Lock::Timeout is for dpkg's lock only: where the lock of the lists or of the archives is taken, it asks again.
+# DPkg::Lock::Timeout is for dpkg's lock only. If the lock of the lists or of the archives is taken, the script asks again.
 apt() {
 	waited=0
 	until said=$(LC_ALL=C apt-get -qq -o DPkg::Lock::Timeout="$patience" "$@" 2>&1 >/dev/null); do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# usage: kernels.sh NAME...    fetches kernels of 'rtproof lab kernels' into the cache, or says which are missing
+# usage: kernels.sh NAME...    fetches kernels of 'rtproof lab kernels' into the cache, and names those that it cannot fetch
 cd "$(dirname "$0")/.." || exit
 for name in "$@"; do
 	.venv/bin/python -m rtproof lab kernels fetch "$name" >/dev/null ||

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Four analysers over the agent and its tests, three of them over the guest's program and the module's tests as well, and
-# one over the module. All run, each must be there, and none may find anything.
+# Run four analysers over the agent and its tests, three of them also over the guest's program and the module's tests, and
+# one over the module. All of them run, each must be installed, and none may find anything.
 set -u
 root=$(realpath "$(dirname "$0")/..")
 place=$root/build/lint

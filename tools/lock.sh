@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Write requirements/*.txt anew from pyproject.toml: pinned, hashed, for every platform. Needs uv (pip install uv).
-# They name no download host, so any mirror serves them; uv.lock would name one.
+# The files name no download host, so they work with any mirror. uv.lock would name a host.
 set -eu
 cd "$(dirname "$0")/.."
 lock() {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: profile_table.py [FOLDER]    puts what `rtproof lab profile` measures into docs/profiles.md
 
-Without FOLDER everything is measured, JOBS guests at once (default 3), which takes some minutes; what is measured stays
-in runs/. With FOLDER the results that are there are taken.
+Without FOLDER it measures everything, with JOBS guests at once (default 3), and leaves the results in runs/. This takes
+some minutes. With FOLDER it takes the results that are there.
 """
 
 import json

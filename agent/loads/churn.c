@@ -19,7 +19,7 @@ enum { MIB_PRESET = 16, SOURCE = 256 * 1024, NAME_BYTES = 32, ROUNDS = 16384 };
 
 static const struct load_option options[] = {
 	{ "jobs", "jobs at a time (default: one for each CPU)", 1, 1024, LOAD_PER_CPU },
-	{ "mib", "memory of a job in MiB (default: 16; all at most a quarter of the memory to be had)", 1, 1024, 0 },
+	{ "mib", "memory of a job in MiB (default: 16; all at most a quarter of the available memory)", 1, 1024, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 

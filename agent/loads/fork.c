@@ -15,7 +15,7 @@ enum { CHILDREN_PRESET = 8, MIB_PRESET = 2 };
 static const struct load_option options[] = {
 	{ "workers", "processes that start children (default: one for each CPU)", 1, LOAD_SLOTS, LOAD_PER_CPU },
 	{ "children", "of each at a time (default: 8)", 1, 256, CHILDREN_PRESET },
-	{ "mib", "memory that each child writes to, in MiB (default: 2; all at most a quarter of the memory to be had)", 1,
+	{ "mib", "memory that each child writes to, in MiB (default: 2; all at most a quarter of the available memory)", 1,
 	  1024, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };

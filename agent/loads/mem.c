@@ -14,7 +14,7 @@ enum { MIB_PRESET = 64, LINE = 64, WAY_LENGTH = 6 };
 
 static const struct load_option options[] = {
 	{ "workers", "processes (default: one for each CPU)", 1, LOAD_SLOTS, LOAD_PER_CPU },
-	{ "mib", "memory of each in MiB (default: 64; all at most a quarter of the memory to be had)", 1, 65536, 0 },
+	{ "mib", "memory of each in MiB (default: 64; all at most a quarter of the available memory)", 1, 65536, 0 },
 	{ "way", "copy, scan or random (default: each in turn)", 4, WAY_LENGTH, LOAD_TEXT },
 	{ NULL, NULL, 0, 0, 0 },
 };

@@ -14,7 +14,7 @@ enum { MIB_PRESET = 64 };
 
 static const struct load_option options[] = {
 	{ "workers", "processes (default: one for each CPU)", 1, LOAD_SLOTS, LOAD_PER_CPU },
-	{ "mib", "region of each in MiB (default: 64; all at most a quarter of the memory to be had)", 1, 1024, 0 },
+	{ "mib", "region of each in MiB (default: 64; all at most a quarter of the available memory)", 1, 1024, 0 },
 	{ NULL, NULL, 0, 0, 0 },
 };
 

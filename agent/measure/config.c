@@ -105,7 +105,7 @@ int config_choose_cpus(struct config *config, char *why, size_t room)
 static int check_together(struct config *config, char *why, size_t room)
 {
 	if (!config->output)
-		return text_refuse(why, room, -EINVAL, "where shall the record go? say -o FILE, or -o - for standard output");
+		return text_refuse(why, room, -EINVAL, "no place for the record: say -o FILE, or -o - for standard output");
 	if (!config->duration_ns == !config->samples)
 		return text_refuse(why, room, -EINVAL, "say how long to measure, with one of --duration and --samples");
 	if (config->duration_ns && config->duration_ns < config->period_ns)

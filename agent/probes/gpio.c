@@ -63,14 +63,14 @@ static const struct role respond_by_sysfs = {
 static const struct role respond = {
 	.method = { .name = "respond",
 		    .help = "answer each edge on `in` by giving `out` its level (edge=rising, falling: by changing it); --period is "
-			    "the generator's; sysfs does not tell when an edge was, so with it only from the task to the output",
+			    "the generator's; sysfs has no times of edges: with it only from the task to the output",
 		    .external = true, .from_outside = true, .single = true, .no_timer = true, .fields = respond_fields,
 		    .unsupported = unsupported },
 	.by_sysfs = &respond_by_sysfs,
 };
 static const struct role generate = {
 	.method = { .name = "generate",
-		    .help = "for the second board: an edge on `out` at each due time, until its answer on `in` by the first board's respond",
+		    .help = "for the second board: from an edge on `out` at each due time to the first board's answer (respond) on `in`",
 		    .on_grid = true, .single = true, .no_timer = true, .unsupported = unsupported },
 	.gives_edges = true,
 };
@@ -82,8 +82,8 @@ static const struct role wire_by_sysfs = {
 };
 static const struct role wire = {
 	.method = { .name = "wire",
-		    .help = "one board with a wire: an edge on `out` at each due time, until it wakes the thread by way of `in`; the shortest way "
-			    "only, since no load can be in the middle of anything on the thread's own CPU",
+		    .help = "one board with a wire: from an edge on `out` at each due time until `in` wakes the thread; the shortest way "
+			    "only, since no load runs on the thread's CPU at that moment",
 		    .on_grid = true, .single = true, .no_timer = true, .fields = wire_fields, .unsupported = unsupported },
 	.gives_edges = true, .own_wire = true, .by_sysfs = &wire_by_sysfs,
 };
@@ -92,8 +92,8 @@ static const struct method *const methods[] = { &respond.method, &generate.metho
 
 static const struct probe_option options[] = {
 	{ "chip", "the lines' chip: its number, label or /dev/gpiochipN; with back=sysfs none" },
-	{ "in", "line that edges come in by (with back=sysfs its number in the whole system)" },
-	{ "out", "line that is driven (the same)" },
+	{ "in", "input line of edges (with back=sysfs its number in the whole system)" },
+	{ "out", "output line (the same)" },
 	{ "back", "the kernel's interface: v2, v1 or sysfs (the newest that is there)" },
 	{ "edge", "which edges count: both, rising or falling (both)" },
 	{ NULL, NULL },

@@ -27,7 +27,7 @@ static const struct method *const methods[] = {
 };
 
 static const struct probe_option options[] = {
-	{ "sender", "the thread that wakes runs on the same CPU or on an other one: same, other (same)" },
+	{ "sender", "CPU of the thread that wakes the measuring one: same or other (same)" },
 	{ NULL, NULL },
 };
 

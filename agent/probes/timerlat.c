@@ -24,7 +24,7 @@ static const char *user_unsupported(void)
 
 static const struct method thread = METHOD("thread", "to the interrupt, and to the tracer's own kernel task", TRACER_KERNEL,
 					   thread_unsupported);
-static const struct method user = METHOD("user", "to the interrupt, to a thread of ours, and until it is back for more",
+static const struct method user = METHOD("user", "to the interrupt, to the agent's thread, and until it waits again",
 					 TRACER_USER, user_unsupported);
 
 static const struct method *choose(void)

@@ -36,7 +36,7 @@ static int check_privilege(struct config *config, char *why, size_t room)
 	int err = try_policy(config);
 	/* A deadline is promised on all CPUs, so the kernel asks for leave to use all of them. */
 	const char *needs = config->policy == POLICY_DEADLINE ?
-				    "root, leave to use every CPU, and CPU time that nobody has reserved" :
+				    "root, the use of all CPUs, and CPU time that nobody has reserved" :
 				    "root, CAP_SYS_NICE or an RTPRIO limit, and a control group with a budget for real-time threads";
 	char priority[32] = "", budget[512];
 
@@ -96,7 +96,7 @@ static int check_space(const struct config *config, const struct trace_plan *tra
 	if (limit < there)
 		snprintf(place, sizeof(place), "the limit on the size of files (ulimit -f) is %.1f MB", limit / 1e6);
 	else
-		snprintf(place, sizeof(place), "there are %.1f MB free where '%.200s' shall be", there / 1e6, config->output);
+		snprintf(place, sizeof(place), "%.1f MB are free where '%.200s' will be", there / 1e6, config->output);
 	snprintf(why, room, "the record may grow to %.1f MB and %s; measure for less time, with a longer period, or with %s",
 		 needed / 1e6, place,
 		 trace_space(trace) > needed / 2 ? "a smaller buffer_kib of --trace" :
@@ -111,7 +111,7 @@ static int check_output(const struct config *config, char *why, size_t room)
 {
 	if (!strcmp(config->output, "-") || access(config->output, F_OK) < 0)
 		return 0;
-	snprintf(why, room, "'%s' is there already; a record is never written over", config->output);
+	snprintf(why, room, "'%s' exists already; a record is never overwritten", config->output);
 	return -EEXIST;
 }
 

@@ -125,8 +125,8 @@ static void options_must_be_known_and_have_their_values(void)
 	refuse("--no-lock-memory=4", "unknown option '--no-lock-memory=4'; see rtproof-agent help");
 	refuse("-o", "option '-o' needs a value");
 	refuse("-o x --period", "option '--period' needs a value");
-	refuse(ENOUGH "20s", "what is '20s'? Every argument of run is an option");
-	refuse("what --nope", "what is 'what'? Every argument of run is an option");
+	refuse(ENOUGH "20s", "run takes options only, not '20s'");
+	refuse("what --nope", "run takes options only, not 'what'");
 }
 
 static void values_must_make_sense(void)
@@ -162,7 +162,7 @@ static void values_must_make_sense(void)
 
 static void options_must_fit_together(void)
 {
-	refuse("--duration 1s", "where shall the record go? say -o FILE, or -o - for standard output");
+	refuse("--duration 1s", "no place for the record: say -o FILE, or -o - for standard output");
 	refuse("-o x", "say how long to measure, with one of --duration and --samples");
 	refuse(ENOUGH "--samples 5", "say how long to measure, with one of --duration and --samples");
 	refuse("-o x --duration 999us", "the duration is shorter than a period");

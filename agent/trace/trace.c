@@ -93,7 +93,7 @@ static int choose_events(struct trace *trace, char *why, size_t room)
 	int err = names ? text_read_file(path, names, NAMES_ROOM - 1) : -ENOMEM;
 
 	if (err < 0) {
-		text_refuse(why, room, err, "the kernel does not tell which events it has to trace: %s", strerror(-err));
+		text_refuse(why, room, err, "the kernel does not tell which events it can trace: %s", strerror(-err));
 	} else {
 		names[err] = '\0';
 		for (char *end = names; (end = strchr(end, '\n')); end++)
@@ -120,11 +120,11 @@ static int switch_events(struct trace *trace, bool on, write_value write)
 
 static int set_up(struct trace *trace, char *why, size_t room)
 {
-	const char *what = "start what puts it back";
+	const char *what = "start its clean-up";
 	int err = undo_open(&trace->undo);
 
 	if (!err) {
-		what = "have a place of its own, and somebody else uses the only one";
+		what = "use the kernel's only trace, because another program does";
 		tracefs_in_use(trace->root, NULL);
 		err = take_a_place(trace);
 	}
@@ -133,11 +133,11 @@ static int set_up(struct trace *trace, char *why, size_t room)
 		err = set(trace, "tracing_on", "0");
 	}
 	if (!err) {
-		what = "have a buffer of its size";
+		what = "get a buffer of its size";
 		err = set_buffer(trace);
 	}
 	if (!err) {
-		what = "have a clock";
+		what = "set its clock";
 		err = set_clock(trace);
 	}
 	if (err)
@@ -152,7 +152,7 @@ static int set_up(struct trace *trace, char *why, size_t room)
 static int refuse_tracefs(int err, char *why, size_t room)
 {
 	if (err == -ENOENT || err == -ENODEV)
-		return text_refuse(why, room, err, "there is no trace to be had: this kernel has no tracefs (CONFIG_TRACING)");
+		return text_refuse(why, room, err, "there is no trace: this kernel has no tracefs (CONFIG_TRACING)");
 	if (geteuid())
 		return text_refuse(why, room, err, "a trace needs root (%s)", strerror(-err));
 	return text_refuse(why, room, err, "tracefs can't be used, maybe because the kernel is locked down or this is a container: %s", strerror(-err));

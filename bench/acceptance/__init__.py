@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rtproof says is true as often as it says: simulations and timings with a goal each, one module for each part.
+"""Check that rtproof's statements are true as often as they claim. Each module covers one part and has goals.
 
-A module has ``BENCHMARKS: tuple[Benchmark, ...]``. ``make bench-stats`` measures all of them in full; the tests measure
-the short form, whose seeds are fixed and whose goals allow for its fewer repetitions.
+A module has ``BENCHMARKS: tuple[Benchmark, ...]`` with simulations or timings. ``make bench-stats`` measures all of
+them in full. The tests measure the short form: its seeds are fixed, and its goals allow for fewer repetitions.
 """
 
 import importlib

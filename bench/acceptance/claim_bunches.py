@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Episodes that come in bunches: what the factor m promises, and how often the bunch test errs and helps."""
+"""Episodes that come in bunches: check the error with the factor m, and how often the bunch test errs and helps."""
 
 from dataclasses import dataclass
 from functools import partial

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a verdict is false where episodes come exactly once per T, by process: the rule and the one before it.
+"""Measure how often a verdict is false if episodes come once per T, by process, with today's rule and the old one.
 
-The first decision of each run counts, looked at in every instant. Where episodes come independently and at a steady
-rate the goals are those that the verdict's sentence promises; the other processes show what the sentence's "if" is
-worth. Their figures stand in docs/verdict.md, and are compared with that page.
+Each run is judged at every instant, and its first decision counts. If episodes come independently and at a steady rate,
+the goals are the errors that the verdict's sentence states. The other processes break that condition. Their figures are
+compared with those of docs/verdict.md.
 """
 
 import math

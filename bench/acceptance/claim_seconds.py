@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Late times that are known to the second never decide sooner than exact ones, and pairs are not joined by rounding."""
+"""Check that late times known to the second never decide sooner than exact ones, and that rounding joins no pairs."""
 
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How soon a verdict comes: where the claim is broken, where nothing is quiet for long, and where it is kept."""
+"""Measure how soon a verdict comes: for a broken claim, a run without long quiet times, and a kept claim."""
 
 import math
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 11: two sides of one system are not told apart more often than promised, and one run each is never judged.
+"""Benchmark 11: two sides of one system seldom differ by chance, and one run each is never judged.
 
-That it can fail was checked with wrong methods in the same simulation, which it measures beside the right one: each
-value taken for independent evidence (Mann and Whitney) tells identical systems apart nearly always, by which the short
-form fails too, and without Holm some metric does in about one comparison of seven, by which the full form fails.
+Wrong methods in the same simulation show that the check can fail. The test of Mann and Whitney takes each value as
+independent evidence: it nearly always finds a difference between identical systems, and even the short form fails.
+Without Holm's procedure, some metric differs in about one comparison of seven, and the full form fails.
 """
 
 import math

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 11, what a comparison says besides its verdict: the interval of a ratio, and where distributions cross.
+"""Benchmark 11, the other statements of a comparison: the interval of a ratio, and where distributions cross.
 
-That both can fail was checked by changing the method: the normal distribution in place of Student's t covers 0.90 where
-the goal is 0.92, and differences of one standard error, taken for sure, let 13 of 100 identical sides cross.
+Changed methods show that both checks can fail. With the normal distribution in place of Student's t the coverage is
+0.90, and the goal is 0.92. If differences of one standard error count as sure, 13 of 100 identical sides cross.
 """
 
 import math

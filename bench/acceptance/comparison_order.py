@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 11: what drifts, or is like the run before, makes no winner: not by turns, and never without turns.
+"""Benchmark 11: a drift, or likeness of neighbouring runs, makes no side better, by turns or without turns.
 
-Checked to fail: with MOST_IMBALANCE = 1 in ``comparison/turns.py`` A-then-B has a winner in .28 (drift), .36 (AR .8).
+Checked to fail: with MOST_IMBALANCE = 1 in ``compare/likeness.py`` A-then-B has a winner in .28 (drift), .36 (AR .8).
 """
 
 from itertools import combinations

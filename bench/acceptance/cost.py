@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to keep what the statements rest on: time for each activation, bytes for each CPU, time to read them.
+"""Measure what it costs to keep the evidence: time per activation, bytes per CPU, time to read them.
 
-That the bytes can miss their goal was checked with a slice at every checkpoint: 40 MB. They are those of one CPU;
-what is there once for all CPUs, above all the readings of counters each second (TICK), comes on top: m3 tells how much.
+A run with a slice at every checkpoint needs 40 MB, which shows that the check of the bytes can fail. The bytes are
+those of one CPU. The parts that exist once for all CPUs, above all the readings of counters each second (TICK), are
+additional; m3 tells how much.
 """
 
 import subprocess

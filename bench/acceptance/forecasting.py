@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks 10 and 15: is an uneven run noticed, and is what this machine does refused?"""
+"""Benchmarks 10 and 15: check that an uneven run is noticed, and that forecasts for this machine are refused."""
 
 import multiprocessing
 import shutil

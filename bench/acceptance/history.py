@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 12: changes in the history of 80 runs. How often one is seen that is not there, and how often one is found.
+"""Benchmark 12: changes in the history of 80 runs. How often is one seen that is not there, and how often is one found?
 
-Noise of a metric's logarithm has deviation 1: normal; Student's t with 3 degrees of freedom; and resampled from 80 real
-runs, of which it has the outliers, all to one side.
+The noise of a metric's logarithm has deviation 1. It is normal, or Student's t with 3 degrees of freedom, or resampled
+from 80 real runs, with their outliers, which all lie on one side.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 16: intervals of percentiles hold the true one where values resemble their neighbours, or are refused.
+"""Benchmark 16: if values resemble their neighbours, percentiles' intervals hold the true one or are refused.
 
-Runs of ten minutes at 200 Hz through the whole scan. What happens in bursts lasts ten activations on average, a storm
-ten seconds; of the latter the run has about 15, too few for an interval.
+Runs of ten minutes at 200 Hz go through the whole scan. A burst lasts ten activations on average, and a storm ten
+seconds. A run has about 15 storms, too few for an interval.
 
 Checked to fail: with a factor of 1, AR .9 is held in .4 to .8, AR .999 in .01 to .08, bursts in .45 to .85.
 """

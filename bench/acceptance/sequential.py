@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what is said beside a verdict is as seldom false as it says: rates, chances, and the digits of both bets."""
+"""Check that statements beside a verdict err as seldom as they claim: rates, chances, the digits of both bets."""
 
 import math
 from multiprocessing import Pool

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmark 10b: is a forecast refused where something varies more slowly than the run can show?
+"""Benchmark 10b: is a forecast refused if something varies more slowly than the run can show?
 
-Of each process is measured: in how many runs a forecast is given, in how many of these it holds, and both for the same
-runs without the test of slow changes. A forecast holds if its limit is not below the level that the ten times as long
-time after the run exceeds once on average. ``meeting`` and the turns of ``daily-tail`` leave no trace in most runs:
-that these forecasts are wrong is what docs/forecast.md says of them, and is no goal.
+For each process this measures in how many runs a forecast is given, and in how many of these it holds. It measures the
+same runs again without the test of slow changes. A forecast holds if its limit is not below the level that is exceeded
+once, on average, in the ten times as long time after the run. ``meeting`` and the turns of ``daily-tail`` leave no
+trace in most runs. Their forecasts are wrong, as docs/forecast.md says, and there is no goal for them.
 """
 
 from functools import partial

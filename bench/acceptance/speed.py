@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long it takes to be told of long runs: from the start of the process to the file on the disk."""
+"""Measure how long reports of long runs take: from the start of the process to the file on the disk."""
 
 import os
 import resource

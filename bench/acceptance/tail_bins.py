@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary instead of the values: the same numbers, and nearly the same limit.
+"""Compare a fit to the summary with a fit to the values: the same numbers, and nearly the same limit.
 
-Forecasts rest on the largest of each second, which a summary has exactly. That tails may be fitted to its histogram
-too is measured at one number of excesses; where the ladder takes another rung, limits differ by more, and how often is
-told.
+Forecasts rest on the largest value of each second, which a summary has exactly. Tails may also be fitted to the
+summary's histogram. This is measured at one number of excesses. If the ladder uses another rung, limits differ by more,
+and the benchmark tells how often.
 
-That it can fail: limits of 128 bins for each power of two, taken for their lower ends, differ by 0.04. (With eight bins
-taken for what they are it is 0.009.)
+Checked to fail: limits of 128 bins per power of two, used as if values were at the lower ends, differ by 0.04. (With
+eight bins used as intervals it is 0.009.)
 """
 
 from dataclasses import dataclass

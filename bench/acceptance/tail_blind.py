@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forecast cannot see: mechanisms that hardly showed themselves, and what its own refusals leave.
+"""Measure what a forecast cannot see: mechanisms that hardly show themselves, and what its own refusals leave.
 
-These are figures of docs/forecast.md. That forecasts are given and wrong where next to nothing is to be seen is no
-goal to be proud of: it is what the page says, and stays true as long as it holds. That the others can fail: without the
-test of the largest, one event is refused in a third; the most likely level instead of its limit holds in 0.6.
+These are figures of docs/forecast.md. Where next to nothing can be seen, forecasts are given and are wrong. The goals
+for that only check that the page's figures still hold. The other goals can fail. Without the test of the largest
+values, one event is refused in a third; with the most likely level instead of its limit, 0.6 of the forecasts hold.
 """
 
 import math

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values that come in bursts: limits from the largest of each second cover, those from all values do not.
 
-The process is X_i = max((1 - theta) X_(i-1), theta Z_i) with Z unit Frechet (Davis and Resnick 1989): its values above
+The process is X_i = max((1 - theta) X_(i-1), theta Z_i) with Z unit Frechet (Davis and Resnick 1989). Its values above
 a high level come in bursts of 1 / theta on average, and P(largest of m <= x) = exp(-(1 + theta (m - 1)) / x) exactly.
 
-That it can fail: the interval from all values, taken for independent ones, stands beside it and covers in about half.
+Checked to fail: the interval from all values, taken as independent ones, is measured too and covers in about half.
 """
 
 from functools import partial

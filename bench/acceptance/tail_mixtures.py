@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rare second mechanism: refused where some of its events are in the run; where none are, said to be possible.
+"""A rare second mechanism: a forecast is refused if the run has some of its events; otherwise it is called possible.
 
-That it can fail: without the test of the fit next to nothing is refused, and a verdict that counts no events as proof
-after three times the mean time between them would be PROVEN of a mechanism that the run was too short to see.
+Checked to fail: without the test of the fit next to nothing is refused. A verdict that accepts no events in three times
+the mean time between them as a proof would be PROVEN, although the run was too short to see the mechanism.
 """
 
 from functools import partial

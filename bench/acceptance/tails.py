@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecasts of tails: whether limits lie beyond the truth as often as they say, and are stated where they can be.
+"""Forecasts of tails: limits lie beyond the truth as often as they claim, and are given where possible.
 
-That these can fail: 06 has a fit beside it that takes rounded values for exact ones, which covers in a few cases; 07
-falls below its goals with the limit of the single fit that has the most excesses.
+Checked to fail: 06 also has a fit that takes rounded values as exact ones, which covers in a few cases. 07 falls below
+its goals with the limit of the single fit that has the most excesses.
 """
 
 from dataclasses import replace

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``run --until-decided`` on a simulated source ends when the bets are won, as integrated here by brute force.
+"""Check that ``run --until-decided`` on a simulated source ends when the bets are won.
 
-Nothing of the program's own test is used: both mixtures are integrated over the rates numerically, and the episodes are
-joined from the seed's own events. That it can fail was checked with a mixing exponent of 0.25 instead of 0.3, and with
-a gap of 60 s: each is found out, also by the short form.
+The check uses nothing of the program's own test: it integrates both mixtures over the rates numerically, and joins the
+episodes from the seed's own events. A mixing exponent of 0.25 instead of 0.3 and a gap of 60 s make it fail, also in
+the short form.
 """
 
 import contextlib

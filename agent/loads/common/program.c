@@ -18,13 +18,13 @@ static const char *const counts[] = {
 };
 
 static const struct load_option options[] = {
-	{ "again", "1: start it again when it has ended well (default: 0, its end is its death)", 0, 1, 0 },
+	{ "again", "1: start it again when it ended well (default: 0, its end ends the run)", 0, 1, 0 },
 	{ "count", "0: runs that ended well, 1: CPU milliseconds, 2: lines or 3: bytes of output (default: 1)", 0, 3, COUNT_CPU_MS },
-	{ "memory_mib", "of each process and of all together (default: a quarter of what is to be had)", 1, MIB_MOST, 0 },
+	{ "memory_mib", "for each process and for all (default: a quarter of the available memory)", 1, MIB_MOST, 0 },
 	{ "processes", "at most (default: 1000)", 1, PROCESSES_MOST, PROCESSES_PRESET },
 	{ "rest", "seconds that it may go without counting (default: 2)", 1, REST_MOST, 2 },
-	{ "space_mib", "of files in its working directory, which is one of its own then (default: 0)", 0, MIB_MOST, 0 },
-	{ "needs", "another program that has to be there", 1, 200, LOAD_TEXT },
+	{ "space_mib", "for files in a working directory of its own (default: 0)", 0, MIB_MOST, 0 },
+	{ "needs", "another program that it needs", 1, 200, LOAD_TEXT },
 	{ NULL, NULL, 0, 0, 0 },
 };
 

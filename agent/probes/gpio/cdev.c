@@ -157,7 +157,7 @@ static int look_at_line(struct gpio *gpio, uint32_t line, bool *driven, char *wh
 
 	*driven = state.driven;
 	if (err)
-		snprintf(why, room, "line %u of %s can't be looked at: %s", line, gpio->chip.name, strerror(-err));
+		snprintf(why, room, "line %u of %s can't be read: %s", line, gpio->chip.name, strerror(-err));
 	if (!err && state.used)
 		snprintf(why, room, "line %u of %s is in use by '%s'", line, gpio->chip.name, state.consumer);
 	return !err && state.used ? -EBUSY : err;
@@ -239,7 +239,7 @@ static int open_in(struct gpio *gpio, char *why, size_t room)
 	gpio->level = level > 0;
 	if (level == -ENODEV) /* what version 1 says of a chip without interrupts */
 		level = -ENXIO;
-	return level < 0 ? refuse_line(gpio, gpio->order.in, "tell of edges", level, why, room) : 0;
+	return level < 0 ? refuse_line(gpio, gpio->order.in, "report edges", level, why, room) : 0;
 }
 
 static int cdev_open(struct gpio *gpio, char *why, size_t room)

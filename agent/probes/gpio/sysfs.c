@@ -153,15 +153,15 @@ static int open_lines(struct gpio *gpio, char *why, size_t room)
 		return err;
 	err = undo_open(&gpio->undo);
 	if (err) {
-		snprintf(why, room, "what undoes the export of GPIOs can't be started: %s", strerror(-err));
+		snprintf(why, room, "the clean-up of exported GPIOs can't be started: %s", strerror(-err));
 		return err;
 	}
 	err = order->no_in ? 0 : export_line(gpio, order->in, in);
 	if (err)
-		return refuse(order->in, "be had", err, why, room);
+		return refuse(order->in, "be exported", err, why, room);
 	err = export_line(gpio, order->out, out);
 	if (err)
-		return refuse(order->out, "be had", err, why, room);
+		return refuse(order->out, "be exported", err, why, room);
 	err = order->no_in ? 0 : open_in(gpio, in);
 	if (err)
 		return refuse(order->in, "tell of edges", err == -ENOENT ? -ENXIO : err, why, room); /* no file `edge` */

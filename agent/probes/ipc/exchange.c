@@ -274,7 +274,7 @@ static int wait_signal(struct exchange *exchange)
 }
 
 const struct channel channel_futex = {
-	CHANNEL_METHOD("futex", NULL, "FUTEX_WAKE on a word, which everything of pthreads is made of"),
+	CHANNEL_METHOD("futex", NULL, "FUTEX_WAKE on a word, as all of pthreads uses it"),
 	.open = open_nothing, .post = post_futex, .wait = wait_futex,
 };
 const struct channel channel_cond = {

@@ -28,16 +28,16 @@ ZIG_WITHOUT_TARGET = (sys.executable, "-m", "ziglang", "cc")
 
 @dataclass(frozen=True)
 class Compiler:
-    """A command that compiles and links, and what it says about itself (part of the cache's key)."""
+    """A command that compiles and links. ``identity``: what it says about itself; it is part of the cache's key."""
 
     command: tuple[str, ...]
     identity: str
 
 
 def choose_compiler(arch: Architecture, wish: str = "auto") -> Compiler:
-    """The first compiler here that can link statically for ``arch``; ``wish`` may be ``zig`` or a command instead.
+    """The first compiler on this machine that can link statically for ``arch``. UserError if there is none.
 
-    UserError that says what to install when there is none.
+    ``wish``: ``zig`` or a command, to take this compiler instead. The error says what to install.
     """
     for command in _candidates(arch, wish):
         identity = _identity(command)
@@ -60,7 +60,7 @@ def _candidates(arch: Architecture, wish: str) -> Iterator[tuple[str, ...]]:
 
 
 def _zig() -> tuple[str, ...]:
-    """zig from PyPI if this Python has it (its version is pinned), else one in PATH, else nothing."""
+    """zig from PyPI if this Python has it (with a pinned version), otherwise the one in PATH. Empty without zig."""
     if importlib.util.find_spec("ziglang"):
         return ZIG_WITHOUT_TARGET
     return ("zig", "cc") if shutil.which("zig") else ()
@@ -77,7 +77,7 @@ def _identity(command: tuple[str, ...]) -> str:
 
 @functools.cache
 def links_statically(command: tuple[str, ...]) -> bool:
-    """Whether the compiler makes a static program: many systems have a compiler and no static C library."""
+    """Whether the compiler can make a static program. Many systems have a compiler without a static C library."""
     if not shutil.which(command[0]):
         return False
     with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +98,7 @@ _FROM_OUTSIDE = ".from_outside = true"
 
 @dataclass(frozen=True)
 class ProgramSources:
-    """A program to compile. ``title``: what messages call it; ``folder``: its sources; ``tables``: made by table.sh."""
+    """A program to compile. ``title``: its name in messages. ``folder``: its sources. ``tables``: made by table.sh."""
 
     name: str
     title: str
@@ -107,12 +107,12 @@ class ProgramSources:
 
 
 def source_dir() -> Path:
-    """The agent's C sources."""
+    """The folder of the agent's C sources."""
     return source_folder("agent")
 
 
 def source_folder(name: str) -> Path:
-    """A folder of C sources: beside this package when installed, in the checkout otherwise."""
+    """A folder of C sources: in this package when it is installed, otherwise in the checkout. UserError if neither."""
     for candidate in (_PACKAGE / f"_{name}_source", _PACKAGE.parent.parent / name):
         if (candidate / "cflags").is_file():
             return candidate
@@ -120,15 +120,15 @@ def source_folder(name: str) -> Path:
 
 
 def c_files_of(folder: Path) -> list[str]:
-    """The C files of a program, relative to ``folder``: all in it and below it, but for the tests."""
+    """The C files of a program, relative to ``folder``: all in it and below it, except the tests."""
     files = (path.relative_to(folder) for path in folder.rglob("*.c"))
     return sorted(str(file) for file in files if file.parts[0] != "tests")
 
 
 def probe_due_from_outside(probe: str) -> bool:
-    """Whether a probe declares ``from_outside`` for a method: what gives that method its due times may pause.
+    """Whether a probe declares ``from_outside`` for a method: then the source of its due times may pause.
 
-    The desk must know this before any agent runs. False for a probe whose source is not here.
+    The host must know this before any agent runs. False if the probe's source is not here.
     """
     try:
         sources = source_dir() / "probes"
@@ -138,22 +138,22 @@ def probe_due_from_outside(probe: str) -> bool:
 
 
 def cache_dir() -> Path:
-    """Where built agents are kept (XDG base directory specification)."""
+    """The folder of built agents (XDG base directory specification)."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (base if base.is_absolute() else Path.home() / ".cache") / "rtproof" / "agents"
 
 
 def build_agent(arch: str = "", compiler: str = "auto") -> Path:
-    """The agent's program file for an architecture (default: this machine's), compiled unless the cache has it.
+    """The agent's program file for an architecture (default: this machine's). It is compiled unless the cache has it.
 
-    ``compiler``: ``auto``, ``zig``, or a command such as ``arm-linux-gnueabi-gcc``. UserError if nothing can compile it
-    or it does not compile.
+    ``compiler``: ``auto``, ``zig``, or a command such as ``arm-linux-gnueabi-gcc``. UserError if there is no compiler
+    or the compilation fails.
     """
     return build_program(ProgramSources(AGENT_NAME, "the agent", source_dir(), ("probe", "load")), arch, compiler)
 
 
 def build_program(program: ProgramSources, arch: str = "", compiler: str = "auto") -> Path:
-    """The file of any program, as ``build_agent`` does it for the agent."""
+    """The program file of any program. The arguments and errors are those of ``build_agent``."""
     wanted = architecture(arch) if arch else host_architecture()
     chosen = choose_compiler(wanted, compiler)
     place = cache_dir() / f"{wanted.name}-{_key(program, wanted, chosen)}"
@@ -170,7 +170,7 @@ def build_program(program: ProgramSources, arch: str = "", compiler: str = "auto
 
 
 def _key(program: ProgramSources, arch: Architecture, compiler: Compiler) -> str:
-    """Key of the cache: it changes when anything changes that the program depends on."""
+    """Key of the cache. It changes when anything changes on which the program depends."""
     digest = hashlib.sha256(f"{arch.name}\n{compiler.identity}\n{_tree_digest(program)}".encode())
     return digest.hexdigest()[:16]
 
@@ -208,25 +208,25 @@ def _first_error(messages: str) -> str:
     return (lines or messages.splitlines() or ["it gave no message"])[0]
 
 
-# The agent's program file: where it is, which version it has, and what its ``list`` prints.
+# The next functions find the agent's program file, and read its version and the output of its ``list``.
 #
-# Each line of ``list`` describes one thing: tabs stand between its kind, its names and its help.
+# Each line of ``list`` describes one thing. Tabs separate its kind, its names and its help.
 
 
 def packaged_agent(arch: str) -> Path:
-    """Where an installed package has the agent for an architecture, if it has it."""
+    """The place of the agent for an architecture in an installed package. The file may be missing."""
     return Path(rtproof.__file__).parent / "_agents" / arch / AGENT_NAME
 
 
 def find_agent(arch: str = "") -> Path:
-    """The agent for an architecture (default: this machine's): packaged, else cached, else built now."""
+    """The agent for an architecture (default: this machine's): from the package, from the cache, or built now."""
     name = (architecture(arch) if arch else host_architecture()).name
     path = packaged_agent(name)
     return path if path.exists() else build_agent(name)
 
 
 def agent_prints(path: Path, word: str, emulator: Sequence[str] = ()) -> str:
-    """What the program file prints for a command of one word; ``emulator`` runs a foreign one."""
+    """The output of the program file for the command ``word``. ``emulator``: runs a file for another processor."""
     try:
         result = subprocess.run([*emulator, str(path), word], capture_output=True, text=True, check=False)
     except OSError as error:
@@ -238,7 +238,7 @@ def agent_prints(path: Path, word: str, emulator: Sequence[str] = ()) -> str:
 
 
 def agent_version(path: Path, emulator: Sequence[str] = ()) -> str:
-    """The version that the program file gives itself, such as ``0.1.0``."""
+    """The version that the program file prints, such as ``0.1.0``."""
     return agent_prints(path, "version", emulator).split()[0]
 
 
@@ -250,17 +250,19 @@ FIELDS_OF_KIND = {"probe": 3, "probe_option": 4, "method": 4, "load": 3, "load_o
 
 
 def listed_rows(listed: str, *kinds: str) -> list[list[str]]:
-    """The words of each line of these kinds, by default of all. Lines that an agent of another version may have, with
-    other words, are left out."""
+    """The fields of each line of these kinds; without kinds, of all known kinds.
+
+    Lines with another number of fields are left out, because an agent of another version may print them.
+    """
     split = (line.split("\t") for line in listed.splitlines())
     return [row for row in split if len(row) == FIELDS_OF_KIND.get(row[0]) and row[0] in (kinds or FIELDS_OF_KIND)]
 
 
 def missing_on_machine(text: str) -> str:
-    """What the machine lacks, as a help says; "" if nothing."""
+    """The part of a help text that says what this machine lacks; "" if it lacks nothing."""
     return text.partition(NOT_HERE)[2]
 
 
 def help_without_missing(text: str) -> str:
-    """The help text without what the machine lacks."""
+    """The help text without the part that says what this machine lacks."""
     return text.partition(NOT_HERE)[0]

@@ -15,13 +15,16 @@ USUAL_TIMES = 5
 
 REPEAT_OPTIONS = (
     click.option(
-        "--repeat", type=click.IntRange(1, MOST_REPEATS), metavar="N", help="Measure N times (with --abba: each)."
+        "--repeat",
+        type=click.IntRange(1, MOST_REPEATS),
+        metavar="N",
+        help="Measure N times (with --abba: each side N times).",
     ),
     click.option(
         "--abba",
         type=(str, str),
         metavar="'A' 'B'",
-        help=f"Compare two sets of options, measured by turns, {USUAL_TIMES} times each unless --repeat says.",
+        help=f"Compare two sets of options, A and B, measured in turn ({USUAL_TIMES} times each, or --repeat).",
     ),
 )
 
@@ -39,10 +42,14 @@ PROFILE_OPTIONS = (
         "settings",
         type=parameter_types.KEY_VALUE,
         multiple=True,
-        help="What a profile is to measure; may be repeated.",
+        help="Choose what a profile measures (see rtproof profiles NAME); may be repeated.",
     ),
     click.option(
-        "--given", type=PATH, multiple=True, metavar="FILE", help="Another tool's result to lay beside; repeatable."
+        "--given",
+        type=PATH,
+        multiple=True,
+        metavar="FILE",
+        help="Another tool's result to show beside the profile's; may be repeated.",
     ),
 )
 
@@ -62,7 +69,7 @@ def page_options(beside: str) -> Callable[[Command], Command]:
             default="html",
             metavar="NAME",
             shell_complete=shell_completion.complete_report_formats,
-            help="Of the page: html (default), markdown, text or json.",
+            help="Format of the page: html (default), markdown, text or json.",
         ),
         click.option("--report/--no-report", default=True, help="Write the page (default)."),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),

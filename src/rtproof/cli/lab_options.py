@@ -9,22 +9,28 @@ from rtproof.cli import parameter_types, shell_completion
 
 PATH = click.Path(path_type=Path)
 KERNEL_HELP = "A name of 'rtproof lab kernels', or an image of your own: IMAGE or IMAGE:MODULES (lib/modules/RELEASE)."
-LOAD_HELP = "idle, or a load without programs, with options (dd:mib=8); + joins several."
-BOOT_HELP = "Further arguments of the kernel, in one word."
+LOAD_HELP = "idle, or a load without programs, if wanted with options (dd:mib=8); + joins several."
+BOOT_HELP = "Further arguments of the kernel, quoted as one word."
 
 LAB_MEASUREMENT_OPTIONS = (
     click.option("--probe", default="timer", metavar="NAME", help="What is measured (default timer)."),
     click.option(
-        "--method", metavar="NAME", shell_complete=shell_completion.complete_methods, help="How the probe waits."
+        "--method",
+        metavar="NAME",
+        shell_complete=shell_completion.complete_methods,
+        help="How the thread waits for its due time.",
     ),
     click.option(
         "--period", type=parameter_types.LENGTH, default="1ms", help="Time between activations (default 1ms)."
     ),
     click.option(
-        "--duration", type=parameter_types.LENGTH, default="2s", help="How long to measure, virtual (default 2s)."
+        "--duration",
+        type=parameter_types.LENGTH,
+        default="2s",
+        help="How long to measure, in virtual time (default 2s).",
     ),
     click.option(
-        "--warmup", type=parameter_types.SPAN, default="1s", help="Run so long before measuring begins (default 1s)."
+        "--warmup", type=parameter_types.SPAN, default="1s", help="Run this long before measuring begins (default 1s)."
     ),
     click.option(
         "--policy", type=click.Choice(["fifo", "rr", "other", "deadline"]), help="Scheduling policy (default fifo)."
@@ -32,11 +38,16 @@ LAB_MEASUREMENT_OPTIONS = (
     click.option(
         "--priority", type=parameter_types.count_up_to(99), metavar="N", help="Priority of fifo and rr (default 80)."
     ),
-    click.option("--module", type=PATH, multiple=True, metavar="FILE", help="A module to load first; repeatable."),
+    click.option(
+        "--module", type=PATH, multiple=True, metavar="FILE", help="A kernel module to load first; may be repeated."
+    ),
 )
 
 JOBS_OPTION = click.option(
-    "--jobs", type=parameter_types.count_up_to(1024), metavar="N", help="Guests at once (default: one per CPU)."
+    "--jobs",
+    type=parameter_types.count_up_to(1024),
+    metavar="N",
+    help="Number of guests that run at once (default: one per CPU).",
 )
 
 LAB_RUN_OPTIONS = (
@@ -45,12 +56,12 @@ LAB_RUN_OPTIONS = (
         type=parameter_types.count_up_to(1000),
         default=1,
         metavar="N",
-        help="Measure each cell N times, begun at different moments (default 1).",
+        help="Measure each cell N times, each time with another start (default 1).",
     ),
     JOBS_OPTION,
 )
 
 LAB_OUTPUT_OPTIONS = (
-    click.option("--output", type=PATH, metavar="FOLDER", help="New folder for all of it (default one in runs)."),
+    click.option("--output", type=PATH, metavar="FOLDER", help="New folder for all results (default: one in runs)."),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )

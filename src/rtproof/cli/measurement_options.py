@@ -21,16 +21,16 @@ AGENT_OPTIONS = (
     click.option(
         "--period-step",
         type=parameter_types.LENGTH,
-        help="How much longer each thread's period is than the last one's (default 0).",
+        help="How much longer each thread's period is than that of the thread before (default 0).",
     ),
     click.option("--duration", type=parameter_types.LENGTH, help=f"How long to measure (default {DURATION_DEFAULT})."),
     click.option(
         "--samples",
         type=parameter_types.count_up_to(2**62),
         metavar="N",
-        help="Measure so many activations of the first thread instead.",
+        help="Measure this many activations of the first thread, in place of --duration.",
     ),
-    click.option("--warmup", type=parameter_types.SPAN, help="Run so long before measuring begins (default 1s)."),
+    click.option("--warmup", type=parameter_types.SPAN, help="Run this long before measuring begins (default 1s)."),
     click.option(
         "--cpus", type=parameter_types.CPUS, help="Measure on these CPUs, such as 0,2-3 (default: all allowed)."
     ),
@@ -52,12 +52,12 @@ AGENT_OPTIONS = (
     click.option(
         "--phase",
         type=parameter_types.PHASE,
-        help="Between the due times of neighbouring threads; of longer than a period, the rest (default even).",
+        help="Time between the due times of neighbouring threads, modulo the period (default even: evenly spread).",
     ),
     click.option(
         "--dma-latency",
         type=parameter_types.DMA_LATENCY,
-        help="Microseconds for /dev/cpu_dma_latency (default 0), or off.",
+        help="Value held in /dev/cpu_dma_latency, in microseconds (default 0); off leaves it unchanged.",
     ),
     click.option("--no-lock-memory", is_flag=True, help="Do not lock the agent's memory."),
     click.option(
@@ -69,18 +69,22 @@ AGENT_OPTIONS = (
         multiple=True,
         metavar="NAME[:k=v,...]",
         shell_complete=shell_completion.complete_loads,
-        help="What disturbs on purpose (see rtproof loads); may be repeated.",
+        help="Work that disturbs on purpose (see rtproof loads); may be repeated.",
     ),
     click.option(
         "--trace",
         is_flag=False,
         flag_value="on",
         metavar="[k=v,...]",
-        help="Keep the kernel's events too; events=NAME+NAME.. says which, buffer_kib=N how many.",
+        help="Keep the kernel's events too; events=NAME+NAME.. says which, buffer_kib=N the buffer of each CPU.",
     ),
-    click.option("--trace-blocks", type=parameter_types.LENGTH, help="Trace by turns, on and off, this long each."),
     click.option(
-        "--allow-unprivileged", is_flag=True, help="Without the privilege for --policy, go on as SCHED_OTHER."
+        "--trace-blocks",
+        type=parameter_types.LENGTH,
+        help="Trace in blocks of this length, some with the trace on and some with it off.",
+    ),
+    click.option(
+        "--allow-unprivileged", is_flag=True, help="If the privilege for --policy is missing, measure with SCHED_OTHER."
     ),
 )
 
@@ -91,12 +95,12 @@ UNTIL_OPTIONS = (
     click.option(
         "--max-duration",
         type=parameter_types.LENGTH,
-        help="... but no longer than this (default: what it takes to be PROVEN with 8 episodes).",
+        help="With --until-decided: measure no longer than this (default: enough to be PROVEN with 8 episodes).",
     ),
 )
 
 OBSERVER_OPTION = click.option(
-    "--observer", is_flag=True, help="Trace by turns, and tell by how much that alone changes the latency."
+    "--observer", is_flag=True, help="Measure how much tracing alone changes the latency: trace in blocks, on and off."
 )
 
 LIMIT_OPTIONS = (
@@ -105,7 +109,7 @@ LIMIT_OPTIONS = (
         "limits",
         type=parameter_types.LIMIT_NS,
         multiple=True,
-        help="Latency above which an activation is late, such as 500us; repeatable, each then needs more evidence.",
+        help="Latency above which an activation is late, such as 500us; may be repeated, which takes more evidence.",
     ),
     click.option(
         "--at-most",
@@ -119,18 +123,18 @@ LIMIT_OPTIONS = (
     click.option(
         "--gap",
         type=parameter_types.GAP_NS,
-        help="Exceedances no further apart are one episode (default: a twentieth of the time of --at-most, and 60s at "
-        "most; no more than a tenth of that time).",
+        help="Late times that are no further apart than this are one episode (default: a twentieth of the time of "
+        "--at-most, and at most 60s; you may set up to a tenth of that time).",
     ),
     click.option(
         "--longest",
         type=parameter_types.LONGEST_NS,
-        help="How long an episode may last (default: ten gaps, and at most a quarter of the time of --at-most).",
+        help="How long an episode may last (default: ten times --gap, and at most a quarter of the time of --at-most).",
     ),
     click.option(
         "--bunches",
         type=parameter_types.BUNCHES,
-        help="Size of bunches, on average, that PROVEN allows for (default 1); it then takes so many times as long.",
+        help="Average episodes per bunch that PROVEN allows for (default 1); with N a proof takes N times as long.",
     ),
 )
 
@@ -139,7 +143,7 @@ PERCENTILE_OPTION = click.option(
     "percentiles",
     type=parameter_types.SHARE,
     multiple=True,
-    help="A percentile to show besides the usual; repeatable.",
+    help="A further percentile to show; may be repeated.",
 )
 """Option of every command that shows numbers."""
 
@@ -147,7 +151,7 @@ HORIZON_OPTIONS = (
     click.option(
         "--horizon",
         type=parameter_types.LIMIT_NS,
-        help="How far a forecast looks, such as 30d (default: 10 times the run).",
+        help="How far the forecast looks ahead, such as 30d (default: 10 times the run).",
     ),
-    click.option("--far", is_flag=True, help="Let it look up to 100 times as far as the run, with a warning."),
+    click.option("--far", is_flag=True, help="Allow a forecast of up to 100 times the run, with a warning."),
 )

@@ -66,7 +66,7 @@ def take_requirements(values: dict[str, Any]) -> tuple[Requirement, ...]:
     }
     given = {name: value for name, value in rest.items() if value is not None}
     if not limits and (given or at_most):
-        raise click.UsageError("--at-most, --confidence, --gap, --longest and --bunches need a --limit to speak of")
+        raise click.UsageError("--at-most, --confidence, --gap, --longest and --bunches need a --limit")
     return _paired_with_times(limits, at_most, given)
 
 
@@ -85,7 +85,7 @@ def _paired_with_times(
         if reason := why_not_judgeable(each):
             raise click.UsageError(reason)
     if len(set(found)) < len(found):
-        raise click.UsageError("a --limit is given twice: each needs evidence of its own")
+        raise click.UsageError("a --limit is given twice: give each limit once")
     return found
 
 
@@ -105,7 +105,7 @@ def take_horizon(values: dict[str, Any]) -> ForecastHorizon | None:
     """Take the options of a forecast out of a command's values; None if the usual is wanted."""
     horizon_ns, far = values.pop("horizon"), values.pop("far")
     if far and horizon_ns is None:
-        raise click.UsageError("--far needs a --horizon to look at")
+        raise click.UsageError("--far needs a --horizon")
     return None if horizon_ns is None else ForecastHorizon(horizon_ns, far)
 
 
@@ -116,7 +116,7 @@ def take_until_options(values: dict[str, Any], requirements: Sequence[Requiremen
     """
     wanted, longest = values["until_decided"], values.pop("max_duration")
     if longest and not wanted:
-        raise click.UsageError("--max-duration needs --until-decided to speak of")
+        raise click.UsageError("--max-duration needs --until-decided")
     if not wanted:
         return None
     if values["duration"] or values["samples"]:
@@ -217,7 +217,7 @@ def take_profile_options(values: dict[str, Any]) -> ProfileRequest | None:
     """Take the options of profiles out of a command's values; None if there is no profile."""
     name, settings, given = (values.pop(key) for key in ("profile", "settings", "given"))
     if name is None and (settings or given):
-        raise click.UsageError(f"--{'set' if settings else 'given'} needs a --profile to speak of")
+        raise click.UsageError(f"--{'set' if settings else 'given'} needs a --profile")
     if name is None:
         return None
     run_request.refuse_two_lengths(values)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the cells that are not stored: boot each system once, then its cells, in as many processes as there are jobs.
+"""Measure the cells that are not stored: boot each system once, then its cells, with one process for each job.
 
-A virtual machine is taken down by the KeyboardInterrupt of a main thread, so threads would not do. Each task has a
-process with a session of its own. The process hears of Ctrl-C from its parent alone, once, or when the parent dies.
+KeyboardInterrupt in a main thread ends a virtual machine, so each task needs a process instead of a thread. Each
+process has a session of its own. Its parent alone tells it of Ctrl-C, once; it also ends when the parent dies.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ from rtproof.lab.guest_cell import CellCost, CellSetting, CellStore, GuestCell, 
 from rtproof.lab.kernel_comparison import CellReading, KernelComparison, SystemUnderLoad, read_cell
 from rtproof.vm.machine import Machine
 
-# Tasks in processes: each starts as soon as the task that it needs is done.
+# The next functions run tasks in processes. A task starts as soon as the task that it needs is done.
 
 
 CLEAN_UP_S = 20
@@ -35,7 +35,7 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """``work`` can be pickled, as can what it returns. ``needs``: key of a task that has to be done before."""
+    """A task for a process. ``work`` and its result can be pickled. ``needs``: key of the task to be done before."""
 
     key: Hashable
     work: Callable[[], Any]
@@ -44,7 +44,7 @@ class WorkerTask:
 
 @dataclass(frozen=True)
 class TaskEnd:
-    """What a task returned, or the sentence that says why it did not."""
+    """The result of a task, or the sentence that says why the task failed."""
 
     value: Any = None
     failure: str = ""
@@ -54,10 +54,10 @@ OnTaskEnd = Callable[[WorkerTask, TaskEnd], None]
 
 
 def run_tasks(tasks: Sequence[WorkerTask], jobs: int, told: OnTaskEnd) -> None:
-    """Run every task, at most ``jobs`` at once, the first that can start first; tell of each as it ends.
+    """Run every task, at most ``jobs`` at once, in order as far as their needs allow. Call ``told`` as each ends.
 
-    A task whose need failed fails with the same sentence. On any exception, also KeyboardInterrupt, those that run are
-    interrupted and waited for.
+    If a task fails, the tasks that need it fail with the same sentence. On any exception, also KeyboardInterrupt, the
+    running tasks are interrupted, and this function waits for them.
     """
     crew = _WorkerCrew(list(tasks), jobs)
     try:
@@ -78,7 +78,7 @@ class _WorkerCrew:
     ended: dict[Hashable, TaskEnd] = field(default_factory=dict)
 
     def give_up(self, told: OnTaskEnd) -> None:
-        """End the tasks that wait for one that failed."""
+        """End the tasks that need a task that failed."""
         for task in list(self.waiting):
             need = self.ended.get(task.needs) if task.needs is not None else None
             if need and need.failure:
@@ -94,7 +94,7 @@ class _WorkerCrew:
             self.running[answers] = task, process
 
     def collect(self, told: OnTaskEnd) -> None:
-        """Wait until at least one has ended."""
+        """Wait until at least one task has ended, and take its result."""
         for answers in connection.wait(list(self.running)):
             assert isinstance(answers, Connection)
             task, process = self.running.pop(answers)
@@ -105,7 +105,7 @@ class _WorkerCrew:
         told(task, ended)
 
     def stop(self) -> None:
-        """Interrupt what runs and wait until it has cleaned up."""
+        """Interrupt the running tasks, and wait until they have cleaned up."""
         processes = [process for _, process in self.running.values()]
         for process in processes:
             if process.pid is not None and process.is_alive():
@@ -145,12 +145,12 @@ def _worker_answer(answers: Connection, process: SpawnProcess) -> TaskEnd:
 
 def _death_sentence(exit_code: int) -> str:
     if exit_code == -signal.SIGKILL:
-        return "its process was killed, as the system does when memory runs out: try fewer at once with --jobs"
-    return f"its process ended with exit code {exit_code} and no answer"
+        return "its process was killed, maybe because memory ran out: run fewer guests at once with --jobs"
+    return f"its process ended with exit code {exit_code} and without a result"
 
 
 def _worker_main(answers: Connection, work: Callable[[], Any]) -> None:
-    """What the process does. Every error is a sentence."""
+    """Do the work of a task in its process. Every error becomes a sentence."""
     try:
         os.setsid()
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
@@ -168,7 +168,7 @@ def _worker_main(answers: Connection, work: Callable[[], Any]) -> None:
 
 @dataclass(frozen=True)
 class KernelMatrix:
-    """agents: the agent's program file by architecture."""
+    """The systems and loads to compare. ``agents``: the agent's program file by architecture."""
 
     systems: tuple[GuestSystem, ...]
     loads: tuple[GuestLoad, ...]
@@ -187,7 +187,7 @@ class KernelMatrix:
 
 @dataclass(frozen=True)
 class GuestFunctions:
-    """How a machine is booted and a cell measured, as functions that another process can find by name."""
+    """The functions that boot a machine and measure a cell. Another process must find them by name."""
 
     boot: Callable[[Machine], None]
     measure: Callable[[GuestCell, Path], CellCost]
@@ -195,7 +195,7 @@ class GuestFunctions:
 
 @dataclass(frozen=True)
 class CellResult:
-    """How a cell ended: kept and read, or failed with a sentence."""
+    """How a cell ended: stored and read, or failed with a sentence."""
 
     cell: GuestCell
     kept: StoredCell | None = None
@@ -204,12 +204,12 @@ class CellResult:
 
 
 class CellsInterrupted(KeyboardInterrupt):
-    """Ctrl-C in the middle; what is finished stays in the cache."""
+    """Ctrl-C ended the command before all cells were finished. The finished cells stay in the cache."""
 
     def __init__(self, finished: int, cells: int) -> None:
         super().__init__()
         self.sentence = (
-            f"interrupted: {finished} of {cells} cells are finished and kept, the same command goes on from there"
+            f"interrupted: {finished} of {cells} cells are finished and kept; the same command continues from there"
         )
 
 
@@ -218,7 +218,7 @@ OnResult = Callable[[CellResult], None]
 
 @dataclass(frozen=True)
 class CellResults:
-    """results: of the cells, in their order; host_s: how long that took here, now."""
+    """The results of the cells, in their order. ``host_s``: how long this command needed for them."""
 
     results: tuple[CellResult, ...]
     host_s: float
@@ -229,12 +229,12 @@ class CellResults:
 
     @property
     def fresh(self) -> int:
-        """How many cells were measured now; the others were in the cache."""
+        """How many cells were measured now. The others were in the cache."""
         return sum(kept.fresh for kept in self.kept)
 
     @property
     def cost(self) -> CellCost:
-        """Of all cells when they were measured."""
+        """The cost of all cells at the time when they were measured."""
         costs = [kept.cost for kept in self.kept]
         return CellCost(sum(cost.host_s for cost in costs), sum(cost.virtual_s for cost in costs))
 
@@ -242,7 +242,7 @@ class CellResults:
 def run_missing_cells(
     cells: list[GuestCell], cache: CellStore, runner: GuestFunctions, jobs: int, told: OnResult
 ) -> CellResults:
-    """Run what the cache lacks; tell of each cell as it ends. Interrupted on Ctrl-C."""
+    """Measure the cells that the cache does not have. Call ``told`` with each result. CellsInterrupted on Ctrl-C."""
     began = time.monotonic()
     desk = _ResultCollector(cache, told)
     try:
@@ -277,9 +277,9 @@ def _system_under_load(system: GuestSystem, load: GuestLoad, results: tuple[Cell
 
 
 def _boots_and_cells(desk: "_ResultCollector", runner: GuestFunctions) -> list[WorkerTask]:
-    """All boots before all cells, so that no core waits for one; a cell as soon as its own system is there.
+    """The tasks: first all boots, then all cells. A cell can start as soon as its own system is booted.
 
-    Idle cells come last: they are over in a moment and fill what the others leave.
+    Idle cells come last. They need little time, so they fill the processors that the other cells leave free.
     """
     machines = list(dict.fromkeys(cell.system.machine for cell in desk.missing))
     boots = [WorkerTask(machine, partial(runner.boot, machine)) for machine in machines]
@@ -300,7 +300,7 @@ def _make_cell(
 
 @dataclass
 class _ResultCollector:
-    """Collects results as they come in. missing: the cells that have to be run, and their keys."""
+    """Collects results as tasks end. ``missing``: the cells to measure, with their keys."""
 
     cache: CellStore
     told: OnResult

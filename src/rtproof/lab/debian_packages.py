@@ -21,10 +21,7 @@ from rtproof.core.errors import UserError
 from rtproof.lab.stored_folders import cache_locked, discard
 from rtproof.vm.cache_folders import lab_cache
 
-# The mirrors of Debian that this machine's apt knows, read from its sources in both formats (sources.list(5)).
-#
-# The lab needs suites that the machine itself may not use, so it takes the places and their keys from there, and no
-# more.
+# The next functions read the mirrors of Debian, and their keys, from this machine's apt sources.
 
 
 APT_FOLDER = Path("/etc/apt")
@@ -33,14 +30,14 @@ MIRROR_VARIABLE = "RTPROOF_MIRROR"
 
 _CODENAMES = {"buster", "bullseye", "bookworm", "trixie", "forky", "duke", "sid"}
 _ALIASES = {"oldoldstable", "oldstable", "stable", "testing", "unstable"}
-# Anything else, above all trusted=yes, is a decision of the machine's owner for the machine, not for the lab.
+# Other options, above all trusted=yes, are decisions of the machine's owner for the machine, not for the lab.
 _KEPT_OPTIONS = ("signed-by", "check-valid-until", "check-date")
 _ONE_LINE = re.compile(r"deb\s+(?:\[(?P<options>[^\]]*)\]\s*)?(?P<uri>\S+)\s+(?P<suite>\S+)\s*(?P<components>.*)")
 
 
 @dataclass(frozen=True)
 class AptSource:
-    """One place that packages come from. ``options``: of ``_KEPT_OPTIONS``, names in lower case."""
+    """A place with packages. ``options``: those of ``_KEPT_OPTIONS``, with names in lower case."""
 
     uri: str
     suites: tuple[str, ...]
@@ -49,7 +46,7 @@ class AptSource:
 
 
 def machine_sources(folder: Path = APT_FOLDER) -> list[AptSource]:
-    """All binary sources in an apt configuration folder that are switched on."""
+    """All enabled sources of binary packages in an apt configuration folder."""
     found: list[AptSource] = []
     parts = folder / "sources.list.d"
     for path in (folder / "sources.list", *(sorted(parts.iterdir()) if parts.is_dir() else ())):
@@ -80,7 +77,7 @@ def _deb822(text: str) -> Iterator[AptSource]:
 
 
 def _fields(stanza: str) -> dict[str, str]:
-    """The fields of a paragraph, names in lower case. A value keeps all its lines: Signed-By may hold a whole key."""
+    """The fields of a paragraph, with names in lower case. A value keeps all its lines: Signed-By may hold a key."""
     fields: dict[str, str] = {}
     last = ""
     for line in stanza.splitlines():
@@ -98,7 +95,7 @@ def _kept_options(options: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def sources_for(suites: Iterable[str], mirror: str = "", folder: Path = APT_FOLDER) -> str:
-    """A deb822 file with those suites of Debian, from ``mirror`` or else from wherever this machine's packages come.
+    """A deb822 file with these suites of Debian, from ``mirror``, or from the places of this machine's apt sources.
 
     UserError if neither names a mirror.
     """
@@ -110,7 +107,7 @@ def sources_for(suites: Iterable[str], mirror: str = "", folder: Path = APT_FOLD
 
 
 def _of_mirror(uri: str) -> list[AptSource]:
-    """Mirrors have the security suites beside the others, under the same name with an ending."""
+    """The sources of a mirror. Mirrors have the security suites under the same address with "-security" added."""
     if not re.match(r"[a-z+]+:/", uri):
         raise UserError(f"{uri!r} is not the address of a mirror, such as http://HOST/debian")
     bare = uri.rstrip("/")
@@ -118,7 +115,10 @@ def _of_mirror(uri: str) -> list[AptSource]:
 
 
 def _of_debian(sources: list[AptSource]) -> list[AptSource]:
-    """Sources with Debian's code names. If there are none, those that say "stable", as other archives do too."""
+    """The sources with Debian's code names. If there are none, those with a name such as "stable".
+
+    Code names come first, because other archives also call their suites "stable".
+    """
     for names in (_CODENAMES, _ALIASES):
         found = [source for source in sources if "main" in source.components and names & set(map(_base, source.suites))]
         if found:
@@ -135,7 +135,7 @@ def _is_security(suite: str) -> bool:
 
 
 def _serving(suite: str, sources: list[AptSource]) -> list[AptSource]:
-    """One source for each address that has suites of the same kind."""
+    """The sources for a suite, one for each address. Security suites and other suites have different sources."""
     fitting = (source for source in sources if any(_is_security(s) == _is_security(suite) for s in source.suites))
     return list({source.uri.rstrip("/"): source for source in fitting}.values())
 
@@ -151,14 +151,14 @@ def _stanza(source: AptSource, suite: str) -> str:
 
 TOOLS = ("apt-get", "apt-cache", "apt-config", "dpkg", "dpkg-deb")
 
-# How this machine reaches the network; its hooks and its other choices are left out.
+# The settings by which this machine reaches the network. Its hooks and other settings are left out.
 _FROM_MACHINE = re.compile(r"(Acquire::(https?|ftp|Check-|ForceIPv|Retries)|Dir::Etc::netrc)[^ ]* ")
 _NOT_FROM_MACHINE = ("sourceparts", "main", "parts", "preferences", "preferencesparts")
 
 
 @dataclass(frozen=True)
 class Package:
-    """One version of a package, as the index of its suite has it. ``size``: bytes to download."""
+    """One version of a package, as the index of its suite describes it. ``size``: bytes to download."""
 
     name: str
     version: str
@@ -168,7 +168,7 @@ class Package:
 
 
 class UnavailableError(UserError):
-    """The archive lacks the package now, or cannot be reached."""
+    """The archive does not have the package now, or cannot be reached."""
 
 
 def check_tools() -> None:
@@ -182,7 +182,7 @@ def check_tools() -> None:
 
 
 def debian_architecture() -> str:
-    """This machine's architecture, as Debian calls it."""
+    """Debian's name of this machine's architecture."""
     check_tools()
     return _run(["dpkg", "--print-architecture"]).stdout.strip()
 
@@ -199,9 +199,10 @@ class Archive:
         self._complaint = ""
 
     def collect(self, choose: Callable[["Archive"], list[Package]], folder: Path) -> list[tuple[Package, Path]]:
-        """Download what ``choose`` finds in fresh indexes, tried once more if something is not there.
+        """Download the packages that ``choose`` finds in fresh indexes. If one is unavailable, try once more.
 
-        Mirrors change between the index and the package, and while they do, indexes may not fit their checksums.
+        A mirror may change between the download of the index and that of the package. Meanwhile, indexes may not fit
+        their checksums.
         """
         with cache_locked(self._place):
             try:
@@ -216,7 +217,7 @@ class Archive:
         return [(package, self._download(package, folder)) for package in choose(self)]
 
     def newest(self, pattern: str, what: str = "") -> Package:
-        """The newest package whose whole name matches; of the same version the one with the shorter name."""
+        """The newest package whose whole name matches. If two have the same version, the one with the shorter name."""
         beginning = re.match(r"[a-z-]*", pattern)
         names = self._apt_cache("pkgnames", beginning[0] if beginning else "").split()
         wanted = sorted((name for name in names if re.fullmatch(pattern, name)), key=len)
@@ -271,7 +272,10 @@ def _run(
 
 
 def _configuration(place: Path, architecture: str) -> str:
-    """apt's configuration. If we are root, downloads run as root: apt's own user cannot enter another user's cache."""
+    """The text of apt's configuration. If this process is root, apt downloads as root.
+
+    Usually apt would download as a user of its own, who cannot enter another user's cache.
+    """
     ours = {
         "APT::Architecture": architecture,
         "APT::Sandbox::User": "root",
@@ -310,7 +314,7 @@ def is_newer(version: str, than: str) -> bool:
 
 
 def unpack_package(deb: Path, folder: Path) -> None:
-    """The files of a package, without installing it; UserError if that fails."""
+    """Unpack the files of a package without installing it. UserError if that fails."""
     done = _run(["dpkg-deb", "--extract", str(deb), str(folder)])
     if done.returncode != 0:
         raise UserError(f"{deb.name} cannot be unpacked: {_first_complaint(done.stderr)}")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One cell of the lab: a system under a load, measured in a guest in virtual time; and the store of finished cells.
+"""One cell of the lab, measured in a guest in virtual time, and the store of finished cells.
 
-A cell is stored by what went into it: whole or not at all. A damaged one is made again.
+A cell is a system under a load. Its key is computed from everything that it depends on. A cell is stored whole or not
+at all. A damaged cell is measured again.
 """
 
 import functools
@@ -29,25 +30,28 @@ from rtproof.vm.machine import Machine
 AGENT_LOG = "agent.log"
 CONSOLE_LOG = "console.log"
 PREEMPTION_FILE = "preempt"
-"""What the guest's kernel says of its preemption model, where it says so."""
+"""File with the preemption model that the guest's kernel names. It is missing if the kernel names none."""
 GUEST_AGENT = "/lab/rtproof-agent"
 SHIFT_NS = 137_137_000
-"""Each shift starts the agent this much later than the one before. No multiple of a tick or of a usual period."""
+"""Each shift starts the agent this much later than the shift before. No multiple of a tick or of a usual period."""
 WARMUP_SHIFT_NS = 37_037_000
-"""How much longer it warms up, which moves the grid against the load too, since both start with the agent."""
+"""Each shift warms up this much longer. The load starts with the agent, so due times move against it."""
 SLOWEST_GUEST_RATIO = 40
-"""Host seconds per virtual second after which a guest is given up (measured: 1 to 5)."""
+"""A guest that needs more host seconds per virtual second than this is ended (measured: 1 to 5)."""
 BOOT_TIMEOUT_S = 300
 
 REFUSED_CODE = 2
-"""The agent's exit code for what it cannot do."""
+"""The agent's exit code if it refuses what was asked."""
 REFUSAL_PREFIX = "the agent refused: "
 MOST_SLUG_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
 class GuestSystem:
-    """A system to boot, a column of a comparison. kernel: as named; variant: its preemption and what else is new."""
+    """A system to boot: a column of a comparison. ``kernel``: the name that the user gave.
+
+    ``variant``: the preemption model and what else differs from other systems with this kernel.
+    """
 
     kernel: str
     variant: str
@@ -60,7 +64,7 @@ class GuestSystem:
 
 @dataclass(frozen=True)
 class GuestLoad:
-    """A load: a row of a comparison. loads: texts for the agent's --load, none for idle."""
+    """A load: a row of a comparison. ``loads``: values of the agent's --load; none for idle."""
 
     name: str
     loads: tuple[str, ...]
@@ -70,22 +74,22 @@ IDLE_LOAD = GuestLoad("idle", ())
 
 
 def parse_guest_load(text: str) -> GuestLoad:
-    """A load as ``rtproof run`` takes it, several at once joined by +, or idle."""
+    """Parse a load: one as for ``rtproof run``, several joined by +, or idle. UserError if it is none of these."""
     if text == IDLE_LOAD.name:
         return IDLE_LOAD
     names = tuple(part.strip() for part in text.split("+"))
     if not all(names):
         raise UserError(f"{text!r} is not a load: write a name, several joined by + (dd+net), or idle")
     if IDLE_LOAD.name in names:
-        raise UserError(f"{text!r} is not a load: idle stands alone")
+        raise UserError(f"{text!r} is not a load: idle cannot be joined with other loads")
     return GuestLoad("+".join(names), tuple(load for name in names for load in _agent_load_names(name)))
 
 
 def _agent_load_names(name: str) -> tuple[str, ...]:
-    """Loads of the agent that a load is made of: a guest has no other programs."""
+    """The agent's loads of which a load is made. UserError if the load needs a program, because a guest has none."""
     words = loads.resolve([name])
     if "--program" in words[::2]:
-        raise UserError(f"the load {name} runs a program of the target's, and a guest has none: take another")
+        raise UserError(f"the load {name} runs a program of the target, and a guest has none: use another load")
     return words[1::2]
 
 
@@ -93,8 +97,8 @@ def _agent_load_names(name: str) -> tuple[str, ...]:
 class CellSetting:
     """What the agent does in every cell of a comparison.
 
-    more: further arguments of the agent; limits_ns: above which the record tells of each activation; setup: lines for
-    the guest's shell, beforehand.
+    ``more``: further arguments of the agent. ``limits_ns``: the record keeps each activation above one of these.
+    ``setup``: lines for the guest's shell, run before the agent.
     """
 
     probe: str = "timer"
@@ -106,7 +110,7 @@ class CellSetting:
     setup: tuple[str, ...] = ()
 
     def arguments(self, load: GuestLoad, shift: int) -> tuple[str, ...]:
-        """The agent's, without where it writes."""
+        """The agent's arguments, except those that say where to write."""
         lengths = {
             "--period": self.period_ns,
             "--duration": self.duration_ns,
@@ -118,13 +122,13 @@ class CellSetting:
         return ("--probe", self.probe, *words, *self.more, *limits, *disturbing)
 
     def virtual_ns(self, shift: int) -> int:
-        """How long a cell takes in its guest, but for starting and ending."""
+        """How long a cell takes in its guest, without starting and ending it."""
         return shift * (SHIFT_NS + WARMUP_SHIFT_NS) + self.warmup_ns + self.duration_ns
 
 
 @dataclass(frozen=True)
 class GuestCell:
-    """agent: program file of this host for the architecture of the system."""
+    """A cell to measure. ``agent``: program file on this host, for the architecture of the system."""
 
     system: GuestSystem
     load: GuestLoad
@@ -139,7 +143,7 @@ class GuestCell:
 
     @property
     def slug(self) -> str:
-        """A name for a folder."""
+        """The cell's name in a form that a folder can have."""
         words = re.sub(r"[^A-Za-z0-9.=+-]+", "_", f"{self.system.name}__{self.load.name}")
         return f"{words[:MOST_SLUG_CHARACTERS]}__{self.shift}"
 
@@ -147,7 +151,7 @@ class GuestCell:
         return Job(_guest_script(self), ((GUEST_AGENT, self.agent),))
 
     def key(self) -> str:
-        """Key of the store: it changes when anything changes that decides the guest's bytes."""
+        """Key of the store. It changes when anything changes on which the guest's bytes depend."""
         job = self.job()
         files = [f"{place} {_file_digest(file)}" for place, file in job.files]
         whole = "\n".join([machine_identity(self.system.machine), job.script, *files])
@@ -155,7 +159,7 @@ class GuestCell:
 
 
 def _guest_script(cell: GuestCell) -> str:
-    """For the guest's shell. The preemption model is asked for afterwards, so that nothing is disturbed."""
+    """The job for the guest's shell. It reads the preemption model after measuring, to disturb nothing."""
     arguments = shlex.join(cell.setting.arguments(cell.load, cell.shift))
     wait_us = cell.shift * SHIFT_NS // 1_000
     return "\n".join(
@@ -175,7 +179,7 @@ def _guest_script(cell: GuestCell) -> str:
 
 @functools.cache
 def machine_identity(machine: Machine) -> str:
-    """Identity of a machine, kept because packing its first file system takes a while."""
+    """The identity of a machine. It is cached, because packing the first file system takes a while."""
     return machine.identity
 
 
@@ -189,14 +193,14 @@ def _file_digest(file: Path) -> str:
 
 @dataclass(frozen=True)
 class CellCost:
-    """What a cell took: seconds of this host and of the guest, without the boot."""
+    """How long a cell took: seconds of this host, and seconds of the guest without the boot."""
 
     host_s: float
     virtual_s: float
 
 
 def boot_guest(machine: Machine) -> None:
-    """Make the machine's snapshot, from which its cells start, unless it is there."""
+    """Make the machine's snapshot, from which its cells start, unless it exists."""
     log = lab_cache() / "boots" / f"{machine_identity(machine)}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
@@ -205,9 +209,9 @@ def boot_guest(machine: Machine) -> None:
 
 
 def measure_guest_cell(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell, folder: Path) -> CellCost:
-    """Run the cell; the folder becomes a run folder. TargetError if the agent did not measure as asked.
+    """Measure the cell. The folder becomes a run folder. TargetError if the agent did not measure as asked.
 
-    infos: what is written down about the run, by architecture.
+    UserError if the agent refused. ``infos``: the description of the run, by architecture.
     """
     run_folder.write_run_info(folder, infos[cell.system.machine.kernel.arch])
     timeout_s = BOOT_TIMEOUT_S + SLOWEST_GUEST_RATIO * cell.setting.virtual_ns(cell.shift) / 1e9
@@ -218,7 +222,10 @@ def measure_guest_cell(infos: Mapping[str, run_folder.RunInfo], cell: GuestCell,
 
 
 def _not_measured(outcome: JobOutcome) -> RtproofError:
-    """The agent's last words, which are enough where it refused what was asked."""
+    """The error for a cell that was not measured, with the agent's last line as the reason.
+
+    It is a UserError without the console's log if the agent refused, because its line says enough.
+    """
     said = outcome.said.strip().splitlines()
     why = said[-1].removeprefix("rtproof-agent: ") if said else f"exit code {outcome.exit_code}"
     if said and outcome.exit_code == REFUSED_CODE:
@@ -230,7 +237,7 @@ CELL_MANIFEST = "cell.json"
 
 
 class _CellManifest(msgspec.Struct, frozen=True):
-    """files: SHA-256 of each file beside it."""
+    """What the store keeps of a cell. ``files``: SHA-256 of each other file in the folder."""
 
     host_s: float
     virtual_s: float
@@ -239,7 +246,7 @@ class _CellManifest(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class StoredCell:
-    """A finished cell. folder: of the cache, not to be written to; fresh: made now and not found."""
+    """A finished cell. ``folder``: in the cache, read-only. ``fresh``: it was measured by this command."""
 
     folder: Path
     cost: CellCost
@@ -253,7 +260,7 @@ class CellStore:
     root: Path
 
     def find(self, key: str) -> StoredCell | None:
-        """The cell of that key, if it is there and none of its bytes has changed."""
+        """The cell with this key. None if the store does not have it or one of its bytes has changed."""
         folder = self.root / key
         if not mark_used(folder):
             return None
@@ -265,7 +272,10 @@ class CellStore:
         return StoredCell(folder, CellCost(manifest.host_s, manifest.virtual_s), fresh=False) if whole else None
 
     def make(self, key: str, fill: Callable[[Path], CellCost]) -> StoredCell:
-        """The cell of that key, made if need be. What a failure leaves stays beside, for its logs, until the next."""
+        """The cell with this key, measured by ``fill`` unless the store has it.
+
+        If ``fill`` fails, its files stay for their logs, in another folder, until the next attempt.
+        """
         found = self.find(key)
         return found or self._make(key, fill)
 
@@ -287,7 +297,7 @@ class CellStore:
         return StoredCell(self.root / key, cost, fresh=True)
 
     def _put(self, part: Path, key: str) -> None:
-        """Two labs may make the same cell at once; the results are equal, and that of the first is kept."""
+        """Move a finished cell to its place. If another lab has stored the same cell meanwhile, keep that one."""
         place = self.root / key
         if place.exists() and self.find(key):
             shutil.rmtree(part)
@@ -297,7 +307,7 @@ class CellStore:
         part.rename(place)
 
     def _sweep(self, key: str) -> None:
-        """Remove what earlier attempts at a cell left, unless they are still at it."""
+        """Remove the files of earlier attempts at a cell, except those of programs that still run."""
         for part in self.root.glob(f"{key}.*"):
             if not _is_running(part.suffix[1:]):
                 shutil.rmtree(part, ignore_errors=True)
@@ -310,7 +320,10 @@ def cell_store_folder() -> Path:
 
 @contextmanager
 def opened_cell_store() -> Iterator[CellStore]:
-    """The lab's finished cells, held to their size afterwards; what this process uses stays there until it ends."""
+    """The store of finished cells within the context. At the end the store is cut to its size.
+
+    Cells that this process uses stay until the process ends.
+    """
     root = cell_store_folder()
     enrol_user(root)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels that can be had by name, and our kernel module built for each of them."""
+"""The kernels that the lab can fetch by name, and rtproof's kernel module built for each of them."""
 
 import hashlib
 import lzma
@@ -27,7 +27,7 @@ from rtproof.vm.kernel_files import Kernel, open_kernel
 
 OUR_MODULE = "rtproof"
 NOT_FOR_MAKE = ("ARCH", "KBUILD_OUTPUT", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-"""Variables to remove from the environment: they change what is built, or join us to a make that called rtproof."""
+"""Variables to remove from the environment. They change what is built, or connect make to a make that called us."""
 
 _PACKAGE = Path(rtproof.__file__).parent
 _SOURCES = ("*.c", "*.h", "Kbuild", "Makefile")
@@ -38,7 +38,7 @@ _COMPILERS = ("gcc-12", "gcc")
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What compiles for a kernel: the prefix of its programs, the compiler, and what that says about itself."""
+    """A compiler for kernels: the prefix of its programs, the compiler, and what the compiler says about itself."""
 
     prefix: str
     compiler: str
@@ -46,7 +46,7 @@ class Toolchain:
 
 
 def module_sources() -> Path:
-    """The module's sources: beside this package when installed, in the checkout otherwise."""
+    """The module's sources: in this package when it is installed, otherwise in the checkout. UserError if neither."""
     for candidate in (_PACKAGE / "_kmod_source", _PACKAGE.parent.parent / "kmod"):
         if (candidate / "rtproof.h").is_file():
             return candidate
@@ -79,7 +79,7 @@ def build_module(kernel: Kernel, headers: Path, which: str = OUR_MODULE) -> Path
 
 
 def toolchain(arch: str) -> Toolchain:
-    """What compiles modules for an architecture here; UserError that says what to install if nothing does."""
+    """The toolchain for modules of an architecture. UserError that says what to install if there is none here."""
     prefix = _PREFIXES[arch]
     found = next((prefix + name for name in _COMPILERS if shutil.which(prefix + name)), "")
     missing = [] if found else [f"gcc-{prefix.rstrip('-').replace('_', '-')}"]
@@ -94,7 +94,7 @@ def toolchain(arch: str) -> Toolchain:
 
 
 def _source_names(folder: Path, inside: str) -> list[str]:
-    """Paths of the sources, relative to the folder. The tests' modules may include their own files and ours."""
+    """Paths of the sources, relative to the folder. The tests' modules may include their own files and rtproof's."""
     found = [path for pattern in _SOURCES for path in folder.glob(pattern)]
     if inside:
         found += [path for pattern in _SOURCES for path in (folder / inside).glob(pattern)]
@@ -134,7 +134,7 @@ def _make(scratch: Path, headers: Path, tools: Toolchain) -> None:
 
 
 def _first_error(messages: str) -> str:
-    """The first line that says what is wrong, with paths as in the sources."""
+    """The first line that says what is wrong, with paths relative to the sources."""
     lines = [line for line in messages.splitlines() if re.search(r"error|undefined|not found|No rule|Stop", line)]
     line = (lines or messages.splitlines() or ["make gave no message"])[0]
     return re.sub(r"(/\S+)/build/", "", line)
@@ -142,7 +142,7 @@ def _first_error(messages: str) -> str:
 
 def _take_module(built: Path, kernel: Kernel, part: Path) -> None:
     if not built.is_file():
-        raise UserError(f"the sources of the kernel module make no {built.name}")
+        raise UserError(f"compiling the kernel module made no {built.name}")
     ours, theirs = vermagic(built), _vermagic_of(kernel)
     if ours != theirs:
         raise UserError(f"{built.name} is built for {ours!r}, and the kernel takes only {theirs!r}")
@@ -150,13 +150,13 @@ def _take_module(built: Path, kernel: Kernel, part: Path) -> None:
 
 
 def _vermagic_of(kernel: Kernel) -> str:
-    """What the kernel wants a module to be built for: what its own modules say."""
+    """The vermagic that the kernel accepts: the one of its own modules."""
     own = (path for path in kernel.modules.rglob("*.ko*") if path.is_file()) if kernel.modules else iter(())
     return vermagic(next(own, None))
 
 
 def vermagic(module: Path | None) -> str:
-    """Release and settings that a module is built for, such as ``6.1.0-50-rt-amd64 SMP preempt_rt mod_unload``."""
+    """The release and settings that a module is built for, such as ``6.1.0-50-rt-amd64 SMP preempt_rt mod_unload``."""
     if module is None:
         return ""
     data = lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes()
@@ -172,7 +172,7 @@ SUITES = {"6.1": ("bookworm", "bookworm-security"), "6.12": ("bookworm-backports
 
 @dataclass(frozen=True)
 class KernelArchitecture:
-    """An architecture by its names: the agent's, Debian's, the kernel packages', and the end of our kernels' names."""
+    """An architecture under four names: the agent's, Debian's, the kernel packages', and the end of catalogue names."""
 
     name: str
     debian: str
@@ -189,7 +189,7 @@ KERNEL_ARCHITECTURES = (
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A kernel that can be had by name. ``series``: such as 6.12; ``rt``: built with PREEMPT_RT."""
+    """A kernel that the lab can fetch by name. ``series``: such as 6.12. ``rt``: built with PREEMPT_RT."""
 
     name: str
     series: str
@@ -198,17 +198,17 @@ class CatalogueEntry:
 
     @property
     def flavour(self) -> str:
-        """The end of the release that ``uname -r`` says."""
+        """The end of the release that ``uname -r`` prints."""
         return ("rt-" if self.rt else "") + self.machine.flavour
 
     @property
     def image_pattern(self) -> str:
-        """Names of the packages with the image: 6.1.0-50-rt-amd64, 6.12.95+deb12-amd64-unsigned."""
+        """A pattern for the names of image packages: 6.1.0-50-rt-amd64, 6.12.95+deb12-amd64-unsigned."""
         return rf"linux-image-{re.escape(self.series)}\.\d+(-\d+|\+[^-]+)-{self.flavour}(-unsigned)?"
 
 
 def catalogue() -> tuple[CatalogueEntry, ...]:
-    """All kernels that can be had by name."""
+    """All kernels that the lab can fetch by name."""
     return tuple(
         CatalogueEntry(f"debian-{series}{'-rt' if rt else ''}{machine.ending}", series, rt, machine)
         for machine in KERNEL_ARCHITECTURES
@@ -218,7 +218,7 @@ def catalogue() -> tuple[CatalogueEntry, ...]:
 
 
 def catalogue_entry(name: str) -> CatalogueEntry:
-    """The catalogue's entry of that name; UserError with the list of names otherwise."""
+    """The entry with this name. UserError with the list of names if there is none."""
     for candidate in catalogue():
         if candidate.name == name:
             return candidate
@@ -226,15 +226,15 @@ def catalogue_entry(name: str) -> CatalogueEntry:
 
 
 def cached_kernel(wanted: CatalogueEntry) -> StoredFolder | None:
-    """What the cache has of a kernel; None if it is not there, or damaged."""
+    """The stored folder of a kernel. None if the cache does not have it or it is damaged."""
     return find_stored(_place(wanted))
 
 
 def fetch_kernel(name: str, mirror: str = "", again: bool = False, say: Say = lambda _: None) -> Kernel:
-    """The kernel of that name, from the cache or from Debian; ``again`` takes what is newest now.
+    """The kernel with this name, from the cache or from Debian. ``again``: fetch the newest one in any case.
 
-    Its headers and a BusyBox come with it, so that later nothing is wanted from the network, and because the archive
-    drops old headers. UserError if the name is not known or nothing can be fetched.
+    The headers and a BusyBox are fetched too. So nothing is needed from the network later, when the archive may have
+    dropped these headers. UserError if the name is unknown or the packages cannot be fetched.
     """
     wanted = catalogue_entry(name)
     fetch_busybox(wanted.machine.name, mirror, say)
@@ -254,7 +254,7 @@ def _place(wanted: CatalogueEntry) -> Path:
 
 
 def kernel_headers(name: str, mirror: str = "", say: Say = lambda _: None) -> Path:
-    """The folder to give to ``make -C`` for modules of a kernel of the catalogue."""
+    """The folder to give to ``make -C`` to build modules for a kernel of the catalogue."""
     stored = _stored(catalogue_entry(name), mirror, False, say)
     return stored.folder / stored.facts["headers"]
 
@@ -265,7 +265,7 @@ def module_for_kernel(name: str, which: str = OUR_MODULE, mirror: str = "", say:
 
 
 def fetch_busybox(arch: str, mirror: str = "", say: Say = lambda _: None) -> Path:
-    """Debian's static BusyBox for an architecture by the agent's name."""
+    """Debian's static BusyBox for an architecture. ``arch``: the agent's name."""
     machine = next((machine for machine in KERNEL_ARCHITECTURES if machine.name == arch), None)
     if machine is None:
         raise UserError(
@@ -311,7 +311,7 @@ def _image_and_headers(archive: Archive, wanted: CatalogueEntry) -> list[Package
 
 
 def _kbuild(flavoured: Package, wanted: CatalogueEntry, mirror: str, folder: Path) -> Path:
-    """The kernel's package of build programs. These run on this machine, whatever they build for."""
+    """The package with the kernel's build programs. They run on this machine, whatever they build for."""
     name = next((name for name in flavoured.depends if name.startswith("linux-kbuild-")), "")
     archive = Archive(SUITES[wanted.series], debian_packages.debian_architecture(), mirror)
     ((_, deb),) = archive.collect(lambda found: [found.named(name)], folder)
@@ -336,7 +336,7 @@ def _keep_needed(part: Path, release: str) -> dict[str, str]:
 
 
 def _single_match(folder: Path, name: str) -> Path:
-    """The one file or folder of this pattern in unpacked packages, with or without a merged /usr."""
+    """The one file or folder that matches a pattern in unpacked packages, with or without a merged /usr."""
     for candidate in (folder / name, folder / "usr" / name):
         if candidate.exists():
             return candidate
@@ -346,19 +346,19 @@ def _single_match(folder: Path, name: str) -> Path:
 def resolve_kernel(
     text: str, modules_folder: Path | None = None, mirror: str = "", say: Say = lambda _: None
 ) -> Kernel:
-    """The kernel that ``--kernel`` names: one of the catalogue, or an image of the user's.
+    """The kernel that ``--kernel`` names: an entry of the catalogue, or the user's own image.
 
-    Modules of an image are looked for in lib/modules/RELEASE beside it and beside its folder, unless their folder is
-    given. UserError with the list of names if it is neither.
+    Unless their folder is given, an image's modules are searched in lib/modules/RELEASE beside the image and beside its
+    folder. UserError with the list of names if the text names no kernel.
     """
     if text in (known.name for known in catalogue()):
         if modules_folder is not None:
-            raise UserError(f"{text} has its own modules: a folder of modules goes with an image of your own")
+            raise UserError(f"{text} has its own modules: give a folder of modules only with an image of your own")
         return fetch_kernel(text, mirror, say=say)
     image = Path(text)
     if not image.is_file():
         names = ", ".join(known.name for known in catalogue())
-        raise UserError(f"{text!r} is no file and no name of a kernel; the names are: {names}")
+        raise UserError(f"{text!r} is neither a file nor the name of a kernel; the names are: {names}")
     kernel = open_kernel(image, modules_folder)
     return kernel if modules_folder else open_kernel(image, _modules_beside(kernel))
 
@@ -371,7 +371,10 @@ def _modules_beside(kernel: Kernel) -> Path | None:
 
 @dataclass(frozen=True)
 class ListedKernel:
-    """A kernel of the catalogue. ``preemption``: as it is built; the last four are None where the cache has it not."""
+    """A kernel of the catalogue for the list. ``preemption``: the model that it is built with.
+
+    The last four are None if the cache does not have the kernel.
+    """
 
     name: str
     architecture: str
@@ -384,7 +387,7 @@ class ListedKernel:
 
 
 def list_kernels() -> list[ListedKernel]:
-    """Every kernel of the catalogue, in its order."""
+    """Every kernel of the catalogue, in the catalogue's order."""
     return [_listed_kernel(known, cached_kernel(known)) for known in catalogue()]
 
 
@@ -398,7 +401,7 @@ def _listed_kernel(known: CatalogueEntry, stored: StoredFolder | None) -> Listed
 
 
 def preemption_of_config(config: str) -> str:
-    """Preemption model of a kernel with that configuration (kernel/Kconfig.preempt)."""
+    """The preemption model of a kernel, from its configuration (kernel/Kconfig.preempt)."""
     chosen = {line.removesuffix("=y") for line in config.splitlines() if line.startswith("CONFIG_PREEMPT")}
     if "CONFIG_PREEMPT_RT" in chosen:
         return "PREEMPT_RT"

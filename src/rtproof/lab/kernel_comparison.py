@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finished comparison of kernels: what each system did under each load, and the order that follows."""
+"""A finished comparison of kernels: the latencies of each system under each load, and the order of the systems."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,10 +15,10 @@ from rtproof.summary.summary_model import Doubt, Severity, Summary
 
 @dataclass(frozen=True)
 class CellReading:
-    """Latencies of the activations that ran (min to max, counts) and of every due time (schedule_counts).
+    """The latencies of one cell: of activations that ran (min to max, counts) and of all (schedule_counts).
 
-    field: which stage, of a probe that has several the deepest. preemption: what the guest's kernel said of its model,
-    where it did. core: the co-kernel beside Linux; None where none was found.
+    ``field``: the stage that is judged. ``preemption``: the preemption model that the guest's kernel named, or "".
+    ``core``: the co-kernel beside Linux; None if none was found.
     """
 
     count: int
@@ -39,12 +39,12 @@ class CellReading:
 
     @property
     def invalid(self) -> tuple[Doubt, ...]:
-        """Why this did not measure what was asked; nothing if it did."""
+        """The doubts that make the cell invalid; empty if it measured what was asked."""
         return tuple(doubt for doubt in self.doubts if doubt.severity is Severity.INVALID)
 
 
 def read_cell(folder: Path) -> CellReading:
-    """The reading of a run folder; RecordError if it holds no value."""
+    """The reading of a run folder. RecordError if its record cannot be read."""
     analysis = analyse(run_folder.open_run(folder).record, None, 1)
     return reading_of_analysis(analysis, _preemption_model(folder / PREEMPTION_FILE))
 
@@ -90,17 +90,17 @@ VIRTUAL_TIME = (
     "Virtual time: one nanosecond per guest instruction, so these figures count instructions; they are not a board's "
     "microseconds. They rank kernels and find regressions; they do not sign off hardware."
 )
-"""Every output of the lab says this."""
+"""Every output of the lab has this sentence."""
 ONE_OBSERVATION = (
-    "A cell run again gives the same bytes, so repeating it adds nothing: each cell is one observation of what its "
-    "kernel and load can do. Another shift starts the measurement at another moment and is another observation, but of "
-    "the same start-up and the same load; no confidence interval can be had from these."
+    "A cell that is run again gives the same bytes, so repeating it adds nothing: each cell is one observation of its "
+    "kernel and load. Another shift starts the measurement at another moment. It is another observation, but of the "
+    "same start-up and the same load, so shifts give no confidence interval."
 )
 
 
 @dataclass(frozen=True)
 class SystemUnderLoad:
-    """One system under one load: a reading for each shift that was measured, a sentence for each that was not."""
+    """One system under one load: a reading for each shift that was measured, a sentence for each that failed."""
 
     system: GuestSystem
     load: GuestLoad
@@ -109,7 +109,7 @@ class SystemUnderLoad:
 
     @property
     def usable(self) -> bool:
-        """Whether there are figures, and nothing says that they measured something else."""
+        """Whether there are readings, none is invalid and no shift failed."""
         return bool(self.readings) and not self.failures and not any(reading.invalid for reading in self.readings)
 
     @property
@@ -140,10 +140,10 @@ class SystemUnderLoad:
 
 @dataclass(frozen=True)
 class KernelComparison:
-    """spots: those of the first load, one for each system, then those of the next.
+    """A comparison of systems under loads. ``spots``: one for each system under the first load, then the next load.
 
-    host_s: seconds of this host from the first to the last; fresh: how many cells were run now, cached: how many were
-    there; cost: of all of them when they were made.
+    ``host_s``: how long this command needed. ``fresh``, ``cached``: how many cells were measured now, and how many were
+    in the cache. ``cost``: of all cells at the time when they were measured.
     """
 
     systems: tuple[GuestSystem, ...]
@@ -157,11 +157,11 @@ class KernelComparison:
     host_s: float
 
     def row(self, load: GuestLoad) -> list[SystemUnderLoad]:
-        """A load under every system."""
+        """One load under every system."""
         return [spot for spot in self.spots if spot.load == load]
 
     def column(self, system: GuestSystem) -> list[SystemUnderLoad]:
-        """A system under every load."""
+        """One system under every load."""
         return [spot for spot in self.spots if spot.system == system]
 
     @property
@@ -174,7 +174,7 @@ class KernelComparison:
 
     @property
     def exit_code(self) -> int:
-        """0, or 2 if a cell failed, or 3 if one measured something else."""
+        """2 if a cell failed, 3 if a cell is invalid, otherwise 0."""
         if self.failed:
             return 2
         return 3 if self.invalid else 0
@@ -201,7 +201,7 @@ def cokernel_sentences(comparison: KernelComparison) -> list[str]:
 
 
 def with_in_band_marks(comparison: KernelComparison) -> KernelComparison:
-    """The same, with "in-band" behind the name of each system that has a co-kernel, for every table."""
+    """The comparison with "in-band" after the name of each system with a co-kernel, for every table."""
     beside = set(cokernels_by_system(comparison))
 
     def name(system: GuestSystem) -> GuestSystem:
@@ -215,21 +215,21 @@ def with_in_band_marks(comparison: KernelComparison) -> KernelComparison:
 
 @dataclass(frozen=True)
 class RankedSystem:
-    """A system in the ranking: its largest latency, and the load under which it came."""
+    """A system in the ranking. ``spot``: where its largest latency was measured."""
 
     system: GuestSystem
     spot: SystemUnderLoad
 
 
 def common_loads(comparison: KernelComparison) -> list[GuestLoad]:
-    """The loads under which every system has figures, but for systems that have none at all."""
+    """The loads under which every system has figures. Systems without any figures are not considered."""
     able = [system for system in comparison.systems if any(spot.usable for spot in comparison.column(system))]
     rows = {load: comparison.row(load) for load in comparison.loads} if able else {}
     return [load for load, row in rows.items() if all(spot.usable for spot in row if spot.system in able)]
 
 
 def rank_systems(comparison: KernelComparison) -> list[RankedSystem]:
-    """Systems by the largest latency under any of the common loads, the smallest first."""
+    """The systems in the order of their largest latency under any common load, smallest first."""
     loads = common_loads(comparison)
     columns = [[spot for spot in comparison.column(system) if spot.load in loads] for system in comparison.systems]
     worst = [max(column, key=_largest_ns) for column in columns if column and column[0].usable]
@@ -237,11 +237,11 @@ def rank_systems(comparison: KernelComparison) -> list[RankedSystem]:
 
 
 CLEAR_RATIO = 1.5
-"""Maxima that are closer to each other than this are not ranked: another shift moves them as much."""
+"""Maxima with a smaller ratio are not called different, because another shift moves them as much."""
 
 
 def loads_clearly_won(comparison: KernelComparison, place: RankedSystem) -> list[GuestLoad]:
-    """The loads under which a system's largest latency is clearly below every other's."""
+    """The loads under which the largest latency of a system is clearly below that of every other system."""
     return [load for load in comparison.loads if _clearly_wins(comparison.row(load), place.system)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a comparison of kernels: ranking, tables, tails, how it was made; and the same as JSON."""
+"""Make the page of a comparison of kernels (ranking, tables, tails, provenance), and the same content as JSON."""
 
 import json
 import math
@@ -32,14 +32,14 @@ from rtproof.summary.counts import Counts, merge_counts
 
 LAB_US = PrintedUnit("us", 1_000, 1)
 MOST_TRIPLES = 4
-"""Columns of "min / mean / max" that fit a line; with more systems the table shows maxima."""
+"""This many columns of "min / mean / max" fit a line. With more systems the table shows maxima."""
 LEAST_HEAT_RATIO = 10.0
 """The scale of colours spans at least this ratio, so that similar figures get similar colours."""
 NO_FIGURE_WORDS = {True: "failed", False: "invalid"}
 
 
 def terminal_sections(comparison: KernelComparison) -> list[Section]:
-    """What a terminal shows: the order, the table, and what went wrong."""
+    """The sections for a terminal: the ranking, the tables, and failed or doubtful cells."""
     comparison = with_in_band_marks(comparison)
     found = [
         Section("ranking", "Ranking", tuple(ranking_blocks(comparison))),
@@ -55,7 +55,7 @@ def comparison_title(comparison: KernelComparison) -> str:
 
 
 def ranking_blocks(comparison: KernelComparison) -> list[Block]:
-    """The order, and what such figures are good for."""
+    """The ranking, and what such figures can be used for."""
     places = rank_systems(comparison)
     words = (VIRTUAL_TIME, _observation_words(comparison))
     beside = tuple(cokernel_sentences(comparison))
@@ -91,7 +91,9 @@ def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> 
     words = [f"{clearly} {len(first)} of {_load_count(comparison)}{listed}."]
     common = common_loads(comparison)
     if len(common) < len(comparison.loads):
-        words.append(f"Ranked by those {len(common)} of {_load_count(comparison)} under which all have figures.")
+        words.append(
+            f"Ranked by {len(common)} of {_load_count(comparison)}: those under which all systems have figures."
+        )
     return words
 
 
@@ -120,7 +122,10 @@ def _ranking_table(places: list[RankedSystem]) -> Table:
 
 
 def latency_tables(comparison: KernelComparison) -> list[Block]:
-    """The table itself; with many systems the rest of its figures; the range over shifts; missed activations."""
+    """The tables: latencies, the range over shifts, and missed activations.
+
+    With many systems the first table has the largest latencies only, and a second one has the other figures.
+    """
     wide = len(comparison.systems) > MOST_TRIPLES
     amount = _sample_count_text(comparison)
     triple = f"min / mean / max latency [{LAB_US.name}] of the activations that ran, {amount}"
@@ -186,7 +191,10 @@ def _table_cell(spot: SystemUnderLoad, show: Callable[[SystemUnderLoad], str]) -
 
 
 def heat_of(lines: list[list[SystemUnderLoad]]) -> list[list[float | None]]:
-    """Shares of each cell's maximum on a logarithmic scale from the smallest in the table to the largest."""
+    """The place of each maximum, from 0 to 1, on a logarithmic scale from the table's smallest to its largest.
+
+    None for a cell without figures.
+    """
     maxima = [max(spot.max_ns, 1) for line in lines for spot in line if spot.usable]
     if not maxima:
         return [[None] * len(line) for line in lines]
@@ -196,7 +204,7 @@ def heat_of(lines: list[list[SystemUnderLoad]]) -> list[list[float | None]]:
 
 
 def fault_blocks(comparison: KernelComparison) -> list[Block]:
-    """A sentence for each cell that failed, and for each reason not to believe one."""
+    """A sentence for each cell that failed, and for each doubt that makes a cell invalid."""
     failed = [f"{_name(spot)}: {why}" for spot in comparison.failed for why in dict.fromkeys(spot.failures)]
     invalid = [
         f"{_name(spot)}: {what}"
@@ -217,12 +225,12 @@ def _name(spot: SystemUnderLoad) -> str:
 
 MOST_TAIL_CURVES = 8
 SHOWN_DIGEST_DIGITS = 16
-"""Characters of a digest that the page shows; the JSON has all."""
+"""The page shows this many characters of a digest; the JSON has all."""
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a comparison was made. agents: SHA-256 of the agent by architecture."""
+    """What a comparison was made with. ``agents``: SHA-256 of the agent, by architecture."""
 
     command: str
     version: str
@@ -231,7 +239,7 @@ class Provenance:
 
 
 def page_sections(comparison: KernelComparison, making: Provenance) -> list[Section]:
-    """What the terminal shows, and more."""
+    """The sections of the page: those of the terminal, and further ones."""
     comparison = with_in_band_marks(comparison)
     comparison = with_in_band_marks(comparison)
     more = [
@@ -243,14 +251,14 @@ def page_sections(comparison: KernelComparison, making: Provenance) -> list[Sect
 
 
 def readme_sections(comparison: KernelComparison, making: Provenance) -> list[Section]:
-    """What the terminal shows, and how it was made: for a README."""
+    """The sections for a README: those of the terminal, and how the comparison was made."""
     comparison = with_in_band_marks(comparison)
     comparison = with_in_band_marks(comparison)
     return [*terminal_sections(comparison), provenance_section(comparison, making)]
 
 
 def tail_plots(comparison: KernelComparison) -> list[Block]:
-    """A plot for each load: which share of the due times was later, of every system."""
+    """A plot for each load: for every system, the share of due times with a larger latency."""
     return [plot for load in comparison.loads for plot in _tail_plot(load, comparison.row(load))]
 
 
@@ -289,7 +297,7 @@ def _tail_caption(drawn: list[tuple[SystemUnderLoad, Counts]]) -> str:
 
 
 def warning_table(comparison: KernelComparison) -> list[Block]:
-    """Doubts that do not make a cell invalid, each with the cells that it is about."""
+    """The doubts that do not make a cell invalid, each with the cells that have it."""
     about: dict[str, list[str]] = {}
     for spot in comparison.spots:
         for what in dict.fromkeys(
@@ -301,7 +309,7 @@ def warning_table(comparison: KernelComparison) -> list[Block]:
 
 
 def provenance_section(comparison: KernelComparison, making: Provenance) -> Section:
-    """The command, and everything that decides the figures."""
+    """The command, and everything else on which the figures depend."""
     blocks: list[Block] = [
         Text(("The same command gives the same figures on any machine with the same QEMU, kernels and agent:",)),
         Text((making.command,), "code"),
@@ -335,7 +343,7 @@ def program_rows(making: Provenance) -> list[tuple[str, str]]:
 
 
 def cost_rows(fresh: int, cached: int, host_s: float, cost: CellCost) -> list[tuple[str, str]]:
-    """How many cells were run and what they took."""
+    """How many cells were measured, and how long they took."""
     rate = f", {cost.host_s / cost.virtual_s:.1f} per virtual second" if cost.virtual_s else ""
     return [
         ("cells", f"{fresh} run now, {cached} from the cache"),
@@ -361,7 +369,7 @@ def _compared_systems_table(comparison: KernelComparison) -> Table:
 def provenance_of_rounds(
     making: Provenance, read: Sequence[tuple[GuestSystem, CellReading | None]], rounds: Sequence[CellResults]
 ) -> Section:
-    """How cells of several rounds were made that are not those of a comparison."""
+    """How the cells were made if they come from several rounds instead of one comparison."""
     kept = [each for ran in rounds for each in ran.kept]
     fresh = sum(each.fresh for each in kept)
     cost = CellCost(sum(each.cost.host_s for each in kept), sum(each.cost.virtual_s for each in kept))
@@ -375,7 +383,7 @@ def provenance_of_rounds(
 
 
 def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Table:
-    """What was booted, and what its kernel said of itself; systems may be there several times."""
+    """What was booted, and what its kernel said of itself. ``read`` may contain a system several times."""
     header = ("system", "release", "version", "runs", "kernel image", "machine")
     rows = []
     for system in dict.fromkeys(system for system, _ in read):
@@ -392,8 +400,8 @@ def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Tab
             )
         )
     caption = (
-        "What was booted; runs: the preemption model that the kernel itself names; "
-        "kernel image: SHA-256, its beginning; machine: the same of QEMU, kernel, initramfs and command line"
+        "What was booted; runs: the preemption model that the kernel itself names; kernel image: beginning of its "
+        "SHA-256; machine: beginning of the SHA-256 of QEMU, kernel, initramfs and command line"
     )
     return Table(caption, header, tuple(rows))
 
@@ -405,7 +413,7 @@ Json = dict[str, Any]
 
 
 def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
-    """Numbers have their unit in the key; a system that lacks figures is not ranked."""
+    """The comparison as plain data for JSON. Keys end with the unit. Systems without figures are not ranked."""
     return {
         "schema": LAB_SCHEMA,
         "version": LAB_SCHEMA_VERSION,

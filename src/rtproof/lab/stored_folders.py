@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders in the lab's cache: made whole once, checked when used, and removed when the cache grows too large.
+"""Folders in the lab's cache: filled once, checked when used, and removed when the cache grows too large.
 
-A folder is filled under another name and renamed, under a lock, so that two labs at once fetch once. A list beside it
-has size, time of change and SHA-256 of each file. A file whose size and time are as listed is taken to be the same.
-Any other file is read again; if its SHA-256 is not the listed one, the folder is damaged and is made anew.
+A folder is filled under another name and then renamed. A lock is held meanwhile, so that two labs at once fetch only
+once. A list in the folder has size, time of change and SHA-256 of each file. A file with the listed size and time
+counts as unchanged. Any other file is read again. If its SHA-256 is not the listed one, the folder is damaged and is
+filled again.
 
-A cache that is held to a size loses the folders that were not used for longest. A folder's time of change is that of
-its last use. Each program that uses the cache holds a locked file in it until the program ends. Whatever was used since
-the first of these programs began stays.
+When a cache grows beyond its size, the folders that were not used for longest are removed. A folder's time of change is
+that of its last use. Each program that uses the cache holds a locked file in it until the program ends. No folder is
+removed that was used since the first of the running programs began.
 """
 
 import fcntl
@@ -31,7 +32,7 @@ FILE_LIST = "files.json"
 
 @dataclass(frozen=True)
 class StoredFolder:
-    """A folder of the cache. ``facts`` say what it is; ``size`` counts the bytes of its files."""
+    """A folder of the cache. ``facts``: what it contains. ``size``: bytes of its files."""
 
     folder: Path
     facts: Mapping[str, str]
@@ -41,7 +42,7 @@ class StoredFolder:
 
 @contextmanager
 def cache_locked(place: Path) -> Iterator[None]:
-    """Hold the lock of a place of the cache; UserError if the cache cannot be written."""
+    """Hold the lock of a place of the cache within the context. UserError if the cache cannot be written."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with place.with_name(place.name + ".lock").open("w") as lock:
@@ -52,9 +53,9 @@ def cache_locked(place: Path) -> Iterator[None]:
 
 
 def obtain_folder(place: Path, fill: Callable[[Path], Mapping[str, str]], again: bool = False) -> StoredFolder:
-    """The folder ``place``, made by ``fill`` unless it is there and whole.
+    """The folder ``place``. It is filled unless it exists undamaged. ``again``: fill it in any case.
 
-    ``fill`` gets an empty folder beside it and returns the facts. If it fails, what was there stays.
+    ``fill`` gets an empty folder and returns the facts. If ``fill`` fails, the old folder stays.
     """
     with cache_locked(place):
         found = None if again else find_stored(place)
@@ -62,7 +63,7 @@ def obtain_folder(place: Path, fill: Callable[[Path], Mapping[str, str]], again:
             _make_folder(place, fill)
             found = find_stored(place)
     if found is None:
-        raise UserError(f"{place} changes while it is being written: is another program at work there?")
+        raise UserError(f"{place} changes while it is being written: is another program writing there?")
     return found
 
 
@@ -81,7 +82,7 @@ def _make_folder(place: Path, fill: Callable[[Path], Mapping[str, str]]) -> None
 
 
 def discard(path: Path) -> None:
-    """Remove a folder or a file, if it is there."""
+    """Remove a folder or a file, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -89,7 +90,7 @@ def discard(path: Path) -> None:
 
 
 def find_stored(place: Path) -> StoredFolder | None:
-    """What is in the cache at ``place``; None if it is not there, or damaged."""
+    """The folder that the cache has at ``place``. None if there is none or it is damaged."""
     try:
         listed = json.loads((place / FILE_LIST).read_text())
         files: dict[str, Any] = listed["files"]
@@ -132,14 +133,14 @@ def file_sha256(path: Path) -> str:
 
 
 MOST_CACHE_BYTES = 1 << 30
-"""Bytes that all finished cells may take together: many thousand cells of a few seconds each."""
+"""Disk space for all finished cells together. It holds many thousand cells of a few seconds each."""
 USERS_FOLDER = "users"
 LOCK_NAME = "lock"
 
 
 @functools.cache
 def enrol_user(root: Path) -> TextIO:
-    """Keep what this process uses from now on, until it ends. UserError if the cache can't be written."""
+    """Keep the folders that this process uses from now on, until it ends. UserError if the cache can't be written."""
     with _held(root):
         users = root / USERS_FOLDER
         users.mkdir(exist_ok=True)
@@ -149,7 +150,7 @@ def enrol_user(root: Path) -> TextIO:
 
 
 def mark_used(folder: Path) -> bool:
-    """Note that a folder of the cache is used now; whether it is still there."""
+    """Note that a folder of the cache is used now. Whether the folder still exists."""
     if not folder.is_dir():
         return False
     with _held(folder.parent):
@@ -161,7 +162,7 @@ def mark_used(folder: Path) -> bool:
 
 
 def bound_cache(root: Path, most_bytes: int = MOST_CACHE_BYTES) -> None:
-    """Remove what is beyond the size, the longest unused first, and nothing that a user may hold."""
+    """Remove folders until the cache fits its size, the longest unused first, but none that a running user may hold."""
     with _held(root):
         since_ns = min(_user_begins(root), default=None)
         folders = sorted((_used_ns(folder), folder) for folder in root.iterdir() if _is_entry(folder))
@@ -184,7 +185,7 @@ def _held(root: Path) -> Iterator[None]:
 
 
 def _user_begins(root: Path) -> Iterator[int]:
-    """The start time of each user that still runs. The kernel has released the lock of one that was killed."""
+    """The start time of each user that still runs. If a user was killed, the kernel has released its lock."""
     for file in (root / USERS_FOLDER).glob("*"):
         with file.open("r") as lock:
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the kernels and boot parameters that the user names to the systems of a comparison."""
+"""Make the systems of a comparison from the kernels and boot parameters that the user names."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,13 +12,13 @@ from rtproof.vm.kernel_files import Kernel
 from rtproof.vm.machine import Machine
 
 DYNAMIC_MODELS = ("none", "voluntary", "full")
-"""Models that preempt= chooses between since 5.12 (Documentation/admin-guide/kernel-parameters.txt)."""
+"""The values of preempt= since Linux 5.12 (Documentation/admin-guide/kernel-parameters.txt)."""
 FIRST_LAZY_RT = (6, 12)
-"""Debian's 6.12 with PREEMPT_RT has lazy preemption, which is full for real-time tasks; older ones have one model."""
+"""Debian's 6.12 with PREEMPT_RT also has lazy preemption, which is full for real-time tasks. Older ones have not."""
 FIRST_LAZY = (6, 13)
 """The first mainline kernels with lazy preemption."""
 MEMORY_MIB = 1024
-"""Memory of a guest: enough that no load has to make itself smaller."""
+"""Memory of a guest. With this much, no load has to reduce its own use of memory."""
 PROBE_OF_MODULE = "kernel"
 PREEMPTION_MODELS = (*DYNAMIC_MODELS, "lazy")
 _RT_BANNER = re.compile(rb"#\d[^\0\n]{0,60} PREEMPT_RT ")
@@ -27,7 +27,7 @@ _SERIES = re.compile(r"(\d+)\.(\d+)")
 
 @dataclass(frozen=True)
 class NamedKernel:
-    """A kernel by what the user called it. modules: those to load, such as our own where a probe needs it."""
+    """A kernel with the name that the user gave. ``modules``: to be loaded, such as rtproof's own for its probe."""
 
     name: str
     kernel: Kernel
@@ -36,11 +36,14 @@ class NamedKernel:
 
 
 Resolve = Callable[[str, Path | None], Kernel]
-"""``kernels.resolve``, with its other parameters filled in."""
+"""``kernel_catalogue.resolve_kernel``, with its other parameters filled in."""
 
 
 def open_named(text: str, resolve: Resolve) -> NamedKernel:
-    """A kernel of the catalogue, or IMAGE, or IMAGE:MODULES with the folder lib/modules/RELEASE of an image."""
+    """Open a kernel by its name in the catalogue, as IMAGE, or as IMAGE:MODULES. UserError if there is none.
+
+    MODULES is the folder lib/modules/RELEASE of the image.
+    """
     image, _, modules = text.partition(":")
     if Path(image).is_dir():
         raise UserError(f"{image} is a folder: give the kernel image itself, such as arch/x86/boot/bzImage")
@@ -50,14 +53,14 @@ def open_named(text: str, resolve: Resolve) -> NamedKernel:
 
 
 def needs_own_module(probe: str) -> bool:
-    """Whether a probe, as asked for with its options, is the one of our kernel module."""
+    """Whether a probe, with its options, needs rtproof's kernel module."""
     return probe.partition(":")[0] == PROBE_OF_MODULE
 
 
 def with_modules(named: NamedKernel, modules: tuple[Path, ...], probe: str, own: Callable[[str], Path]) -> NamedKernel:
-    """The kernel with the modules asked for, and with ours where the probe is one of the kernel's.
+    """The kernel with the modules that were asked for, and with rtproof's module if the probe needs it.
 
-    own: builds our module for a kernel of the catalogue; for an image of the user it can only be given.
+    ``own`` builds that module for a kernel of the catalogue. For an image of the user's, the user must give the module.
     """
     if needs_own_module(probe) and not modules and named.catalogue:
         return replace(named, modules=(own(named.name),))
@@ -70,7 +73,7 @@ def is_rt(kernel: Kernel) -> bool:
 
 
 def models_of(kernel: Kernel) -> tuple[str, ...]:
-    """What can be given as preempt= to a kernel; whether it was heard is read in the guest."""
+    """The values of preempt= that a kernel should know. The guest is asked later whether the kernel took it."""
     match = _SERIES.match(kernel.release)
     series = (int(match[1]), int(match[2])) if match else FIRST_LAZY
     if is_rt(kernel):
@@ -81,9 +84,9 @@ def models_of(kernel: Kernel) -> tuple[str, ...]:
 def systems(
     kernels: Sequence[NamedKernel], preempts: Sequence[str], boots: Sequence[str] = (), cpus: int = 1
 ) -> tuple[GuestSystem, ...]:
-    """Every kernel with every model that it has and was asked for, or as it comes, and each with every boot line.
+    """The systems to compare: every kernel with every model asked for that it has, and each with every boot line.
 
-    UserError if two systems would be the same.
+    A kernel without any of the models is taken as it is. UserError if two systems would be the same.
     """
     found = [
         _system(named, model, boot, len(boots) > 1, cpus)
@@ -98,7 +101,7 @@ def systems(
 
 
 def _models_to_boot(kernel: Kernel, preempts: Sequence[str]) -> list[str]:
-    """The models to boot a kernel with. A kernel that has none of those asked for is booted as it comes."""
+    """The models with which to boot a kernel. A kernel that has none of those asked for is booted without preempt=."""
     known = models_of(kernel)
     return [model for model in preempts if model in known] or [""]
 
@@ -113,7 +116,7 @@ def _system(named: NamedKernel, model: str, boot: str, show_boot: bool, cpus: in
 
 
 def _with_unique_names(found: list[GuestSystem]) -> tuple[GuestSystem, ...]:
-    """The systems with unique names. Images of the same name are told apart by their releases, else by numbers."""
+    """The systems with unique names. Images of the same name get their releases, or else numbers."""
     names = [system.name for system in found]
     if len(set(names)) == len(names):
         return tuple(found)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads as data: a TOML file each, made of loads of the agent and programs of the target's; docs/loads.md.
+"""Loads as data. Each is a TOML file, made of the agent's loads and of the target's programs; see docs/loads.md.
 
-The name of a file here or in the user's folder names its load. Any other file is named by its path. Every other name
-means one of the agent's own loads.
+A file in this folder or in the user's folder gives its name to its load. Any other file is named by its path. Every
+other name means one of the agent's own loads.
 """
 
 import os
@@ -17,18 +17,18 @@ SUFFIX = ".toml"
 
 
 def user_folder() -> Path:
-    """Where the user's own definitions are."""
+    """The folder of the user's own definitions."""
     config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(config) / "rtproof" / "loads"
 
 
 def names() -> list[str]:
-    """The definitions that come with the program and those in the user's folder."""
+    """The names of the definitions that come with the program and of those in the user's folder."""
     return sorted(_files())
 
 
 def find(name: str) -> LoadFile | None:
-    """A definition by its name or path; None for a name that none has. UserError for one that makes no sense."""
+    """The definition with this name or path; None if no definition has the name. UserError if the file is wrong."""
     path = Path(name) if _is_path(name) else _files().get(name)
     if path and path.exists() and not path.is_file():
         raise UserError(f"{path} is no file")
@@ -36,7 +36,7 @@ def find(name: str) -> LoadFile | None:
 
 
 def resolve(texts: Sequence[str]) -> tuple[str, ...]:
-    """The agent's arguments for loads as the user names them, ``NAME`` or ``NAME:key=value,...``."""
+    """The agent's arguments for loads that the user names as ``NAME`` or ``NAME:key=value,...``."""
     return tuple(word for text in texts for word in _resolved(text))
 
 
@@ -63,6 +63,6 @@ def _is_path(name: str) -> bool:
 
 
 def _files() -> dict[str, Path]:
-    """The file of each definition by its name. A user's definition replaces ours of the same name."""
+    """The file of each definition, by its name. A user's definition replaces a built-in one of the same name."""
     ours, theirs = Path(__file__).parent, user_folder()
     return {path.stem: path for folder in (ours, theirs) for path in sorted(folder.glob(f"*{SUFFIX}"))}

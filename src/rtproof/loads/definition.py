@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a load, read and checked, and the words that the agent takes for it."""
+"""Read and check the file of a load, and turn the load into arguments for the agent."""
 
 import re
 import shlex
@@ -20,7 +20,10 @@ class _StrictLoadPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LoadParameter(_StrictLoadPart, frozen=True):
-    """One parameter of a load. least, most: bounds of a whole number. choices: texts allowed; empty if any text is."""
+    """One parameter of a load.
+
+    A number has ``least`` and ``most``; a text has ``choices``, or none if any text is allowed.
+    """
 
     default: ParameterValue
     help: str
@@ -30,7 +33,10 @@ class LoadParameter(_StrictLoadPart, frozen=True):
 
 
 class LoadPart(_StrictLoadPart, frozen=True):
-    """load: one of the agent's, with its options. Or program: a command; all keys behind it are for programs only."""
+    """One part of a load: either ``load``, one of the agent's with its ``options``, or ``program``, a command.
+
+    The keys after ``program`` are for programs only.
+    """
 
     load: str = ""
     options: dict[str, ParameterValue] = {}
@@ -47,7 +53,7 @@ class LoadPart(_StrictLoadPart, frozen=True):
 
 
 class LoadFile(_StrictLoadPart, frozen=True):
-    """A load as its file defines it. restart: for every part without a restart of its own."""
+    """A load as its file defines it. ``restart``: for every part without a restart of its own."""
 
     name: str
     help: str
@@ -58,7 +64,7 @@ class LoadFile(_StrictLoadPart, frozen=True):
 
 
 MOST_PARTS = 16
-"""Most loads that the agent takes at once."""
+"""The agent runs at most this many loads at once."""
 RESTART = "restart"
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,31}")
 _ONLY_OF_PROGRAMS = ("name", "needs", "rest", "memory_mib", "processes", "space_mib", "again")
@@ -66,7 +72,10 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 def read_load(path: Path) -> LoadFile:
-    """UserError with the file and the key for one that makes no sense. Its name is that of the file."""
+    """Read and check a load's file. UserError with the file and the key if a value is wrong.
+
+    The load must have the same name as its file.
+    """
     file = toml.read_toml(path, LoadFile)
     for problem in _problems(file, path.stem):
         raise UserError(f"{path}: {problem}")
@@ -74,12 +83,12 @@ def read_load(path: Path) -> LoadFile:
 
 
 def placeholders(text: str) -> list[str]:
-    """The parameters that stand in braces in a text."""
+    """The names of the parameters that a text has in braces."""
     return _PLACEHOLDER.findall(text)
 
 
 def fill_placeholders(text: str, values: dict[str, str]) -> str:
-    """The text with values in the place of their names in braces."""
+    """The text with each name in braces replaced by the value of that name."""
     return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
 
 
@@ -109,7 +118,7 @@ def _parameter_problems(key: str, name: str, parameter: LoadParameter) -> Iterat
 
 
 def value_problems(text: str, parameter: LoadParameter) -> Iterator[str]:
-    """Why the parameter can't have this value."""
+    """The reasons why the parameter can't have this value; none if it can."""
     if isinstance(parameter.default, int):
         least, most = parameter.least or 0, parameter.most
         range_ = f"from {least}" if most is None else f"from {least} to {most}"
@@ -161,11 +170,11 @@ def _time_problems(key: str, text: str) -> Iterator[str]:
 
 
 COUNTS = ("runs", "cpu_ms", "lines", "bytes")
-"""Names in the order of the agent's numbers for them."""
+"""What a program's work is counted in. The agent knows each by its position here."""
 
 
 def agent_load_options(file: LoadFile, given: Mapping[str, str]) -> tuple[str, ...]:
-    """The agent's arguments for a load. given: parameters that the user set, and ``restart``."""
+    """The agent's arguments for a load. ``given``: the parameters that the user set, and ``restart``."""
     settings = dict(given)
     restart = _restart(file, settings.pop(RESTART, ""))
     values = _values(file, settings)
@@ -202,7 +211,7 @@ def _part(part: LoadPart, restart: str, values: dict[str, str]) -> tuple[str, st
 
 
 def part_name(part: LoadPart) -> str:
-    """What the record calls a program: a name of its own, or that of its file."""
+    """The program's name in the record: its own name if it has one, otherwise the name of its file."""
     return part.name or re.sub(r"[^a-z0-9_.-]", "-", part.program[0].rpartition("/")[2].lower())
 
 
@@ -226,7 +235,7 @@ def _named(name: str, options: Mapping[str, str]) -> str:
 
 
 def default_parts(file: LoadFile) -> Iterator[tuple[str, str]]:
-    """What a load takes part of with its parameters as they are by default: ("load", NAME) and ("program", NAME)."""
+    """What a load with default parameters needs on the target: pairs ("load", NAME) and ("program", NAME)."""
     values = {name: str(parameter.default) for name, parameter in file.parameters.items()}
     for part in file.parts:
         needed = (part.needs, *part.program[:1])

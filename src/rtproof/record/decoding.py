@@ -210,7 +210,7 @@ def _leb128_rows(joined: _JoinedPayloads, columns: int) -> NDArray[np.uint64]:
     ends = np.cumsum(sizes)
     found = complete[ends] - complete[ends - sizes]
     if not rows.all() or (sizes < 1).any() or (found != columns * rows).any() or (raw[ends - 1] >= CONTINUED).any():
-        raise MalformedError("its numbers are not as many as it says")
+        raise MalformedError("it does not have as many numbers as it says")
     return leb128_decode(raw.data, int(found.sum())).reshape(-1, columns)
 
 
@@ -219,7 +219,7 @@ def decode_above(payloads: Sequence[bytes]) -> AboveCounts:
     joined = _join_payloads(payloads, ABOVE_HEAD)
     rows = _leb128_rows(joined, 3)
     if int(rows.max()) >= LARGEST_COUNT:
-        raise MalformedError("its counts of what is above levels are impossible")
+        raise MalformedError("its counts above levels are impossible")
     key, ran, missed = np.ascontiguousarray(rows.T).astype(np.int64)
     sizes = joined.head["entries"].astype(np.int64)
     starts = np.cumsum(sizes) - sizes
@@ -228,11 +228,11 @@ def decode_above(payloads: Sequence[bytes]) -> AboveCounts:
     follows[starts] = False
     ordered = (step > 0) | (np.diff(level, prepend=0) > 0)
     if step[starts].any() or not ordered[follows].all() or not (ran + missed).all():
-        raise MalformedError("its counts of what is above levels are out of order or empty")
+        raise MalformedError("its counts above levels are out of order or empty")
     since = np.cumsum(step)
     second = since + np.repeat(joined.head["first"].astype(np.int64) - since[starts], sizes)
     if int(second.min()) < 0 or int(second.max()) >= LARGEST_COUNT:
-        raise MalformedError("its seconds are beyond any run")
+        raise MalformedError("its seconds are later than any run can be")
     return _add_above(second * MOST_LEVELS + level, ran, missed)
 
 
@@ -250,7 +250,7 @@ def decode_exceeding(payloads: Sequence[bytes]) -> ExceedingLists:
     joined = _join_payloads(payloads, EXCEEDED_HEAD)
     index, due_ns, value, lists = np.ascontiguousarray(_leb128_rows(joined, 4).T)
     if int(index.max()) >= LARGEST_INDEX or int(lists.max()) >= 1 << MOST_LEVELS or not lists.all():
-        raise MalformedError("what exceeds limits is in no list, or in one that cannot be")
+        raise MalformedError("one of its activations is in no list, or in an impossible one")
     sizes = joined.head["entries"].astype(np.int64)
     starts = np.cumsum(sizes) - sizes
     steps = index.view(np.int64)
@@ -258,7 +258,7 @@ def decode_exceeding(payloads: Sequence[bytes]) -> ExceedingLists:
     follows[starts] = False
     indices = _sums_from_starts(steps, starts, sizes)
     if not steps[follows].all() or (indices < 0).any():
-        raise MalformedError("what exceeds limits is out of order")
+        raise MalformedError("its activations are out of order")
     ended = int(np.bitwise_or.reduce(joined.head["ended"]))
     return ExceedingLists(
         indices, _sums_from_starts(unzigzags(due_ns), starts, sizes), unzigzags(value), lists.view(np.int64), ended
@@ -314,7 +314,7 @@ def _begin(cursor: Cursor) -> Begin | NewerFormat:
     if major > chunks.MAJOR:
         return NewerFormat(major, minor)
     if major < chunks.MAJOR:
-        raise MalformedError(f"there never was a major version {major}")
+        raise MalformedError(f"there is no major version {major}")
     texts = [cursor.text() for _ in range(4)]
     return Begin(major, minor, run_id, realtime, monotonic, *texts)
 
@@ -360,7 +360,7 @@ def decode_gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Arr
         if not increasing or position[0] < 0 or position[-1] >= count or missed.min() < 1:
             raise MalformedError("its gaps are out of order or empty")
         if int(missed.max()) > LIMIT_64 // position.size:
-            raise MalformedError("its gaps are larger than any run")
+            raise MalformedError("its gaps are larger than any run can be")
     return position, missed, at
 
 
@@ -442,11 +442,11 @@ def _conditions(cursor: Cursor) -> Conditions:
     seen = tuple(_deviation(cursor) for _ in range(deviations))
     numbers = leb128_decode(cursor.raw(len(cursor.data) - cursor.at), ROW_NUMBERS * rows)
     if numbers.size and int(numbers.max()) >= ROW_LARGEST:
-        raise MalformedError("a number of a row is larger than any run")
+        raise MalformedError("a number of a row is larger than in any run")
     columns = list(numbers.astype(np.int64).reshape(rows, ROW_NUMBERS).T)
     time_ms, noted, elsewhere, checks, policy, priority, affinity, run_delay_us, switches = columns
     if (elsewhere > noted).any() or (np.maximum(policy, priority) > checks).any():
-        raise MalformedError("more activations differ than there were")
+        raise MalformedError("it counts more deviations than activations or checks")
     time_ns, run_delay_ns = np.cumsum(time_ms) * MS_NS, run_delay_us * US_NS
     counts = (noted, elsewhere, checks, policy, priority, affinity)
     return Conditions(thread, time_ns, *counts, run_delay_ns, switches, seen)

@@ -199,7 +199,7 @@ def array_layout(data: Bytes, at: int = 0) -> ArrayLayout:
         raise MalformedError(f"it ends within the head of the packed array at {at}")
     n, base, width, value_size, exceptions = ARRAY_HEAD.unpack_from(data, at)
     if n > MOST_ELEMENTS or width > WIDEST_ELEMENT or value_size not in (4, 8) or exceptions > n:
-        raise MalformedError(f"a packed array claims {n} elements of {width} bits with {exceptions} exceptions")
+        raise MalformedError(f"a packed array is impossible: {n} elements of {width} bits with {exceptions} exceptions")
     planes = at + ARRAY_HEAD.size
     positions = planes + plane_bytes(n, width)
     end = positions + exceptions * (2 + value_size)

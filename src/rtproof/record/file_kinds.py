@@ -116,7 +116,9 @@ FILE_KINDS = (
     FileKind("the output of stress-ng", _text(r"stress-ng-version:|^stress-ng: (info|debug|metrc|metric):")),
     FileKind("the log of rt-app", _text(r"^#idx\s+perf\s+run\s+period")),
     FileKind(
-        "the task set of rt-app", _text(r'\A\s*\{\s*"(tasks|global)":'), _hint("it says what to run, not what came")
+        "the task set of rt-app",
+        _text(r'\A\s*\{\s*"(tasks|global)":'),
+        _hint("it says what to run, not what was measured"),
     ),
     FileKind("the output of EVL's latmus", _text(r"^# test started on: |^# context: ")),
     FileKind("the output of RTAI's latency test", _text(r"RTAI (Testsuite|latency calibration)")),
@@ -131,7 +133,7 @@ FILE_KINDS = (
     FileKind(
         "a trace of the kernel as text", _text(r"\A# tracer: "), _hint("trace-cmd and KernelShark read its trace.dat")
     ),
-    FileKind("JSON of no form that is known here", _text(r"\A\s*[\{\[]\s*[\"\[\{]")),
+    FileKind("JSON of an unknown form", _text(r"\A\s*[\{\[]\s*[\"\[\{]")),
 )
 
 RAW_SAMPLES = FileKind(

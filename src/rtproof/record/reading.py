@@ -284,7 +284,7 @@ def open_record(path: str | os.PathLike[str]) -> Record:
     begin = _begin(name, size, found)
     kept = _keep_in_order(found, damage)
     if not kept or not isinstance(kept[-1].item, End):
-        damage.append(Damage(size, 0, f"the record was cut off: there is no END behind its {len(kept)} chunks"))
+        damage.append(Damage(size, 0, f"the record was cut off: there is no END after its {len(kept)} chunks"))
     return _assemble(name, size, begin, kept, damage)
 
 
@@ -345,7 +345,7 @@ def _keep_in_order(found: list[ScannedChunk], damage: list[Damage]) -> list[Scan
     kept = [found[place] for place in places]
     for place in sorted(set(range(len(found))).difference(places)) if len(places) < len(found) else ():
         chunk = found[place]
-        sentence = f"chunk {chunk.sequence} at offset {chunk.offset} stands out of order and was not used"
+        sentence = f"chunk {chunk.sequence} at offset {chunk.offset} is out of order and was not used"
         damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
     for place, first, last in missing_sequences([chunk.sequence for chunk in kept]):
         gone = f"chunk {first} is" if first == last else f"chunks {first} to {last} are"
@@ -436,7 +436,7 @@ def _sample_refs(kept: list[ScannedChunk], series: dict[int, Series], damage: li
         if not isinstance(head, SamplesHead) or head.series not in series:
             continue
         if head.first_index < following[head.series] or not _on_grid(head, series[head.series]):
-            sentence = f"the samples at offset {chunk.offset} contradict what stands before them and were not used"
+            sentence = f"the samples at offset {chunk.offset} contradict what comes before them and were not used"
             damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
             continue
         following[head.series] = head.next_index
@@ -462,5 +462,5 @@ def _tell_unknown(kept: list[ScannedChunk], series: dict[int, Series], damage: l
         number = getattr(chunk.item, "series", None)
         if number is not None and number not in told:
             told.add(number)
-            sentence = f"series {number} is nowhere described and was not used (first at offset {chunk.offset})"
+            sentence = f"series {number} is described nowhere and was not used (first at offset {chunk.offset})"
             damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence, number))

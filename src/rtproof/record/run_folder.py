@@ -127,7 +127,7 @@ def _read_info(place: Path) -> RunInfo | None:
     version = _decode_info(place, content, _SchemaVersion).schema_version
     if version > SCHEMA_VERSION:
         raise UserError(
-            f"{place} has schema {version}, newer than {SCHEMA_VERSION}, the last known here: use a newer rtproof"
+            f"{place} has schema {version}, and this version reads up to {SCHEMA_VERSION}: use a newer rtproof"
         )
     info = _decode_info(place, content, RunInfo)
     first = _decode_info(place, content, _RequirementOfSchema1).requirement
@@ -138,4 +138,4 @@ def _decode_info(place: Path, content: bytes, kind: type[Kind]) -> Kind:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise UserError(f"{place} is not what a run leaves: {problem}") from None
+        raise UserError(f"{place} is not a file that a run writes: {problem}") from None

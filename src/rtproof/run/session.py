@@ -259,7 +259,7 @@ def _flush_record(record: Path) -> None:
     try:
         files.flush_file(record)
     except OSError as error:
-        raise TargetError(f"cannot bring {record} to its medium: {error.strerror}") from error
+        raise TargetError(f"cannot flush {record} to its medium: {error.strerror}") from error
 
 
 def _nothing_measured(outcome: AgentOutcome) -> RtproofError:

@@ -21,15 +21,15 @@ from rtproof.vm.qemu_process import Guest
 
 OPTIONS: dict[str, str] = {
     "kernel": "file of a kernel image",
-    "modules": "its folder lib/modules/RELEASE, if modules are to be loaded from it",
-    "insert": "modules to load, names or .ko files, with commas between",
-    "boot": "more arguments for the kernel, with spaces between",
+    "modules": "the kernel's folder lib/modules/RELEASE, needed to load modules from it",
+    "insert": "modules to load: names or .ko files, separated by commas",
+    "boot": "more arguments for the kernel, separated by spaces",
     "mode": "virtual-time (instructions counted, the default) or wall-clock",
     "cpus": "number of processors (1); more than one makes a run in virtual time INVALID",
     "memory": "MiB of memory (512)",
-    "files": "files for the guest, PLACE=FILE with commas between",
+    "files": "files for the guest: PLACE=FILE, separated by commas",
     "setup": "commands for the guest's shell before the program",
-    "edges": "yes: edges come on line 0 of the board's GPIO chip, each when line 1 has answered the last (no)",
+    "edges": "yes: edges come on line 0 of the board's GPIO chip, each after line 1 has answered the one before (no)",
 }
 BOOT_TIMEOUT_S = 300
 _POLL_S = 0.05
@@ -179,7 +179,7 @@ def _mode(text: str) -> Mode:
 def _number(options: dict[str, str], name: str, default: int) -> int:
     text = options.get(name, str(default))
     if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < 1:
-        raise UserError(f"{name}={text} is no number of at least 1")
+        raise UserError(f"{name}={text} is not a whole number of at least 1")
     return int(text)
 
 
@@ -197,5 +197,5 @@ def _listed(options: dict[str, str], name: str) -> list[str]:
 def _place_and_file(text: str) -> tuple[str, Path]:
     place, equals, file = text.partition("=")
     if not (equals and place.startswith("/") and file):
-        raise UserError(f"{text!r} is not PLACE=FILE with a place in the guest such as /etc/settings")
+        raise UserError(f"{text!r} is not PLACE=FILE, where PLACE is a path in the guest such as /etc/settings")
     return place, Path(file)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """No machine at all: a seeded process, played in fast time as if an agent measured it.
 
-It tries out what is said about a run, for which the truth has to be known. No figure of it is of any machine. The first
-run has the seed that is asked for and each further one the next, as runs of one system are not alike.
+The truth about a simulated run is known, so it can test what rtproof says about runs. Its figures are of no machine.
+The first run has the seed that is asked for, and each further run the next seed, because runs of one system differ.
 """
 
 import sys

@@ -83,7 +83,7 @@ class GpioLines:
         while not word.startswith("OK"):
             word = self._line(_REPLY_TIMEOUT_S) or "FAIL it does not answer"
             if word.startswith("FAIL"):
-                raise TargetError(f"QEMU refuses to {text}: {word.removeprefix('FAIL').strip()}")
+                raise TargetError(f"QEMU refuses the command {text}: {word.removeprefix('FAIL').strip()}")
             self._note(word)
 
     def _note(self, word: str) -> None:

@@ -128,4 +128,4 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UserError(f"{path}, which is to go into the guest, cannot be read: {error.strerror}") from error
+        raise UserError(f"the file {path} for the guest cannot be read: {error.strerror}") from error

@@ -92,7 +92,7 @@ def open_kernel(image: Path, modules: Path | None = None) -> Kernel:
         raise UserError(f"the kernel {image} cannot be read: {error.strerror}") from error
     arch = architecture_of(data)
     if not arch:
-        raise UserError(f"{image} is no kernel image: neither bzImage, ELF vmlinux, arm64 Image nor ARM zImage")
+        raise UserError(f"{image} is not a kernel image: neither bzImage, ELF vmlinux, arm64 Image nor ARM zImage")
     release = _release(data) or (modules.name if modules else "")
     if modules is not None:
         _check_modules(modules, release)
@@ -181,7 +181,7 @@ def read_module(path: Path) -> Module:
     content = data if data.startswith(b"\x7fELF") else unpack_stream(data)
     fields = dict(_FIELD.findall(content or b""))
     if content is None or b"vermagic" not in fields:
-        raise UserError(f"{path} is no kernel module")
+        raise UserError(f"{path} is not a kernel module")
     name = fields.get(b"name", b"").decode() or plain_name(path.name)
     depends = tuple(plain_name(word) for word in fields.get(b"depends", b"").decode().split(",") if word)
     return Module(plain_name(name), content, depends, fields[b"vermagic"].split(b" ")[0].decode())
@@ -229,7 +229,7 @@ def has_module(kernel: Kernel, name: str) -> bool:
 
 def _module_file(kernel: Kernel, name: str) -> Path:
     if kernel.modules is None:
-        raise UserError(f"the module {name} is wanted, and the kernel came without a folder of modules")
+        raise UserError(f"the module {name} is needed, but no folder of modules was given for this kernel")
     place = _module_index(kernel.modules).get(name)
     if place is None:
         raise UserError(f"there is no module {name} in {kernel.modules}")

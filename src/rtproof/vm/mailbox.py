@@ -127,7 +127,7 @@ class Mailbox:
             code, unheard, begin, end = struct.unpack("<iIQQ", payload)
             letters.end = code, end - begin
             if unheard:
-                letters.said += f"\n[{unheard} bytes more had no room]\n".encode()
+                letters.said += f"\n[there was no room for {unheard} more bytes]\n".encode()
         elif kind == _Kind.RESULT:
             letters.results.write(payload)
         elif kind == _Kind.RESULT_END:

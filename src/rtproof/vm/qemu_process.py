@@ -44,16 +44,16 @@ class Monitor:
         try:
             self._socket.sendall(json.dumps(request).encode() + b"\n")
         except OSError as error:
-            raise TargetError(f"QEMU ended before it could be told to {name}") from error
+            raise TargetError(f"QEMU ended before the command {name}") from error
         while True:
             try:
                 message = self._message(timeout_s)
             except TimeoutError as error:
-                raise TargetError(f"QEMU does not answer to {name} within {timeout_s:g} s") from error
+                raise TargetError(f"QEMU does not answer the command {name} within {timeout_s:g} s") from error
             if "return" in message:
                 return message["return"]
             if "error" in message:
-                raise TargetError(f"QEMU refuses to {name}: {message['error'].get('desc', message)}")
+                raise TargetError(f"QEMU refuses the command {name}: {message['error'].get('desc', message)}")
             self._events.append(message.get("event", ""))
 
     def happened(self, event: str, timeout_s: float) -> bool:
@@ -196,7 +196,7 @@ def _start(command: Sequence[str], folder: Path, monitor: int, incoming: BinaryI
     """
     launcher = shutil.which("setpriv")
     if not launcher:
-        raise TargetError("the lab needs setpriv, which ends guests with this program (Debian: util-linux)")
+        raise TargetError("the lab needs setpriv, which ends guests when this program ends (Debian: util-linux)")
     with (folder / "qemu.log").open("wb") as log:
         return subprocess.Popen(
             [launcher, "--pdeathsig", "KILL", *command],
@@ -262,8 +262,8 @@ def _why_not_done(guest: Guest, timeout_s: float) -> str:
         return f"the guest cannot be reached: {sentence[1].strip()}"
     if guest.alive():
         late = f"the guest was not done within {timeout_s:g} s"
-        return f"{late} and did not say a word: {BOOT_QUESTION}" if silent else late
+        return f"{late} and printed nothing: {BOOT_QUESTION}" if silent else late
     because = f" ({guest.complaint.splitlines()[-1]})" if guest.complaint else ""
     if silent:
-        return f"QEMU ended before the guest said a word{because}: {BOOT_QUESTION}"
+        return f"QEMU ended before the guest printed anything{because}: {BOOT_QUESTION}"
     return f"QEMU ended in the middle of the job{because}"

@@ -17,7 +17,7 @@ _ARCH = click.option(
 
 @click.group("agent")
 def command() -> None:
-    """Build, find or question the agent, the program that measures on the target."""
+    """Build or find the agent, the program that measures on the target, or print what it offers."""
 
 
 @command.command()
@@ -25,9 +25,9 @@ def command() -> None:
     "--arch", "archs", multiple=True, type=click.Choice(_NAMES), help="Default: this machine's. May be repeated."
 )
 @click.option("--all", "every", is_flag=True, help="Build for every architecture (needs zig).")
-@click.option("--compiler", default="auto", help="auto, zig, or a command such as arm-linux-gnueabi-gcc.")
+@click.option("--compiler", default="auto", help="Compiler: auto, zig, or a command such as arm-linux-gnueabi-gcc.")
 def build(archs: tuple[str, ...], every: bool, compiler: str) -> None:
-    """Build the agent, static and stripped, and print where it is. Nothing is compiled twice."""
+    """Build the agent, static and stripped, and print its path. A finished build is kept."""
     for name in _NAMES if every else archs or [host_architecture().name]:
         click.echo(f"building the agent for {name}", err=True)
         click.echo(agent_build.build_agent(name, compiler))
@@ -43,7 +43,7 @@ def path(arch: str) -> None:
 @command.command()
 @_ARCH
 def version(arch: str) -> None:
-    """Print the version that the agent gives itself; a foreign one is run under QEMU's user-mode emulator."""
+    """Print the agent's version. An agent for another architecture runs under QEMU's user-mode emulator."""
     wanted = architecture(arch) if arch else host_architecture()
     emulator = () if wanted == host_architecture() else _emulator(wanted)
     click.echo(agent_build.agent_version(agent_build.find_agent(wanted.name), emulator))

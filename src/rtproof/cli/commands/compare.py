@@ -44,26 +44,30 @@ def _marked(words: Iterable[str], with_value: set[str]) -> Iterator[str]:
 @click.command("compare", cls=AgainstCommand)
 @click.argument("a", metavar="A...", type=PATH, nargs=-1, required=True)
 @click.option(
-    AGAINST, "b", type=PATH, multiple=True, required=True, metavar="B...", help="What to compare with: one or more."
+    AGAINST, "b", type=PATH, multiple=True, required=True, metavar="B...", help="The runs to compare with, one or more."
 )
 @click.option(
-    "--although", "keys", metavar="FACT,..", multiple=True, help="Facts that differ because they are what is compared."
+    "--although",
+    "keys",
+    metavar="FACT,..",
+    multiple=True,
+    help="Facts that may differ, because the comparison is about them.",
 )
-@click.option("--although-different", is_flag=True, help="Whatever has to agree may differ: that is what is compared.")
+@click.option("--although-different", is_flag=True, help="All facts may differ, also those that usually have to agree.")
 @click.option(
     "--view",
     type=click.Choice(["observed", "schedule"]),
     default="observed",
-    help="Activations that ran (default), or all that were due, the missed ones as late as they were.",
+    help="observed: activations that ran (default); schedule: all that were due, with the lateness of missed ones.",
 )
 @page_options("A")
 @click.pass_context
 def command(ctx: click.Context, /, a: tuple[Path, ...], b: tuple[Path, ...], **values: Any) -> None:
     """Compare runs of one thing, A, with runs of another, B.
 
-    Each A and B is a run folder, a record, a folder that holds such, or another tool's histogram. The run is the unit:
-    a difference is shown only by at least 5 runs on each side, best taken by turns (rtproof run --abba). Exit code 0 if
-    a comparison was made, whatever it found; 2 if it was refused or a run could not be read.
+    Each A and B is a run folder, a record, a folder that contains these, or another tool's histogram. Only at least 5
+    runs on each side can show a difference. Measure the sides in turn (rtproof run --abba). The exit code is 0 if a
+    comparison was made, whatever it found, and 2 if it was refused or a run could not be read.
 
     \b
     rtproof compare runs/rt --against runs/stock

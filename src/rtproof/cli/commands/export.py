@@ -31,7 +31,10 @@ FORMATS = ", ".join(plugins.plugin_names(exporters))
     help=f"One of: {FORMATS}.",
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file (default: beside RUN); - for stdout."
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="New file (default: beside RUN); - for standard output.",
 )
 @click.option(
     "-o", "--option", "options", type=parameter_types.KEY_VALUE, multiple=True, help="An option of the format."

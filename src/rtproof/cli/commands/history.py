@@ -16,16 +16,16 @@ from rtproof.cli.experiment_options import PATH, page_options
     "--order",
     type=click.Choice(["start", "name"]),
     default="start",
-    help="Order of the runs: of their start (default), or of their names.",
+    help="Sort the runs by their start (default) or by their names.",
 )
 @page_options("FOLDER")
 @click.pass_context
 def command(ctx: click.Context, /, folders: tuple[Path, ...], order: str, **values: Any) -> None:
     """Find the runs at which the latency of a system changed.
 
-    FOLDER holds run folders, records or histograms of other tools; several may be named, and runs too. They are put in
-    the order of their start. Changes are looked for in 20 runs and more that measured alike; of fewer the figures are
-    shown. Exit code 0 whatever was found, 2 if there is no run or one could not be read.
+    FOLDER holds run folders, records or histograms of other tools. Several folders may be named, and single runs too.
+    Runs are sorted by their start. At least 20 runs that measured alike are needed to look for changes; of fewer, only
+    the figures are shown. The exit code is 0, or 2 if there is no run or one could not be read.
 
     \b
     rtproof history runs/nightly

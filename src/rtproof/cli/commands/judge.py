@@ -22,30 +22,34 @@ STANDARD_OUTPUT = Path("-")
     "--fixed-beforehand",
     "beforehand",
     is_flag=True,
-    help="I state that the limits given here were fixed before the runs began; the report says that I say so.",
+    help="State that the limits given here were fixed before the runs began; the report shows this statement.",
 )
 @click.option(
     "--measured-for",
     "duration_ns",
     type=parameter_types.LENGTH_NS,
-    help="I state that histograms of other tools measured so long, where the file does not tell it.",
+    help="State how long histograms of other tools were measured, for files that do not tell it.",
 )
 @click.option(
     "--period",
     "period_ns",
     type=parameter_types.LENGTH_NS,
-    help="I state this period for all threads of such files, where the file does not tell it.",
+    help="State the period of all threads of such files, for files that do not tell it.",
 )
 @click.option("--junit", type=PATH, metavar="FILE", help="New file for the verdicts as JUnit XML.")
-@click.option("--markdown", type=PATH, metavar="FILE", help="New file for them as Markdown; - prints it instead.")
-@click.option("--strict", is_flag=True, help="In JUnit UNDECIDED is a failure; else it is skipped, with its reason.")
+@click.option(
+    "--markdown", type=PATH, metavar="FILE", help="New file for the verdicts as Markdown; - prints it instead."
+)
+@click.option(
+    "--strict", is_flag=True, help="Make UNDECIDED a failure in JUnit; otherwise it is skipped, with its reason."
+)
 @click.pass_context
 def command(ctx: click.Context, /, runs: tuple[Path, ...], beforehand: bool, strict: bool, **values: Any) -> None:
     """Judge runs, for continuous integration.
 
-    Each RUN is a run folder, a record, a folder that holds such, or a histogram of another tool. A run is judged by the
-    limits that it was given before it began; a --limit given here was chosen after the data and decides nothing, unless
-    --fixed-beforehand states otherwise.
+    Each RUN is a run folder, a record, a folder that contains these, or a histogram of another tool. A run is judged by
+    the limits that it was given before it began. A --limit given here was chosen after the data and decides nothing,
+    unless --fixed-beforehand states otherwise.
 
     The exit code is that of the worst run: 2 one could not be read, 3 INVALID, 1 REFUTED, 4 UNDECIDED, 0 all PROVEN.
 

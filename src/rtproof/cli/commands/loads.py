@@ -27,9 +27,9 @@ class LoadRow:
 @click.command("loads")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def command(names: tuple[str, ...]) -> None:
-    """List the loads there are, or the options of those named: definitions first, then the agent's own.
+    """List all loads, or the options of the loads that are named: definitions first, then the agent's own.
 
-    A file is named by its path. 'not here' tells what this machine lacks; another target may have it.
+    A file is named by its path. 'not here' says what this machine lacks; another target may have it.
     """
     own = list(_own())
     known = {row.name: row for row in rows(own)}

@@ -19,14 +19,14 @@ PATH = click.Path(path_type=Path)
     default="text",
     metavar="NAME",
     shell_complete=shell_completion.complete_report_formats,
-    help="html, markdown, text (default) or json.",
+    help="Format: html, markdown, text (default) or json.",
 )
-@click.option("--output", type=PATH, metavar="FILE", help="New file for it (default: standard output).")
+@click.option("--output", type=PATH, metavar="FILE", help="New file for the table (default: standard output).")
 def command(folders: tuple[Path, ...], form: str, output: Path | None) -> None:
-    """Lay the results of several profiles side by side: the largest latency of each board with each kernel.
+    """Show the results of several profiles in one table: the largest latency of each board with each kernel.
 
-    FOLDER is what 'rtproof run --profile' or 'rtproof lab profile' left, or its result.json. Boards are told apart by
-    name and kernel; what the articles published stands below, and the command of each run under the matrix.
+    FOLDER is what 'rtproof run --profile' or 'rtproof lab profile' left, or its result.json. A board has one row for
+    each kernel. Below are the figures that the articles published, and under the table the command of each run.
 
     \b
     rtproof matrix runs/*bootlin-gpio runs/*bootlin-timer runs/*bootlin-xenomai

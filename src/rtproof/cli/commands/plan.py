@@ -13,23 +13,26 @@ from rtproof.cli.parameter_types import with_options
 @click.command("plan")
 @with_options(*LIMIT_OPTIONS)
 @click.option(
-    "--episodes-so-far", type=click.IntRange(0, 1_000), metavar="N", help="Episodes that were measured already."
+    "--episodes-so-far",
+    type=click.IntRange(0, 1_000),
+    metavar="N",
+    help="Number of episodes that were measured already.",
 )
-@click.option("--measured", type=parameter_types.LENGTH_NS, help="... in this time, such as 20h.")
+@click.option("--measured", type=parameter_types.LENGTH_NS, help="Time that was measured already, such as 20h.")
 @click.option(
     "--rate",
     "rates",
     type=parameter_types.AT_MOST_NS,
     multiple=True,
-    help="A true rate to tell the chances of, such as 1/week; may be repeated (default: some multiples of --at-most).",
+    help="A true rate of episodes to give the chances for, such as 1/7d; may be repeated (default: from --at-most).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
     episodes_so_far: int | None, measured: int | None, rates: tuple[int, ...], as_json: bool, **values: Any
 ) -> None:
-    """Tell how long a run has to be for a verdict on --limit, and what comes of it at some true rates.
+    """Say how long a run has to be for a verdict on --limit, and which verdict is likely at some true rates.
 
-    Nothing is measured. With several limits each needs more, because all verdicts together are to be right.
+    Nothing is measured. With several limits each needs more time, because the confidence holds for all together.
 
     \b
     rtproof plan --limit 500us --at-most 1/day

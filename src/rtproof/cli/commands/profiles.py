@@ -10,12 +10,14 @@ from rtproof.cli import shell_completion
 
 @click.command("profiles")
 @click.argument("name", required=False, metavar="[NAME|FILE]", shell_complete=shell_completion.complete_profiles)
-@click.option("--agent", type=click.Path(path_type=Path), metavar="FILE", help="Ask this agent what can run here.")
+@click.option(
+    "--agent", type=click.Path(path_type=Path), metavar="FILE", help="Use this agent to find out what can run here."
+)
 def command(name: str | None, agent: Path | None) -> None:
     """List the profiles of 'run --profile', or the cells of one.
 
-    A profile repeats an article's experiment. Told are the cells that it has, how long they take at the article's
-    length, and what is lacking on this machine.
+    A profile repeats an article's experiment. The list says which cells it has, how long they take at the article's
+    length, and what this machine lacks.
     """
     from rtproof.experiment import profile_setup
 

@@ -20,16 +20,19 @@ from rtproof.cli.parameter_types import with_options
     default="html",
     metavar="NAME",
     shell_complete=shell_completion.complete_report_formats,
-    help="html (default), markdown, text or json.",
+    help="Format: html (default), markdown, text or json.",
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file (default: beside RUN); - for stdout."
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="New file (default: beside RUN); - for standard output.",
 )
 def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path | None, **values: Any) -> None:
     """Write the report of a run: one HTML file that needs no network, or Markdown, text or JSON.
 
-    RUN is a run folder, a record that was copied from a target, or a histogram of another tool; of the folder that
-    'rtproof run --profile' left, the page, the table and the JSON are written again where they are missing.
+    RUN is a run folder, a record that was copied from a target, or a histogram of another tool. RUN may also be the
+    folder that 'rtproof run --profile' left: then a missing page, table or JSON is written again.
     """
     from rtproof.cli import option_values
     from rtproof.experiment import campaign_folder, stored_runs

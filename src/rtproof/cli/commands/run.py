@@ -31,10 +31,15 @@ PATH = click.Path(path_type=Path)
     OBSERVER_OPTION,
     *REPEAT_OPTIONS,
 )
-@click.option("--output", type=PATH, metavar="FOLDER", help="New folder (default runs/TIME-HOST, or TIME-PROFILE).")
+@click.option(
+    "--output",
+    type=PATH,
+    metavar="FOLDER",
+    help="New folder for the run (default: runs/TIME-HOST, or runs/TIME-PROFILE).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--report/--no-report", default=True, help="Write an HTML report beside the run folder (default).")
-@click.option("--note", default="", metavar="TEXT", help="Whatever is worth remembering about this run.")
+@click.option("--note", default="", metavar="TEXT", help="A note to keep with the run.")
 @click.option("--agent", type=PATH, metavar="FILE", help="Use this agent instead of the one that fits the target.")
 @click.option(
     "--target",
@@ -50,9 +55,9 @@ PATH = click.Path(path_type=Path)
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Measure how late a system reacts, and judge it.
 
-    Leaves a run folder with everything that was measured. With --limit it says whether the limit holds, and so does the
-    exit code: 0 PROVEN or no limit asked, 1 REFUTED, 2 usage or tool error, 3 INVALID, 4 UNDECIDED. Ctrl-C ends the run
-    properly and keeps it.
+    The command leaves a run folder with everything that was measured. With --limit it says whether the limit holds, and
+    so does the exit code: 0 PROVEN or no limit given, 1 REFUTED, 2 usage or tool error, 3 INVALID, 4 UNDECIDED. Ctrl-C
+    ends the run early and keeps what was measured.
 
     \b
     rtproof run --duration 20s --load sched --limit 500us --at-most 1/h

@@ -18,10 +18,10 @@ from rtproof.cli.parameter_types import with_options
 def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as_json: bool, **values: Any) -> None:
     """Print the verdict and the numbers of a run.
 
-    RUN is a run folder, a record that was copied from a target, a histogram that another tool printed (cyclictest), of
-    which is said what it carries without time order, or the folder that 'rtproof run --profile' left, whose page is
-    printed. The exit code is that of the verdict. A --limit that was not given to rtproof run was chosen after the
-    data, so it decides nothing.
+    RUN is a run folder, a record that was copied from a target, or a histogram that another tool printed (cyclictest),
+    which has no order of time. RUN may also be the folder that 'rtproof run --profile' left; then its page is printed.
+    The exit code is that of the verdict. A --limit that was not given to rtproof run was chosen after the data, so it
+    decides nothing.
     """
     from rtproof.cli import option_values
     from rtproof.experiment import campaign_folder, stored_runs

@@ -26,20 +26,24 @@ CANNOT_TEST = 125
         help=f"{lab_options.LOAD_HELP} (default idle)",
     ),
     click.option(
-        "--max", "limit", required=True, type=parameter_types.LIMIT_NS, help="The largest latency allowed, as 20us."
+        "--max",
+        "limit",
+        required=True,
+        type=parameter_types.LIMIT_NS,
+        help="The largest latency allowed, such as 20us.",
     ),
     click.option("--boot", metavar="'ARG ...'", default="", help=lab_options.BOOT_HELP),
     *LAB_MEASUREMENT_OPTIONS,
     *LAB_RUN_OPTIONS,
-    click.option("--bisect", is_flag=True, help="Exit with 125 where no answer can be had, for git bisect run."),
+    click.option("--bisect", is_flag=True, help="For git bisect run: exit with 125 if there is no answer."),
 )
 @click.pass_context
 def command(ctx: click.Context, /, limit: int, bisect: bool, **values: Any) -> None:
     """Check that one kernel under one load is never later than a limit, in virtual time.
 
     Exit codes: 0 the largest latency is at or under --max; 1 it is above; 2 usage or tool error; 3 the cell did not
-    measure what was asked. git bisect takes 2 and 3 for a bad commit as well, so give it --bisect, which makes them
-    125: skip this commit. A kernel that does not build is yours to skip:
+    measure what was asked. For git bisect 2 and 3 would also mean a bad commit. Use --bisect, which turns them into
+    125: skip this commit. If a kernel does not build, skip it yourself:
 
     \b
     git bisect run sh -c 'make -j8 bzImage || exit 125;

@@ -23,7 +23,7 @@ PREEMPTS = ("none", "full")
         multiple=True,
         default=KERNELS,
         metavar="NAME|IMAGE",
-        help=f"{lab_options.KERNEL_HELP} Repeatable (default {', '.join(KERNELS)}).",
+        help=f"{lab_options.KERNEL_HELP} May be repeated (default {', '.join(KERNELS)}).",
     ),
     click.option(
         "--preempt",
@@ -31,7 +31,7 @@ PREEMPTS = ("none", "full")
         multiple=True,
         default=PREEMPTS,
         type=click.Choice(["none", "voluntary", "full", "lazy"]),
-        help="Preemption model, for the kernels that have it; repeatable (default none, full).",
+        help="Preemption model, for the kernels that have it; may be repeated (default none, full).",
     ),
     click.option(
         "--load",
@@ -40,14 +40,14 @@ PREEMPTS = ("none", "full")
         default=LOADS,
         metavar="NAME",
         shell_complete=shell_completion.complete_loads,
-        help=f"{lab_options.LOAD_HELP} Repeatable (default {', '.join(LOADS)}).",
+        help=f"{lab_options.LOAD_HELP} May be repeated (default {', '.join(LOADS)}).",
     ),
     click.option(
         "--boot",
         "boots",
         multiple=True,
         metavar="'ARG ...'",
-        help=f"{lab_options.BOOT_HELP} Repeated: systems of each.",
+        help=f"{lab_options.BOOT_HELP} May be repeated: each makes further systems.",
     ),
     *LAB_MEASUREMENT_OPTIONS,
     *LAB_RUN_OPTIONS,
@@ -57,9 +57,9 @@ PREEMPTS = ("none", "full")
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
     """Compare kernels under loads, in virtual time.
 
-    Boots every kernel with every preemption model once and measures it under every load, in as many guests at once as
-    there are CPUs. The figures are instructions, the same on every machine: they rank kernels and find regressions,
-    they do not sign off hardware. Finished cells are kept and not run again, also after Ctrl-C.
+    The lab boots every kernel once with every preemption model, and measures it under every load, with one guest per
+    CPU at a time. The figures count instructions and are the same on every machine. They rank kernels and find
+    regressions; they do not sign off hardware. Finished cells are kept and not run again, also after Ctrl-C.
 
     A PREEMPT_RT kernel before 6.12 has one model and is one column; 6.12 knows full and lazy, other kernels none,
     voluntary and full. A kernel that has none of the models asked for is booted as it comes.

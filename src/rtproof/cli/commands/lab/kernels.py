@@ -18,12 +18,12 @@ MIRROR = click.option(
 
 
 @click.group("kernels", invoke_without_command=True)
-@click.option("--fetch", "wanted", multiple=True, metavar="NAME", help="Fetch this one first; repeatable.")
-@click.option("--json", "as_json", is_flag=True, help="List as JSON.")
+@click.option("--fetch", "wanted", multiple=True, metavar="NAME", help="Fetch this kernel first; may be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 @MIRROR
 @click.pass_context
 def command(ctx: click.Context, wanted: tuple[str, ...], as_json: bool, mirror: str) -> None:
-    """List the kernels that Debian ships and the lab knows by name, and which are in the cache."""
+    """List Debian's kernels that the lab knows by name, and say which are in the cache."""
     _fetch(wanted, mirror, again=False)
     if ctx.invoked_subcommand is None:
         listed = kernel_catalogue.list_kernels()
@@ -32,10 +32,10 @@ def command(ctx: click.Context, wanted: tuple[str, ...], as_json: bool, mirror: 
 
 @command.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--again", is_flag=True, help="Take what is newest now, also where the cache has one.")
+@click.option("--again", is_flag=True, help="Fetch the newest version, even if the cache has the kernel.")
 @MIRROR
 def fetch(names: tuple[str, ...], again: bool, mirror: str) -> None:
-    """Fetch kernels with their headers into the cache; nothing is installed. Print the path of each image."""
+    """Fetch kernels with their headers into the cache, and print the path of each image. Nothing is installed."""
     for path in _fetch(names, mirror, again):
         click.echo(path)
 

@@ -9,10 +9,10 @@ from rtproof.lab import kernel_catalogue
 
 @click.command("module")
 @click.option("--kernel", "name", required=True, metavar="NAME", help="A name of 'rtproof lab kernels'.")
-@click.option("--which", default="rtproof", metavar="NAME", help="Another module, of those in kmod/tests.")
+@click.option("--which", default="rtproof", metavar="NAME", help="Build another module, one of those in kmod/tests.")
 @MIRROR
 def command(name: str, which: str, mirror: str) -> None:
-    """Build rtproof.ko for a kernel, which is fetched if need be, and print its path. Nothing is compiled twice."""
+    """Build rtproof.ko for a kernel and print its path. The kernel is fetched if needed. A finished build is kept."""
     from rtproof.experiment.guest_runner import print_progress
 
     click.echo(kernel_catalogue.module_for_kernel(name, which, mirror, print_progress))

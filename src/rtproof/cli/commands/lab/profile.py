@@ -23,32 +23,43 @@ DURATION = "5s"
         multiple=True,
         metavar="NAME|IMAGE",
         default=KERNELS,
-        help=f"{lab_options.KERNEL_HELP} Repeatable (default {', '.join(KERNELS)}).",
+        help=f"{lab_options.KERNEL_HELP} May be repeated (default {', '.join(KERNELS)}).",
     ),
     click.option(
         "--preempt",
         "preempts",
         multiple=True,
         type=click.Choice(["none", "voluntary", "full", "lazy"]),
-        help="Preemption model, for the kernels that have it; repeatable (default none, or the article's).",
+        help="Preemption model, for the kernels that have it; may be repeated (default none, or the article's).",
     ),
     click.option(
-        "--duration", type=parameter_types.LENGTH, help=f"How long to measure in a cell, virtual (default {DURATION})."
+        "--duration",
+        type=parameter_types.LENGTH,
+        help=f"How long to measure in a cell, in virtual time (default {DURATION}).",
     ),
     click.option(
-        "--samples", type=parameter_types.count_up_to(2**62), metavar="N", help="Measure so many activations instead."
+        "--samples",
+        type=parameter_types.count_up_to(2**62),
+        metavar="N",
+        help="Measure this many activations, in place of --duration.",
     ),
     click.option(
-        "--set", "settings", type=parameter_types.KEY_VALUE, multiple=True, help="As of 'rtproof run --profile'."
+        "--set", "settings", type=parameter_types.KEY_VALUE, multiple=True, help="As for 'rtproof run --profile'."
     ),
     click.option(
         "--load",
         multiple=True,
         metavar="NAME",
         shell_complete=shell_completion.complete_loads,
-        help="Disturb with this in every cell, in place of the profile's loads; repeatable.",
+        help="Use this load in every cell, in place of the profile's loads; may be repeated.",
     ),
-    click.option("--module", type=lab_options.PATH, multiple=True, metavar="FILE", help="rtproof.ko for own images."),
+    click.option(
+        "--module",
+        type=lab_options.PATH,
+        multiple=True,
+        metavar="FILE",
+        help="rtproof.ko for kernel images of your own.",
+    ),
     JOBS_OPTION,
     *LAB_OUTPUT_OPTIONS,
 )
@@ -56,9 +67,9 @@ DURATION = "5s"
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
     """Repeat an article's experiment on real kernels in guests, in virtual time.
 
-    Every cell of the profile on every kernel, beside what the article published. The figures count instructions: what
-    can be compared with the article is who is late and who is not, never by how much. Finished cells are kept and not
-    run again. Where a guest has no such hardware, something else stands for it and the page says so.
+    The lab measures every cell of the profile on every kernel, and shows the article's figures beside them. The figures
+    count instructions: compare the order of the kernels with the article, not the values. Finished cells are kept and
+    not run again. If a guest lacks hardware of the article, something else takes its place, and the page says so.
 
     Exit codes: 0; 1, 3 or 4 as of the worst verdict, where the profile has a limit; 2 if a cell failed.
 

@@ -35,7 +35,13 @@ CYCLES = 11_000
         metavar="N",
         help=f"Cycles to count in each scenario (default {CYCLES}, as in the article).",
     ),
-    click.option("--module", type=lab_options.PATH, multiple=True, metavar="FILE", help="rtproof.ko for own images."),
+    click.option(
+        "--module",
+        type=lab_options.PATH,
+        multiple=True,
+        metavar="FILE",
+        help="rtproof.ko for kernel images of your own.",
+    ),
     JOBS_OPTION,
     *LAB_OUTPUT_OPTIONS,
 )
@@ -43,10 +49,10 @@ CYCLES = 11_000
 def command(ctx: click.Context, /, output: Path | None, as_json: bool, jobs: int | None, **values: Any) -> None:
     """Repeat article 2's table: four scenarios of a loop of 10 ms in a kernel task, each on its kernel.
 
-    In virtual time: the plain kernel idle and under stress without a real-time policy, PREEMPT_RT under stress, and
-    under stress and a flood of pings with one; as many cycles as in the article, beside its figures. 'rtproof lab
-    profile ten-ms' has every policy and load on every kernel instead, and is shorter. A scenario under stress takes
-    some minutes of a core; --cycles 1000 gives a first impression.
+    Two scenarios run on the plain kernel without a real-time policy: idle, and under stress. Two run on PREEMPT_RT with
+    one: under stress, and under stress with a flood of pings. Each has as many cycles as in the article, and runs in
+    virtual time. 'rtproof lab profile ten-ms' is shorter, and has every policy and load on every kernel. A scenario
+    under stress takes some minutes of a core; --cycles 1000 gives a first impression.
 
     Exit codes: 0; 2 if a scenario failed; 3 if one did not measure what was asked.
     """
