@@ -10,10 +10,10 @@ from lab_table import put
 
 from rtproof.report.pages.campaign_json import CAMPAIGN
 from rtproof.schema.encoder import Shape, keys_table, shapes_within
-from rtproof.schema.published import ANALYSIS, COMPARISON, HISTOGRAM, PLAN, RUNS
+from rtproof.schema.published import ANALYSIS, COMPARISON, HISTOGRAM, HISTORY, PLAN, RUNS
 
 PAGE = Path(__file__).parent.parent / "docs" / "json-schema.md"
-DOCUMENTS = (ANALYSIS, PLAN, COMPARISON, RUNS, CAMPAIGN, HISTOGRAM)
+DOCUMENTS = (ANALYSIS, PLAN, COMPARISON, RUNS, HISTORY, CAMPAIGN, HISTOGRAM)
 
 
 def tables(document: Shape) -> str:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from rtproof.compare.change_points import WeeklyPattern
 from rtproof.compare.comparison_model import (
     Comparison,
     ComparisonSide,
@@ -24,6 +25,16 @@ from rtproof.compare.comparison_model import (
     SideOrder,
 )
 from rtproof.compare.effects import SHARE
+from rtproof.compare.history import (
+    FEWEST,
+    ChangePlace,
+    FactChange,
+    FoundChange,
+    LeftOutOfHistory,
+    MetricHistory,
+    RunHistory,
+    RunSequence,
+)
 from rtproof.compare.run_metrics import QUANTILES, RunFigures
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, Verdict, several_stages, shares_of
@@ -72,6 +83,7 @@ from rtproof.tail.thresholds import ThresholdFit, TopTest
 ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 4
 COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
 RUNS_SCHEMA = "rtproof.runs"
+HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
 PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 2
 HISTOGRAM_SCHEMA, HISTOGRAM_VERSION = "rtproof.histogram", 2
 
@@ -1041,3 +1053,83 @@ def comparison_dict(
 def runs_dict(runs: Iterable[RunFigures], what: str, command: str, not_read: Iterable[str]) -> Json:
     """Return runs of the same thing as plain data."""
     return encode((what, tuple(runs), command, tuple(not_read)), RUNS)
+
+
+# A history of runs.
+
+
+def _metric_values(metric: MetricHistory) -> list[float | None]:
+    return [_size(ln) for ln in metric.values]
+
+
+def _days(found: WeeklyPattern) -> list[float]:
+    return [math.exp(one) for one in found.by_day]
+
+
+HISTORY_RUN = Shape("run of a history", RunFigures) | {
+    "name": "of the run",
+    "started_ns": "when it began, since 1970",
+    "values_count": Key("n", "n"),
+    "core": "the co-kernel beside Linux, or `null`",
+}
+WEEKLY = Shape("weekly pattern", WeeklyPattern) | {
+    "p": "p-value",
+    "days": Key("Monday first, each against the mean of the week", _days),
+}
+METRIC_HISTORY = Shape("metric of a history", MetricHistory) | {
+    "key": "of the metric",
+    "label": "its name",
+    "unit": "of its values",
+    "values": Key("in the order of the runs", _metric_values),
+    "run_factor_ratio": "what runs of one stretch differ by",
+    "visible_ratio": "a change of this size can be seen",
+    "why_not": Key("why no changes were looked for, or `null`", "why", or_null=True),
+    "correlation_ratio": "of neighbouring runs; 0: none is clear",
+    "weekly": Key("the pattern of the week; `null`: none is sure", shape=WEEKLY),
+}
+FOUND_CHANGE = Shape("change of a metric", FoundChange) | {
+    "metric": "its key",
+    "run": Key("the first run after the change", "at"),
+    "first_run": Key("the first run of the stretch before the change", "runs.0"),
+    "end_run": Key("the run behind the stretch after the change", "runs.1"),
+    "before": "mean of the runs before the change",
+    "after": "mean of the runs after the change",
+    "ratio": "after to before",
+    "p": "p-value",
+}
+FACT_CHANGE = Shape("change of a fact", FactChange) | {
+    "fact": Key("the fact", "key"),
+    "before": "what it said before",
+    "after": "what it said after",
+    "run": Key("the first run with the new text", "at"),
+    "on_both_sides": Key("whether it stayed the same on either side", "steady"),
+    "why": Key("why it matters", or_null=True),
+    "source": Key("who says so", or_null=True),
+}
+CHANGE_PLACE = Shape("place of a change", ChangePlace) | {
+    "run": Key("the run at which it is surest", "at"),
+    "metrics": Key("the metrics that changed near it", "found", each=FOUND_CHANGE),
+    "facts": Key("the facts that changed near it", each=FACT_CHANGE),
+}
+SEQUENCE = Shape("sequence", RunSequence) | {
+    "name": "how its runs differ from those of other sequences; empty if there is one only",
+    "judged": "whether any metric had enough runs to look for changes",
+    "runs": Key("in order", each=HISTORY_RUN),
+    "metrics": Key("one for each metric", each=METRIC_HISTORY),
+    "changes": Key("in order", "places", each=CHANGE_PLACE),
+}
+LEFT_OUT_OF_HISTORY = Shape("run left out of a history", LeftOutOfHistory) | {"run": "its name", "why": "a sentence"}
+HistoryDocument = tuple[RunHistory, str, tuple[str, ...]]
+HISTORY = Shape("history", HistoryDocument) | {
+    **document(HISTORY_SCHEMA, HISTORY_VERSION),
+    "command": Key("as typed", "1"),
+    "fewest_runs": Key("no change is looked for in fewer", fixed=FEWEST),
+    "sequences": Key("runs that measured alike", "0.sequences", each=SEQUENCE),
+    "left_out": Key("runs that no figure contains", "0.left_out", each=LEFT_OUT_OF_HISTORY),
+    "not_read": Key("sentences on files that could not be read", "2"),
+}
+
+
+def history_dict(found: RunHistory, command: str, not_read: Iterable[str]) -> Json:
+    """Return a history as plain data. Runs count from 0 within their sequence."""
+    return encode((found, command, tuple(not_read)), HISTORY)
