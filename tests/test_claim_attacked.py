@@ -33,7 +33,7 @@ from rtproof.record.chunks import CHUNK_HEADER, ChunkType
 from rtproof.record.contents import End, EndReason, Event, Moment, Record, Seconds, SeriesTotals
 from rtproof.record.reading import open_record
 from rtproof.record.writing import RecordWriter, SeriesWriter
-from rtproof.schema.analysis_json import analysis_dict
+from rtproof.schema.published import analysis_dict
 from rtproof.simulation.events import KnownTail
 from rtproof.simulation.simulated_thread import SimulatedProcess, SimulationRequest
 from rtproof.summary.per_second import SECOND_NS

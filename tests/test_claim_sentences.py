@@ -18,7 +18,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement, State
 from rtproof.record.contents import Counter, Moment, Record
 from rtproof.report.pages.ci_verdicts import ci_junit, ci_markdown, run_row
-from rtproof.schema.analysis_json import analysis_dict
+from rtproof.schema.published import analysis_dict
 
 ONE = Requirement(500_000, SECOND)
 MINUTELY = Requirement(500_000, 60 * SECOND)

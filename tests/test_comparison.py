@@ -17,7 +17,7 @@ from rtproof.compare.effects import MIN_RUNS
 from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.core.errors import UserError
 from rtproof.record.contents import Int64Array
-from rtproof.schema.comparison_json import comparison_dict
+from rtproof.schema.published import comparison_dict
 from rtproof.summary.counts import Counts, counts_of_values
 
 

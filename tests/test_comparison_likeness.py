@@ -30,7 +30,7 @@ from rtproof.compare.likeness import (
 from rtproof.compare.run_metrics import RunFigures, facts_of, figures_of_histogram
 from rtproof.record.contents import Fact, Moment, SystemFile
 from rtproof.report.pages.comparison_page import ComparisonContext, comparison_sections, comparison_title
-from rtproof.schema.comparison_json import comparison_dict
+from rtproof.schema.published import comparison_dict
 from rtproof.summary.counts import counts_of_values
 
 TOLD = ComparisonContext(("the new one", "the old one"))

@@ -15,7 +15,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.judge.verdict_sentences import texts_under_labels
 from rtproof.record.contents import EndReason, Int64Array
-from rtproof.schema.analysis_json import analysis_dict
+from rtproof.schema.published import analysis_dict
 from rtproof.simulation.events import KnownTail, rate_above
 from rtproof.tail import forecast, forecast_sentences
 from rtproof.tail.forecast_model import Forecast, ForecastHorizon, TailUnits, tail_units

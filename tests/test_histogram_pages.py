@@ -17,7 +17,7 @@ from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.histogram_only import HistogramOnly, summarise_histogram
 from rtproof.report.blocks import Table, Text
 from rtproof.report.pages.histogram_page import histogram_sections, histogram_title
-from rtproof.schema.histogram_json import histogram_dict
+from rtproof.schema.published import histogram_dict
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 DATA = Path(__file__).parent / "data" / "cyclictest"

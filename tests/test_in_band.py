@@ -32,7 +32,7 @@ from rtproof.report.pages.campaign_outcomes import NO_EXTRAS
 from rtproof.report.pages.ci_verdicts import ci_junit
 from rtproof.report.pages.comparison_page import ComparisonContext, encode_comparison
 from rtproof.report.pages.history_page import encode_history
-from rtproof.schema.analysis_json import analysis_dict
+from rtproof.schema.published import analysis_dict
 from rtproof.summary.kernel_model import CoreThread, core_beside, core_threads
 from rtproof.summary.summary_model import Severity
 

@@ -28,7 +28,7 @@ from rtproof.report.blocks import Text
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome
 from rtproof.report.sections import verdict
-from rtproof.schema.analysis_json import analysis_dict
+from rtproof.schema.published import analysis_dict
 from rtproof.summary.counts import Counts, counts_of_values
 from rtproof.summary.loops import cycle_sentences, most_cycles_out_of_band
 

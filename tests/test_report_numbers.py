@@ -34,7 +34,7 @@ from rtproof.report.number_format import POOLED, latency_unit, limit_marker, plo
 from rtproof.report.pages import campaign_page
 from rtproof.report.sections import numbers, timeline, verdict
 from rtproof.report.sections.numbers import Outlier, outliers_together
-from rtproof.schema.analysis_json import analysis_dict
+from rtproof.schema.published import analysis_dict
 from rtproof.summary.summary_model import Doubt, Severity
 
 DUE = "Activations"

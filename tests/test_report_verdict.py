@@ -20,7 +20,7 @@ from rtproof.report import formats, render
 from rtproof.report.blocks import Text
 from rtproof.report.sections import forecast, verdict
 from rtproof.report.sections.verdict import EXACTLY, LONGER, LOOP, SURE, VALID
-from rtproof.schema.analysis_json import analysis_dict
+from rtproof.schema.published import analysis_dict
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE
 from rtproof.tail.forecast_model import ForecastHorizon
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import campaign_cases
+import json_schema
 import pytest
 from analysis_records import SERIES, block, fact, record
 from report_cases import CASES
@@ -21,12 +22,15 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.profiles import ProfileLimit
 from rtproof.profiles.profile import with_claims
-from rtproof.record.contents import Event
+from rtproof.record.contents import Event, Series
 from rtproof.report.blocks import Table
 from rtproof.report.pages import campaign_page
 from rtproof.report.pages.campaign_json import encode_campaign
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult
-from rtproof.schema.analysis_json import ANALYSIS_SCHEMA, ANALYSIS_VERSION, analysis_dict
+from rtproof.schema import published
+from rtproof.schema.encoder import Key, Scope, Shape, encode, plain
+from rtproof.schema.published import ANALYSIS_SCHEMA, ANALYSIS_VERSION, analysis_dict
+from rtproof.summary.summary_model import Dependence, Quantile
 
 DOCS = (Path(__file__).parent.parent / "docs" / "json-schema.md").read_text()
 PAGE = DOCS[DOCS.index("# The JSON form of a profile's cells") : DOCS.index("## A histogram of another tool")]
@@ -234,6 +238,52 @@ def test_all_forms_have_every_cell_of_every_table(name: str) -> None:
     assert len(json.loads(whole["json"])["sections"]) == len(page)
 
 
+# The page is made of the tables of published keys.
+
+
+def test_the_committed_page_is_the_one_that_the_tables_make(tmp_path: Path) -> None:
+    page = tmp_path / "json-schema.md"
+    page.write_text(re.sub(r"(writes from here: .*-->\n).*?(?=<!-- to here)", r"\1", DOCS, flags=re.DOTALL))
+    json_schema.write(page)
+    if page.read_text() != DOCS:
+        pytest.fail("published keys have changed: run python tools/json_schema.py")
+
+
+def test_a_key_that_changes_changes_the_page() -> None:
+    changed = replace(published.PLAN, keys={**published.PLAN.keys, "new_count": Key("more", fixed=1)})
+    assert json_schema.tables(published.PLAN) in DOCS
+    assert json_schema.tables(changed) not in DOCS
+    assert "| `new_count` | integer | more |" in json_schema.tables(changed)
+
+
+@pytest.mark.parametrize("document", json_schema.DOCUMENTS, ids=lambda document: str(document.title))
+def test_every_key_has_a_type_and_a_meaning(document: Shape) -> None:
+    rows = [row.split(" | ") for row in json_schema.tables(document).splitlines() if row.startswith("| `")]
+    assert rows
+    for key, kind, meaning in rows:
+        assert kind not in ("", "null"), key
+        assert len(meaning) > len(" |"), key
+
+
+def test_a_value_without_a_table_is_refused() -> None:
+    with pytest.raises(TypeError, match="Series has no form in JSON without a table of keys"):
+        plain(SERIES)
+    with pytest.raises(AttributeError, match="Series has no high_ns or high"):
+        encode(SERIES, Shape("series", Series) | {"high_ns": "nothing"})
+
+
+def test_what_is_not_finite_is_null() -> None:
+    assert plain({"a": [1.5, float("inf"), float("nan")]}) == {"a": [1.5, None, None]}
+
+
+def test_virtual_time_leaves_out_the_intervals_of_quantiles() -> None:
+    found = Quantile(0.5, 100, 7, 6, 8, 0.95, 0, 90, Dependence.ESTIMATED)
+    board, virtual = (encode(found, published.QUANTILE, Scope(deterministic=each)) for each in (False, True))
+    assert (board["low_ns"], board["dependence"], board["value_ns"]) == (6, "estimated", 7)
+    gone = ("low_ns", "high_ns", "confidence_ratio", "effective_count", "dependence")
+    assert virtual == {**board, **dict.fromkeys(gone)}
+
+
 # The JSON form: strict JSON, units in the keys, and every key on its page.
 
 
@@ -265,7 +315,7 @@ def keys(data: Any) -> Iterator[tuple[str, Any]]:
 def test_it_is_strict_json_with_its_name_and_version(analysis: Analysis) -> None:
     text = json.dumps(analysis_dict(analysis), allow_nan=False)
     back = json.loads(text)
-    assert (back["schema"], back["version"]) == (ANALYSIS_SCHEMA, ANALYSIS_VERSION) == ("rtproof.analysis", 3)
+    assert (back["schema"], back["version"]) == (ANALYSIS_SCHEMA, ANALYSIS_VERSION) == ("rtproof.analysis", 4)
     assert back["verdict"]["state"] == "REFUTED"
     assert back["threads"][0]["schedule"]["values_count"] == 1400
     assert back["threads"][0]["observed"]["max_ns"] == 400_200_000

@@ -24,7 +24,8 @@ from rtproof.report.pages.campaign_table import METRICS, largest_latency_text
 from rtproof.report.sections.distribution import ccdf_section, cumulative_section, histogram_section
 from rtproof.report.sections.numbers import percentiles_section
 from rtproof.report.sections.timeline import timeline_section
-from rtproof.schema.analysis_json import analysis_dict, app_dict, moments_dict
+from rtproof.schema.encoder import Json, encode
+from rtproof.schema.published import MOMENTS, analysis_dict
 from rtproof.summary import loops, per_second
 from rtproof.summary.fields import series_by_field, stage_switches
 from rtproof.summary.loops import (
@@ -295,6 +296,11 @@ def test_pieces_and_holes_change_no_loop(drawn: list[tuple[int, int, int]], long
 # The application's loops in the JSON form; test_result_json.py holds the keys to their page.
 
 
+def app_dict(made: Record) -> Json | None:
+    found: Json | None = analysis_dict(analyse(made))["app"]
+    return found
+
+
 def test_the_table_of_article_3_is_in_it_for_all_threads_and_for_each() -> None:
     found = app_dict(app_record(TABLE, [(7, 8, 9)] * 4))
     assert found is not None
@@ -323,7 +329,7 @@ def test_other_probes_and_summaries_have_none() -> None:
 def test_of_no_loop_everything_is_unknown_and_still_json() -> None:
     found = app_dict(record([], fields_of(APP, 0, loops.LOOP_FIELDS)))
     assert found is not None
-    assert json.loads(json.dumps(found, allow_nan=False))["work"] == moments_dict(NO_MOMENTS, "ns")
+    assert json.loads(json.dumps(found, allow_nan=False))["work"] == encode(NO_MOMENTS, MOMENTS)
     assert (found["work"]["min_ns"], found["work"]["mean_ns"], found["threads"]) == (None, None, [])
 
 

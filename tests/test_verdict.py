@@ -26,7 +26,7 @@ from rtproof.record.contents import Moment, Record
 from rtproof.report import formats
 from rtproof.report.pages import ci_verdicts
 from rtproof.report.sections import verdict
-from rtproof.schema.analysis_json import analysis_dict
+from rtproof.schema.published import analysis_dict
 from rtproof.summary.summary_model import Doubt, Severity
 
 SECOND_VERDICT = 10**9

@@ -9,7 +9,7 @@ from rtproof.judge import planning
 from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.planning import LengthPlan
 from rtproof.report.pages import histogram_page
-from rtproof.schema.plan_json import plan_dict
+from rtproof.schema.published import plan_dict
 
 
 def plan_lengths(

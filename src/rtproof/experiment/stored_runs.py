@@ -40,8 +40,7 @@ from rtproof.record.chunks import is_record
 from rtproof.record.run_folder import Run, RunInfo
 from rtproof.report import compose, formats, render, title
 from rtproof.report.pages import histogram_page
-from rtproof.schema.analysis_json import analysis_dict
-from rtproof.schema.histogram_json import histogram_dict
+from rtproof.schema.published import analysis_dict, histogram_dict
 from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns

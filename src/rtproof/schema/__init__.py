@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn results into plain data for JSON. docs/json-schema.md describes every key."""
+"""The JSON of all results: one encoder, and the tables of the published keys. docs/json-schema.md is made of them."""

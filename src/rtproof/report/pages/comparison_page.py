@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import stdev
-from typing import Any
 
 from rtproof.compare.comparison_model import Comparison, ComparisonFinding, ComparisonSide, FactDifference
 from rtproof.compare.run_metrics import FigureReading, RunFigures
@@ -20,7 +19,8 @@ from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.report.number_format import PrintedUnit
 from rtproof.report.pages import comparison_figures
 from rtproof.report.pages.comparison_figures import DrawnSides, curve_unit, outcome_lines, outcome_sentence
-from rtproof.schema.comparison_json import COMPARISON_VERSION, comparison_dict, run_dict
+from rtproof.schema.encoder import Json
+from rtproof.schema.published import comparison_dict, runs_dict
 from rtproof.summary.kernel_model import IN_BAND
 
 __all__ = ["ComparisonContext", "comparison_sections", "comparison_title", "single_side_sections"]
@@ -264,28 +264,15 @@ def single_side_sections(found: Sequence[RunFigures], told: ComparisonContext, *
 # The next functions write a comparison as JSON, with the command and the unreadable runs; see docs/json-schema.md.
 
 
-ALONE = "rtproof.runs"
-
-
 def encode_comparison(found: Comparison, told: ComparisonContext) -> bytes:
     """Return the JSON as UTF-8, indented by two."""
-    plain = comparison_dict(found)
-    for side, what in zip(plain["sides"], told.what, strict=True):
-        side["what"] = what
-    return _encoded(plain, told)
+    return _encoded(comparison_dict(found, told.what, told.command, told.complaints))
 
 
 def encode_single_side(runs: Sequence[RunFigures], told: ComparisonContext) -> bytes:
     """Return the JSON of runs of the same thing."""
-    plain = {
-        "schema": ALONE,
-        "version": COMPARISON_VERSION,
-        "what": told.what[0],
-        "runs": [run_dict(run) for run in runs],
-    }
-    return _encoded(plain, told)
+    return _encoded(runs_dict(runs, told.what[0], told.command, told.complaints))
 
 
-def _encoded(plain: dict[str, Any], told: ComparisonContext) -> bytes:
-    whole = {**plain, "command": told.command or None, "not_read": list(told.complaints)}
-    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False).encode(errors="replace") + b"\n"
+def _encoded(plain: Json) -> bytes:
+    return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False).encode(errors="replace") + b"\n"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from rtproof.compare import likeness
-from rtproof.compare.change_points import DAYS, P_VALUE, SHORTEST, WeeklyPattern
+from rtproof.compare.change_points import DAYS, P_VALUE, SHORTEST
 from rtproof.compare.comparison_model import sides_in_virtual_time
 from rtproof.compare.history import (
     FEWEST,
@@ -28,6 +28,7 @@ from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Te
 from rtproof.report.number_format import number_text, unit_for
 from rtproof.report.pages import comparison_page
 from rtproof.report.pages.comparison_page import ComparisonContext
+from rtproof.schema.published import history_dict
 
 __all__ = ["history_sections", "history_title"]
 
@@ -309,85 +310,6 @@ def history_title(found: RunHistory) -> str:
     return f"rtproof: history of {quantity(found.runs, 'run')} - {outcome_words}"
 
 
-# The next functions write the JSON of a history (docs/history.md).
-
-
-HISTORY_SCHEMA = "rtproof.history"
-HISTORY_VERSION = 1
-
-
 def encode_history(found: RunHistory, told: ComparisonContext) -> bytes:
-    """Return one JSON object as UTF-8. Runs count from 0 within their sequence."""
-    document = {
-        "schema": HISTORY_SCHEMA,
-        "version": HISTORY_VERSION,
-        "command": told.command,
-        "fewest_runs": FEWEST,
-        "sequences": [_sequence(one) for one in found.sequences],
-        "left_out": [{"run": one.run, "why": one.why} for one in found.left_out],
-        "not_read": list(told.complaints),
-    }
-    return json.dumps(document, indent=2, allow_nan=False).encode() + b"\n"
-
-
-def _sequence(sequence: RunSequence) -> dict[str, object]:
-    return {
-        "name": sequence.name,
-        "judged": sequence.judged,
-        "runs": [
-            {"name": run.name, "started_ns": run.started_ns, "values_count": run.n, "core": run.core}
-            for run in sequence.runs
-        ],
-        "metrics": [_metric(metric) for metric in sequence.metrics],
-        "changes": [_place_dict(place) for place in sequence.places],
-    }
-
-
-def _metric(metric: MetricHistory) -> dict[str, object]:
-    return {
-        "key": metric.key,
-        "label": metric.label,
-        "unit": metric.unit,
-        "values": [None if ln is None else math.exp(ln) for ln in metric.values],
-        "run_factor_ratio": metric.run_factor,
-        "visible_ratio": metric.visible,
-        "why_not": metric.why or None,
-        "correlation_ratio": metric.correlation,
-        "weekly": _weekly_dict(metric.weekly),
-    }
-
-
-def _weekly_dict(found: WeeklyPattern | None) -> dict[str, object] | None:
-    """Return the pattern, Monday first: each day compared with the mean of the week."""
-    if found is None:
-        return None
-    return {"p": found.p, "days": [math.exp(one) for one in found.by_day]}
-
-
-def _place_dict(place: ChangePlace) -> dict[str, object]:
-    metrics = [
-        {
-            "metric": found.metric,
-            "run": found.at,
-            "first_run": found.runs[0],
-            "end_run": found.runs[1],
-            "before": found.before,
-            "after": found.after,
-            "ratio": found.ratio,
-            "p": found.p,
-        }
-        for found in place.found
-    ]
-    facts = [
-        {
-            "fact": fact.key,
-            "before": fact.before,
-            "after": fact.after,
-            "run": fact.at,
-            "on_both_sides": fact.steady,
-            "why": fact.why or None,
-            "source": fact.source or None,
-        }
-        for fact in place.facts
-    ]
-    return {"run": place.at, "metrics": metrics, "facts": facts}
+    """Return the history as one JSON object in UTF-8."""
+    return json.dumps(history_dict(found, told.command, told.complaints), indent=2, allow_nan=False).encode() + b"\n"

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write models as plain data for JSON, by tables of published keys, and describe such a table in Markdown.
+
+A ``Shape`` is the table of one object in JSON. Its keys end with their unit. ``UNIT`` at the end of a key stands for
+the unit of the values. The value of a key is the attribute of the same name, with or without the unit, unless the key
+says where else it comes from.
+"""
+
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cache
+from typing import Any
+
+Json = dict[str, Any]
+UNIT = "_UNIT"
+UNITS = ("_per_s", "_count", "_ratio", "_bytes", "_ns", "_s", UNIT)
+"""How a key ends that has a unit. An attribute of a model may lack this end."""
+ITSELF = "."
+"""As the source of a key: the model itself."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an object has from the objects around it.
+
+    unit: the unit of the values. shares: the quantiles to give. limits_ns: the user's limits.
+    deterministic: whether the run was in virtual time, where no interval holds.
+    """
+
+    unit: str = "ns"
+    shares: tuple[float, ...] = ()
+    limits_ns: tuple[int, ...] = ()
+    deterministic: bool = False
+
+
+@dataclass(frozen=True)
+class Key:
+    """A published key.
+
+    meaning: one line of Markdown for the page.
+    source: an attribute, a path of attributes and numbers of items ("fit.xi", "0.k"), or a function of the model.
+        Behind a None a path gives None.
+    scoped: a function of the model and of its scope, in place of a source.
+    fixed: a value that is always the same, in place of a source.
+    shape: the table of the object that stands here. each: that of each element of the list or mapping that stands here.
+    interval: an interval, or what it rests on: null in virtual time. or_null: an empty text is null.
+    """
+
+    meaning: str = ""
+    source: str | Callable[[Any], object] = ""
+    scoped: Callable[[Any, Scope], object] | None = None
+    fixed: object = None
+    shape: "Shape | None" = None
+    each: "Shape | None" = None
+    interval: bool = False
+    or_null: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The published keys of a model, in their order; a bare text is the meaning of a key that needs nothing else.
+
+    title: its name on the page. model: a class, or the type of a tuple. unit: where the unit of its values comes from;
+    without it the unit is that of the object around. A key that begins with a star puts the keys of its shape here.
+    """
+
+    title: str
+    model: Any
+    unit: str | Callable[[Any], str] = ""
+    keys: Mapping[str, str | Key] = field(default_factory=dict)
+
+    def __or__(self, keys: Mapping[str, str | Key]) -> "Shape":
+        """Return the shape with these keys behind its own."""
+        return replace(self, keys={**self.keys, **keys})
+
+
+def encode(model: object, shape: Shape, scope: Scope | None = None) -> Json:
+    """Return a model as plain data: text, numbers, None, lists and dictionaries. What is not finite is None."""
+    scope = scope or Scope()
+    if shape.unit:
+        scope = replace(scope, unit=str(_value_of(model, shape.unit)))
+    found: Json = {}
+    for name, said in shape.keys.items():
+        key = as_key(said)
+        value = _value(model, name, key, scope)
+        if name.startswith("*"):
+            found |= value
+        else:
+            found[name.removesuffix(UNIT) + f"_{scope.unit}" if name.endswith(UNIT) else name] = value
+    return found
+
+
+def as_key(said: str | Key) -> Key:
+    """Return the key that a bare text stands for."""
+    return said if isinstance(said, Key) else Key(said)
+
+
+def _value(model: object, name: str, key: Key, scope: Scope) -> Any:
+    if key.interval and scope.deterministic:
+        return None
+    if key.fixed is not None:
+        return plain(key.fixed)
+    value = key.scoped(model, scope) if key.scoped else _value_of(model, source_of(type(model), name, key))
+    return None if value is None or (key.or_null and not value) else _written(value, key, scope)
+
+
+def _written(value: object, key: Key, scope: Scope) -> Any:
+    if key.shape:
+        return encode(value, key.shape, scope)
+    if key.each and isinstance(value, Mapping):
+        return {name: encode(each, key.each, scope) for name, each in value.items()}
+    if key.each:
+        return [encode(each, key.each, scope) for each in typing.cast(Sequence[object], value)]
+    return plain(value)
+
+
+def plain(value: object) -> Any:
+    """Return a value without models as plain data."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if value is None or isinstance(value, str | int):
+        return value
+    raise TypeError(f"{type(value).__name__} has no form in JSON without a table of keys")
+
+
+def source_of(model: Any, name: str, key: Key) -> str | Callable[[Any], object]:
+    """Return where the value of a key comes from. model: a class. Raises AttributeError if the model lacks it."""
+    return key.source or _attribute(model, name)
+
+
+@cache
+def _attribute(model: type, name: str) -> str:
+    names = [name, *(name.removesuffix(unit) for unit in UNITS if name.endswith(unit))]
+    for each in names:
+        if each in getattr(model, "__dataclass_fields__", ()) or hasattr(model, each):
+            return each
+    raise AttributeError(f"{model.__name__} has no {' or '.join(names)}")
+
+
+def _value_of(model: Any, source: str | Callable[[Any], object]) -> Any:
+    if not isinstance(source, str):
+        return source(model)
+    if source != ITSELF:
+        for part in source.split("."):
+            if model is None:
+                return None
+            model = model[int(part)] if part.isdigit() else getattr(model, part)
+    return model
+
+
+# The next functions describe a table of keys for the page.
+
+
+WORDS = {int: "integer", float: "number", str: "text", bool: "true or false", type(None): "null"}
+
+
+def keys_table(shape: Shape) -> str:
+    """Return the keys of a shape as a Markdown table: key, type and meaning."""
+    rows = [f"| `{name}` | {_type_words(model, name, key)} | {key.meaning} |" for model, name, key in _rows(shape)]
+    return "\n".join(["| key | type | meaning |", "|---|---|---|", *rows]) + "\n"
+
+
+def shapes_within(shape: Shape) -> list[Shape]:
+    """Return a shape and all that it holds, each once, in the order in which a reader meets them."""
+    found = {shape.title: shape}
+    for _, _, key in _rows(shape):
+        for inner in (key.shape, key.each):
+            if inner:
+                found |= {each.title: each for each in shapes_within(inner) if each.title not in found}
+    return list(found.values())
+
+
+def _rows(shape: Shape) -> list[tuple[Any, str, Key]]:
+    found: list[tuple[Any, str, Key]] = []
+    for name, said in shape.keys.items():
+        key = as_key(said)
+        found += _rows(key.shape) if name.startswith("*") and key.shape else [(shape.model, name, key)]
+    return found
+
+
+def _type_words(model: Any, name: str, key: Key) -> str:
+    hint = _hint(model, name, key)
+    if key.each:
+        return f"{'object by name' if typing.get_origin(hint) is Mapping else 'list'}: {key.each.title}"
+    words = [key.shape.title] if key.shape else [word for each in _choices(hint) if (word := _word(each)) != "null"]
+    null = key.interval or key.or_null or type(None) in _choices(hint)
+    return ", ".join(dict.fromkeys([*words, *(["null"] if null else [])]))
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def _word(hint: Any) -> str:
+    if hint in WORDS:
+        return WORDS[hint]
+    origin = typing.get_origin(hint)
+    if origin in (tuple, list, Sequence):
+        return f"list of {_word(typing.get_args(hint)[0])}"
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return " or ".join(f"`{each.value}`" for each in hint)
+    return "object" if origin in (dict, Mapping) else "null"
+
+
+def _hint(model: Any, name: str, key: Key) -> Any:
+    if key.fixed is not None:
+        return type(key.fixed)
+    source: Any = key.scoped or (source_of(model, name, key))
+    if not isinstance(source, str):
+        return typing.get_type_hints(source)["return"]
+    nullable = False
+    for part in source.split(".") if source != ITSELF else ():
+        nullable |= type(None) in _choices(model)
+        model = _member(next(each for each in _choices(model) if each is not type(None)), part)
+    return model | None if nullable else model
+
+
+def _member(model: Any, part: str) -> Any:
+    if part.isdigit():
+        return typing.get_args(model)[int(part)]
+    found = getattr(model, part, None)
+    getter = found.fget if isinstance(found, property) else getattr(found, "func", None)
+    return typing.get_type_hints(getter)["return"] if getter else typing.get_type_hints(model)[part]

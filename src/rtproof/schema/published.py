@@ -1,0 +1,1135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The published keys of every result, one table for each object, and the functions that write a result with them.
+
+docs/json-schema.md is made of these tables by ``python tools/json_schema.py``. Raise the version of a document when the
+meaning of a key changes or a key goes away.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from rtproof.compare.change_points import WeeklyPattern
+from rtproof.compare.comparison_model import (
+    Comparison,
+    ComparisonSide,
+    FactDifference,
+    FactVariation,
+    ImpossibleComparison,
+    LeftOutRun,
+    MetricEffect,
+    QuantileShift,
+    RunTurns,
+    ShiftPoint,
+    SideCrossing,
+    SideOrder,
+)
+from rtproof.compare.effects import SHARE
+from rtproof.compare.history import (
+    FEWEST,
+    ChangePlace,
+    FactChange,
+    FoundChange,
+    LeftOutOfHistory,
+    MetricHistory,
+    RunHistory,
+    RunSequence,
+)
+from rtproof.compare.run_metrics import QUANTILES, RunFigures
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, Verdict, several_stages, shares_of
+from rtproof.judge.episodes import LevelClusters, level_clusters
+from rtproof.judge.histogram_only import HistogramOnly, JudgedHistogram, impossible_figures
+from rtproof.judge.objections import Objection, claim_of, objections
+from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
+from rtproof.record.contents import Record, Series, View
+from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, encode
+from rtproof.statistics import MIXING
+from rtproof.summary import moments
+from rtproof.summary.kernel_model import PreemptionModel, PreemptionStatement, core_beside, preemption_model
+from rtproof.summary.kernel_trace import TraceSummary, has_trace, trace_summary
+from rtproof.summary.loops import (
+    BAND_LEVEL,
+    ApplicationLoops,
+    has_samples,
+    is_app,
+    loops_of_all_threads,
+    loops_of_threads,
+    most_cycles_out_of_band,
+)
+from rtproof.summary.quantiles import (
+    OffsetAndSpread,
+    moments_and_counts_of_view,
+    offset_and_spread,
+    quantile,
+    quantiles,
+)
+from rtproof.summary.recorded_facts import virtual_time_clock
+from rtproof.summary.summary_model import Cycles, Doubt, Moments, Quantile, Stall, Summary, Switch
+from rtproof.summary.system_facts import SystemFact, system_facts
+from rtproof.summary.tracing_effect import (
+    EFFECT_CONFIDENCE,
+    EFFECT_METHOD,
+    FieldEffects,
+    TracingEffect,
+    TracingEffects,
+    tracing_effects,
+)
+from rtproof.tail import forecast_sentences
+from rtproof.tail.forecast_model import FORECAST_CONFIDENCE, Forecast, ForecastRefusal
+from rtproof.tail.stationarity import Stationarity
+from rtproof.tail.thresholds import ThresholdFit, TopTest
+
+ANALYSIS_SCHEMA, ANALYSIS_VERSION = "rtproof.analysis", 4
+COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
+RUNS_SCHEMA = "rtproof.runs"
+HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
+PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 2
+HISTOGRAM_SCHEMA, HISTOGRAM_VERSION = "rtproof.histogram", 2
+
+MANY = ("config ", "module ")
+"""How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
+
+
+def document(schema: str, version: int) -> Mapping[str, Key]:
+    """Return the two keys with which every document begins."""
+    return {
+        "schema": Key("the name of this form", fixed=schema),
+        "version": Key("raised when the meaning of a key changes or a key goes away", fixed=version),
+    }
+
+
+SENTENCE = Shape("sentence", tuple[str, str]) | {
+    "label": Key("what the line is about; an empty label carries on the line before", "0"),
+    "text": Key("the sentence", "1"),
+}
+
+
+# Summaries of values.
+
+
+def _least(found: Moments) -> int | None:
+    return found.min if found.count else None
+
+
+def _largest(found: Moments) -> int | None:
+    return found.max if found.count else None
+
+
+MOMENTS = Shape("moments", Moments) | {
+    "values_count": Key("n", "count"),
+    "min_UNIT": Key("the smallest value", _least),
+    "mean_UNIT": "the mean",
+    "max_UNIT": Key("the largest value", _largest),
+    "deviation_UNIT": "the standard deviation, with n - 1",
+}
+QUANTILE = Shape("quantile", Quantile) | {
+    "share_ratio": Key("the share of values that are not larger", "p"),
+    "values_count": Key("n", "n"),
+    "value_UNIT": "nearest rank; `null` if fewer than one of n values is expected above it",
+    "low_UNIT": Key(
+        "lower end of the order-statistic interval at `confidence_ratio`; `null`: below all n values, "
+        "or `dependence` is `unclear`",
+        interval=True,
+    ),
+    "high_UNIT": Key("upper end of the same interval; `null`: above all n values, or `unclear`", interval=True),
+    "confidence_ratio": Key("of the interval", interval=True),
+    "effective_count": Key(
+        "how many independent values the n are worth for this quantile; `null`: not known", interval=True
+    ),
+    "dependence": Key(
+        "what the interval rests on: `estimated` (on `effective_count`); `unclear` (the run does not tell it: no "
+        "interval); `assumed none` (the order of the values is not known: all n taken as independent)",
+        interval=True,
+    ),
+    "resolution_UNIT": "width of the bin that the value lies in, 0 if exact",
+}
+VIEW = Shape("view", tuple[Moments, tuple[Quantile, ...]]) | {
+    "*moments": Key("", "0", shape=MOMENTS),
+    "quantiles": Key("one for each share, ascending", "1", each=QUANTILE),
+}
+SPREAD = Shape("spread", OffsetAndSpread) | {
+    "offset_UNIT": "the median",
+    "jitter_UNIT": "99th minus 1st percentile",
+    "peak_to_peak_UNIT": "largest minus smallest value",
+    "deviation_UNIT": "the standard deviation, with n - 1",
+    "drift_ppm": "off the grid: how much longer a cycle is than the period",
+}
+
+
+def _lag_correlation(summary: Summary) -> float | None:
+    return moments.lag_correlation(summary.lag, summary.observed)
+
+
+LAG = Shape("lag", Summary) | {
+    "pairs_count": Key("neighbouring activations", "lag.pairs"),
+    "correlation_ratio": Key("of neighbours", _lag_correlation),
+    "catch_up_pairs_count": Key(
+        "a cycle above 1.2 periods with one below 0.8 directly behind it", "lag.catch_up_pairs"
+    ),
+}
+TOP = Shape("largest value", tuple[int, int, int, int]) | {
+    "series": Key("the `id` of its series", "0"),
+    "index": Key("the number of the activation", "1"),
+    "due_ns": Key("its due time", "2"),
+    "value_UNIT": Key("the value", "3"),
+}
+
+
+def _stalled_least(summary: Summary) -> int | None:
+    return summary.stalled_ns if summary.stalled else None
+
+
+def _observed(summary: Summary, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
+    return _view(summary, View.OBSERVED, scope)
+
+
+def _schedule(summary: Summary, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
+    return _view(summary, View.CHARGED, scope)
+
+
+def _view(summary: Summary, view: View, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
+    return moments_and_counts_of_view(summary, view)[1], quantiles(summary, view, scope.shares)
+
+
+def _top(summary: Summary) -> list[tuple[int, int, int, int]]:
+    top = summary.top
+    ids = [summary.series.id] * top.value.size if top.series is None else top.series.tolist()
+    return list(zip(ids, top.index.tolist(), top.due_ns.tolist(), top.value.tolist(), strict=True))
+
+
+SUMMARY = Shape("summary", Summary, unit="series.unit") | {
+    "threads": "the threads in it",
+    "exact": "true: counted from samples; false: from log-linear bins with a half width of at most 1/1024",
+    "expected_count": Key("due times in the time measured: obtained and missed ones", "due"),
+    "obtained_count": "activations that ran, or of which nothing is known",
+    "missed_count": Key("due times for which the thread never ran", "never_ran"),
+    "stalled_count": "those of the missed at the end, when a thread never ran again",
+    "stalled_least_ns": Key("how late the first of the stalled was at least; `null`: none", _stalled_least),
+    "lost_count": "those of the obtained whose lateness is not known: the agent dropped them, or the file is damaged",
+    "unbinned_count": "those of the obtained that are in `top` and in the largest value of their second only, "
+    "because the record was cut off",
+    "span_ns": "from the first to the last due time and a period",
+    "observed": Key("the activations that ran", scoped=_observed, shape=VIEW),
+    "schedule": Key(
+        "all activations that were due: the missed ones too, each with its lateness", scoped=_schedule, shape=VIEW
+    ),
+    "spread": Key("how far the values lie apart", offset_and_spread, shape=SPREAD),
+    "lag": Key("how neighbours depend on each other", ITSELF, shape=LAG),
+    "top": Key("the largest values, largest first", _top, each=TOP),
+}
+
+
+def _cpu(series: Series) -> int | None:
+    return series.cpu if series.cpu >= 0 else None
+
+
+SERIES = Shape("series", Series) | {
+    "id": "its number",
+    "thread": "its measuring thread",
+    "cpu": Key("`null`: the thread is not bound", _cpu),
+    "on_grid": "whether due times are multiples of the period behind the first",
+    "external": "due times come from outside",
+    "loop": "told by its cycles",
+    "has_samples": "whether the record keeps single values",
+    "period_ns": "from one due time to the next",
+    "first_due_ns": "the first due time",
+    "probe": "what measured it",
+    "method": "how the thread waited",
+    "field": "which of the probe's values it is",
+    "unit": "of the values",
+}
+THREAD = Shape("thread", Summary) | {
+    "series": Key("what was measured", shape=SERIES),
+    "*summary": Key("", ITSELF, shape=SUMMARY),
+}
+STAGE = Shape("stage", Summary) | {
+    "field": Key("which field the summary is of", "series.field"),
+    "*summary": Key("", ITSELF, shape=SUMMARY),
+}
+
+
+def _switch_values(switch: Switch, scope: Scope) -> tuple[Moments, tuple[Quantile, ...]]:
+    return switch.moments, tuple(quantile(switch.counts, share, ends=switch.moments) for share in scope.shares)
+
+
+SWITCH = Shape("switch", Switch) | {
+    "earlier": "the field of the stage before",
+    "later": "the field of the stage behind",
+    "*values": Key(scoped=_switch_values, shape=VIEW),
+    "backwards_count": "activations whose later stage came first by the clock",
+    "unpaired_count": "values whose activation has none in the other field",
+}
+
+
+def _share_above(found: LevelClusters) -> float | None:
+    return found.level.share if found.level.learned else None
+
+
+def _above_schedule(found: LevelClusters) -> int:
+    return found.ran + found.missed
+
+
+def _listed(found: LevelClusters) -> int:
+    return found.level.index.size
+
+
+LEVEL = Shape("level", LevelClusters, unit="series.unit") | {
+    "thread": Key("the measuring thread", "series.thread"),
+    "value_UNIT": Key("the level", "level.value"),
+    "learned": Key("true: the agent learned it from the thread's first minute; false: it is a limit", "level.learned"),
+    "share_above_ratio": Key(
+        "at most this share of the `taught_count` values is above it; `null`: a limit", _share_above
+    ),
+    "taught_count": Key("values that it was learned from", "level.taught"),
+    "since_ns": Key("due time from which on is counted", "level.since_ns"),
+    "seconds_count": "seconds that count",
+    "above_observed_count": Key("activations above it that ran", "ran"),
+    "above_schedule_count": Key("activations above it of all that were due", _above_schedule),
+    "seconds_above_count": Key("seconds with any above it that ran", "hit"),
+    "cluster_size_mean": Key("how many ran above it in such a second; `null`: none", "size"),
+    "dispersion_ratio": "variance of the counts of all seconds over their mean; `null`: fewer than two counted",
+    "listed_count": Key("activations above it that the record keeps one by one", _listed),
+    "list_ended": Key("there were more", "level.list_ended"),
+}
+
+
+# Loops, the trace, and what tracing adds.
+
+
+def _band_ratio(cycles: Cycles) -> float | None:
+    above, below = cycles.high_ns - cycles.period_ns, cycles.period_ns - cycles.low_ns
+    return above / cycles.period_ns if cycles.period_ns and above == below else None
+
+
+def _band_level(cycles: Cycles) -> float | None:
+    return None if cycles.deterministic else BAND_LEVEL
+
+
+STALL = Shape("stall", Stall) | {
+    "thread": "the thread that stood still",
+    "since_ns": "when it began to",
+    "duration_ns": "how long it did",
+    "over": "false: it stood still until the end",
+}
+CYCLES = Shape("cycles", Cycles) | {
+    "loops_count": "threads that ran a loop",
+    "period_ns": "the period",
+    "band_ratio": Key("how far the band goes to both sides of the period; `null` if farther to one side", _band_ratio),
+    "low_ns": "a shorter cycle is short",
+    "high_ns": "a longer cycle is long",
+    "ignored_count": "cycles at the start, not counted",
+    "counted_count": "cycles that count",
+    "short_count": "those below the band",
+    "long_count": "those above the band",
+    "min_ns": "the shortest cycle",
+    "max_ns": "the longest cycle",
+    "catch_up_pairs_count": "a long one directly followed by a short one",
+    "correlation_ratio": "of neighbours",
+    "most_out_of_band_ratio": Key(
+        "the largest share out of the band that the counted cycles leave possible, if cycles do not depend on each "
+        "other",
+        most_cycles_out_of_band,
+    ),
+    "confidence_ratio": Key("of `most_out_of_band_ratio`; `null` in virtual time", _band_level),
+    "stalls": Key("loops that stood still", each=STALL),
+}
+LOOPS = Shape("loops", ApplicationLoops) | {
+    "work": Key("how long the work took", shape=MOMENTS),
+    "loop": Key("from the top of a loop to the next one's", shape=MOMENTS),
+    "error": Key("how late the top was", shape=MOMENTS),
+    "slack": Key("from the end of the work to the next due time", shape=MOMENTS),
+    "no_sleep_count": "loops of those with a `slack` that did not sleep behind their work",
+    "loops_sum_ns": Key("all loop times; the same as `elapsed_ns` where `holes_count` is 0", "loop.sum"),
+    "elapsed_ns": "from the first top to the last",
+    "holes_count": Key("how often the loops in between are not all known", "apart"),
+}
+APP_THREAD = Shape("app of a thread", tuple[int, ApplicationLoops]) | {
+    "thread": Key("the thread", "0"),
+    "*loops": Key("", "1", shape=LOOPS),
+}
+App = tuple[ApplicationLoops, tuple[tuple[int, ApplicationLoops], ...]]
+
+
+def _nanoseconds(_: App) -> str:
+    return "ns"
+
+
+APP = Shape("app", App, unit=_nanoseconds) | {
+    "*loops": Key("", "0", shape=LOOPS),
+    "threads": Key("the same of each thread", "1", each=APP_THREAD),
+}
+
+
+def application_loops(analysis: Analysis) -> App | None:
+    """Return the loops of a periodic application: all together, and by thread.
+
+    The result is None for every other record, and for a record without samples.
+    """
+    if not is_app(analysis.record) or not has_samples(analysis.record):
+        return None
+    threads = loops_of_threads(analysis.record)
+    return loops_of_all_threads(threads.values()), tuple(threads.items())
+
+
+def _kinds(trace: TraceSummary) -> list[tuple[str, int]]:
+    return list(trace.kinds.items())
+
+
+EVENT = Shape("kind of event", tuple[str, int]) | {
+    "event": Key("the event's name", "0"),
+    "events_count": Key("how many are left", "1"),
+}
+TRACE = Shape("trace", TraceSummary) | {
+    "clock": "the trace's, as tracefs calls it; `mono` is the record's own",
+    "kinds": Key("the most frequent first", _kinds, each=EVENT),
+    "missing": "events (names, or beginnings with a star) that were to be traced and that the kernel does not have",
+    "recorded_count": Key("events left in the buffers", "entries"),
+    "overwritten_count": Key("events overwritten by later ones", "overrun"),
+    "dropped_count": "events never written",
+    "on_ns": "when recording began",
+    "off_ns": "when recording ended",
+    "oldest_ns": "the oldest event that is left",
+    "newest_ns": "the newest event",
+    "whole_from_ns": "from here on nothing was overwritten on any CPU; `null`: nowhere anything was",
+}
+EFFECT = Shape("effect", TracingEffect) | {
+    "statistic": "`mean`, `median`, `99 %` or `maximum` of a block",
+    "without_UNIT": "mean over the blocks that were not traced",
+    "with_UNIT": Key("mean over the blocks that were traced", "with_trace"),
+    "difference_UNIT": "how much tracing adds",
+    "low_UNIT": "lower end of the interval of the difference",
+    "high_UNIT": "upper end of the interval of the difference",
+}
+FIELD_EFFECTS = Shape("effects of a field", FieldEffects, unit="unit") | {
+    "field": "the field",
+    "effects": Key("one for each statistic", each=EFFECT),
+}
+OBSERVER = Shape("observer", TracingEffects) | {
+    "block_ns": "length of a block",
+    "left_out_ns": "how much of the beginning of a block is left out",
+    "blocks_count": "whole blocks",
+    "sets_count": "sets of four neighbours that are compared, of which two were traced",
+    "confidence_ratio": Key("of the intervals, all of a field together", fixed=EFFECT_CONFIDENCE),
+    "method": Key("of the intervals", fixed=EFFECT_METHOD),
+    "refused": Key("why there is no comparison, or `null`", or_null=True),
+    "fields": Key("one for each field", each=FIELD_EFFECTS),
+}
+
+
+# The record and the system.
+
+
+STATEMENT = Shape("statement", PreemptionStatement) | {
+    "value": "the model is `none`, `voluntary`, `lazy`, `full`, `rt`, `rt (full)`, `rt (lazy)` or `dynamic`; "
+    "`null`: unknown",
+    "confidence": "how sure it is",
+    "evidence": "sentences",
+}
+PREEMPTION_MODEL = Shape("preemption model", PreemptionModel) | {
+    "built": Key("what the kernel was compiled for", shape=STATEMENT),
+    "effective": Key("what it does, which is another thing with PREEMPT_DYNAMIC", shape=STATEMENT),
+    "core": Key("the kernel beside Linux, or `linux`", shape=STATEMENT),
+    "pipeline": "what delivers interrupts to a co-kernel first, or `null`",
+    "disagreements": "sentences about sources that contradict each other",
+}
+SYSTEM_FACT = Shape("system fact", SystemFact) | {
+    "what": "what the fact is about",
+    "says": "the fact",
+    "source": "where the target says it",
+}
+
+
+def _format(record: Record) -> str:
+    return f"{record.begin.major}.{record.begin.minor}"
+
+
+def _run_id(record: Record) -> str:
+    return record.begin.run_id.hex()
+
+
+def _end_reason(record: Record) -> str | None:
+    return record.end.reason.name.lower() if record.end else None
+
+
+def _damaged_parts(record: Record) -> int:
+    return len(record.damage)
+
+
+RECORD = Shape("record", Record) | {
+    "path": "the file",
+    "size_bytes": "its size",
+    "format": Key("major.minor", _format),
+    "run_id": Key("hexadecimal", _run_id),
+    "origin_realtime_ns": Key("the origin as time since 1970", "begin.origin_realtime_ns"),
+    "agent_version": Key("of the agent that wrote it", "begin.agent_version"),
+    "machine": Key("the architecture", "begin.machine"),
+    "kernel_release": Key("as `uname -r` prints it", "begin.kernel_release"),
+    "kernel_version": Key("as `uname -v` prints it", "begin.kernel_version"),
+    "virtual_time": Key(
+        "what makes the clock count instructions, so that no figure is a board's time; `null` where the clock shows "
+        "time",
+        virtual_time_clock,
+    ),
+    "core": Key("the co-kernel beside Linux, so that all figures are in-band; `null`: none was found", core_beside),
+    "preemption_model": Key("what the kernel can preempt", preemption_model, shape=PREEMPTION_MODEL),
+    "system": Key("what the target said of itself", system_facts, each=SYSTEM_FACT),
+    "end_reason": Key(
+        "`as_asked`, `interrupted`, `no_space`, `host_gone`, `load_died`, `guard`, `error`, or `null` if the record "
+        "was cut off",
+        _end_reason,
+    ),
+    "damaged_parts_count": Key("parts of the file that cannot be read", _damaged_parts),
+}
+
+
+# The verdict.
+
+
+def _longest(requirement: Requirement) -> int | None:
+    return None if requirement.longest_ns == NO_LONGEST else requirement.longest_ns
+
+
+LIMIT = Shape("limit", Requirement) | {
+    "limit_ns": "the limit",
+    "at_most_ns": "episodes come at most once per this time",
+    "confidence_ratio": "1 minus the probability of error of all limits together",
+    "gap_ns": "exceedances no further apart are one episode",
+    "longest_ns": "no episode lasts longer",
+    "bunches_count": "episodes that a bunch may bring on average",
+}
+REQUIREMENT = replace(LIMIT, title="requirement") | {
+    "longest_ns": Key("no episode lasts longer; `null`: none was fixed, before schema 3 of `run.json`", _longest),
+}
+EPISODE = Shape("episode", Episode) | {
+    "begin_ns": "first late time, exact where single activations are known",
+    "end_ns": "last late time, exact where single activations are known",
+    "first_s": Key("second of the first late time", "first_second"),
+    "last_s": Key("second of the last late time", "last_second"),
+    "worst_ns": "the largest latency",
+    "threads": "the threads that were late",
+}
+
+
+def _exit_code(verdict: Verdict | HistogramOnly) -> int:
+    return verdict.state.exit_code
+
+
+def _episodes_count(verdict: Verdict) -> int:
+    return len(verdict.episodes)
+
+
+def _mixing(verdict: Verdict) -> float | None:
+    return None if verdict.tau is None else MIXING
+
+
+VERDICT = Shape("verdict", Verdict) | {
+    "state": "the answer",
+    "exit_code": Key("of the command: 0 PROVEN or NOT ASKED, 1 REFUTED, 3 INVALID, 4 UNDECIDED", _exit_code),
+    "requirement": Key("what was asked; `null`: nothing", shape=REQUIREMENT),
+    "reasons": "sentences",
+    "sentences": Key("in the order to print", each=SENTENCE),
+    "measured_ns": "time that was measured, all threads at once",
+    "chosen_after": "true: the limit was chosen when the data were there, so nothing was tested",
+    "deterministic": "true: the run was made in virtual time, so the verdict tells what was seen, and no key has a "
+    "probability ([verdict.md](verdict.md))",
+    "episodes_count": Key("N", _episodes_count),
+    "alpha_ratio": "probability of error of this limit's test: 1 minus the confidence, of m limits the m-th part "
+    "(Bonferroni)",
+    "mixing_ratio": Key("a = 0.3, the exponent of both mixtures of bets", _mixing),
+    "tau": "`measured_ns` divided by `at_most_ns`",
+    "live_ns": "quiet time: all time measured but that from the first late time of an episode to the gap behind its "
+    "last; it alone counts for E+ and the upper limits of the rate",
+    "log_e_proven": "natural logarithm of E+ at the end; a threshold is ln(1 / alpha)",
+    "log_e_refuted": "natural logarithm of E- at the end",
+    "rate_low_per_s": "lower limit of the rate of episodes, at `alpha_ratio`, of all of the run, valid whenever one "
+    "looks or stops",
+    "rate_high_per_s": "upper limit of the same rate; `null`: none, because values were lost or no time was quiet",
+    "rate_high_fixed_per_s": "upper limit that holds only for a length fixed beforehand",
+    "decided_at_ns": "measured time at which the state was reached; `null`: undecided",
+    "decided_with_count": "the episodes by then",
+    "kind": "of REFUTED: `rate`, or `duration` (one episode lasted longer than `longest_ns`)",
+    "proven_at_ns": "measured time of a proof, also where a later refutation prevailed over it",
+    "proven_with_count": "the episodes by then",
+    "assumption": Key(
+        "the sentence that PROVEN and REFUTED by rate rest on; `null` of what was seen",
+        verdict_sentences.assumption_of_verdict,
+    ),
+    "bunches_bound_ratio": "PROVEN holds if episodes come in bunches of up to so many on average; below 1: all of "
+    "the run would not be PROVEN",
+    "bunched": "whether the episodes look bunched at the end; `null`: fewer than three",
+    "withheld": "whether that alone keeps the run from being PROVEN",
+    "longest_seen_ns": "how long the longest episode surely lasted",
+    "late_seconds_count": "seconds in which something was late",
+    "refuted_at_latest_ns": "measured time at which an episode that is not over will be REFUTED by its length; "
+    "`null`: none is open",
+    "needed_ns": "measured time in all to be PROVEN if there is no further episode; `null`, as the next five, if "
+    "values were lost or a proof is `withheld`",
+    "more_ns": "how much of it is missing",
+    "needed_with_one_more_ns": "the same if one more episode comes",
+    "more_with_one_more_ns": "how much of that is missing",
+    "chance_ratio": "that it is PROVEN by `needed_ns`, at a rate that fits the episodes so far: a forecast, no bound",
+    "chance_with_one_more_ratio": "the same if one more episode comes",
+    "exceedances_observed_count": "activations that ran and were later than the limit",
+    "exceedances_schedule_count": "the same of all that were due, the missed ones charged with their lateness",
+    "episodes": Key("in order of time", each=EPISODE),
+}
+
+
+# The forecast.
+
+
+REFUSAL = Shape("refusal", ForecastRefusal) | {
+    "code": "`DATA`, `FEW`, `COARSE`, `FIT`, `TOP`, `HEAVY`, `WIDE`, `DRIFT`, `SLOW`, `FAR` or `EXTERNAL`",
+    "message": "the reason in a sentence",
+}
+RATE_ABOVE = Shape("rate above a limit", tuple[int, float]) | {
+    "limit_ns": Key("the limit", "0"),
+    "rate_high_per_s": Key("upper limit of the rate above it, at `confidence_ratio`", "1"),
+}
+STATIONARITY = Shape("stationarity", Stationarity) | {
+    "blocks_count": "stretches of the run that are compared",
+    "block_ns": "their length: 10 min unless activations are more than 5 s apart",
+    "dispersion_p_ratio": "p-value of a constant rate; `null`: nothing to compare",
+    "trend_p_ratio": "p-value of a rate without trend; `null`: nothing to compare",
+    "level_ns": "the level that is counted",
+    "lowest_count": "of the 120 slots of a block, those that exceed that level: the lowest number",
+    "highest_count": "the highest number",
+    "slow_change_p_ratio": Key(
+        "p-value of a run in which nothing varies more slowly than a third of it; `null`: too few minutes with values",
+        "slow.p",
+    ),
+}
+TOP_TEST = Shape("test of the largest values", TopTest) | {
+    "values_count": Key("the largest values that are tested", "number"),
+    "p_ratio": "p-value of these belonging to the rest",
+}
+Rung = tuple[ThresholdFit, float, bool]
+RUNG = Shape("fit of the tail", Rung) | {
+    "values_count": Key("how many of the largest values it is of", "0.k"),
+    "threshold_ns": Key("of the generalised Pareto distribution", "0.excesses.threshold"),
+    "shape": Key("of the same", "0.fit.xi"),
+    "scale_ns": Key("of the same", "0.fit.sigma"),
+    "anderson_darling": Key("the statistic; `null`: infinite", "0.a2"),
+    "p_ratio": Key("p-value of the statistic", "0.p"),
+    "limit_ns": Key("of this fit alone; `null`: infinite", "1"),
+    "used": Key("whether it holds and no lower one fails, so that its limit counts", "2"),
+}
+
+
+def _forecast_sentences(found: Forecast) -> list[str]:
+    return list(forecast_sentences.forecast_lines(found))
+
+
+def _whole_unit(found: Forecast) -> int:
+    return round(found.unit_ns)
+
+
+def _rates_above(found: Forecast, scope: Scope) -> list[tuple[int, float]]:
+    rates = ((level, found.rate_above(level)) for level in scope.limits_ns)
+    return [(level, rate) for level, rate in rates if rate is not None]
+
+
+def _ladder(found: Forecast) -> list[Rung]:
+    if not found.ladder:
+        return []
+    share, used = found.unit_ns / found.horizon_ns, found.ladder.used
+    return [(rung, rung.limit(share), rung in used) for rung in found.ladder.rungs]
+
+
+FORECAST = Shape("forecast", Forecast) | {
+    "limit_ns": "upper limit of the level that is exceeded once in `horizon_ns`, at `confidence_ratio`; `null`: "
+    "refused",
+    "horizon_ns": "how far it looks",
+    "confidence_ratio": Key("how sure the limit is if the model holds", fixed=FORECAST_CONFIDENCE),
+    "refusals": Key("why there is no forecast", each=REFUSAL),
+    "warnings": "sentences on a forecast that is given",
+    "sentences": Key("what a verdict prints of it, line by line", _forecast_sentences),
+    "measured_ns": "time measured",
+    "longest_rhythm_ns": "a third of the time measured: of slower rhythms the run does not show three periods, and "
+    "the forecast cannot know of them",
+    "units_count": "seconds in which anything ran",
+    "unit_ns": Key("the time that each of them stands for", _whole_unit),
+    "resolution_ns": Key("step of the clock, as the values show it; `null` if the run is too short", "step_ns"),
+    "rates_above": Key(
+        "for each limit above all that was measured, unless refused", scoped=_rates_above, each=RATE_ABOVE
+    ),
+    "stationarity": Key("whether the rate changes; `null` if the run is too short", shape=STATIONARITY),
+    "top": Key("whether the largest values belong to the rest; `null` without a fit", shape=TOP_TEST),
+    "ladder": Key("fits of the tail, from the fewest values to the most", _ladder, each=RUNG),
+}
+
+
+# The whole analysis.
+
+
+DOUBT = Shape("doubt", Doubt) | {
+    "code": "see the table of doubts",
+    "severity": "whether it makes the run INVALID",
+    "what": "a sentence with its figures",
+    "remedy": "what to do about it",
+}
+OBJECTION = Shape("objection", Objection) | {
+    "code": "see the table of objections",
+    "what": "a sentence with its figures",
+    "doubt": "the code of the doubt that says the same, or `null`",
+}
+
+
+def _objections(analysis: Analysis) -> Sequence[Objection]:
+    return list(objections([claim_of(analysis, "this run")]))
+
+
+def _trace(analysis: Analysis) -> TraceSummary | None:
+    return trace_summary(analysis.record) if has_trace(analysis.record) else None
+
+
+def _observer(analysis: Analysis) -> TracingEffects | None:
+    return tracing_effects(analysis.record)
+
+
+ANALYSIS = Shape("analysis", Analysis, unit="pooled.series.unit") | {
+    **document(ANALYSIS_SCHEMA, ANALYSIS_VERSION),
+    "record": Key("where the numbers come from", shape=RECORD),
+    "verdict": Key(
+        "is the requirement met, and why; of several limits the verdict that decides: INVALID, else REFUTED, "
+        "UNDECIDED, PROVEN",
+        shape=VERDICT,
+    ),
+    "verdicts": Key("one for each limit, in the order given; without a limit the one that says so", each=VERDICT),
+    "forecast": Key(
+        "what the run lets expect beyond itself, or why nothing ([forecast.md](forecast.md)); `null` where nothing "
+        "was measured, and in virtual time",
+        shape=FORECAST,
+    ),
+    "doubts": Key(
+        "reasons not to believe the numbers: those that make the run INVALID first, then what is gone from it, then "
+        "all others",
+        each=DOUBT,
+    ),
+    "objections": Key("what the run's own figures say against it", _objections, each=OBJECTION),
+    "threads": Key("a summary of each measuring thread, of the field that is judged", "summaries", each=THREAD),
+    "pooled": Key("a summary of all threads together, of the field that is judged", shape=SUMMARY),
+    "stages": Key(
+        "where activations have several values: a summary of each field in order, all threads together; else empty",
+        several_stages,
+        each=STAGE,
+    ),
+    "switches": Key(
+        "the time from each stage to the next, activation by activation; empty without samples", each=SWITCH
+    ),
+    "levels": Key(
+        "what was above the limits that the agent was given and above learned levels, of each thread; `[]` in a "
+        "record before 1.2",
+        level_clusters,
+        each=LEVEL,
+    ),
+    "cycles": Key("the cycles of a loop (method `loop`), else `null`", shape=CYCLES),
+    "app": Key(
+        "the loops of a periodic application (probe `app`), else `null`; `null` without samples",
+        application_loops,
+        shape=APP,
+    ),
+    "trace": Key("what the kernel's trace holds (`--trace`), else `null`", _trace, shape=TRACE),
+    "observer": Key("what tracing itself adds (`--observer`), else `null`", _observer, shape=OBSERVER),
+}
+
+
+def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -> Json:
+    """Return the analysis as plain data. A number that n does not allow is None.
+
+    shares: the quantiles to give, from 0 to 1; by default the usual quantiles and those the analysis was asked for.
+    """
+    limits = tuple(verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
+    wanted = shares_of(analysis) if shares is None else shares
+    virtual = virtual_time_clock(analysis.record) is not None
+    return encode(analysis, ANALYSIS, Scope("ns", wanted, limits, virtual))
+
+
+# Plans of a run's length.
+
+
+def _rated_chances(plan: LengthPlan) -> list[tuple[float, DecisionChance]]:
+    return [(chance.rate / plan.requirement.at_most_ns * 1e9, chance) for chance in plan.chances]
+
+
+NEED = Shape("need", NeededLength) | {
+    "episodes_count": "episodes in all",
+    "proven_after_ns": "measured time in all until PROVEN",
+    "more_ns": "how much of it is missing",
+    "refuted_until_ns": "these episodes refute if the last comes by then; 0: never",
+}
+CHANCE = Shape("chance", tuple[float, DecisionChance]) | {
+    "rate_per_s": Key("the true rate of episodes", "0"),
+    "proven_ratio": Key("chance of PROVEN", "1.proven"),
+    "refuted_ratio": Key("chance of REFUTED", "1.refuted"),
+    "undecided_ratio": Key("chance of neither within the horizon", "1.undecided"),
+    "mean_ns": Key("mean time until the verdict, of those decided; `null`: none is", "1.mean_ns"),
+    "late_ns": Key("nine of ten verdicts come by then, of those decided; `null`: none is", "1.late_ns"),
+}
+LENGTH_PLAN = Shape("plan of a limit", LengthPlan) | {
+    "*requirement": Key("", "requirement", shape=LIMIT),
+    "alpha_ratio": "probability of error of this limit's test",
+    "episodes_count": "episodes so far",
+    "measured_ns": "measured time so far",
+    "already": "what these decide",
+    "horizon_ns": "what is not decided by then counts as undecided",
+    "needs": Key("one for each number of episodes", each=NEED),
+    "chances": Key("one for each true rate; empty if `already` decided", _rated_chances, each=CHANCE),
+}
+PLAN = Shape("plan", Sequence[LengthPlan]) | {
+    **document(PLAN_SCHEMA, PLAN_VERSION),
+    "limits": Key("one for each limit", ITSELF, each=LENGTH_PLAN),
+}
+
+
+def plan_dict(plans: Sequence[LengthPlan]) -> Json:
+    """Return the plans as plain data."""
+    return encode(plans, PLAN)
+
+
+# A histogram of another tool.
+
+
+HISTOGRAM_LIMIT = Shape("limit of a histogram", JudgedHistogram) | {
+    "state": "the answer",
+    "reason": "a sentence",
+    "requirement": Key("since version 2 with `gap_ns`, `longest_ns` and `bunches_count`", shape=LIMIT),
+    "above_least_count": Key("samples above it, at least; `null`: not told", "above.least"),
+    "above_most_count": Key("samples above it, at most; `null`: not told", "above.most"),
+    "share_low_ratio": Key(
+        "lower limit of their share (Clopper and Pearson, one-sided), if the samples were independent",
+        "above.share_low",
+    ),
+    "share_high_ratio": Key("upper limit of their share, likewise", "above.share_high"),
+}
+HISTOGRAM_QUANTILE = Shape("quantile of a histogram", tuple[Quantile, bool]) | {
+    "share_ratio": Key("the share of values that are not larger", "0.p"),
+    "values_count": Key("n", "0.n"),
+    "value_ns": Key("as in a quantile", "0.value"),
+    "low_ns": Key("as in a quantile", "0.low"),
+    "high_ns": Key("as in a quantile", "0.high"),
+    "resolution_ns": Key("as in a quantile", "0.resolution"),
+    "beyond_scale": Key("it lies above the last bin, and `value_ns` is only the maximum", "1"),
+    "confidence_ratio": Key("of the interval", "0.confidence"),
+}
+IMPOSSIBLE_FIGURE = Shape("impossible figure", tuple[str, str]) | {
+    "statement": Key("what cannot be said", "0"),
+    "why": Key("why not", "1"),
+}
+
+
+def _scaled_quantiles(said: HistogramOnly) -> list[tuple[Quantile, bool]]:
+    return [(each, said.beyond is not None and each.p > said.beyond) for each in said.quantiles]
+
+
+def _impossible_figures(said: HistogramOnly) -> list[tuple[str, str]]:
+    return list(impossible_figures(said))
+
+
+HISTOGRAM = Shape("histogram", HistogramOnly) | {
+    **document(HISTOGRAM_SCHEMA, HISTOGRAM_VERSION),
+    "tool": Key("whose it is", "imported.tool"),
+    "title": Key("what it measured", "imported.title"),
+    "state": "the verdict on all limits together. PROVEN since version 2",
+    "exit_code": Key("of the command", _exit_code),
+    "limits": Key("one for each limit", "judged", each=HISTOGRAM_LIMIT),
+    "samples_count": Key("as the tool printed it", "imported.count"),
+    "min_ns": Key("as the tool printed it; rounded down to `resolution_ns`", "imported.min_ns"),
+    "mean_ns": Key("likewise", "imported.mean_ns"),
+    "max_ns": Key("likewise", "imported.max_ns"),
+    "resolution_ns": Key("the step to which values were rounded down", "imported.resolution_ns"),
+    "beyond_scale_count": Key("samples in no bin; `null`: not told", "imported.overflow"),
+    "duration_ns": Key("how long it ran by its own account", "imported.duration_ns"),
+    "period_ns": Key("the shortest of its threads; `null`: not told. Since version 2", "imported.shortest_period_ns"),
+    "quantiles": Key("one for each share, ascending", _scaled_quantiles, each=HISTOGRAM_QUANTILE),
+    "impossible": Key("what needs more than a histogram", _impossible_figures, each=IMPOSSIBLE_FIGURE),
+    "doubts": "since version 2: what a decision does not rest on, as sentences; none without a decision",
+    "faults": Key("sentences on where the file contradicts itself, which make it INVALID", "imported.faults"),
+    "notes": Key("what the format cannot tell", "imported.notes"),
+}
+
+
+def histogram_dict(said: HistogramOnly) -> Json:
+    """Return the result of a histogram without order of time as plain data."""
+    return encode(said, HISTOGRAM)
+
+
+# A comparison of runs.
+
+
+RUN_QUANTILE = Shape("quantile of a run", tuple[float, float | None]) | {
+    "share_ratio": Key("the share of values that are not larger", "0"),
+    "value_UNIT": Key("nearest rank, the upper end of its bin; `null`: n is too small", "1"),
+}
+
+
+def _run_quantiles(run: RunFigures) -> list[tuple[float, float | None]]:
+    return [(share, _size(run.quantile(share).ln)) for share in QUANTILES]
+
+
+def _second_maxima(run: RunFigures) -> float | None:
+    return _size(run.second_maxima.ln)
+
+
+def _size(logarithm: float | None) -> float | None:
+    return None if logarithm is None else math.exp(logarithm)
+
+
+def _few_facts(run: RunFigures) -> dict[str, str]:
+    return {key: text for key, text in run.facts.items() if not key.startswith(MANY)}
+
+
+RUN = Shape("run", RunFigures, unit="unit") | {
+    "name": "as it is called in the texts",
+    "run_id": Key("hexadecimal", or_null=True),
+    "core": "the co-kernel beside Linux, or `null`",
+    "started_realtime_ns": Key("when it began, since 1970", "started_ns"),
+    "booted_realtime_ns": Key("when its machine was booted, since 1970", "booted_ns"),
+    "span_ns": "time measured",
+    "values_count": Key("n", "n"),
+    "overflow_count": "those beyond the scale of a histogram",
+    "missed_count": "due times for which the thread never ran",
+    "lost_count": "values that are not known",
+    "max_UNIT": Key("the largest value", "largest"),
+    "quantiles": Key("one for each share", _run_quantiles, each=RUN_QUANTILE),
+    "second_maxima_UNIT": Key("geometric mean of the largest value of each second", _second_maxima),
+    "facts": Key("texts by key, without the options and modules of the kernel", _few_facts),
+}
+
+
+VARIATION_TEXT = Shape("text of a varying fact", tuple[str, int]) | {
+    "text": Key("what it says", "0"),
+    "runs_count": Key("in how many runs", "1"),
+}
+VARIATION = Shape("varying fact", FactVariation) | {
+    "key": "the fact",
+    "texts": Key("what it says, and in how many runs", each=VARIATION_TEXT),
+}
+
+
+Side = tuple[ComparisonSide, str]
+
+
+def _side_values(found: Side) -> int:
+    return found[0].counts.total + found[0].overflow
+
+
+SIDE = Shape("side", Side) | {
+    "name": Key("as it is called in the texts", "0.name"),
+    "runs": Key("its runs", "0.runs", each=RUN),
+    "values_count": Key("n of all runs", _side_values),
+    "overflow_count": Key("those beyond the scale of a histogram", "0.overflow"),
+    "varying": Key("facts in which its runs differ", "0.varying", each=VARIATION),
+    "what": Key("what the user compares", "1"),
+}
+TURNS = Shape("turns", RunTurns) | {
+    "interleaved": "whether the sides were measured by turns; `null`: not known",
+    "order": Key("the sides in order of time, such as `ABBA`", or_null=True),
+    "why_not": Key("a sentence", "why", or_null=True),
+}
+
+
+def _metric_unit(effect: MetricEffect) -> str:
+    return "ratio" if effect.unit == SHARE else effect.unit
+
+
+RUNS_FOR = Shape("runs for an effect", tuple[float, int | None]) | {
+    "ratio": Key("an effect of this size", "0"),
+    "runs_count": Key("is found with so many runs a side", "1"),
+}
+METRIC = Shape("metric", MetricEffect, unit=_metric_unit) | {
+    "metric": "its key",
+    "label": "its name",
+    "a_UNIT": "geometric mean over the runs of A; `_ratio` for shares",
+    "b_UNIT": "the same of B",
+    "a_runs_UNIT": "of each run of A",
+    "b_runs_UNIT": "of each run of B",
+    "a_to_b_ratio": Key("A over B", "ratio"),
+    "low_ratio": "lower end of the interval of the ratio at 95 %; `null` as `high_ratio` is: no interval; 0: open to "
+    "that side, as a side has no value at all above a level",
+    "high_ratio": "upper end; `null` alone: open to that side",
+    "p_ratio": "p-value; `null` below five runs a side",
+    "p_holm_ratio": "the same, corrected for the number of metrics",
+    "method": "of the interval and the test",
+    "margin_ratio": "closer to 1 is no difference",
+    "run_factor_ratio": "what runs of one side differ by",
+    "detectable_ratio": "found with 80 % probability; `null`: nothing is, or unknown",
+    "runs_for": Key("how many runs an effect takes", each=RUNS_FOR),
+    "finding": "of this metric",
+    "notes": "sentences",
+}
+IMPOSSIBLE = Shape("impossible metric", ImpossibleComparison) | {
+    "metric": "its key",
+    "label": "its name",
+    "why": "why not",
+}
+SHIFT_POINT = Shape("point of the shift", ShiftPoint) | {
+    "share_ratio": "the share of values that are not larger",
+    "a_UNIT": "the quantile of A",
+    "b_UNIT": "the quantile of B",
+    "difference_UNIT": "between the two",
+    "low_UNIT": "lower end of the band",
+    "high_UNIT": "upper end of the band",
+}
+SHIFT = Shape("shift", QuantileShift) | {
+    "points": Key("ascending", each=SHIFT_POINT),
+    "method": Key("of the band", or_null=True),
+    "why_no_band": Key("a sentence", or_null=True),
+}
+CROSSING = Shape("crossing", SideCrossing) | {
+    "value_UNIT": "where the curves cross",
+    "share_above_ratio": Key("the share of values above it", "share"),
+    "after_UNIT": Key("it lies above this value", "between.0"),
+    "before_UNIT": Key("it lies below this value", "between.1"),
+    "a_lower_below": "whether A has fewer values above any level below the crossing",
+}
+
+
+ORDER = Shape("order", SideOrder) | {
+    "lower": "`A`, `B` or `null` (they cross, or nowhere surely differ)",
+    "surely_from_UNIT": Key("they surely differ from here on", "surely.0"),
+    "surely_to_UNIT": Key("and up to here", "surely.1"),
+    "crossings": Key("where the curves cross", each=CROSSING),
+    "method": "of the comparison",
+}
+DIFFERENCE = Shape("difference", FactDifference) | {
+    "key": "the fact",
+    "a": "what it says of A",
+    "b": "what it says of B",
+    "weight": "what it means for the comparison",
+    "why": Key("why it matters", or_null=True),
+    "source": Key("who says so", or_null=True),
+    "said": "the user named it",
+}
+LEFT_OUT = Shape("run left out", LeftOutRun) | {"side": "`A` or `B`", "run": "its name", "why": "a sentence"}
+ComparisonDocument = tuple[Comparison, tuple[str, ...], str, tuple[str, ...]]
+
+
+def _sides(found: ComparisonDocument) -> list[Side]:
+    return list(zip((found[0].a, found[0].b), found[1], strict=True))
+
+
+COMPARISON = Shape("comparison", ComparisonDocument, unit="0.unit") | {
+    **document(COMPARISON_SCHEMA, COMPARISON_VERSION),
+    "finding": Key("the last two are new in version 2: enough runs, but nothing is called better", "0.finding"),
+    "turns": Key("how the sides were measured", "0.turns", shape=TURNS),
+    "sentences": Key("in the order to print", "0.sentences", each=SENTENCE),
+    "sides": Key("of A, then of B", _sides, each=SIDE),
+    "metrics": Key("one for each metric that both sides have", "0.effects", each=METRIC),
+    "impossible": Key("metrics that a run lacks", "0.impossible", each=IMPOSSIBLE),
+    "levels_UNIT": Key("the values whose excess is a metric", "0.levels"),
+    "shift": Key("the difference of each quantile", "0.shift", shape=SHIFT),
+    "order": Key("which side is lower, and where", "0.order", shape=ORDER),
+    "differences": Key(
+        "facts, those that forbid or have to agree first, then by what is known to matter",
+        "0.differences",
+        each=DIFFERENCE,
+    ),
+    "left_out": Key("runs that are INVALID or empty", "0.left_out", each=LEFT_OUT),
+    "command": Key("as typed", "2", or_null=True),
+    "not_read": Key("sentences on files that could not be read", "3"),
+}
+RunsDocument = tuple[str, tuple[RunFigures, ...], str, tuple[str, ...]]
+RUNS = Shape("runs", RunsDocument) | {
+    **document(RUNS_SCHEMA, COMPARISON_VERSION),
+    "what": Key("what the runs are of", "0"),
+    "runs": Key("one for each run", "1", each=RUN),
+    "command": Key("as typed", "2", or_null=True),
+    "not_read": Key("sentences on files that could not be read", "3"),
+}
+
+
+def comparison_dict(
+    said: Comparison, what: Iterable[str] = ("", ""), command: str = "", not_read: Iterable[str] = ()
+) -> Json:
+    """Return the comparison as plain data. A number that the runs do not allow is None.
+
+    what: what each side is. not_read: sentences on files that could not be read.
+    """
+    return encode((said, tuple(what), command, tuple(not_read)), COMPARISON)
+
+
+def runs_dict(runs: Iterable[RunFigures], what: str, command: str, not_read: Iterable[str]) -> Json:
+    """Return runs of the same thing as plain data."""
+    return encode((what, tuple(runs), command, tuple(not_read)), RUNS)
+
+
+# A history of runs.
+
+
+def _metric_values(metric: MetricHistory) -> list[float | None]:
+    return [_size(ln) for ln in metric.values]
+
+
+def _days(found: WeeklyPattern) -> list[float]:
+    return [math.exp(one) for one in found.by_day]
+
+
+HISTORY_RUN = Shape("run of a history", RunFigures) | {
+    "name": "of the run",
+    "started_ns": "when it began, since 1970",
+    "values_count": Key("n", "n"),
+    "core": "the co-kernel beside Linux, or `null`",
+}
+WEEKLY = Shape("weekly pattern", WeeklyPattern) | {
+    "p": "p-value",
+    "days": Key("Monday first, each against the mean of the week", _days),
+}
+METRIC_HISTORY = Shape("metric of a history", MetricHistory) | {
+    "key": "of the metric",
+    "label": "its name",
+    "unit": "of its values",
+    "values": Key("in the order of the runs", _metric_values),
+    "run_factor_ratio": "what runs of one stretch differ by",
+    "visible_ratio": "a change of this size can be seen",
+    "why_not": Key("why no changes were looked for, or `null`", "why", or_null=True),
+    "correlation_ratio": "of neighbouring runs; 0: none is clear",
+    "weekly": Key("the pattern of the week; `null`: none is sure", shape=WEEKLY),
+}
+FOUND_CHANGE = Shape("change of a metric", FoundChange) | {
+    "metric": "its key",
+    "run": Key("the first run after the change", "at"),
+    "first_run": Key("the first run of the stretch before the change", "runs.0"),
+    "end_run": Key("the run behind the stretch after the change", "runs.1"),
+    "before": "mean of the runs before the change",
+    "after": "mean of the runs after the change",
+    "ratio": "after to before",
+    "p": "p-value",
+}
+FACT_CHANGE = Shape("change of a fact", FactChange) | {
+    "fact": Key("the fact", "key"),
+    "before": "what it said before",
+    "after": "what it said after",
+    "run": Key("the first run with the new text", "at"),
+    "on_both_sides": Key("whether it stayed the same on either side", "steady"),
+    "why": Key("why it matters", or_null=True),
+    "source": Key("who says so", or_null=True),
+}
+CHANGE_PLACE = Shape("place of a change", ChangePlace) | {
+    "run": Key("the run at which it is surest", "at"),
+    "metrics": Key("the metrics that changed near it", "found", each=FOUND_CHANGE),
+    "facts": Key("the facts that changed near it", each=FACT_CHANGE),
+}
+SEQUENCE = Shape("sequence", RunSequence) | {
+    "name": "how its runs differ from those of other sequences; empty if there is one only",
+    "judged": "whether any metric had enough runs to look for changes",
+    "runs": Key("in order", each=HISTORY_RUN),
+    "metrics": Key("one for each metric", each=METRIC_HISTORY),
+    "changes": Key("in order", "places", each=CHANGE_PLACE),
+}
+LEFT_OUT_OF_HISTORY = Shape("run left out of a history", LeftOutOfHistory) | {"run": "its name", "why": "a sentence"}
+HistoryDocument = tuple[RunHistory, str, tuple[str, ...]]
+HISTORY = Shape("history", HistoryDocument) | {
+    **document(HISTORY_SCHEMA, HISTORY_VERSION),
+    "command": Key("as typed", "1"),
+    "fewest_runs": Key("no change is looked for in fewer", fixed=FEWEST),
+    "sequences": Key("runs that measured alike", "0.sequences", each=SEQUENCE),
+    "left_out": Key("runs that no figure contains", "0.left_out", each=LEFT_OUT_OF_HISTORY),
+    "not_read": Key("sentences on files that could not be read", "2"),
+}
+
+
+def history_dict(found: RunHistory, command: str, not_read: Iterable[str]) -> Json:
+    """Return a history as plain data. Runs count from 0 within their sequence."""
+    return encode((found, command, tuple(not_read)), HISTORY)
