@@ -11,13 +11,13 @@ from test_histograms import FILE, HOUR_HISTOGRAM_ONLY, SATURATED, US_HISTOGRAM_O
 
 from rtproof import report
 from rtproof.cli.main import main
+from rtproof.compare.run_metrics import figures_of
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
-from rtproof.judge.analysis_model import Requirement
-from rtproof.judge.histogram_only import HistogramOnly, summarise_histogram
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.report.blocks import Table, Text
-from rtproof.report.pages.histogram_page import histogram_sections, histogram_title
-from rtproof.schema.histogram_json import histogram_dict
+from rtproof.schema.analysis_json import analysis_dict
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 DATA = Path(__file__).parent / "data" / "cyclictest"
@@ -33,7 +33,8 @@ def test_show_says_what_a_histogram_carries(capsys: pytest.CaptureFixture[str]) 
 def test_show_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(DATA / "result.json"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["schema"], told["state"], told["beyond_scale_count"]) == ("rtproof.histogram", "NOT ASKED", 50)
+    assert (told["schema"], told["verdict"]["state"]) == ("rtproof.analysis", "NOT ASKED")
+    assert told["imported"]["beyond_scale_count"] == 50
 
 
 def test_limit_given_now_was_chosen_after_the_data(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,11 +69,11 @@ def test_only_files_of_known_tools_are_recognised(tmp_path: Path) -> None:
 def test_figures_of_a_file_that_contradicts_itself_are_left_out_of_comparisons() -> None:
     found = stored_runs.read_histogram_file(DATA / "result.json")
     assert found
-    told = stored_runs.histogram_figures(DATA / "result.json", found)
+    told = figures_of(analyse_histogram(found), "result.json")
     assert (told.n, told.overflow, told.started_ns, told.invalid) == (200, 50, 1_795_216_821 * 10**9, ())
-    assert stored_runs.histogram_figures(DATA, replace(found, faults=("no",))).invalid == ("no",)
+    assert figures_of(analyse_histogram(replace(found, faults=("no",)))).invalid == ("no",)
     with pytest.raises(UserError, match="nothing to compare"):
-        stored_runs.histogram_figures(DATA, replace(found, histogram=None))
+        figures_of(analyse_histogram(replace(found, histogram=None)))
 
 
 def test_report_of_a_histogram_lies_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,12 +188,12 @@ def test_what_the_file_tells_itself_stands(tmp_path: Path, capsys: pytest.Captur
     assert "the file itself tells how long it measured" in " ".join(capsys.readouterr().out.split())
 
 
-def text(said: HistogramOnly) -> str:
-    return " ".join(report.render("text", histogram_title(said), histogram_sections(said)).decode().split())
+def text(said: Analysis) -> str:
+    return " ".join(report.render("text", report.title(said), report.compose(said)).decode().split())
 
 
 def test_it_says_what_remains_with_n_and_what_does_not() -> None:
-    shown = text(summarise_histogram(SATURATED, [Requirement(100 * US_HISTOGRAM_ONLY)]))
+    shown = text(analyse_histogram(SATURATED, [Requirement(100 * US_HISTOGRAM_ONLY)]))
     assert shown.startswith("rtproof: UNDECIDED")
     for words in (
         "between 1 and 10 of 1,000 samples above 100 us",
@@ -213,7 +214,7 @@ def test_it_says_what_remains_with_n_and_what_does_not() -> None:
 
 def test_clean_histogram_tells_what_it_would_show_if_it_was_whole() -> None:
     shown = text(
-        summarise_histogram(replace(FILE, duration_ns=10 * HOUR_HISTOGRAM_ONLY), [Requirement(100 * US_HISTOGRAM_ONLY)])
+        analyse_histogram(replace(FILE, duration_ns=10 * HOUR_HISTOGRAM_ONLY), [Requirement(100 * US_HISTOGRAM_ONLY)])
     )
     assert "0 of 1,000 samples above 100 us" in shown
     assert "only if it measured without a gap for the 10 h that it tells" in shown
@@ -227,55 +228,64 @@ def test_threads_and_settings_of_the_tool_are_listed() -> None:
         priority=80,
         facts=(("a", "b"),),
     )
-    shown = text(summarise_histogram(told))
+    shown = text(analyse_histogram(told))
     assert "thread 0 3 1,000 0 20.000 25.000 90.000" in shown
     assert "priority 80" in shown
 
 
 def test_file_of_nothing_but_its_ends_has_a_report() -> None:
-    shown = text(summarise_histogram(replace(FILE, histogram=None, count=None)))
+    shown = text(analyse_histogram(replace(FILE, histogram=None, count=None)))
     assert "quantiles and shares" in shown
 
 
 def test_strings_of_the_file_cannot_hide_in_a_page() -> None:
-    said = summarise_histogram(replace(FILE, title="<script>alert(1)</script>", facts=(("k", "<img src=x>"),)))
-    page = report.render("html", histogram_title(said), histogram_sections(said)).decode()
+    said = analyse_histogram(replace(FILE, title="<script>alert(1)</script>", facts=(("k", "<img src=x>"),)))
+    page = report.render("html", report.title(said), report.compose(said)).decode()
     assert "<script>alert" not in page
     assert "<img src=x" not in page
 
 
 def test_json_has_the_same_figures() -> None:
-    told: Any = histogram_dict(summarise_histogram(SATURATED, [Requirement(100 * US_HISTOGRAM_ONLY)]))
-    assert (told["state"], told["exit_code"], told["beyond_scale_count"]) == ("UNDECIDED", 4, 10)
-    (limit,) = told["limits"]
+    told: Any = analysis_dict(analyse_histogram(SATURATED, [Requirement(100 * US_HISTOGRAM_ONLY)]))
+    assert (told["verdict"]["state"], told["verdict"]["exit_code"]) == ("UNDECIDED", 4)
+    assert told["imported"]["beyond_scale_count"] == 10
+    (limit,) = told["verdicts"]
     assert (limit["above_least_count"], limit["above_most_count"]) == (1, 10)
-    assert [q["beyond_scale"] for q in told["quantiles"]] == [False, False, False, True, True, True, True]
+    assert [q["beyond_scale"] for q in told["pooled"]["observed"]["quantiles"]] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_a_file_that_was_cut_off_has_no_bound_where_it_has_no_value() -> None:
     cut = replace(FILE, overflow=None, max_ns=None)
-    shown = text(summarise_histogram(cut, [Requirement(100 * US_HISTOGRAM_ONLY)]))
+    shown = text(analyse_histogram(cut, [Requirement(100 * US_HISTOGRAM_ONLY)]))
     assert "an unknown number of 1,000 samples above 100 us" in shown
     assert "no bound of their share" in shown
     assert "at least 0" not in shown
-    assert "What it rests on" not in text(summarise_histogram(cut))
+    assert "What the verdict rests on" not in text(analyse_histogram(cut))
 
 
 def test_what_the_file_lacks_stands_before_its_figures() -> None:
-    def first(told: HistogramOnly) -> str:
-        (verdict, *_) = histogram_sections(told)
+    def first(told: Analysis) -> str:
+        (verdict, *_) = report.compose(told)
         return " ".join(word for block in verdict.blocks if isinstance(block, Text) for word in block.paragraphs)
 
-    saturated = first(summarise_histogram(replace(SATURATED, notes=("it skips what is late",))))
+    saturated = first(analyse_histogram(replace(SATURATED, notes=("it skips what is late",))))
     assert "10 of 1,000 samples lie beyond its scale" in saturated
     assert "it skips what is late" in saturated
-    assert "is not told" in first(summarise_histogram(replace(SATURATED, overflow=None)))
-    assert "scale" not in first(summarise_histogram(replace(FILE, overflow=0, notes=())))
+    assert "is not told" in first(analyse_histogram(replace(SATURATED, overflow=None)))
+    assert "scale" not in first(analyse_histogram(replace(FILE, overflow=0, notes=())))
 
 
 def test_nothing_follows_from_the_maximum_of_a_file_that_contradicts_itself() -> None:
     shown = text(
-        summarise_histogram(replace(FILE, faults=("its figures differ",)), [Requirement(100 * US_HISTOGRAM_ONLY)])
+        analyse_histogram(replace(FILE, faults=("its figures differ",)), [Requirement(100 * US_HISTOGRAM_ONLY)])
     )
     assert "so that nothing follows from it" in shown
     assert "probability" not in shown
@@ -283,7 +293,7 @@ def test_nothing_follows_from_the_maximum_of_a_file_that_contradicts_itself() ->
 
 def test_the_state_is_the_headline_and_the_tool_s_own_figures_are_all_told() -> None:
     given = replace(FILE, min_ns=8_720, mean_ns=32_946, max_ns=106_589, overruns=1, mode_switches=2)
-    verdict, remains, *_ = histogram_sections(summarise_histogram(given))
+    verdict, remains, *_ = report.compose(analyse_histogram(given))
     first = verdict.blocks[0]
     assert isinstance(first, Text)
     assert (first.headline, first.paragraphs) == (
@@ -298,5 +308,5 @@ def test_the_state_is_the_headline_and_the_tool_s_own_figures_are_all_told() -> 
 
 
 def _told_of(given: ImportedHistogram) -> list[tuple[str, ...]]:
-    _, remains, *_ = histogram_sections(summarise_histogram(given))
+    _, remains, *_ = report.compose(analyse_histogram(given))
     return [row for block in remains.blocks if isinstance(block, Table) for row in block.rows if len(row) == 2]

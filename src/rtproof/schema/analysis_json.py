@@ -10,11 +10,13 @@ from typing import Any
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
+from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.forecast_json import forecast_dict
 from rtproof.statistics import MIXING
 from rtproof.summary import moments
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, share_on_scale
 from rtproof.summary.kernel_model import PreemptionModel, PreemptionStatement, core_beside, preemption_model
 from rtproof.summary.kernel_trace import has_trace, trace_summary
 from rtproof.summary.loops import (
@@ -113,6 +115,8 @@ def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -
     """
     wanted = shares_of(analysis) if shares is None else shares
     whole = _whole(analysis, wanted)
+    if analysis.imported:
+        return _without_time(whole, analysis.imported)
     return without_intervals(whole) if virtual_time_clock(analysis.record) else whole
 
 
@@ -126,6 +130,47 @@ def _inside(value: Any) -> Any:
     if isinstance(value, dict):
         return without_intervals(value)
     return [_inside(each) for each in value] if isinstance(value, list) else value
+
+
+TIMED = (
+    *("expected_count", "missed_count", "stalled_count", "stalled_least_ns", "lost_count", "unbinned_count", "span_ns"),
+    *("schedule", "spread", "lag", "top"),
+)
+"""The keys of a summary that need the time of a value, or the activations that never ran."""
+
+
+def _without_time(whole: Json, imported: ImportedHistogram) -> Json:
+    """Return the data of another tool's histogram: what needs time is None. ``imported``: what only the tool tells."""
+    on_scale, parts = share_on_scale(imported), {part.number: part for part in imported.parts}
+    return whole | {
+        "record": None,
+        "objections": [],
+        "threads": [_counted(each, parts[each["series"]["thread"]], on_scale) for each in whole["threads"]],
+        "pooled": _counted(whole["pooled"], imported, on_scale),
+        "imported": {
+            "tool": imported.tool,
+            "title": imported.title,
+            "resolution_ns": imported.resolution_ns,
+            "beyond_scale_count": imported.overflow,
+            "duration_ns": imported.duration_ns,
+            "period_ns": imported.shortest_period_ns,
+            "impossible": [{"statement": what, "why": why} for what, why in impossible_figures(imported)],
+        },
+    }
+
+
+def _counted(summary: Json, told: ImportedHistogram | ImportedPart, on_scale: float) -> Json:
+    """Return a summary with the figures that the tool prints. on_scale: quantiles of larger shares have no bin."""
+    found = [each for each in summary["observed"]["quantiles"] if each["values_count"]]
+    printed = {
+        "values_count": told.count,
+        "min_ns": told.min_ns,
+        "mean_ns": told.mean_ns,
+        "max_ns": told.max_ns,
+        "deviation_ns": None,
+        "quantiles": [each | {"beyond_scale": each["share_ratio"] > on_scale} for each in found],
+    }
+    return summary | dict.fromkeys(TIMED) | {"obtained_count": told.count, "observed": printed}
 
 
 def _whole(analysis: Analysis, wanted: tuple[float, ...]) -> Json:
@@ -184,6 +229,22 @@ def _statement(said: PreemptionStatement) -> Json:
 
 
 def _verdict(verdict: Verdict) -> Json:
+    told = _judged(verdict)
+    if not verdict.untimed:
+        return told
+    above = verdict.above
+    return told | {
+        "measured_ns": verdict.measured_ns or None,
+        "episodes_count": None,
+        "episodes": None,
+        "above_least_count": above.least if above else None,
+        "above_most_count": above.most if above else None,
+        "share_low_ratio": above.share_low if above else None,
+        "share_high_ratio": above.share_high if above else None,
+    }
+
+
+def _judged(verdict: Verdict) -> Json:
     return {
         "state": verdict.state.value,
         "exit_code": verdict.state.exit_code,

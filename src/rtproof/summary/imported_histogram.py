@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What another tool printed about one measurement: a histogram and a few figures, without the order in time."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from rtproof.core.units import format_duration
-from rtproof.summary.counts import Counts
+from rtproof.record.contents import Begin, Block, ChunkRef, Record, Series
+from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
+from rtproof.summary.per_second import NO_SECONDS, NO_TOP
+from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Moments, Summary
 
 DURATION_STATED = "how long it measured is what the user states (--measured-for): the file does not tell it"
 PERIOD_STATED = "the period of all threads is what the user states (--period): the file does not tell it"
@@ -115,3 +121,94 @@ class ImportedHistogram:
             "machine": said.get("machine", ""),
         }
         return {key: value for key, value in known.items() if value}
+
+
+def scale_end_ns(imported: ImportedHistogram) -> int:
+    """The smallest latency in nanoseconds that can lie beyond the scale."""
+    bins = imported.histogram
+    last = int(bins.hi[-1]) + 1 if bins is not None and bins.n.size else 0
+    return max(imported.scale_ns or 0, last)
+
+
+def with_overflow(imported: ImportedHistogram) -> Counts:
+    """The histogram with one more wide bin up to the maximum, for the values beyond its scale."""
+    bins = imported.histogram if imported.histogram is not None else NO_COUNTS
+    return _with_overflow(imported, bins, imported.overflow, imported.largest_ns)
+
+
+def share_on_scale(imported: ImportedHistogram) -> float:
+    """The share of the values that a bin holds. A quantile of a larger share lies beyond the scale."""
+    total = with_overflow(imported).total
+    return 1 - (imported.overflow or 0) / total if total else 1.0
+
+
+def _with_overflow(imported: ImportedHistogram, bins: Counts, overflow: int | None, largest_ns: int | None) -> Counts:
+    if not overflow:
+        return bins
+    start = scale_end_ns(imported)
+    end = max(largest_ns or start, start)
+    return merge_counts([bins, Counts(*(np.array([x], np.int64) for x in (start, end, overflow)))])
+
+
+# A file without time order in the classes of a run. What needs time is 0 or empty there and is shown nowhere:
+# ``Analysis.imported`` tells these classes from those of a run.
+
+
+def record_of_histogram(imported: ImportedHistogram) -> Record:
+    """A record that holds nothing but the machine, as far as the tool names it."""
+    facts = dict(imported.facts)
+    system = (facts.get(key, "") for key in ("machine", "release", "version"))
+    nothing: tuple[()] = ()
+    return Record(
+        *("", 0, Begin(0, 0, b"", 0, 0, "", *system), nothing, nothing, nothing, nothing, {}, {}, nothing, nothing),
+        *(None, nothing, nothing, _no_blocks),
+    )
+
+
+def _no_blocks(_: tuple[ChunkRef, ...]) -> Iterator[Block]:
+    return iter(())
+
+
+def summary_of_histogram(imported: ImportedHistogram) -> Summary:
+    """The values of all threads together."""
+    numbers = tuple(part.number for part in imported.parts)
+    return _summary(imported, imported, with_overflow(imported), numbers, imported.shortest_period_ns)
+
+
+def summaries_of_threads(imported: ImportedHistogram) -> tuple[Summary, ...]:
+    """The values of each thread; empty if the file does not hold a histogram of every thread."""
+    found = [
+        (part, _with_overflow(imported, part.histogram, part.overflow, part.max_ns and part.max_ns + _step(imported)))
+        for part in imported.parts
+        if part.histogram is not None and (part.overflow is None) is (imported.overflow is None)
+    ]
+    if len(found) < len(imported.parts):
+        return ()
+    return tuple(_summary(imported, part, counts, (part.number,), part.period_ns) for part, counts in found)
+
+
+def _step(imported: ImportedHistogram) -> int:
+    """How much smaller than a value its printed form may be."""
+    return (imported.resolution_ns or 1) - 1
+
+
+def _summary(
+    imported: ImportedHistogram,
+    told: ImportedHistogram | ImportedPart,
+    counts: Counts,
+    threads: tuple[int, ...],
+    period_ns: int | None,
+) -> Summary:
+    """observed.max: the largest value that the printed maximum may stand for. The squares are unknown."""
+    number = told.number if isinstance(told, ImportedPart) else 0
+    cpu = told.cpu if isinstance(told, ImportedPart) else None
+    total = counts.total
+    last = int(counts.hi[-1]) if total else 0
+    most = last if told.max_ns is None else told.max_ns + _step(imported)
+    observed = Moments(total, told.min_ns or 0, most, (told.mean_ns or 0) * total) if total else NO_MOMENTS
+    series = Series(
+        number, number, -1 if cpu is None else cpu, False, False, period_ns or 0, 0, imported.tool, "", "latency", "ns"
+    )
+    return Summary(
+        series, threads, 0, 0, 0, 0, observed, NO_MOMENTS, counts, counts, NO_LAG, NO_SECONDS, NO_TOP, exact=False
+    )

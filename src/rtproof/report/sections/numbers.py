@@ -11,6 +11,7 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, report_streams
 from rtproof.summary import moments
+from rtproof.summary.imported_histogram import scale_end_ns
 from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
@@ -133,6 +134,10 @@ VIRTUAL = (
 def percentiles_section(analysis: Analysis) -> list[Block]:
     """Percentiles of both views with their intervals; "unknown" where there are too few samples for one."""
     found, unit, shares = report_streams(analysis), latency_unit(analysis), shares_of(analysis)
+    if analysis.imported and not analysis.pooled.observed_counts.total:
+        return []
+    if analysis.imported and analysis.imported.overflow:
+        unit = replace(unit, scale_end_ns=scale_end_ns(analysis.imported))
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
     if virtual_time_clock(analysis.record):
         tables = [_per_thread(found, view, unit, shares) for view in views]
