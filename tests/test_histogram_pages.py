@@ -310,3 +310,77 @@ def test_the_state_is_the_headline_and_the_tool_s_own_figures_are_all_told() -> 
 def _told_of(given: ImportedHistogram) -> list[tuple[str, ...]]:
     _, remains, *_ = report.compose(analyse_histogram(given))
     return [row for block in remains.blocks if isinstance(block, Table) for row in block.rows if len(row) == 2]
+
+
+def names(said: Analysis) -> list[str]:
+    return [section.name for section in report.compose(said)]
+
+
+def test_sections_that_need_time_are_not_drawn() -> None:
+    said = analyse_histogram(replace(FILE, notes=("it skips what is late",)), [Requirement(100 * US_HISTOGRAM_ONLY)])
+    told = ["verdict", "doubts", "tool", "percentiles", "histogram", "ccdf", "impossible"]
+    assert names(said) == told
+    assert not {"histogram", "ccdf"} & set(names(analyse_histogram(SATURATED))), "a picture would end at the scale"
+    assert not {"histogram", "ccdf"} & set(names(analyse_histogram(replace(FILE, overflow=None))))
+    assert "percentiles" not in names(analyse_histogram(replace(FILE, histogram=None)))
+
+
+def test_a_picture_is_no_finer_than_the_file_and_claims_no_exact_maximum() -> None:
+    shown = text(analyse_histogram(FILE))
+    assert "in bins of 1 us" in shown
+    assert "come from bins" not in shown
+    assert "the largest of 1,000 activations is 90.999 us or less" in shown
+
+
+def test_what_needs_time_is_null_in_json() -> None:
+    told: Any = analysis_dict(analyse_histogram(FILE, [Requirement(100 * US_HISTOGRAM_ONLY)]))
+    json.dumps(told, allow_nan=False)
+    assert (told["record"], told["forecast"], told["objections"], told["levels"]) == (None, None, [], [])
+    pooled, verdict = told["pooled"], told["verdict"]
+    assert {pooled[key] for key in ("expected_count", "missed_count", "lost_count", "span_ns", "schedule", "lag")} == {
+        None
+    }
+    assert {verdict[key] for key in ("episodes_count", "episodes", "rate_low_per_s", "measured_ns", "live_ns")} == {
+        None
+    }
+    assert pooled["observed"]["deviation_ns"] is None
+    assert pooled["observed"]["max_ns"] == 90 * US_HISTOGRAM_ONLY
+
+
+def test_no_answer_claims_a_rate_that_a_decision_does_not_show() -> None:
+    """A refuted file has episodes too often or one that is too long, and it does not show which."""
+    short = replace(FILE, duration_ns=5 * 10**9)
+    refuted = text(analyse_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY)]))
+    assert "The requirement on latencies above 50 us does not hold at the confidence asked" in refuted
+    assert "valid at any stopping time" not in refuted
+    assert "more often than" not in refuted
+    undecided = text(analyse_histogram(FILE, [Requirement(50 * US_HISTOGRAM_ONLY)]))
+    assert "no length of it is known to decide" in undecided
+
+
+@pytest.mark.parametrize("limits", [(), ("100us",), ("100us", "30us")])
+@pytest.mark.parametrize("change", ["empty", "one bin", "beyond only", "not told", "16 CPUs", "far bins", "cut"])
+def test_every_odd_file_has_a_report_or_one_sentence(
+    change: str, limits: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = "# Histogram\n000000 000000\n000001 000000\n# Min Latencies: 00050\n# Max Latencies: 00090\n"
+    path = tmp_path / "hist.txt"
+    if change in ("beyond only", "not told"):
+        path.write_text(bare + ("# Histogram Overflows: 00100\n" if change == "beyond only" else ""))
+    elif change == "cut":
+        path.write_text((DATA / "histogram.txt").read_text()[:622])
+    else:
+        path = clean_file(tmp_path, 4)
+        told = json.loads(path.read_text())
+        one = told["thread"]["0"]
+        if change == "16 CPUs":
+            told["thread"] = {str(cpu): {**one, "cpu": cpu} for cpu in range(16)}
+        else:
+            n = {"empty": {}, "one bin": {"25": 14_400_000}, "far bins": {"25": 14_399_997, "900000000": 3}}[change]
+            one |= {"histogram": n, "max": max(map(int, n), default=0)}
+        path.write_text(json.dumps(told))
+    asked = [word for limit in limits for word in ("--limit", limit)]
+    codes = {main(["show", str(path), *asked, *more]) for more in ((), ("--json",))}
+    out = capsys.readouterr()
+    assert codes == {4 if limits else 0}, out.err
+    assert "no time order" in " ".join(out.out.split())

@@ -6,9 +6,9 @@ The claim is the same as for a run: episodes come at most once per T, and none l
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from rtproof.core.phrases import duration, error, percent, quantity, value
+from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, CountAbove, Requirement, State, Verdict
 from rtproof.judge.claim import RefutingRule
@@ -147,12 +147,11 @@ def _by_rate(imported: ImportedHistogram, asked: Requirement, exceeding: int, al
         return None
     most = duration(imported.duration_ns) if imported.duration_ns else f"less than {duration(MARGIN_NS)}"
     if episodes == 1:
-        too_many = f"{_at_least(exceeding)} exceeded the limit: one episode in {most} is too many, whenever it came"
-        return f"{too_many}; {counts_assumption(alpha)}"
+        return f"{_at_least(exceeding)} exceeded the limit: one episode in {most} is too many, whenever it came"
     return (
         f"{_at_least(exceeding)} exceeded the limit, which takes at least {episodes:,} episodes of "
         f"{duration(asked.longest_ns)}: in {most} that is too many, whenever they came (with fewer, one of them lasted "
-        f"longer); {counts_assumption(alpha)}"
+        "longer)"
     )
 
 
@@ -263,20 +262,13 @@ def _without_exceedance(imported: ImportedHistogram, asked: Requirement, alpha: 
     shown = f"; no episode tells of bunches; the proof would hold for bunches of up to {bunches:.1f} on average"
     told = (
         f"{seen}: episodes come less often than once per {rarest} ({percent(asked.confidence)}); once per "
-        f"{duration(asked.at_most_ns)} was asked{shown if bunches >= SHOWN_FROM else ''}; {counts_assumption(alpha)}"
+        f"{duration(asked.at_most_ns)} was asked{shown if bunches >= SHOWN_FROM else ''}"
     )
     return CountedFinding(State.PROVEN, told)
 
 
 SHOWN_FROM = 1.1
 """From this size of bunches on, the reason says for which bunches the proof would hold."""
-
-
-def counts_assumption(alpha: float) -> str:
-    """The assumption of PROVEN and of REFUTED by rate, as a phrase."""
-    return (
-        f"wrong in at most {error(alpha)} of runs, if episodes come independently of one another and at a steady rate"
-    )
 
 
 NOT_CHECKED = (
@@ -367,12 +359,11 @@ def _judged(imported: ImportedHistogram, requirement: Requirement | None, limits
     above = count_above(imported, requirement) if requirement else None
     alpha = (1 - requirement.confidence) / limits if requirement else None
     found = _finding(imported, requirement, above, alpha)
-    reasons = imported.faults or ((found.reason,) if requirement else ())
-    return Verdict(
+    verdict = Verdict(
         state=found.state,
         requirement=requirement,
-        reasons=reasons,
-        sentences=_sentences(imported, found.state, reasons, requirement, above),
+        reasons=imported.faults or ((found.reason,) if requirement else ()),
+        sentences=(),
         episodes=(),
         measured_ns=imported.duration_ns or 0,
         exceedances_observed=above.least if above and above.least == above.most else None,
@@ -382,6 +373,9 @@ def _judged(imported: ImportedHistogram, requirement: Requirement | None, limits
         untimed=True,
         above=above,
     )
+    assumed = verdict_sentences.assumption_of_verdict(verdict)
+    complete = replace(verdict, reasons=(*verdict.reasons, assumed)) if assumed else verdict
+    return replace(complete, sentences=_sentences(imported, complete))
 
 
 def _finding(
@@ -410,16 +404,11 @@ def _exceedances(imported: ImportedHistogram, requirement: Requirement, found: C
 NOTHING = "the file does not say how many samples were taken"
 
 
-def _sentences(
-    imported: ImportedHistogram,
-    state: State,
-    reasons: tuple[str, ...],
-    requirement: Requirement | None,
-    above: CountAbove | None,
-) -> verdict_sentences.Sentences:
+def _sentences(imported: ImportedHistogram, verdict: Verdict) -> verdict_sentences.Sentences:
     """Label and text of each line, as of a run's verdict."""
-    first, *others = reasons or ("no limit was given",)
-    lines = [("VERDICT", f"{state.value} - {first}"), *(("", reason) for reason in others)]
+    requirement, above = verdict.requirement, verdict.above
+    first, *others = verdict.reasons or ("no limit was given",)
+    lines = [("VERDICT", f"{verdict.state.value} - {first}"), *(("", reason) for reason in others)]
     if requirement:
         asked = verdict_sentences.limit_sentence(requirement)
         lines += [("LIMIT", asked), ("", verdict_sentences.episode_sentence(requirement))]

@@ -199,12 +199,15 @@ def _summary(
     threads: tuple[int, ...],
     period_ns: int | None,
 ) -> Summary:
-    """observed.max: the largest value that the printed maximum may stand for. The squares are unknown."""
+    """observed.max: the largest value that the printed maximum may stand for, if the file does not contradict itself.
+
+    The squares are unknown.
+    """
     number = told.number if isinstance(told, ImportedPart) else 0
     cpu = told.cpu if isinstance(told, ImportedPart) else None
     total = counts.total
     last = int(counts.hi[-1]) if total else 0
-    most = last if told.max_ns is None else told.max_ns + _step(imported)
+    most = last if told.max_ns is None or imported.faults else told.max_ns + _step(imported)
     observed = Moments(total, told.min_ns or 0, most, (told.mean_ns or 0) * total) if total else NO_MOMENTS
     series = Series(
         number, number, -1 if cpu is None else cpu, False, False, period_ns or 0, 0, imported.tool, "", "latency", "ns"

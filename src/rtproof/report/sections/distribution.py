@@ -31,7 +31,7 @@ def histogram_section(analysis: Analysis) -> list[Block]:
     counts = analysis.pooled.observed_counts
     if not counts.total or _beyond_scale(analysis):
         return []
-    start, width, amount = plot_data.bin_scale(counts)
+    start, width, amount = plot_data.bin_scale(counts, _step_ns(analysis))
     unit = latency_unit(analysis)
     drawn, left_out = plotted_streams(analysis, THREADS)
     bins = [stream.summary.observed_counts.fixed_bins(start, width, amount) for stream in drawn]
@@ -55,10 +55,14 @@ def _beyond_scale(analysis: Analysis) -> bool:
     return analysis.imported is not None and analysis.imported.overflow != 0
 
 
+def _step_ns(analysis: Analysis) -> int:
+    """The step to which another tool rounded each value down; 1 for a run."""
+    return (analysis.imported.resolution_ns if analysis.imported else None) or 1
+
+
 def _largest(analysis: Analysis, shown: str) -> str:
     """The largest value, which another tool may have rounded down."""
-    rounded = analysis.imported is not None and (analysis.imported.resolution_ns or 1) > 1
-    return f"at most {shown}" if rounded else shown
+    return f"{shown} or less" if _step_ns(analysis) > 1 else shown
 
 
 def _curve(stream: ReportStream, bins: FixedBins, unit: number_format.PrintedUnit) -> Curve:

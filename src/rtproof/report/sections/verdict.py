@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections to read before the numbers of a run: its verdict, doubts, objections, a co-kernel, virtual time."""
+"""Sections on what a run shows and what it cannot: verdict, doubts, objections, a co-kernel, virtual time."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,7 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import CHECKS, FOREMOST_CODES, LOSS_CODES
 from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
 from rtproof.judge.claim import RefutingRule
+from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.judge.verdict import NO_PROBABILITY
 from rtproof.report.blocks import Block, Table, Text
@@ -221,12 +222,13 @@ def other_limit_answers(analysis: Analysis) -> Table | None:
     """A table of what was seen of the limits, without the one that decides the run; None if it has no row.
 
     The sentences of the deciding limit stand elsewhere. The caption of the table of all limits states the assumption.
-    Limits with the verdict INVALID have no row, because the report says only once what makes a run invalid.
+    The reasons of INVALID are left out, because the report says only once what makes a run invalid.
     """
     rows: list[tuple[str, str]] = []
     for verdict in analysis.verdicts:
-        if verdict is not analysis.verdict and verdict.state is not State.INVALID:
-            told = [reason for reason in verdict.reasons if reason != verdict_sentences.assumption_of_verdict(verdict)]
+        if verdict is not analysis.verdict:
+            reasons = () if verdict.state is State.INVALID else verdict.reasons
+            told = [reason for reason in reasons if reason != verdict_sentences.assumption_of_verdict(verdict)]
             told += verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
             rows += zip([_asked(verdict), *[""] * len(told)], told, strict=False)
     return Table("What was seen of the other limits", ("limit", "what it says"), tuple(rows)) if rows else None
@@ -394,3 +396,14 @@ def virtual_time_section(analysis: Analysis) -> list[Block]:
             f"{VIRTUAL_TIME_SENTENCE[:1].upper()}{VIRTUAL_TIME_SENTENCE[1:]}.",
         )
     ]
+
+
+def impossible_section(analysis: Analysis) -> list[Block]:
+    """Each figure that a run has and the file lacks, with the reason; [] for a run."""
+    imported = analysis.imported
+    if imported is None:
+        return []
+    caption = "Statements that need more than a histogram"
+    table = Table(caption, ("statement", "why not"), tuple(impossible_figures(imported)))
+    ordered = "rtproof run measures with time order, so that it can prove and refute."
+    return [table, *([Text((ordered,))] if analysis.verdict.state is State.UNDECIDED else [])]
