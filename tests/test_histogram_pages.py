@@ -384,3 +384,13 @@ def test_every_odd_file_has_a_report_or_one_sentence(
     out = capsys.readouterr()
     assert codes == {4 if limits else 0}, out.err
     assert "no time order" in " ".join(out.out.split())
+
+
+def test_each_thread_has_its_own_share_beyond_the_scale() -> None:
+    found = stored_runs.read_histogram_file(DATA / "result.json")
+    assert found
+    told: Any = analysis_dict(analyse_histogram(found), (0.8, 0.9))
+    beyond = [[q["beyond_scale"] for q in one["observed"]["quantiles"]] for one in (*told["threads"], told["pooled"])]
+    assert [part.overflow for part in found.parts] == [13, 37]
+    assert beyond == [[False, True], [True, True], [True, True]]
+    assert (told["threads"][1]["series"]["cpu"], told["threads"][1]["series"]["first_due_ns"]) == (1, None)

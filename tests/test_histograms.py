@@ -18,8 +18,9 @@ from rtproof.judge.histogram_only import (
 )
 from rtproof.judge.verdict import AFTER_THE_DATA, LIMIT_STATED, chosen_after_the_data, stated_by_the_user
 from rtproof.record.contents import Int64Array
+from rtproof.schema.analysis_json import analysis_dict
 from rtproof.summary.counts import Counts, counts_of_values
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, share_on_scale, with_overflow
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, with_overflow
 from rtproof.summary.quantiles import quantiles
 
 US, MS = 1_000, 1_000_000
@@ -417,7 +418,8 @@ def test_values_beyond_the_scale_lie_between_its_end_and_the_maximum() -> None:
 
 def test_quantiles_up_to_saturation_and_none_beyond() -> None:
     said = analyse_histogram(SATURATED)
-    assert share_on_scale(SATURATED) == pytest.approx(0.99)
+    told = analysis_dict(said, (0.5, 0.99, 0.991))["pooled"]["observed"]["quantiles"]
+    assert [each["beyond_scale"] for each in told] == [False, False, True]
     assert [q.value for q in quantiles(said.pooled, shares=(0.5, 0.985, 0.995))] == [
         21 * US_HISTOGRAM_ONLY - 1,
         31 * US_HISTOGRAM_ONLY - 1,

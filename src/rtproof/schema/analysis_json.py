@@ -16,7 +16,7 @@ from rtproof.record.contents import Record, Series, View
 from rtproof.schema.forecast_json import forecast_dict
 from rtproof.statistics import MIXING
 from rtproof.summary import moments
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, share_on_scale
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 from rtproof.summary.kernel_model import PreemptionModel, PreemptionStatement, core_beside, preemption_model
 from rtproof.summary.kernel_trace import has_trace, trace_summary
 from rtproof.summary.loops import (
@@ -141,12 +141,15 @@ TIMED = (
 
 def _without_time(whole: Json, imported: ImportedHistogram) -> Json:
     """Return the data of another tool's histogram: what needs time is None. ``imported``: what only the tool tells."""
-    on_scale, parts = share_on_scale(imported), {part.number: part for part in imported.parts}
+    parts = {part.number: part for part in imported.parts}
     return whole | {
         "record": None,
         "objections": [],
-        "threads": [_counted(each, parts[each["series"]["thread"]], on_scale) for each in whole["threads"]],
-        "pooled": _counted(whole["pooled"], imported, on_scale),
+        "threads": [
+            {"series": _untold(each["series"]), **_counted(each, parts[each["series"]["thread"]])}
+            for each in whole["threads"]
+        ],
+        "pooled": _counted(whole["pooled"], imported),
         "imported": {
             "tool": imported.tool,
             "title": imported.title,
@@ -159,9 +162,16 @@ def _without_time(whole: Json, imported: ImportedHistogram) -> Json:
     }
 
 
-def _counted(summary: Json, told: ImportedHistogram | ImportedPart, on_scale: float) -> Json:
-    """Return a summary with the figures that the tool prints. on_scale: quantiles of larger shares have no bin."""
+def _untold(series: Json) -> Json:
+    """Return a thread's series with None for what another tool does not tell."""
+    unknown = dict.fromkeys(("on_grid", "external", "loop", "first_due_ns", "method"))
+    return series | unknown | {"period_ns": series["period_ns"] or None}
+
+
+def _counted(summary: Json, told: ImportedHistogram | ImportedPart) -> Json:
+    """Return a summary with the figures that the tool prints."""
     found = [each for each in summary["observed"]["quantiles"] if each["values_count"]]
+    on_scale = 1 - (told.overflow or 0) / found[0]["values_count"] if found else 1
     printed = {
         "values_count": told.count,
         "min_ns": told.min_ns,
@@ -170,7 +180,8 @@ def _counted(summary: Json, told: ImportedHistogram | ImportedPart, on_scale: fl
         "deviation_ns": None,
         "quantiles": [each | {"beyond_scale": each["share_ratio"] > on_scale} for each in found],
     }
-    return summary | dict.fromkeys(TIMED) | {"obtained_count": told.count, "observed": printed}
+    figures = {key: value for key, value in summary.items() if key != "series"}
+    return figures | dict.fromkeys(TIMED) | {"obtained_count": told.count, "observed": printed}
 
 
 def _whole(analysis: Analysis, wanted: tuple[float, ...]) -> Json:

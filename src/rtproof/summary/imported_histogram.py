@@ -133,21 +133,11 @@ def scale_end_ns(imported: ImportedHistogram) -> int:
 def with_overflow(imported: ImportedHistogram) -> Counts:
     """The histogram with one more wide bin up to the maximum, for the values beyond its scale."""
     bins = imported.histogram if imported.histogram is not None else NO_COUNTS
-    return _with_overflow(imported, bins, imported.overflow, imported.largest_ns)
-
-
-def share_on_scale(imported: ImportedHistogram) -> float:
-    """The share of the values that a bin holds. A quantile of a larger share lies beyond the scale."""
-    total = with_overflow(imported).total
-    return 1 - (imported.overflow or 0) / total if total else 1.0
-
-
-def _with_overflow(imported: ImportedHistogram, bins: Counts, overflow: int | None, largest_ns: int | None) -> Counts:
-    if not overflow:
+    if not imported.overflow:
         return bins
     start = scale_end_ns(imported)
-    end = max(largest_ns or start, start)
-    return merge_counts([bins, Counts(*(np.array([x], np.int64) for x in (start, end, overflow)))])
+    end = max(imported.largest_ns or start, start)
+    return merge_counts([bins, Counts(*(np.array([x], np.int64) for x in (start, end, imported.overflow)))])
 
 
 # A file without time order in the classes of a run. What needs time is 0 or empty there and is shown nowhere:
@@ -169,49 +159,45 @@ def _no_blocks(_: tuple[ChunkRef, ...]) -> Iterator[Block]:
     return iter(())
 
 
-def summary_of_histogram(imported: ImportedHistogram) -> Summary:
-    """The values of all threads together."""
-    numbers = tuple(part.number for part in imported.parts)
-    return _summary(imported, imported, with_overflow(imported), numbers, imported.shortest_period_ns)
-
-
 def summaries_of_threads(imported: ImportedHistogram) -> tuple[Summary, ...]:
     """The values of each thread; empty if the file does not hold a histogram of every thread."""
-    found = [
-        (part, _with_overflow(imported, part.histogram, part.overflow, part.max_ns and part.max_ns + _step(imported)))
-        for part in imported.parts
-        if part.histogram is not None and (part.overflow is None) is (imported.overflow is None)
-    ]
-    if len(found) < len(imported.parts):
-        return ()
-    return tuple(_summary(imported, part, counts, (part.number,), part.period_ns) for part, counts in found)
-
-
-def _step(imported: ImportedHistogram) -> int:
-    """How much smaller than a value its printed form may be."""
-    return (imported.resolution_ns or 1) - 1
-
-
-def _summary(
-    imported: ImportedHistogram,
-    told: ImportedHistogram | ImportedPart,
-    counts: Counts,
-    threads: tuple[int, ...],
-    period_ns: int | None,
-) -> Summary:
-    """observed.max: the largest value that the printed maximum may stand for, if the file does not contradict itself.
-
-    The squares are unknown.
-    """
-    number = told.number if isinstance(told, ImportedPart) else 0
-    cpu = told.cpu if isinstance(told, ImportedPart) else None
-    total = counts.total
-    last = int(counts.hi[-1]) if total else 0
-    most = last if told.max_ns is None or imported.faults else told.max_ns + _step(imported)
-    observed = Moments(total, told.min_ns or 0, most, (told.mean_ns or 0) * total) if total else NO_MOMENTS
-    series = Series(
-        number, number, -1 if cpu is None else cpu, False, False, period_ns or 0, 0, imported.tool, "", "latency", "ns"
+    whole = all(
+        part.histogram is not None and (part.overflow is None) is (imported.overflow is None) for part in imported.parts
     )
+    return tuple(summary_of_histogram(_of_thread(imported, part)) for part in imported.parts) if whole else ()
+
+
+def _of_thread(imported: ImportedHistogram, part: ImportedPart) -> ImportedHistogram:
+    return replace(
+        imported,
+        count=part.count,
+        min_ns=part.min_ns,
+        mean_ns=part.mean_ns,
+        max_ns=part.max_ns,
+        histogram=part.histogram,
+        overflow=part.overflow,
+        scale_ns=scale_end_ns(imported),
+        parts=(part,),
+        shortest_period_ns=part.period_ns,
+    )
+
+
+def summary_of_histogram(imported: ImportedHistogram) -> Summary:
+    """The values of all threads together.
+
+    observed.max: the largest value that the printed maximum may stand for, if the file does not contradict itself. The
+    squares are unknown.
+    """
+    counts, parts = with_overflow(imported), imported.parts
+    thread, cpu = (parts[0].number, parts[0].cpu) if len(parts) == 1 else (0, None)
+    grid, period_ns = (False, False), imported.shortest_period_ns or 0
+    series = Series(thread, thread, -1 if cpu is None else cpu, *grid, period_ns, 0, imported.tool, "", "latency", "ns")
+    observed, total = NO_MOMENTS, counts.total
+    if total:
+        largest_ns = None if imported.faults else imported.largest_ns
+        most = int(counts.hi[-1]) if largest_ns is None else largest_ns
+        observed = Moments(total, imported.min_ns or 0, most, (imported.mean_ns or 0) * total)
+    threads = tuple(part.number for part in parts)
     return Summary(
-        series, threads, 0, 0, 0, 0, observed, NO_MOMENTS, counts, counts, NO_LAG, NO_SECONDS, NO_TOP, exact=False
+        *(series, threads, 0, 0, 0, 0, observed, NO_MOMENTS, counts, counts, NO_LAG, NO_SECONDS, NO_TOP), exact=False
     )
