@@ -11,13 +11,13 @@ from test_histograms import FILE, HOUR_HISTOGRAM_ONLY, SATURATED, US_HISTOGRAM_O
 
 from rtproof import report
 from rtproof.cli.main import main
+from rtproof.compare.run_metrics import figures_of
 from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
-from rtproof.judge.analysis_model import Requirement
-from rtproof.judge.histogram_only import HistogramOnly, summarise_histogram
+from rtproof.judge.analysis_model import Analysis, Requirement
+from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.report.blocks import Table, Text
-from rtproof.report.pages.histogram_page import histogram_sections, histogram_title
-from rtproof.schema.published import histogram_dict
+from rtproof.schema.published import analysis_dict
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 
 DATA = Path(__file__).parent / "data" / "cyclictest"
@@ -33,7 +33,8 @@ def test_show_says_what_a_histogram_carries(capsys: pytest.CaptureFixture[str]) 
 def test_show_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(DATA / "result.json"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["schema"], told["state"], told["beyond_scale_count"]) == ("rtproof.histogram", "NOT ASKED", 50)
+    assert (told["schema"], told["verdict"]["state"]) == ("rtproof.analysis", "NOT ASKED")
+    assert told["imported"]["beyond_scale_count"] == 50
 
 
 def test_limit_given_now_was_chosen_after_the_data(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,11 +69,11 @@ def test_only_files_of_known_tools_are_recognised(tmp_path: Path) -> None:
 def test_figures_of_a_file_that_contradicts_itself_are_left_out_of_comparisons() -> None:
     found = stored_runs.read_histogram_file(DATA / "result.json")
     assert found
-    told = stored_runs.histogram_figures(DATA / "result.json", found)
+    told = figures_of(analyse_histogram(found), "result.json")
     assert (told.n, told.overflow, told.started_ns, told.invalid) == (200, 50, 1_795_216_821 * 10**9, ())
-    assert stored_runs.histogram_figures(DATA, replace(found, faults=("no",))).invalid == ("no",)
+    assert figures_of(analyse_histogram(replace(found, faults=("no",)))).invalid == ("no",)
     with pytest.raises(UserError, match="nothing to compare"):
-        stored_runs.histogram_figures(DATA, replace(found, histogram=None))
+        figures_of(analyse_histogram(replace(found, histogram=None)))
 
 
 def test_report_of_a_histogram_lies_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,12 +188,12 @@ def test_what_the_file_tells_itself_stands(tmp_path: Path, capsys: pytest.Captur
     assert "the file itself tells how long it measured" in " ".join(capsys.readouterr().out.split())
 
 
-def text(said: HistogramOnly) -> str:
-    return " ".join(report.render("text", histogram_title(said), histogram_sections(said)).decode().split())
+def text(said: Analysis) -> str:
+    return " ".join(report.render("text", report.title(said), report.compose(said)).decode().split())
 
 
 def test_it_says_what_remains_with_n_and_what_does_not() -> None:
-    shown = text(summarise_histogram(SATURATED, [Requirement(100 * US_HISTOGRAM_ONLY)]))
+    shown = text(analyse_histogram(SATURATED, [Requirement(100 * US_HISTOGRAM_ONLY)]))
     assert shown.startswith("rtproof: UNDECIDED")
     for words in (
         "between 1 and 10 of 1,000 samples above 100 us",
@@ -213,7 +214,7 @@ def test_it_says_what_remains_with_n_and_what_does_not() -> None:
 
 def test_clean_histogram_tells_what_it_would_show_if_it_was_whole() -> None:
     shown = text(
-        summarise_histogram(replace(FILE, duration_ns=10 * HOUR_HISTOGRAM_ONLY), [Requirement(100 * US_HISTOGRAM_ONLY)])
+        analyse_histogram(replace(FILE, duration_ns=10 * HOUR_HISTOGRAM_ONLY), [Requirement(100 * US_HISTOGRAM_ONLY)])
     )
     assert "0 of 1,000 samples above 100 us" in shown
     assert "only if it measured without a gap for the 10 h that it tells" in shown
@@ -227,55 +228,64 @@ def test_threads_and_settings_of_the_tool_are_listed() -> None:
         priority=80,
         facts=(("a", "b"),),
     )
-    shown = text(summarise_histogram(told))
+    shown = text(analyse_histogram(told))
     assert "thread 0 3 1,000 0 20.000 25.000 90.000" in shown
     assert "priority 80" in shown
 
 
 def test_file_of_nothing_but_its_ends_has_a_report() -> None:
-    shown = text(summarise_histogram(replace(FILE, histogram=None, count=None)))
+    shown = text(analyse_histogram(replace(FILE, histogram=None, count=None)))
     assert "quantiles and shares" in shown
 
 
 def test_strings_of_the_file_cannot_hide_in_a_page() -> None:
-    said = summarise_histogram(replace(FILE, title="<script>alert(1)</script>", facts=(("k", "<img src=x>"),)))
-    page = report.render("html", histogram_title(said), histogram_sections(said)).decode()
+    said = analyse_histogram(replace(FILE, title="<script>alert(1)</script>", facts=(("k", "<img src=x>"),)))
+    page = report.render("html", report.title(said), report.compose(said)).decode()
     assert "<script>alert" not in page
     assert "<img src=x" not in page
 
 
 def test_json_has_the_same_figures() -> None:
-    told: Any = histogram_dict(summarise_histogram(SATURATED, [Requirement(100 * US_HISTOGRAM_ONLY)]))
-    assert (told["state"], told["exit_code"], told["beyond_scale_count"]) == ("UNDECIDED", 4, 10)
-    (limit,) = told["limits"]
+    told: Any = analysis_dict(analyse_histogram(SATURATED, [Requirement(100 * US_HISTOGRAM_ONLY)]))
+    assert (told["verdict"]["state"], told["verdict"]["exit_code"]) == ("UNDECIDED", 4)
+    assert told["imported"]["beyond_scale_count"] == 10
+    (limit,) = told["verdicts"]
     assert (limit["above_least_count"], limit["above_most_count"]) == (1, 10)
-    assert [q["beyond_scale"] for q in told["quantiles"]] == [False, False, False, True, True, True, True]
+    assert [q["beyond_scale"] for q in told["pooled"]["observed"]["quantiles"]] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_a_file_that_was_cut_off_has_no_bound_where_it_has_no_value() -> None:
     cut = replace(FILE, overflow=None, max_ns=None)
-    shown = text(summarise_histogram(cut, [Requirement(100 * US_HISTOGRAM_ONLY)]))
+    shown = text(analyse_histogram(cut, [Requirement(100 * US_HISTOGRAM_ONLY)]))
     assert "an unknown number of 1,000 samples above 100 us" in shown
     assert "no bound of their share" in shown
     assert "at least 0" not in shown
-    assert "What it rests on" not in text(summarise_histogram(cut))
+    assert "What the verdict rests on" not in text(analyse_histogram(cut))
 
 
 def test_what_the_file_lacks_stands_before_its_figures() -> None:
-    def first(told: HistogramOnly) -> str:
-        (verdict, *_) = histogram_sections(told)
+    def first(told: Analysis) -> str:
+        (verdict, *_) = report.compose(told)
         return " ".join(word for block in verdict.blocks if isinstance(block, Text) for word in block.paragraphs)
 
-    saturated = first(summarise_histogram(replace(SATURATED, notes=("it skips what is late",))))
+    saturated = first(analyse_histogram(replace(SATURATED, notes=("it skips what is late",))))
     assert "10 of 1,000 samples lie beyond its scale" in saturated
     assert "it skips what is late" in saturated
-    assert "is not told" in first(summarise_histogram(replace(SATURATED, overflow=None)))
-    assert "scale" not in first(summarise_histogram(replace(FILE, overflow=0, notes=())))
+    assert "is not told" in first(analyse_histogram(replace(SATURATED, overflow=None)))
+    assert "scale" not in first(analyse_histogram(replace(FILE, overflow=0, notes=())))
 
 
 def test_nothing_follows_from_the_maximum_of_a_file_that_contradicts_itself() -> None:
     shown = text(
-        summarise_histogram(replace(FILE, faults=("its figures differ",)), [Requirement(100 * US_HISTOGRAM_ONLY)])
+        analyse_histogram(replace(FILE, faults=("its figures differ",)), [Requirement(100 * US_HISTOGRAM_ONLY)])
     )
     assert "so that nothing follows from it" in shown
     assert "probability" not in shown
@@ -283,7 +293,7 @@ def test_nothing_follows_from_the_maximum_of_a_file_that_contradicts_itself() ->
 
 def test_the_state_is_the_headline_and_the_tool_s_own_figures_are_all_told() -> None:
     given = replace(FILE, min_ns=8_720, mean_ns=32_946, max_ns=106_589, overruns=1, mode_switches=2)
-    verdict, remains, *_ = histogram_sections(summarise_histogram(given))
+    verdict, remains, *_ = report.compose(analyse_histogram(given))
     first = verdict.blocks[0]
     assert isinstance(first, Text)
     assert (first.headline, first.paragraphs) == (
@@ -298,5 +308,89 @@ def test_the_state_is_the_headline_and_the_tool_s_own_figures_are_all_told() -> 
 
 
 def _told_of(given: ImportedHistogram) -> list[tuple[str, ...]]:
-    _, remains, *_ = histogram_sections(summarise_histogram(given))
+    _, remains, *_ = report.compose(analyse_histogram(given))
     return [row for block in remains.blocks if isinstance(block, Table) for row in block.rows if len(row) == 2]
+
+
+def names(said: Analysis) -> list[str]:
+    return [section.name for section in report.compose(said)]
+
+
+def test_sections_that_need_time_are_not_drawn() -> None:
+    said = analyse_histogram(replace(FILE, notes=("it skips what is late",)), [Requirement(100 * US_HISTOGRAM_ONLY)])
+    told = ["verdict", "doubts", "tool", "percentiles", "histogram", "ccdf", "impossible"]
+    assert names(said) == told
+    assert not {"histogram", "ccdf"} & set(names(analyse_histogram(SATURATED))), "a picture would end at the scale"
+    assert not {"histogram", "ccdf"} & set(names(analyse_histogram(replace(FILE, overflow=None))))
+    assert "percentiles" not in names(analyse_histogram(replace(FILE, histogram=None)))
+
+
+def test_a_picture_is_no_finer_than_the_file_and_claims_no_exact_maximum() -> None:
+    shown = text(analyse_histogram(FILE))
+    assert "in bins of 1 us" in shown
+    assert "come from bins" not in shown
+    assert "the largest of 1,000 activations is 90.999 us or less" in shown
+
+
+def test_what_needs_time_is_null_in_json() -> None:
+    told: Any = analysis_dict(analyse_histogram(FILE, [Requirement(100 * US_HISTOGRAM_ONLY)]))
+    json.dumps(told, allow_nan=False)
+    assert (told["record"], told["forecast"], told["objections"], told["levels"]) == (None, None, [], [])
+    pooled, verdict = told["pooled"], told["verdict"]
+    assert {pooled[key] for key in ("expected_count", "missed_count", "lost_count", "span_ns", "schedule", "lag")} == {
+        None
+    }
+    assert {verdict[key] for key in ("episodes_count", "episodes", "rate_low_per_s", "measured_ns", "live_ns")} == {
+        None
+    }
+    assert pooled["observed"]["deviation_ns"] is None
+    assert pooled["observed"]["max_ns"] == 90 * US_HISTOGRAM_ONLY
+
+
+def test_no_answer_claims_a_rate_that_a_decision_does_not_show() -> None:
+    """A refuted file has episodes too often or one that is too long, and it does not show which."""
+    short = replace(FILE, duration_ns=5 * 10**9)
+    refuted = text(analyse_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY)]))
+    assert "The requirement on latencies above 50 us does not hold at the confidence asked" in refuted
+    assert "valid at any stopping time" not in refuted
+    assert "more often than" not in refuted
+    undecided = text(analyse_histogram(FILE, [Requirement(50 * US_HISTOGRAM_ONLY)]))
+    assert "no length of it is known to decide" in undecided
+
+
+@pytest.mark.parametrize("limits", [(), ("100us",), ("100us", "30us")])
+@pytest.mark.parametrize("change", ["empty", "one bin", "beyond only", "not told", "16 CPUs", "far bins", "cut"])
+def test_every_odd_file_has_a_report_or_one_sentence(
+    change: str, limits: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = "# Histogram\n000000 000000\n000001 000000\n# Min Latencies: 00050\n# Max Latencies: 00090\n"
+    path = tmp_path / "hist.txt"
+    if change in ("beyond only", "not told"):
+        path.write_text(bare + ("# Histogram Overflows: 00100\n" if change == "beyond only" else ""))
+    elif change == "cut":
+        path.write_text((DATA / "histogram.txt").read_text()[:622])
+    else:
+        path = clean_file(tmp_path, 4)
+        told = json.loads(path.read_text())
+        one = told["thread"]["0"]
+        if change == "16 CPUs":
+            told["thread"] = {str(cpu): {**one, "cpu": cpu} for cpu in range(16)}
+        else:
+            n = {"empty": {}, "one bin": {"25": 14_400_000}, "far bins": {"25": 14_399_997, "900000000": 3}}[change]
+            one |= {"histogram": n, "max": max(map(int, n), default=0)}
+        path.write_text(json.dumps(told))
+    asked = [word for limit in limits for word in ("--limit", limit)]
+    codes = {main(["show", str(path), *asked, *more]) for more in ((), ("--json",))}
+    out = capsys.readouterr()
+    assert codes == {4 if limits else 0}, out.err
+    assert "no time order" in " ".join(out.out.split())
+
+
+def test_each_thread_has_its_own_share_beyond_the_scale() -> None:
+    found = stored_runs.read_histogram_file(DATA / "result.json")
+    assert found
+    told: Any = analysis_dict(analyse_histogram(found), (0.8, 0.9))
+    beyond = [[q["beyond_scale"] for q in one["observed"]["quantiles"]] for one in (*told["threads"], told["pooled"])]
+    assert [part.overflow for part in found.parts] == [13, 37]
+    assert beyond == [[False, True], [True, True], [True, True]]
+    assert (told["threads"][1]["series"]["cpu"], told["threads"][1]["series"]["first_due_ns"]) == (1, None)

@@ -7,22 +7,21 @@ import numpy as np
 import pytest
 from analysis_records import SECOND
 
-from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.analysis_model import Analysis, Requirement, State
 from rtproof.judge.claim import LateStretches, decide
 from rtproof.judge.histogram_only import (
-    HistogramOnly,
-    after_the_data,
+    analyse_histogram,
     count_above,
     counted_ns,
     fewest_episodes,
     impossible_figures,
-    limit_was_stated,
-    summarise_histogram,
-    with_overflow,
 )
+from rtproof.judge.verdict import AFTER_THE_DATA, LIMIT_STATED, chosen_after_the_data, stated_by_the_user
 from rtproof.record.contents import Int64Array
+from rtproof.schema.published import analysis_dict
 from rtproof.summary.counts import Counts, counts_of_values
-from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart, with_overflow
+from rtproof.summary.quantiles import quantiles
 
 US, MS = 1_000, 1_000_000
 MINUTE, HOUR = 60 * SECOND, 3_600 * SECOND
@@ -57,21 +56,21 @@ def file(hours: float, *, threads: int = 1, period: int = MS, **counts: int) -> 
 
 
 def state(imported: ImportedHistogram, **asked: int) -> State:
-    return summarise_histogram(imported, [Requirement(LIMIT, **asked)]).state
+    return analyse_histogram(imported, [Requirement(LIMIT, **asked)]).verdict.state
 
 
 def reason(imported: ImportedHistogram, **asked: int) -> str:
-    return summarise_histogram(imported, [Requirement(LIMIT, **asked)]).judged[0].reason
+    return analyse_histogram(imported, [Requirement(LIMIT, **asked)]).verdicts[0].reasons[0]
 
 
 def test_proven_where_nothing_exceeds_and_every_due_activation_is_counted() -> None:
-    said = summarise_histogram(file(4), [Requirement(LIMIT)])
-    assert said.state is State.PROVEN
-    assert "every due activation is counted" in said.judged[0].reason
-    assert "once per 1 h was asked" in said.judged[0].reason
-    assert "wrong in at most 5 % of runs, if episodes come independently" in said.judged[0].reason
-    assert "policy, priority, CPU, clock and load were not checked" in said.doubts[0]
-    assert "bunches" in said.doubts[0]
+    said = analyse_histogram(file(4), [Requirement(LIMIT)])
+    assert said.verdict.state is State.PROVEN
+    assert "every due activation is counted" in said.verdicts[0].reasons[0]
+    assert "once per 1 h was asked" in said.verdicts[0].reasons[0]
+    assert "Wrong in at most 5 % of runs, if episodes come independently" in said.verdicts[0].reasons[1]
+    assert "policy, priority, CPU, clock and load were not checked" in said.doubts[0].what
+    assert "bunches" in said.doubts[0].what
 
 
 def test_it_takes_as_long_as_with_times() -> None:
@@ -80,10 +79,10 @@ def test_it_takes_as_long_as_with_times() -> None:
     assert "too short: PROVEN takes 3 h 29 min" in reason(file(3.48))
     assert state(file(6.5), at_most_ns=2 * HOUR) is State.UNDECIDED
     two = [Requirement(LIMIT), Requirement(2 * LIMIT)]
-    assert summarise_histogram(file(3.49), two).state is State.UNDECIDED, "each at half of alpha"
-    assert summarise_histogram(file(5), two).state is State.PROVEN
+    assert analyse_histogram(file(3.49), two).verdict.state is State.UNDECIDED, "each at half of alpha"
+    assert analyse_histogram(file(5), two).verdict.state is State.PROVEN
     m = replace(Requirement(LIMIT), bunches=2.0)
-    assert [summarise_histogram(file(hours), [m]).state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
+    assert [analyse_histogram(file(hours), [m]).verdict.state for hours in (6.9, 7)] == [State.UNDECIDED, State.PROVEN]
     assert "bunches of up to 2.9 on average" in reason(file(10))
 
 
@@ -101,14 +100,14 @@ def test_it_takes_as_long_as_with_times() -> None:
 )
 def test_undecided_where_the_file_does_not_show_it(lacking: dict[str, int | None], words: str) -> None:
     limit = lacking.pop("limit", None) or LIMIT
-    said = summarise_histogram(replace(file(10), **lacking), [Requirement(limit)])  # type: ignore[arg-type]
-    assert said.state is State.UNDECIDED
-    assert words in said.judged[0].reason
+    said = analyse_histogram(replace(file(10), **lacking), [Requirement(limit)])  # type: ignore[arg-type]
+    assert said.verdict.state is State.UNDECIDED
+    assert words in said.verdicts[0].reasons[0]
 
 
 def test_overruns_that_are_told_to_be_none_need_no_short_maximum() -> None:
     long = replace(file(10), max_ns=2 * MS)
-    assert summarise_histogram(replace(long, overruns=0), [Requirement(3 * MS)]).state is State.PROVEN
+    assert analyse_histogram(replace(long, overruns=0), [Requirement(3 * MS)]).verdict.state is State.PROVEN
 
 
 def test_a_thread_that_ran_less_long_keeps_it_from_being_proven() -> None:
@@ -181,16 +180,18 @@ def test_bins_that_may_hold_what_was_smaller_refute_nothing() -> None:
 
 
 def test_limit_chosen_after_the_data_proves_nothing_and_a_stated_one_says_so() -> None:
-    said = summarise_histogram(file(4), [Requirement(LIMIT)])
-    assert after_the_data(said, "chosen late").state is State.UNDECIDED
-    assert not after_the_data(said, "chosen late").doubts
-    assert limit_was_stated(said, "as the user says").judged[0].reason.endswith("; as the user says")
+    said = analyse_histogram(file(4), [Requirement(LIMIT)])
+    late, stated = chosen_after_the_data(said), stated_by_the_user(said)
+    assert late.verdict.state is State.UNDECIDED
+    assert [doubt.code for doubt in late.doubts] == ["limit-after-data"]
+    assert stated.verdict.state is State.PROVEN
+    assert stated.verdicts[0].reasons[-1] == LIMIT_STATED
 
 
 def test_of_several_limits_the_run_is_proven_only_if_all_are() -> None:
-    said = summarise_histogram(file(20, us200=1), [Requirement(LIMIT), Requirement(300 * US)])
-    assert [one.state for one in said.judged] == [State.UNDECIDED, State.PROVEN]
-    assert said.state is State.UNDECIDED
+    said = analyse_histogram(file(20, us200=1), [Requirement(LIMIT), Requirement(300 * US)])
+    assert [one.state for one in said.verdicts] == [State.UNDECIDED, State.PROVEN]
+    assert said.verdict.state is State.UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ class Measured:
         late_times = LateStretches.exact(np.concatenate(begin), np.concatenate(end))
         return decide(self.asked, late_times, self.length_ns, 1 - self.asked.confidence).state
 
-    def told(self, generator: np.random.Generator) -> HistogramOnly:
+    def told(self, generator: np.random.Generator) -> Analysis:
         """The verdict on what a tool prints of it: microseconds, and a duration that is off by up to a second."""
         together = np.concatenate(self.values) // US * US
         counts = counts_of_values(together)
@@ -252,7 +253,7 @@ class Measured:
             resolution_ns=US,
             parts=parts,
         )
-        return summarise_histogram(imported, [self.asked])
+        return analyse_histogram(imported, [self.asked])
 
 
 def drawn(generator: np.random.Generator) -> Measured:
@@ -303,11 +304,13 @@ def test_no_order_of_the_samples_has_another_verdict(seed: int) -> None:
     for number in range(300):
         measured = drawn(generator)
         told = measured.told(generator)
-        seen[told.state] += 1
-        if told.state is State.UNDECIDED:
+        seen[told.verdict.state] += 1
+        if told.verdict.state is State.UNDECIDED:
             continue
         found = [one.exact() for one in orders(measured, generator)]
-        assert set(found) == {told.state}, f"case {number}: {measured.asked} {told.judged[0].reason}: {found}"
+        assert set(found) == {told.verdict.state}, (
+            f"case {number}: {measured.asked} {told.verdicts[0].reasons[0]}: {found}"
+        )
     assert min(seen.values()) >= 10, seen
 
 
@@ -398,9 +401,9 @@ def test_without_a_histogram_minimum_and_maximum_are_what_is_left() -> None:
 
 
 def test_file_that_does_not_tell_how_many_values_it_has_says_so() -> None:
-    (judged,) = summarise_histogram(replace(FILE, count=None, histogram=None), [Requirement(US_HISTOGRAM_ONLY)]).judged
+    (judged,) = analyse_histogram(replace(FILE, count=None, histogram=None), [Requirement(US_HISTOGRAM_ONLY)]).verdicts
     assert judged.above is None
-    assert "how many samples" in judged.reason
+    assert "how many samples" in judged.reasons[0]
 
 
 def test_values_beyond_the_scale_lie_between_its_end_and_the_maximum() -> None:
@@ -414,9 +417,10 @@ def test_values_beyond_the_scale_lie_between_its_end_and_the_maximum() -> None:
 
 
 def test_quantiles_up_to_saturation_and_none_beyond() -> None:
-    said = summarise_histogram(SATURATED, shares=(0.5, 0.985, 0.995))
-    assert said.beyond == pytest.approx(0.99)
-    assert [q.value for q in said.quantiles] == [
+    said = analyse_histogram(SATURATED)
+    told = analysis_dict(said, (0.5, 0.99, 0.991))["pooled"]["observed"]["quantiles"]
+    assert [each["beyond_scale"] for each in told] == [False, False, True]
+    assert [q.value for q in quantiles(said.pooled, shares=(0.5, 0.985, 0.995))] == [
         21 * US_HISTOGRAM_ONLY - 1,
         31 * US_HISTOGRAM_ONLY - 1,
         401 * US_HISTOGRAM_ONLY - 1,
@@ -425,88 +429,86 @@ def test_quantiles_up_to_saturation_and_none_beyond() -> None:
 
 def test_no_number_of_exceedances_refutes_a_rate_because_they_may_be_one_episode() -> None:
     many = replace(FILE, histogram=bins(us20=500, us90=500), duration_ns=HOUR_HISTOGRAM_ONLY)
-    said = summarise_histogram(many, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
-    assert said.state is State.UNDECIDED
-    assert "one episode" in said.judged[0].reason
+    said = analyse_histogram(many, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
+    assert said.verdict.state is State.UNDECIDED
+    assert "one episode" in said.verdicts[0].reasons[0]
 
 
 def test_one_episode_anywhere_refutes_where_the_run_is_short_enough() -> None:
     """E- is 20 at r0 T = 0.0035 with one episode: 12.6 s for once per hour, and the tool may have rounded by 1 s."""
     short = replace(FILE, duration_ns=11 * SECOND)
-    assert summarise_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]).state is State.REFUTED
     assert (
-        summarise_histogram(
+        analyse_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]).verdict.state
+        is State.REFUTED
+    )
+    assert (
+        analyse_histogram(
             replace(short, duration_ns=16 * SECOND), [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]
-        ).state
+        ).verdict.state
         is State.UNDECIDED
     )
     assert (
-        summarise_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY // 100)]).state
+        analyse_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY // 100)]).verdict.state
         is State.UNDECIDED
     )
     assert (
-        summarise_histogram(
+        analyse_histogram(
             replace(short, duration_ns=None), [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]
-        ).state
+        ).verdict.state
         is State.UNDECIDED
     )
-    both = summarise_histogram(
+    both = analyse_histogram(
         short,
         [
             Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY),
             Requirement(91 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY),
         ],
     )
-    assert [one.state for one in both.judged] == [State.UNDECIDED, State.UNDECIDED], "each at half of alpha"
+    assert [one.state for one in both.verdicts] == [State.UNDECIDED, State.UNDECIDED], "each at half of alpha"
 
 
 def test_bin_that_holds_the_limit_refutes_nothing() -> None:
     short = replace(FILE, duration_ns=5 * SECOND)
-    assert summarise_histogram(short, [Requirement(90_500, HOUR_HISTOGRAM_ONLY)]).state is State.UNDECIDED
+    assert analyse_histogram(short, [Requirement(90_500, HOUR_HISTOGRAM_ONLY)]).verdict.state is State.UNDECIDED
 
 
 def test_a_clean_histogram_proves_nothing() -> None:
     long = replace(FILE, duration_ns=1_000 * HOUR_HISTOGRAM_ONLY)
-    said = summarise_histogram(long, [Requirement(100 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
-    assert said.state is State.UNDECIDED
-    assert "no sample exceeded" in said.judged[0].reason
+    said = analyse_histogram(long, [Requirement(100 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
+    assert said.verdict.state is State.UNDECIDED
+    assert "no sample exceeded" in said.verdicts[0].reasons[0]
 
 
 def test_contradictions_make_it_invalid_and_come_first() -> None:
     short = replace(FILE, duration_ns=5 * SECOND, faults=("its figures differ",))
-    said = summarise_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
-    assert (said.state, said.judged[0].reason) == (State.INVALID, "its figures differ")
-    assert summarise_histogram(replace(FILE, faults=("its figures differ",))).state is State.INVALID
+    said = analyse_histogram(short, [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)])
+    assert (said.verdict.state, said.verdicts[0].reasons[0]) == (State.INVALID, "its figures differ")
+    assert analyse_histogram(replace(FILE, faults=("its figures differ",))).verdict.state is State.INVALID
 
 
 def test_limit_chosen_after_the_data_decides_nothing() -> None:
-    said = after_the_data(
-        summarise_histogram(
+    said = chosen_after_the_data(
+        analyse_histogram(
             replace(FILE, duration_ns=5 * SECOND), [Requirement(50 * US_HISTOGRAM_ONLY, HOUR_HISTOGRAM_ONLY)]
-        ),
-        "chosen late",
+        )
     )
-    assert said.state is State.UNDECIDED
-    assert said.judged[0].reason == "chosen late"
+    assert said.verdict.state is State.UNDECIDED
+    assert said.verdicts[0].reasons == (AFTER_THE_DATA,)
 
 
 def test_every_statement_that_is_impossible_has_its_reason() -> None:
-    usual = dict(impossible_figures(summarise_histogram(FILE)))
+    usual = dict(impossible_figures(FILE))
     assert {"episodes and their rate", "a forecast", "missed activations", "PROVEN"} <= set(usual)
     assert "no time order" in usual["episodes and their rate"]
     assert "order unknown" in usual["a forecast"]
     assert "quantiles beyond the scale" not in usual
-    saturated = dict(impossible_figures(summarise_histogram(SATURATED)))
+    saturated = dict(impossible_figures(SATURATED))
     assert "10 values" in saturated["quantiles beyond the scale"]
-    assert "how much lies beyond the scale" in dict(
-        impossible_figures(summarise_histogram(replace(FILE, overflow=None)))
-    )
-    assert "quantiles and shares" in dict(impossible_figures(summarise_histogram(replace(FILE, histogram=None))))
+    assert "how much lies beyond the scale" in dict(impossible_figures(replace(FILE, overflow=None)))
+    assert "quantiles and shares" in dict(impossible_figures(replace(FILE, histogram=None)))
     exact = replace(FILE, resolution_ns=1, overruns=0, histogram=counts_of_values(np.array([5, 6], np.int64)))
-    assert not {"differences below its resolution", "missed activations"} & set(
-        dict(impossible_figures(summarise_histogram(exact)))
-    )
+    assert not {"differences below its resolution", "missed activations"} & set(dict(impossible_figures(exact)))
 
 
 def test_without_a_limit_nothing_is_asked() -> None:
-    assert summarise_histogram(FILE).state is State.NOT_ASKED
+    assert analyse_histogram(FILE).verdict.state is State.NOT_ASKED

@@ -5,12 +5,13 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
 from rtproof.compare.tail_crossing import tail_sample
+from rtproof.core.errors import UserError
 from rtproof.core.phrases import value
 from rtproof.core.units import format_cpus, format_duration
 from rtproof.judge.analysis_model import Analysis
@@ -20,6 +21,7 @@ from rtproof.record.histogram_bins import unpack_histograms
 from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
 from rtproof.summary.fields import judged_series
+from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.kernel_model import LINUX, kernel_config, preemption_model
 from rtproof.summary.quantiles import moments_and_counts_of_view
 from rtproof.summary.recorded_facts import probe_options, virtual_time_clock
@@ -339,8 +341,11 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
     """Return the figures of a run, for the field that a limit judges. name: by default the path of the record.
 
     view: with CHARGED, missed activations count with their lateness. blocks: also cut the run into blocks, which the
-    shift function needs to compare one run with one other run.
+    shift function needs to compare one run with one other run. Of what another tool printed, neither is possible.
+    UserError if it printed no histogram.
     """
+    if analysis.imported:
+        return _figures_of_import(name, analysis.imported)
     record, pooled = analysis.record, analysis.pooled
     counts, ends = moments_and_counts_of_view(pooled, view)
     begin = record.begin
@@ -362,6 +367,15 @@ def figures_of(analysis: Analysis, name: str = "", view: View = View.OBSERVED, *
         invalid=tuple(doubt.what for doubt in analysis.doubts if doubt.severity is Severity.INVALID),
         blocks=time_blocks(record, view) if blocks else NO_TIME_BLOCKS,
     )
+
+
+def _figures_of_import(name: str, imported: ImportedHistogram) -> RunFigures:
+    """A file that contradicts itself is INVALID here too."""
+    if imported.histogram is None:
+        raise UserError(f"{name}: {imported.tool} prints no histogram there, so there is nothing to compare")
+    told = figures_of_histogram(name, imported.histogram, imported.comparable, imported.overflow, imported.largest_ns)
+    started_ns = None if imported.started_s is None else imported.started_s * 1_000_000_000
+    return replace(told, started_ns=started_ns, invalid=imported.faults, unclear=(*told.unclear, *imported.notes))
 
 
 def figures_of_histogram(

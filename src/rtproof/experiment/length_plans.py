@@ -5,10 +5,11 @@ import json
 from collections.abc import Sequence
 
 from rtproof import report
-from rtproof.judge import planning
-from rtproof.judge.analysis_model import Requirement
-from rtproof.judge.planning import LengthPlan
-from rtproof.report.pages import histogram_page
+from rtproof.core.phrases import duration, percent, quantity, sure, value
+from rtproof.judge import planning, verdict_sentences
+from rtproof.judge.analysis_model import Requirement, State
+from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
+from rtproof.report.blocks import Block, Section, Table, Text
 from rtproof.schema.published import plan_dict
 
 
@@ -30,9 +31,86 @@ def plan_lengths(
 
 def plans_text(plans: list[LengthPlan]) -> str:
     """The plans for a terminal."""
-    return report.render("text", "rtproof: plan", histogram_page.plan_sections(plans)).decode()
+    return report.render("text", "rtproof: plan", plan_sections(plans)).decode()
 
 
 def plans_json(plans: list[LengthPlan]) -> str:
     """The plans in the documented schema."""
     return json.dumps(plan_dict(plans), indent=2)
+
+
+NEEDS = ("episodes", "PROVEN after", "from now", "REFUTED if they come within")
+CHANCES = ("true rate", "PROVEN", "REFUTED", "undecided", "mean time to the verdict", "9 of 10 by")
+NONE = "-"
+
+
+def plan_sections(plans: Sequence[LengthPlan]) -> list[Section]:
+    """Return one section for each limit, in the order of the limits."""
+    return [_section(number, plan) for number, plan in enumerate(plans, 1)]
+
+
+def _section(number: int, plan: LengthPlan) -> Section:
+    requirement = plan.requirement
+    needs = tuple(_need(each, plan) for each in plan.needs)
+    chances = tuple(_chance(each, plan) for each in plan.chances)
+    caption = f"Measured time that a verdict needs, at {sure(plan.alpha)}"
+    rates = f"What comes of some true rates, up to {duration(plan.horizon_ns, up=True)} of measured time"
+    blocks: list[Block] = [
+        *([Text((_so_far(plan),))] if plan.measured_ns else []),
+        *([Table(caption, NEEDS, needs, (0,)), Table(rates, CHANCES, chances)] if _open(plan) else []),
+        Text(_explained(plan)),
+    ]
+    return Section(f"plan-{number}", verdict_sentences.limit_sentence(requirement), tuple(blocks))
+
+
+def _open(plan: LengthPlan) -> bool:
+    return plan.already is State.UNDECIDED
+
+
+def _so_far(plan: LengthPlan) -> str:
+    seen = f"{quantity(plan.episodes, 'episode')} in {duration(plan.measured_ns)} so far"
+    stands = ", and that stands whatever comes (if nothing else was decided before, which the times would tell)"
+    return f"{seen}: {plan.already.value}" + ("" if _open(plan) else stands)
+
+
+def _need(need: NeededLength, plan: LengthPlan) -> tuple[str, ...]:
+    refuted = duration(need.refuted_until_ns) if need.refuted_until_ns > plan.measured_ns else NONE
+    return str(need.episodes), duration(need.proven_after_ns, up=True), duration(need.more_ns, up=True), refuted
+
+
+def _chance(each: DecisionChance, plan: LengthPlan) -> tuple[str, ...]:
+    rate = f"once per {duration(plan.requirement.at_most_ns / each.rate)}" if each.rate else "never"
+    shares = (_percent(share) for share in (each.proven, each.refuted, each.undecided))
+    return rate, *shares, *(duration(ns, up=True) if ns is not None else NONE for ns in (each.mean_ns, each.late_ns))
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f} %"
+
+
+def _explained(plan: LengthPlan) -> tuple[str, ...]:
+    requirement = plan.requirement
+    several = (
+        f"This is one of {plan.limits} limits. Each is tested at {sure(plan.alpha)}, so that all "
+        f"verdicts together are right with {percent(requirement.confidence)}."
+    )
+    return (
+        f"An episode joins all times above {value(requirement.limit_ns)}, on any thread, that are no more than "
+        f"{duration(requirement.gap_ns)} apart. The test may be looked at and the run ended at any time; "
+        "the limit has to be given to rtproof run before it starts.",
+        f"One episode that lasts longer than {duration(requirement.longest_ns)} refutes at once, whatever the rate.",
+        "The measured times are for short episodes: what an episode lasts, and the gap behind it, prove nothing.",
+        *((_bunches(requirement),) if requirement.bunches > 1 else ()),
+        *((several,) if plan.limits > 1 else ()),
+        "The chances are computed for episodes that come independently at a constant rate; nobody knows the true rate "
+        "beforehand. Mean time and nine of ten are quiet time, of the runs that are decided.",
+        "The chances leave the test for bunches out. That test withholds a few proofs of such episodes too, so a proof "
+        "may take longer.",
+    )
+
+
+def _bunches(requirement: Requirement) -> str:
+    return (
+        f"Episodes may come in bunches of {requirement.bunches:.3g} on average, so a proof takes "
+        f"{requirement.bunches:.3g} times as long as of single ones."
+    )

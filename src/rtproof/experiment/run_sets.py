@@ -24,7 +24,6 @@ from rtproof.record.contents import View
 from rtproof.report.blocks import Section
 from rtproof.report.pages import ci_verdicts, comparison_page, history_page
 from rtproof.report.pages.ci_verdicts import CiRow
-from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.tail.forecast_model import NOWHERE
 
 STANDARD_OUTPUT = Path("-")
@@ -83,7 +82,8 @@ def read_sides(sides: Sequence[tuple[str, str, Sequence[Path]]], *, schedule: bo
     found = [(name, what, stored_runs.find_runs(paths, stored_runs.is_histogram_file)) for name, what, paths in sides]
     _refuse_shared_runs([(name, runs) for name, _, runs in found])
     every = [run for _, _, runs in found for run in runs]
-    answers = stored_runs.read_runs(every, _TakeFigures(len(every) == len(found), schedule), _open_for_comparison)
+    read = partial(stored_runs.read_run_or_histogram, horizon=NOWHERE)
+    answers = stored_runs.read_runs(every, _TakeFigures(len(every) == len(found), schedule), read)
     figures, failed = dict(zip(answers.paths, answers.wanted, strict=True)), dict(answers.failed)
     told = [
         ComparedSide(
@@ -111,11 +111,6 @@ def _refuse_shared_runs(sides: Sequence[tuple[str, Sequence[Path]]]) -> None:
                 raise UserError(f"{run} stands on both sides, {other} and {name}: a run is no witness against itself")
 
 
-def _open_for_comparison(run: Path, workers: int) -> stored_runs.AnalysedRun | ImportedHistogram:
-    """A run of ours, or what another tool printed."""
-    return stored_runs.read_histogram_file(run) or stored_runs.read_run(run, workers=workers, horizon=NOWHERE)
-
-
 @dataclass(frozen=True)
 class _TakeFigures:
     """The figures of a run. blocks: with its parts in time, which one run against one other needs."""
@@ -123,11 +118,9 @@ class _TakeFigures:
     blocks: bool
     schedule: bool
 
-    def __call__(self, run: Path, found: Any) -> RunFigures:
-        if isinstance(found, stored_runs.AnalysedRun):
-            view = View.CHARGED if self.schedule else View.OBSERVED
-            return figures_of(found.analysis, str(run), view, blocks=self.blocks)
-        return stored_runs.histogram_figures(run, found)
+    def __call__(self, run: Path, found: stored_runs.AnalysedRun) -> RunFigures:
+        view = View.CHARGED if self.schedule else View.OBSERVED
+        return figures_of(found.analysis, str(run), view, blocks=self.blocks)
 
 
 def facts_that_may_differ(keys: Sequence[str], whatever: bool) -> frozenset[str]:
@@ -217,19 +210,17 @@ def judge_runs(paths: Sequence[Path], later: tuple[Requirement, ...], stated: St
 
 def _open_for_judging(
     later: tuple[Requirement, ...], stated: StatedByUser, run: Path, workers: int
-) -> stored_runs.AnalysedRun | stored_runs.AnalysedHistogram:
+) -> stored_runs.AnalysedRun:
     given = stored_runs.read_histogram_file(run)
     if given:
         told = given.with_stated(stated.duration_ns, stated.period_ns)
-        return stored_runs.analyse_histogram(told, later, fixed=stated.beforehand)
+        return stored_runs.judged_histogram(told, later, stated=stated.beforehand)
     if stated.beforehand:
         return stored_runs.read_run_with_stated_limits(run, later, workers)
     return stored_runs.read_run(run, later, workers=workers)
 
 
-def _verdict_row(run: Path, found: stored_runs.AnalysedRun | stored_runs.AnalysedHistogram) -> CiRow:
-    if isinstance(found, stored_runs.AnalysedHistogram):
-        return ci_verdicts.histogram_row(str(run), found.said)
+def _verdict_row(run: Path, found: stored_runs.AnalysedRun) -> CiRow:
     return ci_verdicts.run_row(str(run), found.analysis)
 
 

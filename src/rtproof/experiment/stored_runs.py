@@ -18,18 +18,14 @@ from typing import Any, Generic, TypeVar
 import click
 
 from rtproof import importers
-from rtproof.compare.run_metrics import RunFigures, figures_of_histogram
 from rtproof.core import defects, files, plugins
 from rtproof.core.errors import NoRecordError, UserError
 from rtproof.core.printable import one_line
 from rtproof.core.processes import each_by_itself
-from rtproof.judge import histogram_only
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement
-from rtproof.judge.histogram_only import HistogramOnly
+from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.judge.verdict import (
-    AFTER_THE_DATA,
-    LIMIT_STATED,
     chosen_after_the_data,
     ended_when_decided,
     limits_of_the_record,
@@ -39,10 +35,8 @@ from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
 from rtproof.record.run_folder import Run, RunInfo
 from rtproof.report import compose, formats, render, title
-from rtproof.report.pages import histogram_page
-from rtproof.schema.published import analysis_dict, histogram_dict
+from rtproof.schema.published import analysis_dict
 from rtproof.summary.imported_histogram import ImportedHistogram
-from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.recorded_facts import ends_when_decided, requested_limits_ns
 from rtproof.tail.forecast_model import ForecastHorizon
 
@@ -278,25 +272,6 @@ HISTOGRAM_SUFFIXES = (".txt", ".json", ".hist")
 """Of the files in a folder only these are looked into."""
 
 
-@dataclass(frozen=True)
-class AnalysedHistogram:
-    """What is said of such a file."""
-
-    said: HistogramOnly
-
-    @property
-    def exit_code(self) -> int:
-        return self.said.state.exit_code
-
-    def as_json(self) -> bytes:
-        """In the documented schema."""
-        return json.dumps(histogram_dict(self.said), indent=2).encode() + b"\n"
-
-    def report(self, form: str) -> bytes:
-        """The report in one of its formats."""
-        return render(form, histogram_page.histogram_title(self.said), histogram_page.histogram_sections(self.said))
-
-
 def read_histogram_file(path: Path) -> ImportedHistogram | None:
     """What another tool printed; None for a folder, a record, and a file of no tool that is known.
 
@@ -321,31 +296,28 @@ def is_histogram_file(path: Path) -> bool:
         return True
 
 
-def analyse_histogram(
-    found: ImportedHistogram,
-    requirements: Sequence[Requirement],
-    shares: tuple[float, ...] = (),
+def read_run_or_histogram(
+    run: Path,
+    later: Requirements = None,
+    percentiles: tuple[float, ...] = (),
+    workers: int | None = None,
+    horizon: ForecastHorizon | None = None,
+) -> AnalysedRun:
+    """The same as ``read_run``, and also what another tool printed."""
+    imported = read_histogram_file(run)
+    if imported is None:
+        return read_run(run, later, percentiles, workers, horizon)
+    return judged_histogram(imported, requirement_tuple(later), percentiles)
+
+
+def judged_histogram(
+    imported: ImportedHistogram,
+    asked: tuple[Requirement, ...],
+    percentiles: tuple[float, ...] = (),
     *,
-    fixed: bool = False,
-) -> AnalysedHistogram:
-    """What remains of a file. fixed: the user states that the limits were fixed before it was measured."""
-    said = histogram_only.summarise_histogram(found, requirements, tuple(sorted({*USUAL_SHARES, *shares})))
-    return AnalysedHistogram(
-        histogram_only.limit_was_stated(said, LIMIT_STATED)
-        if fixed
-        else histogram_only.after_the_data(said, AFTER_THE_DATA)
-    )
-
-
-def histogram_figures(path: Path, found: ImportedHistogram) -> RunFigures:
-    """What comparison and history look at; a file that contradicts itself is INVALID there too."""
-    if found.histogram is None:
-        raise UserError(f"{path}: {found.tool} prints no histogram there, so there is nothing to compare")
-    told = figures_of_histogram(str(path), found.histogram, found.comparable, found.overflow, found.largest_ns)
-    started_ns = None if found.started_s is None else found.started_s * 1_000_000_000
-    return replace(told, started_ns=started_ns, invalid=found.faults, unclear=(*told.unclear, *found.notes))
-
-
-def print_histogram(found: AnalysedHistogram, as_json: bool) -> None:
-    """Print it."""
-    click.echo(found.as_json() if as_json else found.report("text"), nl=False)
+    stated: bool = False,
+) -> AnalysedRun:
+    """A file of another tool, judged. stated: the user states that the limits were fixed before it was measured."""
+    analysis = analyse_histogram(imported, asked, percentiles)
+    judged = stated_by_the_user if stated else chosen_after_the_data
+    return AnalysedRun(judged(analysis) if asked else analysis, None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rtproof.record.contents import Record
+from rtproof.summary.imported_histogram import ImportedHistogram
 from rtproof.summary.quantiles import USUAL_SHARES
 from rtproof.summary.summary_model import Cycles, Doubt, Summary, Switch
 from rtproof.tail.forecast_model import Forecast
@@ -99,6 +100,20 @@ class Episode:
 
 
 @dataclass(frozen=True)
+class CountAbove:
+    """How many of n samples exceed a limit, at least and at most (None: unknown), and the bounds of their share.
+
+    The bounds are the one-sided ones of Clopper and Pearson. They hold if the samples were independent.
+    """
+
+    n: int
+    least: int
+    most: int | None
+    share_low: float
+    share_high: float | None
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The state of one limit and the figures behind it.
 
@@ -120,6 +135,7 @@ class Verdict:
     * chance, chance_with_one_more: the chance of PROVEN by then, at the rate that the episodes so far make likely.
     * refuted_at_latest_ns: when an episode that still goes on will be REFUTED by its length.
     * chosen_after: the limit was chosen after the data were seen.
+    * untimed: of a file without time order, so all times, rates and episodes are unknown. above: what the file counts.
     """
 
     state: State
@@ -158,6 +174,8 @@ class Verdict:
     chosen_after: bool = False
     deterministic: bool = False
     """Whether the run was in virtual time. Then the verdict says what was seen, and has no confidence."""
+    untimed: bool = False
+    above: CountAbove | None = None
 
 
 @dataclass(frozen=True)
@@ -169,7 +187,8 @@ class Analysis:
     the quantiles of these shares, besides the usual ones. every: a summary of each series, in the record's order.
     stages: for each field in order, a summary of all threads together; the judged field is last. switches: what lies
     between neighbouring stages; empty without samples. cycles: those of a loop. forecast: None in virtual time, if
-    nobody wanted one, or if nothing was measured.
+    nobody wanted one, or if nothing was measured. imported: what another tool printed, which holds no times; None for a
+    run. Of such a file ``record`` holds no more than the machine, and what needs time is empty.
     """
 
     record: Record
@@ -184,6 +203,7 @@ class Analysis:
     cycles: Cycles | None = None
     forecast: Forecast | None = None
     verdicts: tuple[Verdict, ...] = ()
+    imported: ImportedHistogram | None = None
 
 
 def several_stages(analysis: Analysis) -> tuple[Summary, ...]:

@@ -8,15 +8,21 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from rtproof.core.phrases import duration, error, percent, quantity, value
-from rtproof.judge.analysis_model import Requirement, State
-from rtproof.statistics import refuted_until_ns, share_lower, share_upper, tau_needed
-from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
-from rtproof.summary.imported_histogram import ImportedHistogram
-from rtproof.summary.quantiles import USUAL_SHARES, quantile
-from rtproof.summary.summary_model import Quantile
+from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.judge import verdict_sentences
+from rtproof.judge.analysis_model import Analysis, CountAbove, Requirement, State, Verdict
+from rtproof.judge.claim import RefutingRule
+from rtproof.judge.verdict import deciding_verdict
+from rtproof.statistics import rate_upper, refuted_until_ns, share_lower, share_upper, tau_needed
+from rtproof.summary.imported_histogram import (
+    ImportedHistogram,
+    record_of_histogram,
+    scale_end_ns,
+    summaries_of_threads,
+    summary_of_histogram,
+    with_overflow,
+)
+from rtproof.summary.summary_model import Doubt, Severity
 
 MARGIN_NS = 1_000_000_000
 """The possible error of a duration that a file states in whole seconds."""
@@ -37,10 +43,11 @@ class CountedExceedances:
 
 @dataclass(frozen=True)
 class CountedFinding:
-    """A state and its reason, which is a sentence without a full stop."""
+    """A state and its reason, which is a sentence without a full stop. kind: the rule that REFUTED."""
 
     state: State
     reason: str
+    kind: RefutingRule | None = None
 
 
 def judge_counts(
@@ -48,9 +55,12 @@ def judge_counts(
 ) -> CountedFinding:
     """Decide only what holds for every order of the samples. alpha: the limit's share of the probability of error."""
     if found.least:
-        refuted = _by_duration(imported, asked, found.least) or _by_rate(imported, asked, found.least, alpha)
-        if refuted:
-            return CountedFinding(State.REFUTED, refuted)
+        too_long = _by_duration(imported, asked, found.least)
+        if too_long:
+            return CountedFinding(State.REFUTED, too_long, RefutingRule.DURATION)
+        too_often = _by_rate(imported, asked, found.least, alpha)
+        if too_often:
+            return CountedFinding(State.REFUTED, too_often, RefutingRule.RATE)
     if found.most != 0:
         return CountedFinding(State.UNDECIDED, _undecided(imported, asked, found, alpha))
     lack = _lack(imported, asked)
@@ -137,12 +147,11 @@ def _by_rate(imported: ImportedHistogram, asked: Requirement, exceeding: int, al
         return None
     most = duration(imported.duration_ns) if imported.duration_ns else f"less than {duration(MARGIN_NS)}"
     if episodes == 1:
-        too_many = f"{_at_least(exceeding)} exceeded the limit: one episode in {most} is too many, whenever it came"
-        return f"{too_many}; {counts_assumption(alpha)}"
+        return f"{_at_least(exceeding)} exceeded the limit: one episode in {most} is too many, whenever it came"
     return (
         f"{_at_least(exceeding)} exceeded the limit, which takes at least {episodes:,} episodes of "
         f"{duration(asked.longest_ns)}: in {most} that is too many, whenever they came (with fewer, one of them lasted "
-        f"longer); {counts_assumption(alpha)}"
+        "longer)"
     )
 
 
@@ -253,7 +262,7 @@ def _without_exceedance(imported: ImportedHistogram, asked: Requirement, alpha: 
     shown = f"; no episode tells of bunches; the proof would hold for bunches of up to {bunches:.1f} on average"
     told = (
         f"{seen}: episodes come less often than once per {rarest} ({percent(asked.confidence)}); once per "
-        f"{duration(asked.at_most_ns)} was asked{shown if bunches >= SHOWN_FROM else ''}; {counts_assumption(alpha)}"
+        f"{duration(asked.at_most_ns)} was asked{shown if bunches >= SHOWN_FROM else ''}"
     )
     return CountedFinding(State.PROVEN, told)
 
@@ -262,24 +271,12 @@ SHOWN_FROM = 1.1
 """From this size of bunches on, the reason says for which bunches the proof would hold."""
 
 
-def counts_assumption(alpha: float) -> str:
-    """The assumption of PROVEN and of REFUTED by rate, as a phrase."""
-    return (
-        f"wrong in at most {error(alpha)} of runs, if episodes come independently of one another and at a steady rate"
-    )
-
-
 NOT_CHECKED = (
     "policy, priority, CPU, clock and load were not checked, because the file does not carry what shows them; nor was "
     "it tested whether episodes come in bunches, because the file has no times"
 )
 """The report shows this beside every decision on such a file."""
-
-
-def doubts_about_counts(imported: ImportedHistogram, states: Sequence[State]) -> tuple[str, ...]:
-    """What the file does not show, and what the user stated about it. The former comes only with a decision."""
-    decided = any(state in (State.PROVEN, State.REFUTED) for state in states)
-    return (*((NOT_CHECKED,) if decided else ()), *imported.stated)
+RUN_CHECKS = "measure with rtproof run, which checks them"
 
 
 # What a histogram shows without time order, and what it cannot show with any number of values.
@@ -288,87 +285,49 @@ def doubts_about_counts(imported: ImportedHistogram, states: Sequence[State]) ->
 # the time of a value: episodes and their rate, whether the run stayed the same throughout, a forecast.
 
 
-@dataclass(frozen=True)
-class CountAbove:
-    """How many of n samples exceed a limit, at least and at most (None: unknown), and the bounds of their share.
+def analyse_histogram(
+    imported: ImportedHistogram, requirements: Sequence[Requirement] = (), shares: tuple[float, ...] = ()
+) -> Analysis:
+    """Judge and summarise a histogram. What needs time is absent. With several limits, each has its share of alpha.
 
-    The bounds are the one-sided ones of Clopper and Pearson. They hold if the samples were independent.
+    shares: the quantiles wanted besides the usual ones. REFUTED means that no order of the samples meets the claim.
     """
-
-    n: int
-    least: int
-    most: int | None
-    share_low: float
-    share_high: float | None
-
-
-@dataclass(frozen=True)
-class JudgedHistogram:
-    """A limit with its state. above: None if nothing is known of the samples. reason: as in ``CountedFinding``."""
-
-    requirement: Requirement
-    state: State
-    reason: str
-    above: CountAbove | None
+    verdicts = tuple(_judged(imported, each, max(len(requirements), 1)) for each in requirements or (None,))
+    return Analysis(
+        record_of_histogram(imported),
+        summaries_of_threads(imported),
+        summary_of_histogram(imported),
+        _doubts(imported, decided=any(verdict.state in (State.PROVEN, State.REFUTED) for verdict in verdicts)),
+        deciding_verdict(verdicts),
+        shares,
+        verdicts=verdicts,
+        imported=imported,
+    )
 
 
-@dataclass(frozen=True)
-class HistogramOnly:
-    """Everything that rtproof says of an imported histogram.
-
-    judged: each limit with its state, which is PROVEN, REFUTED, UNDECIDED or INVALID. quantiles: of all values, those
-    beyond the scale included. beyond: from this share on, a quantile lies beyond the scale; None if no quantile does.
-    """
-
-    imported: ImportedHistogram
-    judged: tuple[JudgedHistogram, ...]
-    quantiles: tuple[Quantile, ...]
-    beyond: float | None
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """What a reader has to know besides the decision."""
-        return doubts_about_counts(self.imported, [one.state for one in self.judged])
-
-    @property
-    def state(self) -> State:
-        """The state of the whole file: INVALID if it contradicts itself, otherwise that of the limit that decides.
-
-        REFUTED comes before UNDECIDED, and that before PROVEN. NOT ASKED means that there is no limit.
-        """
-        if self.imported.faults:
-            return State.INVALID
-        states = [one.state for one in self.judged] or [State.NOT_ASKED]
-        return min(states, key=(State.REFUTED, State.UNDECIDED, State.PROVEN, State.NOT_ASKED).index)
+def _doubts(imported: ImportedHistogram, *, decided: bool) -> tuple[Doubt, ...]:
+    """Where the file contradicts itself, what its bins lack, what a decision does not rest on, and the user's word."""
+    lack = _beyond_scale(imported)
+    whole = "choose a longer scale, and measure again"
+    return (
+        *(Doubt("contradiction", Severity.INVALID, fault, "measure again") for fault in imported.faults),
+        *([Doubt("beyond-scale", Severity.WARNING, lack, whole)] if lack else []),
+        *([Doubt("not-checked", Severity.WARNING, NOT_CHECKED, RUN_CHECKS)] if decided else []),
+        *(Doubt("stated", Severity.WARNING, word, "") for word in imported.stated),
+        *(Doubt("format", Severity.WARNING, note, "") for note in imported.notes),
+    )
 
 
-def summarise_histogram(
-    imported: ImportedHistogram, requirements: Sequence[Requirement] = (), shares: tuple[float, ...] = USUAL_SHARES
-) -> HistogramOnly:
-    """Judge and summarise a histogram. With several limits, each is tested at its share of alpha (Bonferroni)."""
-    judged = tuple(_judged(imported, one, len(requirements)) for one in requirements)
-    counts = with_overflow(imported)
-    found = tuple(quantile(counts, p) for p in shares) if counts.total else ()
-    overflow = imported.overflow or 0
-    beyond = 1 - overflow / counts.total if overflow and counts.total else None
-    return HistogramOnly(imported, judged, found, beyond)
-
-
-def with_overflow(imported: ImportedHistogram) -> Counts:
-    """The histogram with one more wide bin up to the maximum, for the values beyond its scale."""
-    bins = imported.histogram if imported.histogram is not None else NO_COUNTS
-    if not imported.overflow:
-        return bins
-    start = scale_end_ns(imported)
-    end = max(imported.largest_ns or start, start)
-    return merge_counts([bins, Counts(*(np.array([x], np.int64) for x in (start, end, imported.overflow)))])
-
-
-def scale_end_ns(imported: ImportedHistogram) -> int:
-    """The smallest latency in nanoseconds that can lie beyond the scale."""
-    bins = imported.histogram
-    last = int(bins.hi[-1]) + 1 if bins is not None and bins.n.size else 0
-    return max(imported.scale_ns or 0, last)
+def _beyond_scale(imported: ImportedHistogram) -> str | None:
+    end = value(scale_end_ns(imported))
+    if imported.overflow:
+        return (
+            f"{imported.overflow:,} of {quantity(imported.count or 0, 'sample')} lie beyond its scale, which ends at "
+            f"{end}: of these only the largest is known"
+        )
+    if imported.overflow is None and imported.histogram is not None:
+        return f"how many samples lie beyond its scale, which ends at {end}, is not told"
+    return None
 
 
 def count_above(imported: ImportedHistogram, requirement: Requirement) -> CountAbove | None:
@@ -396,15 +355,39 @@ def _exceeding(imported: ImportedHistogram, limit_ns: int, n: int) -> tuple[int,
     return max(least, seen), None if imported.overflow is None else max(most, least, seen)
 
 
-def _judged(imported: ImportedHistogram, requirement: Requirement, limits: int) -> JudgedHistogram:
-    found = count_above(imported, requirement)
+def _judged(imported: ImportedHistogram, requirement: Requirement | None, limits: int) -> Verdict:
+    above = count_above(imported, requirement) if requirement else None
+    alpha = (1 - requirement.confidence) / limits if requirement else None
+    found = _finding(imported, requirement, above, alpha)
+    verdict = Verdict(
+        state=found.state,
+        requirement=requirement,
+        reasons=imported.faults or ((found.reason,) if requirement else ()),
+        sentences=(),
+        episodes=(),
+        measured_ns=imported.duration_ns or 0,
+        exceedances_observed=above.least if above and above.least == above.most else None,
+        exceedances_schedule=None,
+        alpha=alpha,
+        kind=found.kind.value if found.kind else None,
+        untimed=True,
+        above=above,
+    )
+    assumed = verdict_sentences.assumption_of_verdict(verdict)
+    complete = replace(verdict, reasons=(*verdict.reasons, assumed)) if assumed else verdict
+    return replace(complete, sentences=_sentences(imported, complete))
+
+
+def _finding(
+    imported: ImportedHistogram, requirement: Requirement | None, above: CountAbove | None, alpha: float | None
+) -> CountedFinding:
     if imported.faults:
-        return JudgedHistogram(requirement, State.INVALID, imported.faults[0], found)
-    if found is None:
-        return JudgedHistogram(requirement, State.UNDECIDED, NOTHING, found)
-    alpha = (1 - requirement.confidence) / limits
-    told = judge_counts(imported, requirement, _exceedances(imported, requirement, found), alpha)
-    return JudgedHistogram(requirement, told.state, told.reason, found)
+        return CountedFinding(State.INVALID, imported.faults[0])
+    if requirement is None or alpha is None:
+        return CountedFinding(State.NOT_ASKED, "")
+    if above is None:
+        return CountedFinding(State.UNDECIDED, NOTHING)
+    return judge_counts(imported, requirement, _exceedances(imported, requirement, above), alpha)
 
 
 def _exceedances(imported: ImportedHistogram, requirement: Requirement, found: CountAbove) -> CountedExceedances:
@@ -421,29 +404,83 @@ def _exceedances(imported: ImportedHistogram, requirement: Requirement, found: C
 NOTHING = "the file does not say how many samples were taken"
 
 
-DECIDED = (State.PROVEN, State.REFUTED)
+def _sentences(imported: ImportedHistogram, verdict: Verdict) -> verdict_sentences.Sentences:
+    """Label and text of each line, as of a run's verdict."""
+    requirement, above = verdict.requirement, verdict.above
+    first, *others = verdict.reasons or ("no limit was given",)
+    lines = [("VERDICT", f"{verdict.state.value} - {first}"), *(("", reason) for reason in others)]
+    if requirement:
+        asked = verdict_sentences.limit_sentence(requirement)
+        lines += [("LIMIT", asked), ("", verdict_sentences.episode_sentence(requirement))]
+    if requirement and above:
+        sure = percent(requirement.confidence)
+        lines += [("ABOVE", exceeding_text(above, requirement.limit_ns)), ("", _share(above, sure))]
+        measured_ns = imported.duration_ns
+        if above.most == 0 and measured_ns:
+            rarest = duration(1 / rate_upper(0, measured_ns, 1 - requirement.confidence))
+            lines.append(("", f"{IF_WHOLE.format(duration(measured_ns))} less often than once per {rarest} ({sure})"))
+    return (*lines, *_largest(imported))
 
 
-def after_the_data(said: HistogramOnly, why: str) -> HistogramOnly:
-    """The judgement without its decisions, because a limit chosen after the data were seen decides the outcome.
+CONFIDENCE = 0.95
+IF_WHOLE = "only if it measured without a gap for the {0} that it tells, episodes come"
+SAMPLES = "per sample, if samples were independent"
 
-    why: the reason that replaces the reason of a decision.
-    """
-    judged = tuple(
-        replace(one, state=State.UNDECIDED, reason=why) if one.state in DECIDED else one for one in said.judged
+
+def exceeding_text(above: CountAbove, limit_ns: int) -> str:
+    """Return how many of n samples exceed the limit."""
+    if above.most is None:
+        amount = f"at least {above.least:,}" if above.least else "an unknown number"
+    else:
+        amount = f"{above.least:,}" if above.least == above.most else f"between {above.least:,} and {above.most:,}"
+    return f"{amount} of {quantity(above.n, 'sample')} above {value(limit_ns)}"
+
+
+def _share(above: CountAbove, sure: str) -> str:
+    if above.share_high is None and not above.least:
+        return (
+            "no bound of their share: none of them is in a bin above it, and how many lay beyond the scale is unknown"
+        )
+    if above.share_high is None:
+        return (
+            f"a share of at least {above.share_low:.3g} ({sure}, {SAMPLES}); how many lay beyond the scale is unknown"
+        )
+    low = f"at least {above.share_low:.3g} and " if above.least else ""
+    each = f"{sure} each, not both together" if low else sure
+    return f"a share of {low}at most {above.share_high:.3g} ({each}, {SAMPLES}, n fixed before the run)"
+
+
+def _largest(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
+    """Yield the maximum, how soon a larger value comes, and which events the run may have missed."""
+    n, most = imported.count, imported.max_ns
+    if not n or most is None:
+        return
+    width = imported.resolution_ns or 1
+    resolution = f" (rounded down to {value(width)})" if width > 1 else ""
+    first = f"{value(most)}{resolution}, the largest of {quantity(n, 'sample')}"
+    if imported.faults:
+        yield "MAX", f"{first}; the file contradicts itself, so that nothing follows from it"
+        return
+    yield "MAX", first
+    yield (
+        "",
+        f"a second run of n samples exceeds it with a probability of at most 50 %, one of m samples with m / (n + m): "
+        f"5 % for m = {n // 19:,}, if it is alike (an equal maximum does not exceed it)",
     )
-    return replace(said, judged=judged)
+    bound = share_upper(0, n, CONFIDENCE)
+    yield "", f"> {value(imported.largest_ns or most)}: less than {bound:.3g} of the samples (95 %, n fixed beforehand)"
+    yield "UNSEEN", f"anything rarer than one sample in {1 / bound:,.0f} may be missing from this run (95 %)"
+    yield "VALID FOR", _conditions(imported)
 
 
-def limit_was_stated(said: HistogramOnly, word: str) -> HistogramOnly:
-    """The judgement with the user's statement beside each decision that rests on it."""
-    judged = tuple(replace(one, reason=f"{one.reason}; {word}") if one.state in DECIDED else one for one in said.judged)
-    return replace(said, judged=judged)
+def _conditions(imported: ImportedHistogram) -> str:
+    facts = dict(imported.facts)
+    kernel = f" ({facts['release']} {facts.get('version', '')})".replace(" )", ")") if "release" in facts else ""
+    return f"the kernel{kernel}, boot, load and temperature of that run only; what these were is not in the file"
 
 
-def impossible_figures(said: HistogramOnly) -> Iterator[tuple[str, str]]:
+def impossible_figures(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
     """Each figure that a run of rtproof has and this file lacks, with the reason."""
-    imported = said.imported
     yield "episodes and their rate", f"{NO_ORDER}, so exceedances cannot be put together to episodes or apart"
     lack = missing_figures_sentence(imported)
     if lack:
@@ -459,6 +496,8 @@ def impossible_figures(said: HistogramOnly) -> Iterator[tuple[str, str]]:
         yield "quantiles beyond the scale", f"{_saturated(imported)}; of these only the largest is known"
     if imported.overflow is None:
         yield "how much lies beyond the scale", "the file does not count it, so a quantile may be too small"
+    if with_overflow(imported).total and imported.overflow != 0:
+        yield "a picture of the histogram and of its tail", "it would seem to end where the scale ends"
     if imported.histogram is None:
         yield "quantiles and shares", "there is no histogram in it, only its ends"
     if imported.resolution_ns and imported.resolution_ns > 1:

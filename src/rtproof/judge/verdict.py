@@ -237,6 +237,8 @@ def _reasons(requirement: Requirement, tested: LimitTest, evidence: Evidence) ->
 AFTER_THE_DATA_LABEL = "chosen after the fact"
 AFTER_THE_DATA = "the limit was chosen after the data, so the confidence of a verdict on it would mean nothing"
 AFTER_THE_DATA_REMEDY = "measure again with the limit given to rtproof run"
+NOT_CHECKED_CODE = "not-checked"
+"""The doubt about what a decision on a histogram of another tool does not rest on. Without a decision it falls away."""
 
 
 LIMIT_STATED = (
@@ -292,13 +294,14 @@ def chosen_after_the_data(analysis: Analysis, fixed: Sequence[Requirement] = ())
     verdicts = tuple(
         verdict if verdict.requirement in fixed else _without_test(verdict) for verdict in analysis.verdicts
     )
-    return replace(analysis, doubts=(*analysis.doubts, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
+    stand = tuple(each for each in analysis.doubts if each.code != NOT_CHECKED_CODE)
+    return replace(analysis, doubts=(*stand, doubt), verdict=deciding_verdict(verdicts), verdicts=verdicts)
 
 
 def _without_test(verdict: Verdict) -> Verdict:
-    invalid = verdict.state is State.INVALID
-    state = State.INVALID if invalid else State.UNDECIDED
-    reasons = (*verdict.reasons, AFTER_THE_DATA) if invalid else (AFTER_THE_DATA,)
+    state = State.INVALID if verdict.state is State.INVALID else State.UNDECIDED
+    stands = verdict.state is State.INVALID or (verdict.untimed and verdict.state is State.UNDECIDED)
+    reasons = (*verdict.reasons, AFTER_THE_DATA) if stands else (AFTER_THE_DATA,)
     return Verdict(
         state=state,
         requirement=verdict.requirement,
@@ -310,6 +313,8 @@ def _without_test(verdict: Verdict) -> Verdict:
         exceedances_schedule=verdict.exceedances_schedule,
         rate_high_fixed=verdict.rate_high_fixed,
         chosen_after=True,
+        untimed=verdict.untimed,
+        above=verdict.above,
     )
 
 
@@ -320,6 +325,8 @@ def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Ver
         lines.append(("LIMIT", f"{verdict_sentences.limit_sentence(verdict.requirement)}; {AFTER_THE_DATA_LABEL}"))
     if verdict.requirement and verdict.rate_high_fixed:
         lines.append(("RANK", _rank_sentence(verdict.requirement, verdict, verdict.rate_high_fixed)))
+    above = verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
+    lines += [("" if number else "ABOVE", text) for number, text in enumerate(above)]
     return (*lines, *verdict_sentences.sentences_of_run(verdict.sentences))
 
 

@@ -23,7 +23,7 @@ FROM_BOUND = 1.1
 """From this size of bunches on, a sentence says for which bunches a proof would hold."""
 WHOLE_RUN_SHARE = 0.99
 """A run of a fixed length covers this share of the asked duration. Its first and last period may lie outside."""
-LABELS_OF_LIMIT = ("VERDICT", "STATED", "LIMIT", "RATE", "NEEDED")
+LABELS_OF_LIMIT = ("VERDICT", "STATED", "LIMIT", "RATE", "NEEDED", "ABOVE")
 """The labels of lines about one limit and its test. All other lines are about the run."""
 
 

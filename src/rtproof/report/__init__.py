@@ -28,7 +28,8 @@ def compose(
     info: what the host knows of the run and the record does not. command: the command with which the user started it.
     """
     told = _with_host_facts(analysis, info or {}, command)
-    drawn = [(section, tuple(section.draw(told))) for section in SECTIONS if section.short or not short]
+    wanted = [each for each in SECTIONS if (each.short or not short) and (each.untimed or analysis.imported is None)]
+    drawn = [(section, tuple(section.draw(told))) for section in wanted]
     return [Section(section.name, section.title, blocks) for section, blocks in drawn if blocks]
 
 
@@ -40,6 +41,9 @@ def render(form: str, title: str, parts: list[Section]) -> bytes:
 
 def title(analysis: Analysis) -> str:
     """The title of the report: the verdict, what was measured, and on which machine and kernel."""
+    if analysis.imported:
+        what = " ".join(filter(None, (analysis.imported.tool, analysis.imported.title)))
+        return f"rtproof: {analysis.verdict.state.value} - {what[:120]}"
     begin, series = analysis.record.begin, analysis.pooled.series
     if is_simulated(analysis.record):
         return f"rtproof: {analysis.verdict.state.value} - a simulated process, no machine"

@@ -23,14 +23,20 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class PrintedUnit:
-    """A unit of time. ns: its length in nanoseconds. digits: how many decimals are printed."""
+    """A unit of time. ns: its length in nanoseconds. digits: how many decimals are printed.
+
+    scale_end_ns: a value from here on is printed as at least this; None for exact values.
+    """
 
     name: str
     ns: int
     digits: int
+    scale_end_ns: int | None = None
 
     def show(self, value_ns: float | None) -> str:
         """The number without its unit, for a column whose heading names it."""
+        if self.scale_end_ns is not None and value_ns is not None and value_ns >= self.scale_end_ns:
+            return f"at least {self.scale_end_ns / self.ns:,.{self.digits}f}"
         return UNKNOWN if value_ns is None else f"{value_ns / self.ns:,.{self.digits}f}"
 
     def __call__(self, value_ns: float | None) -> str:

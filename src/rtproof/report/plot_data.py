@@ -118,12 +118,15 @@ def nice_width(width: float) -> int:
     return next(step * decade for step in (1, 2, 5, 10) if step * decade >= width)
 
 
-def bin_scale(counts: Counts) -> tuple[int, int, int]:
-    """Start, width (both in ns) and number of bins that show the body of a distribution of at least one value."""
+def bin_scale(counts: Counts, finest_ns: int = 1) -> tuple[int, int, int]:
+    """Start, width (both in ns) and number of bins that show the body of a distribution of at least one value.
+
+    finest_ns: the width is a multiple of this, so that no bin is finer than the values are known.
+    """
     low, high = int(counts.lo[0]), int(counts.hi[-1])
     body = counts.value_at_rank(math.ceil(counts.total * BODY))[1]
     end = min(high, low + FAR * (body - low)) if body > low else high
-    width = nice_width((end - low + 1) / BINS)
+    width = -(-nice_width((end - low + 1) / BINS) // finest_ns) * finest_ns
     start = low // width * width
     return start, width, (end - start) // width + 1
 

@@ -25,20 +25,22 @@ class ReportSection:
     """One section: ``draw`` is a pure function, and the report leaves out a section whose list of blocks is empty.
 
     ``name`` identifies the section in files and links. ``short``: the section is also in the short form of the report,
-    which is printed when a run ends.
+    which is printed when a run ends. ``untimed``: it needs no time order, so a histogram of another
+    tool has it too.
     """
 
     name: str
     title: str
     draw: Callable[[Analysis], list[Block]]
     short: bool = False
+    untimed: bool = False
 
 
 SECTIONS = (
     ReportSection("in_band", "Beside a co-kernel", verdict.in_band_section, short=True),
     ReportSection("virtual_time", "Virtual time", verdict.virtual_time_section, short=True),
-    ReportSection("verdict", "Verdict", verdict.verdict_section, short=True),
-    ReportSection("doubts", "Doubts", verdict.doubts_section, short=True),
+    ReportSection("verdict", "Verdict", verdict.verdict_section, short=True, untimed=True),
+    ReportSection("doubts", "Doubts", verdict.doubts_section, short=True, untimed=True),
     ReportSection("numbers", "Numbers per thread", numbers.numbers_section, short=True),
     ReportSection("stages", "Stages", stages.stages_section, short=True),
     ReportSection("preemption", "Context switch", stages.preemption_section),
@@ -48,9 +50,11 @@ SECTIONS = (
     ReportSection("app", "Loops of the application", loops.app_section, short=True),
     ReportSection("app_account", "What the application did", loops.app_account_section),
     ReportSection("objections", "Objections", verdict.objections_section, short=True),
-    ReportSection("percentiles", "Percentiles", numbers.percentiles_section),
-    ReportSection("histogram", "Histogram", distribution.histogram_section),
-    ReportSection("ccdf", "Tail", distribution.ccdf_section),
+    ReportSection("tool", "What the tool tells", numbers.tool_section, untimed=True),
+    ReportSection("percentiles", "Percentiles", numbers.percentiles_section, untimed=True),
+    ReportSection("histogram", "Histogram", distribution.histogram_section, untimed=True),
+    ReportSection("ccdf", "Tail", distribution.ccdf_section, untimed=True),
+    ReportSection("impossible", "What this file cannot say", verdict.impossible_section, untimed=True),
     ReportSection("timeline", "Over time", timeline.timeline_section),
     ReportSection("outliers", "Largest latencies", numbers.outliers_section),
     ReportSection("levels", "Above limits and levels", timeline.levels_section),

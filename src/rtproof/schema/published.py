@@ -39,13 +39,14 @@ from rtproof.compare.run_metrics import QUANTILES, RunFigures
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Episode, Requirement, Verdict, several_stages, shares_of
 from rtproof.judge.episodes import LevelClusters, level_clusters
-from rtproof.judge.histogram_only import HistogramOnly, JudgedHistogram, impossible_figures
+from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
 from rtproof.record.contents import Record, Series, View
 from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, encode
 from rtproof.statistics import MIXING
 from rtproof.summary import moments
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
 from rtproof.summary.kernel_model import PreemptionModel, PreemptionStatement, core_beside, preemption_model
 from rtproof.summary.kernel_trace import TraceSummary, has_trace, trace_summary
 from rtproof.summary.loops import (
@@ -85,7 +86,6 @@ COMPARISON_SCHEMA, COMPARISON_VERSION = "rtproof.comparison", 2
 RUNS_SCHEMA = "rtproof.runs"
 HISTORY_SCHEMA, HISTORY_VERSION = "rtproof.history", 1
 PLAN_SCHEMA, PLAN_VERSION = "rtproof.plan", 2
-HISTOGRAM_SCHEMA, HISTOGRAM_VERSION = "rtproof.histogram", 2
 
 MANY = ("config ", "module ")
 """How the facts begin that no run is published with: the options and modules of the kernel are thousands."""
@@ -511,7 +511,7 @@ EPISODE = Shape("episode", Episode) | {
 }
 
 
-def _exit_code(verdict: Verdict | HistogramOnly) -> int:
+def _exit_code(verdict: Verdict) -> int:
     return verdict.state.exit_code
 
 
@@ -743,7 +743,90 @@ def analysis_dict(analysis: Analysis, shares: tuple[float, ...] | None = None) -
     limits = tuple(verdict.requirement.limit_ns for verdict in analysis.verdicts if verdict.requirement)
     wanted = shares_of(analysis) if shares is None else shares
     virtual = virtual_time_clock(analysis.record) is not None
-    return encode(analysis, ANALYSIS, Scope("ns", wanted, limits, virtual))
+    whole = encode(analysis, ANALYSIS, Scope("ns", wanted, limits, virtual))
+    return _without_time(whole, analysis, analysis.imported) if analysis.imported else whole
+
+
+# The same of another tool's histogram: what needs time is null, and some keys more tell what only the tool tells.
+
+
+def _impossible(imported: ImportedHistogram) -> list[tuple[str, str]]:
+    return list(impossible_figures(imported))
+
+
+IMPOSSIBLE_FIGURE = Shape("impossible figure", tuple[str, str]) | {
+    "statement": Key("what cannot be said", "0"),
+    "why": Key("why not", "1"),
+}
+IMPORTED = Shape("imported", ImportedHistogram) | {
+    "tool": "whose it is",
+    "title": "what it measured",
+    "resolution_ns": "the step to which values were rounded down",
+    "beyond_scale_count": Key("samples in no bin; `null`: not told", "overflow"),
+    "duration_ns": "how long it ran by its own account",
+    "period_ns": Key("the shortest of its threads; `null`: not told", "shortest_period_ns"),
+    "impossible": Key("what needs more than a histogram", _impossible, each=IMPOSSIBLE_FIGURE),
+}
+COUNTED_ABOVE = Shape("counted above", Verdict) | {
+    "above_least_count": Key("samples above the limit, at least; `null`: not told", "above.least"),
+    "above_most_count": Key("samples above the limit, at most; `null`: not told", "above.most"),
+    "share_low_ratio": Key(
+        "lower limit of their share (Clopper and Pearson, one-sided), if the samples were independent",
+        "above.share_low",
+    ),
+    "share_high_ratio": Key("upper limit of their share, likewise", "above.share_high"),
+}
+NEED_TIME = (
+    *("expected_count", "missed_count", "stalled_count", "stalled_least_ns", "lost_count", "unbinned_count", "span_ns"),
+    *("schedule", "spread", "lag", "top"),
+)
+"""The keys of a summary that need the time of a value, or the activations that never ran."""
+
+
+def _without_time(whole: Json, analysis: Analysis, imported: ImportedHistogram) -> Json:
+    parts = {part.number: part for part in imported.parts}
+    first, several = analysis.verdict, analysis.verdicts
+    return whole | {
+        "record": None,
+        "verdict": _untimed_verdict(whole["verdict"], first),
+        "verdicts": [_untimed_verdict(each, said) for each, said in zip(whole["verdicts"], several, strict=True)],
+        "objections": [],
+        "threads": [
+            {"series": _untold(each["series"]), **_counted(each, parts[each["series"]["thread"]])}
+            for each in whole["threads"]
+        ],
+        "pooled": _counted(whole["pooled"], imported),
+        "imported": encode(imported, IMPORTED),
+    }
+
+
+def _untimed_verdict(told: Json, verdict: Verdict) -> Json:
+    if not verdict.untimed:
+        return told
+    known = {"measured_ns": verdict.measured_ns or None, "episodes_count": None, "episodes": None}
+    return told | known | encode(verdict, COUNTED_ABOVE)
+
+
+def _untold(series: Json) -> Json:
+    """Return a thread's series with None for what another tool does not tell."""
+    unknown = dict.fromkeys(("on_grid", "external", "loop", "first_due_ns", "method"))
+    return series | unknown | {"period_ns": series["period_ns"] or None}
+
+
+def _counted(summary: Json, told: ImportedHistogram | ImportedPart) -> Json:
+    """Return a summary with the figures that the tool prints."""
+    found = [each for each in summary["observed"]["quantiles"] if each["values_count"]]
+    on_scale = 1 - (told.overflow or 0) / found[0]["values_count"] if found else 1
+    printed = {
+        "values_count": told.count,
+        "min_ns": told.min_ns,
+        "mean_ns": told.mean_ns,
+        "max_ns": told.max_ns,
+        "deviation_ns": None,
+        "quantiles": [each | {"beyond_scale": each["share_ratio"] > on_scale} for each in found],
+    }
+    figures = {key: value for key, value in summary.items() if key != "series"}
+    return figures | dict.fromkeys(NEED_TIME) | {"obtained_count": told.count, "observed": printed}
 
 
 # Plans of a run's length.
@@ -786,73 +869,6 @@ PLAN = Shape("plan", Sequence[LengthPlan]) | {
 def plan_dict(plans: Sequence[LengthPlan]) -> Json:
     """Return the plans as plain data."""
     return encode(plans, PLAN)
-
-
-# A histogram of another tool.
-
-
-HISTOGRAM_LIMIT = Shape("limit of a histogram", JudgedHistogram) | {
-    "state": "the answer",
-    "reason": "a sentence",
-    "requirement": Key("since version 2 with `gap_ns`, `longest_ns` and `bunches_count`", shape=LIMIT),
-    "above_least_count": Key("samples above it, at least; `null`: not told", "above.least"),
-    "above_most_count": Key("samples above it, at most; `null`: not told", "above.most"),
-    "share_low_ratio": Key(
-        "lower limit of their share (Clopper and Pearson, one-sided), if the samples were independent",
-        "above.share_low",
-    ),
-    "share_high_ratio": Key("upper limit of their share, likewise", "above.share_high"),
-}
-HISTOGRAM_QUANTILE = Shape("quantile of a histogram", tuple[Quantile, bool]) | {
-    "share_ratio": Key("the share of values that are not larger", "0.p"),
-    "values_count": Key("n", "0.n"),
-    "value_ns": Key("as in a quantile", "0.value"),
-    "low_ns": Key("as in a quantile", "0.low"),
-    "high_ns": Key("as in a quantile", "0.high"),
-    "resolution_ns": Key("as in a quantile", "0.resolution"),
-    "beyond_scale": Key("it lies above the last bin, and `value_ns` is only the maximum", "1"),
-    "confidence_ratio": Key("of the interval", "0.confidence"),
-}
-IMPOSSIBLE_FIGURE = Shape("impossible figure", tuple[str, str]) | {
-    "statement": Key("what cannot be said", "0"),
-    "why": Key("why not", "1"),
-}
-
-
-def _scaled_quantiles(said: HistogramOnly) -> list[tuple[Quantile, bool]]:
-    return [(each, said.beyond is not None and each.p > said.beyond) for each in said.quantiles]
-
-
-def _impossible_figures(said: HistogramOnly) -> list[tuple[str, str]]:
-    return list(impossible_figures(said))
-
-
-HISTOGRAM = Shape("histogram", HistogramOnly) | {
-    **document(HISTOGRAM_SCHEMA, HISTOGRAM_VERSION),
-    "tool": Key("whose it is", "imported.tool"),
-    "title": Key("what it measured", "imported.title"),
-    "state": "the verdict on all limits together. PROVEN since version 2",
-    "exit_code": Key("of the command", _exit_code),
-    "limits": Key("one for each limit", "judged", each=HISTOGRAM_LIMIT),
-    "samples_count": Key("as the tool printed it", "imported.count"),
-    "min_ns": Key("as the tool printed it; rounded down to `resolution_ns`", "imported.min_ns"),
-    "mean_ns": Key("likewise", "imported.mean_ns"),
-    "max_ns": Key("likewise", "imported.max_ns"),
-    "resolution_ns": Key("the step to which values were rounded down", "imported.resolution_ns"),
-    "beyond_scale_count": Key("samples in no bin; `null`: not told", "imported.overflow"),
-    "duration_ns": Key("how long it ran by its own account", "imported.duration_ns"),
-    "period_ns": Key("the shortest of its threads; `null`: not told. Since version 2", "imported.shortest_period_ns"),
-    "quantiles": Key("one for each share, ascending", _scaled_quantiles, each=HISTOGRAM_QUANTILE),
-    "impossible": Key("what needs more than a histogram", _impossible_figures, each=IMPOSSIBLE_FIGURE),
-    "doubts": "since version 2: what a decision does not rest on, as sentences; none without a decision",
-    "faults": Key("sentences on where the file contradicts itself, which make it INVALID", "imported.faults"),
-    "notes": Key("what the format cannot tell", "imported.notes"),
-}
-
-
-def histogram_dict(said: HistogramOnly) -> Json:
-    """Return the result of a histogram without order of time as plain data."""
-    return encode(said, HISTOGRAM)
 
 
 # A comparison of runs.

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What another tool printed about one measurement: a histogram and a few figures, without the order in time."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from rtproof.core.units import format_duration
-from rtproof.summary.counts import Counts
+from rtproof.record.contents import Begin, Block, ChunkRef, Record, Series
+from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
+from rtproof.summary.per_second import NO_SECONDS, NO_TOP
+from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Moments, Summary
 
 DURATION_STATED = "how long it measured is what the user states (--measured-for): the file does not tell it"
 PERIOD_STATED = "the period of all threads is what the user states (--period): the file does not tell it"
@@ -115,3 +121,83 @@ class ImportedHistogram:
             "machine": said.get("machine", ""),
         }
         return {key: value for key, value in known.items() if value}
+
+
+def scale_end_ns(imported: ImportedHistogram) -> int:
+    """The smallest latency in nanoseconds that can lie beyond the scale."""
+    bins = imported.histogram
+    last = int(bins.hi[-1]) + 1 if bins is not None and bins.n.size else 0
+    return max(imported.scale_ns or 0, last)
+
+
+def with_overflow(imported: ImportedHistogram) -> Counts:
+    """The histogram with one more wide bin up to the maximum, for the values beyond its scale."""
+    bins = imported.histogram if imported.histogram is not None else NO_COUNTS
+    if not imported.overflow:
+        return bins
+    start = scale_end_ns(imported)
+    end = max(imported.largest_ns or start, start)
+    return merge_counts([bins, Counts(*(np.array([x], np.int64) for x in (start, end, imported.overflow)))])
+
+
+# A file without time order in the classes of a run. What needs time is 0 or empty there and is shown nowhere:
+# ``Analysis.imported`` tells these classes from those of a run.
+
+
+def record_of_histogram(imported: ImportedHistogram) -> Record:
+    """A record that holds nothing but the machine, as far as the tool names it."""
+    facts = dict(imported.facts)
+    system = (facts.get(key, "") for key in ("machine", "release", "version"))
+    nothing: tuple[()] = ()
+    return Record(
+        *("", 0, Begin(0, 0, b"", 0, 0, "", *system), nothing, nothing, nothing, nothing, {}, {}, nothing, nothing),
+        *(None, nothing, nothing, _no_blocks),
+    )
+
+
+def _no_blocks(_: tuple[ChunkRef, ...]) -> Iterator[Block]:
+    return iter(())
+
+
+def summaries_of_threads(imported: ImportedHistogram) -> tuple[Summary, ...]:
+    """The values of each thread; empty if the file does not hold a histogram of every thread."""
+    whole = all(
+        part.histogram is not None and (part.overflow is None) is (imported.overflow is None) for part in imported.parts
+    )
+    return tuple(summary_of_histogram(_of_thread(imported, part)) for part in imported.parts) if whole else ()
+
+
+def _of_thread(imported: ImportedHistogram, part: ImportedPart) -> ImportedHistogram:
+    return replace(
+        imported,
+        count=part.count,
+        min_ns=part.min_ns,
+        mean_ns=part.mean_ns,
+        max_ns=part.max_ns,
+        histogram=part.histogram,
+        overflow=part.overflow,
+        scale_ns=scale_end_ns(imported),
+        parts=(part,),
+        shortest_period_ns=part.period_ns,
+    )
+
+
+def summary_of_histogram(imported: ImportedHistogram) -> Summary:
+    """The values of all threads together.
+
+    observed.max: the largest value that the printed maximum may stand for, if the file does not contradict itself. The
+    squares are unknown.
+    """
+    counts, parts = with_overflow(imported), imported.parts
+    thread, cpu = (parts[0].number, parts[0].cpu) if len(parts) == 1 else (0, None)
+    grid, period_ns = (False, False), imported.shortest_period_ns or 0
+    series = Series(thread, thread, -1 if cpu is None else cpu, *grid, period_ns, 0, imported.tool, "", "latency", "ns")
+    observed, total = NO_MOMENTS, counts.total
+    if total:
+        largest_ns = None if imported.faults else imported.largest_ns
+        most = int(counts.hi[-1]) if largest_ns is None else largest_ns
+        observed = Moments(total, imported.min_ns or 0, most, (imported.mean_ns or 0) * total)
+    threads = tuple(part.number for part in parts)
+    return Summary(
+        *(series, threads, 0, 0, 0, 0, observed, NO_MOMENTS, counts, counts, NO_LAG, NO_SECONDS, NO_TOP), exact=False
+    )

@@ -43,11 +43,7 @@ def command(run: Path, percentiles: tuple[float, ...], name: str, output: Path |
         campaign_folder.write_missing_pages(campaign_folder.read_campaign(run, percentiles), run, name, output)
         return
     path = output or stored_runs.report_path(run, name)
-    foreign = stored_runs.read_histogram_file(run)
-    if foreign:
-        drawn = stored_runs.analyse_histogram(foreign, later, percentiles).report(name)
-    else:
-        drawn = stored_runs.read_run(run, later, percentiles, horizon=horizon).report(name)
+    drawn = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon).report(name)
     if path == Path("-"):
         click.echo(drawn, nl=False)
         return

@@ -32,11 +32,6 @@ def command(ctx: click.Context, /, run: Path, percentiles: tuple[float, ...], as
         found = campaign_folder.read_campaign(run, percentiles)
         campaign_folder.print_campaign(found, as_json)
         ctx.exit(found.exit_code)
-    given = stored_runs.read_histogram_file(run)
-    if given:
-        told = stored_runs.analyse_histogram(given, later, percentiles)
-        stored_runs.print_histogram(told, as_json)
-        ctx.exit(told.exit_code)
-    result = stored_runs.read_run(run, later, percentiles, horizon=horizon)
+    result = stored_runs.read_run_or_histogram(run, later, percentiles, horizon=horizon)
     stored_runs.print_run(result, as_json)
     ctx.exit(result.exit_code)

@@ -9,10 +9,9 @@ from rtproof.core.phrases import duration, percent, quantity, sure, value
 from rtproof.core.printable import clean
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
-from rtproof.judge.histogram_only import HistogramOnly
+from rtproof.judge.histogram_only import exceeding_text
 from rtproof.report.blocks import Table
 from rtproof.report.formats.markdown import block_markdown, words
-from rtproof.report.pages.histogram_page import exceeding_text, histogram_limit_lines, largest_text
 from rtproof.report.text_table import lay_out
 from rtproof.summary.kernel_model import IN_BAND, core_beside
 
@@ -79,7 +78,7 @@ def unread_row(name: str, error: str) -> CiRow:
 
 
 def run_row(name: str, analysis: Analysis) -> CiRow:
-    """Return the row of a run that was measured with order of time."""
+    """Return the row of a run, or of a histogram of another tool."""
     verdicts = analysis.verdicts or (analysis.verdict,)
     mark = f", {IN_BAND}" if core_beside(analysis.record) else ""
     return CiRow(
@@ -104,6 +103,8 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
 
 def _seen(verdict: Verdict, requirement: Requirement) -> str:
     """Return what was counted. One episode may fill the run, and a verdict may rest on the run's first part only."""
+    if verdict.untimed:
+        return exceeding_text(verdict.above, requirement.limit_ns) if verdict.above else ""
     episodes = f"{quantity(len(verdict.episodes), 'episode')} in {duration(verdict.measured_ns)}"
     if verdict_sentences.mostly_late(verdict):
         seconds = verdict_sentences.late_seconds_phrase(verdict.late_seconds or 0, verdict.measured_ns)
@@ -142,41 +143,12 @@ def _tested(verdict: Verdict, requirement: Requirement) -> str:
 
 
 def _longer(verdict: Verdict) -> str:
+    if verdict.untimed:
+        return NO_LENGTH if verdict.state is State.UNDECIDED else ""
     if verdict.state is not State.UNDECIDED or not verdict.more_ns or not verdict.more_with_one_more_ns:
         return ""
     more, with_one = (duration(ns, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
     return f"{more} with no further episode, {with_one} with one more"
-
-
-def histogram_row(name: str, said: HistogramOnly) -> CiRow:
-    """Return the row of a file without order of time."""
-    imported = said.imported
-    about = tuple(largest_text(imported))
-    claims = tuple(
-        CiClaim(
-            ci_claim(one.requirement),
-            one.state,
-            one.reason,
-            exceeding_text(one.above, one.requirement.limit_ns) if one.above else "",
-            NO_LENGTH if one.state is State.UNDECIDED else "",
-            row_sentence(
-                [
-                    ("VERDICT", f"{one.state.value} - {one.reason}"),
-                    *histogram_limit_lines(one, imported.duration_ns),
-                    *(about if number == 0 else ()),
-                ]
-            ),
-        )
-        for number, one in enumerate(said.judged)
-    )
-    why = imported.faults[0] if imported.faults else "no limit was given"
-    return CiRow(
-        name,
-        said.state,
-        claims or (CiClaim("no limit", said.state, why, said=row_sentence(about)),),
-        (*said.doubts, *imported.faults, *imported.notes),
-        imported.duration_ns,
-    )
 
 
 EACH = (

@@ -29,9 +29,9 @@ THREADS = 8
 def histogram_section(analysis: Analysis) -> list[Block]:
     """How often each latency occurred, in about 300 equal bins; the counts are on a logarithmic axis."""
     counts = analysis.pooled.observed_counts
-    if not counts.total:
+    if not counts.total or _beyond_scale(analysis):
         return []
-    start, width, amount = plot_data.bin_scale(counts)
+    start, width, amount = plot_data.bin_scale(counts, _step_ns(analysis))
     unit = latency_unit(analysis)
     drawn, left_out = plotted_streams(analysis, THREADS)
     bins = [stream.summary.observed_counts.fixed_bins(start, width, amount) for stream in drawn]
@@ -48,6 +48,21 @@ def histogram_section(analysis: Analysis) -> list[Block]:
         bin_width=unit.scale(width),
     )
     return [*left_out_at_the_end(analysis), plot]
+
+
+def _beyond_scale(analysis: Analysis) -> bool:
+    """Whether values of another tool's histogram lie, or may lie, where its bins do not reach."""
+    return analysis.imported is not None and analysis.imported.overflow != 0
+
+
+def _step_ns(analysis: Analysis) -> int:
+    """The step to which another tool rounded each value down; 1 for a run."""
+    return (analysis.imported.resolution_ns if analysis.imported else None) or 1
+
+
+def _largest(analysis: Analysis, shown: str) -> str:
+    """The largest value, which another tool may have rounded down."""
+    return f"{shown} or less" if _step_ns(analysis) > 1 else shown
 
 
 def _curve(stream: ReportStream, bins: FixedBins, unit: number_format.PrintedUnit) -> Curve:
@@ -67,7 +82,8 @@ def _says(analysis: Analysis, bins: FixedBins, unit: number_format.PrintedUnit) 
 def _beyond(analysis: Analysis, bins: FixedBins, unit: number_format.PrintedUnit) -> str:
     if not bins.above:
         return "None lies beyond."
-    return f"Beyond lie {number_format.count_text(bins.above)}, the largest at {unit(analysis.pooled.observed.max)}."
+    most = analysis.pooled.observed.max
+    return f"Beyond lie {number_format.count_text(bins.above)}, the largest at {_largest(analysis, unit(most))}."
 
 
 def _straddling(bins: FixedBins) -> str:
@@ -96,7 +112,7 @@ def ccdf_section(analysis: Analysis) -> list[Block]:
     """The tail: the share of the activations later than each latency, on two logarithmic axes, with the limits."""
     drawn, left_out = plotted_streams(analysis, MOST_TAIL_CURVES)
     lines = [line for line in _lines(analysis, drawn) if line.counts.total]
-    if not lines:
+    if not lines or _beyond_scale(analysis):
         return []
     grid = plot_data.survival_grid([line.counts for line in lines])
     if grid.size < 2:
@@ -134,7 +150,7 @@ def _tail_sentence(analysis: Analysis) -> str:
         f"at most {percent(round(1 - p, 9))} were later than {value(at)}" for p, at in known[:: max(len(known) - 1, 1)]
     ]
     observed = analysis.pooled.observed
-    largest = f"the largest of {quantity(observed.count, 'activation')} is {value(observed.max)}"
+    largest = f"the largest of {quantity(observed.count, 'activation')} is {_largest(analysis, value(observed.max))}"
     return f"Of those that ran, {'; '.join([*steps, largest])}.{_not_drawn(analysis)}"
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections with numbers per thread: activations, latencies, percentiles with intervals, the largest latencies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, instant, percent, quantity
@@ -11,6 +11,7 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.report.number_format import ReportStream, latency_unit, left_out_at_the_end, report_streams
 from rtproof.summary import moments
+from rtproof.summary.imported_histogram import DURATION_STATED, ImportedHistogram, scale_end_ns
 from rtproof.summary.quantiles import CONFIDENCE, OffsetAndSpread, offset_and_spread, quantiles
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Dependence, Moments, Quantile, Summary
@@ -106,6 +107,47 @@ def _drift(seen: OffsetAndSpread) -> str:
     return "" if seen.drift_ppm is None else f"{seen.drift_ppm:,.1f}"
 
 
+def tool_section(analysis: Analysis) -> list[Block]:
+    """The figures of each thread and of the whole file, as the tool prints them; [] for a run."""
+    imported = analysis.imported
+    if imported is None:
+        return []
+    rows = tuple((name, words) for name, words in _told(imported) if words)
+    told = Table("What the tool tells", ("what", "value"), (*rows, *imported.facts))
+    unit = number_format.unit_for((imported.min_ns, imported.mean_ns, imported.max_ns))
+    return [*([_as_printed(imported, unit)] if imported.parts else []), told]
+
+
+def _told(imported: ImportedHistogram) -> Iterator[tuple[str, str]]:
+    yield "samples", number_format.count_text(imported.count)
+    yield "beyond the scale", number_format.count_text(imported.overflow)
+    ends = (("smallest", imported.min_ns), ("mean", imported.mean_ns), ("largest", imported.max_ns))
+    yield from ((name, "" if ns is None else number_format.US(ns)) for name, ns in ends)
+    yield "period", duration(imported.period_ns) if imported.period_ns else ""
+    yield "priority", "" if imported.priority is None else str(imported.priority)
+    whose = "as the user states" if DURATION_STATED in imported.stated else "by its own account"
+    yield f"measured, {whose}", duration(imported.duration_ns) if imported.duration_ns else ""
+    yield "asked for", duration(imported.asked_duration_ns) if imported.asked_duration_ns else ""
+    yield "overruns", "" if imported.overruns is None else number_format.count_text(imported.overruns)
+    switches = imported.mode_switches
+    yield "mode switches (msw)", "" if switches is None else number_format.count_text(switches)
+
+
+def _as_printed(imported: ImportedHistogram, unit: number_format.PrintedUnit) -> Table:
+    rows = tuple(
+        (
+            f"thread {part.number}",
+            "unknown" if part.cpu is None else str(part.cpu),
+            number_format.count_text(part.count),
+            number_format.count_text(part.overflow),
+            *(unit.show(ns) for ns in (part.min_ns, part.mean_ns, part.max_ns)),
+        )
+        for part in imported.parts
+    )
+    header = ("thread", "CPU", "n", "beyond the scale", *number_format.unit_headings(unit, "min", "mean", "max"))
+    return Table("Threads", header, rows, tuple(range(1, len(header))))
+
+
 Shares = tuple[float, ...]
 
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
@@ -133,6 +175,10 @@ VIRTUAL = (
 def percentiles_section(analysis: Analysis) -> list[Block]:
     """Percentiles of both views with their intervals; "unknown" where there are too few samples for one."""
     found, unit, shares = report_streams(analysis), latency_unit(analysis), shares_of(analysis)
+    if analysis.imported and not analysis.pooled.observed_counts.total:
+        return []
+    if analysis.imported and analysis.imported.overflow:
+        unit = replace(unit, scale_end_ns=scale_end_ns(analysis.imported))
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
     if virtual_time_clock(analysis.record):
         tables = [_per_thread(found, view, unit, shares) for view in views]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections to read before the numbers of a run: its verdict, doubts, objections, a co-kernel, virtual time."""
+"""Sections on what a run shows and what it cannot: verdict, doubts, objections, a co-kernel, virtual time."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,7 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import CHECKS, FOREMOST_CODES, LOSS_CODES
 from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
 from rtproof.judge.claim import RefutingRule
+from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
 from rtproof.judge.verdict import NO_PROBABILITY
 from rtproof.report.blocks import Block, Table, Text
@@ -21,7 +22,12 @@ NAME = "this run"
 
 
 def run_objections(analysis: Analysis) -> tuple[Objection, ...]:
-    """The objections to a run by itself, without those that one of its doubts already states."""
+    """The objections to a run by itself, without those that one of its doubts already states.
+
+    A histogram of another tool has none, because the rules judge conditions that the file does not hold.
+    """
+    if analysis.imported:
+        return ()
     return unsaid_objections(objections([claim_of(analysis, NAME)]))
 
 
@@ -40,6 +46,12 @@ SHOWN_DOUBTS = 3
 LISTED = 4
 """How many limits are listed one by one: more do not fit on the first screen of a telephone."""
 USUAL = Requirement(0)
+OF_A_FILE = {
+    State.PROVEN: "For what this file shows of the run, episodes {above} come less often than {once}.",
+    State.REFUTED: "The requirement on latencies {above} does not hold at the confidence asked.",
+}
+"""What a decision means for a file that holds neither the conditions of its run nor times."""
+NO_LENGTH = "A histogram has no time order, so no length of it is known to decide."
 RANK, VALID_FOR, MAX = "RANK", "VALID FOR", "MAX"
 """Labels of the verdict's sentences that this module looks for."""
 
@@ -61,13 +73,16 @@ def claim_answer(verdict: Verdict) -> str:
         only = f"all of the run would not be {verdict.state.value}"
         first = verdict_sentences.decided_after_phrase(verdict, verdict.requirement)
         return f"In the first {first} episodes {above} came {often} often than {once}; {only}."
-    return {
+    answers = {
         State.PROVEN: f"Episodes {above} come less often than {once}.",
         State.REFUTED: f"Episodes {above} come more often than {once}.",
         State.UNDECIDED: f"Whether episodes {above} come at most {once}, this run cannot say.",
         State.INVALID: f"The run did not measure what was asked, so it says nothing of latencies {above}.",
         State.NOT_ASKED: "",
-    }[verdict.state]
+    }
+    if verdict.untimed:
+        answers |= {state: answer.format(above=above, once=once) for state, answer in OF_A_FILE.items()}
+    return answers[verdict.state]
 
 
 def _seen(verdict: Verdict) -> str:
@@ -143,13 +158,16 @@ def _confidence(verdict: Verdict) -> str:
     assumed = verdict_sentences.assumption_of_verdict(verdict)
     if assumed is None:
         return "It was seen, so it needs neither a confidence nor an assumption."
-    return f"{phrases.sure(alpha)}, {verdict_sentences.ANYTIME}. {assumed}{shared}."
+    when = "" if verdict.untimed else f", {verdict_sentences.ANYTIME}"
+    return f"{phrases.sure(alpha)}{when}. {assumed}{shared}."
 
 
 def longer_run_answer(verdict: Verdict) -> str:
     """A sentence on how much longer the run takes to a decision: without and with one more episode, and the chances."""
     if verdict.deterministic and verdict.state is not State.INVALID:
         return "No length of virtual time proves a limit: measure on the hardware that will be used."
+    if verdict.untimed and verdict.requirement and not verdict.chosen_after and verdict.state is not State.INVALID:
+        return NO_LENGTH if verdict.state is State.UNDECIDED else ""
     return _until_decided(verdict)
 
 
@@ -204,12 +222,14 @@ def other_limit_answers(analysis: Analysis) -> Table | None:
     """A table of what was seen of the limits, without the one that decides the run; None if it has no row.
 
     The sentences of the deciding limit stand elsewhere. The caption of the table of all limits states the assumption.
-    Limits with the verdict INVALID have no row, because the report says only once what makes a run invalid.
+    The reasons of INVALID are left out, because the report says only once what makes a run invalid.
     """
     rows: list[tuple[str, str]] = []
     for verdict in analysis.verdicts:
-        if verdict is not analysis.verdict and verdict.state is not State.INVALID:
-            told = [reason for reason in verdict.reasons if reason != verdict_sentences.assumption_of_verdict(verdict)]
+        if verdict is not analysis.verdict:
+            reasons = () if verdict.state is State.INVALID else verdict.reasons
+            told = [reason for reason in reasons if reason != verdict_sentences.assumption_of_verdict(verdict)]
+            told += verdict_sentences.texts_under_labels(verdict.sentences, "ABOVE")
             rows += zip([_asked(verdict), *[""] * len(told)], told, strict=False)
     return Table("What was seen of the other limits", ("limit", "what it says"), tuple(rows)) if rows else None
 
@@ -246,7 +266,7 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
         value(asked.limit_ns),
         duration(asked.at_most_ns),
         verdict.state.value,
-        f"{len(verdict.episodes):,}",
+        "unknown" if verdict.untimed else f"{len(verdict.episodes):,}",
         more,
     )
 
@@ -332,6 +352,8 @@ SEVERITY_WORDS = {Severity.INVALID: "Makes the run invalid", Severity.WARNING: "
 
 def doubts_section(analysis: Analysis) -> list[Block]:
     """A block for each doubt with what to do about it, or how many checks found nothing wrong."""
+    if not analysis.doubts and analysis.imported:
+        return []
     if not analysis.doubts:
         return [Text((f"No doubts: {quantity(len(CHECKS), 'check')} of the run found nothing wrong with it.",), "good")]
     return [_block(doubt) for doubt in analysis.doubts]
@@ -374,3 +396,14 @@ def virtual_time_section(analysis: Analysis) -> list[Block]:
             f"{VIRTUAL_TIME_SENTENCE[:1].upper()}{VIRTUAL_TIME_SENTENCE[1:]}.",
         )
     ]
+
+
+def impossible_section(analysis: Analysis) -> list[Block]:
+    """Each figure that a run has and the file lacks, with the reason; [] for a run."""
+    imported = analysis.imported
+    if imported is None:
+        return []
+    caption = "Statements that need more than a histogram"
+    table = Table(caption, ("statement", "why not"), tuple(impossible_figures(imported)))
+    ordered = "rtproof run measures with time order, so that it can prove and refute."
+    return [table, *([Text((ordered,))] if analysis.verdict.state is State.UNDECIDED else [])]
