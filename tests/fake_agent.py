@@ -74,6 +74,11 @@ def progress(time_ns: int = 500 * MS, due_ns: int | None = None) -> None:
     )
 
 
+def as_told(job: Job) -> int:
+    """Behaves as its last argument says."""
+    return int(globals()[job.arguments[-1]](job))
+
+
 def good(job: Job) -> int:
     progress()
     say("rtproof-agent: measured as asked")
