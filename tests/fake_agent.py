@@ -74,6 +74,11 @@ def progress(time_ns: int = 500 * MS, due_ns: int | None = None) -> None:
     )
 
 
+def as_told(job: Job) -> int:
+    """Behaves as the first argument says that is the name of a behaviour."""
+    return int(next(globals()[each] for each in job.arguments[1:] if each in globals())(job))
+
+
 def good(job: Job) -> int:
     progress()
     say("rtproof-agent: measured as asked")

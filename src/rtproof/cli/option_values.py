@@ -22,6 +22,7 @@ from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration
 from rtproof.experiment import run_request
 from rtproof.experiment.run_request import (
+    ExperimentRequest,
     ProfileRequest,
     SeriesRequest,
     SeriesSide,
@@ -184,13 +185,35 @@ def refuse_with_repeat(options: Mapping[str, bool]) -> None:
             raise click.UsageError(f"--repeat and --abba are for plain runs: leave {name} out")
 
 
-def take_repeat_options(values: dict[str, Any]) -> SeriesRequest | None:
+def take_host_options(
+    values: dict[str, Any], command: tuple[str, ...], requirements: tuple[Requirement, ...], *, until_decided: bool
+) -> ExperimentRequest:
+    """Take the options that the host keeps to itself out of a command's values. command: as typed."""
+    return ExperimentRequest(
+        command=command,
+        target=values.pop("target"),
+        requirements=requirements,
+        note=values.pop("note"),
+        until_decided=until_decided,
+        target_options=values.pop("target_option"),
+        percentiles=values.pop("percentiles"),
+        output=values.pop("output"),
+        as_json=values.pop("as_json"),
+        report=values.pop("report"),
+        agent=values.pop("agent"),
+    )
+
+
+def take_repeat_options(values: dict[str, Any], requirements: tuple[Requirement, ...]) -> SeriesRequest | None:
     """Take the options of several runs out of a command's values; None if one run is asked."""
     times, pair = values.pop("repeat"), values.pop("abba")
     if times is None and pair is None:
         return None
-    sides = [_parse_side(name, words, values) for name, words in zip("AB", pair, strict=True)] if pair else []
-    return SeriesRequest(times or USUAL_TIMES, tuple(sides) or (SeriesSide("", "", values),))
+    sides = [(name, words, _side_values(name, words, values)) for name, words in zip("AB", pair or (), strict=False)]
+    for _, _, of_side in sides or [("", "", values)]:
+        refuse_short_gaps(requirements, of_side)
+    measured = tuple(SeriesSide(name, words, run_request.measurement(each)) for name, words, each in sides)
+    return SeriesRequest(times or USUAL_TIMES, measured or (SeriesSide("", "", run_request.measurement(values)),))
 
 
 @click.command(add_help_option=False)
@@ -199,18 +222,18 @@ def _side_options(**_values: Any) -> None:
     """The options that one side may have."""
 
 
-def _parse_side(name: str, words: str, common: Mapping[str, Any]) -> SeriesSide:
+def _side_values(name: str, words: str, common: Mapping[str, Any]) -> dict[str, Any]:
     """The options of one side together with the common ones. Its loads are added to the common loads."""
     try:
         own = _side_options.make_context(name, shlex.split(words)).params
         given = {key: value for key, value in own.items() if value not in (None, False, ())}
         values = {**common, **given, "load": (*common["load"], *given.get("load", ()))}
-        run_request.agent_arguments(values)
+        run_request.measurement(values)
     except (click.UsageError, UserError, ValueError) as problem:
         said = problem.format_message() if isinstance(problem, click.UsageError) else str(problem)
         hint = f"; {SIDE_OPTIONS_HINT}" if isinstance(problem, click.NoSuchOption) else ""
         raise click.UsageError(f"{name} of --abba, {words!r}: {said.rstrip('.?')}{hint}") from None
-    return SeriesSide(name, words, values)
+    return values
 
 
 def take_profile_options(values: dict[str, Any]) -> ProfileRequest | None:

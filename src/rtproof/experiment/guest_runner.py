@@ -130,7 +130,7 @@ def _print_cell(at: int, total: int, result: CellResult) -> None:
 
 
 def _run_info(cell: GuestCell, command: tuple[str, ...]) -> RunInfo:
-    asked = run_request.RunRequest(command, "qemu", (), VIRTUAL_TIME)
+    asked = run_request.ExperimentRequest(command, "qemu", note=VIRTUAL_TIME)
     return local_runner.describe_run(asked, architecture(cell.system.machine.kernel.arch).machines[0], cell.agent)
 
 

@@ -11,8 +11,9 @@ import math
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,8 +24,7 @@ from rtproof.agents.architectures import architecture_of_machine
 from rtproof.agents.build import find_agent
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
-from rtproof.experiment import run_request
-from rtproof.experiment.run_request import RunRequest
+from rtproof.experiment.run_request import ExperimentRequest, limit_arguments
 from rtproof.judge.analysis_model import Requirement
 from rtproof.profiles import OtherTool, Profile
 from rtproof.record.run_folder import RequirementInfo, RunInfo
@@ -40,22 +40,30 @@ PART_IS_KEPT = "what it measured until then is kept and judged"
 
 
 @dataclass(frozen=True)
-class TargetCell:
-    """One cell. name: for people. ways: the name and the plan of each; all plans write into the same folder."""
+class Cell:
+    """One cell to measure: a run into ``folder``.
+
+    name: for people. ways: the name of each way to measure it and the agent's arguments; the first that works is taken.
+    announcement: told before it begins; goal: what the live view counts towards; note: kept in the run folder.
+    """
 
     name: str
-    ways: Sequence[tuple[str, RunPlan]]
+    folder: Path
+    ways: tuple[tuple[str, tuple[str, ...]], ...]
+    announcement: str = ""
+    goal: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
-class TargetCellEnd:
+class CellEnd:
     """How a cell ended. way: index of the way that was taken, None if none was.
 
     refused: the sentence for each way before. outcome: None if nothing was measured. failure: what the user must know,
     "" if all is well.
     """
 
-    cell: TargetCell
+    cell: Cell
     way: int | None = None
     refused: tuple[str, ...] = ()
     outcome: AgentOutcome | None = None
@@ -63,43 +71,53 @@ class TargetCellEnd:
     interrupted: bool = False
 
 
-CellView = Callable[[int, TargetCell], LiveView]
-"""The live view of the cell with this number, counted from 1."""
+@dataclass(frozen=True)
+class LocalRunner:
+    """Runs cells on one open target. agent: program file on this host. asked: what each run folder stores."""
+
+    target: Target
+    agent: Path
+    asked: ExperimentRequest
+
+    def run(self, cells: Iterable[Cell]) -> Iterator[CellEnd]:
+        """Run the cells and yield each one's end. After Ctrl-C the current cell ends and all later ones are skipped."""
+        stopped = False
+        for cell in cells:
+            ended = (
+                CellEnd(cell, failure=NOT_MEASURED_INTERRUPTED, interrupted=True) if stopped else self._run_cell(cell)
+            )
+            stopped = stopped or ended.interrupted
+            yield ended
+
+    def plan(self, folder: Path, arguments: Sequence[str], note: str) -> RunPlan:
+        """The plan of a run that begins now: its folder stores the time."""
+        info = describe_run(replace(self.asked, note=note), self.target.machine(), self.agent)
+        return RunPlan(folder, self.agent, (*arguments, *limit_arguments(self.asked.requirements)), info)
+
+    def _run_cell(self, cell: Cell) -> CellEnd:
+        if cell.announcement:
+            click.echo(clean(cell.announcement), err=True)
+        view = LiveView(sys.stderr, cell.goal, sys.stderr.isatty())
+        refused: list[str] = []
+        try:
+            for at, (name, arguments) in enumerate(cell.ways):
+                plan = self.plan(cell.folder, arguments, cell.note)
+                try:
+                    return _cell_end(cell, at, tuple(refused), session.run_session(self.target, plan, view))
+                except UserError as problem:
+                    refused.append(str(problem))
+                    if at + 1 < len(cell.ways):
+                        view.say(f"{name} can't be had here ({problem}); {cell.ways[at + 1][0]} is tried instead")
+        except RtproofError as problem:
+            return CellEnd(cell, refused=tuple(refused), failure=str(problem))
+        except OSError as error:
+            return CellEnd(cell, refused=tuple(refused), failure=f"{error.filename or cell.name}: {error.strerror}")
+        except KeyboardInterrupt:
+            return CellEnd(cell, refused=tuple(refused), failure=NOT_MEASURED_INTERRUPTED, interrupted=True)
+        return CellEnd(cell, refused=tuple(refused), failure=_no_way_sentence(cell, refused))
 
 
-def run_cells(target: Target, cells: Iterable[TargetCell], view: CellView) -> Iterator[TargetCellEnd]:
-    """Run the cells and yield each one's end. After Ctrl-C the current cell ends and all later cells are skipped."""
-    stopped = False
-    for number, cell in enumerate(cells, 1):
-        ended = (
-            TargetCellEnd(cell, failure=NOT_MEASURED_INTERRUPTED, interrupted=True)
-            if stopped
-            else _run_cell(target, cell, view(number, cell))
-        )
-        stopped = stopped or ended.interrupted
-        yield ended
-
-
-def _run_cell(target: Target, cell: TargetCell, view: LiveView) -> TargetCellEnd:
-    refused: list[str] = []
-    try:
-        for at, (name, plan) in enumerate(cell.ways):
-            try:
-                return _cell_end(cell, at, tuple(refused), session.run_session(target, plan, view))
-            except UserError as problem:
-                refused.append(str(problem))
-                if at + 1 < len(cell.ways):
-                    view.say(f"{name} can't be had here ({problem}); {cell.ways[at + 1][0]} is tried instead")
-    except RtproofError as problem:
-        return TargetCellEnd(cell, refused=tuple(refused), failure=str(problem))
-    except OSError as error:
-        return TargetCellEnd(cell, refused=tuple(refused), failure=f"{error.filename or cell.name}: {error.strerror}")
-    except KeyboardInterrupt:
-        return TargetCellEnd(cell, refused=tuple(refused), failure=NOT_MEASURED_INTERRUPTED, interrupted=True)
-    return TargetCellEnd(cell, refused=tuple(refused), failure=_no_way_sentence(cell, refused))
-
-
-def _cell_end(cell: TargetCell, way: int, refused: tuple[str, ...], outcome: AgentOutcome) -> TargetCellEnd:
+def _cell_end(cell: Cell, way: int, refused: tuple[str, ...], outcome: AgentOutcome) -> CellEnd:
     failure = ""
     if outcome.failed:
         failure = outcome.said or f"the agent ended with exit code {outcome.exit_code}"
@@ -107,10 +125,10 @@ def _cell_end(cell: TargetCell, way: int, refused: tuple[str, ...], outcome: Age
         failure = f"the agent was killed by {outcome.killed_by}; {PART_IS_KEPT}"
     elif outcome.interrupted:
         failure = f"it was interrupted; {PART_IS_KEPT}"
-    return TargetCellEnd(cell, way, refused, outcome, failure, outcome.interrupted)
+    return CellEnd(cell, way, refused, outcome, failure, outcome.interrupted)
 
 
-def _no_way_sentence(cell: TargetCell, refused: Sequence[str]) -> str:
+def _no_way_sentence(cell: Cell, refused: Sequence[str]) -> str:
     """Why no way works, in one sentence.
 
     The last way's reason alone, if it is the same for all ways or is nothing that the machine lacks.
@@ -121,7 +139,7 @@ def _no_way_sentence(cell: TargetCell, refused: Sequence[str]) -> str:
     return f"none of its ways can be had here ({reasons})"
 
 
-def describe_run(asked: RunRequest, machine: str, agent: Path) -> RunInfo:
+def describe_run(asked: ExperimentRequest, machine: str, agent: Path) -> RunInfo:
     """The contents of ``run.json``. machine: what ``uname -m`` says on the target; agent: program file on this host."""
     return RunInfo(
         command=list(asked.command),
@@ -221,14 +239,3 @@ def _run_program(profile: Profile, program: OtherTool, agent: Path, output: Path
     with session.under_loads(agent, loads.resolve(cell.loads)):
         session.run_tool(command, length_s, output)
     return output
-
-
-@dataclass(frozen=True)
-class LocalRunner:
-    """What all cells share. agent: program file on this host. asked: the request that each run folder stores."""
-
-    target: Target
-    agent: Path
-    asked: run_request.RunRequest
-    percentiles: tuple[float, ...]
-    report: bool

@@ -5,23 +5,20 @@ One run does not tell how much runs differ. Taking turns makes a slow change of 
 """
 
 import shlex
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from rtproof.agents import WARMUP_DEFAULT
 from rtproof.compare.likeness import MUST_AGREE
-from rtproof.core import files, units
+from rtproof.core import files
 from rtproof.core.errors import TargetError, UserError
 from rtproof.core.printable import clean
-from rtproof.experiment import local_runner, run_request, run_sets
-from rtproof.experiment.local_runner import LocalRunner, TargetCell, TargetCellEnd
-from rtproof.experiment.run_request import SeriesRequest, SeriesSide
-from rtproof.run.live_view import LiveView, clock_text
-from rtproof.run.session import RunPlan
+from rtproof.experiment import run_request, run_sets
+from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
+from rtproof.experiment.run_request import ExperimentRequest, SeriesRequest, SeriesSide
+from rtproof.run.live_view import clock_text
 
 RUNS_FOLDER = "runs"
 
@@ -40,7 +37,7 @@ class MeasuredSeries:
     interrupted: bool = False
 
 
-def measure_series(desk: LocalRunner, asked: SeriesRequest, folder: Path) -> MeasuredSeries:
+def measure_series(runner: LocalRunner, asked: SeriesRequest, folder: Path) -> MeasuredSeries:
     """Every run into FOLDER/runs, each by a new process of the agent on the target, which stays open for all of them.
 
     Ctrl-C lets the one that measures finish and skips the rest. So does a run that cannot be had, because the next one
@@ -50,56 +47,42 @@ def measure_series(desk: LocalRunner, asked: SeriesRequest, folder: Path) -> Mea
     click.echo(_announcement(asked), err=True)
     with files.removing_empty_folders(folder / RUNS_FOLDER):
         (folder / RUNS_FOLDER).mkdir(parents=True)
-        ended = list(_until_one_fails(_run_series_cells(desk, order, folder)))
+        ended = list(_until_one_fails(runner.run(_series_cells(order, folder, runner.asked.note))))
         kept = [(side, each) for side, each in zip(order, ended, strict=False) if each.outcome is not None]
         last = ended[-1]
         if not kept:
             raise UserError(_failure_with_name(last))
-    folders = {side.name: tuple(_run_folder(each) for other, each in kept if other is side) for side in asked.sides}
+    folders = {side.name: tuple(each.cell.folder for other, each in kept if other is side) for side in asked.sides}
     complaints = tuple(_failure_with_name(each) for each in ended if each.failure and each.outcome)
     failure = "" if last.outcome or last.interrupted else _failure_with_name(last)
     return MeasuredSeries(folders, complaints, failure, any(each.interrupted for each in ended))
 
 
-def _run_folder(ended: TargetCellEnd) -> Path:
-    (_, plan), *_ = ended.cell.ways
-    return plan.folder
-
-
-def _failure_with_name(ended: TargetCellEnd) -> str:
+def _failure_with_name(ended: CellEnd) -> str:
     return f"run {ended.cell.name}: {ended.failure}"
 
 
-def _until_one_fails(runs: Iterator[TargetCellEnd]) -> Iterator[TargetCellEnd]:
+def _until_one_fails(runs: Iterator[CellEnd]) -> Iterator[CellEnd]:
     for ended in runs:
         yield ended
         if ended.outcome is None or ended.interrupted:
             return
 
 
-def _run_series_cells(desk: LocalRunner, order: Sequence[SeriesSide], folder: Path) -> Iterator[TargetCellEnd]:
-    machine, total = desk.target.machine(), len(order)
-    names = _run_names(order)
-    limits = run_request.limit_arguments(desk.asked.requirements)
-
-    def view(number: int, cell: TargetCell) -> LiveView:
-        side, rest = order[number - 1], sum(_run_length_ns(side) for side in order[number - 1 :])
-        going = f"[{number}/{total}] {cell.name}, {clock_text(_run_length_ns(side))}; {clock_text(rest)} to go in all"
-        click.echo(clean(going), err=True)
-        return LiveView(
-            sys.stderr, f"{run_request.length_text(dict(side.values))}, run {number} of {total}", sys.stderr.isatty()
+def _series_cells(order: Sequence[SeriesSide], folder: Path, note: str) -> list[Cell]:
+    names, total = _run_names(order), len(order)
+    return [
+        Cell(
+            name,
+            folder / RUNS_FOLDER / name,
+            (("", side.measurement.arguments),),
+            f"[{number}/{total}] {name}, {clock_text(side.measurement.whole_ns)}; "
+            f"{clock_text(_whole_ns(order[number - 1 :]))} to go in all",
+            f"{side.measurement.length}, run {number} of {total}",
+            _run_note(note, side),
         )
-
-    def cells() -> Iterator[TargetCell]:
-        """Each when it is its turn, because its folder tells when it was started."""
-        for name, side in zip(names, order, strict=True):
-            info = local_runner.describe_run(
-                replace(desk.asked, note=_run_note(desk.asked.note, side)), machine, desk.agent
-            )
-            words = (*run_request.agent_arguments(dict(side.values)), *limits)
-            yield local_runner.TargetCell(name, [("", RunPlan(folder / RUNS_FOLDER / name, desk.agent, words, info))])
-
-    return local_runner.run_cells(desk.target, cells(), view)
+        for number, (name, side) in enumerate(zip(names, order, strict=True), 1)
+    ]
 
 
 def _run_names(order: Sequence[SeriesSide]) -> list[str]:
@@ -113,31 +96,27 @@ def _run_note(note: str, side: SeriesSide) -> str:
     return "; ".join(filter(None, (note, f"{side.name}: {side.words}" if side.name else "")))
 
 
-def _run_length_ns(side: SeriesSide) -> int:
-    return run_request.measured_length_ns(dict(side.values)) + units.parse_duration(
-        side.values["warmup"] or WARMUP_DEFAULT
-    )
+def _whole_ns(sides: Iterable[SeriesSide]) -> int:
+    return sum(side.measurement.whole_ns for side in sides)
 
 
 def _announcement(asked: SeriesRequest) -> str:
     """What will be done and how long it takes, before it begins."""
     order = asked.order()
-    whole = clock_text(sum(_run_length_ns(side) for side in order))
+    whole = clock_text(_whole_ns(order))
     if len(asked.sides) == 1:
         return f"{len(order)} run{'s' * (len(order) > 1)}, {whole} in all, without the time to start each"
     turns = " ".join(side.name for side in order[:8]) + (" ..." if len(order) > 8 else "")
     return f"{len(order)} runs by turns, {turns}, {whole} in all, without the time to start each"
 
 
-def report_series(
-    desk: LocalRunner, asked: SeriesRequest, measured: MeasuredSeries, folder: Path, as_json: bool
-) -> int:
+def report_series(own: ExperimentRequest, asked: SeriesRequest, measured: MeasuredSeries, folder: Path) -> int:
     """Write the page and print what the runs say; the exit code."""
-    command = shlex.join(desk.asked.command)
+    command = shlex.join(own.command)
     for sentence in measured.complaints:
         click.echo(clean(f"rtproof: {sentence}"), err=True)
-    page = folder / run_sets.SERIES_PAGE if desk.report else None
-    wanted = run_sets.PageRequest(page, as_json=as_json, although=MUST_AGREE, command=command)
+    page = folder / run_sets.SERIES_PAGE if own.report else None
+    wanted = run_sets.PageRequest(page, as_json=own.as_json, although=MUST_AGREE, command=command)
     what = {side.name: side.words or "no options of its own" for side in asked.sides}
     read = run_sets.read_sides([(name, what[name], paths) for name, paths in measured.folders.items() if paths])
     try:
@@ -146,9 +125,9 @@ def report_series(
         else:
             run_sets.describe_repeats(read[0], wanted)
     finally:
-        click.echo(f"runs: {folder / RUNS_FOLDER}", err=as_json)
-        if desk.asked.requirements:
-            click.echo(f"verdicts: rtproof judge {shlex.quote(str(folder / RUNS_FOLDER))}", err=as_json)
+        click.echo(f"runs: {folder / RUNS_FOLDER}", err=own.as_json)
+        if own.requirements:
+            click.echo(f"verdicts: rtproof judge {shlex.quote(str(folder / RUNS_FOLDER))}", err=own.as_json)
     return _exit_code(measured)
 
 

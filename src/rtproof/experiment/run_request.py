@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from rtproof import loads
-from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT
+from rtproof.agents import DURATION_DEFAULT, PERIOD_DEFAULT, WARMUP_DEFAULT
 from rtproof.agents.build import probe_due_from_outside
 from rtproof.core import files, units
 from rtproof.core.units import LEAST_AT_MOST_NS
@@ -20,14 +20,56 @@ from rtproof.run.live_view import clock_text
 
 
 @dataclass(frozen=True)
-class RunRequest:
-    """What the user asked for. command: as typed; target: name of its plug-in."""
+class ExperimentRequest:
+    """What the user asks of an experiment, whatever it measures.
+
+    command: as typed; target: name of its plug-in, and target_options for it; percentiles: to show besides the usual
+    ones; output: the new folder, where the user names one; report: whether to write reports; agent: a program file to
+    use in place of the agent that fits the target.
+    """
 
     command: tuple[str, ...]
     target: str
-    requirements: tuple[Requirement, ...]
-    note: str
+    requirements: tuple[Requirement, ...] = ()
+    note: str = ""
     until_decided: bool = False
+    target_options: tuple[tuple[str, str], ...] = ()
+    percentiles: tuple[float, ...] = ()
+    output: Path | None = None
+    as_json: bool = False
+    report: bool = True
+    agent: Path | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measurement as the agent is asked for it.
+
+    arguments: the agent's, without those of the limits. length: for people, "20 s" or "5000 activations".
+    """
+
+    arguments: tuple[str, ...]
+    probe: str
+    length: str
+    length_ns: int
+    warmup_ns: int
+
+    @property
+    def whole_ns(self) -> int:
+        """How long it takes, with its warm-up."""
+        return self.length_ns + self.warmup_ns
+
+
+def measurement(values: Mapping[str, Any]) -> Measurement:
+    """The measurement that the values of a command's options ask for. UserError or UsageError if they make none."""
+    length_ns = measured_length_ns(values)
+    return Measurement(
+        arguments=agent_arguments(values),
+        probe=values["probe"] or "",
+        length=f"{values['samples']} activations" if values["samples"] else clock_text(length_ns),
+        length_ns=length_ns,
+        warmup_ns=units.parse_duration(values["warmup"] or WARMUP_DEFAULT),
+    )
 
 
 INTERRUPTED_CODE = 130
@@ -39,7 +81,7 @@ def refuse_two_lengths(values: Mapping[str, Any]) -> None:
         raise click.UsageError("--duration and --samples exclude each other")
 
 
-def agent_arguments(values: dict[str, Any]) -> tuple[str, ...]:
+def agent_arguments(values: Mapping[str, Any]) -> tuple[str, ...]:
     """The agent's arguments for what the user gave, and always a length."""
     refuse_two_lengths(values)
     if not values["samples"]:
@@ -55,18 +97,11 @@ def limit_arguments(asked: Iterable[Requirement]) -> tuple[str, ...]:
     return tuple(word for limit in limits for word in ("--limit", units.format_duration(limit)))
 
 
-def measured_length_ns(values: dict[str, Any]) -> int:
+def measured_length_ns(values: Mapping[str, Any]) -> int:
     """How long the run shall measure."""
     if values["samples"]:
         return int(values["samples"]) * units.parse_duration(values["period"] or PERIOD_DEFAULT)
     return units.parse_duration(values["duration"] or DURATION_DEFAULT)
-
-
-def length_text(values: dict[str, Any]) -> str:
-    """What the live view counts towards."""
-    if values["samples"]:
-        return f"{values['samples']} activations"
-    return clock_text(measured_length_ns(values))
 
 
 def why_not_judgeable(asked: Requirement) -> str | None:
@@ -133,7 +168,7 @@ class SeriesSide:
 
     name: str
     words: str
-    values: Mapping[str, Any]
+    measurement: Measurement
 
 
 @dataclass(frozen=True)
@@ -151,10 +186,10 @@ class SeriesRequest:
     @property
     def probe(self) -> str:
         """What is measured, as far as that decides how the target is opened."""
-        return next((str(side.values["probe"]) for side in self.sides if side.values["probe"]), "")
+        return next((side.measurement.probe for side in self.sides if side.measurement.probe), "")
 
     def order(self) -> tuple[SeriesSide, ...]:
-        """The side of each run: A B B A A B B A ..., so that a drift meets both alike."""
+        """The side of each run: A B B A A B B A ..., so that a slow change of the machine affects both equally."""
         if len(self.sides) == 1:
             return self.sides * self.times
         a, b = self.sides

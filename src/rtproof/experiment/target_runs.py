@@ -5,10 +5,9 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -26,7 +25,9 @@ from rtproof.experiment import (
     run_request,
     stored_runs,
 )
-from rtproof.experiment.run_request import ProfileRequest, RunRequest, SeriesRequest
+from rtproof.experiment.guest_runner import with_lab_kernel
+from rtproof.experiment.local_runner import LocalRunner
+from rtproof.experiment.run_request import ExperimentRequest, Measurement, ProfileRequest, SeriesRequest
 from rtproof.judge.watch import Watch
 from rtproof.run import session
 from rtproof.run.live_view import LiveView
@@ -36,78 +37,52 @@ from rtproof.targets import Target
 HTML = "html"
 
 
-@dataclass(frozen=True)
-class HostOptions:
-    """The options that the host keeps to itself."""
-
-    percentiles: tuple[float, ...]
-    output: Path | None
-    as_json: bool
-    report: bool
-    note: str
-    agent: Path | None
-    target: str
-    target_option: tuple[tuple[str, str], ...]
-    observer: bool
-
-
-def run_once(own: HostOptions, values: dict[str, Any], asked: RunRequest, watch: Watch | None) -> int:
-    """Measure once and print what was found; the exit code. values: options of the agent; watch: ends the run early."""
-    arguments, probe = run_request.agent_arguments(values), values["probe"] or ""
-    with _open_target(own, lambda options: guest_runner.with_lab_kernel(own.target, options, probe)) as target:
-        plan = _plan(own, target, arguments, asked)
-        report = stored_runs.report_path(plan.folder, HTML) if own.report else None
+def run_once(asked: ExperimentRequest, wanted: Measurement, watch: Watch | None) -> int:
+    """Measure once and print what was found; the exit code. watch: ends the run early."""
+    with _open_target(asked, lambda options: with_lab_kernel(asked.target, options, wanted.probe)) as target:
+        folder = asked.output or _usual_folder(target.host_name())
+        plan = _runner(asked, target).plan(folder, wanted.arguments, asked.note)
+        report = stored_runs.report_path(folder, HTML) if asked.report else None
         if report:
             files.refuse_existing(report)
-        with files.removing_empty_folders(plan.folder):
-            outcome = _measure(target, plan, run_request.length_text(values), watch)
-    return _print_result(own, plan.folder, report, outcome)
+        with files.removing_empty_folders(folder):
+            outcome = _measure(target, plan, wanted.length, watch)
+    return _print_result(asked, folder, report, outcome)
 
 
-def run_profile(own: HostOptions, wanted: ProfileRequest, asked: RunRequest) -> int:
+def run_profile(asked: ExperimentRequest, wanted: ProfileRequest) -> int:
     """Every cell of a profile, one after another."""
     profile = profile_setup.with_requirements(
-        profile_setup.requested_profile(wanted, own.target == guest_runner.QEMU_TARGET), asked.requirements
+        profile_setup.requested_profile(wanted, asked.target == guest_runner.QEMU_TARGET), asked.requirements
     )
     asked = replace(asked, requirements=profile_setup.profile_requirements(profile, asked.requirements))
-    folder = run_request.new_folder(own.output, profile.name)
+    folder = run_request.new_folder(asked.output, profile.name)
     with _open_target(
-        own, lambda options: guest_runner.target_options_for_profile(own.target, options, profile)
+        asked, lambda options: guest_runner.target_options_for_profile(asked.target, options, profile)
     ) as target:
-        return profile_campaign.run_campaign(_desk(own, target, asked), profile, wanted, folder, own.as_json)
+        return profile_campaign.run_campaign(_runner(asked, target), profile, wanted, folder)
 
 
-def run_several(own: HostOptions, several: SeriesRequest, asked: RunRequest) -> int:
+def run_several(asked: ExperimentRequest, several: SeriesRequest) -> int:
     """Every run of a series, one after another."""
-    folder = run_request.new_folder(own.output, several.kind)
-    with _open_target(own, lambda options: guest_runner.with_lab_kernel(own.target, options, several.probe)) as target:
-        desk = _desk(own, target, asked)
-        measured = repeated_runs.measure_series(desk, several, folder)
-    return repeated_runs.report_series(desk, several, measured, folder, own.as_json)
+    folder = run_request.new_folder(asked.output, several.kind)
+    with _open_target(asked, lambda options: with_lab_kernel(asked.target, options, several.probe)) as target:
+        measured = repeated_runs.measure_series(_runner(asked, target), several, folder)
+    return repeated_runs.report_series(asked, several, measured, folder)
 
 
-def _desk(own: HostOptions, target: Target, asked: RunRequest) -> local_runner.LocalRunner:
-    return local_runner.LocalRunner(
-        target, own.agent or local_runner.agent_of(target), asked, own.percentiles, own.report
-    )
+def _runner(asked: ExperimentRequest, target: Target) -> LocalRunner:
+    return LocalRunner(target, asked.agent or local_runner.agent_of(target), asked)
 
 
 def _open_target(
-    own: HostOptions, completed: Callable[[dict[str, str]], dict[str, str]]
+    asked: ExperimentRequest, completed: Callable[[dict[str, str]], dict[str, str]]
 ) -> AbstractContextManager[Target]:
     """completed: the options with what goes without saying for what is measured."""
-    module = plugins.load_plugin(targets, own.target)
-    options = completed(checked_options(f"the target {own.target}", module.OPTIONS, own.target_option))
+    module = plugins.load_plugin(targets, asked.target)
+    options = completed(checked_options(f"the target {asked.target}", module.OPTIONS, asked.target_options))
     opened: AbstractContextManager[Target] = module.open_target(options)
     return opened
-
-
-def _plan(own: HostOptions, target: Target, arguments: tuple[str, ...], asked: RunRequest) -> RunPlan:
-    machine = target.machine()
-    agent = own.agent or local_runner.agent_of(target)
-    folder = own.output or _usual_folder(target.host_name())
-    limits = run_request.limit_arguments(asked.requirements)
-    return RunPlan(folder, agent, (*arguments, *limits), local_runner.describe_run(asked, machine, agent))
 
 
 def _usual_folder(host_name: str) -> Path:
@@ -123,23 +98,23 @@ def _measure(target: Target, plan: RunPlan, goal: str, watch: Watch | None) -> A
     return session.run_session(target, plan, view, watch)
 
 
-def _print_result(own: HostOptions, folder: Path, report: Path | None, outcome: AgentOutcome) -> int:
+def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, outcome: AgentOutcome) -> int:
     """Print and write what was found; the exit code."""
-    result = stored_runs.read_run(folder, percentiles=own.percentiles)
-    stored_runs.print_run(result, own.as_json, short=True)
-    click.echo(f"\nall of it: rtproof show {shlex.quote(str(folder))}", err=own.as_json)
-    click.echo(f"run: {folder}", err=own.as_json)
+    result = stored_runs.read_run(folder, percentiles=asked.percentiles)
+    stored_runs.print_run(result, asked.as_json, short=True)
+    click.echo(f"\nall of it: rtproof show {shlex.quote(str(folder))}", err=asked.as_json)
+    click.echo(f"run: {folder}", err=asked.as_json)
     if report:
         stored_runs.write_new_file(report, result.report(HTML))
-        click.echo(f"report: {report}", err=own.as_json)
+        click.echo(f"report: {report}", err=asked.as_json)
     for sentence in exported_files.export_trace_files(folder, result.analysis):
-        click.echo(sentence, err=own.as_json)
+        click.echo(sentence, err=asked.as_json)
     _report_agent_failure(outcome)
     return result.exit_code
 
 
 def _report_agent_failure(outcome: AgentOutcome) -> None:
-    """What the user must know of an agent that did not end well, after what was measured has been shown."""
+    """What the user must know of an agent that did not end well, after what was measured has been shasked."""
     if outcome.failed:
         raise TargetError(outcome.said or f"the agent ended with exit code {outcome.exit_code}")
     if outcome.killed_by:

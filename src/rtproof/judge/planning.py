@@ -3,7 +3,7 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -316,3 +316,17 @@ def _ordinal(n: int) -> str:
     """A number as an ordinal: 1st, 22nd, 113th."""
     last = {1: "1st", 2: "2nd", 3: "3rd"}.get(n % 10)
     return f"{n}th" if last is None or n // 10 % 10 == 1 else f"{n // 10 or ''}{last}"
+
+
+def plan_lengths(
+    requirements: Sequence[Requirement], so_far: tuple[int, int], rates: Sequence[int]
+) -> list[LengthPlan]:
+    """A plan for each limit; all verdicts together are to be right.
+
+    so_far: number of episodes that were measured, and in how many nanoseconds. rates: true rates to tell the chances
+    of, each as nanoseconds per episode; by default some multiples of the rate that the limit allows.
+    """
+    return [
+        plan_length(each, len(requirements), so_far, tuple(each.at_most_ns / rate for rate in rates) or RATES)
+        for each in requirements
+    ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof plan``: how long a verdict takes, before the first minute is measured."""
 
+import json
 from typing import Any
 
 import click
@@ -38,8 +39,11 @@ def command(
     rtproof plan --limit 500us --at-most 1/day
     rtproof plan --limit 500us --at-most 1/day --episodes-so-far 1 --measured 20h --rate 1/7d
     """
+    from rtproof import report
     from rtproof.cli import option_values
-    from rtproof.experiment import length_plans
+    from rtproof.judge import planning
+    from rtproof.report.pages import plan_page
+    from rtproof.schema.published import plan_dict
 
     requirements = option_values.take_requirements(values)
     if not requirements:
@@ -48,5 +52,8 @@ def command(
         raise click.UsageError("--episodes-so-far and --measured belong together")
     if measured is not None and len(requirements) > 1:
         raise click.UsageError("--episodes-so-far is of one limit: give that one alone")
-    plans = length_plans.plan_lengths(requirements, (episodes_so_far or 0, measured or 0), rates)
-    click.echo(length_plans.plans_json(plans) if as_json else length_plans.plans_text(plans), nl=as_json)
+    plans = planning.plan_lengths(requirements, (episodes_so_far or 0, measured or 0), rates)
+    if as_json:
+        click.echo(json.dumps(plan_dict(plans), indent=2))
+    else:
+        click.echo(report.render("text", "rtproof: plan", plan_page.plan_sections(plans)), nl=False)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``rtproof run``: measure, judge, report."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -66,27 +65,24 @@ def command(ctx: click.Context, /, **values: Any) -> None:
     rtproof run --abba '--policy fifo' '--policy rr' --repeat 5 --duration 60s
     """
     from rtproof.cli import option_values
-    from rtproof.experiment import target_runs
-    from rtproof.experiment.run_request import RunRequest
+    from rtproof.experiment import run_request, target_runs
 
     requirements = option_values.take_requirements(values)
     option_values.refuse_virtual_time(values)
     if values["profile"] is None and values["abba"] is None:
         option_values.refuse_short_gaps(requirements, values)
     watch = option_values.take_until_options(values, requirements)
-    own = target_runs.HostOptions(**{field.name: values.pop(field.name) for field in fields(target_runs.HostOptions)})
-    wanted = option_values.take_profile_options(values)
-    several = option_values.take_repeat_options(values)
-    for side in several.sides if several else ():
-        option_values.refuse_short_gaps(requirements, side.values)
-    if several:
-        option_values.refuse_with_repeat({"--profile": bool(wanted), "--observer": own.observer})
-    if own.observer:
-        values = option_values.with_observer(values, bool(wanted))
     typed = ctx.obj or ("rtproof", "run")
-    asked = RunRequest(typed, own.target, requirements, own.note, until_decided=watch is not None)
-    if wanted:
-        ctx.exit(target_runs.run_profile(own, wanted, asked))
+    asked = option_values.take_host_options(values, typed, requirements, until_decided=watch is not None)
+    observer = values.pop("observer")
+    wanted = option_values.take_profile_options(values)
+    several = option_values.take_repeat_options(values, requirements)
     if several:
-        ctx.exit(target_runs.run_several(own, several, asked))
-    ctx.exit(target_runs.run_once(own, values, asked, watch))
+        option_values.refuse_with_repeat({"--profile": bool(wanted), "--observer": observer})
+    if observer:
+        values = option_values.with_observer(values, bool(wanted))
+    if wanted:
+        ctx.exit(target_runs.run_profile(asked, wanted))
+    if several:
+        ctx.exit(target_runs.run_several(asked, several))
+    ctx.exit(target_runs.run_once(asked, run_request.measurement(values), watch))
