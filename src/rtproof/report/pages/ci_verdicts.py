@@ -99,7 +99,8 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
         return CiClaim(f"no limit{mark}", verdict.state, reason, said=said)
     asked = verdict.requirement
     text = row_in_virtual_time(asked) if verdict.deterministic else _tested(verdict, asked)
-    return CiClaim(f"{text}{mark}", verdict.state, reason, _seen(verdict, asked), _longer(verdict), said)
+    more = verdict_sentences.more_time_of_verdict(verdict)
+    return CiClaim(f"{text}{mark}", verdict.state, reason, _seen(verdict, asked), more, said)
 
 
 def _seen(verdict: Verdict, requirement: Requirement) -> str:
@@ -110,7 +111,7 @@ def _seen(verdict: Verdict, requirement: Requirement) -> str:
         return f"exceeded in {seconds}: {episodes}"
     if verdict_sentences.only_at_first(verdict):
         first = verdict_sentences.decided_after_phrase(verdict, requirement)
-        return f"{episodes}; decided by the first {first}, all of it would not be {verdict.state.value}"
+        return f"{episodes}; decided by the first {first}, {verdict_sentences.whole_run_phrase(verdict)}"
     return episodes
 
 
@@ -139,13 +140,6 @@ def _tested(verdict: Verdict, requirement: Requirement) -> str:
         return ci_claim(requirement)
     own, wanted = sure(verdict_sentences.own_alpha(verdict, requirement)), percent(requirement.confidence)
     return f"{_without_confidence(requirement)}, {own} ({wanted} for all limits)"
-
-
-def _longer(verdict: Verdict) -> str:
-    if verdict.state is not State.UNDECIDED or not verdict.more_ns or not verdict.more_with_one_more_ns:
-        return ""
-    more, with_one = (duration(ns, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
-    return f"{more} with no further episode, {with_one} with one more"
 
 
 def histogram_row(name: str, said: HistogramOnly) -> CiRow:
@@ -180,8 +174,8 @@ def histogram_row(name: str, said: HistogramOnly) -> CiRow:
 
 
 EACH = (
-    "Each run is judged by itself: its confidence is that of its own verdict. "
-    "That the verdicts on all {0} decided runs are right is less sure."
+    "Each confidence holds for one run by itself. "
+    "It is less sure that the verdicts on all {0} decided runs are right together."
 )
 HEADER = ("run", "verdict", "claim", "seen", "how much longer", "doubts")
 
