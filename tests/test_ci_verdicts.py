@@ -110,7 +110,7 @@ def test_each_limit_has_a_row_and_the_rest_of_the_time_is_told(
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
     assert [row.split(" | ")[1] for row in rows] == ["PROVEN", "UNDECIDED"]
     assert "0 episodes in 10.0 s" in rows[0]
-    assert "with no further episode" in rows[1]
+    assert "more if nothing exceeds" in rows[1]
 
 
 def test_a_limit_given_now_decides_nothing_unless_the_user_states_that_it_was_fixed(
@@ -121,11 +121,11 @@ def test_a_limit_given_now_decides_nothing_unless_the_user_states_that_it_was_fi
     assert judge(place, *limit) == 4
     assert "chosen after the data" in capsys.readouterr().out
     assert judge(place, *limit, "--fixed-beforehand") == 0
-    assert "what the user states" in capsys.readouterr().out
+    assert "the user states that" in capsys.readouterr().out
     assert judge(place, *limit, "--fixed-beforehand", "--markdown", "-") == 0
     shown = capsys.readouterr().out
-    assert "\n> that this limit was fixed before the run is what the user states" in shown
-    assert "- STATED that this limit" in shown
+    assert "\n> the user states that this limit was fixed before the run" in shown
+    assert "- STATED the user states that this limit" in shown
 
 
 def test_limits_stated_now_share_the_error_with_those_fixed_before(
@@ -212,7 +212,7 @@ def test_one_bad_file_among_ten_is_an_error_and_the_others_are_judged(
     out, err = capsys.readouterr()
     assert err == ""
     assert out.startswith("rtproof: ERROR, 1 of 10 runs could not be read")
-    assert out.count(" PROVEN ") == 9
+    assert out.count("  PROVEN  ") == 9
     assert page.read_text().count(" | PROVEN | ") == 9
     (row,) = (line for line in page.read_text().splitlines() if line.startswith("|") and "ERROR" in line)
     assert name in row
@@ -239,7 +239,7 @@ def test_a_defect_in_one_run_costs_the_others_nothing(
     monkeypatch.setattr("rtproof.experiment.stored_runs.analyse", fails_on_the_third)
     assert judge(tmp_path) == 2
     out = capsys.readouterr().out
-    assert out.count(" PROVEN ") == 3
+    assert out.count("  PROVEN  ") == 3
     assert f"ERROR: {tmp_path / '2'}: there is too little memory" in out
 
 
@@ -371,5 +371,5 @@ def test_text_has_the_reasons() -> None:
 def test_several_verdicts_are_not_sure_together() -> None:
     both = [row("good", State.PROVEN), row("bad", State.REFUTED), row("short", State.UNDECIDED)]
     for shown in (ci_text(both).decode(), ci_markdown(both).decode()):
-        assert "That the verdicts on all 2 decided runs are right is less sure" in " ".join(shown.split())
+        assert "It is less sure that the verdicts on all 2 decided runs are right together" in " ".join(shown.split())
     assert "less sure" not in ci_text(both[1:]).decode()

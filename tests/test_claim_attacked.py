@@ -116,7 +116,7 @@ def test_a_run_that_is_invalid_has_no_bound() -> None:
     assert verdict.state is State.INVALID
     assert {getattr(verdict, name) for name in BOUND_KEYS} == {None}
     assert analysis_dict(analysis)["verdict"]["rate_high_per_s"] is None
-    assert "anything rarer" not in " ".join(texts_under_labels(verdict.sentences, "UNSEEN"))
+    assert "events rarer" not in " ".join(texts_under_labels(verdict.sentences, "UNSEEN"))
     after = chosen_after_the_data(analysis).verdict
     assert after.state is State.INVALID
     assert "RANK" not in {label for label, _ in after.sentences}
@@ -154,7 +154,7 @@ def test_an_episode_that_is_not_over_was_not_shorter() -> None:
 def test_what_lasted_just_too_long_lasted_more_than_was_asked() -> None:
     verdict = analysed(measured((0, 100_000, 115_000))).verdict
     assert verdict.kind == "duration"
-    assert verdict.reasons[0] == "Above 500 us without 3.0 s of quiet for more than 15.0 s; at most 15.0 s was asked"
+    assert verdict.reasons[0] == "An episode above 500 us lasted more than 15.0 s; at most 15.0 s was asked"
 
 
 def test_what_was_seen_comes_before_what_was_bet() -> None:
@@ -162,10 +162,12 @@ def test_what_was_seen_comes_before_what_was_bet() -> None:
     turns = [(at // 1_000 % 3, at, at) for at in range(0, LENGTH, 2_500)]
     verdict = analysed(measured(*turns, threads=3)).verdict
     assert (verdict.state, verdict.kind) == (State.REFUTED, "rate")
-    assert verdict.reasons[0].startswith("Above 500 us without 3.0 s of quiet for 4 min 57 s; at most 15.0 s was asked")
+    assert verdict.reasons[0].startswith("An episode above 500 us lasted 4 min 57 s; at most 15.0 s was asked")
     assert verdict.reasons[1].startswith("Exceeded in 1 episode of 4 min 57 s, not over, in 5 min")
     assert verdict.reasons[2].startswith("Exceeded in 1 episode in the first 211 ms: more often than once per 1 min")
-    assert verdict.reasons[3].startswith("Wrong in at most 5 % of runs, if episodes come independently")
+    assert verdict.reasons[3].startswith(
+        "A system that keeps this claim is called REFUTED in at most 5 % of runs, if episodes come independently"
+    )
 
 
 def test_a_watch_tells_that_seconds_hide_how_long_an_episode_was() -> None:

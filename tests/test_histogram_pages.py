@@ -129,7 +129,7 @@ def test_judge_proves_a_clean_file_and_says_what_it_did_not_check(
         assert "PROVEN" in plain
         assert "policy, priority, CPU, clock and load were not checked" in plain
         assert "every due activation is counted" in plain
-        assert "fixed before the run is what the user states" in plain
+        assert "fixed before the run (--fixed-beforehand); the run does not show it" in plain
 
 
 def test_judge_does_not_prove_what_the_file_does_not_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,7 +68,7 @@ def test_proven_where_nothing_exceeds_and_every_due_activation_is_counted() -> N
     assert said.verdict.state is State.PROVEN
     assert "every due activation is counted" in said.verdicts[0].reasons[0]
     assert "once per 1 h was asked" in said.verdicts[0].reasons[0]
-    assert "Wrong in at most 5 % of runs, if episodes come independently" in said.verdicts[0].reasons[1]
+    assert "is called PROVEN in at most 5 % of runs, if episodes come independently" in said.verdicts[0].reasons[1]
     assert "policy, priority, CPU, clock and load were not checked" in said.doubts[0].what
     assert "bunches" in said.doubts[0].what
 

@@ -361,8 +361,8 @@ def test_a_limit_is_answered_with_the_worst_verdict_and_what_was_asked() -> None
     assert first.paragraphs == (
         "Asked: 500 us, at most once per 1 h, none longer than 10 min, confidence 95 %. An episode joins all "
         "times above 500 us, on any thread, that are no more than 1 min apart.",
-        "Each cell by itself: wrong in at most 5 % of runs, if episodes come independently of one another and at a "
-        "steady rate.",
+        "Each cell by itself: a system that keeps this claim is called REFUTED in at most 5 % of runs, "
+        "if episodes come independently and at a steady rate.",
     )
     ((words, listed),) = first.terms
     assert words == "Largest latency"

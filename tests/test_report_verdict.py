@@ -13,6 +13,7 @@ from verdict_cases import FIRST, lost_values, proven, several, undecided
 from rtproof import report
 from rtproof.core import plugins
 from rtproof.core.phrases import value
+from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import LOSS_CODES, analyse
 from rtproof.judge.analysis_model import Analysis, State
 from rtproof.record.contents import WHOLE_RUN, Event
@@ -50,20 +51,20 @@ def test_the_state_comes_first_and_every_reason_is_told(name: str) -> None:
             "undecided",
             State.UNDECIDED,
             "doubt",
-            "Whether episodes above 500 us come at most once per 10.0 s, this run cannot say.",
+            "This run cannot say whether episodes above 500 us come at most once per 10.0 s.",
         ),
         (
             "invalid",
             State.INVALID,
             "bad",
-            "The run did not measure what was asked, so it says nothing of latencies above 500 us.",
+            "The run did not measure what was asked, so it says nothing about latencies above 500 us.",
         ),
         ("not_asked", State.NOT_ASKED, "normal", "The run was measured; no limit was given to judge it by."),
         (
             "chosen_after",
             State.UNDECIDED,
             "doubt",
-            "Whether episodes above 500 us come at most once per 1.0 s, this run cannot say.",
+            "This run cannot say whether episodes above 500 us come at most once per 1.0 s.",
         ),
         ("simulated", State.PROVEN, "good", "Episodes above 500 us come less often than once per 1.0 s."),
     ],
@@ -81,21 +82,21 @@ def test_the_claim_is_one_sentence(name: str, state: State, kind: str, claim: st
         (
             "proven",
             SURE,
-            "95 %, valid at any stopping time. Wrong in at most 5 % of runs, if episodes come independently",
+            "95 %, valid at any stopping time. A system that breaks this claim is called PROVEN in at most 5 %",
         ),
-        ("proven", LONGER, "No longer: the result was clear after 3.5 s."),
-        ("refuted", SURE, "Wrong in at most 5 % of runs, if episodes come independently of one another"),
-        ("refuted", LONGER, "No longer: the result was clear after 351 ms."),
+        ("proven", LONGER, "No more time needed: the result was clear after 3.5 s."),
+        ("refuted", SURE, "A system that keeps this claim is called REFUTED in at most 5 % of runs, if episodes"),
+        ("refuted", LONGER, "No more time needed: the result was clear after 351 ms."),
         ("undecided", SURE, "Nothing is decided; 95 % was asked for."),
-        ("undecided", LONGER, "1 min 04 s more if nothing exceeds the limit (chance"),
-        ("undecided", LONGER, "if one more episode comes ("),
+        ("undecided", LONGER, "1 min 04 s more if nothing exceeds 500 us"),
+        ("undecided", LONGER, "if one more episode comes. Estimated chance"),
         ("invalid", EXACTLY, "Policy fifo was asked for, but effective was"),
-        ("invalid", SURE, "Not at all"),
-        ("invalid", LONGER, "mend what makes the run invalid"),
+        ("invalid", SURE, "It has no confidence"),
+        ("invalid", LONGER, "correct what makes the run INVALID"),
         ("not_asked", EXACTLY, "9 us on thread 0"),
         ("not_asked", SURE, "> 9 us: less often than once per"),
         ("not_asked", LONGER, "A run with --limit given before it starts takes 3 h 29 min to prove"),
-        ("chosen_after", SURE, "No test of it means anything. 0 episodes above 500 us"),
+        ("chosen_after", SURE, "A limit that was chosen after the data has no confidence. 0 episodes above 500 us"),
         ("chosen_after", LONGER, "A run with --limit 500us given before it starts takes 3.5 s to prove"),
         ("simulated", VALID, "no machine: a seeded process was played"),
         ("proven", VALID, "this kernel (6.1.0-rt)"),
@@ -114,7 +115,7 @@ def test_every_first_screen_answers_everything(name: str) -> None:
 def test_lost_values_are_no_matter_of_time() -> None:
     analysis = lost_values()
     assert analysis.verdict.state is State.UNDECIDED
-    assert "Longer does not help this run" in verdict.longer_run_answer(analysis.verdict)
+    assert "A longer run does not help" in verdict_sentences.longer_run_answer(analysis.verdict)
 
 
 def test_every_state_has_words_of_its_own_and_a_kind() -> None:
@@ -137,7 +138,7 @@ def test_of_several_limits_each_has_a_row_and_a_word_above() -> None:
     )
     assert [row[:4] for row in rows] == [("500 us", "1.0 s", "PROVEN", "0"), ("500 us", "10.0 s", "UNDECIDED", "0")]
     assert rows[0][4].startswith("none, decided after 4.3 s")
-    assert " after one more" in rows[1][4]
+    assert " if one more episode comes" in rows[1][4]
 
 
 def test_one_limit_needs_no_table_and_no_doubt_no_box() -> None:
@@ -183,7 +184,7 @@ def test_objections_are_announced_on_the_first_screen() -> None:
     told = verdict.doubt_answers(analyse(clean(events=(log,)), workers=1))
     assert told is not None
     assert told.headline == "1 objection: read all figures with this in mind"
-    assert told.paragraphs == ("what speaks against its own figures is below: kernel-log",)
+    assert told.paragraphs == ("objections to the run's own figures are below: kernel-log",)
     assert verdict.doubt_answers(analyse(clean(), workers=1)) is None
 
 
@@ -191,7 +192,7 @@ def test_of_a_few_limits_each_has_its_verdict_on_the_first_screen() -> None:
     said = first(several()).paragraphs[1]
     assert said == (
         "2 limits: 500 us once per 1.0 s PROVEN, 500 us once per 10.0 s UNDECIDED. "
-        "What follows is of the worst one, 500 us once per 10.0 s:"
+        "The next lines are about the worst one, 500 us once per 10.0 s:"
     )
     many = replace(several(), verdicts=several().verdicts * 3)
     assert first(many).paragraphs[1].startswith("6 limits: 3 PROVEN, 3 UNDECIDED.")

@@ -15,6 +15,7 @@ from stage_records import VIRTUAL
 
 from rtproof import report, statistics
 from rtproof.core import plugins
+from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement, State, Verdict
 from rtproof.judge.claim import LateStretches, episode_course
@@ -25,7 +26,6 @@ from rtproof.judge.verdict import chosen_after_the_data, deciding_verdict, judge
 from rtproof.record.contents import Moment, Record
 from rtproof.report import formats
 from rtproof.report.pages import ci_verdicts
-from rtproof.report.sections import verdict
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.summary_model import Doubt, Severity
 
@@ -85,8 +85,12 @@ def test_proven_says_how_often_and_how_sure() -> None:
     assert verdict.sentences[:6] == (
         ("VERDICT", "PROVEN - Not exceeded in 90 h (4 threads, any of which counts; 1,000,000 activations)"),
         ("", "Episodes above 200 us come less often than once per 25 h 50 min (95 %); once per 24 h was asked"),
-        ("", "Wrong in at most 5 % of runs, if episodes come independently of one another and at a steady rate"),
-        ("", "No episode tells of bunches"),
+        (
+            "",
+            "A system that breaks this claim is called PROVEN in at most 5 % of runs, "
+            "if episodes come independently and at a steady rate",
+        ),
+        ("", "No episode was seen, so bunches cannot be tested"),
         ("", "Decided after 83 h 34 min, with 0 episodes by then"),
         ("LIMIT", "200 us, at most once per 24 h, none longer than 10 min, confidence 95 %"),
     )
@@ -100,9 +104,9 @@ def test_proven_with_episodes_says_how_long_they_were_and_of_what_bunches_it_wou
         "Exceeded in 1 episode of 2.0 s in 9 h 12 min (1 thread; 1,000,000 activations)",
         "Episodes above 500 us come less often than once per 1 h 20 min (95 %); once per 1 h was asked. "
         "The only one was no longer than 10 min",
-        "Wrong in at most 5 % of runs, if episodes come independently of one another and at a steady rate",
-        "Too few episodes to see whether they come in bunches; "
-        "the proof would hold for bunches of up to 1.3 episodes on average",
+        "A system that breaks this claim is called PROVEN in at most 5 % of runs, "
+        "if episodes come independently and at a steady rate",
+        "Too few episodes to test for bunches; PROVEN would also hold for bunches of up to 1.3 episodes on average",
         "Decided after 6 h 50 min, with 1 episode by then",
     )
     assert verdict.bunches_bound == pytest.approx(1.35, abs=0.01)
@@ -113,16 +117,14 @@ def test_proven_with_enough_episodes_says_that_they_look_independent() -> None:
     evidence = replace(PROVEN, measured_ns=14 * HOUR)
     verdict = judge_requirement(hourly, with_late(evidence, 9_000, 15_000, 24_500, 33_000, requirement=hourly))
     assert (verdict.state, verdict.bunched) == (State.PROVEN, False)
-    assert "The 4 look independent (a weak test of 4)" in verdict.reasons
+    assert "The 4 episodes look independent (a weak test, n = 4)" in verdict.reasons
     assert "All 4 were no longer than 10 min" in verdict.reasons[1]
 
 
 def test_a_proof_with_the_factor_of_bunches_says_what_it_assumes() -> None:
     verdict = judge_requirement(Requirement(200_000, 24 * HOUR, bunches=2.0), replace(PROVEN, measured_ns=170 * HOUR))
     assert verdict.state is State.PROVEN
-    assert verdict.reasons[2].endswith(
-        "if bunches of 2 episodes on average come independently of one another and at a steady rate"
-    )
+    assert verdict.reasons[2].endswith("if bunches of 2 episodes on average come independently and at a steady rate")
     assert "once per 24 h 24 min (95 %)" in verdict.reasons[1]
 
 
@@ -137,13 +139,15 @@ def test_refuted_by_rate() -> None:
         "Exceeded in 7 episodes in 1 h 11 min (4 threads, any of which counts; 1,000,000 activations): more often than "
         "once per 42 min 03 s (95 %); once per 1 h was asked"
     )
-    assert verdict.reasons[1].startswith("Wrong in at most 5 % of runs, if episodes come independently")
+    assert verdict.reasons[1].startswith(
+        "A system that keeps this claim is called REFUTED in at most 5 % of runs, if episodes come independently"
+    )
     assert not [reason for reason in verdict.reasons if "bunches" in reason]
     bunched = [3000 + 61 * n for n in range(6)]
     flagged = judge_requirement(
         hourly, with_late(replace(CLEAN, measured_ns=3600 * SECOND_VERDICT), *bunched, requirement=hourly)
     )
-    assert "They came in bunches: the 5 % may not hold, and over a longer time they may be rarer" in flagged.reasons
+    assert "They came in bunches: the 5 % may not hold, and a longer run may show a lower rate" in flagged.reasons
 
 
 def test_refuted_by_duration_was_seen_and_assumes_nothing() -> None:
@@ -151,7 +155,7 @@ def test_refuted_by_duration_was_seen_and_assumes_nothing() -> None:
     storm = [5_000 + 30 * n for n in range(25)]
     verdict = judge_requirement(hourly, with_late(replace(CLEAN, measured_ns=3 * HOUR), *storm, requirement=hourly))
     assert (verdict.state, verdict.kind) == (State.REFUTED, "duration")
-    assert verdict.reasons[0] == "Above 500 us without 1 min of quiet for 12 min; at most 10 min was asked"
+    assert verdict.reasons[0] == "An episode above 500 us lasted 12 min; at most 10 min was asked"
     assert not [reason for reason in verdict.reasons if "Wrong in" in reason or "95 %" in reason]
 
 
@@ -171,7 +175,8 @@ def test_undecided_tells_what_was_seen_first() -> None:
     verdict = judge_requirement(hourly, with_late(short, (20, 49.99), requirement=hourly))
     assert verdict.reasons == (
         "Exceeded in 30 of 50 s (1 episode, not over) (1 thread; 50,000 activations)",
-        "Too short to say more: REFUTED if it goes on until 10 min 20 s; PROVEN after 6 h 49 min more of quiet",
+        "The last episode was still open: REFUTED if it goes on until 10 min 20 s",
+        "Too short to decide: PROVEN after 6 h 49 min more if nothing exceeds 500 us",
     )
     assert judge_requirement(hourly, short).reasons[0] == "Not exceeded in 50.0 s (1 thread; 50,000 activations)"
 
@@ -182,9 +187,9 @@ def test_a_withheld_proof_names_the_gap_and_the_bunches() -> None:
     evidence = replace(CLEAN, measured_ns=30 * HOUR)
     verdict = judge_requirement(hourly, with_late(evidence, *starts, requirement=hourly))
     assert (verdict.state, verdict.withheld, verdict.bunched, verdict.more_ns) == (State.UNDECIDED, True, True, None)
-    assert verdict.reasons[:2] == (
-        "9 episodes in 30 h would be few enough, but they come in bunches (with a gap of 2 min they would be 3), so "
-        "their rate is not proven",
+    assert verdict.reasons[:3] == (
+        "9 episodes in 30 h are few enough, but they come in bunches, so PROVEN is withheld",
+        "With a gap of 2 min they merge into 3 episodes",
         "Fix --gap 2min or --bunches 3 before a new run",
     )
 
@@ -220,7 +225,7 @@ def test_undecided_says_how_much_longer_with_none_and_with_one_more_episode() ->
     assert (verdict.state.exit_code, verdict.decided_with) == (4, None)
     assert (verdict.needed_ns or 0) / HOUR == pytest.approx(6.8027 * 24 + 1 / 60, abs=0.01)
     assert verdict.more_ns == (verdict.needed_ns or 0) - 96 * HOUR
-    needed = "PROVEN in 67 h 17 min more if nothing exceeds 200 us, in 123 h 17 min if one more episode comes"
+    needed = "PROVEN after 67 h 17 min more if nothing exceeds 200 us, 123 h 17 min more if one more episode comes"
     assert dict(verdict.sentences)["NEEDED"] == needed
     assert "less often than once per 14 h 06 min, more often than" in dict(verdict.sentences)["RATE"]
 
@@ -233,8 +238,8 @@ def test_a_run_may_end_whenever_one_likes(early: dict[str, object]) -> None:
     """But the bound of the largest value is one for a fixed length, and says so."""
     verdict = judge_requirement(LIMIT, replace(PROVEN, **early))  # type: ignore[arg-type]
     assert verdict.state is State.PROVEN
-    assert "fixed-time, had the length been fixed beforehand, which it was not" in text_of(verdict)
-    assert "which it was not" not in text_of(judge_requirement(LIMIT, PROVEN))
+    assert "fixed-time; holds only for a length fixed beforehand, which this was not" in text_of(verdict)
+    assert "which this was not" not in text_of(judge_requirement(LIMIT, PROVEN))
 
 
 def test_what_was_decided_first_stands() -> None:
@@ -249,8 +254,8 @@ def test_what_was_decided_first_stands() -> None:
     refuted = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9000 * HOUR), *early(5)))
     assert (refuted.state, refuted.state.exit_code, refuted.decided_with) == (State.REFUTED, 1, 1)
     assert refuted.reasons[0] == "Exceeded in 1 episode in the first 1.0 s: more often than once per 24 h (95 %)"
-    assert refuted.reasons[2].startswith("All of it speaks for the claim: either the rate fell during the run")
-    assert "if the start is not to count, give --warmup" in text_of(refuted)
+    assert refuted.reasons[2].startswith("The whole run speaks for the claim")
+    assert "Give --warmup if the start of the run should not count" in text_of(refuted)
     again = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9 * HOUR), *early(5)))
     assert "Exceeded in 5 episodes in 9 h" in again.reasons[0]
     assert again.reasons[-1] == "Decided after 1.0 s, with 1 episode by then"
@@ -260,7 +265,7 @@ def test_a_limit_that_is_exceeded_all_the_time_is_refuted() -> None:
     verdict = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9000 * HOUR), (400, 9000 * 3600)))
     assert (verdict.state, verdict.rate_high is not None) == (State.REFUTED, True)
     assert verdict.reasons[0].startswith("Exceeded in 32,399,601 of 32,400,000 s (1 episode, not over) (4 threads")
-    assert ": above 200 us without 1 min of quiet for 8,999 h 53 min; at most 10 min was asked" in verdict.reasons[0]
+    assert ": an episode above 200 us lasted 8,999 h 53 min; at most 10 min was asked" in verdict.reasons[0]
     whole = judge_requirement(LIMIT, with_late(replace(CLEAN, measured_ns=9 * HOUR), (0, 9 * 3600)))
     assert (whole.state, whole.kind) == (State.REFUTED, "rate")
     assert (whole.rate_high, whole.rate_high_fixed, whole.chance, whole.chance_with_one_more) == (None, None, 0, 0)
@@ -271,7 +276,7 @@ def test_several_limits_share_the_probability_of_error() -> None:
     assert (alone.state, both.state) == (State.PROVEN, State.UNDECIDED)
     assert both.alpha == pytest.approx(0.025)
     assert (both.needed_ns or 0) == statistics.needed_ns(0, 24 * HOUR, 0.025)
-    said = "one of 2 limits: each is tested at 97.5 %, so that all verdicts together are right with 95 %"
+    said = "with 2 limits, the 5 % error is split between them: each limit is tested at 97.5 %"
     assert said in text_of(both)
 
 
@@ -288,7 +293,7 @@ def test_activations_of_which_nothing_is_known_keep_a_run_from_being_proven() ->
     assert verdict.state is State.UNDECIDED
     assert "NEEDED" not in dict(verdict.sentences)
     assert verdict.reasons[0].startswith("Not exceeded in 90 h")
-    assert verdict.reasons[1:] == ("1 activation left no value, and any of those may have exceeded the limit",)
+    assert verdict.reasons[1:] == ("1 activation left no value, and any of them may have exceeded the limit",)
 
 
 def test_an_invalid_run_has_no_other_verdict() -> None:
@@ -333,7 +338,7 @@ def test_lost_values_leave_no_upper_limit_and_no_way_to_a_proof() -> None:
 
 def test_two_limits_of_the_rate_hold_each_by_itself() -> None:
     told = dict(judge_requirement(LIMIT, with_late(CLEAN, *early(2))).sentences)["RATE"]
-    assert "the upper and the lower limit hold so each by itself, not both together" in told
+    assert "each bound holds by itself at this confidence, both together do not" in told
     alone = dict(judge_requirement(LIMIT, CLEAN).sentences)["RATE"]
     assert "not both together" not in alone, "without an episode there is one limit only"
 
@@ -355,10 +360,10 @@ def test_what_an_episode_is_stands_below_the_limit() -> None:
 def test_the_largest_value_and_what_it_is_worth() -> None:
     text = text_of(judge_requirement(LIMIT, CLEAN))
     assert "150 us on thread 2 (cpu 3) at 2026-11-20 11:02:31.4 UTC, the largest of 1,000,000 activations" in text
-    assert "a second, equally long run will exceed this with a probability of at most 50 %, if it is alike" in text
+    assert "an equally long run under the same conditions exceeds this with a probability of at most 50 %" in text
     assert "> 150 us: less often than once per 24 h 22 min (95 %, fixed-time)" in text
-    assert "within the next 3 h 50 min it is exceeded with a probability of at most 5 %" in text
-    assert "anything rarer than once per 24 h 22 min may be missing from this run" in text
+    assert "the next 3 h 50 min under the same conditions exceed it with a probability of at most 5 %" in text
+    assert "events rarer than once per 24 h 22 min may be missing from this run" in text
     assert "this kernel (6.1.0-rt), boot, load (sched) and temperature only; 1 boot measured" in text
 
 
@@ -491,11 +496,13 @@ def _quantiles(found: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_the_first_screen_says_it_in_one_sentence() -> None:
-    assert verdict.claim_answer(judged().verdict) == "500 us was not exceeded in this deterministic run."
-    assert verdict.claim_answer(judged(3_000).verdict) == (
+    assert verdict_sentences.claim_answer(judged().verdict) == "500 us was not exceeded in this deterministic run."
+    assert verdict_sentences.claim_answer(judged(3_000).verdict) == (
         "500 us was exceeded in this deterministic run more often than was asked."
     )
-    assert verdict.longer_run_answer(judged().verdict).startswith("No length of virtual time proves a limit")
+    assert verdict_sentences.longer_run_answer(judged().verdict).startswith(
+        "A longer run in virtual time proves no limit"
+    )
 
 
 def test_junit_skips_what_was_not_exceeded_and_fails_what_was() -> None:

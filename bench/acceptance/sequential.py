@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from acceptance import Benchmark, Result, Value
 from rtproof import articles, statistics
-from rtproof.judge import planning
+from rtproof.judge import planning, verdict_sentences
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State
 from rtproof.judge.claim import EpisodeCourse, LateStretches, decide, episode_course
 from rtproof.report.pages import campaign_page
@@ -73,7 +73,7 @@ def prediction(short: bool) -> Result:
     rng = np.random.default_rng(5)
     measured = {f"{n}:{m}": _exceeded(n, m, runs, rng) for n, m in ((20, 20), (20, 60), (190, 10))}
     expected = {"20:20": 0.5, "20:60": 0.75, "190:10": 0.05}
-    said = planning.largest_value_sentences(1_106_000, 54 * HOUR_S * NS)
+    said = verdict_sentences.largest_value_sentences(1_106_000, 54 * HOUR_S * NS)
     tied = _exceeded(20, 20, runs, rng, whole=True)
     off = max(abs(measured[key] - planning.chance_exceeded(*map(int, key.split(":")))) for key in measured)
     rule = all(planning.chance_exceeded(*map(int, key.split(":"))) == chance for key, chance in expected.items())

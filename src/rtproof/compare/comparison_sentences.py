@@ -23,8 +23,8 @@ from rtproof.summary.recorded_facts import SIMULATED_PROBE
 ComparisonLine = tuple[str, str]
 MOST_FACTS = 5
 ONE_EACH = (
-    "one run each: cannot separate kernel from run, because two runs of one system differ as well; what follows "
-    "describes these two runs and judges nothing"
+    "one run each cannot separate the kernel from the run, because two runs of one system differ too; what follows "
+    "describes these two runs only"
 )
 TOO_SMALL = "the interval does not lie wholly beyond a ratio of {0}, up to which both sides count as equal"
 NOT_THE_MAXIMUM = (
@@ -38,7 +38,7 @@ def comparison_sentences(said: Comparison) -> tuple[ComparisonLine, ...]:
     a, b = said.a, said.b
     runs = f"{quantity(len(a.runs), 'run')} of {a.name} against {quantity(len(b.runs), 'run')} of {b.name}"
     lines = [
-        ("COMPARED", f"{runs}; a ratio is {a.name} to {b.name}, so below 1 {a.name} is the less late"),
+        ("COMPARED", f"{runs}; a ratio is {a.name} to {b.name}, so below 1 {a.name} is less late"),
         *_carried("VERDICT", _verdict(said)),
         *_carried("SIMULATED", _simulated(said)),
         *_carried("SEEN", _seen(said)),
@@ -81,7 +81,7 @@ def _carried(label: str, texts: Sequence[str] | Iterator[str]) -> list[Compariso
 def _simulated(said: Comparison) -> Iterator[str]:
     played = sum(run.facts.get("probe") == SIMULATED_PROBE for side in (said.a, said.b) for run in side.runs)
     if played:
-        yield f"{quantity(played, 'run')} of a process that was played: no figure of it is of any machine"
+        yield f"{quantity(played, 'run')} of a simulated process: these figures are of no machine"
 
 
 def _verdict(said: Comparison) -> Iterator[str]:
@@ -112,7 +112,7 @@ def _judged(said: Comparison) -> Iterator[str]:
             f"differences below {_least(said.effects)} cannot be seen with so few"
         )
     elif said.finding is ComparisonFinding.MIXED:
-        yield f"neither is better throughout: each is in something ({n} and {m} runs)"
+        yield f"neither is better in everything: each is better in something ({n} and {m} runs)"
     else:
         yield f"{names[said.finding]} is better, in what follows ({n} and {m} runs)"
     for effect in said.effects:
@@ -174,7 +174,7 @@ def _seen(said: Comparison) -> Iterator[str]:
             f"by the scatter of these runs): {'; '.join(limits)}"
         )
     else:
-        yield f"no difference of whatever size could be called more than chance with {n} and {m} runs"
+        yield f"with {n} and {m} runs no difference, however large, can be told from chance"
     for size in SIZES:
         yield f"to find a ratio of {size:g} with 80 % probability takes, in runs a side: {_needs(said.effects, size)}"
 
@@ -215,7 +215,7 @@ def _crossing(crossing: SideCrossing, names: tuple[str, str], unit: str) -> str:
 def _differ(said: Comparison) -> Iterator[str]:
     found = said.differences
     if not found:
-        yield "in no fact that the records hold"
+        yield "no recorded fact differs"
         return
     yield from (_fact(one, (said.a.name, said.b.name)) for one in found[:MOST_FACTS])
     if len(found) > MOST_FACTS:

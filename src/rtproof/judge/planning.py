@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof import statistics
-from rtproof.core.phrases import duration, percent, quantity, value
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.statistics import binomial_at_most, mean_upper, share_lower, share_upper, tau_needed
 
@@ -213,8 +212,6 @@ def _most(begun: float, alpha: float, gap: float) -> int:
 USUAL_CONFIDENCE = 0.95
 DAY_NS = 24 * 3_600_000_000_000
 PREDICTION = 0.05
-FIXED = "fixed-time"
-FOR_EACH_LENGTH = "the upper and the lower limit hold so each by itself, not both together"
 
 
 @dataclass(frozen=True)
@@ -271,51 +268,6 @@ def _rank(share: float, n: int, confidence: float) -> int | None:
         middle = (low + high) // 2
         low, high = (middle, high) if binomial_at_most(middle - 1, n, share) <= 1 - confidence else (low, middle)
     return low or None
-
-
-def largest_value_sentences(
-    max_ns: int, duration_ns: int, confidence: float = USUAL_CONFIDENCE, *, length_was_fixed: bool = True
-) -> tuple[str, str, str]:
-    """What the largest value of a run shows: for a second run, for the time to come, and as a bound of a rate."""
-    again, later = chance_exceeded(1, 1), duration(predicted_until(duration_ns))
-    unless = "" if length_was_fixed else ", had the length been fixed beforehand, which it was not"
-    return (
-        f"a second, equally long run will exceed this with a probability of at most {percent(again)}, if it is alike "
-        "(an equal maximum does not exceed it)",
-        f"within the next {later} it is exceeded with a probability of at most {percent(PREDICTION)}, if conditions "
-        "stay alike; at most m/(n+m) for m more after n",
-        f"> {value(max_ns)}: less often than once per {duration(rarest_ns(duration_ns, confidence))} "
-        f"({percent(confidence)}, {FIXED}{unless})",
-    )
-
-
-def unseen_event_sentences(duration_ns: int, confidence: float = USUAL_CONFIDENCE) -> tuple[str, ...]:
-    """Sentences on what may exist although a run of this length does not show it."""
-    fixed, anytime = (duration(rarest_ns(duration_ns, confidence, anytime=free)) for free in (False, True))
-    short = (f"a run of {duration(duration_ns)} cannot have seen what comes once a day",)
-    return (
-        f"anything rarer than once per {fixed} may be missing from this run "
-        f"({percent(confidence)}, {FIXED}; once per {anytime} if it could have ended at any time)",
-        *(short if duration_ns < DAY_NS else ()),
-        "1 boot cannot show what differs from boot to boot",
-    )
-
-
-def threshold_rank_sentence(found: ShareThreshold) -> str:
-    """One sentence on what the run shows of a threshold."""
-    p = percent(1 - found.share)
-    rank = f"the {_ordinal(found.rank)} largest value" if found.rank else "none: n is too small"
-    return (
-        f"the {p} threshold of {quantity(found.n, 'activation')} ({found.exceeding} above it): between "
-        f"{found.low:.2g} and {found.high:.3g} of all activations exceed it ({percent(found.confidence)}, {FIXED}); "
-        f"upper limit of the true {p} threshold ({percent(found.confidence)}): {rank}"
-    )
-
-
-def _ordinal(n: int) -> str:
-    """A number as an ordinal: 1st, 22nd, 113th."""
-    last = {1: "1st", 2: "2nd", 3: "3rd"}.get(n % 10)
-    return f"{n}th" if last is None or n // 10 % 10 == 1 else f"{n // 10 or ''}{last}"
 
 
 def plan_lengths(

@@ -16,7 +16,7 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Episode, Requirement, State, Verdict
 from rtproof.judge.claim import episode_course
 from rtproof.judge.evidence import Evidence, LimitTest, figures_of_limit
-from rtproof.judge.planning import FIXED
+from rtproof.judge.verdict_sentences import FIXED, NO_PROBABILITY
 from rtproof.record.contents import EndReason
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Doubt, Severity
@@ -31,10 +31,6 @@ from rtproof.summary.summary_model import Doubt, Severity
 
 
 NOT_EXCEEDED = "not exceeded in this deterministic run"
-NO_PROBABILITY = (
-    "in virtual time nothing is PROVEN and nothing has a probability: the same run gives the same bytes again, and "
-    "another start, load or length is another run"
-)
 LEFT_OUT = ("UNSEEN", "FORECAST")
 """Labels of the sentences about other runs. A verdict in virtual time leaves them out."""
 
@@ -235,15 +231,15 @@ def _reasons(requirement: Requirement, tested: LimitTest, evidence: Evidence) ->
 
 
 AFTER_THE_DATA_LABEL = "chosen after the fact"
-AFTER_THE_DATA = "the limit was chosen after the data, so the confidence of a verdict on it would mean nothing"
+AFTER_THE_DATA = "the limit was chosen after the data, so a verdict on it would have no confidence"
 AFTER_THE_DATA_REMEDY = "measure again with the limit given to rtproof run"
 NOT_CHECKED_CODE = "not-checked"
 """The doubt about what a decision on a histogram of another tool does not rest on. Without a decision it falls away."""
 
 
 LIMIT_STATED = (
-    "that this limit was fixed before the run is what the user states (--fixed-beforehand): nothing in the run shows "
-    "it, and the confidence means nothing if it was not"
+    "the user states that this limit was fixed before the run (--fixed-beforehand); the run does not show it, and "
+    "the confidence means nothing if it was not"
 )
 LIMIT_STATED_REMEDY = "give the limit to rtproof run, which writes it down before the run begins"
 
@@ -257,7 +253,7 @@ def limits_of_the_record(analysis: Analysis, fixed: Sequence[Requirement]) -> An
     often = duration(fixed[0].at_most_ns)
     what = (
         f"the agent was given {'the limit' if len(fixed) == 1 else 'the limits'} {limits} before the run, but not how "
-        f"often that may be exceeded: at most once per {often} is the usual requirement"
+        f"often it may be exceeded; the usual requirement stands for it: at most once per {often}"
     )
     doubt = Doubt("limit-of-record", Severity.WARNING, what, "measure with rtproof run, which writes both down")
     return replace(analysis, doubts=(*analysis.doubts, doubt))
@@ -332,9 +328,10 @@ def _sentences_without_test(state: State, reasons: tuple[str, ...], verdict: Ver
 
 def _rank_sentence(requirement: Requirement, verdict: Verdict, rate_high: float) -> str:
     n = len(verdict.episodes)
+    nth = verdict_sentences.ordinal(n + 1)
     seen = f"{quantity(n, 'episode')} above {value(requirement.limit_ns)} in {duration(verdict.measured_ns)}"
     bound = f"less often than once per {duration(SECOND_NS / rate_high)} ({percent(requirement.confidence)}, {FIXED})"
-    return f"{seen}; had this been asked of number {n + 1} of this run's largest episodes, and not of a limit: {bound}"
+    return f"{seen}; if the question were about the {nth} largest episode of the run and not about a limit: {bound}"
 
 
 def ended_when_decided(analysis: Analysis) -> Analysis:

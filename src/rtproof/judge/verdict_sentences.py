@@ -18,6 +18,14 @@ from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
 
 Sentences = tuple[tuple[str, str], ...]
+FIXED = "fixed-time"
+FOR_EACH_LENGTH = "each bound holds by itself at this confidence, both together do not"
+USUAL = Requirement(0)
+"""Its time and its lengths stand where a verdict has no limit."""
+NO_PROBABILITY = (
+    "in virtual time nothing is PROVEN and nothing has a probability: the same run gives the same bytes again, and "
+    "another start, load or length is another run"
+)
 ANYTIME = "valid at any stopping time"
 FROM_BOUND = 1.1
 """From this size of bunches on, a sentence says for which bunches a proof would hold."""
@@ -53,7 +61,7 @@ def verdict_sentences(
     elif evidence.worst and evidence.measured_ns > 0:
         lines += _labelled("MAX", _largest(state, evidence.worst, evidence, confidence))
     if evidence.measured_ns > 0:
-        unseen = planning.unseen_event_sentences(evidence.measured_ns, confidence)
+        unseen = unseen_event_sentences(evidence.measured_ns, confidence)
         lines += _labelled("UNSEEN", unseen[1:] if state is State.INVALID else unseen)
     lines += _labelled("FORECAST", evidence.forecast)
     if evidence.virtual_time:
@@ -155,10 +163,14 @@ def _most_seconds(late: int, measured_ns: int) -> bool:
     return measured_ns >= SECOND_NS and 2 * late > -(-measured_ns // SECOND_NS)
 
 
-def assumption_sentence(alpha: float, bunches: float) -> str:
-    """The assumption without which neither PROVEN nor REFUTED by rate means anything."""
+def assumption_sentence(state: State, alpha: float, bunches: float) -> str:
+    """How often PROVEN or REFUTED by rate is wrong, and the assumption without which it means nothing."""
+    wrong = "keeps" if state is State.REFUTED else "breaks"
     who = "episodes come" if bunches == 1 else f"bunches of {_number(bunches)} episodes on average come"
-    return f"Wrong in at most {error(alpha)} of runs, if {who} independently of one another and at a steady rate"
+    return (
+        f"A system that {wrong} this claim is called {state.value} in at most {error(alpha)} of runs, "
+        f"if {who} independently and at a steady rate"
+    )
 
 
 def assumption_of_verdict(verdict: Verdict) -> str | None:
@@ -168,7 +180,8 @@ def assumption_of_verdict(verdict: Verdict) -> str | None:
     )
     if verdict.requirement is None or verdict.alpha is None or not by_bet:
         return None
-    return assumption_sentence(verdict.alpha, verdict.requirement.bunches if verdict.state is State.PROVEN else 1.0)
+    bunches = verdict.requirement.bunches if verdict.state is State.PROVEN else 1.0
+    return assumption_sentence(verdict.state, verdict.alpha, bunches)
 
 
 def own_alpha(verdict: Verdict, requirement: Requirement) -> float:
@@ -185,6 +198,11 @@ def decided_after_phrase(verdict: Verdict, requirement: Requirement) -> str:
     """The time after which a verdict was reached, worded alike in every output."""
     at_ns = told_at_ns(requirement, verdict.decided_at_ns, own_alpha(verdict, requirement))
     return duration(at_ns, up=True)
+
+
+def whole_run_phrase(verdict: Verdict) -> str:
+    """A phrase for a verdict that only the first part of the run supports."""
+    return f"the whole run would not be {verdict.state.value}"
 
 
 def only_at_first(verdict: Verdict) -> bool:
@@ -221,7 +239,7 @@ def proven_sentences(requirement: Requirement, evidence: Evidence, tested: Limit
         first = _at_first("less", requirement, evidence, tested)
     return (
         *first,
-        assumption_sentence(tested.alpha, requirement.bunches),
+        assumption_sentence(State.PROVEN, tested.alpha, requirement.bunches),
         *_independent(tested),
         *_decided(requirement, tested),
         *older_rule_sentences(requirement),
@@ -246,11 +264,11 @@ def refuted_sentences(requirement: Requirement, evidence: Evidence, tested: Limi
         )
     if too_long:
         first = (*_too_long(requirement, evidence, tested), *first)
-    doubted = f"They came in bunches: the {error(tested.alpha)} may not hold, and over a longer time they may be rarer"
+    doubted = f"They came in bunches: the {error(tested.alpha)} may not hold, and a longer run may show a lower rate"
     bunched = (doubted,) if tested.decision.bunched else ()
     return (
         *first,
-        assumption_sentence(tested.alpha, 1.0),
+        assumption_sentence(State.REFUTED, tested.alpha, 1.0),
         *bunched,
         *_at_the_start(requirement, tested),
         *_before(tested),
@@ -269,10 +287,12 @@ def undecided_sentences(requirement: Requirement, evidence: Evidence, tested: Li
     if tested.vague_from_ns is not None:
         return first, *_vague(requirement, tested.vague_from_ns), *older_rule_sentences(requirement)
     latest = tested.refuted_at_latest_ns
-    on = f"REFUTED if it goes on until {duration(latest, up=True)}; " if latest is not None else ""
-    more = f"Too short to say more: {on}PROVEN after {duration(tested.more_ns, up=True)} more of quiet"
+    until = duration(latest or 0, up=True)
+    on = (f"The last episode was still open: REFUTED if it goes on until {until}",) if latest is not None else ()
+    more = f"Too short to decide: PROVEN after {duration(tested.more_ns, up=True)} more if nothing exceeds "
+    more += value(requirement.limit_ns)
     more += f", at {sure(tested.alpha)} as one of {tested.limits} limits" if tested.limits > 1 else ""
-    return first, more, *older_rule_sentences(requirement)
+    return first, *on, more, *older_rule_sentences(requirement)
 
 
 def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
@@ -287,7 +307,7 @@ def _vague(requirement: Requirement, from_ns: int) -> tuple[str, ...]:
 
 def lost_values_sentence(evidence: Evidence) -> str:
     """Why lost values prevent PROVEN."""
-    return f"{quantity(evidence.lost, 'activation')} left no value, and any of those may have exceeded the limit"
+    return f"{quantity(evidence.lost, 'activation')} left no value, and any of them may have exceeded the limit"
 
 
 def _too_long(requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
@@ -297,27 +317,29 @@ def _too_long(requirement: Requirement, evidence: Evidence, tested: LimitTest) -
 
 
 def _lasted(requirement: Requirement, tested: LimitTest) -> str:
-    quiet, long = duration(requirement.gap_ns), duration(tested.course.longest_ns)
+    long = duration(tested.course.longest_ns)
     most = duration(requirement.longest_ns)
     asked = f"at most {most} was asked"
     long = f"more than {most}" if long == most else long
-    return f"Above {value(requirement.limit_ns)} without {quiet} of quiet for {long}; {asked}"
+    return f"An episode above {value(requirement.limit_ns)} lasted {long}; {asked}"
 
 
 def _withheld(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
     n = quantity(tested.episodes, "episode")
     wider = wider_gap(requirement, tested.course)
-    few = f"{n} in {duration(tested.measured_ns)} would be few enough, but they come in bunches"
+    few = f"{n} in {duration(tested.measured_ns)} are few enough, but they come in bunches, so PROVEN is withheld"
     if wider is None:
         return (
-            f"{few} (no gap up to {duration(requirement.at_most_ns)} changes that), so their rate is not proven",
+            few,
+            f"No gap up to {duration(requirement.at_most_ns)} makes them independent",
             "Fix a larger --bunches before a new run, or measure longer",
         )
     gap_ns, left = wider
     size = math.ceil(tested.episodes / left)
     fixed = f"--gap {format_duration(gap_ns)} or " if _allowed(requirement, gap_ns) else ""
     return (
-        f"{few} (with a gap of {duration(gap_ns)} they would be {left}), so their rate is not proven",
+        few,
+        f"With a gap of {duration(gap_ns)} they merge into {quantity(left, 'episode')}",
         f"Fix {fixed}--bunches {size} before a new run",
     )
 
@@ -331,15 +353,15 @@ def _independent(tested: LimitTest) -> tuple[str, ...]:
     """Whether the episodes look bunched, and for which bunches the proof would hold."""
     n, bound = tested.episodes, math.floor(10 * tested.bunches_bound + 1e-9) / 10
     told = bound >= FROM_BOUND and tested.provable
-    hold = f"the proof would hold for bunches of up to {_number(bound)} episodes on average" if told else ""
+    hold = f"PROVEN would also hold for bunches of up to {_number(bound)} episodes on average" if told else ""
     if n < LEAST_EPISODES:
-        few = "Too few episodes to see whether they come in bunches" if n else "No episode tells of bunches"
+        few = "Too few episodes to test for bunches" if n else "No episode was seen, so bunches cannot be tested"
         return (f"{few}; {hold}" if hold else few,)
-    weak = f"(a weak test of {n})"
+    weak = f"(a weak test, n = {n})"
     if tested.spacing and tested.spacing.bunched:
-        look = f"The {n} look bunched by now {weak}, so the {error(tested.alpha)} may not hold"
+        look = f"The {n} episodes look bunched by now {weak}, so the {error(tested.alpha)} may not hold"
     else:
-        look = f"The {n} look independent {weak}"
+        look = f"The {n} episodes look independent {weak}"
     return (f"{look}; {hold}" if hold else look,)
 
 
@@ -372,8 +394,8 @@ def _at_the_start(requirement: Requirement, tested: LimitTest) -> tuple[str, ...
         return ()
     soon = duration(statistics.refuted_until_ns(1, requirement.at_most_ns, tested.alpha))
     return (
-        f"It came in the first {soon} of the run, where a single one is too many; "
-        "if the start is not to count, give --warmup",
+        f"A single episode in the first {soon} of a run is too many",
+        "Give --warmup if the start of the run should not count",
     )
 
 
@@ -445,13 +467,13 @@ def _contradicted(requirement: Requirement, tested: LimitTest) -> tuple[str, ...
             return ()
         bound = f"more often than once per {duration(1 / tested.low, up=True)}" if tested.low > 0 else ""
         bound = bound if refuted else f"less often than once per {duration(1 / tested.high)}"
-        only = f", as it shows only {bound} ({sure(tested.alpha)})" if bound else ""
-        return (f"All of it alone would be UNDECIDED{only}",)
+        only = f": it shows only {bound} ({sure(tested.alpha)})" if bound else ""
+        return (f"The whole run would be UNDECIDED{only}",)
     share = error(tested.alpha)
     return (
-        f"All of it speaks {'for' if refuted else 'against'} the claim: either the rate "
-        f"{'fell' if refuted else 'rose'} during the run, and what was decided is no longer so, or this is one of the "
-        f"{share} of such decisions that are false",
+        f"The whole run speaks {'for' if refuted else 'against'} the claim",
+        f"Either the rate {'fell' if refuted else 'rose'} during the run, or this decision is one of the {share} "
+        "that are wrong",
     )
 
 
@@ -466,11 +488,13 @@ def _less(requirement: Requirement, tested: LimitTest) -> str:
 def _shared(requirement: Requirement, tested: LimitTest | None) -> tuple[str, ...]:
     if tested is None or tested.limits == 1:
         return ()
-    each = sure(tested.alpha)
-    return (
-        f"one of {tested.limits} limits: each is tested at {each}, so that all verdicts together are right with "
-        f"{percent(requirement.confidence)}",
-    )
+    return (shared_error_sentence(tested.limits, tested.alpha, requirement),)
+
+
+def shared_error_sentence(limits: int, alpha: float, requirement: Requirement) -> str:
+    """How several limits share the probability of error. alpha: the share of one limit."""
+    both = error(1 - requirement.confidence)
+    return f"with {limits} limits, the {both} error is split between them: each limit is tested at {sure(alpha)}"
 
 
 def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
@@ -485,23 +509,44 @@ def _rates(state: State, requirement: Requirement, evidence: Evidence, tested: L
     said_already = {State.PROVEN: less if proves else "", State.REFUTED: more if by_rate else ""}
     joined = ", ".join(text for text in (less, more) if text and text != said_already.get(state))
     quiet = f"; {duration(tested.live_ns)} of {duration(tested.measured_ns)} were quiet" if tested.episodes else ""
-    each = f"; {planning.FOR_EACH_LENGTH}" if less and more else ""
+    each = f"; {FOR_EACH_LENGTH}" if less and more else ""
     return (f"{joined} ({sure(tested.alpha)}, {ANYTIME}){quiet}{each}",) if joined else ()
 
 
 def _needed(state: State, requirement: Requirement, evidence: Evidence, tested: LimitTest) -> tuple[str, ...]:
     if state is not State.UNDECIDED or evidence.lost or tested.decision.withheld or not tested.provable:
         return ()
-    more, with_one = (duration(ns, up=True) for ns in (tested.more_ns, tested.more_with_one_more_ns))
-    none, one = chance(tested.chance), chance(tested.chance_with_one_more)
-    limit_text, so_far = value(requirement.limit_ns), quantity(tested.episodes, "episode")
-    needed = f"PROVEN in {more} more if nothing exceeds {limit_text}, in {with_one} if one more episode comes"
+    so_far = quantity(tested.episodes, "episode")
+    needed = f"PROVEN after {more_time_phrase(requirement, tested.more_ns, tested.more_with_one_more_ns)}"
     if not tested.live_ns:
         return (needed,)
     return (
         needed,
-        f"chance to finish by then, at a rate that fits the {so_far} so far: {none}, {one}",
+        f"{finish_chance_phrase(tested.chance, tested.chance_with_one_more)} (at a rate that fits the {so_far} so far)",
     )
+
+
+def more_time_phrase(requirement: Requirement, more_ns: int, with_one_more_ns: int) -> str:
+    """How much more measured time PROVEN needs: with no further episode, and with one more."""
+    more, with_one = duration(more_ns, up=True), duration(with_one_more_ns, up=True)
+    return f"{more} more if nothing exceeds {value(requirement.limit_ns)}, {with_one} more if one more episode comes"
+
+
+def finish_chance_phrase(none: float, one: float) -> str:
+    """The estimated chance that the run is PROVEN within each of the two times of ``more_time_phrase``."""
+    return f"estimated chance to be PROVEN within these times: {chance(none)} and {chance(one)}"
+
+
+def more_time_of_verdict(verdict: Verdict) -> str:
+    """How much more time an UNDECIDED verdict needs, as a phrase; empty if the verdict has no such figure."""
+    asked = verdict.requirement
+    if asked is None or verdict.state is not State.UNDECIDED:
+        return ""
+    if verdict.untimed:
+        return NO_LENGTH
+    if not verdict.more_ns or not verdict.more_with_one_more_ns:
+        return ""
+    return more_time_phrase(asked, verdict.more_ns, verdict.more_with_one_more_ns)
 
 
 def _missed(requirement: Requirement | None, evidence: Evidence) -> list[tuple[str, str]]:
@@ -544,9 +589,7 @@ def _largest(state: State, worst: WorstActivation, evidence: Evidence, confidenc
     if evidence.virtual_time:
         return (f"{first}; a second run like this one has the same",)
     fixed = length_was_fixed(evidence)
-    again, *rest = planning.largest_value_sentences(
-        worst.value_ns, evidence.measured_ns, confidence, length_was_fixed=fixed
-    )
+    again, *rest = largest_value_sentences(worst.value_ns, evidence.measured_ns, confidence, length_was_fixed=fixed)
     return (f"{first}; {again}", *rest)
 
 
@@ -555,3 +598,188 @@ def _valid_for(evidence: Evidence) -> str:
         return NO_MACHINE
     load = f"load ({evidence.loads})" if evidence.loads else "load (none of ours)"
     return f"this kernel ({evidence.kernel}), boot, {load} and temperature only; 1 boot measured"
+
+
+# What a maximum, a threshold and the length of a run can show, as sentences.
+
+
+def largest_value_sentences(
+    max_ns: int, duration_ns: int, confidence: float = planning.USUAL_CONFIDENCE, *, length_was_fixed: bool = True
+) -> tuple[str, str, str]:
+    """What the largest value of a run shows: for a second run, for the time to come, and as a bound of a rate."""
+    again = percent(planning.chance_exceeded(1, 1))
+    later = duration(planning.predicted_until(duration_ns))
+    unless = "" if length_was_fixed else "; holds only for a length fixed beforehand, which this was not"
+    return (
+        f"an equally long run under the same conditions exceeds this with a probability of at most {again} "
+        "(an equal maximum does not exceed it)",
+        f"the next {later} under the same conditions exceed it with a probability of at most "
+        f"{percent(planning.PREDICTION)} (m/(n+m) for the next m after n)",
+        f"> {value(max_ns)}: less often than once per {duration(planning.rarest_ns(duration_ns, confidence))} "
+        f"({percent(confidence)}, {FIXED}{unless})",
+    )
+
+
+def unseen_event_sentences(duration_ns: int, confidence: float = planning.USUAL_CONFIDENCE) -> tuple[str, ...]:
+    """Sentences on what may exist although a run of this length does not show it."""
+    fixed, anytime = (duration(planning.rarest_ns(duration_ns, confidence, anytime=free)) for free in (False, True))
+    short = (f"a run of {duration(duration_ns)} can miss what happens once a day",)
+    return (
+        f"events rarer than once per {fixed} may be missing from this run "
+        f"({percent(confidence)}, {FIXED}; once per {anytime} if the run could end at any time)",
+        *(short if duration_ns < planning.DAY_NS else ()),
+        "1 boot cannot show what differs from boot to boot",
+    )
+
+
+def threshold_rank_sentence(found: planning.ShareThreshold) -> str:
+    """One sentence on what the run shows of a threshold."""
+    p = percent(1 - found.share)
+    rank = f"the {ordinal(found.rank)} largest value" if found.rank else "none: n is too small"
+    return (
+        f"the {p} threshold of {quantity(found.n, 'activation')} ({found.exceeding} above it): between "
+        f"{found.low:.2g} and {found.high:.3g} of all activations exceed it ({percent(found.confidence)}, {FIXED}); "
+        f"upper limit of the true {p} threshold ({percent(found.confidence)}): {rank}"
+    )
+
+
+def ordinal(n: int) -> str:
+    """A number as an ordinal: 1st, 22nd, 113th."""
+    last = {1: "1st", 2: "2nd", 3: "3rd"}.get(n % 10)
+    return f"{n}th" if last is None or n // 10 % 10 == 1 else f"{n // 10 or ''}{last}"
+
+
+# The answers to the questions of the first screen. They are made from the finished verdict alone.
+
+
+OF_A_FILE = {
+    State.PROVEN: "For what this file shows of the run, episodes {above} come less often than {once}.",
+    State.REFUTED: "The requirement on latencies {above} does not hold at the confidence asked.",
+}
+"""What a decision means for a file that holds neither the conditions of its run nor times."""
+NO_LENGTH = "A histogram has no time order, so no length of it is known to decide."
+
+
+def claim_answer(verdict: Verdict) -> str:
+    """One sentence that says what the verdict means for the system."""
+    if verdict.requirement is None:
+        if verdict.state is State.INVALID:
+            return "The run did not measure what was asked, so its numbers decide nothing."
+        return "The run was measured; no limit was given to judge it by."
+    above = f"above {value(verdict.requirement.limit_ns)}"
+    if verdict.deterministic and verdict.state is not State.INVALID:
+        return _seen(verdict)
+    once = f"once per {duration(verdict.requirement.at_most_ns)}"
+    if verdict.kind == RefutingRule.DURATION.value and verdict.state is State.REFUTED:
+        return f"An episode {above} lasted longer than {duration(verdict.requirement.longest_ns)}."
+    if only_at_first(verdict):
+        often = "less" if verdict.state is State.PROVEN else "more"
+        first = decided_after_phrase(verdict, verdict.requirement)
+        return f"In the first {first} episodes {above} came {often} often than {once}; {whole_run_phrase(verdict)}."
+    answers = {
+        State.PROVEN: f"Episodes {above} come less often than {once}.",
+        State.REFUTED: f"Episodes {above} come more often than {once}.",
+        State.UNDECIDED: f"This run cannot say whether episodes {above} come at most {once}.",
+        State.INVALID: f"The run did not measure what was asked, so it says nothing about latencies {above}.",
+        State.NOT_ASKED: "",
+    }
+    if verdict.untimed:
+        answers |= {state: answer.format(above=above, once=once) for state, answer in OF_A_FILE.items()}
+    return answers[verdict.state]
+
+
+def _seen(verdict: Verdict) -> str:
+    """A sentence on what happened in a run in virtual time, which says nothing about other runs."""
+    limit = value(verdict.requirement.limit_ns if verdict.requirement else 0)
+    often = " more often than was asked" if verdict.state is State.REFUTED else ""
+    if not verdict.episodes:
+        return f"{limit} was not exceeded in this deterministic run."
+    return f"{limit} was exceeded in this deterministic run{often}."
+
+
+def exact_answer(verdict: Verdict) -> str:
+    """Sentences on what was seen and which bound follows; without a limit, on the largest value."""
+    if verdict.reasons:
+        asked = verdict.requirement if verdict.state is not State.INVALID else None
+        assumed = assumption_of_verdict(verdict)  # The answer to "How sure" states it.
+        seen = [reason for reason in verdict.reasons if reason != assumed]
+        return answer_sentences((*seen, *((episode_sentence(asked),) if asked else ())))
+    return answer_sentences(texts_under_labels(verdict.sentences, "MAX")[:1])
+
+
+def certainty_answer(verdict: Verdict) -> str:
+    """Sentences on the confidence of the verdict and what it means."""
+    if verdict.state is State.INVALID:
+        return "It has no confidence: the run is INVALID for the reason above."
+    return answer_sentences((NO_PROBABILITY,)) if verdict.deterministic else _confidence(verdict)
+
+
+def _confidence(verdict: Verdict) -> str:
+    if verdict.chosen_after:
+        none = "A limit that was chosen after the data has no confidence"
+        return answer_sentences((none, *texts_under_labels(verdict.sentences, "RANK")))
+    if verdict.requirement is None:
+        return answer_sentences(texts_under_labels(verdict.sentences, "MAX")[2:3])
+    wanted = percent(verdict.requirement.confidence)
+    alpha = own_alpha(verdict, verdict.requirement)
+    several = shares_error(verdict, verdict.requirement)
+    shared = f"; {wanted} for all limits of the run together" if several else ""
+    if verdict.state is State.UNDECIDED:
+        together = f" all limits together, which takes {sure(alpha)} for this one" if several else ""
+        return f"Nothing is decided; {wanted} was asked for{together}."
+    assumed = assumption_of_verdict(verdict)
+    if assumed is None:
+        return "The episode was seen, so the verdict needs no confidence and no assumption."
+    when = "" if verdict.untimed else f", {ANYTIME}"
+    return f"{sure(alpha)}{when}. {assumed}{shared}."
+
+
+def longer_run_answer(verdict: Verdict) -> str:
+    """A sentence on how much longer the run takes to a decision: without and with one more episode, and the chances."""
+    if verdict.deterministic and verdict.state is not State.INVALID:
+        return "A longer run in virtual time proves no limit: measure on the hardware that will be used."
+    if verdict.untimed and verdict.requirement and not verdict.chosen_after and verdict.state is not State.INVALID:
+        return NO_LENGTH if verdict.state is State.UNDECIDED else ""
+    return _until_decided(verdict)
+
+
+def _until_decided(verdict: Verdict) -> str:
+    if verdict.state is State.INVALID:
+        return "A longer run does not help: correct what makes the run INVALID, and measure again."
+    if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
+        return f"No more time needed: the result was clear {decision_time_phrase(verdict)}."
+    if verdict.requirement is None or verdict.chosen_after:
+        return repeat_answer(verdict.requirement)
+    if verdict.withheld:
+        return "The episodes come in bunches: measure much longer, or fix --gap or --bunches before a new run."
+    more = more_time_of_verdict(verdict)
+    if not more:
+        return "A longer run does not help: values are missing from this run. Measure again."
+    chances = finish_chance_phrase(verdict.chance or 0, verdict.chance_with_one_more or 0)
+    return answer_sentences((more, chances))
+
+
+def decision_time_phrase(verdict: Verdict) -> str:
+    """When the run was decided, in words.
+
+    The length of a run is rounded down and the time of a decision up. If both are equal, the words are "at its end",
+    because a decision must not seem to come after the end.
+    """
+    at = decided_after_phrase(verdict, verdict.requirement or USUAL)
+    return "at its end" if at == duration(verdict.measured_ns, up=True) else f"after {at}"
+
+
+def repeat_answer(requirement: Requirement | None) -> str:
+    """A sentence on how long a new run must be, with the limit given before it starts."""
+    asked = requirement or USUAL
+    length = duration(asked.bunches * statistics.needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
+    limit = f"--limit {value(asked.limit_ns).replace(' ', '')}" if requirement else "--limit"
+    return (
+        f"A run with {limit} given before it starts takes {length} to prove “at most once per "
+        f"{duration(asked.at_most_ns)}”, if nothing exceeds it."
+    )
+
+
+def answer_sentences(parts: tuple[str, ...]) -> str:
+    """The parts as sentences: each gets a capital letter and a full stop."""
+    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)

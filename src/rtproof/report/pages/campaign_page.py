@@ -8,7 +8,7 @@ from rtproof import articles
 from rtproof.articles import Article, ArticleRow
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import duration, percent, quantity
-from rtproof.judge import planning
+from rtproof.judge import planning, verdict_sentences
 from rtproof.judge.analysis_model import State
 from rtproof.judge.objections import Objection, ResultClaim, claim_of, objections
 from rtproof.profiles import CellPlan, Profile
@@ -126,10 +126,10 @@ def _needed_length(outcomes: Sequence[CellOutcome]) -> Iterator[str]:
     verdicts = [each.analysis.verdict for each in outcomes if each.analysis]
     needed = [each.needed_ns for each in verdicts if each.state is State.UNDECIDED and each.needed_ns]
     if needed:
-        yield f"To be PROVEN takes {duration(max(needed), up=True)} a cell, if nothing exceeds the limit."
+        yield f"PROVEN takes {duration(max(needed), up=True)} per cell, if nothing exceeds the limit."
 
 
-NO_OBJECTION_TO_RUN = "Nothing in the figures that were measured here speaks against them."
+NO_OBJECTION_TO_RUN = "No objection: nothing in the figures measured here speaks against them."
 NO_OBJECTION_TO_ARTICLE = "Nothing in the article's own figures speaks against its rows."
 OBJECTION_HEADER = ("row", "what speaks against it")
 
@@ -198,8 +198,8 @@ def _claim_without_name(what: str, claims: Sequence[str]) -> str:
 
 
 EVIDENCE_EXPLAINED = (
-    "None of this is about how well it was measured: it is what any run of this length can tell at best, if one run is "
-    "like another. The article's length is taken as fixed before the run."
+    "This is not about how well the article measured. It is the most that any run of this length can show, if one run "
+    "is like another. It assumes that the article's length was fixed before the run."
 )
 EVIDENCE_OF_ALL_ROWS = "rows of this article"
 EVIDENCE_CAPTION = "By their length, largest value and number of values"
@@ -239,11 +239,11 @@ def _evidence_of_row(row: ArticleRow) -> Iterator[tuple[str, str]]:
     if length is None or length.at_least or not known:
         return
     duration_ns = int(length.value)
-    told = [(name, planning.largest_value_sentences(max_ns, duration_ns)) for name, max_ns in known]
+    told = [(name, verdict_sentences.largest_value_sentences(max_ns, duration_ns)) for name, max_ns in known]
     yield from ((name, bound) for name, (_, _, bound) in told)
     again, later, _ = told[0][1]
     yield "the maximum" if len(told) == 1 else "each maximum", f"{again}; {later}"
-    yield from (("", text) for text in planning.unseen_event_sentences(duration_ns))
+    yield from (("", text) for text in verdict_sentences.unseen_event_sentences(duration_ns))
 
 
 def _evidence_threshold(article: Article, rows: Sequence[ArticleRow]) -> Iterator[str]:
@@ -252,7 +252,7 @@ def _evidence_threshold(article: Article, rows: Sequence[ArticleRow]) -> Iterato
         return
     counts = [each.value("count") for row in rows for each in row.numbers]
     for count in dict.fromkeys(int(count) for count in counts if count):
-        yield planning.threshold_rank_sentence(planning.share_threshold(1 - article.threshold.value, count))
+        yield verdict_sentences.threshold_rank_sentence(planning.share_threshold(1 - article.threshold.value, count))
 
 
 # The next functions check the page before a campaign, and put its sections together: what each cell measured, beside

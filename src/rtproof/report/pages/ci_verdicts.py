@@ -16,7 +16,6 @@ from rtproof.report.text_table import lay_out
 from rtproof.summary.kernel_model import IN_BAND, core_beside
 
 ERROR_CODE = 2
-NO_LENGTH = "no length: a histogram has no time order"
 WORST_FIRST = (ERROR_CODE, 3, 1, 4, 0)
 """Exit codes, worst first: unreadable, INVALID, REFUTED, UNDECIDED, PROVEN or no limit."""
 
@@ -98,7 +97,8 @@ def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
         return CiClaim(f"no limit{mark}", verdict.state, reason, said=said)
     asked = verdict.requirement
     text = row_in_virtual_time(asked) if verdict.deterministic else _tested(verdict, asked)
-    return CiClaim(f"{text}{mark}", verdict.state, reason, _seen(verdict, asked), _longer(verdict), said)
+    more = verdict_sentences.more_time_of_verdict(verdict)
+    return CiClaim(f"{text}{mark}", verdict.state, reason, _seen(verdict, asked), more, said)
 
 
 def _seen(verdict: Verdict, requirement: Requirement) -> str:
@@ -111,7 +111,7 @@ def _seen(verdict: Verdict, requirement: Requirement) -> str:
         return f"exceeded in {seconds}: {episodes}"
     if verdict_sentences.only_at_first(verdict):
         first = verdict_sentences.decided_after_phrase(verdict, requirement)
-        return f"{episodes}; decided by the first {first}, all of it would not be {verdict.state.value}"
+        return f"{episodes}; decided by the first {first}, {verdict_sentences.whole_run_phrase(verdict)}"
     return episodes
 
 
@@ -142,18 +142,9 @@ def _tested(verdict: Verdict, requirement: Requirement) -> str:
     return f"{_without_confidence(requirement)}, {own} ({wanted} for all limits)"
 
 
-def _longer(verdict: Verdict) -> str:
-    if verdict.untimed:
-        return NO_LENGTH if verdict.state is State.UNDECIDED else ""
-    if verdict.state is not State.UNDECIDED or not verdict.more_ns or not verdict.more_with_one_more_ns:
-        return ""
-    more, with_one = (duration(ns, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
-    return f"{more} with no further episode, {with_one} with one more"
-
-
 EACH = (
-    "Each run is judged by itself: its confidence is that of its own verdict. "
-    "That the verdicts on all {0} decided runs are right is less sure."
+    "Each confidence holds for one run by itself. "
+    "It is less sure that the verdicts on all {0} decided runs are right together."
 )
 HEADER = ("run", "verdict", "claim", "seen", "how much longer", "doubts")
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from rtproof.core.phrases import duration, percent, quantity, sure, value
+from rtproof.core.phrases import duration, quantity, sure
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.judge.planning import DecisionChance, LengthPlan, NeededLength
@@ -24,7 +24,7 @@ def _section(number: int, plan: LengthPlan) -> Section:
     needs = tuple(_need(each, plan) for each in plan.needs)
     chances = tuple(_chance(each, plan) for each in plan.chances)
     caption = f"Measured time that a verdict needs, at {sure(plan.alpha)}"
-    rates = f"What comes of some true rates, up to {duration(plan.horizon_ns, up=True)} of measured time"
+    rates = f"Verdicts at some true rates, up to {duration(plan.horizon_ns, up=True)} of measured time"
     blocks: list[Block] = [
         *([Text((_so_far(plan),))] if plan.measured_ns else []),
         *([Table(caption, NEEDS, needs, (0,)), Table(rates, CHANCES, chances)] if _open(plan) else []),
@@ -39,7 +39,7 @@ def _open(plan: LengthPlan) -> bool:
 
 def _so_far(plan: LengthPlan) -> str:
     seen = f"{quantity(plan.episodes, 'episode')} in {duration(plan.measured_ns)} so far"
-    stands = ", and that stands whatever comes (if nothing else was decided before, which the times would tell)"
+    stands = ", and later episodes do not change that (if no earlier time decided otherwise)"
     return f"{seen}: {plan.already.value}" + ("" if _open(plan) else stands)
 
 
@@ -60,27 +60,24 @@ def _percent(share: float) -> str:
 
 def _explained(plan: LengthPlan) -> tuple[str, ...]:
     requirement = plan.requirement
-    several = (
-        f"This is one of {plan.limits} limits. Each is tested at {sure(plan.alpha)}, so that all "
-        f"verdicts together are right with {percent(requirement.confidence)}."
-    )
+    episode = verdict_sentences.episode_sentence(requirement)
+    several = verdict_sentences.shared_error_sentence(plan.limits, plan.alpha, requirement)
     return (
-        f"An episode joins all times above {value(requirement.limit_ns)}, on any thread, that are no more than "
-        f"{duration(requirement.gap_ns)} apart. The test may be looked at and the run ended at any time; "
-        "the limit has to be given to rtproof run before it starts.",
-        f"One episode that lasts longer than {duration(requirement.longest_ns)} refutes at once, whatever the rate.",
-        "The measured times are for short episodes: what an episode lasts, and the gap behind it, prove nothing.",
+        f"{verdict_sentences.answer_sentences((episode,))} You may look at the test and end the run at any time. "
+        "Give the limit to rtproof run before it starts.",
+        f"One episode that lasts longer than {duration(requirement.longest_ns)} refutes the claim at once.",
+        "The measured times are for short episodes. Time inside an episode and the gap after it do not count.",
         *((_bunches(requirement),) if requirement.bunches > 1 else ()),
-        *((several,) if plan.limits > 1 else ()),
-        "The chances are computed for episodes that come independently at a constant rate; nobody knows the true rate "
-        "beforehand. Mean time and nine of ten are quiet time, of the runs that are decided.",
-        "The chances leave the test for bunches out. That test withholds a few proofs of such episodes too, so a proof "
+        *((verdict_sentences.answer_sentences((several,)),) if plan.limits > 1 else ()),
+        "The chances assume that episodes come independently at a constant rate. The true rate is not known "
+        "beforehand. The last two columns give quiet time, over the runs that are decided.",
+        "The chances leave out the test for bunches. It withholds a few proofs of such episodes too, so PROVEN "
         "may take longer.",
     )
 
 
 def _bunches(requirement: Requirement) -> str:
     return (
-        f"Episodes may come in bunches of {requirement.bunches:.3g} on average, so a proof takes "
-        f"{requirement.bunches:.3g} times as long as of single ones."
+        f"Episodes may come in bunches of {requirement.bunches:.3g} on average, so PROVEN takes "
+        f"{requirement.bunches:.3g} times as long as for single episodes."
     )

@@ -3,17 +3,13 @@
 
 from collections.abc import Sequence
 
-from rtproof.core import phrases
-from rtproof.core.phrases import duration, percent, quantity, value
+from rtproof.core.phrases import duration, quantity, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import CHECKS, FOREMOST_CODES, LOSS_CODES
-from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
-from rtproof.judge.claim import RefutingRule
+from rtproof.judge.analysis_model import Analysis, State, Verdict
 from rtproof.judge.histogram_only import impossible_figures
 from rtproof.judge.objections import Objection, claim_of, objections
-from rtproof.judge.verdict import NO_PROBABILITY
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.statistics import needed_ns
 from rtproof.summary import loops
 from rtproof.summary.recorded_facts import VIRTUAL_TIME_SENTENCE, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Severity
@@ -45,53 +41,6 @@ LOOP, EXACTLY, SURE, LONGER, VALID = "The loop", "What exactly", "How sure", "Ho
 SHOWN_DOUBTS = 3
 LISTED = 4
 """How many limits are listed one by one: more do not fit on the first screen of a telephone."""
-USUAL = Requirement(0)
-OF_A_FILE = {
-    State.PROVEN: "For what this file shows of the run, episodes {above} come less often than {once}.",
-    State.REFUTED: "The requirement on latencies {above} does not hold at the confidence asked.",
-}
-"""What a decision means for a file that holds neither the conditions of its run nor times."""
-NO_LENGTH = "A histogram has no time order, so no length of it is known to decide."
-RANK, VALID_FOR, MAX = "RANK", "VALID FOR", "MAX"
-"""Labels of the verdict's sentences that this module looks for."""
-
-
-def claim_answer(verdict: Verdict) -> str:
-    """One sentence that says what the verdict means for the system."""
-    if verdict.requirement is None:
-        if verdict.state is State.INVALID:
-            return "The run did not measure what was asked, so its numbers decide nothing."
-        return "The run was measured; no limit was given to judge it by."
-    above = f"above {value(verdict.requirement.limit_ns)}"
-    if verdict.deterministic and verdict.state is not State.INVALID:
-        return _seen(verdict)
-    once = f"once per {duration(verdict.requirement.at_most_ns)}"
-    if verdict.kind == RefutingRule.DURATION.value and verdict.state is State.REFUTED:
-        return f"An episode {above} lasted longer than {duration(verdict.requirement.longest_ns)}."
-    if verdict_sentences.only_at_first(verdict):
-        often = "less" if verdict.state is State.PROVEN else "more"
-        only = f"all of the run would not be {verdict.state.value}"
-        first = verdict_sentences.decided_after_phrase(verdict, verdict.requirement)
-        return f"In the first {first} episodes {above} came {often} often than {once}; {only}."
-    answers = {
-        State.PROVEN: f"Episodes {above} come less often than {once}.",
-        State.REFUTED: f"Episodes {above} come more often than {once}.",
-        State.UNDECIDED: f"Whether episodes {above} come at most {once}, this run cannot say.",
-        State.INVALID: f"The run did not measure what was asked, so it says nothing of latencies {above}.",
-        State.NOT_ASKED: "",
-    }
-    if verdict.untimed:
-        answers |= {state: answer.format(above=above, once=once) for state, answer in OF_A_FILE.items()}
-    return answers[verdict.state]
-
-
-def _seen(verdict: Verdict) -> str:
-    """A sentence on what happened in a run in virtual time, which says nothing about other runs."""
-    limit = value(verdict.requirement.limit_ns if verdict.requirement else 0)
-    often = " more often than was asked" if verdict.state is State.REFUTED else ""
-    if not verdict.episodes:
-        return f"{limit} was not exceeded in this deterministic run."
-    return f"{limit} was exceeded in this deterministic run{often}."
 
 
 def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
@@ -100,11 +49,11 @@ def claim_terms(analysis: Analysis) -> tuple[tuple[str, str], ...]:
     In front of them, the loop of a run that measured cycles or an application.
     """
     verdict = analysis.verdict
-    valid = " ".join(labelled_sentence(verdict, VALID_FOR))
+    valid = " ".join(verdict_sentences.texts_under_labels(verdict.sentences, "VALID FOR"))
     answers = (
-        (EXACTLY, exact_answer(verdict)),
-        (SURE, certainty_answer(verdict)),
-        (LONGER, longer_run_answer(verdict)),
+        (EXACTLY, verdict_sentences.exact_answer(verdict)),
+        (SURE, verdict_sentences.certainty_answer(verdict)),
+        (LONGER, verdict_sentences.longer_run_answer(verdict)),
         (VALID, valid),
     )
     asked = ((LOOP, loop_answer(analysis)), *answers)
@@ -123,88 +72,6 @@ def loop_answer(analysis: Analysis) -> str:
     return (
         f"Of {quantity(top.count, 'loop')} the top was late by {value(round(top.mean or 0))} on average and "
         f"{value(top.max)} at most; the work was done {value(end.max)} after its target at the latest."
-    )
-
-
-def exact_answer(verdict: Verdict) -> str:
-    """Sentences on what was seen and which bound follows; without a limit, on the largest value."""
-    if verdict.reasons:
-        asked = verdict.requirement if verdict.state is not State.INVALID else None
-        assumed = verdict_sentences.assumption_of_verdict(verdict)  # The answer to "How sure" states it.
-        seen = [reason for reason in verdict.reasons if reason != assumed]
-        return answer_sentences((*seen, *((verdict_sentences.episode_sentence(asked),) if asked else ())))
-    return answer_sentences(labelled_sentence(verdict, MAX)[:1])
-
-
-def certainty_answer(verdict: Verdict) -> str:
-    """Sentences on the confidence of the verdict and what it means."""
-    if verdict.state is State.INVALID:
-        return "Not at all: what makes the run invalid stands above."
-    return answer_sentences((NO_PROBABILITY,)) if verdict.deterministic else _confidence(verdict)
-
-
-def _confidence(verdict: Verdict) -> str:
-    if verdict.chosen_after:
-        return answer_sentences(("No test of it means anything", *labelled_sentence(verdict, RANK)))
-    if verdict.requirement is None:
-        return answer_sentences(labelled_sentence(verdict, MAX)[2:3])
-    wanted = percent(verdict.requirement.confidence)
-    alpha = verdict_sentences.own_alpha(verdict, verdict.requirement)
-    several = verdict_sentences.shares_error(verdict, verdict.requirement)
-    shared = f"; {wanted} for all limits of the run together" if several else ""
-    if verdict.state is State.UNDECIDED:
-        together = f" all limits together, which takes {phrases.sure(alpha)} for this one" if several else ""
-        return f"Nothing is decided; {wanted} was asked for{together}."
-    assumed = verdict_sentences.assumption_of_verdict(verdict)
-    if assumed is None:
-        return "It was seen, so it needs neither a confidence nor an assumption."
-    when = "" if verdict.untimed else f", {verdict_sentences.ANYTIME}"
-    return f"{phrases.sure(alpha)}{when}. {assumed}{shared}."
-
-
-def longer_run_answer(verdict: Verdict) -> str:
-    """A sentence on how much longer the run takes to a decision: without and with one more episode, and the chances."""
-    if verdict.deterministic and verdict.state is not State.INVALID:
-        return "No length of virtual time proves a limit: measure on the hardware that will be used."
-    if verdict.untimed and verdict.requirement and not verdict.chosen_after and verdict.state is not State.INVALID:
-        return NO_LENGTH if verdict.state is State.UNDECIDED else ""
-    return _until_decided(verdict)
-
-
-def _until_decided(verdict: Verdict) -> str:
-    if verdict.state is State.INVALID:
-        return "Longer does not help: mend what makes the run invalid, and measure again."
-    if verdict.decided_at_ns is not None and verdict.state in (State.PROVEN, State.REFUTED):
-        return f"No longer: the result was clear {_when(verdict)}."
-    if verdict.requirement is None or verdict.chosen_after:
-        return repeat_answer(verdict.requirement)
-    if verdict.withheld:
-        return "Much longer, or with --gap or --bunches fixed before a new run: the episodes come in bunches."
-    if not verdict.more_ns or verdict.more_with_one_more_ns is None:
-        return "Longer does not help this run: values are missing from it. Measure again."
-    none, one = (duration(ns, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
-    chance, with_one = (phrases.chance(share or 0) for share in (verdict.chance, verdict.chance_with_one_more))
-    return f"{none} more if nothing exceeds the limit (chance {chance}), {one} if one more episode comes ({with_one})."
-
-
-def _when(verdict: Verdict) -> str:
-    """When the run was decided, in words.
-
-    The length of a run is rounded down and the time of a decision up. If both are equal, the words are "at its end",
-    because a decision must not seem to come after the end.
-    """
-    at = verdict_sentences.decided_after_phrase(verdict, verdict.requirement or USUAL)
-    return "at its end" if at == duration(verdict.measured_ns, up=True) else f"after {at}"
-
-
-def repeat_answer(requirement: Requirement | None) -> str:
-    """A sentence on how long a new run must be, with the limit given before it starts."""
-    asked = requirement or USUAL
-    length = duration(asked.bunches * needed_ns(0, asked.at_most_ns, 1 - asked.confidence), up=True)
-    limit = f"--limit {value(asked.limit_ns).replace(' ', '')}" if requirement else "--limit"
-    return (
-        f"A run with {limit} given before it starts takes {length} to prove “at most once per "
-        f"{duration(asked.at_most_ns)}”, if nothing exceeds it."
     )
 
 
@@ -245,23 +112,19 @@ def doubt_tally(analysis: Analysis) -> str:
     counted = [f"{states.count(state)} {state.value}" for state in State if state in states]
     told = [f"{_asked(verdict)} {verdict.state.value}" for verdict in analysis.verdicts]
     shown = ", ".join(told if len(states) <= LISTED else counted)
-    return f"{len(states)} limits: {shown}. What follows is of the worst one, {_asked(analysis.verdict)}:"
+    return f"{len(states)} limits: {shown}. The next lines are about the worst one, {_asked(analysis.verdict)}:"
 
 
 def _asked(verdict: Verdict) -> str:
-    asked = verdict.requirement or USUAL
+    asked = verdict.requirement or verdict_sentences.USUAL
     return f"{value(asked.limit_ns)} once per {duration(asked.at_most_ns)}"
 
 
 def _row(verdict: Verdict) -> tuple[str, ...]:
-    asked = verdict.requirement or USUAL
-    open_ = verdict.state is State.UNDECIDED and verdict.more_ns and verdict.more_with_one_more_ns
-    more = "-"
-    if open_:
-        none, one = (duration(ns or 0, up=True) for ns in (verdict.more_ns, verdict.more_with_one_more_ns))
-        more = f"{none}, or {one} after one more"
-    elif verdict.decided_at_ns is not None:
-        more = f"none, decided {_when(verdict)}"
+    asked = verdict.requirement or verdict_sentences.USUAL
+    more = verdict_sentences.more_time_of_verdict(verdict) or "-"
+    if verdict.decided_at_ns is not None:
+        more = f"none, decided {verdict_sentences.decision_time_phrase(verdict)}"
     return (
         value(asked.limit_ns),
         duration(asked.at_most_ns),
@@ -284,25 +147,11 @@ def doubt_answers(analysis: Analysis) -> Text | None:
     rest = len(warnings) - len(shown)
     more = (f"and {quantity(rest, 'more doubt')}, below",) if rest > 0 else ()
     objected = dict.fromkeys(objection.code for objection in run_objections(analysis))
-    against = (f"what speaks against its own figures is below: {', '.join(objected)}",) if objected else ()
+    against = (f"objections to the run's own figures are below: {', '.join(objected)}",) if objected else ()
     counts = ((len(warnings), "doubt"), (len(objected), "objection"))
     head = " and ".join(quantity(n, noun) for n, noun in counts if n)
     told = (*shown, *more, *against)
     return Text(told, "doubt", f"{head}: read all figures with this in mind") if told else None
-
-
-def labelled_sentence(verdict: Verdict, label: str) -> tuple[str, ...]:
-    """The verdict's sentences under a label."""
-    found, current = [], ""
-    for name, text in verdict.sentences:
-        current = name or current
-        found += [text] if current == label else []
-    return tuple(found)
-
-
-def answer_sentences(parts: tuple[str, ...]) -> str:
-    """The parts as sentences: each gets a capital letter and a full stop."""
-    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
 
 
 KINDS = {
@@ -315,7 +164,7 @@ KINDS = {
 MEANINGS = {
     State.PROVEN: "PROVEN: the requirement holds at the confidence asked, for this system under this load.",
     State.REFUTED: "REFUTED: the requirement does not hold at the confidence asked.",
-    State.UNDECIDED: "UNDECIDED: this run does not carry an answer.",
+    State.UNDECIDED: "UNDECIDED: this run cannot answer the question.",
     State.INVALID: "INVALID: the run did not measure what was asked, so its numbers decide nothing.",
     State.NOT_ASKED: "NOT ASKED: the run was measured; no limit was given to judge it by.",
 }
@@ -326,7 +175,7 @@ FIRST_SCREEN = ("VERDICT", "NEEDED", "VALID FOR", "RANK")
 def verdict_section(analysis: Analysis) -> list[Block]:
     """The first screen: the verdict, what exactly is shown, how sure it is, how much longer to run, and the doubts."""
     verdict = analysis.verdict
-    claim = tuple(filter(None, (claim_answer(verdict), doubt_tally(analysis))))
+    claim = tuple(filter(None, (verdict_sentences.claim_answer(verdict), doubt_tally(analysis))))
     first = Text(claim, KINDS[verdict.state], verdict.state.value, claim_terms(analysis))
     more: tuple[Block | None, ...] = (limit_answers(analysis), doubt_answers(analysis))
     blocks: list[Block] = [first, *(block for block in more if block)]
