@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The guest's end of the channel between a virtual machine and its host; the script `init` calls it step by step. */
-#include "mail.h"
+#include "mailbox.h"
 #include "stop.h"
 #include "supervise.h"
 

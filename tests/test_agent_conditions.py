@@ -19,7 +19,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement, State
 from rtproof.record.contents import Condition, Moment, Record
 from rtproof.record.reading import open_record
-from rtproof.summary.kernel_model import ModeSwitches, mode_switches
+from rtproof.summary.measured_kernel import ModeSwitches, mode_switches
 from rtproof.summary.summary_model import Doubt, Severity
 
 # What somebody else does to the measuring threads while they measure, and that the record tells.

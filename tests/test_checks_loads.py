@@ -16,7 +16,7 @@ from rtproof.judge.analyse import analyse
 from rtproof.record.contents import WHOLE_RUN, Counter, Event, Fact, Moment, Record, SystemFile
 from rtproof.record.reading import open_record
 from rtproof.summary.summary_model import Doubt, Severity
-from rtproof.summary.thread_table import real_time_threads, target_threads
+from rtproof.summary.target_threads import real_time_threads, target_threads
 
 ASKED, START, DURING, END = Moment
 

@@ -307,7 +307,9 @@ def test_nothing_is_left_of_the_test_but_the_order_statistic() -> None:
     lines = dict(after.sentences)
     assert lines["VERDICT"] == f"UNDECIDED - {AFTER_THE_DATA}"
     assert lines["LIMIT"].endswith("confidence 95 %; chosen after the fact")
-    assert lines["RANK"].startswith("0 episodes above 1,000 us in 1.0 s; if the question were about the 1st largest episode of the run")
+    assert lines["RANK"].startswith(
+        "0 episodes above 1,000 us in 1.0 s; if the question were about the 1st largest episode of the run"
+    )
     assert lines["RANK"].endswith("less often than once per 333 ms (95 %, fixed-time)")
     assert {"MAX", "UNSEEN", "VALID FOR"} < set(lines)
     assert not any("PROVEN" in text or "any stopping time" in text for text in lines.values())

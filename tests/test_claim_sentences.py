@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from analyses_by_verdict import invalid, measured
 from analysis_records import MS, SECOND, array, block, fact, record
-from verdict_cases import invalid, measured
 
 from rtproof import report
 from rtproof.judge import planning, verdict_sentences

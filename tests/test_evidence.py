@@ -20,7 +20,7 @@ from rtproof.judge.evidence import count_exceedances, end_ns, gather_evidence
 from rtproof.record import histogram_bins
 from rtproof.record.activations import number_activations, slices_of_views
 from rtproof.record.contents import Counter, EndReason, Event, Level, Moment, Top, View
-from rtproof.summary.kernel_model import (
+from rtproof.summary.measured_kernel import (
     ModeSwitches,
     cokernel_of,
     counts_mode_switches,

@@ -24,7 +24,7 @@ CHECKS, COMPARISON = "judge/checks/", "compare/run_metrics.py"
 SHOWN, REPEAT = "report/sections/evidence.py", "report/sections/evidence.py"
 FACTS: Mapping[str, tuple[str, str]] = {
     "affinity": (CHECKS + "measuring_threads.py", "the doubt affinity"),
-    "agent_pid": ("summary/thread_table.py", "which threads are no rivals"),
+    "agent_pid": ("summary/target_threads.py", "which threads are no rivals"),
     "allow_unprivileged": (CHECKS + "measuring_threads.py", "the doubt unprivileged"),
     "args": (REPEAT, "the command that repeats the run"),
     "check_mean": ("", "only the agent needs it: it says how the checks were drawn, for who wants to draw them again"),
@@ -74,7 +74,7 @@ FACTS: Mapping[str, tuple[str, str]] = {
     "samples": (CHECKS + "counting.py", "how many activations were due"),
     "simulated": ("summary/recorded_facts.py", "the doubt simulated"),
     "threads": ("", "asked of the agent; how many there were is told by the series"),
-    "tid": ("summary/thread_table.py", "which threads are no rivals"),
+    "tid": ("summary/target_threads.py", "which threads are no rivals"),
     "timer_slack_ns": (CHECKS + "measuring_threads.py", "the doubt timer-slack"),
     "trace": (COMPARISON, "a difference of compared runs"),
     "trace_blocks_ns": ("summary/tracing_effect.py", "the blocks that are compared"),
@@ -108,12 +108,12 @@ COUNTERS: Mapping[str, tuple[str, str]] = {
     "frequency.cpuN": ("report/sections/evidence.py", "smallest, mean and largest of each gauge"),
     "clock.raw": (CHECKS + "measuring_threads.py", "the doubt on a clock that is slewed"),
 }
-CORES, SYSTEM = "summary/kernel_model.py", "summary/system_facts.py"
+CORES, SYSTEM = "summary/measured_kernel.py", "summary/system_facts.py"
 CLOCKS = "/sys/devices/system/clocksource/clocksource0"
 FILES: Mapping[str, tuple[str, str]] = {
-    "threads": ("summary/thread_table.py", "the table of threads"),
-    "rt-threads": ("summary/thread_table.py", "the doubt rt-threads"),
-    "/proc/config.gz": ("summary/kernel_model.py", "the preemption model"),
+    "threads": ("summary/target_threads.py", "the table of threads"),
+    "rt-threads": ("summary/target_threads.py", "the doubt rt-threads"),
+    "/proc/config.gz": ("summary/measured_kernel.py", "the preemption model"),
     "kernel-log": (CORES, "co-kernels, preemption model, troubles before the run"),
     "rt-group": (CHECKS + "competition.py", "the doubts on budgets"),
     "fair-server": (CHECKS + "competition.py", "the doubts on budgets"),
@@ -143,7 +143,7 @@ FILES: Mapping[str, tuple[str, str]] = {
     "/sys/class/dmi/id/product_name": (SYSTEM, "the hardware"),
     "/sys/hypervisor/type": (SYSTEM, "whether it is a guest"),
     "/sys/kernel/security/lockdown": (COMPARISON, "a difference of compared runs"),
-    "/sys/kernel/realtime": ("summary/kernel_model.py", "the preemption model"),
+    "/sys/kernel/realtime": ("summary/measured_kernel.py", "the preemption model"),
     "/sys/devices/system/cpu/isolated": (COMPARISON, "a difference of compared runs"),
     "/sys/devices/system/cpu/nohz_full": (COMPARISON, "a difference of compared runs"),
     "/sys/devices/system/cpu/online": (COMPARISON, "a difference of compared runs"),
@@ -162,7 +162,7 @@ FILES: Mapping[str, tuple[str, str]] = {
     "/proc/xenomai/sched": (CORES, "the doubt core-tasks"),
     "/proc/xenomai/sched/threads": (CORES, "the doubt core-tasks"),
     "/proc/sys/kernel/sched_rt_runtime_us": (CHECKS + "target_state.py", "the doubt rt-budget"),
-    "/sys/kernel/debug/sched/preempt": ("summary/kernel_model.py", "the preemption model"),
+    "/sys/kernel/debug/sched/preempt": ("summary/measured_kernel.py", "the preemption model"),
     "/sys/devices/virtual/thread": (CORES, "the doubts mode-switches and core-tasks, of EVL"),
 }
 

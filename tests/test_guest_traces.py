@@ -12,10 +12,10 @@ from trace_cases import events_of_text, report_of_trace_cmd
 from rtproof.exporters import trace_dat
 from rtproof.judge.analyse import analyse
 from rtproof.summary import kernel_trace
-from rtproof.summary.kernel_model import Confidence, PreemptionModel, preemption_model
 from rtproof.summary.kernel_trace import trace_summary
+from rtproof.summary.measured_kernel import Confidence, PreemptionModel, preemption_model
 from rtproof.summary.system_facts import system_facts
-from rtproof.summary.thread_table import target_threads
+from rtproof.summary.target_threads import target_threads
 from rtproof.summary.tracing_effect import tracing_effects
 
 SCRIPT = """\

@@ -33,7 +33,7 @@ from rtproof.report.pages.ci_verdicts import ci_junit
 from rtproof.report.pages.comparison_page import ComparisonContext, encode_comparison
 from rtproof.report.pages.history_page import encode_history
 from rtproof.schema.published import analysis_dict
-from rtproof.summary.kernel_model import CoreThread, core_beside, core_threads
+from rtproof.summary.measured_kernel import CoreThread, core_beside, core_threads
 from rtproof.summary.summary_model import Severity
 
 CORE = "Xenomai 3.2.1 (Cobalt)"

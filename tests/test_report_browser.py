@@ -9,8 +9,8 @@ import campaign_cases
 import chromium
 import pytest
 import report_cases
+from analyses_by_verdict import FIRST
 from report_cases import CASES, missed, normal
-from verdict_cases import FIRST
 
 from rtproof import articles, report
 from rtproof.judge.analysis_model import Analysis

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from analyses_by_verdict import FIRST, lost_values, proven, several, undecided
 from doubt_cases import clean
 from forecast_cases import analysed, smooth
 from report_cases import CASES, normal, nothing, plots, sections_of, several_fields, tables, words
-from verdict_cases import FIRST, lost_values, proven, several, undecided
 
 from rtproof import report
 from rtproof.core import plugins

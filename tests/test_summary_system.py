@@ -12,7 +12,7 @@ from system_records import CONFIG, DEBUGFS, NO_COKERNEL, THREADS, TOLD, XENOMAI_
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.simulation.events import BURST_GAP_S, EVENT_KINDS, STORM_S, cluster_rate, event_rate, event_times, events
 from rtproof.summary import recorded_facts
-from rtproof.summary.kernel_model import (
+from rtproof.summary.measured_kernel import (
     LARGEST_CONFIG,
     Confidence,
     kernel_config,
@@ -21,7 +21,7 @@ from rtproof.summary.kernel_model import (
     preemption_model,
 )
 from rtproof.summary.system_facts import system_facts, troubles
-from rtproof.summary.thread_table import TargetThread, target_threads
+from rtproof.summary.target_threads import TargetThread, target_threads
 
 LOCKED = missing(DEBUGFS, 1)
 NO_HANDLERS = "".join(line for line in THREADS.splitlines(keepends=True) if "[irq/" not in line)

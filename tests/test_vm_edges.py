@@ -211,7 +211,7 @@ SAID, ENDED, RESULT, RESULT_END, FAILED = 1, 2, 3, 4, 5
 
 
 class FakeGuest:
-    """The other end, as guest/mail.c has it."""
+    """The other end, as guest/mailbox.c has it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -6,9 +6,9 @@
 #ifndef RTPROOF_CAPTURE_H
 #define RTPROOF_CAPTURE_H
 
-#include "measure/exceedances.h"
+#include "measure/above_levels.h"
 #include "measure/ring.h"
-#include "measure/summary.h"
+#include "measure/slice_summary.h"
 #include "record/record.h"
 
 #include <stdbool.h>

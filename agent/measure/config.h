@@ -4,7 +4,7 @@
 #define RTPROOF_CONFIG_H
 
 #include "loads/common/running.h"
-#include "measure/exceedances.h"
+#include "measure/above_levels.h"
 #include "measure/worker.h"
 #include "probes/probe.h"
 #include "system/cpus.h"

@@ -3,7 +3,7 @@
 #ifndef RTPROOF_IPC_SENDER_H
 #define RTPROOF_IPC_SENDER_H
 
-#include "probes/ipc/exchange.h"
+#include "probes/ipc/wake_channel.h"
 
 /* It has the receiver's policy and priority. cpu: -1: the receiver's. 0 or -errno; sender_end() is needed either way. */
 int sender_start(struct exchange *exchange, int cpu);

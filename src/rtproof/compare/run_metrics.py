@@ -22,7 +22,7 @@ from rtproof.summary import recorded_facts
 from rtproof.summary.counts import Counts
 from rtproof.summary.fields import judged_series
 from rtproof.summary.imported_histogram import ImportedHistogram
-from rtproof.summary.kernel_model import LINUX, kernel_config, preemption_model
+from rtproof.summary.measured_kernel import LINUX, kernel_config, preemption_model
 from rtproof.summary.quantiles import moments_and_counts_of_view
 from rtproof.summary.recorded_facts import probe_options, virtual_time_clock
 from rtproof.summary.summary_model import Severity

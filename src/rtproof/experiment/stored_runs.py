@@ -25,12 +25,7 @@ from rtproof.core.processes import each_by_itself
 from rtproof.judge.analyse import Requirements, analyse, requirement_tuple
 from rtproof.judge.analysis_model import NO_LONGEST, Analysis, Requirement
 from rtproof.judge.histogram_only import analyse_histogram
-from rtproof.judge.verdict import (
-    chosen_after_the_data,
-    ended_when_decided,
-    limits_of_the_record,
-    stated_by_the_user,
-)
+from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, limits_of_the_record, stated_by_the_user
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
 from rtproof.record.run_folder import Run, RunInfo

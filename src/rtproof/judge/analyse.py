@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rtproof.judge.analysis_model import Analysis, Requirement
-from rtproof.judge.checks import competition, counting, load_work, measuring_threads, target_state
+from rtproof.judge.checks import counting, load_work, measuring_threads, rival_threads_and_budgets, target_state
 from rtproof.judge.checks.case import Check, CheckedRun
 from rtproof.judge.episodes import with_stalls_to_the_end
 from rtproof.judge.evidence import gather_evidence
@@ -38,11 +38,11 @@ CHECKS: tuple[Check, ...] = (
     *target_state.COKERNEL_CHECKS,
     *measuring_threads.SCHEDULING_CHECKS,
     *measuring_threads.CONDITION_CHECKS,
-    *competition.BUDGET_CHECKS,
+    *rival_threads_and_budgets.BUDGET_CHECKS,
     *counting.COUNTING_CHECKS,
     *counting.STAGE_CHECKS,
     *target_state.SYSTEM_CHECKS,
-    *competition.RIVAL_CHECKS,
+    *rival_threads_and_budgets.RIVAL_CHECKS,
     *load_work.LOAD_CHECKS,
 )
 

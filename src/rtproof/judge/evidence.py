@@ -17,7 +17,7 @@ from rtproof.judge.claim import Decision, EpisodeCourse, EpisodeSpacing, episode
 from rtproof.judge.episodes import NO_LATE_TIMES, LateTimes, MeasuredWindow, episodes_of_course, late_times
 from rtproof.record.contents import EndReason, Level, Record
 from rtproof.statistics import mean_upper
-from rtproof.summary.kernel_model import core_beside
+from rtproof.summary.measured_kernel import core_beside
 from rtproof.summary.recorded_facts import is_simulated, requested_duration_ns, stalled_since_ns, virtual_time_clock
 from rtproof.summary.summary_model import Doubt, Summary
 

@@ -13,7 +13,7 @@ from rtproof.judge import planning
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, Verdict, usual_longest_ns
 from rtproof.judge.claim import LEAST_EPISODES, RefutingRule, wider_gap
 from rtproof.judge.evidence import Evidence, LimitTest, WorstActivation
-from rtproof.summary.kernel_model import IN_BAND
+from rtproof.summary.measured_kernel import IN_BAND
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import NO_MACHINE, VIRTUAL_TIME_SENTENCE
 

@@ -9,7 +9,7 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.lab.guest_cell import PREEMPTION_FILE, CellCost, CellSetting, GuestLoad, GuestSystem
 from rtproof.record import run_folder
 from rtproof.summary.counts import Counts
-from rtproof.summary.kernel_model import IN_BAND, core_beside
+from rtproof.summary.measured_kernel import IN_BAND, core_beside
 from rtproof.summary.summary_model import Doubt, Severity, Summary
 
 

@@ -13,7 +13,7 @@ from rtproof.record.contents import WHOLE_RUN, Fact, Moment
 from rtproof.report import formats
 from rtproof.report.blocks import Section
 from rtproof.report.section_list import SECTIONS
-from rtproof.summary.kernel_model import IN_BAND, core_beside
+from rtproof.summary.measured_kernel import IN_BAND, core_beside
 from rtproof.summary.recorded_facts import is_simulated, virtual_time_clock
 
 COMMAND_FACT = "host.command"

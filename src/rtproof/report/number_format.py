@@ -11,7 +11,7 @@ from rtproof.core.printable import clean
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import Int64Array
 from rtproof.report.blocks import Block, Marker, Text
-from rtproof.summary.kernel_model import IN_BAND, core_beside
+from rtproof.summary.measured_kernel import IN_BAND, core_beside
 from rtproof.summary.summary_model import Summary
 
 __all__ = ["clean", "whole_number"]

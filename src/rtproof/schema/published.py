@@ -47,7 +47,6 @@ from rtproof.schema.encoder import ITSELF, Json, Key, Scope, Shape, encode
 from rtproof.statistics import MIXING
 from rtproof.summary import moments
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
-from rtproof.summary.kernel_model import PreemptionModel, PreemptionStatement, core_beside, preemption_model
 from rtproof.summary.kernel_trace import TraceSummary, has_trace, trace_summary
 from rtproof.summary.loops import (
     BAND_LEVEL,
@@ -58,6 +57,7 @@ from rtproof.summary.loops import (
     loops_of_threads,
     most_cycles_out_of_band,
 )
+from rtproof.summary.measured_kernel import PreemptionModel, PreemptionStatement, core_beside, preemption_model
 from rtproof.summary.quantiles import (
     OffsetAndSpread,
     moments_and_counts_of_view,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rtproof.core.phrases import quantity
 from rtproof.record.contents import Moment, Record
 from rtproof.summary import recorded_facts
-from rtproof.summary.kernel_model import LOG
+from rtproof.summary.measured_kernel import LOG
 
 NETWORK = ("nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "ncpfs", "fuse.sshfs")
 """Types of file systems that are on other machines."""

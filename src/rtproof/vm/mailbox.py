@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory that host and guest share: a file on the host, and a PCI device in the guest.
 
-guest/mail.h is the guest's end. The host writes a job into the memory, and the guest writes frames. The memory never
+guest/mailbox.h is the guest's end. The host writes a job into the memory, and the guest writes frames. The memory never
 interrupts the guest, and the guest needs no driver for it.
 """
 

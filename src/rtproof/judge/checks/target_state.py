@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from rtproof.core.phrases import duration, percent, quantity
 from rtproof.judge.checks.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
 from rtproof.record.contents import EndReason, Moment
-from rtproof.summary.kernel_model import core_beside, core_threads, kernel_config, mode_switches
+from rtproof.summary.measured_kernel import core_beside, core_threads, kernel_config, mode_switches
 from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.recorded_facts import SIMULATED_SENTENCE, is_simulated, online_processors, virtual_time_clock
 from rtproof.summary.summary_model import Doubt
-from rtproof.summary.thread_table import own_threads
+from rtproof.summary.target_threads import own_threads
 
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 TRUSTED_CLOCKS = ("tsc", "arch_sys_counter", "riscv_clocksource", "timebase")

@@ -9,8 +9,8 @@ from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import LOSS_CODES
 from rtproof.judge.analysis_model import Analysis, Requirement, State
 from rtproof.profiles import CellPlan, ProfileLimit, Way
-from rtproof.summary.kernel_model import IN_BAND, core_beside
 from rtproof.summary.loops import ApplicationLoops, has_samples, is_app, loops_of_all_threads, loops_of_threads
+from rtproof.summary.measured_kernel import IN_BAND, core_beside
 from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Severity, Summary
 

@@ -13,7 +13,7 @@ from rtproof.judge.histogram_only import exceeding_text
 from rtproof.report.blocks import Table
 from rtproof.report.formats.markdown import block_markdown, words
 from rtproof.report.text_table import lay_out
-from rtproof.summary.kernel_model import IN_BAND, core_beside
+from rtproof.summary.measured_kernel import IN_BAND, core_beside
 
 ERROR_CODE = 2
 WORST_FIRST = (ERROR_CODE, 3, 1, 4, 0)

@@ -21,7 +21,7 @@ from rtproof.report.pages import comparison_figures
 from rtproof.report.pages.comparison_figures import DrawnSides, curve_unit, outcome_lines, outcome_sentence
 from rtproof.schema.encoder import Json
 from rtproof.schema.published import comparison_dict, runs_dict
-from rtproof.summary.kernel_model import IN_BAND
+from rtproof.summary.measured_kernel import IN_BAND
 
 __all__ = ["ComparisonContext", "comparison_sections", "comparison_title", "single_side_sections"]
 

@@ -9,7 +9,7 @@ from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
 from rtproof.summary import recorded_facts
-from rtproof.summary.kernel_model import (
+from rtproof.summary.measured_kernel import (
     LINUX,
     PreemptionModel,
     PreemptionStatement,
@@ -18,7 +18,7 @@ from rtproof.summary.kernel_model import (
     preemption_model,
 )
 from rtproof.summary.system_facts import system_facts, troubles
-from rtproof.summary.thread_table import TargetThread, target_threads
+from rtproof.summary.target_threads import TargetThread, target_threads
 
 LONGEST = 600
 FROM_FILES = {

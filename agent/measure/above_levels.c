@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "measure/exceedances.h"
+#include "measure/above_levels.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,7 @@ from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, Checke
 from rtproof.record.contents import Int64Array, Moment
 from rtproof.summary.recorded_facts import whole_number
 from rtproof.summary.summary_model import Doubt, Severity, Summary
-from rtproof.summary.thread_table import REAL_TIME_PATH, RtThread, real_time_threads, target_threads
+from rtproof.summary.target_threads import REAL_TIME_PATH, RtThread, real_time_threads, target_threads
 
 RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"

@@ -2,7 +2,7 @@
 /* What is above limits and learned levels, read back and compared with a count of all that went in. */
 #include "system/sys.h"
 
-#include "measure/exceedances.h"
+#include "measure/above_levels.h"
 
 #include "check.h"
 #include "decode.h"

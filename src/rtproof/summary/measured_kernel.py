@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from rtproof.record.contents import Moment, Record
 from rtproof.summary import recorded_facts
-from rtproof.summary.thread_table import TargetThread, target_threads
+from rtproof.summary.target_threads import TargetThread, target_threads
 
 # How the target's kernel was configured, and whether a real-time kernel ran beside Linux: Xenomai, EVL or RTAI.
 #

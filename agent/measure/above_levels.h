@@ -3,10 +3,10 @@
  * The values of a thread's last field, its whole reaction, that exceed a limit of the user or a level. The first minute of
  * the run sets the levels (docs/record-format.md, LEVEL, ABOVE and EXCEEDED). Only the writer's thread runs this code.
  */
-#ifndef RTPROOF_EXCEEDANCES_H
-#define RTPROOF_EXCEEDANCES_H
+#ifndef RTPROOF_ABOVE_LEVELS_H
+#define RTPROOF_ABOVE_LEVELS_H
 
-#include "measure/summary.h"
+#include "measure/slice_summary.h"
 #include "record/record.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "measure/summary.h"
+#include "measure/slice_summary.h"
 
 #include "check.h"
 #include "decode.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "system/sys.h"
 
-#include "probes/ipc/exchange.h"
+#include "probes/ipc/wake_channel.h"
 
 #include "measure/worker.h"
 

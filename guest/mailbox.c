@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mail.h"
+#include "mailbox.h"
 
 #include "pci.h"
 

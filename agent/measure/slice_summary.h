@@ -3,8 +3,8 @@
  * The summary of one series over a slice of time: exact integer sums, a histogram, and the largest activations. Slices add
  * up to the run (docs/record-format.md, SUMMARY and TOP), so a slice is cleared once it is written.
  */
-#ifndef RTPROOF_SUMMARY_H
-#define RTPROOF_SUMMARY_H
+#ifndef RTPROOF_SLICE_SUMMARY_H
+#define RTPROOF_SLICE_SUMMARY_H
 
 #include "record/bytes.h"
 

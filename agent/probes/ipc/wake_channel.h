@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the two threads of the probe ipc share, and the ways in which one of them can wake the other. */
-#ifndef RTPROOF_IPC_EXCHANGE_H
-#define RTPROOF_IPC_EXCHANGE_H
+#ifndef RTPROOF_IPC_WAKE_CHANNEL_H
+#define RTPROOF_IPC_WAKE_CHANNEL_H
 
 #include "probes/common/stimulus.h"
 #include "probes/probe.h"
