@@ -23,10 +23,9 @@ from rtproof.compare.run_metrics import RunFigures
 from rtproof.experiment import lab_scenarios
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
-from rtproof.lab import kernel_comparison_page
 from rtproof.record.contents import Moment, Record, SystemFile
 from rtproof.report.blocks import Section
-from rtproof.report.pages import campaign_page, ci_verdicts, comparison_page, history_page
+from rtproof.report.pages import campaign_page, ci_verdicts, comparison_page, history_page, kernel_comparison_page
 from rtproof.report.pages.campaign_json import encode_campaign
 from rtproof.report.pages.campaign_outcomes import NO_EXTRAS
 from rtproof.report.pages.ci_verdicts import ci_junit

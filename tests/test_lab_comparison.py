@@ -19,7 +19,6 @@ from lab_cases import PLAIN, RT, keys_not_in_docs, load, matrix, system
 
 from rtproof import report
 from rtproof.judge.analyse import analyse
-from rtproof.lab import kernel_comparison_page
 from rtproof.lab.cell_runner import TaskEnd, WorkerTask, run_tasks
 from rtproof.lab.guest_cell import CellCost, CellSetting, GuestSystem
 from rtproof.lab.kernel_comparison import (
@@ -32,9 +31,10 @@ from rtproof.lab.kernel_comparison import (
     rank_systems,
     reading_of_analysis,
 )
-from rtproof.lab.kernel_comparison_page import Provenance
 from rtproof.record.contents import Moment
 from rtproof.report.blocks import Plot, Section, Table, Text
+from rtproof.report.pages import kernel_comparison_page
+from rtproof.report.pages.kernel_comparison_page import Provenance
 
 MAKING = Provenance("rtproof lab compare --load mmap", "0.1.0", {"x86_64": "QEMU 7.2"}, {"x86_64": "a" * 64})
 FULL = system("debian-6.1", "preempt=full")

@@ -37,9 +37,9 @@ MAY_IMPORT = {
     "articles": "core judge",
     "importers": "core summary",
     "exporters": "core record summary judge",
-    "report": "core record statistics profiles summary tail judge compare schema articles",
+    "lab": "core record loads vm summary judge",
+    "report": "core record statistics profiles summary tail judge compare schema articles lab",
     "run": "core record targets",
-    "lab": "core record loads vm summary judge report",
     "experiment": "core record agents profiles loads targets summary tail judge compare schema articles importers "
     "exporters report run lab vm",
     "cli": "everything",

@@ -18,14 +18,14 @@ from rtproof.core.plugins import options_once
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request, stored_runs
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
-from rtproof.lab import kernel_comparison_page, systems
+from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import LOAD, option_words, with_loads, with_options, with_parameters
 from rtproof.record import run_folder
 from rtproof.report.blocks import Section
-from rtproof.report.pages import campaign_outcomes
+from rtproof.report.pages import campaign_outcomes, kernel_comparison_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, requirements_of_limits
 
 ResolveLoadNames = Callable[[Sequence[str]], Iterable[str]]
@@ -235,7 +235,11 @@ def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: G
 def _provenance_section(rounds: _GuestRounds, trials: list[GuestTrial]) -> Section:
     cells = [result.cell for ran in rounds.ran for result in ran.results]
     read = [(trial.system, trial.result.reading if trial.result else None) for trial in trials]
-    return kernel_comparison_page.provenance_of_rounds(guest_runner.provenance(cells, rounds.typed), read, rounds.ran)
+    whole = CellResults(
+        tuple(result for ran in rounds.ran for result in ran.results), sum(ran.host_s for ran in rounds.ran)
+    )
+    cost = kernel_comparison_page.cost_rows(whole.fresh, len(whole.kept) - whole.fresh, whole.host_s, whole.cost)
+    return kernel_comparison_page.provenance_of_rounds(guest_runner.provenance(cells, rounds.typed), read, cost)
 
 
 def _store_cells(folder: Path, trials: list[GuestTrial]) -> None:

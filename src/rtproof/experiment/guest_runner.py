@@ -24,17 +24,18 @@ from rtproof.core.phrases import value
 from rtproof.core.printable import clean
 from rtproof.experiment import local_runner, run_request
 from rtproof.experiment.run_request import INTERRUPTED_CODE
-from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, kernel_comparison_page, systems
+from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
 from rtproof.lab.cell_runner import CellResult, CellResults, KernelMatrix, compare_kernels
 from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestSystem, parse_guest_load
 from rtproof.lab.kernel_catalogue import OUR_MODULE
 from rtproof.lab.kernel_comparison import VIRTUAL_TIME, KernelComparison
-from rtproof.lab.kernel_comparison_page import Provenance
 from rtproof.lab.systems import NamedKernel, needs_own_module
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import with_settings
 from rtproof.record.run_folder import RunInfo
 from rtproof.report.blocks import Section
+from rtproof.report.pages import kernel_comparison_page
+from rtproof.report.pages.kernel_comparison_page import Provenance
 from rtproof.vm.kernel_files import Kernel, has_module
 from rtproof.vm.machine import emulator_version
 

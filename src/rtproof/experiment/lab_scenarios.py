@@ -100,7 +100,7 @@ def judge_kernel(found: KernelComparison, limit_ns: int) -> int:
         click.echo(sentence)
     above = spot.max_ns > limit_ns
     click.echo(
-        f"{spot.system.name}, {spot.load.name}: the largest latency of {quantity(spot.count, 'activation')} is "
+        f"{spot.name}: the largest latency of {quantity(spot.count, 'activation')} is "
         f"{value(spot.max_ns)}, {'above' if above else 'not above'} {value(limit_ns)}"
     )
     click.echo(VIRTUAL_TIME)

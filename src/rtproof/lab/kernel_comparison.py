@@ -108,6 +108,10 @@ class SystemUnderLoad:
     failures: tuple[str, ...] = ()
 
     @property
+    def name(self) -> str:
+        return f"{self.system.name}, {self.load.name}"
+
+    @property
     def usable(self) -> bool:
         """Whether there are readings, none is invalid and no shift failed."""
         return bool(self.readings) and not self.failures and not any(reading.invalid for reading in self.readings)
@@ -178,9 +182,6 @@ class KernelComparison:
         if self.failed:
             return 2
         return 3 if self.invalid else 0
-
-
-IN_BAND_MARK = f"({IN_BAND})"
 
 
 IN_BAND_MARK = f"({IN_BAND})"

@@ -309,9 +309,14 @@ def kernel_matrix(_profile: Profile, outcomes: Sequence[CellOutcome], article: A
         for row in article_rows(cell, article):
             places.setdefault((row.board, row.kernel), [""] * len(cells))[at] = _published_matrix_row(row)
     rows += [(f"article: {board}", kernel, *maxima) for (board, kernel), maxima in places.items()]
-    header = ("board", "kernel", *(cell.label for cell, _ in cells))
+    return [board_table([cell.label for cell, _ in cells], rows)]
+
+
+def board_table(cells: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
+    """Return the table of rows with board, kernel and the largest latency of each cell."""
+    header = ("board", "kernel", *cells)
     caption = "Largest latency of each board with each kernel [us]"
-    return [Table(caption, header, tuple(rows), tuple(range(2, len(header))))]
+    return Table(caption, header, tuple(rows), tuple(range(2, len(header))))
 
 
 def _kernel_of(system: str, outcomes: Sequence[CellOutcome]) -> str:

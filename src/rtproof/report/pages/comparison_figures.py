@@ -2,7 +2,7 @@
 """The figures of a comparison: both tails in one plot, the shift of each quantile, and the table of metrics."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -47,9 +47,9 @@ class TailLine:
 
     name: str
     counts: Counts
-    beyond: int
-    group: int
-    role: str = "whole"
+    beyond: int = 0
+    group: int | None = None
+    role: str = "part"
 
 
 def pooled_tail(runs: Sequence[RunFigures]) -> Counts:
@@ -79,24 +79,31 @@ def single_side_curves(runs: Sequence[RunFigures]) -> Section:
 
 def curve_blocks(sides: DrawnSides, unit: PrintedUnit, markers: tuple[Marker, ...] = ()) -> list[Block]:
     """Return the plot, or a sentence where there is nothing to draw. sides: names and runs. markers: e.g. crossings."""
-    whole = [TailLine(name, pooled_tail(runs), beyond_plot(runs), group) for group, (name, runs) in enumerate(sides)]
+    whole = [
+        TailLine(name, pooled_tail(runs), beyond_plot(runs), group, "whole") for group, (name, runs) in enumerate(sides)
+    ]
     filled = [line for line in whole if line.counts.total]
     grid = plot_data.survival_grid([line.counts for line in filled]) if filled else np.empty(0, np.int64)
     if grid.size < 2:
         return [Text((NOTHING,))]
     thin = [line for group, (_, runs) in enumerate(sides) for line in _single(runs, group)]
-    plot = Plot(
-        "Share of activations later than a latency",
-        " ".join([*(_says(line, runs) for line, (_, runs) in zip(whole, sides, strict=True)), *_left_out(sides)]),
+    says = " ".join([*(_says(line, runs) for line, (_, runs) in zip(whole, sides, strict=True)), *_left_out(sides)])
+    plot = tail_plot("Share of activations later than a latency", says, (*thin, *filled), grid, unit)
+    return [replace(plot, markers=markers)]
+
+
+def tail_plot(title: str, says: str, lines: Sequence[TailLine], grid: Int64Array, unit: PrintedUnit) -> Plot:
+    """Return the plot of the share above each latency. lines: with values. grid: latencies in ns, increasing."""
+    return Plot(
+        title,
+        says,
         f"latency [{unit.name}]",
         "share that was later",
-        tuple(_curve(line, grid, unit) for line in (*thin, *filled)),
-        markers,
+        tuple(_curve(line, grid, unit) for line in lines),
         log_x=True,
         log_y=True,
         style="step",
     )
-    return [plot]
 
 
 def beyond_plot(runs: Sequence[RunFigures]) -> int:
@@ -108,7 +115,7 @@ def _single(runs: Sequence[RunFigures], group: int) -> Iterator[TailLine]:
     if len(runs) > 1:
         for run in runs[:MOST]:
             if run.counts.total:
-                yield TailLine(run.name, run.counts, run.overflow, group, "part")
+                yield TailLine(run.name, run.counts, run.overflow, group)
 
 
 def _curve(line: TailLine, grid: Int64Array, unit: PrintedUnit) -> Curve:

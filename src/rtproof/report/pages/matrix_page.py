@@ -16,7 +16,7 @@ from rtproof.report import number_format
 from rtproof.report.blocks import Section, Table, Text
 from rtproof.report.number_format import US
 from rtproof.report.pages.campaign_json import CAMPAIGN_SCHEMA, CAMPAIGN_SCHEMA_VERSION
-from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as_published
+from rtproof.report.pages.campaign_table import ARTICLE_PREFIX, NOT_MEASURED, as_published, board_table
 
 ABOUT = (
     "The largest latency that each run saw. Runs of different lengths stand side by side: a longer one has more "
@@ -67,11 +67,9 @@ def matrix_sections(runs: Sequence[MatrixRun]) -> list[Section]:
     for run in ordered:
         found = places.setdefault((run.board, run.kernel), {})
         found[run.cell] = "; ".join(filter(None, (found.get(run.cell), run.shown)))
-    rows = tuple((*place, *(found.get(cell, "") for cell in cells)) for place, found in places.items())
-    header = ("board", "kernel", *cells)
-    matrix = Table("Largest latency of each board with each kernel [us]", header, rows, tuple(range(2, len(header))))
+    rows = [(*place, *(found.get(cell, "") for cell in cells)) for place, found in places.items()]
     return [
-        Section("matrix", "Boards and kernels", (matrix, Text((ABOUT,)))),
+        Section("matrix", "Boards and kernels", (board_table(cells, rows), Text((ABOUT,)))),
         Section("runs", "Runs", (_table(whole),)),
     ]
 

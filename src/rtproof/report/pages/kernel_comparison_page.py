@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtproof.core.phrases import duration, quantity, value
-from rtproof.lab.cell_runner import CellResults
 from rtproof.lab.guest_cell import CellCost, GuestLoad, GuestSystem, machine_identity
 from rtproof.lab.kernel_comparison import (
     CLEAR_RATIO,
@@ -24,10 +23,10 @@ from rtproof.lab.kernel_comparison import (
     rank_systems,
     with_in_band_marks,
 )
-from rtproof.record.contents import Int64Array
 from rtproof.report import number_format, plot_data
-from rtproof.report.blocks import Block, Curve, Plot, Section, Table, Text
+from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import PrintedUnit
+from rtproof.report.pages.comparison_figures import TailLine, tail_plot
 from rtproof.summary.counts import Counts, merge_counts
 
 LAB_US = PrintedUnit("us", 1_000, 1)
@@ -205,9 +204,9 @@ def heat_of(lines: list[list[SystemUnderLoad]]) -> list[list[float | None]]:
 
 def fault_blocks(comparison: KernelComparison) -> list[Block]:
     """A sentence for each cell that failed, and for each doubt that makes a cell invalid."""
-    failed = [f"{_name(spot)}: {why}" for spot in comparison.failed for why in dict.fromkeys(spot.failures)]
+    failed = [f"{spot.name}: {why}" for spot in comparison.failed for why in dict.fromkeys(spot.failures)]
     invalid = [
-        f"{_name(spot)}: {what}"
+        f"{spot.name}: {what}"
         for spot in comparison.invalid
         for what in dict.fromkeys(doubt.what for reading in spot.readings for doubt in reading.invalid)
     ]
@@ -217,10 +216,6 @@ def fault_blocks(comparison: KernelComparison) -> list[Block]:
     if invalid:
         blocks.append(Text(tuple(invalid), "doubt", "These did not measure what was asked"))
     return blocks
-
-
-def _name(spot: SystemUnderLoad) -> str:
-    return f"{spot.system.name}, {spot.load.name}"
 
 
 MOST_TAIL_CURVES = 8
@@ -241,7 +236,6 @@ class Provenance:
 def page_sections(comparison: KernelComparison, making: Provenance) -> list[Section]:
     """The sections of the page: those of the terminal, and further ones."""
     comparison = with_in_band_marks(comparison)
-    comparison = with_in_band_marks(comparison)
     more = [
         Section("tails", "Tails", tuple(tail_plots(comparison))),
         Section("doubts", "Read with this in mind", tuple(warning_table(comparison))),
@@ -252,7 +246,6 @@ def page_sections(comparison: KernelComparison, making: Provenance) -> list[Sect
 
 def readme_sections(comparison: KernelComparison, making: Provenance) -> list[Section]:
     """The sections for a README: those of the terminal, and how the comparison was made."""
-    comparison = with_in_band_marks(comparison)
     comparison = with_in_band_marks(comparison)
     return [*terminal_sections(comparison), provenance_section(comparison, making)]
 
@@ -269,26 +262,9 @@ def _tail_plot(load: GuestLoad, row: list[SystemUnderLoad]) -> list[Plot]:
     if grid is None or grid.size < 2:
         return []
     left_out = f" Only the first {MOST_TAIL_CURVES} systems are drawn." if len(row) > MOST_TAIL_CURVES else ""
-    curves = tuple(_tail_curve(spot.system.name, counts, grid) for spot, counts in drawn)
-    return [
-        Plot(
-            f"Share of due times later than a latency: {load.name}",
-            f"{_tail_caption(drawn)}{left_out}",
-            f"latency [{LAB_US.name}]",
-            "share that was later",
-            curves,
-            log_x=True,
-            log_y=True,
-            style="step",
-        )
-    ]
-
-
-def _tail_curve(name: str, counts: Counts, grid: Int64Array) -> Curve:
-    """The curve of one system, up to its largest latency."""
-    shares = [float(share) for share in plot_data.exceeding_counts(counts, grid)]
-    end = next((at for at, share in enumerate(shares) if share == 0), len(shares) - 1) + 1
-    return Curve(name, tuple(LAB_US.scale(int(x)) for x in grid[:end]), tuple(shares[:end]))
+    title = f"Share of due times later than a latency: {load.name}"
+    lines = [TailLine(spot.system.name, counts) for spot, counts in drawn]
+    return [tail_plot(title, f"{_tail_caption(drawn)}{left_out}", lines, grid, LAB_US)]
 
 
 def _tail_caption(drawn: list[tuple[SystemUnderLoad, Counts]]) -> str:
@@ -303,23 +279,32 @@ def warning_table(comparison: KernelComparison) -> list[Block]:
         for what in dict.fromkeys(
             d.what for reading in spot.readings for d in reading.doubts if d not in reading.invalid
         ):
-            about.setdefault(what, []).append(f"{spot.system.name}, {spot.load.name}")
+            about.setdefault(what, []).append(spot.name)
     rows = tuple((what, str(len(cells)), "; ".join(cells)) for what, cells in about.items())
     return [Table("Warnings", ("warning", "cells", "which"), rows, (1,), folded=True)] if rows else []
 
 
 def provenance_section(comparison: KernelComparison, making: Provenance) -> Section:
     """The command, and everything else on which the figures depend."""
-    blocks: list[Block] = [
-        Text(("The same command gives the same figures on any machine with the same QEMU, kernels and agent:",)),
-        Text((making.command,), "code"),
-        Table("What was measured", ("what", "value"), tuple(_setting_rows(comparison, making))),
-        _compared_systems_table(comparison),
+    read = [
+        (spot.system, reading)
+        for system in comparison.systems
+        for spot in comparison.column(system)
+        for reading in (spot.readings or (None,))
     ]
-    return Section("made", "How it was made", tuple(blocks))
+    cost = cost_rows(comparison.fresh, comparison.cached, comparison.host_s, comparison.cost)
+    table = Table("What was measured", ("what", "value"), (*_setting_rows(comparison), *program_rows(making), *cost))
+    words = "The same command gives the same figures on any machine with the same QEMU, kernels and agent:"
+    return Section("made", "How it was made", (Text((words,)), *_made_blocks(making, table, read)))
 
 
-def _setting_rows(comparison: KernelComparison, making: Provenance) -> list[tuple[str, str]]:
+def _made_blocks(
+    making: Provenance, table: Table, read: Sequence[tuple[GuestSystem, CellReading | None]]
+) -> tuple[Block, ...]:
+    return Text((making.command,), "code"), table, systems_table(read)
+
+
+def _setting_rows(comparison: KernelComparison) -> list[tuple[str, str]]:
     setting = comparison.setting
     return [
         ("probe", _probe_names(comparison)),
@@ -328,8 +313,6 @@ def _setting_rows(comparison: KernelComparison, making: Provenance) -> list[tupl
         ("warm-up", duration(setting.warmup_ns)),
         ("shifts of the start", str(comparison.shifts)),
         ("CPUs of the guest", ", ".join(sorted({str(system.machine.cpus) for system in comparison.systems}))),
-        *program_rows(making),
-        *cost_rows(comparison.fresh, comparison.cached, comparison.host_s, comparison.cost),
     ]
 
 
@@ -356,30 +339,12 @@ def _probe_names(comparison: KernelComparison) -> str:
     return "; ".join(sorted(names)) or comparison.setting.probe
 
 
-def _compared_systems_table(comparison: KernelComparison) -> Table:
-    read = [
-        (spot.system, reading)
-        for system in comparison.systems
-        for spot in comparison.column(system)
-        for reading in (spot.readings or (None,))
-    ]
-    return systems_table(read)
-
-
 def provenance_of_rounds(
-    making: Provenance, read: Sequence[tuple[GuestSystem, CellReading | None]], rounds: Sequence[CellResults]
+    making: Provenance, read: Sequence[tuple[GuestSystem, CellReading | None]], cost: Sequence[tuple[str, str]]
 ) -> Section:
     """How the cells were made if they come from several rounds instead of one comparison."""
-    kept = [each for ran in rounds for each in ran.kept]
-    fresh = sum(each.fresh for each in kept)
-    cost = CellCost(sum(each.cost.host_s for each in kept), sum(each.cost.virtual_s for each in kept))
-    rows = [*program_rows(making), *cost_rows(fresh, len(kept) - fresh, sum(ran.host_s for ran in rounds), cost)]
-    blocks: list[Block] = [
-        Text((making.command,), "code"),
-        Table("What made it", ("what", "value"), tuple(rows)),
-        systems_table(read),
-    ]
-    return Section("made", "How it was made", tuple(blocks))
+    table = Table("What made it", ("what", "value"), (*program_rows(making), *cost))
+    return Section("made", "How it was made", _made_blocks(making, table, read))
 
 
 def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Table:
