@@ -361,7 +361,7 @@ def test_it_says_how_long_a_run_has_to_be(capsys: pytest.CaptureFixture[str]) ->
     assert re.search(r"^ +1  163 h 17 min +163 h 17 min +5 min 03 s$", out, re.MULTILINE)
     assert re.search(r"^once per 24 h +4\.3 % +2\.0 % ", out, re.MULTILINE)
     assert "limits" not in out
-    assert "One episode that lasts longer than 10 min refutes at once" in " ".join(out.split())
+    assert "One episode that lasts longer than 10 min refutes the claim at once" in " ".join(out.split())
 
 
 def test_bunches_take_as_many_times_as_long(capsys: pytest.CaptureFixture[str]) -> None:
@@ -369,13 +369,13 @@ def test_bunches_take_as_many_times_as_long(capsys: pytest.CaptureFixture[str]) 
     out = " ".join(capsys.readouterr().out.split())
     assert "250 h 42 min" in out
     assert "none longer than 20 min, in bunches of 3 on average, confidence 95 %" in out
-    assert "so a proof takes 3 times as long as of single ones" in out
+    assert "so PROVEN takes 3 times as long as for single" in out
 
 
 def test_several_limits_are_told_of_each_with_its_share(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *DAILY, "--limit", "1ms", "--at-most", "1/7d"]) == 0
     out = capsys.readouterr().out
-    assert out.count("This is one of 2 limits. Each is tested at 97.5 %") == 2
+    assert out.count("With 2 limits, the 5 % error is split between them: each limit is tested at 97.5 %") == 2
     assert "1,000 us, at most once per 168 h, none longer than 10 min, confidence 95 %" in out
 
 
@@ -386,7 +386,9 @@ def test_what_was_measured_already_counts(capsys: pytest.CaptureFixture[str]) ->
     assert re.search(r"^ +1  163 h 17 min +143 h 17 min +-$", out, re.MULTILINE)
     assert len(re.findall(r"^once per ", out, re.MULTILINE)) == 1
     assert main(["plan", *DAILY, "--episodes-so-far", "3", "--measured", "2h"]) == 0
-    assert "3 episodes in 2 h so far: REFUTED, and that stands" in " ".join(capsys.readouterr().out.split())
+    assert "3 episodes in 2 h so far: REFUTED, and later episodes do not change that" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_json_has_every_key_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:

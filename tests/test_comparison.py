@@ -78,7 +78,7 @@ def test_a_microsecond_is_a_microsecond() -> None:
 def test_one_each_is_never_judged() -> None:
     said = compare_sides(side(1, 1), side(2, 1, factor=5))
     assert said.finding is ComparisonFinding.NOT_JUDGED
-    assert "cannot separate kernel from run" in text(said, "VERDICT")
+    assert "one run each cannot separate the kernel from the run" in text(said, "VERDICT")
     assert all(effect.p is None and effect.p_holm is None and effect.low is None for effect in said.effects)
     assert "unknown" in text(said, "SEEN")
     assert said.order.lower == "A"
@@ -245,7 +245,7 @@ def test_no_word_promises_more_than_runs_can() -> None:
 def test_simulated_runs_are_called_so() -> None:
     real = [run_of(latencies(np.random.default_rng(seed), 5_000)) for seed in (1, 2)]
     played = [replace(each, facts={**each.facts, "probe": "simulated"}) for each in real]
-    assert text(compare_sides(played[:1], played[1:]), "SIMULATED").startswith("2 runs of a process that was played")
+    assert text(compare_sides(played[:1], played[1:]), "SIMULATED").startswith("2 runs of a simulated process")
     assert text(compare_sides(real[:1], real[1:]), "SIMULATED") == ""
 
 

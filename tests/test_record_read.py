@@ -483,8 +483,8 @@ def test_its_limits_are_judged_with_the_usual_time(tmp_path: Path) -> None:
     assert [verdict.chosen_after for verdict in found.verdicts] == [False, False]
     (doubt,) = [doubt for doubt in found.doubts if doubt.code == "limit-of-record"]
     assert doubt.what == (
-        "the agent was given the limits 500 us, 1,000 us before the run, but not how often that may be exceeded: "
-        "at most once per 1 h is the usual requirement"
+        "the agent was given the limits 500 us, 1,000 us before the run, but not how often it may be exceeded; "
+        "the usual requirement stands for it: at most once per 1 h"
     )
 
 
@@ -507,4 +507,4 @@ def test_judge_takes_it_and_shows_the_limit(tmp_path: Path) -> None:
     record = written(tmp_path / "a.rtrec", "500000")
     done = CliRunner().invoke(cli, ["judge", str(record)])
     assert done.exit_code in (3, 4), done.output
-    assert "the limit 500 us before the run, but not how often that may be exceeded" in " ".join(done.output.split())
+    assert "the limit 500 us before the run, but not how often it may be exceeded" in " ".join(done.output.split())
