@@ -78,7 +78,7 @@ def prediction(short: bool) -> Result:
     off = max(abs(measured[key] - planning.chance_exceeded(*map(int, key.split(":")))) for key in measured)
     rule = all(planning.chance_exceeded(*map(int, key.split(":"))) == chance for key, chance in expected.items())
     until = planning.predicted_until(19.0)
-    told = "at most 50 %, if it is alike" in said[0] and "2 h 50 min it is exceeded with" in said[1]
+    told = "with a probability of at most 50 %" in said[0] and "the next 2 h 50 min" in said[1]
     return Result(
         {"measured": {**measured}, "largest_difference": off, "20:20_with_ties": tied, "T_19": until},
         "the measured shares are m/(n+m) within 4 standard errors, with ties less; T/19 for 5 %; all is said in words",
@@ -97,11 +97,11 @@ def published(_short: bool) -> Result:
     bootlin, toradex, akamina = ("\n".join(said[name]) for name in said)
     wanted = {
         "> 1,106 us: less often than once per 18 h 11 min (95 %, fixed-time)": bootlin,
-        "will exceed this with a probability of at most 50 %, if it is alike": bootlin,
-        "within the next 2 h 52 min it is exceeded with a probability of at most 5 %": bootlin,
-        "anything rarer than once per 18 h 11 min may be missing": bootlin,
+        "run under the same conditions exceeds this with a probability of at most 50 %": bootlin,
+        "the next 2 h 52 min under the same conditions exceed it with a probability of at most 5 %": bootlin,
+        "events rarer than once per 18 h 11 min may be missing": bootlin,
         "> 166 us: less often than once per 10 min": toradex,
-        "a run of 30 min cannot have seen what comes once a day": toradex,
+        "a run of 30 min can miss what happens once a day": toradex,
         "between 5.6e-06 and 1.65e-05": akamina,
         "the 9th largest value": akamina,
     }
