@@ -112,7 +112,7 @@ def test_few_runs_are_described_and_not_judged(
     said = found(capsys, *a, "--against", *b)
     assert said["finding"] == "not judged"
     told = json.dumps(said["sentences"])
-    assert ("one run each: cannot separate kernel from run" if n == 1 else "takes 5 runs a side") in told
+    assert ("one run each cannot separate the kernel from the run" if n == 1 else "takes 5 runs a side") in told
 
 
 def test_other_quantities_are_refused_and_other_conditions_unless_that_is_compared(
