@@ -111,6 +111,7 @@ class Article:
 
     name: name of its file without the ending. about: what the article measured and how to read its numbers.
     threshold: the percentile that the article judges by, as a share. The rows need not contain that percentile.
+    threshold_note: what a reader has to know of the article's own thresholds.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Article:
     rows: tuple[ArticleRow, ...]
     statements: tuple[ArticleStatement, ...] = ()
     threshold: ArticleFigure | None = None
+    threshold_note: str = ""
 
     def row(self, key: str) -> ArticleRow | None:
         """The row with this key, or None."""

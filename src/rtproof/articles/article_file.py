@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -109,7 +110,8 @@ class ArticleStatementFile(msgspec.Struct, forbid_unknown_fields=True, frozen=Tr
 class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The whole file. Rows and statements are converted later, one by one, so that an error can name the row.
 
-    threshold: the percentile that the article judges by, such as "99.999 %".
+    threshold: the percentile that the article judges by, such as "99.999 %". threshold_note: a sentence on what the
+    article tells of its thresholds.
     """
 
     title: str
@@ -118,6 +120,7 @@ class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     row: list[dict[str, object]]
     statement: list[dict[str, object]] = []
     threshold: str | None = None
+    threshold_note: str = ""
 
 
 # The next functions read a printed number into an ArticleFigure.
@@ -152,13 +155,16 @@ def printed_time(text: str) -> ArticleFigure:
     return figure
 
 
-def printed_share(text: str) -> ArticleFigure:
-    """A percentage, as a share of 1; UserError without the % sign, because the number alone could be a share."""
+def printed_share(text: str, *, ends: bool = False) -> ArticleFigure:
+    """A percentage, as a share of 1; UserError without the % sign, because the number alone could be a share.
+
+    ends: whether 0 % and 100 % are allowed, as in a curve.
+    """
     if not text.strip().endswith("%"):
         raise UserError(f"{text!r} is not a percentage: write it with its sign, such as 99.999 %")
     number = _PART.fullmatch(text.strip())
-    ends = number is not None and Decimal(number[1]) in (0, 100)
-    value = Decimal(number[1]) / 100 if number and ends else units.parse_percentage(text)
+    end = ends and number is not None and Decimal(number[1]) in (0, 100)
+    value = Decimal(number[1]) / 100 if number and end else units.parse_percentage(text)
     digits = Decimal(number[1]).as_tuple().exponent if number else 0
     return ArticleFigure(text.strip(), float(value), "%", float(Decimal("0.01").scaleb(int(digits))))
 
@@ -240,7 +246,8 @@ def _article(path: Path, found: ArticleFile) -> Article:
             statements.append(_statement(toml.convert_toml(data, ArticleStatementFile, name), keys))
     with _where(str(path)):
         threshold = _optional("threshold", found.threshold, printed_share)
-    return Article(path.stem, found.title, found.source, found.about.strip(), tuple(rows), tuple(statements), threshold)
+    texts = (path.stem, found.title, found.source, found.about.strip())
+    return Article(*texts, tuple(rows), tuple(statements), threshold, found.threshold_note)
 
 
 def _row(file: ArticleRowFile) -> ArticleRow:
@@ -280,7 +287,7 @@ def _numbers(file: ArticleNumbersFile) -> ArticleNumbers:
 def _pair(key: str, share: str, at: str) -> tuple[ArticleFigure, ArticleFigure]:
     """A share and the value that it belongs to."""
     with _where(key):
-        found = printed_share(share), printed_time(at)
+        found = printed_share(share, ends=True), printed_time(at)
         _require(0 <= found[0].value <= 1, f"{share!r} is no share: it lies between 0 % and 100 %")
         _require(abs(found[1].value) <= LARGEST_NUMBER, "it is larger than anything measured")
         _require(not found[1].at_least, "only a maximum can be a lower bound")
@@ -288,7 +295,7 @@ def _pair(key: str, share: str, at: str) -> tuple[ArticleFigure, ArticleFigure]:
 
 
 def _figures(file: ArticleNumbersFile) -> Iterator[tuple[str, ArticleFigure]]:
-    readers: dict[str, Callable[[str], ArticleFigure]] = {"bin_share": printed_share}
+    readers: dict[str, Callable[[str], ArticleFigure]] = {"bin_share": partial(printed_share, ends=True)}
     for key, told in msgspec.structs.asdict(file).items():
         if told is None or key in APART:
             continue

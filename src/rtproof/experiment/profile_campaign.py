@@ -184,4 +184,5 @@ def _results_of_programs(runner: LocalRunner, profile: Profile, folder: Path) ->
 def _import_result(path: Path, label: str = "") -> OtherToolResult:
     found = importers.read(path)
     named = label or (f"{path.name}: {found.title}" if found.title else path.name)
-    return OtherToolResult(named, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, found.notes)
+    notes = (*found.notes, *(doubt.what for doubt in found.troubles))
+    return OtherToolResult(named, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, notes)

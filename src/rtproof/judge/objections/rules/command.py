@@ -32,7 +32,9 @@ SPECS: dict[str, dict[str, str]] = {
     "cyclictest": {
         **dict.fromkeys("AbBCdDghilLOopPTvyDe", NEEDED),
         **dict.fromkeys("at", OPTIONAL),
-        **dict.fromkeys(("interval", "loops", "duration", "prio", "priority", "policy", "distance", "histogram"), NEEDED),
+        **dict.fromkeys(
+            ("interval", "loops", "duration", "prio", "priority", "policy", "distance", "histogram"), NEEDED
+        ),
         **dict.fromkeys(("affinity", "threads"), OPTIONAL),
     },
     "latency": dict.fromkeys("HpTPtlgcBb", NEEDED),
@@ -66,7 +68,14 @@ SYNONYMS = {
     "timer_irq": "timer_irq",
 }
 LATENCY_METHODS = {"0": "user_task", "1": "kernel_task", "2": "timer_irq"}
-POLICIES = {"fifo": "fifo", "sched_fifo": "fifo", "rr": "rr", "sched_rr": "rr", "other": "other", "sched_other": "other"}
+POLICIES = {
+    "fifo": "fifo",
+    "sched_fifo": "fifo",
+    "rr": "rr",
+    "sched_rr": "rr",
+    "other": "other",
+    "sched_other": "other",
+}
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:

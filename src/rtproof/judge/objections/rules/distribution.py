@@ -72,7 +72,11 @@ def _within(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator
                 yield f"{told}, above the maximum {_shown(each.max_ns)}"
             elif exact and point.share >= 1 and point.value_ns < each.max_ns - over:
                 yield f"{told}, below the maximum {_shown(each.max_ns)}"
-            elif not exact and low > 1 - (0 if not each.count else 1 / each.count) and point.value_ns < each.max_ns - over:
+            elif (
+                not exact
+                and low > 1 - (0 if not each.count else 1 / each.count)
+                and point.value_ns < each.max_ns - over
+            ):
                 yield f"{told}, below the maximum {_shown(each.max_ns)}"
         if each.min_ns is not None and point.value_ns < each.min_ns - under and (exact or low > few):
             yield f"{told}, below the minimum {_shown(each.min_ns)}"
@@ -177,14 +181,10 @@ def _fullest_and_others(each: Figures, bins: Bins, told: str, share: float) -> I
     low, high, step = bins.full_from_ns, bins.full_to_ns, max(_step(each, "min"), _step(each, "max"))
     if low is None or high is None or bins.full_share is None or high <= low or each.at_least:
         return
-    outside = [
-        end
-        for end in (each.min_ns, each.max_ns)
-        if end is not None and (end < low - step or end > high + step)
-    ]
+    outside = [end for end in (each.min_ns, each.max_ns) if end is not None and (end < low - step or end > high + step)]
     if each.count and outside and share * each.count > each.count - len(outside) + 0.5:
         yield f"{told}, and {_shown(outside[0])} lies outside of it"
-    if each.min_ns is not None and each.max_ns is not None and bins.share_step:
+    if each.min_ns is not None and each.max_ns is not None and bins.share_step and not bins.overflow:
         most = math.floor((each.max_ns + step) / (high - low)) - math.floor((each.min_ns - step) / (high - low)) + 1
         if (bins.full_share + bins.share_step) * most < 1 - 1e-9:
             yield f"{told}, less than the average of the {most:,} bins between its minimum and its maximum"
@@ -249,9 +249,7 @@ def _shares_of_bins(each: Figures, bins: Bins, points: Sequence[ShareAtMost], na
     held = total + (bins.overflow or 0)
     for point in points:
         step = max(point.value_step_ns, ROUNDING_NS)
-        low, high = (
-            (point.value_ns + sign * step - bins.start_ns) / width for sign in (-1, 1)
-        )
+        low, high = ((point.value_ns + sign * step - bins.start_ns) / width for sign in (-1, 1))
         surely = sum(bins.counts[: max(min(math.floor(low), len(bins.counts)), 0)]) - DEFINITIONS
         place = max(math.ceil(high) + 1, 0)
         perhaps = held if place > len(bins.counts) else sum(bins.counts[:place]) + DEFINITIONS

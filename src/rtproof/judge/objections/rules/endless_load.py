@@ -40,7 +40,9 @@ def _bodies(tokens: Sequence[str]) -> Iterable[Sequence[str]]:
     """The bodies of endless loops."""
     for at in range(len(tokens)):
         head = next((each for each in FOREVER if list(tokens[at : at + len(each)]) == each), None)
-        behind = [place for place in range(at + len(head), len(tokens)) if tokens[place] not in (";", "\n")] if head else []
+        behind = (
+            [place for place in range(at + len(head), len(tokens)) if tokens[place] not in (";", "\n")] if head else []
+        )
         if behind and tokens[behind[0]] == "do":
             body = _to_done(tokens, behind[0] + 1)
             if body is not None:

@@ -63,7 +63,10 @@ def _against_loop(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
         for which, of_work, of_loop, paired in pairs:
             step = work.step(names[which]) + loop.step(names[which]) + ROUNDING_NS
             if paired and of_work is not None and of_loop is not None and of_work > of_loop + step:
-                yield work, f"the {which} work of {_shown(of_work)} is longer than the {which} loop of {_shown(of_loop)}"
+                yield (
+                    work,
+                    f"the {which} work of {_shown(of_work)} is longer than the {which} loop of {_shown(of_loop)}",
+                )
 
 
 def _means(work: Figures, loop: Figures) -> tuple[float | None, float | None]:

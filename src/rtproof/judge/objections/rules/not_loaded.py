@@ -20,7 +20,9 @@ BUSY = re.compile(
     r"\bstress(-ng|apptest)?\b|\bhackbench\b|\bcpuburn\b|\bcores? busy\b|\bbusy loops?\b|\bcompil|\bmake -j|\bburn(p\d|mmx)\b",
     re.IGNORECASE,
 )
-PAUSES = re.compile(r"--cpu-load|\s-l\s|--timeout|\s-t\s?\d|--backoff|\bsleep\b|\bidle\b|\bnot? |\bwithout\b", re.IGNORECASE)
+PAUSES = re.compile(
+    r"--cpu-load|\s-l\s|--timeout|\s-t\s?\d|--backoff|\bsleep\b|\bidle\b|\bnot? |\bwithout\b", re.IGNORECASE
+)
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
