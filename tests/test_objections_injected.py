@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from analysis_records import MS, SECOND, SERIES, block, fact, file, record
 from doubt_cases import FACTS, FILES, OF_A_THREAD
-
 from test_objections_planted import PLANTED_CODES
 
 from rtproof import articles

@@ -248,8 +248,17 @@ LOOPS = (
     {"name": "top", "kind": "top", "period": "4 ms", "count": 900, "min": "11 us", "mean": "50 us", "max": "350 us"},
 )
 CYCLES = {
-    **{"name": "cycle", "kind": "length", "period": "20 ms", "low": "18 ms", "high": "22 ms", "count": 9_000},
-    **{"below": 40, "above": 60, "min": "11.2 ms", "mean": "20.0 ms", "max": "31.0 ms"},
+    "name": "cycle",
+    "kind": "length",
+    "period": "20 ms",
+    "low": "18 ms",
+    "high": "22 ms",
+    "count": 9_000,
+    "below": 40,
+    "above": 60,
+    "min": "11.2 ms",
+    "mean": "20.0 ms",
+    "max": "31.0 ms",
 }
 RUN = {"asked": "10 min", "policy": "fifo", "priority": 80, "command": "cyclictest -m -n -p80 -i1000 -D10m -q"}
 PAIR = {"group": "g", "load": "hackbench", "policy": "fifo", "method": "clock_nanosleep", "asked": "10 min"}
@@ -442,7 +451,10 @@ def test_what_the_article_varies_is_no_reason() -> None:
         ("sudo ./cyclictest -a0-3 -t4 -p 80 > out", ("cyclictest", {"a": "0-3", "t": "4", "p": "80"})),
         ("cyclictest -t 4 -mnq", ("cyclictest", {"t": "4", "m": "", "n": "", "q": ""})),
         ("cyclictest --priority 80 --interval=200", ("cyclictest", {"p": "80", "i": "200"})),
-        ("latency -h -H10000 -t1 -P99 -T36000 -q", ("latency", dict(h="", H="10000", t="1", P="99", T="36000", q=""))),
+        (
+            "latency -h -H10000 -t1 -P99 -T36000 -q",
+            ("latency", {**dict.fromkeys("hq", ""), "H": "10000", "t": "1", "P": "99", "T": "36000"}),
+        ),
         ("chrt -f 80 cyclictest -n", ("", {})),
         ("./rttest_gpio & sleep 3", ("", {})),
         ("cyclictest 'open", ("", {})),

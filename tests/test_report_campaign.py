@@ -368,6 +368,10 @@ def test_objections_to_own_rows_and_to_the_article_s() -> None:
         "POSIX timer, SAM9G20, plain",
         "POSIX timer, SAM9G45, plain",
         "setitimer, SAM9G45, RT",
+        "clock_nanosleep, SAM9G20, RT",
+        "POSIX timer, SAM9G20, RT; POSIX timer, SAM9G20, plain; POSIX timer, SAM9G45, RT; POSIX timer, SAM9G45, plain",
+        "nanosleep, SAM9G20, RT; nanosleep, SAM9G45, RT",
+        "setitimer, SAM9G45, RT",
     ]
     assert "Nothing in the article's own figures" in texts(drawn("akamina")["objections"])
 

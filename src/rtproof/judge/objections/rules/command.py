@@ -88,7 +88,7 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         if says:
             wrong[claim.command, says].append(claim.name)
     for (command, says), names in wrong.items():
-        yield Objection(CODE, tuple(names), f"{', '.join(names)}: the command is {command!r}, but {says}")
+        yield Objection(CODE, tuple(names), f"the command is {command!r}, but {says}")
 
 
 def command_options(command: str) -> tuple[str, Mapping[str, str]]:
@@ -202,7 +202,7 @@ def _loops(claim: ResultClaim, asked: int | None) -> Iterator[str]:
 
 
 def _threads(claim: ResultClaim, options: Mapping[str, str]) -> int | None:
-    if "t" in options and options["t"]:
+    if options.get("t"):
         return _whole(options["t"])
     if "t" in options or "S" in options:
         return claim.online_count

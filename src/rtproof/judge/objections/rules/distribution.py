@@ -70,9 +70,7 @@ def _within(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator
         if each.max_ns is not None and not each.at_least:
             if point.value_ns > each.max_ns + over and (exact or high < 1):
                 yield f"{told}, above the maximum {_shown(each.max_ns)}"
-            elif exact and point.share >= 1 and point.value_ns < each.max_ns - over:
-                yield f"{told}, below the maximum {_shown(each.max_ns)}"
-            elif (
+            elif (exact and point.share >= 1 and point.value_ns < each.max_ns - over) or (
                 not exact
                 and low > 1 - (0 if not each.count else 1 / each.count)
                 and point.value_ns < each.max_ns - over
@@ -201,7 +199,7 @@ def _scale(each: Figures, bins: Bins) -> Iterator[str]:
                 f"its maximum is {_shown(each.max_ns)}"
             )
     elif each.max_ns > bins.end_ns + _step(each, "max"):
-        yield f"its bins end at {_shown(bins.end_ns)}, below its maximum {_shown(each.max_ns)}, which is in none of them"
+        yield f"its bins end at {_shown(bins.end_ns)}, and its maximum {_shown(each.max_ns)} is in none of them"
 
 
 def _counts(each: Figures, bins: Bins) -> Iterator[str]:
@@ -238,7 +236,8 @@ def _fullest_of_counts(bins: Bins, held: int) -> Iterator[str]:
         return
     largest = max(bins.counts)
     if (bins.full_share - bins.share_step) * held > largest + 0.5:
-        yield f"its fullest bin is said to have {percent(bins.full_share)}, and the counts give {percent(largest / held)}"
+        given = percent(largest / held)
+        yield f"its fullest bin is said to have {percent(bins.full_share)}, and the counts give {given}"
 
 
 def _shares_of_bins(each: Figures, bins: Bins, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:

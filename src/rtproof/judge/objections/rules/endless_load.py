@@ -60,7 +60,8 @@ def _to_done(tokens: Sequence[str], start: int) -> Sequence[str] | None:
 
 
 def _grows(body: Sequence[str]) -> bool:
-    background, command = False, []
+    background = False
+    command: list[str] = []
     for token in (*body, ";"):
         if token == "&":  # noqa: S105
             background, command = background or bool(command), []

@@ -16,7 +16,7 @@ DOUBTS: tuple[str, ...] = ()
 CLOCKS = 500e-6
 """The clock of the cycles and that of the run may differ by so much, as with ``samples-surplus``."""
 LEFT_OUT = 0.5
-"""Loops at the beginning may be left out. If more than this part of the run is in no loop, the row has other figures."""
+"""Loops at the beginning may be left out. If more than this part of the run is in no loop, most were not counted."""
 ROUNDING_NS = 1
 
 

@@ -17,7 +17,8 @@ DOUBTS: tuple[str, ...] = ()
 FEWEST_TASKS = 0.5
 """One task that always wants to run gives 0.95 after three lengths of the average, and averages scatter by 0.2."""
 BUSY = re.compile(
-    r"\bstress(-ng|apptest)?\b|\bhackbench\b|\bcpuburn\b|\bcores? busy\b|\bbusy loops?\b|\bcompil|\bmake -j|\bburn(p\d|mmx)\b",
+    r"\bstress(-ng|apptest)?\b|\bhackbench\b|\bcpuburn\b|\bcores? busy\b|\bbusy loops?\b|\bcompil|\bmake -j"
+    r"|\bburn(p\d|mmx)\b",
     re.IGNORECASE,
 )
 PAUSES = re.compile(

@@ -53,8 +53,8 @@ def _band(each: Figures, least: float, mean: float, most: float) -> Iterator[str
     largest = (each.below * each.low_ns + inside * min(each.high_ns, most) + each.above * most) / each.count
     if not smallest - step <= mean <= largest + step:
         yield (
-            f"its mean {_shown(mean)} is not between {_shown(smallest)} and {_shown(largest)}, as the counts inside and "
-            "outside of the band demand"
+            f"its mean {_shown(mean)} is not between {_shown(smallest)} and {_shown(largest)}, as the counts inside "
+            "and outside of the band demand"
         )
 
 
