@@ -269,6 +269,13 @@ def _length(cell: CellPlan) -> dict[str, Any]:
     return {"duration": units.format_duration(cell.duration_ns or 0)}
 
 
+def cell_as_run(cell: CellPlan, way: Way | None) -> CellPlan:
+    """The cell with a label that names the loads that ran, where this way replaced some of its own."""
+    replaced = way.replace if way else {}
+    loads = tuple(_with_load_replaced(load, replaced) for load in cell.loads)
+    return replace(cell, label=_label(cell, loads))
+
+
 def _with_load_replaced(load: str, other: Mapping[str, str]) -> str:
     """The load that runs in place of this one, without this one's options; the load itself if nothing replaces it."""
     return other.get(load.partition(":")[0], load)
