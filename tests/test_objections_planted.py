@@ -445,6 +445,26 @@ def test_what_the_article_varies_is_no_reason() -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "cyclictest -m -n -p80",
+        "cyclictest -S -m -p80 -D600",
+        "cyclictest -a -t -p 80 -D 10m -h 400 > out",
+        "cyclictest -v -t 4 -p80 -i 1000 -d 500",
+        "cyclictest --mlockall --smp --priority=80 --interval=1000 --distance=0 --duration=10m",
+        "cyclictest -l 600000 -p 80 --policy=fifo",
+        "cyclictest -q -p 80 -l0 -c 1 -A 1000",
+        "sudo nice -n -5 ./rt-tests/cyclictest -p80 | tee log",
+        "latency -P80 -T600",
+        "latency -p 1000 -P 80 -g hist.txt -q",
+        "ping -f host & cyclictest -p80 & stress -t 1",
+    ],
+)
+def test_a_command_that_agrees_with_its_row_is_left_alone(command: str) -> None:
+    assert found(run(command=command)) == []
+
+
+@pytest.mark.parametrize(
     ("command", "expected"),
     [
         ("cyclictest -m -a -t -p99", ("cyclictest", {"m": "", "a": "", "t": "", "p": "99"})),
@@ -455,6 +475,7 @@ def test_what_the_article_varies_is_no_reason() -> None:
             "latency -h -H10000 -t1 -P99 -T36000 -q",
             ("latency", {**dict.fromkeys("hq", ""), "H": "10000", "t": "1", "P": "99", "T": "36000"}),
         ),
+        ("cyclictest -v -n -c 1 -h -p80", ("cyclictest", {"v": "", "n": "", "c": "1", "h": "", "p": "80"})),
         ("chrt -f 80 cyclictest -n", ("", {})),
         ("./rttest_gpio & sleep 3", ("", {})),
         ("cyclictest 'open", ("", {})),

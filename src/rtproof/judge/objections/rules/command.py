@@ -30,14 +30,14 @@ UNITS_NS = {"": SECOND, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 
 OPTIONAL, NEEDED = "optional", "needed"
 SPECS: dict[str, dict[str, str]] = {
     "cyclictest": {
-        **dict.fromkeys("AbBCdDghilLOopPTvyDe", NEEDED),
+        **dict.fromkeys("AbcdDeFghiloOpTy", NEEDED),
         **dict.fromkeys("at", OPTIONAL),
         **dict.fromkeys(
             ("interval", "loops", "duration", "prio", "priority", "policy", "distance", "histogram"), NEEDED
         ),
         **dict.fromkeys(("affinity", "threads"), OPTIONAL),
     },
-    "latency": dict.fromkeys("HpTPtlgcBb", NEEDED),
+    "latency": dict.fromkeys("HpTPtlgcB", NEEDED),
 }
 """Options that take a value, by program. Old versions of cyclictest had no value for some of the rare ones."""
 LONG = {
@@ -135,7 +135,7 @@ def _options(words: Sequence[str], takes: Mapping[str, str]) -> dict[str, str]:
                 text = ""
                 if need and letters:
                     text, letters = letters, ""
-                elif need == NEEDED or (need == OPTIONAL and following.isdigit()):
+                elif (need == NEEDED and not following.startswith("-")) or (need == OPTIONAL and following.isdigit()):
                     text, at = following, at + 1
                 found[letter] = text.lstrip("=")
     return found
