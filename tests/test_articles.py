@@ -343,7 +343,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
     ("wrong", "sentence"),
     [
         (NUMBERS.replace('"2 us"', '"4 us"'), "mean: it is larger than max"),
-        (NUMBERS.replace('"1 us"', '"2500 ns"'), "min: it is larger than mean"),
+        (NUMBERS.replace('"1 us"', '"3500 ns"'), "min: it is larger than mean"),
         (NUMBERS.replace("count = 5", "count = -5"), "count: -5 is a negative count"),
         (NUMBERS.replace("count = 5", "count = 5.5"), "Expected `int"),
         (NUMBERS.replace("count", "cuont"), "there is no key 'cuont'"),

@@ -293,7 +293,10 @@ def test_nothing_follows_from_the_maximum_of_a_file_that_contradicts_itself() ->
 
 def test_the_state_is_the_headline_and_the_tool_s_own_figures_are_all_told() -> None:
     given = replace(FILE, min_ns=8_720, mean_ns=32_946, max_ns=106_589, overruns=1, mode_switches=2)
-    verdict, remains, *_ = report.compose(analyse_histogram(given))
+    judged = analyse_histogram(given)
+    assert [doubt.code for doubt in judged.doubts] == ["overruns", "mode-switches"]
+    assert [doubt.code for doubt in analyse_histogram(replace(given, overruns=0, mode_switches=0)).doubts] == []
+    verdict, _, remains, *_ = report.compose(judged)
     first = verdict.blocks[0]
     assert isinstance(first, Text)
     assert (first.headline, first.paragraphs) == (
@@ -308,7 +311,7 @@ def test_the_state_is_the_headline_and_the_tool_s_own_figures_are_all_told() -> 
 
 
 def _told_of(given: ImportedHistogram) -> list[tuple[str, ...]]:
-    _, remains, *_ = report.compose(analyse_histogram(given))
+    _, _, remains, *_ = report.compose(analyse_histogram(given))
     return [row for block in remains.blocks if isinstance(block, Table) for row in block.rows if len(row) == 2]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from analysis_records import MS, SECOND, SERIES, block, fact, file, record
 from doubt_cases import FACTS, FILES, OF_A_THREAD
+from test_objections_planted import PLANTED_CODES
 
 from rtproof import articles
 from rtproof.core import plugins
@@ -216,7 +217,7 @@ def test_a_run_judged_by_none_seen_is_objected_to() -> None:
 
 
 def test_every_rule_is_tried() -> None:
-    alone = {"unequal-load", "not-unloaded", "sums", "zero-is-no-bound", "backlog"}
+    alone = {"unequal-load", "not-unloaded", "sums", "zero-is-no-bound", "backlog", *PLANTED_CODES}
     assert {rule.CODE for rule in plugins.load_plugins(rules)} == {*DEFECTS, *alone}
 
 
@@ -231,6 +232,10 @@ DEFECTS_ACCEPTANCE: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("samples-surplus", ("xenomai-g45-user",)),
         ("granularity", ("timer-g45-rt-setitimer",)),
         ("load-unproven", XENOMAI),
+        ("command", ("timer-g20-rt-clock-nanosleep",)),
+        ("command", tuple(f"timer-{row}-posix-timer" for row in ("g20-rt", "g20-plain", "g45-rt", "g45-plain"))),
+        ("command", ("timer-g20-rt-nanosleep", "timer-g45-rt-nanosleep")),
+        ("command", ("timer-g45-rt-setitimer",)),
     ],
     "ten-ms": [("zero-is-no-bound", ("fifo-stress",))],
     "simple-rt-app": [],

@@ -7,7 +7,14 @@ import pytest
 from rtproof import profiles
 from rtproof.core.errors import UserError
 from rtproof.profiles import agent_arguments
-from rtproof.profiles.profile import AS_GIVEN, with_loads, with_options, with_parameters, with_settings
+from rtproof.profiles.profile import (
+    AS_GIVEN,
+    cell_as_run,
+    with_loads,
+    with_options,
+    with_parameters,
+    with_settings,
+)
 
 H = 3_600_000_000_000
 S = 1_000_000_000
@@ -109,6 +116,27 @@ def test_parameters_have_to_be_given_and_reach_the_probe() -> None:
         with_parameters(gpio)
     given = with_parameters(with_settings(gpio, {"chip": "0", "in": "3", "out": "2"}))
     assert "--probe gpio:chip=0,in=3,out=2,edge=both" in " ".join(agent_arguments(given.cells[0]))
+
+
+def test_any_parameter_that_is_set_is_told_as_a_change() -> None:
+    given = with_settings(profiles.load("bootlin-gpio"), {"chip": "0"})
+    sensor = with_settings(profiles.load("simple-rt-app"), {"sensor": "/sys/x", "work": "sensor"})
+    assert [(change.option, change.before, change.now) for change in (*given.changes, *sensor.changes)] == [
+        ("chip", (), "0"),
+        ("sensor", (), "/sys/x"),
+    ]
+
+
+def test_a_cell_is_labelled_by_the_load_that_ran() -> None:
+    own = profiles.load("akamina")
+    other = with_loads(own, ("mmap",))
+    chosen = with_options(with_settings(own, {"load": "loaded"}), {"load": ()})
+    assert [cell.label for cell in own.cells] == ["unloaded", "loaded (comms)"]
+    assert [cell.label for cell in other.cells] == ["unloaded", "loaded (comms), here with mmap"]
+    assert [cell.label for cell in chosen.cells] == ["loaded (comms), here with no load"]
+    (app,) = profiles.load("simple-rt-app").cells
+    ran = [cell_as_run(app, way).label for way in (None, *app.ways)]
+    assert ran == ["5 ms loop", "5 ms loop", "5 ms loop, here with cpu:workers=1"]
 
 
 def test_options_of_the_user_win_over_cells_and_ways() -> None:

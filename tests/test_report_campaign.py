@@ -9,9 +9,10 @@ import pytest
 import report_cases
 
 from rtproof import articles, profiles, report
+from rtproof.articles import ArticleFigure
 from rtproof.core.errors import UserError
 from rtproof.judge.analysis_model import Analysis
-from rtproof.profiles import Profile, ProfileLimit
+from rtproof.profiles import OptionChange, Profile, ProfileLimit
 from rtproof.profiles.profile import GuestReplacement, with_claims, with_options, with_parameters, with_settings
 from rtproof.report.blocks import Link, Section, Table
 from rtproof.report.pages import campaign_conditions, campaign_curves, campaign_outcomes, campaign_page, campaign_table
@@ -255,6 +256,29 @@ def test_asked_is_told_of_each_limit_with_its_gap_and_its_longest_episode() -> N
     assert ", confidence" not in "".join(campaign_outcomes.requirement_sentences(by_profile, virtual=True))
 
 
+def test_the_threshold_is_that_of_the_profile_s_own_article() -> None:
+    profile = campaign_cases.shortened("akamina")
+    article = articles.load("akamina")
+    own = replace(article, threshold=ArticleFigure("99.9 %", 0.999, "%"), threshold_note="Mine.")
+    for each, says, note in (
+        (article, "99.999 %", "not to be had"),
+        (own, "99.9 %", "Mine."),
+        (replace(article, threshold=None, threshold_note=""), "99.999 %", ""),
+    ):
+        told = campaign_page.campaign_sections(profile, campaign_cases.akamina(), each)
+        (section,) = [section for section in told if section.name == "thresholds"]
+        assert all(table.header[3] == f"{says} threshold [us]" for table in tables(section))
+        assert f"The {says} threshold is" in texts(section)
+        assert note in texts(section)
+        assert ("not to be had" in texts(section)) is (note == "not to be had")
+
+
+def test_a_setting_that_the_profile_has_no_value_for_is_told() -> None:
+    profile = replace(campaign_cases.shortened("akamina"), changes=(OptionChange("chip", (), "0"),))
+    (block,) = campaign_conditions.difference_block(profile, ())
+    assert "Set: chip 0, for which the profile has no value of its own." in report_cases.words([block])
+
+
 def test_a_change_of_gap_length_and_bunches_is_told() -> None:
     profile = campaign_cases.shortened("akamina")
     (own,) = profile.claims
@@ -367,6 +391,10 @@ def test_objections_to_own_rows_and_to_the_article_s() -> None:
     assert [row["row"] for row in rows(published)] == [
         "POSIX timer, SAM9G20, plain",
         "POSIX timer, SAM9G45, plain",
+        "setitimer, SAM9G45, RT",
+        "clock_nanosleep, SAM9G20, RT",
+        "POSIX timer, SAM9G20, RT; POSIX timer, SAM9G20, plain; POSIX timer, SAM9G45, RT; POSIX timer, SAM9G45, plain",
+        "nanosleep, SAM9G20, RT; nanosleep, SAM9G45, RT",
         "setitimer, SAM9G45, RT",
     ]
     assert "Nothing in the article's own figures" in texts(drawn("akamina")["objections"])

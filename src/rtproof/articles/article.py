@@ -4,7 +4,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rtproof.judge.objections.result_row import Figures, ResultClaim, RowKind, Span, exact_span
+from rtproof.judge.objections.result_row import (
+    Bins,
+    Figures,
+    ResultClaim,
+    RowKind,
+    ShareAtMost,
+    Span,
+    exact_span,
+)
 
 LATENCY, LENGTH, TOP, LOOP = "latency", "length", "top", "loop"
 
@@ -28,12 +36,17 @@ class ArticleFigure:
 class ArticleNumbers:
     """The figures of one thread or field, by name.
 
-    kind: "latency"; "length" of cycles or work; "top" or "loop", which only article 3 has.
+    kind: "latency"; "length" of cycles or work; "top" or "loop", which only article 3 has. percentiles, curve: pairs of
+    a share and a value; in a curve, the share was read at the value. bin_counts: the values in each bin, from bin_start
+    on.
     """
 
     name: str
     kind: str
     figures: Mapping[str, ArticleFigure]
+    percentiles: tuple[tuple[ArticleFigure, ArticleFigure], ...] = ()
+    curve: tuple[tuple[ArticleFigure, ArticleFigure], ...] = ()
+    bin_counts: tuple[int, ...] = ()
 
     def value(self, name: str) -> float | None:
         figure = self.figures.get(name)
@@ -48,8 +61,8 @@ class ArticleRow:
     method: the method that they really choose. duration: the length of the run as printed; asked: the length that the
     command asked for, exact to the second. load: the article's description of the load; load_line: its shell line.
     cpus: the number of CPUs of the board. group: rows of one group are compared with each other. judged: the article
-    calls the result good. stopped: the loop stopped. caveats: what the article itself says against
-    the row.
+    calls the result good. varies: the conditions in which the article varies the rows of the group on purpose. stopped:
+    the loop stopped. caveats: what the article itself says against the row.
     """
 
     key: str
@@ -70,6 +83,7 @@ class ArticleRow:
     load_line: str = ""
     group: str = ""
     judged: bool = False
+    varies: tuple[str, ...] = ()
     stopped: bool = False
     caveats: tuple[str, ...] = ()
     numbers: tuple[ArticleNumbers, ...] = ()
@@ -97,6 +111,7 @@ class Article:
 
     name: name of its file without the ending. about: what the article measured and how to read its numbers.
     threshold: the percentile that the article judges by, as a share. The rows need not contain that percentile.
+    threshold_note: what a reader has to know of the article's own thresholds.
     """
 
     name: str
@@ -106,6 +121,7 @@ class Article:
     rows: tuple[ArticleRow, ...]
     statements: tuple[ArticleStatement, ...] = ()
     threshold: ArticleFigure | None = None
+    threshold_note: str = ""
 
     def row(self, key: str) -> ArticleRow | None:
         """The row with this key, or None."""
@@ -154,7 +170,7 @@ def _extreme(choose: Callable[..., ArticleFigure], found: Iterable[ArticleFigure
     return choose(found, key=lambda figure: figure.value)
 
 
-VALUES = ("min", "mean", "max")
+VALUES = ("min", "mean", "max", "deviation")
 IDLE = ("none", "idle", "unloaded")
 
 
@@ -174,6 +190,13 @@ def _claim(row: ArticleRow) -> ResultClaim:
         online_count=row.cpus,
         load_line=row.load_line,
         judged=row.judged,
+        load=row.load,
+        policy=row.policy,
+        priority=row.priority,
+        method=row.method,
+        method_claimed=row.method_claimed,
+        command=row.command,
+        varies=row.varies,
     )
 
 
@@ -196,11 +219,33 @@ def _figures(numbers: ArticleNumbers) -> Figures:
         below=below,
         above=above,
         out_of_band=None if below is None or above is None else below + above,
+        percentiles=tuple(ShareAtMost(share.value, at.value, 0.0, at.step) for share, at in numbers.percentiles),
+        curve=tuple(ShareAtMost(share.value, at.value, share.step, 0.0) for share, at in numbers.curve),
+        bins=_bins(numbers),
+        steps={key: numbers.figures[key].step for key in VALUES if key in numbers.figures},
+    )
+
+
+def _bins(numbers: ArticleNumbers) -> Bins | None:
+    """The histogram, None if the article tells nothing of it."""
+    if not any(key.startswith("bin") for key in numbers.figures) and not numbers.bin_counts:
+        return None
+    share = numbers.figures.get("bin_share")
+    return Bins(
+        start_ns=numbers.value("bin_start") or 0.0,
+        width_ns=numbers.value("bin_width"),
+        number=_whole(numbers.value("bins")),
+        counts=numbers.bin_counts,
+        overflow=_whole(numbers.value("overflow")),
+        full_from_ns=numbers.value("bin_from"),
+        full_to_ns=numbers.value("bin_to"),
+        full_share=share.value if share else None,
+        share_step=share.step if share else 0.0,
     )
 
 
 def _step(numbers: ArticleNumbers) -> int:
-    """The precision of the row in ns: that of the mean if there is one, because checks compare it with the others."""
+    """The precision of the row in ns: that of the mean if there is one, otherwise the coarsest of its values."""
     steps = [numbers.figures[key].step for key in VALUES if key in numbers.figures]
     mean = numbers.figures.get("mean")
     return int(mean.step if mean else max(steps, default=0))

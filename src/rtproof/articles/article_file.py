@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -27,13 +28,17 @@ from rtproof.articles.article import (
 )
 from rtproof.core import toml, units
 from rtproof.core.errors import UserError
+from rtproof.judge.objections.rules.like_for_like import CONDITIONS
 
 
 class ArticleNumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The numbers of a thread or field. Times have their unit, shares a %.
 
     low, high: ends of a band; below, above: how many values lie outside of the band on each side. bin_from, bin_to,
-    bin_share: the ends of the fullest bin and the share of the values in it.
+    bin_share: the ends of the fullest bin and the share of the values in it. bin_start: where the first bin begins, by
+    default 0. bin_counts: the values in each bin. overflow: how many values lie beyond the last bin. percentiles: pairs
+    such as ["99.9 %", "70 us"]. curve: points of a cumulative curve such as ["70 us", "98.7 %"], which says what share
+    of the values is at most 70 us.
     """
 
     name: str
@@ -54,10 +59,18 @@ class ArticleNumbersFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True
     bin_from: str | None = None
     bin_to: str | None = None
     bin_share: str | None = None
+    bin_start: str | None = None
+    bin_counts: tuple[int, ...] = ()
+    overflow: int | None = None
+    percentiles: tuple[tuple[str, str], ...] = ()
+    curve: tuple[tuple[str, str], ...] = ()
 
 
 class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A row, with the fields of ``ArticleRow``. loadavg: the three numbers as the kernel prints them."""
+    """A row, with the fields of ``ArticleRow``. loadavg: the three numbers as the kernel prints them.
+
+    varies: any of load, policy, method, period and length.
+    """
 
     key: str
     label: str
@@ -77,6 +90,7 @@ class ArticleRowFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     load_line: str = ""
     group: str = ""
     judged: bool = False
+    varies: tuple[str, ...] = ()
     stopped: bool = False
     caveats: tuple[str, ...] = ()
     numbers: tuple[ArticleNumbersFile, ...] = ()
@@ -96,7 +110,8 @@ class ArticleStatementFile(msgspec.Struct, forbid_unknown_fields=True, frozen=Tr
 class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The whole file. Rows and statements are converted later, one by one, so that an error can name the row.
 
-    threshold: the percentile that the article judges by, such as "99.999 %".
+    threshold: the percentile that the article judges by, such as "99.999 %". threshold_note: a sentence on what the
+    article tells of its thresholds.
     """
 
     title: str
@@ -105,6 +120,7 @@ class ArticleFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     row: list[dict[str, object]]
     statement: list[dict[str, object]] = []
     threshold: str | None = None
+    threshold_note: str = ""
 
 
 # The next functions read a printed number into an ArticleFigure.
@@ -139,12 +155,18 @@ def printed_time(text: str) -> ArticleFigure:
     return figure
 
 
-def printed_share(text: str) -> ArticleFigure:
-    """A percentage, as a share of 1; UserError without the % sign, because the number alone could be a share."""
+def printed_share(text: str, *, ends: bool = False) -> ArticleFigure:
+    """A percentage, as a share of 1; UserError without the % sign, because the number alone could be a share.
+
+    ends: whether 0 % and 100 % are allowed, as in a curve.
+    """
     if not text.strip().endswith("%"):
         raise UserError(f"{text!r} is not a percentage: write it with its sign, such as 99.999 %")
-    value = units.parse_percentage(text)
-    return ArticleFigure(text.strip(), float(value), "%")
+    number = _PART.fullmatch(text.strip())
+    end = ends and number is not None and Decimal(number[1]) in (0, 100)
+    value = Decimal(number[1]) / 100 if number and end else units.parse_percentage(text)
+    digits = Decimal(number[1]).as_tuple().exponent if number else 0
+    return ArticleFigure(text.strip(), float(value), "%", float(Decimal("0.01").scaleb(int(digits))))
 
 
 def printed_count(value: int) -> ArticleFigure:
@@ -175,6 +197,8 @@ ORDER = (
     ("bin_width", "period"),
 )
 """Pairs of keys. The value of the first is never larger than that of the second."""
+APART = ("name", "kind", "percentiles", "curve", "bin_counts")
+"""Keys of numbers that are no single figure."""
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]+)?")
 LARGEST_NUMBER = 2**63 - 1
 MOST_BINS = 10_000_000
@@ -222,13 +246,16 @@ def _article(path: Path, found: ArticleFile) -> Article:
             statements.append(_statement(toml.convert_toml(data, ArticleStatementFile, name), keys))
     with _where(str(path)):
         threshold = _optional("threshold", found.threshold, printed_share)
-    return Article(path.stem, found.title, found.source, found.about.strip(), tuple(rows), tuple(statements), threshold)
+    texts = (path.stem, found.title, found.source, found.about.strip())
+    return Article(*texts, tuple(rows), tuple(statements), threshold, found.threshold_note)
 
 
 def _row(file: ArticleRowFile) -> ArticleRow:
     _require(bool(file.key) and file.key.replace("-", "").isalnum(), "key: letters, digits and - are allowed")
     least = int(file.policy in REAL_TIME)
     _require(file.priority is None or least <= file.priority <= 99, f"priority: it lies between {least} and 99")
+    for name in file.varies:
+        _require(name in CONDITIONS, f"varies: {name!r} is none of {', '.join(CONDITIONS)}")
     _require(file.cpus is None or 1 <= file.cpus <= MOST_CPUS, f"cpus: a board has between 1 and {MOST_CPUS:,}")
     several = tuple(_numbers(each) for each in file.numbers)
     _require(len({each.name for each in several}) == len(several), "numbers: two have the same name")
@@ -247,13 +274,30 @@ def _numbers(file: ArticleNumbersFile) -> ArticleNumbers:
         _require(file.kind in KINDS, f"kind: {file.kind!r} is none of {', '.join(KINDS)}")
         figures = dict(_figures(file))
         _check_figures(file.kind, figures)
-        return ArticleNumbers(file.name, file.kind, figures)
+        percentiles = tuple(_pair("percentiles", share, at) for share, at in file.percentiles)
+        curve = tuple(_pair("curve", share, at) for at, share in file.curve)
+        _require(len(file.bin_counts) <= MOST_BINS, f"bin_counts: more than {MOST_BINS:,} are none")
+        _require(all(0 <= count <= LARGEST_NUMBER for count in file.bin_counts), "bin_counts: one is no count")
+        _require(not file.bin_counts or "bin_width" in figures, "bin_counts: they need bin_width")
+        several = not file.bin_counts or file.bins is None or len(file.bin_counts) == file.bins
+        _require(several, "bin_counts: there are not as many as bins")
+        return ArticleNumbers(file.name, file.kind, figures, percentiles, curve, file.bin_counts)
+
+
+def _pair(key: str, share: str, at: str) -> tuple[ArticleFigure, ArticleFigure]:
+    """A share and the value that it belongs to."""
+    with _where(key):
+        found = printed_share(share, ends=True), printed_time(at)
+        _require(0 <= found[0].value <= 1, f"{share!r} is no share: it lies between 0 % and 100 %")
+        _require(abs(found[1].value) <= LARGEST_NUMBER, "it is larger than anything measured")
+        _require(not found[1].at_least, "only a maximum can be a lower bound")
+        return found
 
 
 def _figures(file: ArticleNumbersFile) -> Iterator[tuple[str, ArticleFigure]]:
-    readers: dict[str, Callable[[str], ArticleFigure]] = {"bin_share": printed_share}
+    readers: dict[str, Callable[[str], ArticleFigure]] = {"bin_share": partial(printed_share, ends=True)}
     for key, told in msgspec.structs.asdict(file).items():
-        if told is None or key in ("name", "kind"):
+        if told is None or key in APART:
             continue
         with _where(key):
             figure = printed_count(told) if isinstance(told, int) else readers.get(key, printed_time)(told)
@@ -267,7 +311,10 @@ def _check_figures(kind: str, figures: dict[str, ArticleFigure]) -> None:
     """UserError for figures that no measurement can have, such as a minimum above the maximum."""
     for low, high in ORDER:
         if low in figures and high in figures:
-            _require(figures[low].value <= figures[high].value, f"{low}: it is larger than {high}")
+            # A mean of 118.4 us is not above a maximum that was printed as 118 us.
+            steps = (figures[low].step, figures[high].step)
+            room = max(steps) if steps[0] != steps[1] else 0
+            _require(figures[low].value <= figures[high].value + room, f"{low}: it is larger than {high}")
     value = {key: figure.value for key, figure in figures.items()}
     for key in ("period", "low", "high", "max", "bin_width", "bins", "bin_to"):
         _require(value.get(key, 1) > 0, f"{key}: it has to be more than 0")

@@ -375,7 +375,8 @@ def _figures_of_import(name: str, imported: ImportedHistogram) -> RunFigures:
         raise UserError(f"{name}: {imported.tool} prints no histogram there, so there is nothing to compare")
     told = figures_of_histogram(name, imported.histogram, imported.comparable, imported.overflow, imported.largest_ns)
     started_ns = None if imported.started_s is None else imported.started_s * 1_000_000_000
-    return replace(told, started_ns=started_ns, invalid=imported.faults, unclear=(*told.unclear, *imported.notes))
+    unclear = (*told.unclear, *imported.notes, *(doubt.what for doubt in imported.troubles))
+    return replace(told, started_ns=started_ns, invalid=imported.faults, unclear=unclear)
 
 
 def figures_of_histogram(

@@ -23,6 +23,7 @@ from rtproof.core.errors import UserError
 from rtproof.experiment import stored_runs
 from rtproof.judge.analysis_model import Analysis
 from rtproof.profiles import CellPlan, Profile
+from rtproof.profiles.profile import cell_as_run
 from rtproof.record.run_folder import INFO_NAME, RECORD_NAME
 from rtproof.report.blocks import Section
 from rtproof.report.pages import campaign_outcomes, campaign_page, matrix_page
@@ -264,7 +265,7 @@ def _stored_outcome(
     link = f"{CELLS_FOLDER}/{plan.key}.html"
     return CellOutcome(
         campaign.system,
-        plan,
+        cell_as_run(plan, way),
         _read_unchanged_run(place, cell.sha256, shares) if cell.sha256 else None,
         way,
         passed,

@@ -22,7 +22,7 @@ from rtproof.lab import systems
 from rtproof.lab.cell_runner import CellResult, CellResults
 from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, GuestLoad, GuestSystem
 from rtproof.profiles import CellPlan, Profile, Way, run_options
-from rtproof.profiles.profile import LOAD, option_words, with_loads, with_options, with_parameters
+from rtproof.profiles.profile import LOAD, cell_as_run, option_words, with_loads, with_options, with_parameters
 from rtproof.record import run_folder
 from rtproof.report.blocks import Section
 from rtproof.report.pages import campaign_outcomes, kernel_comparison_page
@@ -89,7 +89,8 @@ def _trial_outcome(trial: GuestTrial, asked: tuple[Requirement, ...]) -> CellOut
         return CellOutcome(trial.system.name, trial.plan, passed=trial.passed, failure=why)
     analysis = analyse(run_folder.open_run(result.kept.folder).record, asked, 1)
     way = trial.plan.ways[trial.way]
-    return CellOutcome(trial.system.name, trial.plan, analysis, way, trial.passed, link=trial.link)
+    plan = cell_as_run(trial.plan, way)
+    return CellOutcome(trial.system.name, plan, analysis, way, trial.passed, link=trial.link)
 
 
 def _trial_after(trial: GuestTrial, result: CellResult) -> GuestTrial:

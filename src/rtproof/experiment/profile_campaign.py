@@ -18,7 +18,7 @@ from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCampaign
 from rtproof.experiment.local_runner import Cell, CellEnd, LocalRunner
 from rtproof.experiment.run_request import ProfileRequest
 from rtproof.profiles import CellPlan, Profile, run_options
-from rtproof.profiles.profile import where_else_to_run
+from rtproof.profiles.profile import cell_as_run, where_else_to_run
 from rtproof.record import run_folder
 from rtproof.report.pages import campaign_outcomes
 from rtproof.report.pages.campaign_outcomes import CellOutcome, OtherToolResult
@@ -139,7 +139,8 @@ def _read_outcome(
     except RtproofError as problem:
         return CellOutcome(system, plan, None, way, passed, str(problem))
     found = CellOutcome(
-        system, plan, result.analysis, way, passed, ended.failure, _write_cell_report(runner, result, run_folder)
+        *(system, cell_as_run(plan, way), result.analysis, way, passed, ended.failure),
+        _write_cell_report(runner, result, run_folder),
     )
     for sentence in exported_files.export_trace_files(run_folder, result.analysis):
         click.echo(clean(sentence), err=True)
@@ -184,4 +185,5 @@ def _results_of_programs(runner: LocalRunner, profile: Profile, folder: Path) ->
 def _import_result(path: Path, label: str = "") -> OtherToolResult:
     found = importers.read(path)
     named = label or (f"{path.name}: {found.title}" if found.title else path.name)
-    return OtherToolResult(named, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, found.notes)
+    notes = (*found.notes, *(doubt.what for doubt in found.troubles))
+    return OtherToolResult(named, found.tool, found.count, found.min_ns, found.mean_ns, found.max_ns, notes)

@@ -311,6 +311,7 @@ def _doubts(imported: ImportedHistogram, *, decided: bool) -> tuple[Doubt, ...]:
     whole = "choose a longer scale, and measure again"
     return (
         *(Doubt("contradiction", Severity.INVALID, fault, "measure again") for fault in imported.faults),
+        *imported.troubles,
         *([Doubt("beyond-scale", Severity.WARNING, lack, whole)] if lack else []),
         *([Doubt("not-checked", Severity.WARNING, NOT_CHECKED, RUN_CHECKS)] if decided else []),
         *(Doubt("stated", Severity.WARNING, word, "") for word in imported.stated),

@@ -269,6 +269,13 @@ def _length(cell: CellPlan) -> dict[str, Any]:
     return {"duration": units.format_duration(cell.duration_ns or 0)}
 
 
+def cell_as_run(cell: CellPlan, way: Way | None) -> CellPlan:
+    """The cell with a label that names the loads that ran, where this way replaced some of its own."""
+    replaced = way.replace if way else {}
+    loads = tuple(_with_load_replaced(load, replaced) for load in cell.loads)
+    return replace(cell, label=_label(cell, loads))
+
+
 def _with_load_replaced(load: str, other: Mapping[str, str]) -> str:
     """The load that runs in place of this one, without this one's options; the load itself if nothing replaces it."""
     return other.get(load.partition(":")[0], load)
@@ -298,7 +305,7 @@ def _with_setting(profile: Profile, name: str, value: str) -> Profile:
         raise UserError(f"the profile {profile.name} has nothing to set named {name!r}{there}")
     parameters = tuple(replace(each, default=value) if each.name == name else each for each in profile.parameters)
     before = next(each.default for each in profile.parameters if each.name == name)
-    changes = (OptionChange(name, (before,), value),) if before and before != value else ()
+    changes = (OptionChange(name, (before,) if before else (), value),) if before != value else ()
     return replace(profile, parameters=parameters, changes=(*profile.changes, *changes))
 
 
@@ -390,7 +397,15 @@ def _with_options(cell: CellPlan, given: Mapping[str, Any]) -> CellPlan:
     options = {name: value for name, value in cell.options.items() if name not in dropped}
     ways = (Way(AS_GIVEN),) if "probe" in own else tuple(_without(way, dropped) for way in cell.ways)
     period_ns = units.parse_duration(own["period"]) if "period" in own else cell.period_ns
-    return _of_length(replace(cell, options={**options, **own}, period_ns=period_ns, ways=ways), given)
+    label = _label(cell, tuple(own[LOAD])) if LOAD in own else cell.label
+    return _of_length(replace(cell, label=label, options={**options, **own}, period_ns=period_ns, ways=ways), given)
+
+
+def _label(cell: CellPlan, loads: tuple[str, ...]) -> str:
+    """The label of the cell with these loads in place of its own: the label names the load that runs."""
+    if loads == cell.loads:
+        return cell.label
+    return f"{cell.label}, here with {', '.join(loads) or 'no load'}"
 
 
 def _of_length(cell: CellPlan, given: Mapping[str, Any]) -> CellPlan:

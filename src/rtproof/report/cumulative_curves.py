@@ -137,16 +137,34 @@ DEFINITION = (
 )
 
 
-def threshold_table(caption: str, named: Sequence[tuple[str, Summary]]) -> Table:
+def threshold_definition(share: float, period_ns: int | None) -> str:
+    """What the threshold of an article is, with the article's share and the period of its cells."""
+    carries = round(1 / (1 - share))
+    often = (
+        f", which with a period of {duration(period_ns)} is one every {duration(carries * period_ns)}"
+        if period_ns
+        else ""
+    )
+    return (
+        f"The {percent(share)} threshold is the latency that {percent(share)} of the values do not exceed: one of "
+        f"{carries:,} does{often}. Fewer values have no such threshold."
+    )
+
+
+def threshold_table(caption: str, named: Sequence[tuple[str, Summary]], share: float = SHARE) -> Table:
     """A table with a row per summary.
 
     One value exceeds the threshold every 1 / (1 - share) values on average, so once per as many periods.
     """
+    carries = round(1 / (1 - share))
     rows = tuple(
-        (name, number_format.count_text(each.observed.count), _maximum(each), _threshold(each), _often(each))
+        (
+            *(name, number_format.count_text(each.observed.count), _maximum(each)),
+            *(_threshold(each, share, carries), _often(each, carries)),
+        )
         for name, each in named
     )
-    header = ("latency", "n", "maximum [us]", f"{percent(SHARE)} threshold [us]", "one value exceeds it every")
+    header = ("latency", "n", "maximum [us]", f"{percent(share)} threshold [us]", "one value exceeds it every")
     return Table(caption, header, rows, (1, 2, 3, 4))
 
 
@@ -154,12 +172,12 @@ def _maximum(summary: Summary) -> str:
     return number_format.US.show(summary.observed.max if summary.observed.count else None)
 
 
-def _threshold(summary: Summary) -> str:
-    found = quantile(summary.observed_counts, SHARE, ends=summary.observed)
-    return f"unknown: n below {CARRIES:,}" if found.value is None else number_format.US.show(found.value)
+def _threshold(summary: Summary, share: float, carries: int) -> str:
+    found = quantile(summary.observed_counts, share, ends=summary.observed)
+    return f"unknown: n below {carries:,}" if found.value is None else number_format.US.show(found.value)
 
 
-def _often(summary: Summary) -> str:
+def _often(summary: Summary, carries: int) -> str:
     """How often a value exceeds the threshold. With several threads it happens that many times as often."""
     period = summary.series.period_ns
-    return duration(CARRIES * period / max(len(summary.threads), 1)) if period else number_format.UNKNOWN
+    return duration(carries * period / max(len(summary.threads), 1)) if period else number_format.UNKNOWN

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rtproof.core.phrases import quantity
 from rtproof.core.units import format_duration
 from rtproof.record.contents import Begin, Block, ChunkRef, Record, Series
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.per_second import NO_SECONDS, NO_TOP
-from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Moments, Summary
+from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Doubt, Moments, Severity, Summary
 
 DURATION_STATED = "how long it measured is what the user states (--measured-for): the file does not tell it"
 PERIOD_STATED = "the period of all threads is what the user states (--period): the file does not tell it"
@@ -100,6 +101,24 @@ class ImportedHistogram:
             found = replace(found, stated=(*found.stated, PERIOD_UNUSED if tells else PERIOD_STATED))
             found = found if tells else replace(found, shortest_period_ns=period_ns)
         return found
+
+    @property
+    def troubles(self) -> tuple[Doubt, ...]:
+        """Doubts about what the tool itself counted against its run: overruns and mode switches."""
+        overruns = (
+            f"the tool counted {quantity(self.overruns or 0, 'overrun')}: periods that passed before their activation, "
+            "which no bin holds"
+        )
+        switches = (
+            f"the tool counted mode switches (msw {self.mode_switches or 0:,}): its thread left the co-kernel for "
+            "Linux, so it measured neither of them alone"
+        )
+        longer = "choose a longer period, and measure again"
+        call = "find the call of Linux in the measured loop, and measure again"
+        return (
+            *([Doubt("overruns", Severity.WARNING, overruns, longer)] if self.overruns else []),
+            *([Doubt("mode-switches", Severity.WARNING, switches, call)] if self.mode_switches else []),
+        )
 
     @property
     def largest_ns(self) -> int | None:

@@ -10,9 +10,30 @@ from types import ModuleType
 
 from rtproof.core import plugins
 from rtproof.judge.objections import rules
-from rtproof.judge.objections.result_row import Figures, Objection, ResultClaim, RowKind, RowThread, Span, claim_of
+from rtproof.judge.objections.result_row import (
+    Bins,
+    Figures,
+    Objection,
+    ResultClaim,
+    RowKind,
+    RowThread,
+    ShareAtMost,
+    Span,
+    claim_of,
+)
 
-__all__ = ["Figures", "Objection", "ResultClaim", "RowKind", "RowThread", "Span", "claim_of", "objections"]
+__all__ = [
+    "Bins",
+    "Figures",
+    "Objection",
+    "ResultClaim",
+    "RowKind",
+    "RowThread",
+    "ShareAtMost",
+    "Span",
+    "claim_of",
+    "objections",
+]
 
 
 def objections(claims: Sequence[ResultClaim]) -> tuple[Objection, ...]:

@@ -30,12 +30,54 @@ class RowKind(Enum):
 
 
 @dataclass(frozen=True)
+class ShareAtMost:
+    """A share of the values that are at most ``value_ns``: a percentile, or a point of a cumulative curve.
+
+    share_step: the unit of the share's last printed digit, 0 if the share was chosen and so is exact.
+    value_step_ns: the unit of the last printed digit of the value.
+    """
+
+    share: float
+    value_ns: float
+    share_step: float = 0.0
+    value_step_ns: float = 0.0
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A histogram as a row tells it. Every bin is ``width_ns`` wide, and the first begins at ``start_ns``.
+
+    number: how many bins there are. counts: the values in each bin. overflow: how many values lie beyond the last bin;
+    None if the row does not say. full_from_ns, full_to_ns: the ends of the fullest bin. full_share: at least this share
+    of all values lies in it. share_step: the unit of the last printed digit of that share.
+    """
+
+    start_ns: float = 0.0
+    width_ns: float | None = None
+    number: int | None = None
+    counts: tuple[int, ...] = ()
+    overflow: int | None = None
+    full_from_ns: float | None = None
+    full_to_ns: float | None = None
+    full_share: float | None = None
+    share_step: float = 0.0
+
+    @property
+    def end_ns(self) -> float | None:
+        """Where the last bin ends; None if the row does not say."""
+        number = len(self.counts) or self.number
+        return None if self.width_ns is None or number is None else self.start_ns + self.width_ns * number
+
+
+@dataclass(frozen=True)
 class Figures:
     """The figures of one stream of values in a row: of a thread, or of one of several fields.
 
-    step_ns: the unit of the last printed digit, 0 if the figures are exact. low_ns, high_ns: the band in which values
+    step_ns: the unit of the last printed digit, 0 if the figures are exact. steps: the same for single figures, by the
+    names min, mean, max and deviation, where it is another. low_ns, high_ns: the band in which values
     should lie. below, above, out_of_band: how many values lie outside of it. in_bins: the sum over the histogram.
     lattice_ns: the common step of all values. at_least: the largest value was cut off, so max_ns is a lower bound.
+    percentiles, curve: shares of the values. bins: the histogram.
     """
 
     name: str
@@ -55,6 +97,14 @@ class Figures:
     out_of_band: int | None = None
     in_bins: int | None = None
     lattice_ns: int | None = None
+    percentiles: tuple[ShareAtMost, ...] = ()
+    curve: tuple[ShareAtMost, ...] = ()
+    bins: Bins | None = None
+    steps: Mapping[str, float] = field(default_factory=dict)
+
+    def step(self, name: str) -> float:
+        """The possible error in ns of the minimum, mean, maximum or deviation."""
+        return self.steps.get(name, self.step_ns)
 
 
 @dataclass(frozen=True)
@@ -96,7 +146,9 @@ class ResultClaim:
     was drawn from the row beyond its own samples. said_idle: the author says that nothing disturbed the run.
     loadavg_before, loadavg: the load averages at the start and at the end. cpu_count: the number of CPUs on which the
     threads could run. online_count: the number of CPUs of the machine. kernel_lines: what the kernel logged during the
-    run. doubts: those about a measured run.
+    run. doubts: those about a measured run. load, policy, priority, method, command: as the author told them.
+    method_claimed: the method that the command chooses, as the author says. varies: the conditions in which the rows of
+    the group differ on purpose, because they are what is compared.
     """
 
     name: str
@@ -115,6 +167,13 @@ class ResultClaim:
     online_count: int | None = None
     kernel_lines: tuple[str, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    load: str = ""
+    policy: str = ""
+    priority: int | None = None
+    method: str = ""
+    method_claimed: str = ""
+    command: str = ""
+    varies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

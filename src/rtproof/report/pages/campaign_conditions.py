@@ -154,4 +154,6 @@ def _uncounted_sentences(outcomes: Sequence[CellOutcome]) -> list[str]:
 def _change_sentence(change: OptionChange) -> str:
     if change.chosen:
         return f"Only {change.option} {change.now}, of {', '.join(change.before)}."
+    if not change.before:
+        return f"Set: {change.option} {change.now or 'to nothing'}, for which the profile has no value of its own."
     return f"Changed: {change.option} {change.now} instead of {' or '.join(change.before)}."

@@ -153,21 +153,22 @@ def _statement_cells(first: str, each: ArticleStatement) -> tuple[str, str]:
     return f"{first}{above}, the top {each.top_share.text}" if each.top_share else f"{first}{above}", ""
 
 
-LOST_NOTE = "The article's own tables of these are not to be had any more, so nothing stands beside."
+def threshold_tables(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
+    """Return one table for each kind of latency that the profile has bins for, by the threshold of its article."""
+    share = article.threshold.value if article and article.threshold else cumulative_curves.SHARE
+    tables = [table for each in profile.bins for table in _threshold_table(each, outcomes, share)]
+    periods = {cell.period_ns for cell in profile.cells}
+    says = cumulative_curves.threshold_definition(share, periods.pop() if len(periods) == 1 else None)
+    note = (article.threshold_note,) if article and article.threshold_note else ()
+    return [*tables, Text((says, *note))] if tables else []
 
 
-def threshold_tables(profile: Profile, outcomes: Sequence[CellOutcome], _article: Article | None) -> list[Block]:
-    """Return one table for each kind of latency that the profile has bins for."""
-    tables = [table for each in profile.bins for table in _threshold_table(each, outcomes)]
-    return [*tables, Text((cumulative_curves.DEFINITION, LOST_NOTE))] if tables else []
-
-
-def _threshold_table(bins: Bins, outcomes: Sequence[CellOutcome]) -> Iterator[Block]:
+def _threshold_table(bins: Bins, outcomes: Sequence[CellOutcome], share: float) -> Iterator[Block]:
     found = [(name, each.stage(bins.stage)) for name, each in outcomes_by_name(outcomes)]
     known = [(name, summary) for name, summary in found if summary is not None]
     caption = f"{bins.name.capitalize()}; the article's bins were {bins.count:,} of {duration(bins.width_ns)}"
     if known:
-        yield cumulative_curves.threshold_table(caption, known)
+        yield cumulative_curves.threshold_table(caption, known, share)
 
 
 def context_switch_table(profile: Profile, outcomes: Sequence[CellOutcome], article: Article | None) -> list[Block]:
@@ -489,7 +490,7 @@ def _published_threads(cell: str, row: ArticleRow) -> Iterator[tuple[str, ...]]:
 RenderExtra = Callable[[Profile, Sequence[CellOutcome], Article | None], list[Block]]
 EXTRA_TABLES: Mapping[str, tuple[str, RenderExtra]] = {
     "matrix": ("Boards and kernels", campaign_table.kernel_matrix),
-    "thresholds": ("Maximum and 99.999 % threshold", threshold_tables),
+    "thresholds": ("Maximum and threshold", threshold_tables),
     "switch": ("Context switch from the fullest bins", context_switch_table),
     "app": ("Work, loop time and top of loop", loop_tables),
     "cycles": ("What the cycles tell", cycle_table),

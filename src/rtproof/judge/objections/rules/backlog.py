@@ -2,8 +2,8 @@
 """A wake-up is late by many periods, but the row shows neither late nor missing activations behind it.
 
 While a wake-up is late by N periods, N more activations come due. Those that run afterwards are late too, the last of
-them least. So M of them have a mean latency of at least M/2 periods. Those that never ran are missing from the number
-that the length has room for.
+them least. So M of them are above the smallest latency by M/2 periods on average. Nothing is earlier than the smallest
+latency. Those that never ran are missing from the number that the length has room for.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,9 +25,10 @@ def _alone(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
     for each, count, due in counted(claim):
         if each.max_ns is None or each.mean_ns is None or each.min_ns is None or not each.period_ns:
             continue
-        behind = int(each.max_ns // each.period_ns) - max(due.most - count, 0) - 1
-        least_ns = min(each.min_ns, 0) + each.period_ns * behind**2 / 2 / max(count, 1)
-        if behind > 0 and least_ns > each.mean_ns + each.step_ns:
+        above_ns = each.max_ns - each.min_ns - each.step("max") - each.step("min")
+        behind = int(above_ns // each.period_ns) - max(due.most - count, 0) - 1
+        least_ns = each.min_ns - each.step("min") + each.period_ns * behind**2 / 2 / max(count, 1)
+        if behind > 0 and least_ns > each.mean_ns + each.step("mean"):
             yield (
                 each,
                 f"its largest value {value(round(each.max_ns))} is {behind:,} periods long of which no sample is "

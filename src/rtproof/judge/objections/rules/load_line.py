@@ -31,7 +31,7 @@ _BEYOND = ("case", "esac", "function", "select", "[[", "((", "<<", "coproc")
 
 def shell_fault(line: str) -> str | None:
     """The fault in the syntax of a line, in a few words; None if there is none."""
-    tokens = _tokens(line)
+    tokens = shell_tokens(line)
     if tokens is None:
         return "a quotation mark is not closed"
     if any(token in _BEYOND for token in tokens):
@@ -39,7 +39,7 @@ def shell_fault(line: str) -> str | None:
     return _order(tokens) or _pairs(tokens)
 
 
-def _tokens(line: str) -> list[str] | None:
+def shell_tokens(line: str) -> list[str] | None:
     """The operators and words of a line, each line end included; None if a quotation is not closed."""
     tokens, at = [], 0
     while at < len(line):

@@ -32,12 +32,30 @@ def _of_one(each: Figures) -> Iterator[str]:
     if each.min_ns is None or each.mean_ns is None or each.max_ns is None or each.at_least:
         return
     least, most = _means(each, each.min_ns, each.max_ns)
-    step = max(each.step_ns, ROUNDING_NS)
+    step = max(each.step("min"), each.step("mean"), each.step("max"), ROUNDING_NS)
     if not least - step <= each.mean_ns <= most + step:
         of = f" of {each.count:,} values" if each.count else ""
         yield f"its mean {_shown(each.mean_ns)} is not between {_shown(least)} and {_shown(most)}, as it has to be{of}"
-    else:
-        yield from _deviation(each, each.min_ns, each.mean_ns, each.max_ns)
+        return
+    yield from _deviation(each, each.min_ns, each.mean_ns, each.max_ns)
+    yield from _band(each, each.min_ns, each.mean_ns, each.max_ns)
+
+
+def _band(each: Figures, least: float, mean: float, most: float) -> Iterator[str]:
+    """A mean that the counts inside and outside of the band do not allow."""
+    if not each.count or each.low_ns is None or each.high_ns is None or each.below is None or each.above is None:
+        return
+    step = max(each.step("mean"), ROUNDING_NS) + max(each.step("min"), each.step("max"))
+    inside = each.count - each.below - each.above
+    if inside < 0:
+        return
+    smallest = (each.below * least + inside * max(each.low_ns, least) + each.above * each.high_ns) / each.count
+    largest = (each.below * each.low_ns + inside * min(each.high_ns, most) + each.above * most) / each.count
+    if not smallest - step <= mean <= largest + step:
+        yield (
+            f"its mean {_shown(mean)} is not between {_shown(smallest)} and {_shown(largest)}, as the counts inside "
+            "and outside of the band demand"
+        )
 
 
 def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
@@ -48,7 +66,7 @@ def _means(each: Figures, least: float, most: float) -> tuple[float, float]:
     """
     if not each.count:
         return least, most
-    part = max(most - least - 2 * each.step_ns, 0) / each.count
+    part = max(most - least - each.step("min") - each.step("max"), 0) / each.count
     return least + part, most - part
 
 
@@ -61,7 +79,8 @@ def _of_cycles(each: Figures) -> Iterator[str]:
     for count, limit, end, than, sign, which in sides:
         if count is not None and limit is not None and end is not None and not each.at_least:
             beyond = sign * (end - limit)
-            if (count and beyond < -each.step_ns) or (not count and beyond > each.step_ns):
+            step = each.step("min" if sign < 0 else "max")
+            if (count and beyond < -step) or (not count and beyond > step):
                 yield f"{count:,} are said to be {than} than {_shown(limit)}, and the {which} is {_shown(end)}"
     period = each.period_ns if each.kind is RowKind.LENGTH else None
     if period and each.min_ns is not None and each.min_ns > CYCLES * period:
@@ -77,10 +96,11 @@ def _deviation(each: Figures, least: float, mean: float, most: float) -> Iterato
     """
     if each.deviation_ns is None or each.count is None or each.count < 2:
         return
-    n, step = each.count, max(each.step_ns, ROUNDING_NS)
-    largest = math.sqrt((mean - least + 2 * step) * (most - mean + 2 * step) * n / (n - 1))
-    ends = [max(abs(end - mean) - 2 * step, 0) for end in (least, most)]
-    smallest = math.hypot(*ends) / math.sqrt(n - 1) if least < most else 0
+    n, step = each.count, max(each.step("deviation"), ROUNDING_NS)
+    rooms = [max(each.step("mean"), ROUNDING_NS) + max(each.step(end), ROUNDING_NS) for end in ("min", "max")]
+    largest = math.sqrt((mean - least + rooms[0]) * (most - mean + rooms[1]) * n / (n - 1))
+    ends = [max(abs(end - mean) - room, 0) for end, room in zip((least, most), rooms, strict=True)]
+    smallest = math.hypot(*ends) / math.sqrt(n) if least < most else 0
     if not smallest - step <= each.deviation_ns <= largest + step:
         yield (
             f"a standard deviation of {_shown(each.deviation_ns)} cannot be: with this minimum, mean, maximum and "

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of cyclictest or latency contradict what the row says of the run.
+
+Options are those of rt-tests (0.40 to 2.9) and of Xenomai 2 and 3. Where versions differ, the row may have either
+meaning. An option that is not known here says nothing. An interrupted run may have been shorter than asked, but then
+the row has to say so, and its command is not the whole story.
+"""
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from rtproof.core.phrases import duration, value
+from rtproof.judge.objections.result_row import Objection, ResultClaim, RowKind
+
+ORDER = 45
+CODE = "command"
+DOUBTS: tuple[str, ...] = ()
+US, SECOND = 1_000, 1_000_000_000
+CYCLICTEST_PERIOD_NS = 1_000_000
+"""Without -i."""
+SLACK, SLACK_NS = 0.01, 2 * SECOND
+"""A run may be longer or shorter than asked by this part of it and this time: it starts threads, and waits for them."""
+FEWER = 0.001
+"""So many of the loops asked for may be missing, as with ``samples-missing``."""
+UNITS_NS = {"": SECOND, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86400 * SECOND}
+
+OPTIONAL, NEEDED = "optional", "needed"
+SPECS: dict[str, dict[str, str]] = {
+    "cyclictest": {
+        **dict.fromkeys("AbcdDeFghiloOpTy", NEEDED),
+        **dict.fromkeys("at", OPTIONAL),
+        **dict.fromkeys(
+            ("interval", "loops", "duration", "prio", "priority", "policy", "distance", "histogram"), NEEDED
+        ),
+        **dict.fromkeys(("affinity", "threads"), OPTIONAL),
+    },
+    "latency": dict.fromkeys("HpTPtlgcB", NEEDED),
+}
+"""Options that take a value, by program. Old versions of cyclictest had no value for some of the rare ones."""
+LONG = {
+    "interval": "i",
+    "loops": "l",
+    "duration": "D",
+    "prio": "p",
+    "priority": "p",
+    "policy": "y",
+    "threads": "t",
+    "distance": "d",
+    "nanosleep": "n",
+    "system": "s",
+    "posix_timers": "x",
+    "smp": "S",
+    "histogram": "h",
+}
+SYNONYMS = {
+    "timer_settime": "posix_timer",
+    "timer_create": "posix_timer",
+    "posix_timers": "posix_timer",
+    "posix_timer": "posix_timer",
+    "clock_nanosleep": "clock_nanosleep",
+    "nanosleep": "nanosleep",
+    "setitimer": "setitimer",
+    "user_task": "user_task",
+    "kernel_task": "kernel_task",
+    "timer_irq": "timer_irq",
+}
+LATENCY_METHODS = {"0": "user_task", "1": "kernel_task", "2": "timer_irq"}
+POLICIES = {
+    "fifo": "fifo",
+    "sched_fifo": "fifo",
+    "rr": "rr",
+    "sched_rr": "rr",
+    "other": "other",
+    "sched_other": "other",
+}
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    """Rows with the same contradiction share one objection."""
+    wrong: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for claim in claims:
+        program, options = command_options(claim.command)
+        of_program = {"cyclictest": _of_cyclictest, "latency": _of_latency}.get(program)
+        says = "; ".join(of_program(claim, options)) if of_program else ""
+        if says:
+            wrong[claim.command, says].append(claim.name)
+    for (command, says), names in wrong.items():
+        yield Objection(CODE, tuple(names), f"the command is {command!r}, but {says}")
+
+
+def command_options(command: str) -> tuple[str, Mapping[str, str]]:
+    """The program, cyclictest or latency, and its options by their short names; ("", {}) if it is neither.
+
+    An option without a value has "". A program behind chrt is left out, because chrt changes the policy.
+    """
+    try:
+        lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|<>")
+        lexer.whitespace_split = True
+        words = list(lexer)
+    except ValueError:
+        return "", {}
+    if any(PurePosixPath(word).name == "chrt" for word in words):
+        return "", {}
+    for at, word in enumerate(words):
+        program = PurePosixPath(word).name
+        if program in SPECS:
+            own = []
+            for each in words[at + 1 :]:
+                if re.fullmatch(r"[;&|<>]+", each):
+                    break
+                own.append(each)
+            return program, _options(own, SPECS[program])
+    return "", {}
+
+
+def _options(words: Sequence[str], takes: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(words):
+        word, following = words[at], words[at + 1] if at + 1 < len(words) else ""
+        at += 1
+        if word.startswith("--"):
+            name, told, text = word[2:].partition("=")
+            if not told and (takes.get(name) == NEEDED or (takes.get(name) == OPTIONAL and following.isdigit())):
+                text, at = following, at + 1
+            found[LONG.get(name, name)] = text
+        elif word.startswith("-"):
+            letters = word[1:]
+            while letters:
+                letter, letters = letters[0], letters[1:]
+                need = takes.get(letter)
+                text = ""
+                if need and letters:
+                    text, letters = letters, ""
+                elif (need == NEEDED and not following.startswith("-")) or (need == OPTIONAL and following.isdigit()):
+                    text, at = following, at + 1
+                found[letter] = text.lstrip("=")
+    return found
+
+
+def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str]) -> Iterator[str]:
+    priority = _whole(options.get("p", "0"))
+    yield from _priority(claim, priority)
+    if priority is not None:
+        policy = POLICIES.get(options["y"].lower()) if "y" in options else "fifo" if priority else "other"
+        told = POLICIES.get(claim.policy.lower())
+        if policy and told and told != policy:
+            yield f"this measures with the policy {policy}, and the row says {told}"
+    yield from _period(claim, _whole(options["i"]) if "i" in options else CYCLICTEST_PERIOD_NS // US)
+    yield from _length(claim, _time_ns(options.get("D", "")))
+    yield from _loops(claim, _whole(options.get("l", "")))
+    threads = _threads(claim, options)
+    measuring = sum(each.kind is RowKind.LATENCY for each in claim.figures)
+    if threads is not None and measuring > threads:
+        yield f"this starts {threads} thread{'s' if threads > 1 else ''}, and the row has {measuring}"
+    if "x" in options:
+        methods = {"setitimer"} if "s" in options else {"posix_timer"}
+    elif "n" in options:
+        methods = {"nanosleep"} if "s" in options else {"clock_nanosleep"}
+    else:
+        methods = {"setitimer", "nanosleep"} if "s" in options else {"posix_timer", "clock_nanosleep"}
+    yield from _method(claim, methods)
+
+
+def _of_latency(claim: ResultClaim, options: Mapping[str, str]) -> Iterator[str]:
+    if "P" in options:
+        yield from _priority(claim, _whole(options["P"]))
+    if "p" in options:
+        yield from _period(claim, _whole(options["p"]))
+    yield from _length(claim, _time_ns(options.get("T", "")))
+    method = LATENCY_METHODS.get(options.get("t", "0"))
+    yield from _method(claim, {method} if method else set())
+
+
+def _priority(claim: ResultClaim, asked: int | None) -> Iterator[str]:
+    if claim.priority is not None and asked is not None and claim.priority != asked:
+        yield f"this asks for priority {asked}, and the row says {claim.priority}"
+
+
+def _period(claim: ResultClaim, asked_us: int | None) -> Iterator[str]:
+    """The first thread has the period of the option. Others may have longer ones."""
+    periods = [each.period_ns for each in claim.figures if each.period_ns and each.kind is RowKind.LATENCY]
+    first = any(each.name in ("thread 0", "latency") for each in claim.figures) or len(periods) == 1
+    if periods and asked_us and first and min(periods) != asked_us * US:
+        yield f"its period is {value(asked_us * US)}, and the row says {value(min(periods))}"
+
+
+def _length(claim: ResultClaim, asked_ns: int | None) -> Iterator[str]:
+    if asked_ns and claim.span is not None:
+        slack = asked_ns * SLACK + SLACK_NS
+        if not claim.span.shortest_ns - slack <= asked_ns <= claim.span.longest_ns + slack:
+            yield f"this runs for {duration(asked_ns)}, and the row says {duration(claim.span.told_ns)}"
+
+
+def _loops(claim: ResultClaim, asked: int | None) -> Iterator[str]:
+    counts = [each.count for each in claim.figures if each.count is not None and each.kind is RowKind.LATENCY]
+    if counts and asked and not asked * (1 - FEWER) - 1 <= max(counts) <= asked + 1:
+        yield f"this ends after {asked:,} loops, and the row has {max(counts):,}"
+
+
+def _threads(claim: ResultClaim, options: Mapping[str, str]) -> int | None:
+    if options.get("t"):
+        return _whole(options["t"])
+    if "t" in options or "S" in options:
+        return claim.online_count
+    return 1
+
+
+def _method(claim: ResultClaim, methods: set[str]) -> Iterator[str]:
+    """The method that the author named, if he named one that this module knows."""
+    told = SYNONYMS.get((claim.method_claimed or claim.method).strip().lower().replace(" ", "_").replace("-", "_"))
+    if told and methods and told not in methods:
+        words = " or ".join(sorted(method.replace("_task", " task").replace("_irq", " IRQ") for method in methods))
+        yield f"this measures with {words}, and the row says {claim.method_claimed or claim.method}"
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else None
+
+
+def _time_ns(text: str) -> int | None:
+    found = re.fullmatch(r"([0-9]{1,12})([smhd]?)", text)
+    return int(found[1]) * UNITS_NS[found[2]] if found else None

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bins, percentiles and curves that contradict the minimum, mean, maximum, deviation or count of the same values.
+
+A share of values below or above some value bounds the mean: none of the others lies beyond the ends. Each printed
+figure may be off by a unit of its last digit. Percentiles are defined in several ways, which differ by two values at
+most. So each statement about a share is weakened by two values.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from rtproof.core.phrases import percent, value
+from rtproof.judge.objections.result_row import Bins, Figures, Objection, ResultClaim, ShareAtMost, of_parts
+
+ORDER = 62
+CODE = "distribution"
+DOUBTS: tuple[str, ...] = ()
+DEFINITIONS = 2
+"""By so many values do the definitions of a percentile differ."""
+ROUNDING_NS = 1
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        alone = ((each, says) for each in claim.figures for says in _of_one(each))
+        yield from of_parts(CODE, claim, alone)
+
+
+def _of_one(each: Figures) -> Iterator[str]:
+    for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
+        yield from _rises(points, name)
+        yield from _within(each, points, name)
+        yield from _mean_of_shares(each, points, name)
+        yield from _deviation_of_shares(each, points, name)
+    if each.bins is not None:
+        yield from _fullest(each, each.bins)
+        yield from _scale(each, each.bins)
+        yield from _counts(each, each.bins)
+        for points, name in ((each.percentiles, "percentile"), (each.curve, "point of the curve")):
+            yield from _shares_of_bins(each, each.bins, points, name)
+
+
+def _step(each: Figures, name: str) -> float:
+    return max(each.step(name), ROUNDING_NS)
+
+
+# Percentiles and points of a cumulative curve.
+
+
+def _rises(points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
+    for low, high in pairwise(sorted(points, key=lambda point: (point.share, point.value_ns))):
+        step = max(low.value_step_ns, high.value_step_ns)
+        apart = high.share - low.share > low.share_step + high.share_step
+        if apart and high.value_ns < low.value_ns - step:
+            yield (
+                f"its {name} {percent(high.share)} is {_shown(high.value_ns)}, below that of {percent(low.share)}, "
+                f"which is {_shown(low.value_ns)}"
+            )
+
+
+def _within(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
+    """A percentile lies between the ends. A curve may go on beyond them, with a share of 0 or 1 there."""
+    for point in points:
+        over, under = (max(_step(each, end), point.value_step_ns) for end in ("max", "min"))
+        few = DEFINITIONS / each.count if each.count else 0.0
+        low, high = point.share - point.share_step, point.share + point.share_step
+        told = f"its {name} {percent(point.share)} is {_shown(point.value_ns)}"
+        exact = point.share_step == 0
+        if each.max_ns is not None and not each.at_least:
+            if point.value_ns > each.max_ns + over and (exact or high < 1):
+                yield f"{told}, above the maximum {_shown(each.max_ns)}"
+            elif (exact and point.share >= 1 and point.value_ns < each.max_ns - over) or (
+                not exact
+                and low > 1 - (0 if not each.count else 1 / each.count)
+                and point.value_ns < each.max_ns - over
+            ):
+                yield f"{told}, below the maximum {_shown(each.max_ns)}"
+        if each.min_ns is not None and point.value_ns < each.min_ns - under and (exact or low > few):
+            yield f"{told}, below the minimum {_shown(each.min_ns)}"
+
+
+def _mean_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
+    """The smallest and the largest mean that all these shares and the ends together allow."""
+    if not points or each.count is None or each.count <= 0 or each.mean_ns is None:
+        return
+    n, step = each.count, _step(each, "mean")
+    rising = sorted(points, key=lambda point: (point.value_ns, point.share))
+    if each.min_ns is not None:
+        floor = each.min_ns - _step(each, "min")
+        total, before = floor * n, floor
+        for point in rising:
+            edge = point.value_ns - point.value_step_ns
+            above = max(n * (1 - point.share - point.share_step) - DEFINITIONS, 0)
+            if edge > before:
+                total += (edge - before) * above
+                before = edge
+        least = total / n
+        if each.mean_ns + step < least:
+            yield f"its mean {_shown(each.mean_ns)} is below {_shown(least)}, which its {name}s and its minimum demand"
+    if each.max_ns is not None and not each.at_least:
+        ceiling = each.max_ns + _step(each, "max")
+        total, before = ceiling * n, ceiling
+        for point in reversed(rising):
+            edge = point.value_ns + point.value_step_ns
+            below = max(n * (point.share - point.share_step) - DEFINITIONS, 0)
+            if edge < before:
+                total -= (before - edge) * below
+                before = edge
+        most = total / n
+        if each.mean_ns - step > most:
+            yield f"its mean {_shown(each.mean_ns)} is above {_shown(most)}, which its {name}s and its maximum allow"
+
+
+def _deviation_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
+    """How far a share of the values can lie from the mean with this deviation (Cantelli 1929)."""
+    if each.count is None or each.count < 2 or each.mean_ns is None or each.deviation_ns is None:
+        return
+    n = each.count
+    for point in points:
+        beyond = max(n * (1 - point.share - point.share_step) - DEFINITIONS, 0) / n
+        within = max(n * (point.share - point.share_step) - DEFINITIONS, 0) / n
+        room, deviation = point.value_step_ns + _step(each, "mean"), each.deviation_ns + _step(each, "deviation")
+        above, below = point.value_ns - each.mean_ns - room, each.mean_ns - point.value_ns - room
+        far = (beyond > 0 and above > deviation * math.sqrt((1 - beyond) / beyond)) or (
+            within > 0 and below > deviation * math.sqrt((1 - within) / within)
+        )
+        if far:
+            yield (
+                f"its {name} {percent(point.share)} is {_shown(point.value_ns)}, which is too far from the mean "
+                f"{_shown(each.mean_ns)} for a standard deviation of {_shown(each.deviation_ns)}"
+            )
+
+
+# The fullest bin, the scale, and the counts of the bins.
+
+
+def _fullest(each: Figures, bins: Bins) -> Iterator[str]:
+    low, high = bins.full_from_ns, bins.full_to_ns
+    if low is None or high is None:
+        return
+    told = f"its fullest bin from {_shown(low)} to {_shown(high)}"
+    if each.max_ns is not None and not each.at_least and low > each.max_ns + _step(each, "max"):
+        yield f"{told} lies above its maximum {_shown(each.max_ns)}"
+        return
+    if each.min_ns is not None and high < each.min_ns - _step(each, "min"):
+        yield f"{told} lies below its minimum {_shown(each.min_ns)}"
+        return
+    if bins.end_ns is not None and not bins.start_ns <= low < high <= bins.end_ns:
+        yield f"{told} is none of the bins, which begin at {_shown(bins.start_ns)} and end at {_shown(bins.end_ns)}"
+    if bins.full_share is None:
+        return
+    share = max(bins.full_share - bins.share_step, 0)
+    told += f" has {percent(bins.full_share)} of the values"
+    yield from _fullest_and_mean(each, told, share, low, high)
+    yield from _fullest_and_others(each, bins, told, share)
+
+
+def _fullest_and_mean(each: Figures, told: str, share: float, low: float, high: float) -> Iterator[str]:
+    step = _step(each, "mean")
+    if each.mean_ns is None:
+        return
+    if each.min_ns is not None:
+        least = share * max(low, each.min_ns) + (1 - share) * each.min_ns
+        if each.mean_ns + step < least - _step(each, "min"):
+            yield f"{told}, so its mean is {_shown(least)} at least, and not {_shown(each.mean_ns)}"
+    if each.max_ns is not None and not each.at_least:
+        most = share * min(high, each.max_ns) + (1 - share) * each.max_ns
+        if each.mean_ns - step > most + _step(each, "max"):
+            yield f"{told}, so its mean is {_shown(most)} at most, and not {_shown(each.mean_ns)}"
+    if each.deviation_ns is not None and each.count is not None and each.count > 1:
+        away = max(low - each.mean_ns, each.mean_ns - high, 0) - step
+        if away > 0 and each.deviation_ns + _step(each, "deviation") < away * math.sqrt(share):
+            yield f"{told}, too far from its mean for a standard deviation of {_shown(each.deviation_ns)}"
+
+
+def _fullest_and_others(each: Figures, bins: Bins, told: str, share: float) -> Iterator[str]:
+    """The fullest bin has the average share of the bins at least, and leaves room for the ends outside of it."""
+    low, high, step = bins.full_from_ns, bins.full_to_ns, max(_step(each, "min"), _step(each, "max"))
+    if low is None or high is None or bins.full_share is None or high <= low or each.at_least:
+        return
+    outside = [end for end in (each.min_ns, each.max_ns) if end is not None and (end < low - step or end > high + step)]
+    if each.count and outside and share * each.count > each.count - len(outside) + 0.5:
+        yield f"{told}, and {_shown(outside[0])} lies outside of it"
+    if each.min_ns is not None and each.max_ns is not None and bins.share_step and not bins.overflow:
+        most = math.floor((each.max_ns + step) / (high - low)) - math.floor((each.min_ns - step) / (high - low)) + 1
+        if (bins.full_share + bins.share_step) * most < 1 - 1e-9:
+            yield f"{told}, less than the average of the {most:,} bins between its minimum and its maximum"
+
+
+def _scale(each: Figures, bins: Bins) -> Iterator[str]:
+    """All values are in the bins unless the row says how many lie beyond them."""
+    if each.max_ns is None or bins.end_ns is None:
+        return
+    if bins.overflow:
+        if not each.at_least and each.max_ns < bins.end_ns - _step(each, "max"):
+            yield (
+                f"{bins.overflow:,} values are said to lie beyond its bins, which end at {_shown(bins.end_ns)}, and "
+                f"its maximum is {_shown(each.max_ns)}"
+            )
+    elif each.max_ns > bins.end_ns + _step(each, "max"):
+        yield f"its bins end at {_shown(bins.end_ns)}, and its maximum {_shown(each.max_ns)} is in none of them"
+
+
+def _counts(each: Figures, bins: Bins) -> Iterator[str]:
+    total, width, step = sum(bins.counts), bins.width_ns, max(_step(each, name) for name in ("min", "mean", "max"))
+    if not bins.counts or width is None:
+        return
+    held = total + (bins.overflow or 0)
+    if each.count is not None and held != each.count:
+        yield f"its bins hold {held:,} values, its count says {each.count:,}"
+        return
+    filled = [place for place, count in enumerate(bins.counts) if count]
+    if not filled:
+        return
+    first = bins.start_ns + width * filled[0]
+    last = bins.start_ns + width * (filled[-1] + 1)
+    if each.min_ns is not None and not first - step <= each.min_ns <= first + width + step:
+        yield f"its minimum {_shown(each.min_ns)} is not in its first filled bin, which begins at {_shown(first)}"
+    elif each.max_ns is not None and not bins.overflow and not last - width - step <= each.max_ns <= last + step:
+        yield f"its maximum {_shown(each.max_ns)} is not in its last filled bin, which ends at {_shown(last)}"
+    elif each.mean_ns is not None and not each.at_least:
+        sums = sum((bins.start_ns + width * place) * count for place, count in enumerate(bins.counts))
+        beyond = bins.overflow or 0
+        least = (sums + beyond * (bins.end_ns or 0)) / held
+        most = None if beyond and each.max_ns is None else (sums + width * total + beyond * (each.max_ns or 0)) / held
+        if each.mean_ns < least - step or (most is not None and each.mean_ns > most + step):
+            ends = f"{_shown(least)} and {_shown(most)}" if most is not None else f"{_shown(least)} and more"
+            yield f"its mean {_shown(each.mean_ns)} is not between {ends}, as its bins have it"
+    yield from _fullest_of_counts(bins, held)
+
+
+def _fullest_of_counts(bins: Bins, held: int) -> Iterator[str]:
+    """The share of the fullest bin that the row tells against the counts."""
+    if bins.full_share is None:
+        return
+    largest = max(bins.counts)
+    if (bins.full_share - bins.share_step) * held > largest + 0.5:
+        given = percent(largest / held)
+        yield f"its fullest bin is said to have {percent(bins.full_share)}, and the counts give {given}"
+
+
+def _shares_of_bins(each: Figures, bins: Bins, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
+    """A percentile or a point of the curve against the counts of the bins."""
+    width, total = bins.width_ns, sum(bins.counts)
+    if width is None or not total:
+        return
+    held = total + (bins.overflow or 0)
+    for point in points:
+        step = max(point.value_step_ns, ROUNDING_NS)
+        low, high = ((point.value_ns + sign * step - bins.start_ns) / width for sign in (-1, 1))
+        surely = sum(bins.counts[: max(min(math.floor(low), len(bins.counts)), 0)]) - DEFINITIONS
+        place = max(math.ceil(high) + 1, 0)
+        perhaps = held if place > len(bins.counts) else sum(bins.counts[:place]) + DEFINITIONS
+        if (point.share + point.share_step) * held < surely or (point.share - point.share_step) * held > perhaps:
+            yield f"its {name} {percent(point.share)} at {_shown(point.value_ns)} contradicts the counts of its bins"
+
+
+def _shown(ns: float) -> str:
+    return value(round(ns))

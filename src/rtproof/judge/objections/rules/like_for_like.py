@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published rows are compared, but were not measured under the same conditions.
+
+The conditions are those of ``rtproof compare``: load, period, policy and method have to agree, and the maximum of a
+longer run has seen rarer events. What a row does not tell is no reason. What the article varies on purpose is none
+either: the row names it. Runs of a campaign share one plan, so this rule leaves measured rows alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from rtproof.core.phrases import duration, value
+from rtproof.judge.objections.result_row import Objection, ResultClaim
+
+ORDER = 52
+CODE = "unlike"
+DOUBTS: tuple[str, ...] = ()
+LONGER = 1.5
+"""A run that is longer by this factor or more has seen clearly rarer events."""
+CONDITIONS = ("load", "policy", "method", "period", "length")
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    groups: dict[str, list[ResultClaim]] = defaultdict(list)
+    for claim in claims:
+        if claim.group and not claim.measured:
+            groups[claim.group].append(claim)
+    for same in groups.values():
+        varies = {name for claim in same for name in claim.varies}
+        for name in CONDITIONS:
+            if name not in varies:
+                yield from _lengths(same) if name == "length" else _texts(name, same)
+
+
+def _texts(name: str, claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+    told = [(claim, text) for claim in claims if (text := _text(name, claim))]
+    if len({" ".join(text.casefold().split()) for _, text in told}) > 1:
+        yield _objection([claim for claim, _ in told], name, [text for _, text in told])
+
+
+def _text(name: str, claim: ResultClaim) -> str:
+    if name == "period":
+        periods = sorted({each.period_ns for each in claim.figures if each.period_ns})
+        return ", ".join(value(period) for period in periods)
+    return str({"load": claim.load, "policy": claim.policy, "method": claim.method}[name])
+
+
+def _lengths(claims: Sequence[ResultClaim]) -> Iterator[Objection]:
+    """Runs of unequal length whose maxima are compared."""
+    told = [
+        (claim, claim.span)
+        for claim in claims
+        if claim.span is not None and any(each.max_ns is not None for each in claim.figures)
+    ]
+    if told and max(span.shortest_ns for _, span in told) >= LONGER * min(span.longest_ns for _, span in told):
+        lengths = [duration(span.told_ns) for _, span in told]
+        yield _objection([claim for claim, _ in told], "length", lengths, ", and the maximum of a longer run is larger")
+
+
+def _objection(claims: Sequence[ResultClaim], name: str, texts: Sequence[str], tail: str = "") -> Objection:
+    names = tuple(claim.name for claim in claims)
+    told = "; ".join(f"{claim}: {text}" for claim, text in zip(names, texts, strict=True))
+    return Objection(
+        CODE, names, f"{', '.join(names)} are compared, but not like for like: the {name} differs ({told}){tail}"
+    )

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A published row is said to be loaded by tasks that always want to run, but hardly any task wanted to.
+
+Only loads that keep a processor busy are judged. A flood of packets or a load that pauses need not be a waiting task.
+Of a measured run, the doubts about its loads say more than the load average: they know how much the loads did.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rtproof.judge.objections.result_row import Objection, ResultClaim
+from rtproof.judge.objections.rules.unequal_load import AVERAGES_NS, FORGETS
+
+ORDER = 56
+CODE = "not-loaded"
+DOUBTS: tuple[str, ...] = ()
+FEWEST_TASKS = 0.5
+"""One task that always wants to run gives 0.95 after three lengths of the average, and averages scatter by 0.2."""
+BUSY = re.compile(
+    r"\bstress(-ng|apptest)?\b|\bhackbench\b|\bcpuburn\b|\bcores? busy\b|\bbusy loops?\b|\bcompil|\bmake -j"
+    r"|\bburn(p\d|mmx)\b",
+    re.IGNORECASE,
+)
+PAUSES = re.compile(
+    r"--cpu-load|\s-l\s|--timeout|\s-t\s?\d|--backoff|\bsleep\b|\bidle\b|\bnot? |\bwithout\b", re.IGNORECASE
+)
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        text = f"{claim.load} {claim.load_line}"
+        busy = not claim.measured and not claim.said_idle and BUSY.search(text) and not PAUSES.search(text)
+        average = _average(claim) if busy else None
+        if average is not None and average < FEWEST_TASKS:
+            what = (
+                f"{claim.name}: it is said to be loaded ({claim.load or claim.load_line}), but the load average at its "
+                f"end was {average:.2f}: no task kept a processor busy"
+            )
+            yield Objection(CODE, (claim.name,), what)
+
+
+def _average(claim: ResultClaim) -> float | None:
+    """The longest load average that depends on the run alone; None if no average does."""
+    if claim.span is None or len(claim.loadavg) != len(AVERAGES_NS):
+        return None
+    covered = [place for place, over_ns in enumerate(AVERAGES_NS) if FORGETS * over_ns <= claim.span.shortest_ns]
+    return max(claim.loadavg[place] for place in covered) if covered else None

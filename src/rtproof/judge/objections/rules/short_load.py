@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load line that ends by itself before the run does.
+
+Only lines are judged of which every command says how long it runs. If one may run for longer, nothing is said.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
+
+from rtproof.core.phrases import duration
+from rtproof.judge.objections.result_row import Objection, ResultClaim
+from rtproof.judge.objections.rules.load_line import shell_fault, shell_tokens
+
+ORDER = 44
+CODE = "load-shorter"
+DOUBTS: tuple[str, ...] = ()
+SLACK = 0.01
+"""A load may end by this part of the run too early: both are started by hand."""
+SLACK_NS = 2_000_000_000
+UNITS_NS = {"": 10**9, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9, "y": 31556926 * 10**9}
+TIMEOUT_OPTIONS = {
+    "stress": ("-t", "--timeout"),
+    "stress-ng": ("-t", "--timeout"),
+    "iperf": ("-t", "--time"),
+    "iperf3": ("-t", "--time"),
+    "sysbench": ("--time", "--max-time"),
+    "stressapptest": ("-s",),
+    "ping": ("-w",),
+    "rteval": ("-d", "--duration"),
+}
+"""By program, the options that say after what time it ends."""
+PREFIXES = ("nohup", "sudo", "exec", "time", "nice", "ionice", "taskset", "chrt")
+CONTROL = ("do", "while", "until", "for", "if", "case", "(", "{")
+
+
+def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
+    for claim in claims:
+        lasts = load_length_ns(claim.load_line) if claim.load_line else None
+        if lasts is not None and claim.span is not None:
+            shortest = claim.span.shortest_ns
+            if lasts < shortest * (1 - SLACK) - SLACK_NS:
+                what = (
+                    f"{claim.name}: its load ends after {duration(lasts)} at the latest, and the run lasted "
+                    f"{duration(claim.span.told_ns)}: {claim.load_line}"
+                )
+                yield Objection(CODE, (claim.name,), what)
+
+
+def load_length_ns(line: str) -> int | None:
+    """The longest time that the commands of a line take one after the other; None if any may take longer."""
+    tokens = shell_tokens(line)
+    if tokens is None or shell_fault(line) is not None or any(token in CONTROL for token in tokens):
+        return None
+    commands: list[list[str]] = [[]]
+    for token in tokens:
+        if re.fullmatch(r"[;&|\n]+", token):
+            commands.append([])
+        else:
+            commands[-1].append(token.strip("'\""))
+    lengths = [_command_ns(command) for command in commands if command]
+    known = [length for length in lengths if length is not None]
+    return sum(known) if known and len(known) == len(lengths) else None
+
+
+def _command_ns(words: list[str]) -> int | None:
+    """How long a command runs; None if it does not say so."""
+    names = [PurePosixPath(word).name for word in words]
+    for at, name in enumerate(names):
+        if name == "timeout":
+            return next((ns for word in words[at + 1 :] if (ns := _time_ns(word)) is not None), None)
+        if name == "sleep":
+            return _time_ns(words[at + 1]) if len(words) > at + 1 else None
+        if name in TIMEOUT_OPTIONS:
+            return _option_ns(words[at + 1 :], TIMEOUT_OPTIONS[name])
+        if at == 0 and name not in PREFIXES:
+            return None
+    return None
+
+
+def _option_ns(words: list[str], options: tuple[str, ...]) -> int | None:
+    for at, word in enumerate(words):
+        for option in options:
+            if word == option and at + 1 < len(words):
+                return _time_ns(words[at + 1])
+            if option.startswith("--") and word.startswith(f"{option}="):
+                return _time_ns(word.removeprefix(f"{option}="))
+            if not option.startswith("--") and re.fullmatch(re.escape(option) + r"[0-9].*", word):
+                return _time_ns(word.removeprefix(option))
+    return None
+
+
+def _time_ns(text: str) -> int | None:
+    """A time such as 60, 60s or 1.5h; None if it is none, or has no end (0)."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhdy]?)", text)
+    ns = round(float(found[1]) * UNITS_NS[found[2]]) if found else 0
+    return ns or None

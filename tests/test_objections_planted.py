@@ -1,0 +1,520 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows computed from simulated samples and printed as articles print them get no objection; planted errors do.
+
+Each row goes through an article's file. So the file's keys are tried as well.
+"""
+
+import json
+import math
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from rtproof import articles
+from rtproof.judge.objections import objections
+from rtproof.judge.objections.rules.command import command_options
+from rtproof.judge.objections.rules.endless_load import starts_without_end
+from rtproof.judge.objections.rules.short_load import load_length_ns
+
+US, MS, SECOND = 1_000, 1_000_000, 1_000_000_000
+UNITS = {"ns": 1, "us": US, "ms": MS}
+Samples = NDArray[np.float64]
+Table = dict[str, Any]
+
+
+def printed(ns: float, unit: str = "us", digits: int = 0, *, cut: bool = False) -> str:
+    """A time as articles print it: rounded, or cut after its last digit."""
+    scaled = ns / UNITS[unit] * 10**digits
+    return f"{(math.trunc(scaled) if cut else round(scaled)) / 10**digits:.{digits}f} {unit}"
+
+
+def toml_value(told: Any) -> str:
+    if isinstance(told, bool):
+        return str(told).lower()
+    if isinstance(told, Mapping):
+        return "{ " + ", ".join(f"{key} = {toml_value(each)}" for key, each in told.items()) + " }"
+    if isinstance(told, list | tuple):
+        return f"[{', '.join(map(toml_value, told))}]"
+    return json.dumps(told) if isinstance(told, str) else str(told)
+
+
+def row(numbers: Any = (), **told: Any) -> Table:
+    several = [numbers] if isinstance(numbers, Mapping) else list(numbers)
+    return {"key": "a", "label": "a", "section": "s", "board": "b", "kernel": "k", **told, "numbers": several}
+
+
+def found(*rows: Table) -> list[tuple[str, str]]:
+    """The codes and sentences of the objections to an article with these rows."""
+    lines = ['title = "t"', 'source = "s"', 'about = "a"']
+    for at, told in enumerate(rows):
+        named = {**told, "key": f"row-{at}", "label": f"row {at}"}
+        lines += ["[[row]]", *(f"{key} = {toml_value(value)}" for key, value in named.items())]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.toml"
+        path.write_text("\n".join(lines))
+        return [(each.code, each.what) for each in objections(articles.claims(articles.read(path)))]
+
+
+# Sound rows, made from samples.
+
+
+def drawn(random: np.random.Generator, n: int) -> Samples:
+    """Latencies in whole ns: a body of one of several shapes, and often a tail."""
+    low = float(random.integers(1_000, 60_000))
+    kind = random.integers(0, 5)
+    if kind == 0:
+        body = low + random.gamma(2.0, low / 10, n)
+    elif kind == 1:
+        body = low + random.lognormal(0.0, 1.0, n) * low / 20
+    elif kind == 2:
+        body = np.where(random.random(n) < 0.9, low, 3 * low) + random.exponential(low / 30, n)
+    elif kind == 3:
+        body = low + random.pareto(2.5, n) * low / 5
+    else:
+        body = random.normal(low, low / 4, n)
+    body = np.clip(body, 0, 900_000)
+    return np.rint(body)
+
+
+def summary(values: Samples, random: np.random.Generator, **told: Any) -> Table:
+    """The figures of these values, each with its own unit and number of digits."""
+    unit = str(random.choice(["us", "us", "ns", "ms"]))
+    digits = {"ns": 0, "us": int(random.integers(0, 4)), "ms": int(random.integers(3, 6))}[unit]
+    cut = bool(random.random() < 0.4)
+    figures: Table = {"name": "latency", **told, "count": len(values)}
+    for key, value in (("min", values.min()), ("mean", values.mean()), ("max", values.max())):
+        more = int(random.random() < 0.2) if key == "mean" and unit == "us" and digits < 3 else 0
+        figures[key] = printed(float(value), unit, digits + more, cut=cut)
+    if len(values) > 1 and random.random() < 0.6:
+        figures["deviation"] = printed(float(values.std(ddof=int(random.integers(0, 2)))), unit, digits, cut=cut)
+    _with_percentiles(figures, values, random, (unit, digits, cut))
+    _with_bins(figures, values, random)
+    if random.random() < 0.5 and figures.get("kind") != "latency":
+        low, high = sorted(float(each) for each in random.choice(values, 2))
+        low, high = math.floor(low / US) * US, (math.ceil(high / US) + 1) * US
+        if low > 0:
+            figures |= {"low": printed(low), "high": printed(high)}
+            figures |= {"below": int((values < low).sum()), "above": int((values > high).sum())}
+    return figures
+
+
+METHODS = ("linear", "lower", "higher", "nearest", "inverted_cdf", "weibull", "hazen", "median_unbiased")
+
+
+def _with_percentiles(figures: Table, values: Samples, random: np.random.Generator, how: tuple[str, int, bool]) -> None:
+    unit, digits, cut = how
+    if random.random() < 0.7:
+        method = str(random.choice(METHODS))
+        shares = [each for each in (1, 50, 90, 99, 99.9, 99.99, 99.999) if random.random() < 0.7]
+        figures["percentiles"] = [
+            (f"{share} %", printed(float(np.percentile(values, share, method=method)), unit, digits, cut=cut))  # type: ignore[call-overload]
+            for share in shares
+        ]
+    if random.random() < 0.5:
+        at = np.linspace(max(values.min() - 5 * US, 0), values.max() + 5 * US, int(random.integers(2, 12)))
+        at = np.unique(np.rint(at / US) * US)
+        after = int(random.integers(0, 4))
+        figures["curve"] = [(printed(x), f"{100 * (values <= x).mean():.{after}f} %") for x in at]
+
+
+def _with_bins(figures: Table, values: Samples, random: np.random.Generator) -> None:
+    if random.random() > 0.7:
+        return
+    width = int(random.choice([500, 1_000, 2_000, 5_000]))
+    # Programs cut or round a value before they count it.
+    place = (
+        np.floor(values / width).astype(int) if random.random() < 0.8 else np.floor(np.rint(values) / width).astype(int)
+    )
+    number = int(place.max()) + 1 if random.random() < 0.5 else max(int(place.max() * random.random()), 1)
+    counts = np.bincount(place, minlength=number)
+    inside, beyond = counts[:number], int(counts[number:].sum())
+    figures |= {"bin_width": printed(width, "ns"), "bins": number}
+    if beyond:
+        figures["overflow"] = beyond
+    if random.random() < 0.6 and number < 3_000:
+        figures["bin_counts"] = [int(each) for each in inside]
+    fullest = int(inside.argmax())
+    if inside[fullest]:
+        share = 100 * inside[fullest] / len(values)
+        after = int(random.integers(0, 3))
+        shown = math.floor(share * 10**after) / 10**after if random.random() < 0.5 else round(share, after)
+        figures |= {"bin_from": printed(fullest * width, "ns"), "bin_to": printed((fullest + 1) * width, "ns")}
+        figures["bin_share"] = f"{shown:.{after}f} %"
+
+
+def sound_row(seed: int) -> Table:
+    """A row of one of three kinds: latencies of cyclictest or latency, cycles, or an application's loop."""
+    random = np.random.default_rng(seed)
+    kind = seed % 3
+    if kind == 0:
+        return _sound_latencies(random)
+    n = int(random.integers(3, 20_000))
+    if kind == 1:
+        lateness = drawn(random, n + 1)
+        period = 10 * MS
+        cycles = period + np.diff(lateness)
+        told = summary(cycles, random, name="cycle", kind="length", period="10 ms")
+        return row(told, duration=_length(float(cycles.sum()) * random.uniform(1, 1.8), random))
+    return _sound_app(random, min(n, 3_000))
+
+
+def _length(ns: float, random: np.random.Generator) -> str:
+    seconds = ns / SECOND
+    if seconds < 10:
+        return printed(ns, "ms")
+    whole = max(int(seconds) if random.random() < 0.5 else round(seconds), 1)
+    return f"{whole} s" if whole < 7_200 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _sound_latencies(random: np.random.Generator) -> Table:
+    period = int(random.choice([200, 500, 1_000, 2_000])) * US
+    seconds = int(random.integers(2, 30))
+    n = seconds * SECOND // period - int(random.integers(0, 2))
+    values = drawn(random, n)
+    values = np.minimum(values, period * 0.9)
+    told = summary(values, random, name="thread 0", period=printed(period))
+    program = int(random.integers(0, 3))
+    priority = int(random.integers(1, 99))
+    words: Table = {"policy": "fifo", "priority": priority}
+    if program == 0:
+        words["command"] = f"cyclictest -m -n -p{priority} -i {period // US} -D {seconds} -h 400 -q"
+        words["method"] = "clock_nanosleep"
+    elif program == 1:
+        words["command"] = f"taskset -c 1 ./cyclictest --prio={priority} --interval={period // US} -l {n} -t1 -a"
+    else:
+        words["command"] = f"latency -p {period // US} -T{seconds} -P{priority} -t{random.integers(0, 3)} -h -H1000 -q"
+    words["load"] = "stress-ng --cpu 4"
+    words["load_line"] = f"stress-ng --cpu 4 --timeout {seconds + int(random.integers(0, 60))}s &"
+    return row(told, asked=f"{seconds} s", loadavg="0.30 0.20 0.10", **words)
+
+
+def _sound_app(random: np.random.Generator, n: int) -> Table:
+    """Loops from top to top, and the work in each, which is shorter. The last top has no loop."""
+    period = 5 * MS
+    tops = drawn(random, n + 1)
+    loops = period + np.diff(tops)
+    works = np.rint(loops * random.uniform(0.05, 0.9) * random.uniform(0.5, 1, n))
+    numbers = [
+        summary(works, random, name="work", kind="length"),
+        summary(loops, random, name="loop", kind="loop", period="5 ms"),
+        summary(tops[:n] if random.random() < 0.5 else tops, random, name="top", kind="top", period="5 ms"),
+    ]
+    return row(numbers, duration=_length(float(loops.sum()) * random.uniform(1, 1.8), random))
+
+
+SOUND = 60
+
+
+def test_no_row_of_sixty_simulated_ones_is_objected_to() -> None:
+    alarms = {seed: says for seed in range(SOUND) if (says := found(sound_row(seed)))}
+    assert alarms == {}
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.integers(100, 2**32))
+def test_no_row_that_was_computed_from_samples_is_objected_to(seed: int) -> None:
+    assert found(sound_row(seed)) == []
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(st.integers(1_000, 400_000), min_size=1, max_size=60), st.integers(0, 2**32))
+def test_nor_are_the_figures_of_a_few_odd_values(values: list[int], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    assert found(row(summary(np.array(values, float), random))) == []
+
+
+# Planted errors: a sound row with one thing changed.
+
+
+LATENCY = {"name": "thread 0", "period": "1000 us", "count": 600_000, "min": "4 us", "mean": "11 us", "max": "83 us"}
+LOOPS = (
+    {"name": "work", "kind": "length", "count": 900, "min": "410 us", "mean": "700 us", "max": "1300 us"},
+    {
+        "name": "loop",
+        "kind": "loop",
+        "period": "4 ms",
+        "count": 900,
+        "min": "3.71 ms",
+        "mean": "4.00 ms",
+        "max": "4.32 ms",
+    },
+    {"name": "top", "kind": "top", "period": "4 ms", "count": 900, "min": "11 us", "mean": "50 us", "max": "350 us"},
+)
+CYCLES = {
+    "name": "cycle",
+    "kind": "length",
+    "period": "20 ms",
+    "low": "18 ms",
+    "high": "22 ms",
+    "count": 9_000,
+    "below": 40,
+    "above": 60,
+    "min": "11.2 ms",
+    "mean": "20.0 ms",
+    "max": "31.0 ms",
+}
+RUN = {"asked": "10 min", "policy": "fifo", "priority": 80, "command": "cyclictest -m -n -p80 -i1000 -D10m -q"}
+PAIR = {"group": "g", "load": "hackbench", "policy": "fifo", "method": "clock_nanosleep", "asked": "10 min"}
+BINS = {"bin_width": "2 us", "bins": 50}
+
+
+def latency(**changes: Any) -> Table:
+    return {key: value for key, value in {**LATENCY, **changes}.items() if value is not None}
+
+
+def full(low: int, high: int, share: str, **changes: Any) -> Table:
+    width = {"bin_width": f"{high - low} us", "bin_from": f"{low} us", "bin_to": f"{high} us", "bin_share": share}
+    return row(latency(**width, **changes))
+
+
+def app(place: int, **changes: Any) -> Table:
+    numbers = [dict(each) for each in LOOPS]
+    numbers[place] |= changes
+    return row(numbers)
+
+
+def pair(**changes: Any) -> tuple[Table, Table]:
+    return row(latency(), **PAIR), row(latency(), **{**PAIR, **changes})
+
+
+def run(**changes: Any) -> Table:
+    return row(latency(), **{**RUN, **changes})
+
+
+PLANTED: tuple[tuple[str, str, tuple[Table, ...]], ...] = (
+    ("distribution", "the fullest bin is above the maximum", (full(100, 102, "60 %"),)),
+    ("distribution", "the fullest bin is below the minimum", (full(0, 2, "60 %"),)),
+    ("distribution", "the fullest bin pulls the mean up", (full(40, 42, "70 %"),)),
+    ("distribution", "the fullest bin pulls the mean down", (full(4, 5, "99.5 %"),)),
+    ("distribution", "all values in a bin, and the maximum outside", (full(10, 12, "100.0000 %"),)),
+    ("distribution", "the fullest bin has less than the average bin", (full(10, 14, "2.0 %"),)),
+    ("distribution", "the fullest bin is none of the bins", (full(10, 12, "50 %", bins=5, overflow=9_000),)),
+    ("distribution", "the bins end below the maximum", (row(latency(bin_width="1 us", bins=64)),)),
+    ("distribution", "values beyond bins that end above the maximum", (row(latency(**BINS, overflow=12)),)),
+    (
+        "distribution",
+        "the bins do not add up",
+        (row(latency(count=100, bin_width="20 us", bin_counts=[60, 20, 10, 5, 4])),),
+    ),
+    (
+        "distribution",
+        "the minimum is in an empty bin",
+        (row(latency(count=100, bin_width="20 us", bin_counts=[0, 90, 5, 3, 2])),),
+    ),
+    (
+        "distribution",
+        "the maximum is in an empty bin",
+        (row(latency(count=100, bin_width="20 us", bin_counts=[90, 8, 2, 0, 0])),),
+    ),
+    (
+        "distribution",
+        "the counts give another mean",
+        (row(latency(count=100, bin_width="20 us", bin_counts=[10, 10, 40, 30, 10])),),
+    ),
+    (
+        "distribution",
+        "the counts give another share",
+        (
+            row(
+                latency(
+                    count=100,
+                    bin_width="20 us",
+                    bin_counts=[80, 10, 5, 3, 2],
+                    bin_from="0 us",
+                    bin_to="20 us",
+                    bin_share="95 %",
+                )
+            ),
+        ),
+    ),
+    (
+        "distribution",
+        "the percentile contradicts the counts",
+        (row(latency(count=100, bin_width="20 us", bin_counts=[90, 5, 2, 2, 1], percentiles=[("50 %", "47 us")])),),
+    ),
+    ("distribution", "percentiles fall", (row(latency(percentiles=[("99 %", "40 us"), ("99.9 %", "31 us")])),)),
+    ("distribution", "a percentile above the maximum", (row(latency(percentiles=[("99.99 %", "97 us")])),)),
+    ("distribution", "a percentile below the minimum", (row(latency(percentiles=[("10 %", "1 us")])),)),
+    ("distribution", "the median is too high for the mean", (row(latency(percentiles=[("50 %", "30 us")])),)),
+    ("distribution", "the percentile is too low for the mean", (row(latency(percentiles=[("99 %", "6 us")])),)),
+    (
+        "distribution",
+        "the percentile is too far for the deviation",
+        (row(latency(deviation="2 us", percentiles=[("90 %", "25 us")])),),
+    ),
+    ("distribution", "the curve falls", (row(latency(curve=[("10 us", "70 %"), ("20 us", "60 %")])),)),
+    ("distribution", "the curve is full before the maximum", (row(latency(curve=[("40 us", "100.0000000 %")])),)),
+    ("distribution", "the curve begins before the minimum", (row(latency(curve=[("2 us", "20.0 %")])),)),
+    ("distribution", "the curve allows no such mean", (row(latency(curve=[("8 us", "5.0 %"), ("30 us", "40.0 %")])),)),
+    ("distribution", "the deviation is too small for the fullest bin", (full(60, 62, "8 %", deviation="3 us"),)),
+    ("lengths", "cycles do not fit into the run", (row({**CYCLES, "count": 9_000}, duration="100 s"),)),
+    (
+        "lengths",
+        "the shortest alone do not fit",
+        (row({"name": "work", "kind": "length", "count": 5_000, "min": "40 ms", "max": "90 ms"}, duration="60 s"),),
+    ),
+    ("lengths", "loops are of a small part of the run", (row(LOOPS, duration="2 h"),)),
+    ("lengths", "the longest work is longer than any loop", (app(0, max="6.10 ms"),)),
+    ("lengths", "the mean work is longer than the mean loop", (app(0, mean="4.20 ms", max="4.30 ms"),)),
+    (
+        "lengths",
+        "the shortest work is longer than the shortest loop",
+        (app(0, min="3.90 ms", mean="3.95 ms", max="4.01 ms"),),
+    ),
+    ("sums", "too few out of band for the mean", (row({**CYCLES, "mean": "23.4 ms"}),)),
+    ("sums", "too many late for the mean", (row({**CYCLES, "above": 4_000, "mean": "18.9 ms"}),)),
+    (
+        "backlog",
+        "the mean is at a minimum that backlog leaves no room for",
+        (row(latency(min="900 us", mean="910 us", max="300 ms"), asked="10 min"),),
+    ),
+    ("backlog", "backlog above a minimum", (row(latency(min="60 us", mean="65 us", max="101 ms"), asked="10 min"),)),
+    ("unlike", "another load", pair(load="make -j8")),
+    ("unlike", "another policy", pair(policy="rr")),
+    ("unlike", "another method", pair(method="nanosleep")),
+    (
+        "unlike",
+        "a tenth of the length",
+        (row(latency(count=600_000), **PAIR), row(latency(count=60_000), **{**PAIR, "asked": "60 s"})),
+    ),
+    ("unlike", "another period", (row(latency(), **PAIR), row(latency(period="250 us", count=2_400_000), **PAIR))),
+    ("not-loaded", "stress and a load average of nothing", (run(load="stress-ng --cpu 8", loadavg="0.04 0.02 0.01"),)),
+    (
+        "not-loaded",
+        "hackbench and a load average of nothing",
+        (run(load="hackbench in a loop", loadavg="0.11 0.08 0.03"),),
+    ),
+    ("command", "another priority", (run(priority=99),)),
+    ("command", "another policy", (run(policy="other"),)),
+    ("command", "a policy that the option changes", (run(command="cyclictest -m -n -p80 --policy=rr -D10m"),)),
+    (
+        "command",
+        "no priority, and the row says fifo",
+        (row(latency(), asked="10 min", policy="fifo", command="cyclictest -m -n"),),
+    ),
+    ("command", "another interval", (run(command="cyclictest -n -p 80 -i 200 -D 10m"),)),
+    ("command", "another duration", (run(command="cyclictest -n -p 80 -D 1h"),)),
+    ("command", "fewer loops than samples", (run(command="cyclictest -n -p 80 -l 100000"),)),
+    ("command", "one thread, and figures of two", (row([latency(), latency(name="thread 1")], **RUN),)),
+    ("command", "another method", (run(method="setitimer"),)),
+    ("command", "another task of latency", (run(command="latency -t2 -P80 -T600", method="kernel task"),)),
+    ("command", "another length of latency", (run(command="latency -P80 -T60"),)),
+    ("command", "another period of latency", (run(command="latency -p 100 -P80 -T 600"),)),
+    ("load-endless", "background commands without end", (run(load_line="while true; do hackbench -l 10 & done"),)),
+    (
+        "load-endless",
+        "the same with an echo",
+        (run(load_line="while :\ndo echo on; dd if=/dev/zero of=/dev/null & done &"),),
+    ),
+    ("load-shorter", "stress ends before the run", (run(load_line="stress --cpu 4 --timeout 60s &"),)),
+    ("load-shorter", "timeout ends it", (run(load_line="timeout 5m ./busy & sleep 10"),)),
+    ("load-shorter", "iperf3 ends", (run(load_line="iperf3 -c host -t 120 > /dev/null"),)),
+)
+PLANTED_CODES = {code for code, _, _ in PLANTED}
+
+
+@pytest.mark.parametrize(("code", "rows"), [pytest.param(code, rows, id=name) for code, name, rows in PLANTED])
+def test_a_planted_impossibility_is_found(code: str, rows: tuple[Table, ...]) -> None:
+    assert {each for each, _ in found(*rows)} == {code}, found(*rows)
+
+
+def test_the_rows_before_anything_was_planted_are_sound() -> None:
+    sound = [
+        row(latency()),
+        row(LOOPS, duration="4 s"),
+        row(CYCLES, duration="181 s"),
+        run(),
+        *pair(),
+        full(10, 12, "60 %"),
+    ]
+    assert [found(each) for each in sound] == [[]] * len(sound)
+    assert found(*pair()) == []
+    assert len(PLANTED) >= 37
+
+
+def test_what_the_article_varies_is_no_reason() -> None:
+    assert found(*pair(policy="rr", varies=["policy"])) == []
+    assert {code for code, _ in found(*pair(policy="rr", varies=["load"]))} == {"unlike"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cyclictest -m -n -p80",
+        "cyclictest -S -m -p80 -D600",
+        "cyclictest -a -t -p 80 -D 10m -h 400 > out",
+        "cyclictest -v -t 4 -p80 -i 1000 -d 500",
+        "cyclictest --mlockall --smp --priority=80 --interval=1000 --distance=0 --duration=10m",
+        "cyclictest -l 600000 -p 80 --policy=fifo",
+        "cyclictest -q -p 80 -l0 -c 1 -A 1000",
+        "sudo nice -n -5 ./rt-tests/cyclictest -p80 | tee log",
+        "latency -P80 -T600",
+        "latency -p 1000 -P 80 -g hist.txt -q",
+        "ping -f host & cyclictest -p80 & stress -t 1",
+    ],
+)
+def test_a_command_that_agrees_with_its_row_is_left_alone(command: str) -> None:
+    assert found(run(command=command)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("cyclictest -m -a -t -p99", ("cyclictest", {"m": "", "a": "", "t": "", "p": "99"})),
+        ("sudo ./cyclictest -a0-3 -t4 -p 80 > out", ("cyclictest", {"a": "0-3", "t": "4", "p": "80"})),
+        ("cyclictest -t 4 -mnq", ("cyclictest", {"t": "4", "m": "", "n": "", "q": ""})),
+        ("cyclictest --priority 80 --interval=200", ("cyclictest", {"p": "80", "i": "200"})),
+        (
+            "latency -h -H10000 -t1 -P99 -T36000 -q",
+            ("latency", {**dict.fromkeys("hq", ""), "H": "10000", "t": "1", "P": "99", "T": "36000"}),
+        ),
+        ("cyclictest -v -n -c 1 -h -p80", ("cyclictest", {"v": "", "n": "", "c": "1", "h": "", "p": "80"})),
+        ("chrt -f 80 cyclictest -n", ("", {})),
+        ("./rttest_gpio & sleep 3", ("", {})),
+        ("cyclictest 'open", ("", {})),
+    ],
+)
+def test_options_are_read(command: str, expected: tuple[str, dict[str, str]]) -> None:
+    assert command_options(command) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("while true; do a & done", True),
+        ("while true; do a & b & done", True),
+        ("while true; do a & wait; done", False),
+        ("while true; do a & sleep 1; done", False),
+        ("while true; do ./doload.sh 65; done &", False),
+        ("for i in 1 2 3; do a & done", False),
+        ("stress-ng --cpu 1 &", False),
+        ("while read x; do a & done", False),
+        ("while true; do if b; then a & fi; done", False),
+    ],
+)
+def test_a_loop_that_waits_is_left_alone(line: str, expected: bool) -> None:
+    assert starts_without_end(line) is expected
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("stress -c 4 -t 60 &", 60),
+        ("stress-ng --cpu 4 --timeout 1h", 3_600),
+        ("timeout 90s a & iperf3 -c x -t30", 120),
+        ("while true; do stress -t 10; done", None),
+        ("stress -c 4", None),
+        ("stress -t 10 & ./own", None),
+        ("stress-ng -t 0", None),
+        ("nice -n 5 stress -t 2m", 120),
+    ],
+)
+def test_the_length_of_a_load_is_told_only_if_all_of_it_says_so(line: str, seconds: int | None) -> None:
+    assert load_length_ns(line) == (None if seconds is None else seconds * SECOND)
