@@ -253,6 +253,11 @@ def test_nonsense_is_refused_in_a_sentence_import_cyclictest(tmp_path: Path, con
     assert str(file) in str(refused.value)
 
 
+def test_an_empty_histogram_without_its_last_lines_has_one_thread() -> None:
+    found = cyclictest.read("# Histogram\n000000 000000\n000001 000000\n")
+    assert (found.count, len(found.parts)) == (0, 1)
+
+
 def document(command: str = "cyclictest -h 50 -p 80 -i 250", **thread: Any) -> str:
     one = {"histogram": {"20": 3, "49": 1}, "cycles": 4, "min": 20, "max": 49, "avg": 27.25, "cpu": 1} | thread
     head = {"cmdline:": command, "rt_test_version:": "2.40", "resolution_in_ns": 0}

@@ -220,7 +220,7 @@ def _damaged_campaign(content: bytes, other: bytes, seed: int) -> bytes:
         return mutated(content, seed)
 
 
-ODD_VALUES = (None, True, "", "..", "../..", "/", "\x1b[2J", "a" * 5_000, -1, 0, 0.5, 1e300, [], {}, [[]], 2**63, -(2**63), "\x00")
+ODD_VALUES = (None, True, "", "..", "../..", "/", "\x1b[2J", "a" * 5_000, "nobody", -1, 0, 0.5, 1e300, [], {}, [[]], 2**63, -(2**63), "\x00")
 
 
 def _odd_value(value: object, dice: random.Random) -> object:
@@ -232,7 +232,8 @@ def _odd_value(value: object, dice: random.Random) -> object:
     if isinstance(value, list) and value and dice.random() < 0.9:
         at = dice.randrange(len(value))
         return [*value[:at], _odd_value(value[at], dice), *value[at + dice.choice((0, 1, 1, 1)) :]]
-    return dice.choice((*ODD_VALUES, *ODD_INTEGERS))
+    alike = [each for each in (*ODD_VALUES, *ODD_INTEGERS) if type(each) is type(value)]
+    return dice.choice(alike if alike and dice.random() < 0.7 else ODD_VALUES)
 
 
 def _read_campaign(content: bytes, folder: Path) -> bytes:
