@@ -13,17 +13,30 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fuzzing import worker
 from fuzzing.targets import TARGETS, Target
-from fuzzing.worker import Finding
+from fuzzing.worker import FindingError
 
 FINDINGS = Path(__file__).parent.parent / "build" / "fuzz"
 QUICK_S = 1.0
 """Seconds of each target with --quick."""
-SILENT_S = 10 * worker.MOST_S
-"""A worker that reads one input for so long is ended. It is a finding, as is a worker that dies."""
+SILENT_S = 60 + 10 * worker.MOST_S
+"""A process that reads one input for so long is ended.
+That is a finding, as is a process that dies."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one process did. counts: inputs by their answers; kinds: of answers; findings: the file of each cause."""
+
+    counts: dict[str, int]
+    kinds: int
+    findings: dict[str, str]
+    died: bool = False
 
 
 def main(arguments: list[str]) -> int:
@@ -66,16 +79,17 @@ def fuzz(target: Target, seconds: float, seed: int, findings: Path) -> int:
     """Fuzz one target in processes of its own, a new one after each that died; print its row, return its findings."""
     end, begun = time.monotonic() + seconds, time.monotonic()
     counts = {"result": 0, "refused": 0, "finding": 0}
-    kinds, found = 0, {}
+    kinds = 0
+    found: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="rtproof-fuzz-") as work:
         while True:
             left = max(end - time.monotonic(), 0.0)
             told = _one_worker(target, left, seed, Path(work), findings)
             for name in counts:
-                counts[name] += told["counts"].get(name, 0)
-            kinds, seed = max(kinds, told["kinds"]), seed + 1
-            found.update(told["findings"])
-            if not told.get("died") or time.monotonic() >= end:
+                counts[name] += told.counts.get(name, 0)
+            kinds, seed = max(kinds, told.kinds), seed + 1
+            found.update(told.findings)
+            if not told.died or time.monotonic() >= end:
                 break
     took_s = time.monotonic() - begun
     row = (sum(counts.values()), counts["result"], counts["refused"])
@@ -88,25 +102,29 @@ def fuzz(target: Target, seconds: float, seed: int, findings: Path) -> int:
     return len(found)
 
 
-def _one_worker(target: Target, seconds: float, seed: int, work: Path, findings: Path) -> dict:
+def _one_worker(target: Target, seconds: float, seed: int, work: Path, findings: Path) -> Counted:
     """What one process counted. If it dies or falls silent, the input that it read is a finding."""
     words = ["--worker", target.name, f"{seconds}", str(work), "--seed", str(seed), "--findings", str(findings)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": str(seed % 1_000)}
+    counted, current = work / worker.TOLD, work / worker.CURRENT
+    counted.unlink(missing_ok=True)
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen([sys.executable, __file__, *words], stdout=subprocess.PIPE, stderr=said, env=environment)
-        silent = _wait(process, work / worker.CURRENT)
-        out = process.stdout.read() if process.stdout else b""
-        process.wait()
+        process = subprocess.Popen([sys.executable, __file__, *words], stdout=said, stderr=said, env=environment)
+        silent = _wait(process, current)
         said.seek(0)
         last = said.read()[-4_000:].decode(errors="replace")
+    told: dict[str, Any] = (
+        json.loads(counted.read_bytes()) if counted.exists() else {"counts": {}, "kinds": 0, "findings": {}}
+    )
+    found = Counted(told["counts"], told["kinds"], told["findings"])
     if not silent and process.returncode == 0:
-        told: dict = json.loads(out.splitlines()[-1])
-        return told
-    current = work / worker.CURRENT
+        return found
     how = f"read for {SILENT_S} s" if silent else f"the process ended with {_ending(process.returncode)}"
-    finding = Finding(f"{target.name}: {how}", last)
-    path = worker.save(findings, target.name, seed, -1, current.read_bytes() if current.exists() else b"", finding)
-    return {"counts": {"finding": 1}, "kinds": 0, "findings": {finding.kind: str(path)}, "died": True}
+    finding = FindingError(f"{target.name}: {how}", last)
+    content = current.read_bytes() if current.exists() else b""
+    path = worker.save(findings, target.name, f"seed {seed}", content, finding)
+    counts = found.counts | {"finding": found.counts.get("finding", 0) + 1}
+    return Counted(counts, found.kinds, found.findings | {finding.kind: str(path)}, died=True)
 
 
 def _ending(code: int) -> str:
@@ -132,7 +150,7 @@ def repeat(path: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="rtproof-fuzz-") as work:
         try:
             print(worker.repeat(path, Path(work)))
-        except Finding as finding:
+        except FindingError as finding:
             print(f"{finding.kind}\n{finding.text}")
             return 1
     return 0

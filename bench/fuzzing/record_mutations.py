@@ -6,7 +6,6 @@ import struct
 from collections.abc import Callable
 
 from fuzzing.mutations import mutated
-
 from rtproof.record import chunks
 from rtproof.record.chunks import CHUNK_HEADER, ChunkType
 from rtproof.record.encoding import MalformedError, decode_array, encode_array
@@ -15,7 +14,12 @@ Chunk = tuple[int, bytes]
 """The type and the payload of a chunk."""
 Dice = random.Random
 ODD_INTEGERS = (
-    *(sign * (1 << bits) + more for bits in (0, 7, 8, 15, 16, 31, 32, 40, 53, 62, 63) for sign in (1, -1) for more in (-1, 0, 1)),
+    *(
+        sign * (1 << bits) + more
+        for bits in (0, 7, 8, 15, 16, 31, 32, 40, 53, 62, 63)
+        for sign in (1, -1)
+        for more in (-1, 0, 1)
+    ),
     *(0, 2, 3, 1_000, 1_000_000_000, 10**15, 10**18),
 )
 FIELDS = {

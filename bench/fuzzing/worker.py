@@ -8,7 +8,6 @@ import re
 import resource
 import shutil
 import signal
-import sys
 import time
 import traceback
 import warnings
@@ -19,8 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from fuzzing.targets import TARGETS, Target
-
-from rtproof.core import defects
+from rtproof.core import defects, files
 from rtproof.core.errors import RtproofError
 
 MOST_S = 20
@@ -31,8 +29,13 @@ MOST_FILE = 256 << 20
 LARGEST_INPUT = 1 << 20
 POOL = 200
 """Inputs with a new kind of answer that are kept in memory and damaged further."""
+TOLD = "told.json"
+"""The file that holds what was counted so far."""
+TELL = 50
+"""The counts are written after so many inputs, and after each finding."""
 CURRENT = "input"
 """The file that holds the input which is read now, so that it is known if the process dies."""
+FEW_S = 5.0
 AGAIN = 4
 """One input in so many is read twice."""
 
@@ -41,7 +44,7 @@ class TooSlow(BaseException):
     """The reading took more than ``MOST_S`` of processor time. No ``except Exception`` of the program catches it."""
 
 
-class Finding(Exception):
+class FindingError(Exception):
     """What broke a promise. kind: the same for the same cause; text: all that is known."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -66,7 +69,7 @@ def _too_slow(number: int, frame: FrameType | None) -> None:
 
 
 def read_once(target: Target, content: bytes, folder: Path) -> tuple[str, bytes]:
-    """The kind of the answer and the answer itself: a result, or the one sentence of an error. Raises Finding."""
+    """The kind of the answer and the answer itself: a result, or the one sentence of an error. Raises FindingError."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     signal.setitimer(signal.ITIMER_PROF, MOST_S)
@@ -75,15 +78,15 @@ def read_once(target: Target, content: bytes, folder: Path) -> tuple[str, bytes]
     except RtproofError as problem:
         sentence = str(problem)
         if not sentence.strip() or "\n" in sentence:
-            raise Finding(f"{_place(problem)}: not one sentence", repr(sentence)) from problem
+            raise FindingError(f"{_place(problem)}: not one sentence", repr(sentence)) from problem
         return "refused", sentence.encode(errors="backslashreplace")
     except MemoryError as problem:
-        raise Finding(f"{_place(problem)}: more than {MOST_MEMORY >> 20} MiB", traceback.format_exc()) from None
+        raise FindingError(f"{_place(problem)}: more than {MOST_MEMORY >> 20} MiB", traceback.format_exc()) from None
     except TooSlow as problem:
-        raise Finding(f"{_place(problem)}: more than {MOST_S} s", traceback.format_exc()) from None
+        raise FindingError(f"{_place(problem)}: more than {MOST_S} s", traceback.format_exc()) from None
     except Exception as problem:
         what = f"{type(problem).__name__}: {_general(str(problem))[:100]}"
-        raise Finding(f"{_place(problem)}: {what}", traceback.format_exc()) from None
+        raise FindingError(f"{_place(problem)}: {what}", traceback.format_exc()) from None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
@@ -102,10 +105,10 @@ def _place(problem: BaseException) -> str:
 
 
 def check(target: Target, content: bytes, folder: Path, *, twice: bool) -> str:
-    """Read an input within bounds; what kind of answer it has. Raises Finding."""
+    """Read an input within bounds; what kind of answer it has. Raises FindingError."""
     kind, answer = read_once(target, content, folder)
     if twice and read_once(target, content, folder) != (kind, answer):
-        raise Finding(f"{target.name}: two readings of one input differ", "")
+        raise FindingError(f"{target.name}: two readings of one input differ", "")
     detail = _general(answer.decode(errors="replace"))[:200] if kind == "refused" else _outline(answer)
     return f"{kind} {detail}"
 
@@ -130,20 +133,24 @@ def inputs(target: Target, seed: int) -> Iterator[tuple[int, bytes, list[bytes]]
         number += 1
 
 
-def save(findings: Path, target: str, seed: int, number: int, content: bytes, finding: Finding) -> Path:
-    """The finding as two files: the input, and what is known of it, with the command that repeats it."""
+def save(findings: Path, target: str, origin: str, content: bytes, finding: FindingError) -> Path:
+    """The finding as two files: the input, and what is known of it, with the command that repeats it.
+
+    origin: how the input came about.
+    """
     findings.mkdir(parents=True, exist_ok=True)
     path = findings / f"{target}-{hashlib.sha256(finding.kind.encode()).hexdigest()[:8]}"
     if not path.exists():
         path.write_bytes(content)
         command = f".venv/bin/python bench/fuzz.py --repeat {path}"
-        told = f"target {target}, seed {seed}, input {number}\n{finding.kind}\nrepeat: {command}\n\n{finding.text}"
+        told = f"target {target}, {origin}\n{finding.kind}\nrepeat: {command}\n\n{finding.text}"
         path.with_name(path.name + ".txt").write_text(told, errors="backslashreplace")
     return path
 
 
 @contextmanager
-def _steady_hash(work: Path) -> Iterator[Path]:
+def _reading_folder(work: Path) -> Iterator[Path]:
+    """A folder that each reading finds empty, under the same name each time, because answers may hold it."""
     work.mkdir(parents=True, exist_ok=True)
     try:
         yield work / "reading"
@@ -152,36 +159,50 @@ def _steady_hash(work: Path) -> Iterator[Path]:
 
 
 def run(name: str, seconds: float, seed: int, work: Path, findings: Path) -> None:
-    """Try inputs until the time is over, then print a line of JSON with the counts."""
+    """Try inputs until the time is over. The file ``TOLD`` holds the counts, also if the process dies.
+
+    The corpus is read in any case, unless the time is a few seconds.
+    """
     target = next(each for each in TARGETS if each.name == name)
     end = time.monotonic() + seconds
     told: Counter[str] = Counter()
     kinds: set[str] = set()
     found: dict[str, str] = {}
     own = len(target.corpus())
-    with _steady_hash(work) as folder:
+    least = own if seconds > FEW_S else 1
+    with _reading_folder(work) as folder:
         bound_process()
         for number, content, pool in inputs(target, seed):
-            if time.monotonic() >= end and number >= own:
+            if time.monotonic() >= end and number >= least:
                 break
             (work / CURRENT).write_bytes(content)
             try:
                 kind = check(target, content, folder, twice=number % AGAIN == 0 or number < own)
-            except Finding as finding:
+            except FindingError as finding:
                 told["finding"] += 1
-                found[finding.kind] = str(save(findings, name, seed, number, content, finding))
+                found[finding.kind] = str(save(findings, name, f"seed {seed}, input {number}", content, finding))
+                _tell(work, told, kinds, found)
                 continue
             told[kind.partition(" ")[0]] += 1
             if kind not in kinds:
                 kinds.add(kind)
                 if len(pool) < own + POOL:
                     pool.append(content)
-    sys.stdout.write(json.dumps({"counts": told, "kinds": len(kinds), "findings": found}) + "\n")
+            if number % TELL == 0:
+                _tell(work, told, kinds, found)
+    _tell(work, told, kinds, found)
+
+
+def _tell(work: Path, told: Counter[str], kinds: set[str], found: dict[str, str]) -> None:
+    files.write_whole(work / TOLD, json.dumps({"counts": told, "kinds": len(kinds), "findings": found}).encode())
 
 
 def repeat(path: Path, work: Path) -> str:
-    """Read the input of a finding again, twice; the kind of its answer. The file's name begins with the target's. Raises Finding."""
+    """Read the input of a finding again, twice; the kind of its answer.
+
+    The name of the file begins with that of the target. Raises FindingError.
+    """
     target = next(each for each in TARGETS if path.name.startswith(f"{each.name}-"))
-    with _steady_hash(work) as folder:
+    with _reading_folder(work) as folder:
         bound_process()
         return check(target, path.read_bytes(), folder, twice=True)
