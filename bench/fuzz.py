@@ -12,13 +12,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fuzzing import worker
-from fuzzing.targets import TARGETS, Target
+from fuzzing.targets import CORPUS, TARGETS, Target
 from fuzzing.worker import FindingError
 
 FINDINGS = Path(__file__).parent.parent / "build" / "fuzz"
@@ -48,6 +49,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, help="the same inputs as another time (default: another each time)")
     parser.add_argument("--findings", type=Path, default=FINDINGS, help="folder for findings")
     parser.add_argument("--repeat", type=Path, metavar="FILE", help="read the input of one finding again")
+    parser.add_argument("--keep", metavar="NAME", help="with --repeat: add the input to the corpus, if it is mended")
     parser.add_argument("--worker", nargs=3, metavar=("TARGET", "SECONDS", "FOLDER"), help=argparse.SUPPRESS)
     parser.add_argument("targets", nargs="*", help=f"of {', '.join(each.name for each in TARGETS)}; all by default")
     asked = parser.parse_args(arguments)
@@ -57,7 +59,7 @@ def main(arguments: list[str]) -> int:
     if asked.repeat:
         if not any(asked.repeat.name.startswith(f"{each.name}-") for each in TARGETS) or not asked.repeat.is_file():
             parser.error(f"{asked.repeat} is no input of a finding: its name begins with that of a target")
-        return repeat(asked.repeat)
+        return repeat(asked.repeat, asked.keep)
     if asked.worker:
         name, seconds, folder = asked.worker
         worker.run(name, float(seconds), seed, Path(folder), asked.findings)
@@ -145,14 +147,21 @@ def _wait(process: "subprocess.Popen[bytes]", current: Path) -> bool:
             return True
 
 
-def repeat(path: Path) -> int:
-    """Read a finding's input again and print what comes of it; 1 if it is still a finding."""
+def repeat(path: Path, keep: str | None) -> int:
+    """Read a finding's input again and print what comes of it; 1 if it is still a finding.
+
+    keep: the name in the corpus of an input that is none any more.
+    """
     with tempfile.TemporaryDirectory(prefix="rtproof-fuzz-") as work:
         try:
             print(worker.repeat(path, Path(work)))
         except FindingError as finding:
             print(f"{finding.kind}\n{finding.text}")
             return 1
+    if keep:
+        target = next(each for each in TARGETS if path.name.startswith(f"{each.name}-"))
+        with zipfile.ZipFile(CORPUS, "a", zipfile.ZIP_DEFLATED) as corpus:
+            corpus.writestr(f"{target.name}/{keep}", path.read_bytes())
     return 0
 
 

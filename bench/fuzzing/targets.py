@@ -11,6 +11,7 @@ import json
 import random
 import re
 import shutil
+import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,8 +44,8 @@ from rtproof.summary import kernel_trace
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data"
-CORPUS = DATA / "fuzz"
-"""The kept corpus: a folder for each target, with seeds and with inputs that once were findings."""
+CORPUS = DATA / "fuzz.zip"
+"""The kept corpus: a folder of each target with inputs that once were findings, and two folders of seeds."""
 CAMPAIGN = DATA / "written_by_537db1b" / "campaign"
 GOOD_CELL = CAMPAIGN / "cells" / "good"
 Found = TypeVar("Found")
@@ -66,8 +67,13 @@ class Target:
 
     def corpus(self) -> list[bytes]:
         """The seeds and the kept inputs, in an order that never changes."""
-        kept = [path.read_bytes() for path in sorted((CORPUS / self.name).glob("*")) if path.is_file()]
-        return self.seeds() + kept
+        return [*self.seeds(), *kept_inputs(self.name).values()]
+
+
+def kept_inputs(folder: str) -> dict[str, bytes]:
+    """The inputs of a folder of the kept corpus, by their names, in order."""
+    with zipfile.ZipFile(CORPUS) as kept:
+        return {name: kept.read(name) for name in sorted(kept.namelist()) if name.startswith(f"{folder}/")}
 
 
 def _plain(content: bytes, other: bytes, seed: int) -> bytes:
@@ -83,12 +89,12 @@ GOLDEN = ("ppc", "x86_64", "x86_64-1.2", "x86_64-1.3", "timerlat", "timerlat-1.1
 
 def _records() -> list[bytes]:
     places = [GOOD_CELL / run_folder.RECORD_NAME, *(DATA / "golden" / f"{name}.rtrec" for name in GOLDEN)]
-    return [path.read_bytes() for path in (*places, *sorted((CORPUS / "records").glob("*.rtrec")))]
+    return [*(path.read_bytes() for path in places), *kept_inputs("records").values()]
 
 
 def _traces() -> list[bytes]:
     real = gzip.decompress((DATA / "trace" / "armhf.rtrec.gz").read_bytes())
-    return [real, *(path.read_bytes() for path in sorted((CORPUS / "traces").glob("*.rtrec")))]
+    return [real, *kept_inputs("traces").values()]
 
 
 def _file(content: bytes, folder: Path, name: str) -> Path:
