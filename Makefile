@@ -7,8 +7,10 @@
 # make bench   compare the cost and the numbers with other tools
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
 # make bench-stats  whether the statements hold as often as they say, by simulation
+# make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= auto
+MINUTES ?= 10
 export PYTHON
 LAB_PACKAGES := qemu-system-x86 qemu-system-arm make gcc libelf1 gnupg cpio
 AGENT_PACKAGES := gcc libc6-dev qemu-user-static chromium trace-cmd
@@ -16,7 +18,7 @@ LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
-	profile-table bench-stats clean
+	profile-table bench-stats fuzz clean
 
 demo:
 	@sh tools/demo.sh
@@ -78,6 +80,10 @@ bench-stats:
 	@sh tools/apt.sh gcc libc6-dev make
 	@sh tools/venv.sh dev
 	.venv/bin/python bench/stats.py
+
+fuzz:
+	@sh tools/venv.sh dev
+	@nice .venv/bin/python bench/fuzz.py --minutes $(MINUTES)
 
 clean:
 	rm -rf build dist .venv

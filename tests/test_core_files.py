@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import test_run_session
-from mutations import mutated
+from fuzzing.mutations import mutated
 from test_importers import END, POINTS, TEXT
 from test_record_folder import INFO
 

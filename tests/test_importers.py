@@ -10,6 +10,7 @@ from rtproof import importers
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.importers import cyclictest, cyclictest_json, jitterdebugger, xenomai
+from rtproof.summary import imported_histogram
 
 TEXT = """== Sampling period: 1000 us
 == Test mode: periodic user-mode task
@@ -251,6 +252,19 @@ def test_nonsense_is_refused_in_a_sentence_import_cyclictest(tmp_path: Path, con
     with pytest.raises(UserError, match=says) as refused:
         importers.read(file)
     assert str(file) in str(refused.value)
+
+
+def test_values_beyond_the_scale_and_a_maximum_without_its_sign() -> None:
+    found = cyclictest.read(MEASURED.replace("03258", "18446744073709551000"))
+    assert found.overflow == 50
+    assert int(imported_histogram.with_overflow(found).n[-1]) == 50
+    with pytest.raises(UserError, match="no computer can count to"):
+        cyclictest.read(MEASURED.replace("# Histogram Overflows: 00013", "# Histogram Overflows: " + "9" * 20))
+
+
+def test_an_empty_histogram_without_its_last_lines_has_one_thread() -> None:
+    found = cyclictest.read("# Histogram\n000000 000000\n000001 000000\n")
+    assert (found.count, len(found.parts)) == (0, 1)
 
 
 def document(command: str = "cyclictest -h 50 -p 80 -i 250", **thread: Any) -> str:

@@ -222,7 +222,7 @@ def series_of(minor: int, *written: Series) -> tuple[Series, ...]:
     with RecordWriter(path) as writer:
         writer.begin(replace(cases.BEGIN, minor=minor))
         for number, series in enumerate(written):
-            writer.series(replace(series, id=number))
+            writer.series(replace(series, id=number, thread=number))
     return open_record(path).series
 
 
@@ -234,7 +234,7 @@ def test_flags_of_a_series_are_read_as_they_were_written() -> None:
         replace(cases.OFF_GRID, probe="gpio"),
         replace(cases.ON_GRID, method="loop"),
     )
-    assert series_of(1, *written) == tuple(replace(one, id=number) for number, one in enumerate(written))
+    assert series_of(1, *written) == tuple(replace(one, id=at, thread=at) for at, one in enumerate(written))
 
 
 @pytest.mark.usefixtures("_in_tmp")
@@ -320,6 +320,25 @@ def test_what_belongs_to_no_series_is_told_once() -> None:
 
 
 @pytest.mark.usefixtures("_in_tmp")
+def test_a_second_series_of_the_same_values_is_not_counted() -> None:
+    again = replace(cases.ON_GRID, id=cases.ON_GRID.id + 5)
+    sketch = Sketch(cases.ON_GRID, again)
+    sketch.writer.samples(block_at(0, np.arange(10)))
+    sketch.writer.samples(replace(block_at(0, np.arange(10)), series=again.id))
+    assert "has the same thread and field as series 0" in sketch.damage()[0].sentence
+    assert [ref.series for ref in open_record(sketch.path).chunk_refs] == [cases.ON_GRID.id]
+
+
+@pytest.mark.usefixtures("_in_tmp")
+def test_a_list_of_the_largest_values_without_room_is_told() -> None:
+    sketch = Sketch(cases.ON_GRID)
+    sketch.writer.top(0, Top(0, *(np.zeros(0, dtype=np.int64) for _ in range(3))))
+    (damage,) = sketch.damage()
+    assert "room for none" in damage.sentence
+    assert open_record(sketch.path).top == {}
+
+
+@pytest.mark.usefixtures("_in_tmp")
 def test_a_series_described_twice_keeps_its_first_meaning() -> None:
     sketch = Sketch(cases.ON_GRID, cases.ON_GRID, replace(cases.ON_GRID, period_ns=7))
     (damage,) = sketch.damage()
@@ -402,8 +421,9 @@ def test_zigzag_begins_as_everywhere() -> None:
         numbers(zigzag(-2 - histogram_bins.LAST_BIN), 3),
         numbers(0, 2**63, 1, 2**63 + 3),
         numbers(0, 1, 2**63, 2),
+        numbers(0, 3, 1),
     ],
-    ids=["same bin twice", "empty bin", "wrong total", "above", "below", "huge counts", "huge step"],
+    ids=["same bin twice", "empty bin", "wrong total", "above", "below", "huge counts", "huge step", "no count"],
 )
 def test_impossible_histograms(stored: bytes) -> None:
     with pytest.raises(MalformedError):

@@ -334,7 +334,8 @@ def test_a_progress_line_is_read() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["", "rtproof-agent: hello", "progress ", LINE.replace("cpu=3", "cpu=three"), LINE.replace(" max_ns=81300", "")],
+    ["", "rtproof-agent: hello", "progress ", LINE.replace("cpu=3", "cpu=three"), LINE.replace(" max_ns=81300", "")]
+    + [LINE.replace("cpu=3", f"cpu={number}") for number in (2**63, -(2**63), "9" * 400, "9" * 5_000)],
 )
 def test_other_lines_are_none(line: str) -> None:
     assert live_view.parse_progress(line) is None

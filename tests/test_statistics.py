@@ -440,3 +440,19 @@ def test_a_stall_shows_in_the_schedule_only() -> None:
     assert observed.value == 30_000
     assert schedule.value is not None
     assert 300 * MS < schedule.value < 400 * MS
+
+
+@pytest.mark.parametrize("p", [0.001, 0.5, 0.999])
+def test_intervals_of_more_values_than_can_be_summed_are_a_little_wider(p: float) -> None:
+    def ranks(n: int) -> tuple[int, int]:
+        low, high = interval_ranks(n, p, 0.95)
+        assert low is not None
+        assert high is not None
+        return low, high
+
+    summed, bounded = ranks(10**11), ranks(10**11 + 1)
+    below, above = 10**11 * p - summed[0], summed[1] - 10**11 * p
+    assert below < 10**11 * p - bounded[0] < 1.5 * below
+    assert above < bounded[1] - 10**11 * p < 1.5 * above
+    low, high = ranks(10**18)
+    assert 0 < low < 10**18 * p < high < 10**18

@@ -109,6 +109,16 @@ def test_fixed_bins_hold_every_value(values: list[int], start: int, width: int, 
     assert bins.straddling == 0
 
 
+@pytest.mark.parametrize("start", [-(2**63) - 900, -(2**63), -(2**62), 2**63 - 900])
+def test_fixed_bins_reach_as_far_as_any_value(start: int) -> None:
+    values = [-(2**63), -(2**62), -1, 0, 5, 2**62, 2**63 - 1]
+    for width in (1_000, 2**61, 2**63 - 1):
+        bins = exact(values).fixed_bins(start, width, 3)
+        found = [(value - start) // width for value in values]
+        assert bins.counts.tolist() == [found.count(at) for at in range(3)]
+        assert (bins.below, bins.above) == (sum(at < 0 for at in found), sum(at > 2 for at in found))
+
+
 def test_fixed_bins_tell_how_many_counts_an_edge_cuts() -> None:
     bins = Counts(array_counts(10, 20), array_counts(14, 29), array_counts(3, 4)).fixed_bins(0, 12, 2)
     assert (bins.counts.tolist(), bins.above, bins.straddling) == ([0, 3], 4, 7)

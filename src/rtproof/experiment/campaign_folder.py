@@ -260,6 +260,9 @@ def _stored_outcome(
     place = folder / CELLS_FOLDER / plan.key
     if cell is None:
         return CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if place.exists() else CELL_NOT_REACHED)
+    if cell.way is not None and cell.way not in range(len(plan.ways)):
+        told = folder / CAMPAIGN_FILE
+        raise UserError(f"{told} says that the cell {plan.key} took way {cell.way}, which the cell does not have")
     way = None if cell.way is None else plan.ways[cell.way]
     passed = tuple(zip(plan.ways, cell.refused, strict=False))
     link = f"{CELLS_FOLDER}/{plan.key}.html"

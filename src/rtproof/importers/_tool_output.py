@@ -130,8 +130,13 @@ def _counts(bins: Mapping[int, int], width_ns: int) -> Counts:
 def imported_measurement(
     tool: str, title: str, parts: Sequence[ImportedPart], resolution_ns: int, **told: Any
 ) -> ImportedHistogram:
-    """The measurement of all threads. told: further fields of ImportedHistogram; its faults come before those found."""
+    """The measurement of all threads; UserError if a count is beyond reason.
+
+    told: further fields of ImportedHistogram; its faults come before those found.
+    """
     counts = [part.count for part in parts]
+    if max((number or 0 for part in parts for number in (part.count, part.overflow)), default=0) > LARGEST_NS:
+        raise UserError(UNCOUNTABLE)
     binned = [part.histogram for part in parts]
     faults = [sentence for part in parts for sentence in _faults(part, resolution_ns)]
     return ImportedHistogram(

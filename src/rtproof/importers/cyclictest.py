@@ -91,7 +91,7 @@ def _of_rows(text: str, rows: NDArray[np.int64], live: dict[int, "re.Match[str]"
 
 def _columns(counts: NDArray[np.int64], threads: int) -> NDArray[np.int64]:
     """The counts without the last column of option -H, which is the sum of the others."""
-    if counts.shape[1] == threads + 1 and np.array_equal(counts[:, :-1].sum(axis=1), counts[:, -1]):
+    if threads and counts.shape[1] == threads + 1 and np.array_equal(counts[:, :-1].sum(axis=1), counts[:, -1]):
         return counts[:, :-1]
     if threads and counts.shape[1] != threads:
         raise UserError(f"its histogram has {counts.shape[1]} columns, and the lines behind it have {threads}")

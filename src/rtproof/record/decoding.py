@@ -176,6 +176,8 @@ def decode_seconds(payloads: Sequence[bytes]) -> SecondsRows:
 def decode_top(payloads: Sequence[bytes]) -> TopCandidates:
     """Decode the TOP payloads of one series. MalformedError if any is wrong."""
     joined = _join_payloads(payloads, TOP_HEAD)
+    if not joined.head["k"].all():
+        raise MalformedError("its list of the largest values has room for none")
     columns = _packed_columns(joined)
     return TopCandidates(
         int(joined.head["k"].min()), *(encoding.decode_array_batch(joined.data, column) for column in columns)

@@ -96,6 +96,8 @@ def histogram_arrays(stored: bytes, total: int) -> tuple[Int64Array, Int64Array]
     because a caller that reads the bins reads the counts next.
     """
     ends = int(np.count_nonzero(np.frombuffer(stored, dtype=np.uint8) < CONTINUED))
+    if ends % 2:
+        raise MalformedError("a histogram has a bin without a count")
     numbers = leb128_decode(stored, ends).reshape(-1, 2)
     if numbers.size and int(numbers.max()) >= 1 << 62:
         raise MalformedError("a histogram has impossible numbers")

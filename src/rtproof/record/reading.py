@@ -412,12 +412,22 @@ def _series(kept: list[ScannedChunk], begin: Begin, damage: list[Damage]) -> dic
     """The series by their ids. In a record of format 1.0 they get the flags that later formats have.
 
     If two different chunks describe the same series, the first one counts: the second would change what samples mean.
+    A second series of the same field of the same thread is not used either: its samples would count twice.
     """
     series: dict[int, Series] = {}
+    of_field: dict[tuple[int, str], int] = {}
     for chunk in kept:
-        if isinstance(chunk.item, Series) and series.setdefault(chunk.item.id, chunk.item) != chunk.item:
-            sentence = f"series {chunk.item.id} is described twice; the one at offset {chunk.offset} was not used"
-            damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
+        one = chunk.item
+        if not isinstance(one, Series):
+            continue
+        if series.get(one.id, one) != one:
+            sentence = f"series {one.id} is described twice; the one at offset {chunk.offset} was not used"
+        elif (first := of_field.setdefault((one.thread, one.field), one.id)) != one.id:
+            sentence = f"series {one.id} has the same thread and field as series {first} and was not used"
+        else:
+            series[one.id] = one
+            continue
+        damage.append(Damage(chunk.offset, CHUNK_HEADER.size + chunk.length, sentence))
     return series if begin.minor else {number: _flagged(one) for number, one in series.items()}
 
 

@@ -16,18 +16,23 @@ from typing import Protocol, TextIO, TypeVar
 from rtproof.core.printable import clean
 
 Kind = TypeVar("Kind")
+LARGEST_NUMBER = (1 << 63) - 1
 
 
 def parse_numbers(line: str, prefix: str, kind: type[Kind]) -> Kind | None:
-    """Parse a line with this prefix into a dataclass of whole numbers. None if the prefix or a number is missing."""
+    """Parse a line with this prefix into a dataclass of whole numbers.
+
+    None if the prefix or a number is missing, or if a number is larger than any that the agent has.
+    """
     if not line.startswith(prefix):
         return None
     pairs = dict(word.partition("=")[::2] for word in line.removeprefix(prefix).split())
     known = [field for field in fields(kind) if field.name in pairs or field.default is MISSING]  # type: ignore[arg-type]
     try:
-        return kind(**{field.name: int(pairs[field.name]) for field in known})
+        numbers = {field.name: int(pairs[field.name]) for field in known}
     except (KeyError, ValueError):
         return None
+    return kind(**numbers) if all(-LARGEST_NUMBER <= number <= LARGEST_NUMBER for number in numbers.values()) else None
 
 
 OVER_PREFIX = "over "

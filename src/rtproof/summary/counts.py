@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Int64Array
 
 
@@ -90,9 +91,12 @@ class Counts:
 def _bin_number(values: Int64Array, start: int, width: int, count: int) -> Int64Array:
     """The bin of each value: 0 below the scale, 1 to count on it, count + 1 above.
 
-    The values are clipped first, because the difference could overflow.
+    The values are clipped first, because the difference could overflow. A scale beyond 63 bits needs Python's integers.
     """
     end = start + width * count
+    if max(-start, end, end - start) > LARGEST_VALUE:
+        numbers = [min(max((value - start) // width, -1), count) + 1 for value in values.tolist()]
+        return np.array(numbers, np.int64)
     on_scale = (np.clip(values, start, end) - start) // width + 1
     return np.where(values < start, 0, np.where(values >= end, count + 1, on_scale))
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from rtproof.core.phrases import quantity
 from rtproof.core.units import format_duration
+from rtproof.record.activations import LARGEST_VALUE
 from rtproof.record.contents import Begin, Block, ChunkRef, Record, Series
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.per_second import NO_SECONDS, NO_TOP
@@ -150,12 +151,15 @@ def scale_end_ns(imported: ImportedHistogram) -> int:
 
 
 def with_overflow(imported: ImportedHistogram) -> Counts:
-    """The histogram with one more wide bin up to the maximum, for the values beyond its scale."""
+    """The histogram with one more wide bin up to the maximum, for the values beyond its scale.
+
+    A maximum that lost its sign may be beyond 63 bits. The bin ends at the largest number of 63 bits then.
+    """
     bins = imported.histogram if imported.histogram is not None else NO_COUNTS
     if not imported.overflow:
         return bins
-    start = scale_end_ns(imported)
-    end = max(imported.largest_ns or start, start)
+    start = min(scale_end_ns(imported), LARGEST_VALUE)
+    end = min(max(imported.largest_ns or start, start), LARGEST_VALUE)
     return merge_counts([bins, Counts(*(np.array([x], np.int64) for x in (start, end, imported.overflow)))])
 
 

@@ -129,7 +129,7 @@ def _stops(summary: Summary, budget: Budget) -> Stops:
     order = order[length_ns[order] >= max(LEAST_NS, longest / 4)]
     if not order.size:
         return Stops(end_ns[order], length_ns[order])
-    first = np.flatnonzero(np.diff(end_ns[order], prepend=-(1 << 62)) > TICK_NS)
+    first = np.flatnonzero(np.concatenate(([True], np.diff(end_ns[order]) > TICK_NS)))
     end_ns, length_ns = end_ns[order][first], np.maximum.reduceat(length_ns[order], first)
     keep = length_ns <= most_ns
     keep &= keep.mean() >= MOSTLY
