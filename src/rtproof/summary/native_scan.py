@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Count the samples of a large record with the compiled scanner (scanner/scan.c).
 
-It gives the same numbers as ``series.part_of_samples``.
-The numpy code stays the reference and the fallback. tests/test_native_scan.py holds both to the same numbers.
+It gives the same numbers as ``series.part_of_samples``. That numpy code stays the reference and the fallback;
+tests/test_native_scan.py holds both to the same numbers.
 """
 
 import ctypes
@@ -41,10 +41,11 @@ FLUSH = 1 << 31
 
 _POINTERS = ctypes.c_void_p
 _FIELDS = """
-on_grid by_period chained_cycles period_ns longest_gap_ns n_slice_starts *slice_starts window *counts n_rest *rest n_gaps
-*gap_due_ns *gap_value *gap_missed n_seconds *second *obtained *largest k n_top *top_value *top_index *top_due_ns origin_ns
-unit_ns units n_levels *levels *class_of *above samples pairs catch_up_pairs products_low products_high has_reach
-first_due_ns last_due_ns has_previous next_index previous_value previous_wake_ns previous_due_ns was_long *scratch
+on_grid by_period chained_cycles period_ns longest_gap_ns n_slice_starts *slice_starts window *counts n_rest
+*rest n_gaps *gap_due_ns *gap_value *gap_missed n_seconds *second *obtained *largest k n_top *top_value
+*top_index *top_due_ns origin_ns unit_ns units n_levels *levels *class_of *above samples pairs catch_up_pairs
+products_low products_high has_reach first_due_ns last_due_ns has_previous next_index previous_value
+previous_wake_ns previous_due_ns was_long *scratch
 """
 """The fields of ``struct scan`` in their order; a star stands before a pointer."""
 
@@ -240,7 +241,7 @@ def _read(descriptor: int, refs: Sequence[ChunkRef]) -> tuple[NDArray[np.uint8],
     data = np.empty(int(sizes.sum()), np.uint8)
     places = np.cumsum(sizes) - sizes
     for place, begin, size in zip(places.tolist(), begins[first].tolist(), sizes.tolist(), strict=True):
-        if not _fill(descriptor, memoryview(data)[place : place + size], begin):
+        if not _fill(descriptor, data[place : place + size].data, begin):
             return data[:0], begins
     span = np.searchsorted(first, np.arange(len(refs)), side="right") - 1
     return data, places[span] + begins - begins[first][span]
