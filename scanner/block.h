@@ -98,17 +98,14 @@ static void NAME(count_part)(struct scan *scan, const ELEMENT *v, uint32_t n, in
 			for (int64_t c = 0; c <= scan->n_levels; c++)
 				rows[0][c] = rows[1][c] = rows[2][c] = rows[3][c] = 0;
 			for (; i + 4 <= n; i += 4) {
-				for (uint32_t j = 0; j < 4; j++) {
-					scan->counts[v[i + j]]++;
-					rows[j][scan->class_of[v[i + j]]]++;
-				}
+				for (uint32_t j = 0; j < 4; j++)
+					rows[j][scan->counts[v[i + j]]++ >> COUNT_BITS]++;
 			}
 			for (int64_t c = 0; c <= scan->n_levels; c++)
 				above[c] += (int64_t)rows[0][c] + rows[1][c] + rows[2][c] + rows[3][c];
 		}
 		for (; i < n; i++) {
-			scan->counts[v[i]]++;
-			above[scan->class_of[v[i]]]++;
+			above[scan->counts[v[i]]++ >> COUNT_BITS]++;
 		}
 	}
 }
@@ -178,19 +175,18 @@ static void NAME(all_cycles)(struct scan *scan, const ELEMENT *v, const struct b
 	}
 }
 
-/* Whether a cycle within the block can be short: its second sample is much less late, or after a sleep much too early. */
-static bool NAME(may_be_short)(const struct scan *scan, const ELEMENT *v, uint32_t n, ELEMENT low, ELEMENT high)
+/*
+ * Pairs of cycles of a block on the grid of periods in which nothing was missed: the first above 1.2 periods, the second below 0.8.
+ * A cycle is longer than a period by what its second sample is later than its first. Only pairs of its own samples are counted.
+ */
+static int64_t NAME(catch_up_within)(const ELEMENT *v, uint32_t n, int64_t period_ns)
 {
-	const int64_t least = scan->period_ns / 5;
-	int any = 0;
+	const ELEMENT step = (ELEMENT)(period_ns / 5 + 1);
+	UNSIGNED found = 0;
 
-	if (!scan->by_period)
-		return low <= -least;
-	if (high - low < least || least > INT32_MAX)
-		return high - low >= least;
-	for (uint32_t i = 1; i < n; i++)
-		any |= v[i - 1] - v[i] >= (ELEMENT)least;
-	return any;
+	for (uint32_t i = 2; i < n; i++)
+		found += (UNSIGNED)((v[i - 1] - v[i] >= step) & (v[i - 1] - v[i - 2] >= step));
+	return found;
 }
 
 static void NAME(add_products)(struct scan *scan, const ELEMENT *v, uint32_t n, ELEMENT low, ELEMENT high)
@@ -230,12 +226,19 @@ static int64_t NAME(count_block)(struct scan *scan, const struct block *block, b
 		high = v[i] > high ? v[i] : high;
 	}
 	const bool on_scale = low >= 0 && high < scan->window;
-	const bool walk = leads || NAME(may_be_short)(scan, v, n, low, high);
+	/* Without gaps, and without a jump that is large enough, few cycles have to be looked at. */
+	const bool even = scan->by_period && !block->positions.n && period_ns / 5 < INT32_MAX;
+	const bool walk = leads || (scan->by_period ? !even : low <= -(period_ns / 5));
 
-	if (walk)
+	if (walk) {
 		NAME(all_cycles)(scan, v, block, parted, !leads);
-	else
+	} else {
 		NAME(end_cycle)(scan, v[0], block->first_due_ns + v[0], parted, true);
+		if (scan->by_period && n > 1) {
+			NAME(end_cycle)(scan, v[1], block->first_due_ns + period_ns + v[1], false, true);
+			scan->catch_up_pairs += high - low > period_ns / 5 ? NAME(catch_up_within)(v, n, period_ns) : 0;
+		}
+	}
 	if (!leads) {
 		if (!parted) {
 			scan->pairs++;

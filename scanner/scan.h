@@ -21,7 +21,7 @@ enum scan_code {
 	SCAN_STALL = 3,    /* a gap is longer than longest_gap_ns */
 };
 
-enum { LARGEST_BLOCK = 65536 };
+enum { LARGEST_BLOCK = 65536, COUNT_BITS = 26, MOST_LEVELS = 32 };
 
 struct scan {
 	/* The series, and what is asked. */
@@ -29,7 +29,10 @@ struct scan {
 	int64_t n_slice_starts;
 	const int64_t *slice_starts;
 
-	/* counts[v]: how often the value v occurred, for 0 <= v < window. */
+	/*
+	 * counts[v]: how often the value v occurred, for 0 <= v < window, in the lower COUNT_BITS. The upper bits hold, from the
+	 * beginning on, how many levels are below v. The caller takes the counts away before they need more bits.
+	 */
 	int64_t window;
 	uint32_t *counts;
 	/* rest[0..n_rest]: the other values, in order. Room for every sample of a call. */
@@ -49,12 +52,10 @@ struct scan {
 	int64_t *top_value, *top_index, *top_due_ns;
 
 	/*
-	 * above[unit * (n_levels + 1) + c]: samples of the unit that are above exactly c levels. class_of[v] is that number for
-	 * 0 <= v < window. units 0: no such counts.
+	 * above[unit * (n_levels + 1) + c]: samples of the unit that are above exactly c levels. units 0: no such counts.
 	 */
 	int64_t origin_ns, unit_ns, units, n_levels;
 	const int64_t *levels;
-	const uint8_t *class_of;
 	int64_t *above;
 
 	/* Sums, and the first and last due times, those of missed activations included. */

@@ -36,14 +36,16 @@ LARGEST_BLOCK = 65_536
 LONGEST_PERIOD_NS = SECOND_NS
 """With a longer period some seconds have no activation at all. Such records are small, and numpy counts them."""
 CRC_TABLES = 16 * 256
-FLUSH = 1 << 31
-"""After so many samples the 32-bit counts are added to 64-bit ones."""
+COUNT_BITS = 26
+"""A count has so many bits in the scanner; the bits above them hold the class of the value."""
+FLUSH = 1 << COUNT_BITS
+"""Before a count can have more bits, all are added to 64-bit ones."""
 
 _POINTERS = ctypes.c_void_p
 _FIELDS = """
 on_grid by_period chained_cycles period_ns longest_gap_ns n_slice_starts *slice_starts window *counts n_rest
 *rest n_gaps *gap_due_ns *gap_value *gap_missed n_seconds *second *obtained *largest k n_top *top_value
-*top_index *top_due_ns origin_ns unit_ns units n_levels *levels *class_of *above samples pairs catch_up_pairs
+*top_index *top_due_ns origin_ns unit_ns units n_levels *levels *above samples pairs catch_up_pairs
 products_low products_high has_reach first_due_ns last_due_ns has_previous next_index previous_value
 previous_wake_ns previous_due_ns was_long *scratch
 """
@@ -101,7 +103,6 @@ class TaskScan:
     ) -> None:
         self.series, self.plan, self.k = series, plan, k
         room = MOST_SAMPLES + LARGEST_BLOCK
-        self.counts = np.zeros(WINDOW, np.uint32)
         self._counted = Tally()
         self._since_flush = 0
         self._rest = np.empty(room, np.int64)
@@ -113,7 +114,8 @@ class TaskScan:
         self._scratch = np.empty(LARGEST_BLOCK + 8, np.int64)
         units, levels = (plan.units, plan.levels) if plan else (0, np.empty(0, np.int64))
         self._levels = np.ascontiguousarray(levels, np.int64)
-        self._class_of = _classes(self._levels) if plan else np.zeros(1, np.uint8)
+        self._classes = _classes(self._levels)
+        self.counts = self._classes.copy()
         self._above = np.zeros((max(units, 1), self._levels.size + 1), np.int64)
         self.state = ScanState(
             on_grid=series.on_grid,
@@ -141,7 +143,6 @@ class TaskScan:
             units=units,
             n_levels=self._levels.size,
             levels=self._levels.ctypes.data,
-            class_of=self._class_of.ctypes.data,
             above=self._above.ctypes.data,
             scratch=self._scratch.ctypes.data,
         )
@@ -155,12 +156,13 @@ class TaskScan:
             self._kept_gaps.append(self._gaps[:, : state.n_gaps].copy())
         if state.n_seconds:
             self._kept_seconds.append(self._seconds[:, : state.n_seconds].copy())
-        if state.samples - self._since_flush > FLUSH - 2 * MOST_SAMPLES:
+        if state.samples - self._since_flush > FLUSH - MOST_SAMPLES - LARGEST_BLOCK:
             self._flush()
 
     def _flush(self) -> None:
+        self.counts -= self._classes
         self._counted.add_dense(self.counts)
-        self.counts[:] = 0
+        self.counts[:] = self._classes
         self._since_flush = self.state.samples
 
     def observed(self) -> tally.Tallied:
@@ -198,11 +200,11 @@ class TaskScan:
         return counter.result()
 
 
-def _classes(levels: Int64Array) -> NDArray[np.uint8]:
-    """For each value of the window, the number of levels below it."""
+def _classes(levels: Int64Array) -> NDArray[np.uint32]:
+    """For each value of the window, the number of levels below it, in the bits above those of a count."""
     edges = np.clip(levels + 1, 0, WINDOW)
     sizes = np.diff(edges, prepend=0, append=WINDOW)
-    return np.repeat(np.arange(levels.size + 1, dtype=np.uint8), sizes)
+    return np.repeat(np.arange(levels.size + 1, dtype=np.uint32) << COUNT_BITS, sizes)
 
 
 def scan_task(task: TaskScan, path: str, refs: Sequence[ChunkRef], lead: int, library: Scanner) -> int:
