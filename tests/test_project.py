@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "simulation": "core record",
     "vm": "core agents",
     "targets": "core simulation vm",
-    "summary": "core record statistics",
+    "summary": "core record statistics agents",
     "tail": "core record statistics summary",
     "judge": "core record statistics summary tail",
     "compare": "core record statistics summary judge",

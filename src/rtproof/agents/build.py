@@ -34,12 +34,13 @@ class Compiler:
     identity: str
 
 
-def choose_compiler(arch: Architecture, wish: str = "auto") -> Compiler:
-    """The first compiler on this machine that can link statically for ``arch``. UserError if there is none.
+def choose_compiler(arch: Architecture, wish: str = "auto", *, static: bool = True) -> Compiler:
+    """The first compiler on this machine that can link for ``arch``. UserError if there is none.
 
+    ``static``: it must link programs that need no C library on the target.
     ``wish``: ``zig`` or a command, to take this compiler instead. The error says what to install.
     """
-    for command in _candidates(arch, wish):
+    for command in _candidates(arch, wish, static=static):
         identity = _identity(command)
         if identity:
             return Compiler(command, identity)
@@ -48,12 +49,13 @@ def choose_compiler(arch: Architecture, wish: str = "auto") -> Compiler:
     raise UserError(f"{wish!r} is no compiler that can be run here")
 
 
-def _candidates(arch: Architecture, wish: str) -> Iterator[tuple[str, ...]]:
+def _candidates(arch: Architecture, wish: str, *, static: bool) -> Iterator[tuple[str, ...]]:
     if wish not in ("auto", "zig"):
         yield tuple(shlex.split(wish))
         return
     if wish == "auto" and arch == host_architecture():
-        yield from filter(links_statically, (("cc",), ("gcc",), ("musl-gcc",)))
+        commands = (("cc",), ("gcc",), ("musl-gcc",))
+        yield from filter(links_statically, commands) if static else commands
     zig = _zig()
     if zig:
         yield (*zig, *arch.zig)
@@ -98,12 +100,16 @@ _FROM_OUTSIDE = ".from_outside = true"
 
 @dataclass(frozen=True)
 class ProgramSources:
-    """A program to compile. ``title``: its name in messages. ``folder``: its sources. ``tables``: made by table.sh."""
+    """A program to compile. ``title``: its name in messages. ``folder``: its sources. ``tables``: made by table.sh.
+
+    ``library``: it is a shared library for this machine's Python, which needs no static C library.
+    """
 
     name: str
     title: str
     folder: Path
     tables: tuple[str, ...] = ()
+    library: bool = False
 
 
 def source_dir() -> Path:
@@ -152,10 +158,19 @@ def build_agent(arch: str = "", compiler: str = "auto") -> Path:
     return build_program(ProgramSources(AGENT_NAME, "the agent", source_dir(), ("probe", "load")), arch, compiler)
 
 
+def build_scanner() -> Path:
+    """The shared library that counts the samples of large records on this machine, compiled unless the cache has it.
+
+    UserError if nothing can compile it or it does not compile.
+    """
+    sources = ProgramSources("librtscan.so", "the scanner of samples", source_folder("scanner"), library=True)
+    return build_program(sources)
+
+
 def build_program(program: ProgramSources, arch: str = "", compiler: str = "auto") -> Path:
     """The program file of any program. The arguments and errors are those of ``build_agent``."""
     wanted = architecture(arch) if arch else host_architecture()
-    chosen = choose_compiler(wanted, compiler)
+    chosen = choose_compiler(wanted, compiler, static=not program.library)
     place = cache_dir() / f"{wanted.name}-{_key(program, wanted, chosen)}"
     file = place / program.name
     try:

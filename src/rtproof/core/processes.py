@@ -5,7 +5,7 @@ import contextlib
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
@@ -35,6 +35,18 @@ def in_processes(
             yield from pool.map(_work_on, range(len(items)))
     except BrokenProcessPool:
         raise RtproofError(KILLED) from None
+
+
+def in_threads(work: Callable[[WorkItem], WorkResult], items: Sequence[WorkItem], workers: int) -> Iterator[WorkResult]:
+    """The results of ``work`` for each item, in the order of the items, from threads. ``work`` leaves the interpreter.
+
+    An error that ``work`` raises is raised here unchanged.
+    """
+    if min(workers, len(items)) <= 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(min(workers, len(items))) as pool:
+        yield from pool.map(work, items)
 
 
 def each_by_itself(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Series, View
 from rtproof.summary.counts import Counts
-from rtproof.summary.per_second import PreviousDueTime, off_grid_due_times, samples_before
+from rtproof.summary.per_second import PreviousDueTime, missed_between, off_grid_due_times, samples_before
 
 UNITS = 4096
 FEWEST_UNITS = 512
@@ -131,16 +131,37 @@ class BlockCounter:
         self._ran[begin : end + 1] += np.diff(cuts)
         self._ran_above[:, begin : end + 1] += _above(block.values, self._plan.levels, cuts)
         if missed:
-            self._add_missed(block, _due_of(block, period_ns, due), edges, slice(begin, end + 1))
+            due_ns, late = _due_of(block, period_ns, due), block.values[block.gap_position]
+            self._add_missed(due_ns, late, block.gap_missed, edges, slice(begin, end + 1))
 
-    def _add_missed(self, block: Block, due_ns: Int64Array, edges: Int64Array, units: slice) -> None:
-        period_ns, late = max(self._series.period_ns, 1), block.values[block.gap_position]
-        self._missed[units] += _missed_between(due_ns, block.gap_missed, period_ns, edges)
+    def add_counted(
+        self,
+        ran: Int64Array,
+        above: Int64Array,
+        due_ns: Int64Array,
+        late: Int64Array,
+        missed: Int64Array,
+    ) -> None:
+        """Add what is counted already: ran and above as in the result, and the gaps of all units.
+
+        due_ns, late: of the activations after which so many were missed.
+        """
+        self._ran += ran
+        self._ran_above += above
+        if missed.size:
+            edges = self._plan.origin_ns + np.arange(1, self._plan.units) * self._plan.unit_ns
+            self._add_missed(due_ns, late, missed, edges, slice(0, self._plan.units))
+
+    def _add_missed(
+        self, due_ns: Int64Array, late: Int64Array, missed: Int64Array, edges: Int64Array, units: slice
+    ) -> None:
+        period_ns = max(self._series.period_ns, 1)
+        self._missed[units] += missed_between(due_ns, missed, period_ns, edges)
         if self._missed_above is None:
             self._missed_above = np.zeros_like(self._ran_above)
         for row, level in zip(self._missed_above, self._plan.levels.tolist(), strict=True):
-            above = np.clip((late - level - 1) // period_ns, 0, block.gap_missed)
-            row[units] += _missed_between(due_ns, above, period_ns, edges)
+            above = np.clip((late - level - 1) // period_ns, 0, missed)
+            row[units] += missed_between(due_ns, above, period_ns, edges)
 
     def _unit(self, due_ns: int) -> int:
         return min(max((due_ns - self._plan.origin_ns) // self._plan.unit_ns, 0), self._plan.units - 1)
@@ -175,20 +196,6 @@ def _above(values: Int64Array, levels: Int64Array, cuts: Int64Array) -> Int64Arr
         else:
             row[:] = np.diff(np.searchsorted(place, cuts))
     return found
-
-
-def _missed_between(due_ns: Int64Array, missed: Int64Array, period_ns: int, edges: Int64Array) -> Int64Array:
-    """How many missed activations are due between two edges.
-
-    After each of ``due_ns``, so many were missed, a period apart.
-    """
-    total = np.concatenate(([0], np.cumsum(missed)))
-    gap = np.searchsorted(due_ns, edges) - 1
-    inside = np.maximum(gap, 0)
-    behind = np.clip(-((due_ns[inside] - edges) // period_ns) - 1, 0, missed[inside])
-    before = np.where(gap >= 0, total[inside] + behind, 0)
-    between: Int64Array = np.diff(np.concatenate(([0], before, total[-1:])))
-    return between
 
 
 def merge_block_counts(parts: Iterable[BlockCounts | None]) -> BlockCounts | None:

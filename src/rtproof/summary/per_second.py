@@ -237,10 +237,42 @@ def _off_grid(period: int, block: Block, due: Int64Array) -> Seconds:
 
 
 def _missed_off_grid(period: int, block: Block, due: Int64Array) -> Seconds:
-    order = np.concatenate([np.arange(1, missed + 1) for missed in block.gap_missed])
-    missed_due = np.repeat(due[block.gap_position], block.gap_missed) + order * period
+    return _missed_after_due(due[block.gap_position], block.gap_missed, period)
+
+
+def _missed_after_due(due_ns: Int64Array, missed: Int64Array, period_ns: int) -> Seconds:
+    order = np.concatenate([np.arange(1, each + 1) for each in missed])
+    missed_due = np.repeat(due_ns, missed) + order * period_ns
     second, n = np.unique(missed_due // SECOND_NS, return_counts=True)
     return Seconds(second, np.zeros_like(second), n.astype(np.int64), np.zeros_like(second))
+
+
+def missed_seconds(series: Series, due_ns: Int64Array, missed: Int64Array) -> Seconds:
+    """The seconds in which missed activations were due. due_ns: of the activations after which so many were missed."""
+    if not due_ns.size:
+        return NO_SECONDS
+    if not series.on_grid:
+        return _missed_after_due(due_ns, missed, series.period_ns)
+    first, last = due_ns[0] // SECOND_NS, (due_ns[-1] + missed[-1] * series.period_ns) // SECOND_NS
+    second = np.arange(first, last + 1)
+    n = missed_between(due_ns, missed, series.period_ns, second[1:] * SECOND_NS)
+    return Seconds(
+        second[n > 0], np.zeros(np.count_nonzero(n), np.int64), n[n > 0], np.zeros(np.count_nonzero(n), np.int64)
+    )
+
+
+def missed_between(due_ns: Int64Array, missed: Int64Array, period_ns: int, edges: Int64Array) -> Int64Array:
+    """How many missed activations are due between two edges.
+
+    After each of ``due_ns``, so many were missed, a period apart.
+    """
+    total = np.concatenate(([0], np.cumsum(missed)))
+    gap = np.searchsorted(due_ns, edges) - 1
+    inside = np.maximum(gap, 0)
+    behind = np.clip(-((due_ns[inside] - edges) // period_ns) - 1, 0, missed[inside])
+    before = np.where(gap >= 0, total[inside] + behind, 0)
+    between: Int64Array = np.diff(np.concatenate(([0], before, total[-1:])))
+    return between
 
 
 DEFAULT_K = 100

@@ -10,19 +10,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import harmonic_mean
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
 from rtproof.core.errors import RecordError
-from rtproof.core.processes import in_processes
+from rtproof.core.processes import in_processes, in_threads
 from rtproof.record import histogram_bins
 from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, Top, View
 from rtproof.record.histogram_bins import unpack_histograms
-from rtproof.summary import dependence, moments, per_second, tally
+from rtproof.record.reading import BlockReader
+from rtproof.summary import dependence, moments, native_scan, per_second, tally
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.dependence import BlockCounter, BlockCounts, LevelPlan, level_plan
 from rtproof.summary.fields import series_by_field
+from rtproof.summary.native_scan import Scanner, TaskScan, scan_task
 from rtproof.summary.per_second import (
     NO_SECONDS,
     SECOND_NS,
@@ -204,10 +206,13 @@ class ScanTask:
     plan: LevelPlan | None = None
 
 
-def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]:
+def summarise(
+    record: Record, workers: int | None = None, scanner: Scanner | Literal["auto"] | None = "auto"
+) -> tuple[Summary, ...]:
     """One Summary for each series, in the order of the record.
 
-    workers: the number of processes for a large record; by default one for each CPU.
+    workers: how many work on a large record at once; by default one for each CPU. scanner: the compiled scanner to
+    count with, or None for numpy; by default numpy counts small records only.
     """
     refs, parts = by_series(record.chunk_refs), by_series(record.slices)
     workers = workers or len(os.sched_getaffinity(0))
@@ -219,7 +224,14 @@ def summarise(record: Record, workers: int | None = None) -> tuple[Summary, ...]
         for task in _tasks(record, series, refs[series.id], parts[series.id], size)
     ]
     scanned: dict[int, SeriesPart] = {}
-    for task, part in zip(tasks, in_processes(partial(_scan, record), tasks, workers), strict=True):
+    if scanner == "auto":
+        large = sum(ref.count for ref in record.chunk_refs) >= TASK
+        scanner = native_scan.scanner() if large and isinstance(record.read_blocks, BlockReader) else None
+    if scanner:
+        parts_of_tasks = in_threads(partial(_scan_natively, record, scanner), tasks, workers)
+    else:
+        parts_of_tasks = in_processes(partial(_scan, record), tasks, workers)
+    for task, part in zip(tasks, parts_of_tasks, strict=True):
         known = scanned.get(task.series.id)
         scanned[task.series.id] = add_parts((known, part)) if known else part
     return tuple(_summary(record, series, scanned.get(series.id), parts[series.id]) for series in record.series)
@@ -270,6 +282,30 @@ def samples_tell_all(refs: list[ChunkRef], observed: list[Slice]) -> bool:
 def _scan(record: Record, task: ScanTask) -> SeriesPart:
     return part_of_samples(
         task.series, record.read_blocks(task.refs), task.slice_starts, task.k, lead=task.lead, plan=task.plan
+    )
+
+
+def _scan_natively(record: Record, scanner: Scanner, task: ScanTask) -> SeriesPart:
+    series = task.series
+    if not native_scan.can_scan(series):
+        return _scan(record, task)
+    scan = TaskScan(series, task.slice_starts, task.k, task.plan, LONGEST_GAP_NS)
+    if scan_task(scan, record.path, task.refs, task.lead, scanner) != native_scan.DONE:
+        # Due times that go back, or an impossible stall: numpy counts the one, and names the other.
+        return _scan(record, task)
+    charged = Tally()
+    _, late, missed = scan.gaps()
+    tally.charge_gaps(charged, series.period_ns, late, missed)
+    state = scan.state
+    return SeriesPart(
+        scan.observed(),
+        charged.result(),
+        0,
+        scan.lag(),
+        scan.seconds(),
+        scan.top(),
+        SeriesReach(state.first_due_ns, state.last_due_ns) if state.has_reach else None,
+        scan.blocks(),
     )
 
 

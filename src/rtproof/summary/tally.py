@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtproof.record import histogram_bins
 from rtproof.record.contents import Block, Int64Array
@@ -101,6 +102,14 @@ class Tally:
         for done in range(0, terms, PENDING):
             self.add(first - step * np.arange(done, min(done + PENDING, terms), dtype=np.int64))
 
+    def add_dense(self, counts: NDArray[np.uint32]) -> None:
+        """Count values that are counted already: counts[v] times the value v, for v below WINDOW."""
+        at = np.flatnonzero(counts)
+        if at.size:
+            end = int(at[-1]) + 1
+            self._dense[:end] += counts[:end]
+            self._end = max(self._end, end)
+
     def result(self) -> Tallied:
         """The counts and moments of all values so far. More values can be added afterwards."""
         self._count_waiting()
@@ -175,7 +184,11 @@ def array_pieces(sizes: Int64Array, most: int) -> list[slice]:
 
 def charge_missed(tally: Tally, period_ns: int, block: Block) -> None:
     """Add the lateness of every missed activation of a block to a tally."""
-    late, missed = block.values[block.gap_position], block.gap_missed
+    charge_gaps(tally, period_ns, block.values[block.gap_position], block.gap_missed)
+
+
+def charge_gaps(tally: Tally, period_ns: int, late: Int64Array, missed: Int64Array) -> None:
+    """Add the lateness of the activations missed after others. late: the latency of each of these in ns."""
     long = missed > PENDING
     for v, m in zip(late[long].tolist(), missed[long].tolist(), strict=True):
         tally.add_progression(v - period_ns, period_ns, m)
