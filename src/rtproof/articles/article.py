@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rtproof.judge.objections.result_row import (
-    Bins,
     Figures,
+    ResultBins,
     ResultClaim,
     RowKind,
     ShareAtMost,
@@ -226,12 +226,12 @@ def _figures(numbers: ArticleNumbers) -> Figures:
     )
 
 
-def _bins(numbers: ArticleNumbers) -> Bins | None:
+def _bins(numbers: ArticleNumbers) -> ResultBins | None:
     """The histogram, None if the article tells nothing of it."""
     if not any(key.startswith("bin") for key in numbers.figures) and not numbers.bin_counts:
         return None
     share = numbers.figures.get("bin_share")
-    return Bins(
+    return ResultBins(
         start_ns=numbers.value("bin_start") or 0.0,
         width_ns=numbers.value("bin_width"),
         number=_whole(numbers.value("bins")),

@@ -11,9 +11,9 @@ from types import ModuleType
 from rtproof.core import plugins
 from rtproof.judge.objections import rules
 from rtproof.judge.objections.result_row import (
-    Bins,
     Figures,
     Objection,
+    ResultBins,
     ResultClaim,
     RowKind,
     RowThread,
@@ -23,9 +23,9 @@ from rtproof.judge.objections.result_row import (
 )
 
 __all__ = [
-    "Bins",
     "Figures",
     "Objection",
+    "ResultBins",
     "ResultClaim",
     "RowKind",
     "RowThread",

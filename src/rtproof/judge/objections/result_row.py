@@ -44,7 +44,7 @@ class ShareAtMost:
 
 
 @dataclass(frozen=True)
-class Bins:
+class ResultBins:
     """A histogram as a row tells it. Every bin is ``width_ns`` wide, and the first begins at ``start_ns``.
 
     number: how many bins there are. counts: the values in each bin. overflow: how many values lie beyond the last bin;

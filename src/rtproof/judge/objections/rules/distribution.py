@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from rtproof.core.phrases import percent, value
-from rtproof.judge.objections.result_row import Bins, Figures, Objection, ResultClaim, ShareAtMost, of_parts
+from rtproof.judge.objections.result_row import Figures, Objection, ResultBins, ResultClaim, ShareAtMost, of_parts
 
 ORDER = 62
 CODE = "distribution"
@@ -135,7 +135,7 @@ def _deviation_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str
 # The fullest bin, the scale, and the counts of the bins.
 
 
-def _fullest(each: Figures, bins: Bins) -> Iterator[str]:
+def _fullest(each: Figures, bins: ResultBins) -> Iterator[str]:
     low, high = bins.full_from_ns, bins.full_to_ns
     if low is None or high is None:
         return
@@ -174,7 +174,7 @@ def _fullest_and_mean(each: Figures, told: str, share: float, low: float, high: 
             yield f"{told}, too far from its mean for a standard deviation of {_shown(each.deviation_ns)}"
 
 
-def _fullest_and_others(each: Figures, bins: Bins, told: str, share: float) -> Iterator[str]:
+def _fullest_and_others(each: Figures, bins: ResultBins, told: str, share: float) -> Iterator[str]:
     """The fullest bin has the average share of the bins at least, and leaves room for the ends outside of it."""
     low, high, step = bins.full_from_ns, bins.full_to_ns, max(_step(each, "min"), _step(each, "max"))
     if low is None or high is None or bins.full_share is None or high <= low or each.at_least:
@@ -188,7 +188,7 @@ def _fullest_and_others(each: Figures, bins: Bins, told: str, share: float) -> I
             yield f"{told}, less than the average of the {most:,} bins between its minimum and its maximum"
 
 
-def _scale(each: Figures, bins: Bins) -> Iterator[str]:
+def _scale(each: Figures, bins: ResultBins) -> Iterator[str]:
     """All values are in the bins unless the row says how many lie beyond them."""
     if each.max_ns is None or bins.end_ns is None:
         return
@@ -202,7 +202,7 @@ def _scale(each: Figures, bins: Bins) -> Iterator[str]:
         yield f"its bins end at {_shown(bins.end_ns)}, and its maximum {_shown(each.max_ns)} is in none of them"
 
 
-def _counts(each: Figures, bins: Bins) -> Iterator[str]:
+def _counts(each: Figures, bins: ResultBins) -> Iterator[str]:
     total, width, step = sum(bins.counts), bins.width_ns, max(_step(each, name) for name in ("min", "mean", "max"))
     if not bins.counts or width is None:
         return
@@ -230,7 +230,7 @@ def _counts(each: Figures, bins: Bins) -> Iterator[str]:
     yield from _fullest_of_counts(bins, held)
 
 
-def _fullest_of_counts(bins: Bins, held: int) -> Iterator[str]:
+def _fullest_of_counts(bins: ResultBins, held: int) -> Iterator[str]:
     """The share of the fullest bin that the row tells against the counts."""
     if bins.full_share is None:
         return
@@ -240,7 +240,7 @@ def _fullest_of_counts(bins: Bins, held: int) -> Iterator[str]:
         yield f"its fullest bin is said to have {percent(bins.full_share)}, and the counts give {given}"
 
 
-def _shares_of_bins(each: Figures, bins: Bins, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
+def _shares_of_bins(each: Figures, bins: ResultBins, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
     """A percentile or a point of the curve against the counts of the bins."""
     width, total = bins.width_ns, sum(bins.counts)
     if width is None or not total:
