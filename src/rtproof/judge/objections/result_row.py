@@ -99,7 +99,7 @@ class Figures:
     lattice_ns: int | None = None
     percentiles: tuple[ShareAtMost, ...] = ()
     curve: tuple[ShareAtMost, ...] = ()
-    bins: Bins | None = None
+    bins: ResultBins | None = None
     steps: Mapping[str, float] = field(default_factory=dict)
 
     def step(self, name: str) -> float:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from rtproof.articles import Article, ArticleFigure, ArticleRow
 from rtproof.judge.analysis_model import Requirement
 from rtproof.judge.objections import Objection
-from rtproof.profiles import CellPlan, Profile, ResultBins, Way, agent_arguments
+from rtproof.profiles import Bins, CellPlan, Profile, Way, agent_arguments
 from rtproof.profiles.profile import OptionChange
 from rtproof.report.pages import campaign_curves, campaign_outcomes, campaign_page
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult, campaign_exit_code
@@ -21,8 +21,8 @@ CAMPAIGN_SCHEMA = "rtproof.campaign"
 CAMPAIGN_SCHEMA_VERSION = 2
 
 Campaign = tuple[Profile, Sequence[CellOutcome], Article | None, CampaignExtras]
-Cell = tuple[CellPlan, Sequence[CellOutcome], Article | None, Sequence[ResultBins]]
-Result = tuple[CellOutcome, Sequence[ResultBins]]
+Cell = tuple[CellPlan, Sequence[CellOutcome], Article | None, Sequence[Bins]]
+Result = tuple[CellOutcome, Sequence[Bins]]
 Pair = tuple[str, campaign_curves.CurvePair]
 
 
