@@ -24,9 +24,9 @@ VECTORS = (GOLDEN / "vector.rtrec", GOLDEN / "vector-1.1.rtrec", GOLDEN / "vecto
 PERIOD_NS = 1_000_000
 VECTOR_UNITS = (
     "measure/capture",
-    "measure/exceedances",
+    "measure/above_levels",
     "measure/ring",
-    "measure/summary",
+    "measure/slice_summary",
     "record/bytes",
     "record/record",
     "system/sys",
