@@ -22,7 +22,7 @@ from rtproof.record.reading import open_record
 LIMITS_NS = (1_000_000, 500_000)
 """Of the long run's values 1 in 28,000 is above the second, none above the first."""
 UNITS = (
-    "measure/capture", "measure/exceedances", "measure/ring", "measure/summary", "record/bytes", "record/record",
+    "measure/capture", "measure/above_levels", "measure/ring", "measure/slice_summary", "record/bytes", "record/record",
     "system/sys", "system/text",
 )  # fmt: skip
 PLACE = Path(__file__).parent.parent.parent / "build" / "longrun-summary.rtrec"
