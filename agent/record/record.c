@@ -166,8 +166,13 @@ int record_flush(struct record *record)
 {
 	if (record->error)
 		return record->error;
-	if (fdatasync(record->fd) < 0 && errno != EINVAL && errno != EROFS) /* pipes can't */
-		return give_up(record, -errno);
+	int err;
+
+	do
+		err = fdatasync(record->fd) < 0 ? -errno : 0;
+	while (err == -EINTR);
+	if (err && err != -EINVAL && err != -EROFS) /* pipes can't */
+		return give_up(record, err);
 	if (record->unsynced_path)
 		sync_folder_of(record->unsynced_path);
 	record->unsynced_path = NULL;

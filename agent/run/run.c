@@ -125,8 +125,8 @@ static int open_and_measure(struct measurement *all, int signal_fd, char *why, s
 	bool empty = run->record.seekable && !run->record.end;
 	int written = record_close(&run->record);
 
-	if (err && empty)
-		unlink(run->config->output); /* just made, and nothing was measured */
+	if ((err || written) && empty)
+		unlink(run->config->output); /* just made, and nothing is in it */
 	return err ? err : report_record_error(run, written, why, room);
 }
 
