@@ -8,6 +8,7 @@
 # make profile-table  measure the table of docs/profiles.md anew, in virtual time
 # make bench-stats  whether the statements hold as often as they say, by simulation
 # make fuzz    read damaged files of every kind for MINUTES=10, and fail if one breaks a promise (docs/fuzz.md)
+# make faults  let the n-th system call of the agent and of rtproof fail, and replay write logs (docs/faults.md)
 # PYTHON=... chooses the interpreter for .venv, JOBS=... the number of test processes.
 JOBS ?= auto
 MINUTES ?= 10
@@ -18,7 +19,7 @@ LOAD_PACKAGES := stress-ng rt-tests iperf3 iputils-ping
 TOGETHER = $(MAKE) --silent --jobs=$(shell nproc) --output-sync=target
 
 .PHONY: demo lab-demo test test-quick test-agent environment agent-checks check-plain check-memory check-threads lint bench \
-	profile-table bench-stats fuzz clean
+	profile-table bench-stats fuzz faults clean
 
 demo:
 	@sh tools/demo.sh
@@ -84,6 +85,11 @@ bench-stats:
 fuzz:
 	@sh tools/venv.sh dev
 	@nice .venv/bin/python bench/fuzz.py --minutes $(MINUTES)
+
+faults:
+	@sh tools/apt.sh gcc libc6-dev
+	@sh tools/venv.sh dev
+	@nice .venv/bin/python bench/faults.py
 
 clean:
 	rm -rf build dist .venv

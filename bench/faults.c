@@ -33,7 +33,7 @@
 #error the registers of this machine are not known
 #endif
 
-enum { TASKS = 4096, GRACE_S = 5, LOGGED_MOST = 1 << 24 };
+enum { TASKS = 4096, GRACE_S = 3, LOGGED_MOST = 1 << 24 };
 enum where { NOWHERE, DESCRIPTOR, PATH, PATH_AT };
 
 static const struct kind {

@@ -38,7 +38,7 @@ LENGTHY = {
     "compilers besides the agent's own": "agents golden packaging tools",
     "a browser": "report_browser",
     "runs that measure": (
-        "agent_app agent_arm agent_conditions agent_ends agent_methods cli_campaign cli_real cli_run cli_until "
+        "agent_app agent_arm agent_conditions agent_ends agent_methods cli_campaign cli_real cli_run cli_until faults "
         "loads_measured loads_of_agent loads_singly probe_ipc profile_real several_runs"
     ),
     "Debian's mirror": "lab_kernels lab_packages",
