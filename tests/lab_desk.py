@@ -46,7 +46,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     agent.write_text(AGENT)
     agent.chmod(0o755)
     Path("vmlinuz").write_bytes(b"an image")
-    monkeypatch.setattr("rtproof.experiment.guest_runner.find_agent", lambda arch="": agent)
+    monkeypatch.setattr("rtproof.experiment.guest_runner.build_guest_agent", lambda arch="": agent)
     monkeypatch.setattr(kernel_catalogue, "resolve_kernel", resolve)
     monkeypatch.setattr(kernel_catalogue, "module_for_kernel", module)
     monkeypatch.setattr(systems, "Machine", lab_cases.FakeMachine)

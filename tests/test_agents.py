@@ -6,6 +6,7 @@ import platform
 import shutil
 import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -93,15 +94,18 @@ def tiny_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def only_in_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder as the whole PATH, and no zig from PyPI; what compilers answered before is forgotten."""
+def only_in_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder as the whole PATH, and no zig from PyPI; what compilers answer is not kept between tests."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    build._identity.cache_clear()
-    build.links_statically.cache_clear()
-    return folder
+    asked = (build._identity, build.links_statically, build._ziglang_version)
+    for function in asked:
+        function.cache_clear()
+    yield folder
+    for function in asked:
+        function.cache_clear()
 
 
 def script(path: Path, text: str) -> None:
@@ -213,6 +217,47 @@ def test_a_relative_cache_setting_is_ignored_as_its_specification_asks(monkeypat
 def test_without_a_compiler_both_ways_to_get_one_are_named(only_in_path: Path) -> None:
     with pytest.raises(UserError, match=r"install gcc.*pip install 'rtproof\[cross\]'"):
         build.choose_compiler(host_architecture())
+
+
+def test_the_pinned_zig_has_one_version_everywhere() -> None:
+    folder = AGENT.parent
+    wanted = f"ziglang=={build.PINNED_ZIG}"
+    assert f'cross = ["{wanted}"]' in (folder / "pyproject.toml").read_text()
+    for name in ("cross", "dev"):
+        assert f"{wanted} \\\n" in (folder / "requirements" / f"{name}.txt").read_text()
+
+
+def test_without_the_pinned_compiler_no_other_builds_for_a_guest(only_in_path: Path) -> None:
+    for name in ("cc", "gcc", "zig"):
+        script(only_in_path / name, "exit 0")
+    with pytest.raises(UserError, match=r"it is not installed: pip install ziglang==.*'rtproof\[cross\]'"):
+        build.choose_compiler(host_architecture(), build.PINNED)
+
+
+def test_another_version_of_the_pinned_compiler_builds_nothing_for_a_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_ziglang_version", lambda: "0.13.0")
+    with pytest.raises(UserError, match=r"and here is 0\.13\.0: pip install"):
+        build.choose_compiler(host_architecture(), build.PINNED)
+
+
+@needs_zig
+def test_what_runs_in_a_guest_is_the_same_with_another_compiler_place_and_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_agent: Path
+) -> None:
+    # Building the C library takes most of a minute, once a machine.
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(Path.home() / ".cache" / "zig"))
+    first = build.build_agent("x86_64", build.PINNED).read_bytes()
+    for name in ("cc", "gcc"):
+        script(tmp_path / name, "exit 1")
+    moved = tmp_path / "another place" / "agent"
+    shutil.copytree(tiny_agent, moved)
+    monkeypatch.setattr(build, "source_dir", lambda: moved)
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "stddef.h").write_text("#error another header\n")
+    monkeypatch.setenv("CPATH", str(tmp_path / "include"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another cache"))
+    assert build.build_agent("x86_64", build.PINNED).read_bytes() == first
 
 
 @needs_compiler

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,21 +25,34 @@ HOW_TO_GET_ONE = (
 )
 ZIG_WITHOUT_TARGET = (sys.executable, "-m", "ziglang", "cc")
 
+PINNED = "pinned"
+"""The wish for the one compiler that builds what runs in guests: ``PINNED_ZIG`` from PyPI, and no other."""
+PINNED_ZIG = "0.14.1"
+"""The version in pyproject.toml and requirements/. A guest's virtual time depends on every instruction in it."""
+KEPT_FOR_PINNED = ("PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")
+"""The variables that the pinned compiler gets. Others, such as CPATH, can change what it builds."""
+
 
 @dataclass(frozen=True)
 class Compiler:
-    """A command that compiles and links. ``identity``: what it says about itself; it is part of the cache's key."""
+    """A command that compiles and links. ``identity``: what it says about itself; it is part of the cache's key.
+
+    ``environment``: the command's whole environment; None for that of this process.
+    """
 
     command: tuple[str, ...]
     identity: str
+    environment: Mapping[str, str] | None = None
 
 
 def choose_compiler(arch: Architecture, wish: str = "auto", *, static: bool = True) -> Compiler:
     """The first compiler on this machine that can link for ``arch``. UserError if there is none.
 
     ``static``: it must link programs that need no C library on the target.
-    ``wish``: ``zig`` or a command, to take this compiler instead. The error says what to install.
+    ``wish``: ``zig``, ``PINNED`` or a command, to take this compiler instead. The error says what to install.
     """
+    if wish == PINNED:
+        return _pinned_compiler(arch)
     for command in _candidates(arch, wish, static=static):
         identity = _identity(command)
         if identity:
@@ -47,6 +60,33 @@ def choose_compiler(arch: Architecture, wish: str = "auto", *, static: bool = Tr
     if wish in ("auto", "zig"):
         raise UserError(f"nothing here can build the agent for {arch.name}: {HOW_TO_GET_ONE}")
     raise UserError(f"{wish!r} is no compiler that can be run here")
+
+
+def _pinned_compiler(arch: Architecture) -> Compiler:
+    found = _ziglang_version()
+    if found != PINNED_ZIG:
+        here = f"here is {found}" if found else "it is not installed"
+        raise UserError(
+            f"what runs in a guest is built by zig {PINNED_ZIG} alone, so that every machine has the same bytes, and "
+            f"{here}: pip install ziglang=={PINNED_ZIG}, or pip install 'rtproof[cross]'"
+        )
+    environment = {name: os.environ[name] for name in KEPT_FOR_PINNED if name in os.environ} | {"LC_ALL": "C"}
+    command = (*ZIG_WITHOUT_TARGET, *arch.zig)
+    return Compiler(command, f"{toolchain_name()} {shlex.join(arch.zig)}", environment)
+
+
+def toolchain_name() -> str:
+    """The name and version of the compiler that builds what runs in guests."""
+    return f"zig {PINNED_ZIG} (ziglang of PyPI)"
+
+
+@functools.cache
+def _ziglang_version() -> str:
+    """What the zig of this Python says its version is; empty without one."""
+    if not importlib.util.find_spec("ziglang"):
+        return ""
+    said = subprocess.run([*ZIG_WITHOUT_TARGET[:-1], "version"], capture_output=True, text=True, check=False)
+    return said.stdout.strip() if said.returncode == 0 else ""
 
 
 def _candidates(arch: Architecture, wish: str, *, static: bool) -> Iterator[tuple[str, ...]]:
@@ -152,7 +192,7 @@ def cache_dir() -> Path:
 def build_agent(arch: str = "", compiler: str = "auto") -> Path:
     """The agent's program file for an architecture (default: this machine's). It is compiled unless the cache has it.
 
-    ``compiler``: ``auto``, ``zig``, or a command such as ``arm-linux-gnueabi-gcc``. UserError if there is no compiler
+    ``compiler``: ``auto``, ``zig``, ``PINNED``, or a command such as ``arm-linux-gnueabi-gcc``. UserError if there is no compiler
     or the compilation fails.
     """
     return build_program(ProgramSources(AGENT_NAME, "the agent", source_dir(), ("probe", "load")), arch, compiler)
@@ -204,7 +244,14 @@ def _tree_digest(program: ProgramSources) -> str:
 def _compile(program: ProgramSources, compiler: Compiler, file: Path) -> None:
     """Compile into a temporary folder and move the finished program into place."""
     with tempfile.TemporaryDirectory(dir=file.parent) as scratch:
-        run = functools.partial(subprocess.run, cwd=program.folder, capture_output=True, text=True, check=False)
+        run = functools.partial(
+            subprocess.run,
+            cwd=program.folder,
+            env=compiler.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         tables = []
         for kind in program.tables:
             tables.append(Path(scratch, f"{kind}_table.c"))

@@ -16,8 +16,8 @@ import click
 
 from rtproof import __version__, report
 from rtproof.agents import build
-from rtproof.agents.architectures import architecture
-from rtproof.agents.build import agent_prints, find_agent
+from rtproof.agents.architectures import architecture, host_architecture
+from rtproof.agents.build import agent_prints
 from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import value
@@ -36,6 +36,7 @@ from rtproof.record.run_folder import RunInfo
 from rtproof.report.blocks import Section
 from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
+from rtproof.vm.initramfs import build_guest_agent
 from rtproof.vm.kernel_files import Kernel, has_module
 from rtproof.vm.machine import emulator_version
 
@@ -56,7 +57,7 @@ def named_kernels(texts: Sequence[str], modules: tuple[Path, ...], probe: str) -
 
 def agents_by_architecture(systems: Sequence[GuestSystem]) -> dict[str, Path]:
     """The agent for each architecture, built if there is none yet."""
-    return {arch: find_agent(arch) for arch in dict.fromkeys(system.machine.kernel.arch for system in systems)}
+    return {arch: build_guest_agent(arch) for arch in dict.fromkeys(system.machine.kernel.arch for system in systems)}
 
 
 def refuse_unknown_loads(names: Sequence[str]) -> None:
@@ -64,7 +65,7 @@ def refuse_unknown_loads(names: Sequence[str]) -> None:
 
     The agent for this machine is asked, because an agent for another machine cannot run here.
     """
-    known = [row[1] for row in build.listed_rows(agent_prints(find_agent(), "list"), "load")]
+    known = [row[1] for row in build.listed_rows(agent_prints(build_guest_agent(host_architecture().name), "list"), "load")]
     for name in names:
         if name.partition(":")[0] not in known:
             raise UserError(f"there is no load {name.partition(':')[0]!r}; there are: idle, {', '.join(known)}")

@@ -14,6 +14,7 @@ from pathlib import Path
 from rtproof.core.errors import TargetError, UserError
 from rtproof.vm.gpio_edges import edges_beside
 from rtproof.vm.guest import CONSOLE_LOG, Job, archive_files, started_guest, wait_until_over
+from rtproof.vm.initramfs import build_guest_agent
 from rtproof.vm.kernel_files import open_kernel
 from rtproof.vm.machine import Machine, Mode, refuse_starving
 from rtproof.vm.mailbox import GuestState
@@ -100,6 +101,10 @@ class QemuTarget:
 
     def machine(self) -> str:
         return _MACHINES[self._machine.kernel.arch]
+
+    def own_agent(self) -> Path:
+        """The agent that the pinned compiler builds, because virtual time depends on every instruction."""
+        return build_guest_agent(self._machine.kernel.arch)
 
     def host_name(self) -> str:
         return "rtproof-guest"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from rtproof.agents.architectures import architecture
-from rtproof.agents.build import ProgramSources, build_program, source_folder
+from rtproof.agents.build import PINNED, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import UserError
 from rtproof.vm.cache_folders import lab_cache
 from rtproof.vm.kernel_files import Module
@@ -73,9 +73,17 @@ HELPER = "rtproof-guest"
 _PT_INTERP = 3
 
 
+def build_guest_agent(arch: str) -> Path:
+    """The agent for guests. The pinned compiler builds it, because virtual time counts every instruction.
+
+    UserError without that compiler: another one would give other figures.
+    """
+    return build_agent(arch, PINNED)
+
+
 def build_helper(arch: str) -> Path:
-    """The path of the guest's helper, which talks to the host. It is compiled unless the cache has it."""
-    return build_program(ProgramSources(HELPER, "the guest's helper", source_folder("guest")), arch)
+    """The path of the guest's helper, which talks to the host. The pinned compiler builds it unless it is kept."""
+    return build_program(ProgramSources(HELPER, "the guest's helper", source_folder("guest")), arch, PINNED)
 
 
 def find_busybox(arch: str) -> Path:
