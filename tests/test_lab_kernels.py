@@ -102,6 +102,44 @@ def test_the_newer_one_is_fetched_only_when_asked(published: Mirror) -> None:
 
 
 @only_amd64
+def test_an_exact_version_is_that_one_also_if_a_newer_one_is_there(published: Mirror) -> None:
+    add_kernel(published, "6.1.192-1", RELEASE, "bookworm-security")
+    add_kernel(published, "6.1.192-2", "6.1.0-56-rt-amd64", "bookworm-security")
+    published.publish()
+    newest = kernel_catalogue.fetch_kernel("debian-6.1-rt")
+    older = kernel_catalogue.fetch_kernel("debian-6.1-rt@6.1.192-1")
+    assert (newest.release, older.release) == ("6.1.0-56-rt-amd64", RELEASE)
+    assert kernel_catalogue.exact_name("debian-6.1-rt", newest) == "debian-6.1-rt@6.1.192-2"
+    assert kernel_catalogue.exact_name("debian-6.1-rt@6.1.192-1", older) == "debian-6.1-rt@6.1.192-1"
+    assert kernel_catalogue.exact_name("debian-6.1-rt", older) == ""
+    assert kernel_catalogue.resolve_kernel("debian-6.1-rt@6.1.192-1") == older
+    assert "debian-6.1-rt@6.1.192-1" in [each.name for each in kernel_catalogue.list_kernels()]
+
+
+@only_amd64
+def test_an_exact_version_that_the_cache_has_is_not_fetched_again(
+    published: Mirror, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = kernel_catalogue.fetch_kernel("debian-6.1-rt")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert kernel_catalogue.fetch_kernel("debian-6.1-rt@6.1.176-1") == first
+
+
+@only_amd64
+def test_a_version_that_the_mirror_lacks_is_answered_with_those_it_has(published: Mirror) -> None:
+    add_kernel(published, "6.1.192-2", "6.1.0-56-rt-amd64", "bookworm-security")
+    published.publish()
+    with pytest.raises(UserError, match=r"in version 6\.1\.1-1 for amd64 .*there are: 6\.1\.\d+-\d, 6\.1.*--mirror"):
+        kernel_catalogue.fetch_kernel("debian-6.1-rt@6.1.1-1")
+
+
+@pytest.mark.parametrize("text", ["debian-6.1@", "debian-6.1@../../etc", "debian-6.1@v6", "debian-6.1@6.1 1"])
+def test_a_version_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match="has no version of Debian's packages behind the @"):
+        kernel_catalogue.resolve_kernel(text)
+
+
+@only_amd64
 def test_a_damaged_kernel_is_fetched_again(published: Mirror) -> None:
     kernel = kernel_catalogue.fetch_kernel("debian-6.1-rt")
     kernel.image.write_bytes(kernel.image.read_bytes()[:-1] + b"x")

@@ -321,6 +321,26 @@ def test_a_mirror_can_be_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.usefixtures("no_keyring")
+def test_a_machine_without_security_suites_gets_them_beside_its_mirror(tmp_path: Path) -> None:
+    line = "deb http://one.test/debian bookworm main"
+    text = sources_for(("bookworm", "bookworm-security"), folder=configured(tmp_path, line))
+    rows = [text_line for text_line in text.splitlines() if text_line.startswith(("URIs", "Suites"))]
+    assert rows == [
+        "URIs: http://one.test/debian",
+        "Suites: bookworm",
+        "URIs: http://one.test/debian-security",
+        "Suites: bookworm-security",
+    ]
+
+
+@pytest.mark.usefixtures("no_keyring")
+def test_a_snapshot_has_its_security_suites_elsewhere_and_may_be_old() -> None:
+    text = sources_for(("bookworm-security",), "http://snapshot.test/archive/debian/20250101T000000Z/")
+    assert "URIs: http://snapshot.test/archive/debian-security/20250101T000000Z\n" in text
+    assert "Check-Valid-Until: no\n" in text
+
+
+@pytest.mark.usefixtures("no_keyring")
 def test_a_mirror_that_is_no_address_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="'mine' is not the address of a mirror"):
         sources_for(("bookworm",), "mine", tmp_path)

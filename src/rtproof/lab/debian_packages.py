@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rtproof.core.errors import UserError
@@ -111,7 +111,22 @@ def _of_mirror(uri: str) -> list[AptSource]:
     if not re.match(r"[a-z+]+:/", uri):
         raise UserError(f"{uri!r} is not the address of a mirror, such as http://HOST/debian")
     bare = uri.rstrip("/")
-    return [AptSource(bare, ("bookworm",), ("main",)), AptSource(f"{bare}-security", ("bookworm-security",), ("main",))]
+    options = (("check-valid-until", "no"),) if _SNAPSHOTS in bare else ()
+    return [
+        AptSource(bare, ("bookworm",), ("main",), options),
+        AptSource(_security_address(bare), ("bookworm-security",), ("main",), options),
+    ]
+
+
+_SNAPSHOTS = "/archive/debian/"
+"""Part of the addresses of snapshot.debian.org, whose indexes are older than they say they may be."""
+
+
+def _security_address(mirror: str) -> str:
+    """The address of a mirror's security suites."""
+    if _SNAPSHOTS in mirror:
+        return mirror.replace(_SNAPSHOTS, "/archive/debian-security/")
+    return f"{mirror}-security"
 
 
 def _of_debian(sources: list[AptSource]) -> list[AptSource]:
@@ -122,8 +137,19 @@ def _of_debian(sources: list[AptSource]) -> list[AptSource]:
     for names in (_CODENAMES, _ALIASES):
         found = [source for source in sources if "main" in source.components and names & set(map(_base, source.suites))]
         if found:
-            return found
+            return [*found, *_security_beside(found)]
     return []
+
+
+def _security_beside(sources: list[AptSource]) -> list[AptSource]:
+    """The security suites of a machine that names none, beside its mirrors. Without them it would get other kernels."""
+    if any(_is_security(suite) for source in sources for suite in source.suites):
+        return []
+    addresses = {source.uri.rstrip("/"): source for source in sources}
+    return [
+        replace(source, uri=_security_address(address), suites=("bookworm-security",))
+        for address, source in addresses.items()
+    ]
 
 
 def _base(suite: str) -> str:
@@ -165,6 +191,9 @@ class Package:
     architecture: str
     depends: tuple[str, ...]
     size: int
+
+
+OLDER_VERSIONS = "a mirror with older ones can be given with --mirror, such as one of snapshot.debian.org"
 
 
 class UnavailableError(UserError):
@@ -216,20 +245,27 @@ class Archive:
         self._update()
         return [(package, self._download(package, folder)) for package in choose(self)]
 
-    def newest(self, pattern: str, what: str = "") -> Package:
-        """The newest package whose whole name matches. If two have the same version, the one with the shorter name."""
+    def newest(self, pattern: str, what: str = "", version: str = "") -> Package:
+        """The newest package whose whole name matches. If two have the same version, the one with the shorter name.
+
+        ``version``: take this version only. UnavailableError, with the versions that there are.
+        """
         beginning = re.match(r"[a-z-]*", pattern)
         names = self._apt_cache("pkgnames", beginning[0] if beginning else "").split()
         wanted = sorted((name for name in names if re.fullmatch(pattern, name)), key=len)
-        packages = parse_packages(self._apt_cache("show", *wanted)) if wanted else []
+        listed = parse_packages(self._apt_cache("show", *wanted)) if wanted else []
+        packages = [package for package in listed if version in ("", package.version)]
         if not packages:
+            told = f" in version {version}" if version else ""
             where = f"{self.architecture} in Debian's {', '.join(self._suites)}"
-            raise UnavailableError(f"cannot find {what or pattern} for {where}{self._why()}")
+            others = ", ".join(dict.fromkeys(package.version for package in listed))
+            rest = f" (there are: {others}; {OLDER_VERSIONS})" if others else self._why()
+            raise UnavailableError(f"cannot find {what or pattern}{told} for {where}{rest}")
         return functools.reduce(lambda best, other: other if is_newer(other.version, best.version) else best, packages)
 
-    def named(self, name: str) -> Package:
-        """The newest version of one package."""
-        return self.newest(re.escape(name), name)
+    def named(self, name: str, version: str = "") -> Package:
+        """The newest version of one package, or the given one."""
+        return self.newest(re.escape(name), name, version)
 
     def _why(self) -> str:
         return f" (apt-get says: {self._complaint})" if self._complaint else ""

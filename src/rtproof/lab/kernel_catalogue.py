@@ -8,14 +8,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import rtproof
 from rtproof.core.errors import UserError
 from rtproof.lab import debian_packages
 from rtproof.lab.debian_packages import Archive, Package
-from rtproof.lab.stored_folders import StoredFolder, discard, find_stored, obtain_folder
+from rtproof.lab.stored_folders import FILE_LIST, StoredFolder, discard, find_stored, obtain_folder
 from rtproof.vm.cache_folders import lab_cache
 from rtproof.vm.kernel_files import Kernel, open_kernel
 
@@ -189,12 +189,21 @@ KERNEL_ARCHITECTURES = (
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A kernel that the lab can fetch by name. ``series``: such as 6.12. ``rt``: built with PREEMPT_RT."""
+    """A kernel that the lab can fetch by name. ``series``: such as 6.12. ``rt``: built with PREEMPT_RT.
+
+    ``version``: the exact version of Debian's packages; "" takes the one in the cache, or else the newest.
+    """
 
     name: str
     series: str
     rt: bool
     machine: KernelArchitecture
+    version: str = ""
+
+    @property
+    def asked_name(self) -> str:
+        """NAME or NAME@VERSION, as ``catalogue_entry`` takes it."""
+        return f"{self.name}{VERSION_MARK}{self.version}" if self.version else self.name
 
     @property
     def flavour(self) -> str:
@@ -217,11 +226,20 @@ def catalogue() -> tuple[CatalogueEntry, ...]:
     )
 
 
-def catalogue_entry(name: str) -> CatalogueEntry:
-    """The entry with this name. UserError with the list of names if there is none."""
+VERSION_MARK = "@"
+"""Between the name of a kernel and its exact version: debian-6.1@6.1.192-2."""
+_DEBIAN_VERSION = re.compile(r"[0-9][A-Za-z0-9.+~-]*")
+"""deb-version(7), without an epoch, which kernels do not have."""
+
+
+def catalogue_entry(text: str) -> CatalogueEntry:
+    """The entry for NAME or NAME@VERSION. UserError with the list of names if there is none."""
+    name, mark, version = text.partition(VERSION_MARK)
+    if mark and not _DEBIAN_VERSION.fullmatch(version):
+        raise UserError(f"{text!r} has no version of Debian's packages behind the @, such as 6.1.192-2")
     for candidate in catalogue():
         if candidate.name == name:
-            return candidate
+            return replace(candidate, version=version)
     raise UserError(f"there is no kernel {name!r}; there are: {', '.join(e.name for e in catalogue())}")
 
 
@@ -250,7 +268,25 @@ def _opened(stored: StoredFolder) -> Kernel:
 
 
 def _place(wanted: CatalogueEntry) -> Path:
-    return lab_cache() / "kernels" / wanted.name
+    """The folder of a kernel. An exact version is taken from the folder without a version if that one has it."""
+    usual = lab_cache() / "kernels" / wanted.name
+    if not wanted.version:
+        return usual
+    stored = find_stored(usual)
+    if stored and stored.facts.get("version") == wanted.version:
+        return usual
+    return usual.with_name(f"{wanted.name}{VERSION_MARK}{wanted.version}")
+
+
+def exact_name(name: str, kernel: Kernel) -> str:
+    """The name with the version of Debian's packages, NAME@VERSION; "" for an image of the user's own."""
+    try:
+        stored = cached_kernel(catalogue_entry(name))
+    except UserError:
+        return ""
+    if stored is None or not kernel.image.is_relative_to(stored.folder.resolve()):
+        return ""
+    return f"{name.partition(VERSION_MARK)[0]}{VERSION_MARK}{stored.facts['version']}"
 
 
 def kernel_headers(name: str, mirror: str = "", say: Say = lambda _: None) -> Path:
@@ -288,7 +324,7 @@ def _fill_busybox(machine: KernelArchitecture, mirror: str, part: Path, say: Say
 
 
 def _fill_kernel(wanted: CatalogueEntry, mirror: str, part: Path, say: Say) -> Mapping[str, str]:
-    say(f"fetching {wanted.name}")
+    say(f"fetching {wanted.asked_name}")
     archive = Archive(SUITES[wanted.series], wanted.machine.debian, mirror)
     (image, image_deb), *rest = archive.collect(lambda found: _image_and_headers(found, wanted), part)
     debs = [image_deb, *(deb for _, deb in rest), _kbuild(rest[0][0], wanted, mirror, part)]
@@ -303,18 +339,19 @@ def _fill_kernel(wanted: CatalogueEntry, mirror: str, part: Path, say: Say) -> M
 
 
 def _image_and_headers(archive: Archive, wanted: CatalogueEntry) -> list[Package]:
-    image = archive.newest(wanted.image_pattern, f"linux-image of {wanted.series} with {wanted.flavour}")
+    version = wanted.version
+    image = archive.newest(wanted.image_pattern, f"linux-image of {wanted.series} with {wanted.flavour}", version)
     release = image.name.removeprefix("linux-image-").removesuffix("-unsigned")
-    flavoured = archive.named(f"linux-headers-{release}")
+    flavoured = archive.named(f"linux-headers-{release}", version)
     common = (name for name in flavoured.depends if name.startswith("linux-headers-"))
-    return [image, flavoured, *(archive.named(name) for name in common)]
+    return [image, flavoured, *(archive.named(name, version) for name in common)]
 
 
 def _kbuild(flavoured: Package, wanted: CatalogueEntry, mirror: str, folder: Path) -> Path:
     """The package with the kernel's build programs. They run on this machine, whatever they build for."""
     name = next((name for name in flavoured.depends if name.startswith("linux-kbuild-")), "")
     archive = Archive(SUITES[wanted.series], debian_packages.debian_architecture(), mirror)
-    ((_, deb),) = archive.collect(lambda found: [found.named(name)], folder)
+    ((_, deb),) = archive.collect(lambda found: [found.named(name, wanted.version)], folder)
     return deb
 
 
@@ -346,12 +383,12 @@ def _single_match(folder: Path, name: str) -> Path:
 def resolve_kernel(
     text: str, modules_folder: Path | None = None, mirror: str = "", say: Say = lambda _: None
 ) -> Kernel:
-    """The kernel that ``--kernel`` names: an entry of the catalogue, or the user's own image.
+    """The kernel that ``--kernel`` names: NAME or NAME@VERSION of the catalogue, or the user's own image.
 
     Unless their folder is given, an image's modules are searched in lib/modules/RELEASE beside the image and beside its
     folder. UserError with the list of names if the text names no kernel.
     """
-    if text in (known.name for known in catalogue()):
+    if text.partition(VERSION_MARK)[0] in (known.name for known in catalogue()):
         if modules_folder is not None:
             raise UserError(f"{text} has its own modules: give a folder of modules only with an image of your own")
         return fetch_kernel(text, mirror, say=say)
@@ -387,12 +424,20 @@ class ListedKernel:
 
 
 def list_kernels() -> list[ListedKernel]:
-    """Every kernel of the catalogue, in the catalogue's order."""
-    return [_listed_kernel(known, cached_kernel(known)) for known in catalogue()]
+    """Every kernel of the catalogue, in the catalogue's order, each with the exact versions that are in the cache."""
+    return [
+        _listed_kernel(each, cached_kernel(each)) for known in catalogue() for each in (known, *_exact_versions(known))
+    ]
+
+
+def _exact_versions(known: CatalogueEntry) -> list[CatalogueEntry]:
+    folders = sorted((lab_cache() / "kernels").glob(f"{known.name}{VERSION_MARK}*"))
+    versions = (folder.name.partition(VERSION_MARK)[2] for folder in folders if (folder / FILE_LIST).is_file())
+    return [replace(known, version=version) for version in versions]
 
 
 def _listed_kernel(known: CatalogueEntry, stored: StoredFolder | None) -> ListedKernel:
-    place = known.name, known.machine.name, SUITES[known.series][0]
+    place = known.asked_name, known.machine.name, SUITES[known.series][0]
     if stored is None:
         return ListedKernel(*place, "PREEMPT_RT" if known.rt else None, None, None, None, None)
     facts = stored.facts
