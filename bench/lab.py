@@ -65,7 +65,17 @@ def compare(
 ) -> tuple[float, dict[str, object]]:
     """Seconds that ``rtproof lab compare`` takes, and its result."""
     words = [f"--kernel={name}" for name in SYSTEMS] + [f"--load={load}" for load in loads]
-    command = [sys.executable, "-m", "rtproof", "lab", "compare", *words, "--preempt=none", f"--duration={SECONDS}s"]
+    command = [
+        sys.executable,
+        "-m",
+        "rtproof",
+        "lab",
+        "compare",
+        *words,
+        "--preempt=none",
+        "--shifts=1",
+        f"--duration={SECONDS}s",
+    ]
     began = time.monotonic()
     done = subprocess.run(
         [*command, f"--jobs={jobs}", f"--output={output}"], env=environment, capture_output=True, text=True, check=False

@@ -10,6 +10,7 @@ run; at last those marked ``serial``, each alone. A file goes to one process, be
 
 import fcntl
 import functools
+import os
 import re
 from collections.abc import Generator
 from enum import IntEnum
@@ -22,6 +23,10 @@ from hypothesis import HealthCheck, settings
 # How long an example takes is the machine's business: others may load it.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+# A test with a cache of its own would otherwise have zig build the C library anew, which takes most of a minute.
+os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path.home() / ".cache" / "zig"))
 
 
 class Kind(IntEnum):

@@ -19,7 +19,7 @@ from rtproof.lab.guest_cell import CellCost, CellSetting, GuestCell, GuestLoad, 
 from rtproof.record.contents import End, EndReason, Moment
 from rtproof.record.writing import RecordWriter, write_series_samples
 from rtproof.vm.kernel_files import Kernel
-from rtproof.vm.machine import Machine
+from rtproof.vm.machine import Machine, MachineInputs
 
 ACTIVATIONS = 2_000
 LARGEST_NS = {"idle": 6_000, "mmap": 700_000, "dd": 3_800_000}
@@ -34,6 +34,12 @@ class FakeMachine(Machine):
     @property
     def identity(self) -> str:
         return hashlib.sha256(repr(self).encode()).hexdigest()
+
+    def inputs(self) -> MachineInputs:
+        modules = tuple((Path(each).stem, "f" * 64) for each in self.modules)
+        return MachineInputs(
+            "QEMU emulator version 7.2", self.boot, self.kernel.identity, "a" * 64, "b" * 64, "c" * 64, modules
+        )
 
 
 def kernel(release: str = "6.1.0-50-amd64", image: Path = Path("vmlinuz")) -> Kernel:

@@ -24,7 +24,7 @@ USUAL = ("--preempt", "none", "--load", "idle", "--load", "mmap", "--jobs", "2")
 
 
 def compare(*arguments: str) -> int:
-    return main(["lab", "compare", *arguments])
+    return main(["lab", "compare", "--shifts", "1", *arguments])
 
 
 @pytest.mark.slow
@@ -46,6 +46,14 @@ def test_it_prints_the_table_and_leaves_everything(capsys: pytest.CaptureFixture
     info = run_folder.open_run(Path("a/cells", folders[0])).info
     assert info is not None
     assert (info.command[:3], info.target, info.note) == (["rtproof", "lab", "compare"], "qemu", VIRTUAL_TIME)
+
+
+@pytest.mark.usefixtures("desk")
+def test_each_cell_is_measured_with_four_shifts_by_default() -> None:
+    words = ["--kernel", "debian-6.1-rt", "--load", "idle", "--output", "a"]
+    assert main(["lab", "compare", *words]) == 0
+    told = json.loads(Path("a/result.json").read_text())
+    assert (told["setting"]["shifts_count"], len(told["cells"][0]["shifts"])) == (4, 4)
 
 
 @pytest.mark.slow
@@ -210,7 +218,7 @@ def test_refusals_are_one_sentence(words: list[str], sentence: str, capsys: pyte
 
 
 def check(*arguments: str, load: str = "mmap", limit: str = "20us") -> int:
-    return main(["lab", "check", "--kernel", "debian-6.1", "--load", load, "--max", limit, *arguments])
+    return main(["lab", "check", "--kernel", "debian-6.1", "--load", load, "--max", limit, "--shifts", "1", *arguments])
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from rtproof.lab.kernel_comparison import (
     CellReading,
     KernelComparison,
     SystemUnderLoad,
+    clearly_below,
     common_loads,
     loads_clearly_won,
     rank_systems,
@@ -36,7 +37,7 @@ from rtproof.report.blocks import Plot, Section, Table, Text
 from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
 
-MAKING = Provenance("rtproof lab compare --load mmap", "0.1.0", {"x86_64": "QEMU 7.2"}, {"x86_64": "a" * 64})
+MAKING = Provenance("rtproof lab compare --load mmap", "0.1.0", {"x86_64": "QEMU 7.2"}, {"x86_64": "a" * 64}, "zig 0")
 FULL = system("debian-6.1", "preempt=full")
 N = 200
 
@@ -84,9 +85,42 @@ def test_the_headline_names_the_first_and_the_last_with_their_loads() -> None:
 
 
 def test_like_figures_are_not_ranked_as_clear() -> None:
-    found = comparison(*USUAL)
+    found = comparison(
+        (RT, {"idle": [5_000, 5_100, 5_000, 5_200], "mmap": [6_400] * 4}),
+        (PLAIN, {"idle": [5_100] * 4, "mmap": [704_000] * 4}),
+        shifts=4,
+    )
     assert [each.name for each in loads_clearly_won(found, rank_systems(found)[0])] == ["mmap"]
     assert loads_clearly_won(found, rank_systems(found)[1]) == []
+
+
+FOUR = [137_000, 271_000, 464_000, 634_000]
+"""Four shifts of one cell, as they were measured."""
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "clear"),
+    [
+        pytest.param([5_000] * 4, [5_100] * 4, True, id="exact figures, apart"),
+        pytest.param([5_000] * 3, [500_000] * 3, False, id="three shifts"),
+        pytest.param([5_000] * 4, [500_000] * 3, False, id="three shifts of one"),
+        pytest.param(FOUR, [each + 500_000 for each in FOUR], False, id="ranges touch"),
+        pytest.param(FOUR, [2_900_000] * 4, False, id="apart by less than the spread"),
+        pytest.param(FOUR, [2_940_000] * 4, True, id="apart by more than the spread"),
+        pytest.param([20_000] * 4, FOUR, True, id="the spread of the other, 6.8 times below"),
+        pytest.param([30_000] * 4, FOUR, False, id="the spread of the other, 4.57 times below"),
+        pytest.param([5_000] * 4, [5_000] * 4, False, id="equal"),
+    ],
+)
+def test_maxima_differ_only_by_more_than_the_shifts_move_them(below: list[int], above: list[int], clear: bool) -> None:
+    one, other = _spot(RT, "mmap", below), _spot(PLAIN, "mmap", above)
+    assert clearly_below(one, other) is clear
+    assert not clearly_below(other, one)
+
+
+def test_with_few_shifts_the_page_says_that_nothing_is_clear() -> None:
+    (text,) = [each for each in kernel_comparison_page.ranking_blocks(comparison(*USUAL)) if isinstance(each, Text)]
+    assert text.paragraphs[0] == "No difference is called clear, because that takes 4 shifts or more (--shifts)."
 
 
 def test_systems_are_ranked_by_the_loads_that_all_have_figures_for() -> None:

@@ -192,8 +192,8 @@ def cache_dir() -> Path:
 def build_agent(arch: str = "", compiler: str = "auto") -> Path:
     """The agent's program file for an architecture (default: this machine's). It is compiled unless the cache has it.
 
-    ``compiler``: ``auto``, ``zig``, ``PINNED``, or a command such as ``arm-linux-gnueabi-gcc``. UserError if there is no compiler
-    or the compilation fails.
+    ``compiler``: ``auto``, ``zig``, ``PINNED``, or a command such as ``arm-linux-gnueabi-gcc``. UserError if there
+    is no compiler or the compilation fails.
     """
     return build_program(ProgramSources(AGENT_NAME, "the agent", source_dir(), ("probe", "load")), arch, compiler)
 

@@ -8,7 +8,10 @@ import click
 from rtproof.cli import parameter_types, shell_completion
 
 PATH = click.Path(path_type=Path)
-KERNEL_HELP = "A name of 'rtproof lab kernels', or an image of your own: IMAGE or IMAGE:MODULES (lib/modules/RELEASE)."
+KERNEL_HELP = (
+    "A name of 'rtproof lab kernels' (NAME or NAME@VERSION), or an image of your own: IMAGE or IMAGE:MODULES "
+    "(lib/modules/RELEASE)."
+)
 LOAD_HELP = "idle, or a load without programs, if wanted with options (dd:mib=8); + joins several."
 BOOT_HELP = "Further arguments of the kernel, quoted as one word."
 
@@ -54,9 +57,9 @@ LAB_RUN_OPTIONS = (
     click.option(
         "--shifts",
         type=parameter_types.count_up_to(1000),
-        default=1,
+        default=4,
         metavar="N",
-        help="Measure each cell N times, each time with another start (default 1).",
+        help="Measure each cell N times, each time with another start (default 4).",
     ),
     JOBS_OPTION,
 )

@@ -17,7 +17,7 @@ import click
 from rtproof import __version__, report
 from rtproof.agents import build
 from rtproof.agents.architectures import architecture, host_architecture
-from rtproof.agents.build import agent_prints
+from rtproof.agents.build import agent_prints, toolchain_name
 from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import value
@@ -65,7 +65,8 @@ def refuse_unknown_loads(names: Sequence[str]) -> None:
 
     The agent for this machine is asked, because an agent for another machine cannot run here.
     """
-    known = [row[1] for row in build.listed_rows(agent_prints(build_guest_agent(host_architecture().name), "list"), "load")]
+    listed = agent_prints(build_guest_agent(host_architecture().name), "list")
+    known = [row[1] for row in build.listed_rows(listed, "load")]
     for name in names:
         if name.partition(":")[0] not in known:
             raise UserError(f"there is no load {name.partition(':')[0]!r}; there are: idle, {', '.join(known)}")
@@ -142,7 +143,7 @@ def provenance(cells: list[GuestCell], command: tuple[str, ...]) -> Provenance:
     agents = {cell.system.machine.kernel.arch: cell.agent for cell in cells}
     qemu = {arch: emulator_version(machine) for arch, machine in machines.items()}
     digests = {arch: hashlib.sha256(agent.read_bytes()).hexdigest() for arch, agent in agents.items()}
-    return Provenance(shlex.join(command), __version__, qemu, digests)
+    return Provenance(shlex.join(command), __version__, qemu, digests, toolchain_name())
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ class GuestCell:
         return f"{words[:MOST_SLUG_CHARACTERS]}__{self.shift}"
 
     def job(self) -> Job:
-        return Job(_guest_script(self), ((GUEST_AGENT, self.agent),))
+        return Job(_guest_script(self.setting, self.load, self.shift), ((GUEST_AGENT, self.agent),))
 
     def key(self) -> str:
         """Key of the store. It changes when anything changes on which the guest's bytes depend."""
@@ -158,13 +158,18 @@ class GuestCell:
         return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def _guest_script(cell: GuestCell) -> str:
+def job_digest(setting: CellSetting, load: GuestLoad, shift: int) -> str:
+    """SHA-256 of what the guest's shell is told to do in a cell."""
+    return hashlib.sha256(_guest_script(setting, load, shift).encode()).hexdigest()
+
+
+def _guest_script(setting: CellSetting, load: GuestLoad, shift: int) -> str:
     """The job for the guest's shell. It reads the preemption model after measuring, to disturb nothing."""
-    arguments = shlex.join(cell.setting.arguments(cell.load, cell.shift))
-    wait_us = cell.shift * SHIFT_NS // 1_000
+    arguments = shlex.join(setting.arguments(load, shift))
+    wait_us = shift * SHIFT_NS // 1_000
     return "\n".join(
         [
-            *cell.setting.setup,
+            *setting.setup,
             f"usleep {wait_us}",
             f"{GUEST_AGENT} run -o /out/{run_folder.RECORD_NAME} {arguments} 2>/out/{AGENT_LOG}",
             "code=$?",

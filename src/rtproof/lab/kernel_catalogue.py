@@ -248,6 +248,12 @@ def cached_kernel(wanted: CatalogueEntry) -> StoredFolder | None:
     return find_stored(_place(wanted))
 
 
+def opened_kernel(wanted: CatalogueEntry) -> Kernel | None:
+    """The kernel as the cache has it. None if the cache does not have it or it is damaged."""
+    stored = cached_kernel(wanted)
+    return _opened(stored) if stored else None
+
+
 def fetch_kernel(name: str, mirror: str = "", again: bool = False, say: Say = lambda _: None) -> Kernel:
     """The kernel with this name, from the cache or from Debian. ``again``: fetch the newest one in any case.
 

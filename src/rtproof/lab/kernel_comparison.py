@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A finished comparison of kernels: the latencies of each system under each load, and the order of the systems."""
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -237,8 +238,12 @@ def rank_systems(comparison: KernelComparison) -> list[RankedSystem]:
     return sorted((RankedSystem(spot.system, spot) for spot in worst), key=lambda place: place.spot.max_ns)
 
 
-CLEAR_RATIO = 1.5
-"""Maxima with a smaller ratio are not called different, because another shift moves them as much."""
+LEAST_SHIFTS = 4
+"""Fewer shifts a cell show no spread to go by, and nothing is called different.
+
+If two cells had one distribution of maxima, all of one lie below all of the other in 1 of C(8, 4) = 70 cases (the
+rank-sum test of Wilcoxon and of Mann and Whitney at its end). With three shifts it would be 1 of 20.
+"""
 
 
 def loads_clearly_won(comparison: KernelComparison, place: RankedSystem) -> list[GuestLoad]:
@@ -246,10 +251,26 @@ def loads_clearly_won(comparison: KernelComparison, place: RankedSystem) -> list
     return [load for load in comparison.loads if _clearly_wins(comparison.row(load), place.system)]
 
 
+def clearly_below(one: SystemUnderLoad, other: SystemUnderLoad) -> bool:
+    """Whether the maxima of one cell are below those of another by more than the shifts of either move them.
+
+    The ranges of the maxima must be apart, and the ratio between them must exceed the ratio within the wider range.
+    """
+    if min(len(one.readings), len(other.readings)) < LEAST_SHIFTS or one.max_ns <= 0:
+        return False
+    gap = other.smallest_max_ns / one.max_ns
+    return gap > 1 and gap > max(_shift_ratio(one), _shift_ratio(other))
+
+
+def _shift_ratio(spot: SystemUnderLoad) -> float:
+    """The largest of the shifts' maxima divided by the smallest."""
+    return spot.max_ns / spot.smallest_max_ns if spot.smallest_max_ns > 0 else math.inf
+
+
 def _clearly_wins(row: list[SystemUnderLoad], system: GuestSystem) -> bool:
     own = [spot for spot in row if spot.system == system and spot.usable]
     others = [spot for spot in row if spot.system != system and spot.usable]
-    return bool(own and others) and all(CLEAR_RATIO * own[0].max_ns < spot.max_ns for spot in others)
+    return bool(own and others) and all(clearly_below(own[0], spot) for spot in others)
 
 
 def _largest_ns(spot: SystemUnderLoad) -> int:

@@ -86,6 +86,11 @@ def build_helper(arch: str) -> Path:
     return build_program(ProgramSources(HELPER, "the guest's helper", source_folder("guest")), arch, PINNED)
 
 
+def init_script() -> bytes:
+    """The guest's first program, a script for BusyBox."""
+    return (source_folder("guest") / "init").read_bytes()
+
+
 def find_busybox(arch: str) -> Path:
     """The path of a static BusyBox: the lab's own for the architecture, otherwise that of this machine.
 
@@ -122,7 +127,7 @@ def build_initramfs(
     ``files``: pairs of a path in the guest and a file on this host. Executable files stay executable.
     """
     entries = [
-        cpio_file("init", (source_folder("guest") / "init").read_bytes(), executable=True),
+        cpio_file("init", init_script(), executable=True),
         cpio_file("rtproof/guest", build_helper(arch).read_bytes(), executable=True),
         cpio_file("rtproof/busybox", (busybox or find_busybox(arch)).read_bytes(), executable=True),
         *(cpio_file(f"rtproof/modules/{n:03d}-{module.name}.ko", module.content) for n, module in enumerate(modules)),

@@ -211,6 +211,19 @@ class Mode(enum.Enum):
 
 
 @dataclass(frozen=True)
+class MachineInputs:
+    """All that determines the bytes of a guest. ``modules``: name and SHA-256 of each module that is loaded."""
+
+    qemu: str
+    qemu_arguments: tuple[str, ...]
+    kernel_sha256: str
+    init_sha256: str
+    helper_sha256: str
+    busybox_sha256: str
+    modules: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Machine:
     """The machine of a guest. ``boot``: additional kernel arguments. ``cpus``: number of processors.
 
@@ -238,6 +251,20 @@ class Machine:
         loaded = kernel_files.in_load_order(self.kernel, self.modules)
         return initramfs.build_initramfs(self.kernel.arch, self.busybox, loaded, self.files)
 
+    def inputs(self) -> MachineInputs:
+        """The inputs of which ``identity`` is made, each for itself. UserError if one of them is missing."""
+        arch = self.kernel.arch
+        loaded = kernel_files.in_load_order(self.kernel, self.modules)
+        return MachineInputs(
+            qemu=emulator_version(self),
+            qemu_arguments=tuple(qemu_arguments(self, Path("kernel"), accelerator="tcg")),
+            kernel_sha256=self.kernel.identity,
+            init_sha256=hashlib.sha256(initramfs.init_script()).hexdigest(),
+            helper_sha256=_file_sha256(initramfs.build_helper(arch)),
+            busybox_sha256=_file_sha256(self.busybox or initramfs.find_busybox(arch)),
+            modules=tuple((module.name, hashlib.sha256(module.content).hexdigest()) for module in loaded),
+        )
+
     @property
     def identity(self) -> str:
         """A SHA-256 of all that determines the guest's bytes: QEMU's version, its arguments, kernel and initramfs."""
@@ -246,3 +273,7 @@ class Machine:
         inside = hashlib.sha256(self.initramfs()).hexdigest()
         whole = "\n".join([emulator_version(self), arguments, kernel, inside])
         return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def _file_sha256(file: Path) -> str:
+    return hashlib.sha256(initramfs.read_file(file)).hexdigest()

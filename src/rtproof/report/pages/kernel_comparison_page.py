@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtproof.core.phrases import duration, quantity, value
-from rtproof.lab.guest_cell import CellCost, GuestLoad, GuestSystem, machine_identity
+from rtproof.lab import kernel_catalogue
+from rtproof.lab.guest_cell import CellCost, GuestLoad, GuestSystem, job_digest, machine_identity
 from rtproof.lab.kernel_comparison import (
-    CLEAR_RATIO,
+    LEAST_SHIFTS,
     ONE_OBSERVATION,
     VIRTUAL_TIME,
     CellReading,
@@ -23,6 +24,7 @@ from rtproof.lab.kernel_comparison import (
     rank_systems,
     with_in_band_marks,
 )
+from rtproof.lab.verification import LAB_SCHEMA, LAB_SCHEMA_VERSION
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import PrintedUnit
@@ -86,8 +88,10 @@ def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> 
         return []
     first = [load.name for load in loads_clearly_won(comparison, places[0])]
     listed = f": {', '.join(first)}" if first else ""
-    clearly = f"Every other system's largest latency is at least {CLEAR_RATIO:g} times as large under"
+    clearly = "Every other system's maxima are larger by more than the shifts move them under"
     words = [f"{clearly} {len(first)} of {_load_count(comparison)}{listed}."]
+    if comparison.shifts < LEAST_SHIFTS:
+        words = [f"No difference is called clear, because that takes {LEAST_SHIFTS} shifts or more (--shifts)."]
     common = common_loads(comparison)
     if len(common) < len(comparison.loads):
         words.append(
@@ -225,12 +229,16 @@ SHOWN_DIGEST_DIGITS = 16
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a comparison was made with. ``agents``: SHA-256 of the agent, by architecture."""
+    """What a comparison was made with. ``agents``: SHA-256 of the agent, by architecture.
+
+    ``toolchain``: the compiler of all programs in the guests; kernel modules come from the kernel's own compiler.
+    """
 
     command: str
     version: str
     qemu: Mapping[str, str]
     agents: Mapping[str, str]
+    toolchain: str
 
 
 def page_sections(comparison: KernelComparison, making: Provenance) -> list[Section]:
@@ -321,6 +329,7 @@ def program_rows(making: Provenance) -> list[tuple[str, str]]:
     return [
         *(("QEMU" if len(making.qemu) == 1 else f"QEMU for {arch}", text) for arch, text in making.qemu.items()),
         *((f"agent for {arch}, SHA-256", digest) for arch, digest in making.agents.items()),
+        ("compiler of the agent and of the guest's helper", making.toolchain),
         ("rtproof", making.version),
     ]
 
@@ -349,7 +358,7 @@ def provenance_of_rounds(
 
 def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Table:
     """What was booted, and what its kernel said of itself. ``read`` may contain a system several times."""
-    header = ("system", "release", "version", "runs", "kernel image", "machine")
+    header = ("system", "package", "release", "version", "runs", "kernel image", "machine")
     rows = []
     for system in dict.fromkeys(system for system, _ in read):
         told = [reading for other, reading in read if other == system and reading]
@@ -357,6 +366,7 @@ def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Tab
         rows.append(
             (
                 system.name,
+                kernel_catalogue.exact_name(system.kernel, kernel),
                 kernel.release,
                 ", ".join(dict.fromkeys(reading.kernel_version for reading in told)),
                 ", ".join(dict.fromkeys(reading.preemption for reading in told if reading.preemption)),
@@ -365,14 +375,11 @@ def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Tab
             )
         )
     caption = (
-        "What was booted; runs: the preemption model that the kernel itself names; kernel image: beginning of its "
-        "SHA-256; machine: beginning of the SHA-256 of QEMU, kernel, initramfs and command line"
+        "What was booted; package: the exact name, which --kernel takes; runs: the preemption model that the kernel "
+        "itself names; kernel image: beginning of its SHA-256; machine: beginning of the SHA-256 of QEMU, kernel, initramfs and command line"
     )
     return Table(caption, header, tuple(rows))
 
-
-LAB_SCHEMA = "rtproof.lab.comparison"
-LAB_SCHEMA_VERSION = 1
 
 Json = dict[str, Any]
 
@@ -388,13 +395,16 @@ def comparison_dict(comparison: KernelComparison, making: Provenance) -> Json:
         "rtproof_version": making.version,
         "qemu": dict(making.qemu),
         "agents_sha256": dict(making.agents),
+        "toolchain": making.toolchain,
         "setting": _setting_dict(comparison),
         "systems": [_system_dict(system) for system in comparison.systems],
         "ranking": [
             {"system": p.system.name, "load": p.spot.load.name, "max_ns": p.spot.max_ns}
             for p in rank_systems(comparison)
         ],
-        "cells": [_system_under_load_dict(spot) for spot in comparison.spots],
+        "cells": [
+            _system_under_load_dict(spot) | {"jobs_sha256": _job_digests(comparison, spot)} for spot in comparison.spots
+        ],
         "cost": {
             "host_s": comparison.cost.host_s,
             "virtual_s": comparison.cost.virtual_s,
@@ -425,16 +435,31 @@ def _setting_dict(comparison: KernelComparison) -> Json:
 
 def _system_dict(system: GuestSystem) -> Json:
     machine = system.machine
+    inputs, exact = machine.inputs(), kernel_catalogue.exact_name(system.kernel, machine.kernel)
     return {
         "name": system.name,
         "kernel": system.kernel,
+        "exact_kernel": exact or None,
+        "image": None if exact else str(machine.kernel.image),
+        "modules_folder": None if exact or not machine.kernel.modules else str(machine.kernel.modules),
         "release": machine.kernel.release,
         "arch": machine.kernel.arch,
         "boot": list(machine.boot),
         "cpus_count": machine.cpus,
-        "kernel_sha256": machine.kernel.identity,
+        "memory_mib": machine.memory_mib,
+        "modules_asked": list(map(str, machine.modules)),
+        "qemu_arguments": list(inputs.qemu_arguments),
+        "kernel_sha256": inputs.kernel_sha256,
+        "init_sha256": inputs.init_sha256,
+        "helper_sha256": inputs.helper_sha256,
+        "busybox_sha256": inputs.busybox_sha256,
+        "modules": [{"name": name, "sha256": digest} for name, digest in inputs.modules],
         "machine_sha256": machine_identity(machine),
     }
+
+
+def _job_digests(comparison: KernelComparison, spot: SystemUnderLoad) -> list[str]:
+    return [job_digest(comparison.setting, spot.load, shift) for shift in range(comparison.shifts)]
 
 
 def _system_under_load_dict(spot: SystemUnderLoad) -> Json:

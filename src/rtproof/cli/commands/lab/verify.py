@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``rtproof lab verify``: would this machine make a stored comparison from the same inputs?"""
+
+import json
+from pathlib import Path
+
+import click
+
+DIFFERS = 1
+
+
+@click.command("verify")
+@click.argument("result", type=click.Path(path_type=Path), metavar="RESULT.json")
+@click.option("--json", "as_json", is_flag=True, help="Print every input, what the result has and what is here.")
+@click.pass_context
+def command(ctx: click.Context, /, result: Path, as_json: bool) -> None:
+    """Say what differs between the inputs of a comparison and those that this machine would use now.
+
+    The inputs are the compiler, the agent, QEMU and its options, the kernels, and what the first file system holds.
+    Guests with the same inputs give the same bytes. Nothing is fetched or booted. A kernel that is not in the cache
+    differs.
+
+    Exit codes: 0 all inputs are the same; 1 at least one differs; 2 usage or tool error.
+
+    \b
+    rtproof lab verify runs/lab/result.json
+    """
+    from rtproof.core.printable import clean
+    from rtproof.lab import verification
+
+    pairs = verification.compare_inputs(verification.read_comparison(result))
+    if as_json:
+        click.echo(json.dumps([vars(pair) | {"differs": pair.differs} for pair in pairs], indent=2))
+    else:
+        click.echo("\n".join(map(clean, verification.verification_sentences(pairs))))
+    ctx.exit(DIFFERS if any(pair.differs for pair in pairs) else 0)

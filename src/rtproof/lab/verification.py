@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare what a stored comparison was made from with what this machine would use now. Nothing is fetched or booted."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from rtproof.agents.build import toolchain_name
+from rtproof.core.errors import UserError
+from rtproof.core.phrases import quantity
+from rtproof.lab import kernel_catalogue
+from rtproof.lab.guest_cell import CellSetting, job_digest, machine_identity, parse_guest_load
+from rtproof.vm.initramfs import build_guest_agent
+from rtproof.vm.kernel_files import Kernel
+from rtproof.vm.machine import Machine, MachineInputs
+
+LAB_SCHEMA = "rtproof.lab.comparison"
+LAB_SCHEMA_VERSION = 1
+NOT_TOLD = "not in the result"
+ABSENT = "not here"
+SHOWN_DIGITS = 16
+"""So many characters of a digest tell two files apart."""
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class _StoredModule(msgspec.Struct, frozen=True):
+    name: str
+    sha256: str
+
+
+class _StoredSystem(msgspec.Struct, frozen=True):
+    """A system of a result. What results of earlier versions lack is None."""
+
+    name: str
+    kernel: str
+    arch: str
+    boot: list[str]
+    cpus_count: int
+    kernel_sha256: str
+    machine_sha256: str
+    exact_kernel: str | None = None
+    image: str | None = None
+    modules_folder: str | None = None
+    memory_mib: int | None = None
+    modules_asked: list[str] | None = None
+    modules: list[_StoredModule] | None = None
+    qemu_arguments: list[str] | None = None
+    init_sha256: str | None = None
+    helper_sha256: str | None = None
+    busybox_sha256: str | None = None
+
+
+class _StoredSetting(msgspec.Struct, frozen=True):
+    probe: str
+    period_ns: int
+    duration_ns: int
+    warmup_ns: int
+    more_arguments: list[str]
+
+
+class _StoredCell(msgspec.Struct, frozen=True):
+    system: str
+    load: str
+    jobs_sha256: list[str] | None = None
+
+
+class StoredComparison(msgspec.Struct, frozen=True):
+    """What ``lab verify`` needs of the result.json of a comparison."""
+
+    schema: str
+    version: int
+    qemu: dict[str, str]
+    agents_sha256: dict[str, str]
+    setting: _StoredSetting
+    systems: list[_StoredSystem]
+    cells: list[_StoredCell]
+    toolchain: str | None = None
+
+
+@dataclass(frozen=True)
+class InputPair:
+    """One input of a result: what it is, what the result says of it, and what this machine would use."""
+
+    what: str
+    result: str
+    here: str
+
+    @property
+    def differs(self) -> bool:
+        return self.result != self.here
+
+
+def read_comparison(path: Path) -> StoredComparison:
+    """The result of ``rtproof lab compare``: its result.json, or the folder with it. UserError for any other file."""
+    file = path / "result.json" if path.is_dir() else path
+    try:
+        data = file.read_bytes()
+        kind = msgspec.json.decode(data)
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{file} is no JSON: {error}") from error
+    told = kind.get("schema") if isinstance(kind, dict) else None
+    if told != LAB_SCHEMA:
+        raise UserError(f"{file} is no result of rtproof lab compare: its schema is {told!r} and not {LAB_SCHEMA!r}")
+    try:
+        found = msgspec.convert(kind, StoredComparison)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{file} is damaged: {error}") from error
+    if found.version != LAB_SCHEMA_VERSION:
+        raise UserError(f"{file} has version {found.version} of its schema; this rtproof reads {LAB_SCHEMA_VERSION}")
+    return found
+
+
+def compare_inputs(stored: StoredComparison) -> list[InputPair]:
+    """Every input of the result beside that of this machine, in the order in which to mend them.
+
+    UserError or TargetError if this machine lacks QEMU, the pinned compiler or a BusyBox.
+    """
+    found = [InputPair("compiler of what runs in the guest", stored.toolchain or NOT_TOLD, toolchain_name())]
+    for arch in dict.fromkeys(system.arch for system in stored.systems):
+        agent = hashlib.sha256(build_guest_agent(arch).read_bytes()).hexdigest()
+        found.append(InputPair(f"agent for {arch}", stored.agents_sha256.get(arch, NOT_TOLD), agent))
+    for system in stored.systems:
+        found += _system_pairs(stored, system)
+    found += _job_pairs(stored)
+    return list(dict.fromkeys(found))
+
+
+def _system_pairs(stored: StoredComparison, system: _StoredSystem) -> Iterator[InputPair]:
+    of = f" of {system.name}"
+    kernel = _kernel_here(system)
+    if kernel is None:
+        told = system.exact_kernel or system.kernel
+        yield InputPair(f"kernel{of}", told, f"{ABSENT}: {_way_to_get(system)}")
+        return
+    if system.exact_kernel:
+        yield InputPair(f"kernel{of}", system.exact_kernel, kernel_catalogue.exact_name(system.kernel, kernel))
+    machine = _machine_here(system, kernel)
+    here = machine.inputs()
+    yield InputPair("QEMU", stored.qemu.get(system.arch, NOT_TOLD), here.qemu)
+    yield InputPair(f"kernel image{of}", system.kernel_sha256, here.kernel_sha256)
+    yield from _option_pairs(system, here, of)
+    yield InputPair("init of the guest", system.init_sha256 or NOT_TOLD, here.init_sha256)
+    yield InputPair(f"helper of the guest for {system.arch}", system.helper_sha256 or NOT_TOLD, here.helper_sha256)
+    yield InputPair(f"BusyBox for {system.arch}", system.busybox_sha256 or NOT_TOLD, here.busybox_sha256)
+    theirs = {module.name: module.sha256 for module in system.modules or ()}
+    ours = dict(here.modules)
+    for name in dict.fromkeys([*theirs, *ours]):
+        yield InputPair(f"module {name}{of}", theirs.get(name, NOT_TOLD), ours.get(name, ABSENT))
+    yield InputPair(f"whole machine{of}", system.machine_sha256, machine_identity(machine))
+
+
+def _option_pairs(system: _StoredSystem, here: MachineInputs, of: str) -> Iterator[InputPair]:
+    """QEMU's options: one pair if they are the same, otherwise a pair for what each side has alone."""
+    theirs, ours = _options(system.qemu_arguments or ()), _options(here.qemu_arguments)
+    if system.qemu_arguments is None:
+        yield InputPair(f"options of QEMU{of}", NOT_TOLD, " ".join(ours))
+    elif theirs == ours:
+        yield InputPair(f"options of QEMU{of}", " ".join(theirs), " ".join(ours))
+    else:
+        only_theirs, only_ours = ([each for each in one if each not in other] for one, other in _both(theirs, ours))
+        # Without one that only one side has, the order differs.
+        yield InputPair(f"options of QEMU{of}", " ".join(only_theirs or theirs), " ".join(only_ours or ours))
+
+
+def _both(one: list[str], other: list[str]) -> tuple[tuple[list[str], list[str]], ...]:
+    return (one, other), (other, one)
+
+
+def _options(arguments: Sequence[str]) -> list[str]:
+    """Each option with its value."""
+    found: list[str] = []
+    for word in arguments:
+        if word.startswith("-") or not found:
+            found.append(word)
+        else:
+            found[-1] += f" {word}"
+    return found
+
+
+def _kernel_here(system: _StoredSystem) -> Kernel | None:
+    """The kernel that the same --kernel would take, if that needs no network."""
+    if not system.image:
+        entry = kernel_catalogue.catalogue_entry(system.kernel)
+        return kernel_catalogue.opened_kernel(entry)
+    folder = Path(system.modules_folder) if system.modules_folder else None
+    if not Path(system.image).is_file() or (folder and not folder.is_dir()):
+        return None
+    return kernel_catalogue.resolve_kernel(system.image, folder)
+
+
+def _way_to_get(system: _StoredSystem) -> str:
+    if system.image:
+        return f"there is no {system.image}"
+    return f"rtproof lab kernels fetch {system.exact_kernel or system.kernel}"
+
+
+def _machine_here(system: _StoredSystem, kernel: Kernel) -> Machine:
+    default = Machine(kernel).memory_mib
+    return Machine(
+        kernel,
+        boot=tuple(system.boot),
+        cpus=system.cpus_count,
+        memory_mib=default if system.memory_mib is None else system.memory_mib,
+        modules=tuple(_module_here(system, asked) for asked in system.modules_asked or ()),
+    )
+
+
+def _module_here(system: _StoredSystem, asked: str) -> str | Path:
+    """The module as it would be loaded now. Our own is built again where its kernel is one of the catalogue."""
+    if "/" not in asked and not asked.endswith(".ko"):
+        return asked
+    own = Path(asked).name == f"{kernel_catalogue.OUR_MODULE}.ko"
+    return kernel_catalogue.module_for_kernel(system.kernel) if own and not system.image else Path(asked)
+
+
+def _job_pairs(stored: StoredComparison) -> Iterator[InputPair]:
+    """What the guests' shells were told: the agent's options, and how the lab starts the agent."""
+    told = stored.setting
+    setting = CellSetting(told.probe, told.period_ns, told.duration_ns, told.warmup_ns, more=tuple(told.more_arguments))
+    for cell in stored.cells:
+        theirs = cell.jobs_sha256
+        count = len(theirs) if theirs is not None else 1
+        ours = [job_digest(setting, parse_guest_load(cell.load), shift) for shift in range(count)]
+        what = f"job under {cell.load}"
+        yield InputPair(what, _together(theirs) if theirs is not None else NOT_TOLD, _together(ours))
+
+
+def _together(digests: Sequence[str]) -> str:
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def verification_sentences(pairs: Sequence[InputPair]) -> list[str]:
+    """A line for each input that differs, and a last line that counts them."""
+    different = [pair for pair in pairs if pair.differs]
+    lines = [f"{pair.what}: {_shown(pair.result)} in the result, {_shown(pair.here)} here" for pair in different]
+    if different:
+        return [*lines, f"{len(different)} of {quantity(len(pairs), 'input')} differ from those of the result."]
+    return [f"All {quantity(len(pairs), 'input')} are those of the result."]
+
+
+def _shown(text: str) -> str:
+    return text[:SHOWN_DIGITS] if _DIGEST.fullmatch(text) else text

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``rtproof lab verify`` says of a result: nothing of one made here, and each input that changed by its name."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lab_cases
+import pytest
+from lab_desk import assert_refused, desk
+
+from rtproof.cli.main import main
+from rtproof.lab import kernel_catalogue, verification
+from rtproof.vm.machine import MachineInputs
+
+__all__ = ["desk"]
+
+
+@pytest.fixture
+def made(desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A result of two fake kernels, and a machine that has what it was made from."""
+    monkeypatch.setattr(verification, "Machine", lab_cases.FakeMachine)
+    monkeypatch.setattr(verification, "build_guest_agent", lambda arch: desk / "agent")
+    monkeypatch.setattr(kernel_catalogue, "exact_name", lambda name, kernel: f"{name.partition('@')[0]}@6.1.192-2")
+    monkeypatch.setattr(kernel_catalogue, "opened_kernel", lambda entry: lab_cases.kernel("6.1.0-amd64"))
+    words = ["--kernel", "debian-6.1", "--preempt", "none", "--load", "mmap", "--shifts", "2"]
+    assert main(["lab", "compare", *words, "--output", "result"]) == 0
+    capsys.readouterr()
+    return desk / "result" / "result.json"
+
+
+def verify(capsys: pytest.CaptureFixture[str], file: Path) -> tuple[int, str]:
+    code = main(["lab", "verify", str(file)])
+    return code, capsys.readouterr().out
+
+
+def test_a_result_made_here_is_the_same(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = verify(capsys, made)
+    assert (code, said.startswith("All ")) == (0, True), said
+    assert verify(capsys, made.parent) == (code, said)
+
+
+def test_another_agent_is_named(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (made.parents[1] / "agent").write_text("another agent")
+    code, said = verify(capsys, made)
+    assert code == 1
+    assert [line.partition(":")[0] for line in said.splitlines()[:-1]] == ["agent for x86_64"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"qemu": "QEMU emulator version 9.0"}, "QEMU: QEMU emulator version 7.2 in the result, QEMU emulator"),
+        ({"kernel_sha256": "0" * 64}, "kernel image of debian-6.1 preempt=none: "),
+        ({"helper_sha256": "0" * 64}, "helper of the guest for x86_64: bbbbbbbbbbbbbbbb in the result, 0000"),
+        ({"busybox_sha256": "0" * 64}, "BusyBox for x86_64: "),
+        ({"modules": (("extra", "0" * 64),)}, "module extra of debian-6.1 preempt=none: not in the result in "),
+        ({"qemu_arguments": ("preempt=none", "-m", "2")}, "options of QEMU of debian-6.1 preempt=none: "),
+    ],
+)
+def test_each_changed_input_of_a_machine_is_named(
+    made: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    changed: dict[str, Any],
+    named: str,
+) -> None:
+    real = lab_cases.FakeMachine.inputs
+
+    def inputs(self: lab_cases.FakeMachine) -> MachineInputs:
+        return replace(real(self), **changed)
+
+    monkeypatch.setattr(lab_cases.FakeMachine, "inputs", inputs)
+    code, said = verify(capsys, made)
+    lines = said.splitlines()
+    assert (code, len(lines)) == (1, 2), said
+    assert lines[0].startswith(named)
+
+
+def test_another_version_of_a_kernel_is_named(
+    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_catalogue, "exact_name", lambda name, kernel: "debian-6.1@6.1.176-1")
+    code, said = verify(capsys, made)
+    assert code == 1
+    assert "kernel of debian-6.1 preempt=none: debian-6.1@6.1.192-2 in the result, debian-6.1@6.1.176-1 here" in said
+
+
+def test_a_kernel_that_is_not_in_the_cache_differs_and_the_way_to_it_is_said(
+    made: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_catalogue, "opened_kernel", lambda entry: None)
+    code, said = verify(capsys, made)
+    assert code == 1
+    assert "not here: rtproof lab kernels fetch debian-6.1@6.1.192-2 here" in said
+
+
+def test_another_job_and_a_result_of_an_earlier_version_are_named(
+    made: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = json.loads(made.read_text())
+    told["setting"]["period_ns"] += 1
+    del told["toolchain"]
+    made.write_text(json.dumps(told))
+    code, said = verify(capsys, made)
+    assert code == 1
+    assert "compiler of what runs in the guest: not in the result in the result, zig" in said
+    assert "job under mmap: " in said
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", "broken.json is no JSON"),
+        ("[]", "broken.json is no result of rtproof lab compare"),
+        ('{"schema": "rtproof.lab.comparison"}', "broken.json is damaged"),
+    ],
+)
+def test_other_files_are_refused(desk: Path, capsys: pytest.CaptureFixture[str], content: str, sentence: str) -> None:
+    Path("broken.json").write_text(content)
+    assert main(["lab", "verify", "broken.json"]) == 2
+    assert_refused(capsys, sentence)
