@@ -376,7 +376,8 @@ def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Tab
         )
     caption = (
         "What was booted; package: the exact name, which --kernel takes; runs: the preemption model that the kernel "
-        "itself names; kernel image: beginning of its SHA-256; machine: beginning of the SHA-256 of QEMU, kernel, initramfs and command line"
+        "itself names; kernel image: beginning of its SHA-256; machine: beginning of the SHA-256 of QEMU, kernel, "
+        "initramfs and command line"
     )
     return Table(caption, header, tuple(rows))
 
