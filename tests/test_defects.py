@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "export": (("a", "--format", "csv"), "rtproof.judge.analyse.analyse"),
     "history": (("a", "b", "--no-report"), "rtproof.compare.history.analyse_history"),
     "judge": (("a", "b", "--limit", "1ms"), "rtproof.report.pages.ci_verdicts.ci_text"),
+    "lab verify": (("result.json",), "rtproof.lab.verification.read_comparison"),
     "lab check": (("--kernel", "k", "--max", "20us"), "rtproof.experiment.guest_runner.named_kernels"),
     "lab compare": (("--kernel", "k", "--load", "mmap"), "rtproof.experiment.guest_runner.named_kernels"),
     "lab kernels": ((), "rtproof.lab.kernel_catalogue.list_kernels"),

@@ -72,12 +72,7 @@ def _pinned_compiler(arch: Architecture) -> Compiler:
         )
     environment = {name: os.environ[name] for name in KEPT_FOR_PINNED if name in os.environ} | {"LC_ALL": "C"}
     command = (*ZIG_WITHOUT_TARGET, *arch.zig)
-    return Compiler(command, f"{toolchain_name()} {shlex.join(arch.zig)}", environment)
-
-
-def toolchain_name() -> str:
-    """The name and version of the compiler that builds what runs in guests."""
-    return f"zig {PINNED_ZIG} (ziglang of PyPI)"
+    return Compiler(command, f"zig {PINNED_ZIG} {shlex.join(arch.zig)}", environment)
 
 
 @functools.cache

@@ -17,7 +17,7 @@ import click
 from rtproof import __version__, report
 from rtproof.agents import build
 from rtproof.agents.architectures import architecture, host_architecture
-from rtproof.agents.build import agent_prints, toolchain_name
+from rtproof.agents.build import agent_prints
 from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import value
@@ -36,7 +36,7 @@ from rtproof.record.run_folder import RunInfo
 from rtproof.report.blocks import Section
 from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
-from rtproof.vm.initramfs import build_guest_agent
+from rtproof.vm.initramfs import build_guest_agent, toolchain_name
 from rtproof.vm.kernel_files import Kernel, has_module
 from rtproof.vm.machine import emulator_version
 

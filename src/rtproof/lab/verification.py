@@ -9,12 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from rtproof.agents.build import toolchain_name
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import quantity
 from rtproof.lab import kernel_catalogue
 from rtproof.lab.guest_cell import CellSetting, job_digest, machine_identity, parse_guest_load
-from rtproof.vm.initramfs import build_guest_agent
+from rtproof.vm.initramfs import build_guest_agent, toolchain_name
 from rtproof.vm.kernel_files import Kernel
 from rtproof.vm.machine import Machine, MachineInputs
 

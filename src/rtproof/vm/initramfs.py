@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from rtproof.agents.architectures import architecture
-from rtproof.agents.build import PINNED, ProgramSources, build_agent, build_program, source_folder
+from rtproof.agents.build import PINNED, PINNED_ZIG, ProgramSources, build_agent, build_program, source_folder
 from rtproof.core.errors import UserError
 from rtproof.vm.cache_folders import lab_cache
 from rtproof.vm.kernel_files import Module
@@ -71,6 +71,11 @@ def _padded(data: bytes) -> bytes:
 
 HELPER = "rtproof-guest"
 _PT_INTERP = 3
+
+
+def toolchain_name() -> str:
+    """The name and version of the compiler that builds what runs in guests."""
+    return f"zig {PINNED_ZIG} (ziglang of PyPI)"
 
 
 def build_guest_agent(arch: str) -> Path:
