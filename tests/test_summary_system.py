@@ -57,6 +57,7 @@ def test_the_kernels_own_flag_is_a_whole_word(version: str, model: str | None) -
         ("#1 SMP x", "CONFIG_PREEMPT_NONE=y\n# CONFIG_PREEMPT is not set\n", "none"),
         ("#1 x", "# CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT_VOLUNTARY=y\n", "voluntary"),
         ("#1 SMP PREEMPT x", "CONFIG_PREEMPT=y\n", "full"),
+        ("#1 SMP PREEMPT x", "CONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n", "dynamic"),
         ("#1 SMP PREEMPT x", "CONFIG_ARCH_HAS_PREEMPT_LAZY=y\nCONFIG_PREEMPT_LAZY=y\n", "lazy"),
         ("#27 PREEMPT RT x", "CONFIG_PREEMPT_RT_BASE=y\nCONFIG_PREEMPT_LAZY=y\nCONFIG_PREEMPT_RT_FULL=y\n", "rt"),
         ("#1 PREEMPT x", "CONFIG_PREEMPT_RTB=y\nCONFIG_PREEMPT_RT_BASE=y\n", "full"),

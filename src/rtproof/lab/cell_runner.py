@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -118,7 +118,7 @@ class _WorkerCrew:
 
 
 def _start_worker(task: WorkerTask) -> tuple[Connection, SpawnProcess]:
-    """Start the process of a task. It ignores Ctrl-C until it is ready to clean up."""
+    """Start the process of a task. It ignores Ctrl-C until it is ready to clean up, and no longer."""
     context = get_context("spawn")
     answers, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_worker_main, args=(theirs, task.work))
@@ -153,8 +153,14 @@ def _worker_main(answers: Connection, work: Callable[[], Any]) -> None:
     """Do the work of a task in its process. Every error becomes a sentence."""
     try:
         os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # A shell starts a command in the background with SIGINT ignored, and a process inherits that.
+            signal.signal(number, signal.default_int_handler)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        parent = parent_process()
+        if parent is not None and not parent.is_alive():
+            return  # it died before prctl, so its death interrupts nobody
         ended = TaskEnd(work())
     except KeyboardInterrupt:
         return

@@ -378,6 +378,13 @@ def sources_of(record: Record) -> Sources:
     )
 
 
+_SAID_ALIKE = ((FULL, LAZY), (FULL, DYNAMIC))
+"""Pairs of a model in uname -v and one in the configuration that fit.
+
+Every kernel writes PREEMPT for the lazy model. Kernels before 5.18, and patched ones, never write PREEMPT_DYNAMIC.
+"""
+
+
 def built_model(sources: Sources) -> PreemptionStatement:
     """The model that the kernel was compiled for."""
     named, configured = model_of_version(sources.version), model_of_config(sources.config)
@@ -391,8 +398,8 @@ def built_model(sources: Sources) -> PreemptionStatement:
     own = _threads_of_rt(sources)
     if own:
         evidence.append(f"threads that only PREEMPT_RT has: {', '.join(own[:3])}")
-    if named == FULL and configured == LAZY:  # uname says PREEMPT for both models
-        named = LAZY
+    if (named, configured) in _SAID_ALIKE:
+        named = configured
     if named:
         return PreemptionStatement(named, Confidence.CERTAIN, tuple(evidence))
     if sources.realtime == "1":
@@ -449,7 +456,7 @@ def disagreements(sources: Sources, built: PreemptionStatement) -> Iterator[str]
     configured = model_of_config(config)
     if config and config.path != COMPRESSED_CONFIG and _branch(config.release) != _branch(sources.release):
         yield f"{config.path} is for {config.release or 'an unknown kernel'}, and {sources.release} runs"
-    elif config and configured and named and configured != named and (named, configured) != (FULL, LAZY):
+    elif config and configured and named and configured != named and (named, configured) not in _SAID_ALIKE:
         yield f"uname -v says {named}, and {config.path} says {configured}"
     if sources.realtime == "1" and named not in (RT, None):
         yield f"{REALTIME} says 1, and uname -v says {named}"

@@ -6,13 +6,14 @@ In virtual time a machine boots only once. Its state is saved in the cache, and 
 
 import functools
 import io
+import math
 import os
 import platform
 import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -23,7 +24,15 @@ from rtproof.vm.cache_folders import check_room, lab_cache, lock_held, scratch_f
 from rtproof.vm.initramfs import read_file
 from rtproof.vm.machine import Machine
 from rtproof.vm.mailbox import GuestState
-from rtproof.vm.qemu_process import Guest, check_done, keeping_console, running_guest
+from rtproof.vm.qemu_process import (
+    BOOT_QUESTION,
+    Guest,
+    GuestStillError,
+    check_done,
+    keeping_console,
+    last_lines,
+    running_guest,
+)
 
 __all__ = ["CONSOLE_LOG", "Job", "JobOutcome", "run_job", "started_guest"]
 
@@ -36,6 +45,8 @@ __all__ = ["CONSOLE_LOG", "Job", "JobOutcome", "run_job", "started_guest"]
 MOST_SNAPSHOT_BYTES = 4 << 30
 """Disk space for all snapshots together. If they need more, those that were not used for longest are removed."""
 
+SILENT_CPU_S = 60
+"""A boot that prints nothing for so much of the host's CPU time is given up (a whole boot needs 3 to 10 s)."""
 _STATE = "state"
 _FASTEST = 1 << 40
 
@@ -52,7 +63,7 @@ def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) 
     with lock_held(place.with_suffix(".lock")):
         if not place.exists():
             check_room(place.parent, machine.memory_mib, "a snapshot of the guest")
-            _make(machine, place, console, log, timeout_s)
+            _make(machine, place, log, timeout_s)
             _forget_oldest(place)
         os.utime(place)
         return place.open("rb"), console.read_bytes()
@@ -74,20 +85,50 @@ def snapshot_folder() -> Path:
     return lab_cache() / "snapshots"
 
 
-def _make(machine: Machine, place: Path, console: Path, log: Path, timeout_s: float) -> None:
+def _make(machine: Machine, place: Path, log: Path, timeout_s: float) -> None:
+    try:
+        _boot_and_save(machine, place, log, timeout_s, SILENT_CPU_S)
+    except _HungAtBootError as hung:
+        _boot_again_aloud(machine, log, timeout_s, hung)
+        # It boots while it prints what it does, so it was slow.
+        _boot_and_save(machine, place, log, timeout_s, math.inf)
+
+
+class _HungAtBootError(TargetError):
+    """The guest hangs before it is ready for a job."""
+
+
+def _boot_and_save(machine: Machine, place: Path, log: Path, timeout_s: float, silent_cpu_s: float) -> None:
     with scratch_folder() as folder, running_guest(machine, folder) as guest:
-        with keeping_console(guest, log):
-            _boot(guest, timeout_s)
-            _save(guest)
-        console.write_bytes(log.read_bytes())
+        try:
+            with keeping_console(guest, log):
+                _boot(guest, timeout_s, silent_cpu_s)
+                _save(guest)
+        except TargetError as error:
+            if isinstance(error.__cause__, GuestStillError):
+                raise _HungAtBootError(str(error.__cause__)) from error
+            raise
+        place.with_suffix(".console").write_bytes(log.read_bytes())
         (folder / _STATE).replace(place)
         log.unlink()
 
 
-def _boot(guest: Guest, timeout_s: float) -> None:
+def _boot_again_aloud(machine: Machine, log: Path, timeout_s: float, hung: TargetError) -> None:
+    """Boot a machine that hung, with the kernel's messages. TargetError with the last of them if it hangs again."""
+    with scratch_folder() as folder, running_guest(replace(machine, loud=True), folder) as guest:
+        try:
+            with keeping_console(guest, log):
+                _boot(guest, timeout_s, SILENT_CPU_S)
+        except TargetError as error:
+            said = last_lines(guest.console.read_text(errors="replace"))
+            last = f"its last lines are {said}" if said else f"it printed nothing then either: {BOOT_QUESTION}"
+            raise TargetError(f"{hung}; booted again without quiet, {last}; the console's log is {log}") from error
+
+
+def _boot(guest: Guest, timeout_s: float, silent_cpu_s: float) -> None:
     guest.mailbox.stop_when_ready()
     guest.monitor.command("cont")
-    if not guest.monitor.happened("STOP", timeout_s) or guest.mailbox.state is not GuestState.READY:
+    if not guest.wait_for_stop(timeout_s, silent_cpu_s) or guest.mailbox.state is not GuestState.READY:
         check_done(guest, timeout_s)
 
 
@@ -232,7 +273,7 @@ def run_job(machine: Machine, job: Job, out: Path, timeout_s: float = 600) -> Jo
     """
     out.mkdir(parents=True, exist_ok=True)
     with started_guest(machine, job, out / CONSOLE_LOG, timeout_s) as guest:
-        wait_until_over(guest, timeout_s)
+        wait_until_over(guest, timeout_s, machine.in_virtual_time)
         host_seconds = time.monotonic() - guest.begun
         letters = guest.mailbox.letters
         unpack_results(letters.results.getvalue(), out)
@@ -274,10 +315,11 @@ def _ready(machine: Machine, log: Path, timeout_s: float) -> Iterator[Guest]:
         yield guest
 
 
-def wait_until_over(guest: Guest, timeout_s: float) -> None:
+def wait_until_over(guest: Guest, timeout_s: float, in_virtual_time: bool = False) -> None:
     """Wait until the guest stops. TargetError unless it stopped because its job was done.
 
-    A guest that panics stops instead of ending, if its kernel knows the device for that.
+    A guest that panics stops instead of ending, if its kernel knows the device for that. ``in_virtual_time``: the wait
+    also ends with an error if the guest's time stands still.
     """
-    guest.monitor.happened("STOP", timeout_s)
+    guest.wait_for_stop(timeout_s, watch_clock=in_virtual_time)
     check_done(guest, timeout_s)

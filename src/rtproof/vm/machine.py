@@ -21,7 +21,7 @@ class Arch:
     """An architecture that the lab can boot. ``qemu``: the emulator. ``package``: the emulator's package in Debian.
 
     ``board``, ``cpu``: QEMU's options for the board and for an emulated processor. ``console``: the kernel's name of
-    the first serial port.
+    the first serial port. ``virtual_time_boot``: kernel arguments that are true only in virtual time.
     """
 
     name = ""
@@ -30,6 +30,7 @@ class Arch:
     board: tuple[str, ...] = ()
     cpu: tuple[str, ...] = ()
     console = "ttyAMA0"
+    virtual_time_boot: tuple[str, ...] = ()
 
     def bootable(self, kernel: Kernel) -> Path:
         """The kernel's file for QEMU, in the form that boots fastest."""
@@ -44,6 +45,8 @@ class X86_64(Arch):  # noqa: N801 - the architecture's own name
     package = "qemu-system-x86"
     board = ("-M", "pc")
     console = "ttyS0"
+    # The counted instructions are the TSC, so no other clock has to watch it. Kernels with Dovetail hang while they do.
+    virtual_time_boot = ("tsc=reliable",)
 
     def bootable(self, kernel: Kernel) -> Path:
         """The ELF kernel of a bzImage, unpacked here, or the image itself.
@@ -108,7 +111,7 @@ _VIRTUAL_TIME = (
     *("-seed", "1"),
 )
 # Randomised kernel addresses make virtual time differ between runs.
-_BOOT_ARGUMENTS = ("quiet", "nokaslr", "panic=-1")
+_BOOT_ARGUMENTS = ("nokaslr", "panic=-1")
 # The kernel passes an argument that it does not know to the first process as an environment variable. The agent
 # inherits the variable and writes it into the record.
 _VIRTUAL_TIME_VARIABLE = 'RTPROOF_VIRTUAL_TIME="QEMU, 1 ns an instruction"'
@@ -175,8 +178,9 @@ def qemu_arguments(machine: "Machine", kernel: Path, accelerator: str) -> list[s
     ``kernel``: the file to boot. ``accelerator``: ``tcg`` or ``kvm``; virtual time always uses ``tcg``.
     """
     arch = arch_of(machine.kernel)
-    told = (_VIRTUAL_TIME_VARIABLE,) if machine.in_virtual_time else ()
-    boot = " ".join((f"console={arch.console}", *_BOOT_ARGUMENTS, *told, *machine.boot))
+    told = (*arch.virtual_time_boot, _VIRTUAL_TIME_VARIABLE) if machine.in_virtual_time else ()
+    quiet = () if machine.loud else ("quiet",)
+    boot = " ".join((f"console={arch.console}", *quiet, *_BOOT_ARGUMENTS, *told, *machine.boot))
     cpu = ("-cpu", "host") if accelerator == "kvm" else arch.cpu
     return [
         *("-nodefaults", "-no-user-config", "-display", "none", "-nic", "none", "-no-reboot"),
@@ -229,7 +233,8 @@ class Machine:
 
     ``files``: pairs of a path in the guest and a file on this host; they are there when the guest boots. ``modules``:
     names of modules in ``kernel.modules``, or .ko files. They are loaded in this order, after their dependencies.
-    ``busybox``: a static BusyBox for the guest; None takes the one of the lab or of this machine.
+    ``busybox``: a static BusyBox for the guest; None takes the one of the lab or of this machine. ``loud``: the kernel
+    prints its messages on the console.
     """
 
     kernel: Kernel
@@ -240,6 +245,7 @@ class Machine:
     files: tuple[tuple[str, Path], ...] = ()
     modules: tuple[str | Path, ...] = ()
     busybox: Path | None = None
+    loud: bool = False
 
     @property
     def in_virtual_time(self) -> bool:

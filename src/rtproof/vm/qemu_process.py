@@ -6,6 +6,7 @@ The monitor is a socket that QEMU inherits.
 """
 
 import json
+import math
 import os
 import re
 import shutil
@@ -20,6 +21,14 @@ from typing import Any, BinaryIO
 from rtproof.core.errors import TargetError
 from rtproof.vm.machine import CONSOLE, INITRD_FILE, MAIL_FILE, Machine, emulator_path, kernel_file, qemu_arguments
 from rtproof.vm.mailbox import GuestState, Mailbox
+
+
+class EmulatorEndedError(TargetError):
+    """QEMU has ended although nobody asked it to. Only the guest's files say why."""
+
+
+class GuestStillError(TargetError):
+    """The guest still runs, and neither its console nor its time goes on."""
 
 
 class Monitor:
@@ -44,7 +53,8 @@ class Monitor:
         try:
             self._socket.sendall(json.dumps(request).encode() + b"\n")
         except OSError as error:
-            raise TargetError(f"QEMU ended before the command {name}") from error
+            self.closed = True
+            raise EmulatorEndedError(f"QEMU ended before the command {name}") from error
         while True:
             try:
                 message = self._message(timeout_s)
@@ -85,11 +95,15 @@ class Monitor:
             received = b""
         if not received:
             self.closed = True
-            raise TargetError("QEMU ended unexpectedly")
+            raise EmulatorEndedError("QEMU ended unexpectedly")
         return received
 
 
 _POLL_S = 0.005
+WATCH_S = 0.5
+"""How often the host looks whether a guest goes on."""
+STANDSTILL_S = 20
+"""A guest in virtual time whose QEMU uses no CPU time for this long does not go on."""
 SPARE_MIB = 128
 """Memory that QEMU needs in addition to the guest's memory."""
 
@@ -130,6 +144,56 @@ class Guest:
     def alive(self) -> bool:
         """Whether QEMU runs."""
         return self._popen.poll() is None
+
+    def cpu_seconds(self) -> float:
+        """The host's CPU time that QEMU has used; 0 if it has ended (proc_pid_stat(5), utime and stime)."""
+        try:
+            fields = Path("/proc", str(self._popen.pid), "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if len(fields) > 12 else 0.0
+
+    @property
+    def ending(self) -> str:
+        """How QEMU ended, with its own last words. "" while it runs."""
+        code = self._popen.poll()
+        if code is None:
+            return ""
+        said = f": {self.complaint.splitlines()[-1]}" if self.complaint else ""
+        if code < 0:
+            return f"QEMU was killed by signal {-code}{said}"
+        if code:
+            return f"QEMU ended with exit code {code}{said}"
+        return f"the machine was reset or switched off{said}"
+
+    def wait_for_stop(self, timeout_s: float, silent_cpu_s: float = math.inf, watch_clock: bool = True) -> bool:
+        """Wait until the guest stops or QEMU ends. Whether the guest stopped; False also if the time is over.
+
+        GuestStillError if QEMU used ``silent_cpu_s`` of the host's CPU time and the guest printed nothing meanwhile.
+        CPU time is counted, because a busy host makes a guest slow and does not make it hang. ``watch_clock``: the same
+        error if QEMU used no CPU time for STANDSTILL_S. Virtual time then stands still, because it jumps whenever the
+        guest waits for a timer.
+        """
+        end = time.monotonic() + timeout_s
+        printed, used_s = -1, 0.0
+        running_s, running_at = -1.0, 0.0
+        while (left_s := end - time.monotonic()) > 0:
+            if self.monitor.happened("STOP", min(left_s, WATCH_S)):
+                return True
+            if self.monitor.closed:
+                return False
+            size, cpu_s, now = self.console.stat().st_size, self.cpu_seconds(), time.monotonic()
+            if size != printed:
+                printed, used_s = size, cpu_s
+            if cpu_s != running_s:
+                running_s, running_at = cpu_s, now
+            if cpu_s - used_s >= silent_cpu_s:
+                raise GuestStillError(
+                    f"the guest hangs: it printed nothing during {cpu_s - used_s:.0f} s of this host's CPU time"
+                )
+            if watch_clock and now - running_at >= STANDSTILL_S:
+                raise GuestStillError(f"the guest hangs: its virtual time has stood still for {now - running_at:.0f} s")
+        return False
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until QEMU ends or the time is over. Whether QEMU has ended."""
@@ -232,6 +296,9 @@ def keeping_console(guest: Guest, log: Path, before: bytes = b"") -> Iterator[No
     """
     try:
         yield
+    except EmulatorEndedError as error:
+        guest.wait(LAST_SECONDS)
+        raise TargetError(f"{_why_not_done(guest, 0)}; the console's log is {log}") from error
     except TargetError as error:
         raise TargetError(f"{error}; the console's log is {log}") from error
     finally:
@@ -263,7 +330,14 @@ def _why_not_done(guest: Guest, timeout_s: float) -> str:
     if guest.alive():
         late = f"the guest was not done within {timeout_s:g} s"
         return f"{late} and printed nothing: {BOOT_QUESTION}" if silent else late
-    because = f" ({guest.complaint.splitlines()[-1]})" if guest.complaint else ""
+    if silent and last_lines(console):
+        return f"the guest died as it booted ({guest.ending}), after {last_lines(console)}"
     if silent:
-        return f"QEMU ended before the guest printed anything{because}: {BOOT_QUESTION}"
-    return f"QEMU ended in the middle of the job{because}"
+        return f"the guest died at once and printed nothing ({guest.ending}): {BOOT_QUESTION}"
+    return f"the guest died in the middle of the job ({guest.ending})"
+
+
+def last_lines(console: str, most: int = 3) -> str:
+    """The last lines of a console, quoted in one line; "" if it has none."""
+    lines = [line.strip() for line in console.splitlines() if line.strip()]
+    return " / ".join(repr(line) for line in lines[-most:])
