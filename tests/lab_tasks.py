@@ -45,3 +45,8 @@ def linger(began: Path, cleaned: Path) -> None:
         time.sleep(DEADLINE_S)
     finally:
         cleaned.touch()
+
+
+def interrupt_handlers() -> list[bool]:
+    """Whether SIGINT and SIGTERM interrupt this process."""
+    return [signal.getsignal(number) is signal.default_int_handler for number in (signal.SIGINT, signal.SIGTERM)]

@@ -2,13 +2,13 @@
 """Run cells in guests: fetch the kernels and modules, measure what is not stored yet, publish the result."""
 
 import hashlib
+import math
 import os
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ import click
 
 from rtproof import __version__, report
 from rtproof.agents import build
-from rtproof.agents.architectures import architecture, host_architecture
-from rtproof.agents.build import agent_prints
+from rtproof.agents.architectures import Architecture, architecture, host_architecture
+from rtproof.agents.build import agent_prints, agent_version
 from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import value
@@ -37,7 +37,7 @@ from rtproof.report.blocks import Section
 from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
-from rtproof.vm.kernel_files import Kernel, has_module
+from rtproof.vm.kernel_files import Kernel, architecture_of, has_module
 from rtproof.vm.machine import emulator_version
 
 COMPARISON_PAGE = "page.html"
@@ -60,6 +60,36 @@ def agents_by_architecture(systems: Sequence[GuestSystem]) -> dict[str, Path]:
     return {arch: build_guest_agent(arch) for arch in dict.fromkeys(system.machine.kernel.arch for system in systems)}
 
 
+def check_agents(kernels: Sequence[str]) -> None:
+    """Find or build the agent for each kernel, and try it, before any kernel is fetched. UserError if one is no use.
+
+    An agent for another processor is run if this machine has the emulator for it. ``kernels``: names or images; those
+    that are neither are refused later.
+    """
+    known = {entry.name: entry.machine.name for entry in kernel_catalogue.catalogue()}
+    arches = (known.get(name) or _arch_of_image(Path(name)) for name in kernels)
+    for arch in dict.fromkeys(arch for arch in arches if arch):
+        _try_agent(build_guest_agent(arch), architecture(arch))
+
+
+def _arch_of_image(image: Path) -> str:
+    try:
+        return architecture_of(image.read_bytes())
+    except OSError:
+        return ""
+
+
+def _try_agent(agent: Path, arch: Architecture) -> None:
+    data = agent.read_bytes()
+    if data.startswith(b"\x7fELF") and architecture_of(data) != arch.name:
+        made_for = architecture_of(data) or "another processor"
+        raise UserError(f"the agent {agent} is for {made_for}, and the guest is {arch.name}: remove that file")
+    if arch == host_architecture():
+        agent_version(agent)
+    elif shutil.which(arch.qemu[0]):
+        agent_version(agent, arch.qemu)
+
+
 def refuse_unknown_loads(names: Sequence[str]) -> None:
     """UserError for a load that the agent does not have, before anything is booted.
 
@@ -76,13 +106,10 @@ def run_guest_cells(cells: list[GuestCell], at_once: int | None, command: tuple[
     """Measure the cells that the cache lacks. Print a line when a cell ends. Ctrl-C ends the program."""
     infos = {cell.system.machine.kernel.arch: _run_info(cell, command) for cell in cells}
     runner = cell_runner.GuestFunctions(guest_cell.boot_guest, partial(guest_cell.measure_guest_cell, infos))
-    numbers = count(1)
-    jobs = at_once or len(os.sched_getaffinity(0))
+    progress = _CellProgress(len(cells), at_once or len(os.sched_getaffinity(0)))
     try:
         with guest_cell.opened_cell_store() as kept:
-            return cell_runner.run_missing_cells(
-                cells, kept, runner, jobs, lambda result: _print_cell(next(numbers), len(cells), result)
-            )
+            return cell_runner.run_missing_cells(cells, kept, runner, progress.jobs, progress.tell)
     except cell_runner.CellsInterrupted as interrupted:
         print_progress(f"rtproof: {interrupted.sentence}")
         raise click.exceptions.Exit(INTERRUPTED_CODE) from None
@@ -107,6 +134,7 @@ def kernel_matrix(wanted: MatrixRequest) -> KernelMatrix:
     options = wanted.options
     loads = tuple(dict.fromkeys(parse_guest_load(text) for text in wanted.loads))
     refuse_unknown_loads([name for load in loads for name in load.loads])
+    check_agents(wanted.kernels)
     kernels = named_kernels(list(dict.fromkeys(wanted.kernels)), options["module"], options["probe"])
     found = systems.systems(kernels, list(dict.fromkeys(wanted.preempts)), list(dict.fromkeys(wanted.boots)))
     return KernelMatrix(found, loads, _cell_setting(options), options["shifts"], agents_by_architecture(found))
@@ -122,14 +150,38 @@ def _cell_setting(options: Mapping[str, Any]) -> CellSetting:
     return CellSetting(options["probe"], period_ns, duration_ns, warmup_ns, more)
 
 
-def _print_cell(at: int, total: int, result: CellResult) -> None:
-    """Print a line for a cell that ended. The command itself reports the failure of an only cell."""
-    if result.reading is None or result.kept is None:
-        if total > 1:
-            print_progress(f"[{at}/{total}] {result.cell.name}: failed: {result.failure}")
-        return
-    how = f"{result.kept.cost.host_s:.1f} s" if result.kept.fresh else "cached"
-    print_progress(f"[{at}/{total}] {result.cell.name}: max {value(result.reading.max_ns)} ({how})")
+@dataclass
+class _CellProgress:
+    """Prints a line for each cell that ended, with an estimate of the time left. ``jobs``: guests at once."""
+
+    total: int
+    jobs: int
+    ended: int = 0
+    measured_s: list[float] = field(default_factory=list)
+
+    def tell(self, result: CellResult) -> None:
+        """Print the line of a cell. The command itself reports the failure of an only cell."""
+        self.ended += 1
+        if result.kept is not None and result.kept.fresh:
+            self.measured_s.append(result.kept.cost.host_s)
+        at = f"[{self.ended}/{self.total}] {result.cell.name}"
+        if result.reading is None or result.kept is None:
+            if self.total > 1:
+                print_progress(f"{at}: failed: {result.failure}{self._left()}")
+            return
+        how = f"{result.kept.cost.host_s:.1f} s" if result.kept.fresh else "cached"
+        print_progress(f"{at}: max {value(result.reading.max_ns)} ({how}){self._left()}")
+
+    def _left(self) -> str:
+        """The estimate: the cells measured so far have the mean length of those that are left.
+
+        The cells of the cache are told of first, so all cells that are left have to be measured.
+        """
+        left = self.total - self.ended
+        if not left or not self.measured_s:
+            return ""
+        mean_s = sum(self.measured_s) / len(self.measured_s)
+        return f"; about {math.ceil(left / self.jobs) * mean_s:.0f} s left (estimate from n={len(self.measured_s)})"
 
 
 def _run_info(cell: GuestCell, command: tuple[str, ...]) -> RunInfo:
@@ -269,4 +321,5 @@ def _probe_of_way(plan: CellPlan, way: Way) -> str:
 def profile_kernels(names: Sequence[str], modules: tuple[Path, ...], profile: Profile) -> list[NamedKernel]:
     """Kernels by name, each once, with the modules that the profile needs. modules: ours for images of the user's."""
     probe = systems.PROBE_OF_MODULE if profile_needs_our_module(profile) else ""
+    check_agents(names)
     return with_modules_of_profile(named_kernels(list(dict.fromkeys(names)), modules, probe), profile)

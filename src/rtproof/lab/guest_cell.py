@@ -323,6 +323,13 @@ def cell_store_folder() -> Path:
     return lab_cache() / "cells"
 
 
+BOUNDED_PARTS = {"vmlinux": 1 << 30, "modules": 256 << 20, "boots": 64 << 20}
+"""Disk space for parts of the cache that are made anew when they are missing: unpacked kernels, modules, boot logs.
+
+Kernels have no bound: the archive may have dropped them.
+"""
+
+
 @contextmanager
 def opened_cell_store() -> Iterator[CellStore]:
     """The store of finished cells within the context. At the end the store is cut to its size.
@@ -335,6 +342,8 @@ def opened_cell_store() -> Iterator[CellStore]:
         yield CellStore(root)
     finally:
         bound_cache(root)
+        for part, most_bytes in BOUNDED_PARTS.items():
+            bound_cache(lab_cache() / part, most_bytes, users_of=root)
 
 
 def _is_running(pid: str) -> bool:

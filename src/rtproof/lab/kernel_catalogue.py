@@ -144,6 +144,8 @@ def _take_module(built: Path, kernel: Kernel, part: Path) -> None:
     if not built.is_file():
         raise UserError(f"compiling the kernel module made no {built.name}")
     ours, theirs = vermagic(built), _vermagic_of(kernel)
+    if kernel.modules is None:
+        theirs = ours if ours.startswith(f"{kernel.release} ") else kernel.release
     if ours != theirs:
         raise UserError(f"{built.name} is built for {ours!r}, and the kernel takes only {theirs!r}")
     built.rename(part / built.name)
@@ -304,6 +306,33 @@ def kernel_headers(name: str, mirror: str = "", say: Say = lambda _: None) -> Pa
 def module_for_kernel(name: str, which: str = OUR_MODULE, mirror: str = "", say: Say = lambda _: None) -> Path:
     """``which``.ko, built for a kernel of the catalogue: ``rtproof`` from kmod/, any other from kmod/tests/."""
     return build_module(fetch_kernel(name, mirror, say=say), kernel_headers(name, mirror), which)
+
+
+def module_for_headers(headers: Path, which: str = OUR_MODULE) -> Path:
+    """``which``.ko for a kernel of the user's own. ``headers``: its build tree or headers, as for ``make -C``.
+
+    UserError if the folder is not that, or if the lab has no toolchain for its architecture.
+    """
+    config, release = headers / "include/config/auto.conf", headers / "include/generated/utsrelease.h"
+    try:
+        options, name = (
+            config.read_text(errors="replace").splitlines(),
+            release.read_text().partition('"')[2].partition('"')[0],
+        )
+    except IndexError:
+        raise UserError(f"{release} names no release") from None
+    except OSError as error:
+        raise UserError(
+            f"{error.filename} cannot be read ({error.strerror}): --headers wants a kernel's build tree, prepared with "
+            f"'make modules_prepare', or the folder lib/modules/RELEASE/build"
+        ) from error
+    arch = next((arch for option, arch in _ARCH_OF_OPTION.items() if f"{option}=y" in options), "")
+    if not arch:
+        raise UserError(f"{headers} is for no architecture of the lab: there are {', '.join(_ARCH_OF_OPTION.values())}")
+    return build_module(Kernel(arch, headers, None, name, ""), headers.resolve(), which)
+
+
+_ARCH_OF_OPTION = {"CONFIG_X86_64": "x86_64", "CONFIG_ARM64": "aarch64", "CONFIG_ARM": "armv7"}
 
 
 def fetch_busybox(arch: str, mirror: str = "", say: Say = lambda _: None) -> Path:

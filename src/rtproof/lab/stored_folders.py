@@ -19,7 +19,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -161,17 +161,31 @@ def mark_used(folder: Path) -> bool:
     return True
 
 
-def bound_cache(root: Path, most_bytes: int = MOST_CACHE_BYTES) -> None:
-    """Remove folders until the cache fits its size, the longest unused first, but none that a running user may hold."""
+def bound_cache(root: Path, most_bytes: int = MOST_CACHE_BYTES, users_of: Path | None = None) -> None:
+    """Remove entries until the cache fits its size, the longest unused first, but none that a running user may hold.
+
+    ``users_of``: the folder in which the users are enrolled, if that is not ``root``.
+    """
     with _held(root):
-        since_ns = min(_user_begins(root), default=None)
-        folders = sorted((_used_ns(folder), folder) for folder in root.iterdir() if _is_entry(folder))
-        total = sum(_folder_bytes(folder) for _, folder in folders)
-        for used_ns, folder in folders:
+        since_ns = min(_user_begins(users_of or root), default=None)
+        entries = cache_entries(root)
+        total = sum(entry_bytes(entry) for _, entry in entries)
+        for used_ns, entry in entries:
             if total <= most_bytes or (since_ns is not None and used_ns >= since_ns):
                 return
-            total -= _folder_bytes(folder)
-            shutil.rmtree(folder, ignore_errors=True)
+            total -= entry_bytes(entry)
+            discard(entry)
+
+
+def cache_entries(root: Path) -> list[tuple[int, Path]]:
+    """The entries of a part of the cache with the time of their last use in ns, the longest unused first."""
+    return sorted((_used_ns(path), path) for path in root.iterdir() if _is_entry(path)) if root.is_dir() else []
+
+
+def running_labs(root: Path) -> int:
+    """How many running programs, besides this one, are enrolled as users of a cache."""
+    with _held(root):
+        return sum(1 for _ in _user_begins(root))
 
 
 @contextmanager
@@ -197,12 +211,19 @@ def _user_begins(root: Path) -> Iterator[int]:
 
 
 def _is_entry(path: Path) -> bool:
-    return path.is_dir() and path.name != USERS_FOLDER
+    """Whether a path is content of the cache instead of its book-keeping."""
+    return path.name not in (USERS_FOLDER, LOCK_NAME) and path.suffix != ".lock"
 
 
 def _used_ns(folder: Path) -> int:
     return folder.stat().st_mtime_ns
 
 
-def _folder_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def entry_bytes(entry: Path) -> int:
+    """The bytes of a file, or of all files in a folder. Links count nothing, and files that vanish count nothing."""
+    total = 0
+    for path in (entry, *(entry.rglob("*") if entry.is_dir() else ())):
+        with suppress(FileNotFoundError):
+            status = path.lstat()
+            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return total

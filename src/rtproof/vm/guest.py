@@ -61,7 +61,7 @@ def open_snapshot(machine: Machine, identity: str, log: Path, timeout_s: float) 
     console = place.with_suffix(".console")
     place.parent.mkdir(parents=True, exist_ok=True)
     with lock_held(place.with_suffix(".lock")):
-        if not place.exists():
+        if not (place.exists() and console.exists()):
             check_room(place.parent, machine.memory_mib, "a snapshot of the guest")
             _make(machine, place, log, timeout_s)
             _forget_oldest(place)

@@ -4,6 +4,7 @@
 import enum
 import functools
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -56,6 +57,7 @@ class X86_64(Arch):  # noqa: N801 - the architecture's own name
         """
         place = lab_cache() / "vmlinux" / kernel.identity
         if place.exists():
+            os.utime(place)  # the cache drops what was not used for longest
             return place
         data = kernel.image.read_bytes()
         inner = None if data.startswith(b"\x7fELF") else vmlinux_of(data)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rtproof lab module``: our kernel module for a kernel of the catalogue."""
+"""``rtproof lab module``: our kernel module for a kernel of the catalogue, or of your own."""
+
+from pathlib import Path
 
 import click
 
@@ -8,11 +10,23 @@ from rtproof.lab import kernel_catalogue
 
 
 @click.command("module")
-@click.option("--kernel", "name", required=True, metavar="NAME", help="A name of 'rtproof lab kernels'.")
+@click.option("--kernel", "name", metavar="NAME", help="A name of 'rtproof lab kernels'.")
+@click.option(
+    "--headers",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The headers or the build tree of a kernel of your own, in place of --kernel.",
+)
 @click.option("--which", default="rtproof", metavar="NAME", help="Build another module, one of those in kmod/tests.")
 @MIRROR
-def command(name: str, which: str, mirror: str) -> None:
+def command(name: str | None, headers: Path | None, which: str, mirror: str) -> None:
     """Build rtproof.ko for a kernel and print its path. The kernel is fetched if needed. A finished build is kept."""
     from rtproof.experiment.guest_runner import print_progress
 
+    if (name is None) == (headers is None):
+        raise click.UsageError("give either --kernel or --headers")
+    if headers is not None:
+        click.echo(kernel_catalogue.module_for_headers(headers, which))
+        return
+    assert name is not None
     click.echo(kernel_catalogue.module_for_kernel(name, which, mirror, print_progress))
