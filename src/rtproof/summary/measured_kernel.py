@@ -381,7 +381,7 @@ def sources_of(record: Record) -> Sources:
 _SAID_ALIKE = ((FULL, LAZY), (FULL, DYNAMIC))
 """Pairs of a model in uname -v and one in the configuration that fit.
 
-Every kernel writes PREEMPT for the lazy model. Kernels before 5.18, and patched ones, never write PREEMPT_DYNAMIC.
+Every kernel writes PREEMPT for the lazy model. Some kernels with the dynamic model never write PREEMPT_DYNAMIC.
 """
 
 

@@ -46,7 +46,7 @@ MOST_SNAPSHOT_BYTES = 4 << 30
 """Disk space for all snapshots together. If they need more, those that were not used for longest are removed."""
 
 SILENT_CPU_S = 60
-"""A boot that prints nothing for so much of the host's CPU time is given up (a whole boot needs 3 to 10 s)."""
+"""A boot that prints nothing for so much of the host's CPU time is given up."""
 _STATE = "state"
 _FASTEST = 1 << 40
 

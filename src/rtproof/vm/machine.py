@@ -46,7 +46,7 @@ class X86_64(Arch):  # noqa: N801 - the architecture's own name
     package = "qemu-system-x86"
     board = ("-M", "pc")
     console = "ttyS0"
-    # The counted instructions are the TSC, so no other clock has to watch it. Kernels with Dovetail hang while they do.
+    # The counted instructions are the TSC, so no other clock has to watch it. A kernel with Dovetail hung without it.
     virtual_time_boot = ("tsc=reliable",)
 
     def bootable(self, kernel: Kernel) -> Path:
