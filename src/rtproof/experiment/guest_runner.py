@@ -67,7 +67,8 @@ def check_agents(kernels: Sequence[str]) -> None:
     that are neither are refused later.
     """
     known = {entry.name: entry.machine.name for entry in kernel_catalogue.catalogue()}
-    arches = (known.get(name) or _arch_of_image(Path(name)) for name in kernels)
+    names = (name.partition(kernel_catalogue.VERSION_MARK)[0] for name in kernels)
+    arches = (known.get(name) or _arch_of_image(Path(text)) for name, text in zip(names, kernels, strict=True))
     for arch in dict.fromkeys(arch for arch in arches if arch):
         _try_agent(build_guest_agent(arch), architecture(arch))
 
