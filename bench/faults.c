@@ -258,6 +258,12 @@ static void take_stop(pid_t tid, int status)
 		ptrace(PTRACE_GETEVENTMSG, tid, NULL, &number);
 		if (number < KINDS && at_call(task, &kinds[number]))
 			request = PTRACE_SYSCALL;
+	} else if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
+		unsigned long child = 0;
+
+		/* The parent may end before the child's first stop is seen, and then nobody would wait for the child. */
+		if (!ptrace(PTRACE_GETEVENTMSG, tid, NULL, &child))
+			task_of((pid_t)child);
 	} else if (event == PTRACE_EVENT_STOP) {
 		if (signal != SIGTRAP)
 			request = PTRACE_LISTEN;

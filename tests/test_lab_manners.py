@@ -113,7 +113,7 @@ def test_an_agent_of_no_use_is_refused_before_a_kernel_is_fetched(
     program = tmp_path / "agent"
     program.write_bytes(agent)
     program.chmod(0o755)
-    monkeypatch.setattr(guest_runner, "find_agent", lambda arch="": program)
+    monkeypatch.setattr(guest_runner, "build_guest_agent", lambda arch: program)
     with pytest.raises(UserError, match=sentence):
         guest_runner.check_agents(["no-such", "debian-6.1"])
 
