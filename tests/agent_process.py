@@ -23,6 +23,7 @@ PATIENCE_S = 60
 """How long anything may take before a test fails; nothing here waits longer than it must."""
 
 TOKEN = "RTPROOF_TEST_TOKEN"
+MARK = f"{TOKEN}=".encode()
 
 
 @functools.cache
@@ -108,8 +109,17 @@ class Running:
 
 def marked(token: str) -> list[int]:
     """All living processes whose environment has the token, which they all have from the one that was given it."""
-    mark = f"{TOKEN}={token}".encode()
-    return [pid for pid in _pids() if mark in _environment(pid)]
+    return marked_by_token().get(token, [])
+
+
+def marked_by_token() -> dict[str, list[int]]:
+    """All living processes whose environment has a token, by the token, from one look at all processes."""
+    found: dict[str, list[int]] = {}
+    for pid in _pids():
+        for word in _environment(pid):
+            if word.startswith(MARK):
+                found.setdefault(word.removeprefix(MARK).decode(), []).append(pid)
+    return found
 
 
 def _pids() -> list[int]:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """In which order tests run, and beside which others, whatever xdist spreads over processes.
 
-Those marked ``slow`` begin. The ordinary ones follow, then those marked ``real``, beside which little else is left to
-run; at last those marked ``serial``, each alone. A file goes to one process, because its tests share fixtures; one with
-``real`` or ``serial`` tests, or with single ``slow`` ones, is given out test by test.
+Those marked ``all_loads`` begin, in one process: they wait much and compute little, and look for what loads leave on
+the whole machine. Beside them run those marked ``slow``, which start no load outside of a guest. The ordinary ones
+follow, then those marked ``real``, beside which little else is left to run; at last those marked ``serial``, each
+alone. A file goes to one process, because its tests share fixtures; one with ``real`` or ``serial`` tests, or with
+single ``slow`` ones, is given out test by test.
 
 ``--quick`` (``make test-quick``) leaves out the marked tests and the files of ``LENGTHY``.
 """
@@ -12,7 +14,8 @@ import fcntl
 import functools
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, nullcontext
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -32,7 +35,7 @@ os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path.home() / ".cache" / "zig"
 class Kind(IntEnum):
     """In their order; of several marks the last one decides."""
 
-    SLOW, ORDINARY, REAL, SERIAL = range(4)
+    ALL_LOADS, SLOW, ORDINARY, REAL, SERIAL = range(5)
 
 
 LENGTHY = {
@@ -72,12 +75,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Ordinary tests share a lock between processes, a serial one has it for itself; set-up and tear-down included."""
+    """Share locks between processes, or have one alone, while a test runs; set-up and tear-down included.
+
+    A serial test has the machine for itself. One with all loads has only the loads for itself.
+    """
+    kind = _kind(item)
+    with (
+        _locked(item, "tests.lock", alone=kind is Kind.SERIAL),
+        nullcontext() if kind is Kind.SLOW else _locked(item, "loads.lock", alone=kind is Kind.ALL_LOADS),
+    ):
+        return (yield)
+
+
+@contextmanager
+def _locked(item: pytest.Item, name: str, *, alone: bool) -> Iterator[None]:
     place = item.config.rootpath / "build"
     place.mkdir(exist_ok=True)
-    with (place / "tests.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX if _kind(item) is Kind.SERIAL else fcntl.LOCK_SH)
-        return (yield)
+    with (place / name).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import agent_process
 import pytest
-from agent_process import eventually, needs_root
+from agent_process import eventually, marked, needs_root
 
 from rtproof.cli.main import main
 from rtproof.core.errors import RecordError
@@ -29,12 +29,6 @@ RUN = [sys.executable, "-m", "rtproof", "run", "--no-report", "--warmup", "20ms"
 @pytest.fixture(autouse=True)
 def agent() -> str:
     return agent_process.agent()
-
-
-def marked(token: str) -> list[int]:
-    """Every process that descends from the run, as far as it lives."""
-    mark = f"{agent_process.TOKEN}={token}".encode()
-    return [pid for pid in agent_process._pids() if mark in agent_process._environment(pid)]
 
 
 class Started:

@@ -35,7 +35,7 @@ def test_alone(n):
     assert kinds_beside(f"alone{n}") == set()
 
 @pytest.mark.real
-@pytest.mark.parametrize("n", range(12))
+@pytest.mark.parametrize("n", range(24))
 def test_real(n):
     if "real" in kinds_beside(f"real{n}"):
         (HERE / "together").touch()
@@ -52,14 +52,22 @@ from common import kinds_beside, pytest
 def test_ordinary(n):
     assert not kinds_beside(f"ordinary{n}") & {"alone", "ordinary"}  # those of a file share a process
 """
-ORDER = ["slow"] * 6 + ["ordinary"] * 12 + ["real"] * 12 + ["alone"] * 4
+LOADS = """
+from common import kinds_beside, pytest
+
+@pytest.mark.all_loads
+@pytest.mark.parametrize("n", range(4))
+def test_loads(n):
+    assert kinds_beside(f"loads{n}") <= {"slow"}
+"""
+ORDER = ["loads"] * 4 + ["slow"] * 6 + ["ordinary"] * 12 + ["real"] * 24 + ["alone"] * 4
 
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
     shutil.copy(Path(__file__).parent / "conftest.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n slow\n real\n serial\n")
-    for name, text in (("common", COMMON), ("test_ordinary", ORDINARY), ("test_marked", MARKED)):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n all_loads\n slow\n real\n serial\n")
+    for name, text in (("common", COMMON), ("test_ordinary", ORDINARY), ("test_marked", MARKED), ("test_loads", LOADS)):
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "running").mkdir()
     return tmp_path
@@ -72,7 +80,7 @@ def pytest_says(session: Path, *arguments: str) -> subprocess.CompletedProcess[s
 
 def test_nothing_runs_beside_a_serial_test_and_real_ones_do_together(session: Path) -> None:
     result = pytest_says(session, "-n", "3")
-    assert "34 passed" in result.stdout, result.stdout
+    assert "50 passed" in result.stdout, result.stdout
     assert (session / "together").exists()
 
 
@@ -88,4 +96,4 @@ def test_quick_leaves_out_what_is_marked_and_only_files_that_are_there(session: 
     assert [name for name in named if not (Path(__file__).parent / f"test_{name}.py").is_file()] == []
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "--quick", "--collect-only", str(session)]
     listed = subprocess.run(command, capture_output=True, text=True, check=False, cwd=session).stdout
-    assert "12/34 tests collected (22 deselected)" in listed
+    assert "12/50 tests collected (38 deselected)" in listed

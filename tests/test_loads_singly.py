@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from agent_process import TOKEN, Running, eventually, marked, needs_root, running, whole
+from agent_process import TOKEN, Running, eventually, marked, marked_by_token, needs_root, running, whole
 from test_loads_of_agent import EVERY, SMALLER, free_port, idle, main_process, parent, refuted_by_death
 
 from rtproof import loads
@@ -26,6 +26,7 @@ from rtproof.record.contents import Moment
 from rtproof.record.reading import open_record
 from rtproof.summary.summary_model import Severity
 
+pytestmark = pytest.mark.all_loads
 MS = 1_000_000
 CALM = (
     "--policy",
@@ -84,7 +85,13 @@ def some(words: Mapping[str, tuple[str, ...]]) -> Iterator[dict[str, tuple[str, 
 
 def of(one: Running) -> list[int]:
     """Its loads' processes."""
-    return [pid for pid in one.processes() if pid != one.process.pid]
+    return of_each([one])[0]
+
+
+def of_each(agents: Iterable[Running]) -> list[list[int]]:
+    """The processes of the loads of each agent, from one look at all processes."""
+    found = marked_by_token()
+    return [[pid for pid in found.get(one.token, []) if pid != one.process.pid] for one in agents]
 
 
 @contextmanager
@@ -112,13 +119,13 @@ def groups(pids: list[int]) -> set[Path]:
 
 
 def sockets(pids: list[int]) -> set[str]:
-    """The inodes of their sockets."""
+    """The inodes of their sockets. Some loads hold very many files."""
     links = set()
     for pid in pids:
         with suppress(OSError):
-            for entry in Path(f"/proc/{pid}/fd").iterdir():
+            for name in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208 - a Path for each takes several times as long
                 with suppress(OSError):
-                    links.add(str(entry.readlink()))
+                    links.add(os.readlink(f"/proc/{pid}/fd/{name}"))  # noqa: PTH115 - as above
     return {link[8:-1] for link in links if link.startswith("socket:[")}
 
 
@@ -159,12 +166,11 @@ def nothing_left(pids_of: Callable[[], list[int]], before: set[str], inodes: set
     )
 
 
-@pytest.mark.serial
 @pytest.mark.parametrize("end", [None, signal.SIGINT, signal.SIGKILL], ids=str)
 def test_nothing_is_left_of_any(tmp_path: Path, end: signal.Signals | None) -> None:
     for words in some(able()):
         with all_running(tmp_path, "60s" if end else "2s", words, 100 * MS) as agents:
-            theirs = [of(one) for one in agents.values()]
+            theirs = of_each(agents.values())
             assert all(theirs) or not end  # on a slow machine some have ended by now
             pids = [pid for each in theirs for pid in each]
             own, inodes, held_in = spaces(pids) - spaces([os.getpid()]), sockets(pids), groups(pids)
@@ -177,11 +183,11 @@ def test_nothing_is_left_of_any(tmp_path: Path, end: signal.Signals | None) -> N
 
 
 def living(agents: Mapping[str, Running]) -> list[int]:
-    return [pid for one in agents.values() for pid in one.processes()]
+    found = marked_by_token()
+    return [pid for one in agents.values() for pid in found.get(one.token, [])]
 
 
 @needs_root
-@pytest.mark.serial
 def test_nothing_is_left_of_any_when_the_host_program_is_killed(tmp_path: Path) -> None:
     for names in some(able()):
         small = {"iperf3": f"iperf3:port={free_port()}", **SMALLER}
@@ -212,14 +218,12 @@ def host_program(folder: Path, load: str) -> tuple[str, subprocess.Popen[bytes]]
     return token, subprocess.Popen([*command, "--load", load], env=environment, stderr=subprocess.DEVNULL)
 
 
-@pytest.mark.serial
 def test_one_that_is_stopped_makes_the_run_invalid(tmp_path: Path) -> None:
     for words in some(able(NO_REST)):
         with all_running(tmp_path, "60s", words, 1100 * MS) as agents:
-            for one in agents.values():
-                for pid in of(one):
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGSTOP)
+            for pid in (pid for pids in of_each(agents.values()) for pid in pids):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
             until = time.monotonic() + STOPPED_S
             for one in agents.values():
                 while time.monotonic() < until:
@@ -240,7 +244,6 @@ def grave(path: Path) -> set[str]:
     return {doubt.code for doubt in analyse(whole(path)).doubts if doubt.severity is Severity.INVALID}
 
 
-@pytest.mark.serial
 @pytest.mark.parametrize("which", [main_process, leaf])
 def test_the_death_of_a_process_ends_the_run(tmp_path: Path, which: Callable[[Running], int]) -> None:
     known = {name: each for name, each in able().items() if which is main_process or name not in GOES_ON_WITHOUT}
@@ -269,7 +272,6 @@ def kill(which: Callable[[Running], int], one: Running) -> bool:
 
 
 @needs_root
-@pytest.mark.serial
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=str)
 def test_what_programs_share_goes_with_them(tmp_path: Path, end: signal.Signals) -> None:
     name = f"rtproof-test-{uuid.uuid4().hex}"
