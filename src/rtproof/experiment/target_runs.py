@@ -114,7 +114,7 @@ def _print_result(asked: ExperimentRequest, folder: Path, report: Path | None, o
 
 
 def _report_agent_failure(outcome: AgentOutcome) -> None:
-    """What the user must know of an agent that did not end well, after what was measured has been shasked."""
+    """What the user must know of an agent that did not end well, after what was measured has been shown."""
     if outcome.failed:
         raise TargetError(outcome.said or f"the agent ended with exit code {outcome.exit_code}")
     if outcome.killed_by:
