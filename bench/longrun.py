@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Summarise as many samples as article 1's longest run has, and compare the time with duckdb's."""
+"""Summarise as many samples as article 1's longest run has: compiled, with numpy alone, with duckdb and with polars."""
 
+import dataclasses
+import hashlib
 import json
+import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +25,24 @@ PERIOD_NS = 1_000_000
 QUANTILES = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
+COMPILED, NUMPY, DUCKDB, POLARS = "compiled", "numpy", "duckdb", "polars"
+PROGRAMS = {COMPILED: ".rtrec", NUMPY: ".rtrec", DUCKDB: ".parquet", POLARS: ".parquet"}
+"""What reads all samples, and from which file: our scanner in C, our numpy code, and two engines for tables."""
+
+
 @dataclass(frozen=True)
 class Timing:
-    """One program over all the samples. ``answer``: what it printed, to compare."""
+    """One program over all the samples.
+
+    cpu_s: of all its processes and threads. answer: numbers to compare with the other programs. digest: of every number
+    of the summary, "" for another program.
+    """
 
     seconds: float
+    cpu_s: float
     peak_bytes: int
     answer: dict[str, float]
+    digest: str = ""
 
 
 def latencies(generator: np.random.Generator, n: int) -> Int64Array:
@@ -58,14 +74,26 @@ def to_parquet(record: Path, parquet: Path) -> None:
         _python("export", str(record), str(parquet))
 
 
-def ours(record: Path) -> Timing:
-    """A new process that does all of reading and analysis."""
-    return _timed("ours", str(record))
+def timed(program: str, file: Path) -> Timing:
+    """A new process in which one of ``PROGRAMS`` reads all samples and computes the same statistics."""
+    process = _python(program, str(file))
+    with MemoryWatch(process.pid) as memory:
+        output, _ = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{program} failed")
+    told = json.loads(output)
+    return Timing(told["seconds"], told["cpu_s"], memory.peak_bytes, told["answer"], told["digest"])
 
 
-def duckdb(parquet: Path) -> Timing:
-    """A new process in which duckdb computes the same statistics of the same samples."""
-    return _timed("duckdb", str(parquet))
+def refuse_different_answers(turn: dict[str, Timing]) -> None:
+    """RuntimeError if the programs disagree: ours in any number, the others by more than rounding."""
+    ours = turn[COMPILED]
+    if ours.digest != turn[NUMPY].digest:
+        raise RuntimeError("the compiled scanner and numpy do not give the same summary")
+    for program, other in turn.items():
+        for key, value in other.answer.items():
+            if abs(ours.answer[key] - value) > 1e-6 * abs(value):
+                raise RuntimeError(f"{key}: {ours.answer[key]} here, {value} from {program}")
 
 
 def _python(*arguments: str) -> subprocess.Popen[str]:
@@ -75,29 +103,42 @@ def _python(*arguments: str) -> subprocess.Popen[str]:
     return process
 
 
-def _timed(*arguments: str) -> Timing:
-    process = _python(*arguments)
-    with MemoryWatch(process.pid) as memory:
-        output, _ = process.communicate()
-    if process.returncode:
-        raise RuntimeError(f"{arguments[0]} failed")
-    answer = json.loads(output)
-    return Timing(answer.pop("seconds"), memory.peak_bytes, answer)
-
-
-def _summarise(path: str) -> dict[str, float]:
+def _summarise(path: str, program: str) -> tuple[dict[str, float], str]:
     from rtproof.judge.analyse import analyse
     from rtproof.judge.analysis_model import Requirement
     from rtproof.record.reading import open_record
+    from rtproof.summary import native_scan
     from rtproof.summary.quantiles import quantiles
 
+    if program == NUMPY:
+        native_scan.scanner = lambda: None  # type: ignore[assignment]
+    elif native_scan.scanner() is None:
+        raise RuntimeError("nothing here can compile the scanner")
     analysis = analyse(open_record(path), Requirement(limit_ns=1_000_000))
     pooled = analysis.pooled
     fixed = pooled.observed_counts.fixed_bins(0, 1000, 10_000)
     answer = {f"q{p}": float(q.value or 0) for p, q in zip(QUANTILES, quantiles(pooled, shares=QUANTILES), strict=True)}
     answer |= {"n": pooled.observed.count, "min": pooled.observed.min, "max": pooled.observed.max}
     answer |= {"mean": pooled.observed.mean or 0, "deviation": pooled.observed.deviation or 0}
-    return answer | {"bin200": float(fixed.counts[200])}
+    found = hashlib.sha256()
+    for part in _numbers(pooled):
+        found.update(part)
+    return answer | {"bin200": float(fixed.counts[200])}, found.hexdigest()
+
+
+def _numbers(found: Any) -> Iterator[bytes]:
+    """Every number in a summary, as bytes."""
+    if isinstance(found, np.ndarray):
+        yield found.tobytes()
+    elif dataclasses.is_dataclass(found):
+        for field in dataclasses.fields(found):
+            yield field.name.encode()
+            yield from _numbers(getattr(found, field.name))
+    elif isinstance(found, list | tuple):
+        for each in found:
+            yield from _numbers(each)
+    else:
+        yield repr(found).encode()
 
 
 def _query(path: str) -> dict[str, float]:
@@ -115,6 +156,20 @@ def _query(path: str) -> dict[str, float]:
     return dict(zip(names, map(float, row[:-1]), strict=True)) | quantiles | {"bin200": float(dict(bins)[200])}
 
 
+def _polars(path: str) -> dict[str, float]:
+    """The same with polars, in one streaming pass where it can. Equiprobable: the smallest value with that share."""
+    import polars as engine
+
+    values = engine.scan_parquet(path).select("latency_ns")
+    column = engine.col("latency_ns")
+    numbers = {"n": engine.len(), "min": column.min(), "max": column.max(), "mean": column.mean()}
+    numbers |= {"deviation": column.std()}
+    numbers |= {f"q{p}": column.quantile(p, "equiprobable") for p in QUANTILES}
+    row = values.select(**numbers).collect(engine="streaming").row(0, named=True)
+    bins = values.group_by(column // 1000).agg(engine.len()).collect(engine="streaming")
+    return {key: float(value) for key, value in row.items()} | {"bin200": float(dict(bins.iter_rows())[200])}
+
+
 def _export(record: str, parquet: str) -> None:
     from rtproof.exporters import parquet as exporter
     from rtproof.judge.analyse import analyse
@@ -123,10 +178,20 @@ def _export(record: str, parquet: str) -> None:
     exporter.export(analyse(open_record(record)), Path(parquet), {})
 
 
+def _cpu_s() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "export":
         _export(sys.argv[2], sys.argv[3])
     else:
-        begin = time.perf_counter()
-        result = (_summarise if sys.argv[1] == "ours" else _query)(sys.argv[2])
-        print(json.dumps({"seconds": time.perf_counter() - begin} | result))
+        begin, cpu_s = time.perf_counter(), _cpu_s()
+        if sys.argv[1] in (COMPILED, NUMPY):
+            answer, digest = _summarise(sys.argv[2], sys.argv[1])
+        else:
+            answer, digest = (_query if sys.argv[1] == DUCKDB else _polars)(sys.argv[2]), ""
+        seconds = time.perf_counter() - begin
+        told = {"seconds": seconds, "cpu_s": _cpu_s() - cpu_s, "answer": answer, "digest": digest}
+        print(json.dumps(told))

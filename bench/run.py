@@ -6,6 +6,7 @@ Every number is measured now. A ratio is the median over rounds in which each pr
 
 import json
 import math
+import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -37,9 +38,16 @@ GOALS = (
     Goal("bytes_per_sample_ns", "bytes per sample, nanoseconds", "at most 2.1", (0, 2.1)),
     Goal("bytes_per_sample_us", "bytes per sample, microseconds", "at most 1.1", (0, 1.1)),
     Goal("jitterdebugger_bytes_per_sample", "the same of jitterdebugger"),
+    Goal("bytes_over_entropy", "bytes per sample over the entropy of these samples", "at most 1.2", (0, 1.2)),
+    Goal("pcodec_bytes_over_entropy", "the same of pcodec, values alone"),
     Goal("summary_seconds", "summary of 196,190,335 samples, s", "at most 4", (0, 4)),
+    Goal("summary_cpu_s", "its CPU time, s", "at most 4", (0, 4)),
+    Goal("numpy_cpu_s", "the same with numpy alone, s"),
+    Goal("duckdb_cpu_s", "CPU time of duckdb for less, s"),
+    Goal("polars_cpu_s", "CPU time of polars for less, s"),
     Goal("summary_peak_bytes", "its memory, all processes", "at most 1 GiB", (0, 2**30)),
     Goal("summary_ratio_to_duckdb", "its time, ratio to duckdb", "below 1", (0, 1)),
+    Goal("summary_ratio_to_polars", "its time, ratio to polars", "below 1", (0, 1)),
     Goal("comms_mb_per_s", "load comms between two namespaces, MB/s each way", "at least 100", (100, math.inf)),
     Goal("agent_bytes", "agent for x86_64 with musl, stripped", "at most 230,000", (0, 230_000)),
     Goal("agent_rss_bytes", "its largest resident set, 4 threads", "at most 8 MiB", (0, 8 * 2**20)),
@@ -73,29 +81,41 @@ def record_sizes(agent: Path, scratch: Path) -> dict[str, float]:
     return {
         "bytes_per_sample_ns": sizes.bytes_per_sample(record),
         "bytes_per_sample_us": sizes.in_microseconds(record, scratch),
+        **sizes.ratios_to_entropy(record),
     }
 
 
 def long_run() -> dict[str, float]:
-    """Ours and duckdb in turn, three times, on files that are kept for the next time."""
-    record, parquet = BUILD / "bench-long.rtrec", BUILD / "bench-long.parquet"
+    """The programs in turn, three times, on files that are kept for the next time."""
+    record = BUILD / "bench-long.rtrec"
     longrun.generate(record, longrun.SAMPLES)
-    longrun.to_parquet(record, parquet)
-    turns = [(longrun.ours(record), longrun.duckdb(parquet)) for _ in range(3)]
-    for one, other in turns:
-        print(
-            f"summary of {longrun.SAMPLES:,} samples: {one.seconds:.2f} s, {one.peak_bytes / 2**20:.0f} MiB; "
-            f"duckdb on Parquet: {other.seconds:.2f} s, {other.peak_bytes / 2**20:.0f} MiB"
-        )
-        for key, value in other.answer.items():
-            if abs(one.answer[key] - value) > 1e-6 * abs(value):
-                raise RuntimeError(f"{key}: {one.answer[key]} here, {value} from duckdb")
-    ratios = sorted(one.seconds / other.seconds for one, other in turns)
-    times = sorted(one.seconds for one, _ in turns)
+    longrun.to_parquet(record, record.with_suffix(".parquet"))
+    turns = []
+    for _ in range(3):
+        turn = {name: longrun.timed(name, record.with_suffix(file)) for name, file in longrun.PROGRAMS.items()}
+        told = [
+            f"{name} {one.seconds:.2f} s, {one.cpu_s:.2f} CPU s, {one.peak_bytes / 2**20:.0f} MiB"
+            for name, one in turn.items()
+        ]
+        print(f"summary of {longrun.SAMPLES:,} samples: {'; '.join(told)}", flush=True)
+        longrun.refuse_different_answers(turn)
+        turns.append(turn)
+    print("the compiled scanner and numpy gave the same summary, number by number")
+    ours = [turn[longrun.COMPILED] for turn in turns]
     return {
-        "summary_seconds": times[1],
-        "summary_peak_bytes": max(one.peak_bytes for one, _ in turns),
-        "summary_ratio_to_duckdb": ratios[1],
+        "summary_seconds": statistics.median(one.seconds for one in ours),
+        "summary_cpu_s": statistics.median(one.cpu_s for one in ours),
+        "summary_peak_bytes": max(one.peak_bytes for one in ours),
+        **{
+            f"{name}_cpu_s": statistics.median(turn[name].cpu_s for turn in turns)
+            for name in (longrun.NUMPY, longrun.DUCKDB, longrun.POLARS)
+        },
+        **{
+            f"summary_ratio_to_{name}": statistics.median(
+                turn[longrun.COMPILED].seconds / turn[name].seconds for turn in turns
+            )
+            for name in (longrun.DUCKDB, longrun.POLARS)
+        },
     }
 
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure bytes: of a sample in the record, of the agent's file, of its memory."""
 
+import math
 import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from pcodec import ChunkConfig, standalone
 
 from rtproof.record.contents import Begin, Series
 from rtproof.record.reading import open_record
@@ -33,6 +35,33 @@ def bytes_per_sample(record: Path) -> float:
     sizes = chunk_bytes(record)
     n = sum(ref.count for ref in open_record(record).chunk_refs)
     return (sum(sizes.values()) - sizes[FACT] - sizes[FILE]) / n
+
+
+def ratios_to_entropy(record: Path) -> dict[str, float]:
+    """Bytes per sample of the record and of pcodec, each as a ratio to the entropy of the same samples.
+
+    The entropy is that of the values of each thread, whatever their order: -sum p log2 p over the values that occur,
+    with the correction of Miller (1955) for the finite number of samples. A coder that also uses the order, or a change
+    of the values during the run, can come below 1. The record also keeps due times, seconds and levels; pcodec keeps
+    the values only.
+    """
+    source, bits, packed, n = open_record(record), 0.0, 0, 0
+    for one in source.series:
+        values = np.concatenate([block.values for block in source.blocks(one.id)])
+        counts = np.unique(values, return_counts=True)[1]
+        shares = counts / values.size
+        bits += values.size * -float((shares * np.log2(shares)).sum()) + (counts.size - 1) / (2 * math.log(2))
+        packed += len(standalone.simple_compress(values, ChunkConfig()))
+        n += values.size
+    entropy_bytes = bits / 8 / n
+    print(
+        f"{n:,} samples: entropy {entropy_bytes:.3f} B, record {bytes_per_sample(record):.3f} B, "
+        f"pcodec {packed / n:.3f} B per sample"
+    )
+    return {
+        "bytes_over_entropy": bytes_per_sample(record) / entropy_bytes,
+        "pcodec_bytes_over_entropy": packed / n / entropy_bytes,
+    }
 
 
 def in_microseconds(record: Path, scratch: Path) -> float:

@@ -14,3 +14,4 @@ lock() {
 lock run --group build
 lock cross --group build --extra cross
 lock dev --group dev --extra cross
+lock bench --group bench --constraints requirements/dev.txt
