@@ -151,6 +151,18 @@ def test_the_scanner_does_count_such_records(scanner: Scanner, tmp_path: Path, m
     assert set(codes) == {native_scan.DONE}
 
 
+@pytest.mark.parametrize(("worth", "used"), [(100, True), (10**9, False)])
+def test_many_short_series_are_left_to_numpy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scanner: Scanner, worth: int, used: bool
+) -> None:
+    monkeypatch.setattr(native_scan, "WORTH_SAMPLES", worth)
+    codes = scan_codes(monkeypatch)
+    record = record_of(tmp_path / "a", 4, GRID, whole=True)
+    assert sum(ref.count for ref in record.chunk_refs) >= series.TASK
+    summarise(record, 1)
+    assert bool(codes) is used
+
+
 def write_blocks(path: Path, one: Series, *blocks: Block) -> Record:
     with RecordWriter(str(path)) as writer:
         writer.begin(BEGIN)

@@ -30,6 +30,8 @@ from rtproof.summary.tally import WINDOW, Tally
 ABI = 1
 DONE, CHANGED, UNSORTED, STALL = range(4)
 """What ``scan_blocks`` returns (enum scan_code)."""
+WORTH_SAMPLES = 400_000
+"""From so many samples of a task on, the scanner needs less time than numpy: it looks through its window once."""
 MOST_SAMPLES = 1 << 18
 """About so many samples go into one call. Their bytes fit into the cache."""
 LARGEST_BLOCK = 65_536

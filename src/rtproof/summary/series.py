@@ -212,7 +212,7 @@ def summarise(
     """One Summary for each series, in the order of the record.
 
     workers: how many work on a large record at once; by default one for each CPU. scanner: the compiled scanner to
-    count with, or None for numpy; by default numpy counts small records only.
+    count with, or None for numpy; by default numpy counts small records and those of many short series.
     """
     refs, parts = by_series(record.chunk_refs), by_series(record.slices)
     workers = workers or len(os.sched_getaffinity(0))
@@ -225,7 +225,8 @@ def summarise(
     ]
     scanned: dict[int, SeriesPart] = {}
     if scanner == "auto":
-        large = sum(ref.count for ref in record.chunk_refs) >= TASK
+        enough = max(TASK, native_scan.WORTH_SAMPLES * len(tasks))
+        large = sum(ref.count for ref in record.chunk_refs) >= enough
         scanner = native_scan.scanner() if large and isinstance(record.read_blocks, BlockReader) else None
     if scanner:
         parts_of_tasks = in_threads(partial(_scan_natively, record, scanner), tasks, workers)
@@ -245,7 +246,7 @@ def _plans(
     for field in series_by_field(record):
         told = tuple(s for s in field if samples_tell_all(refs[s.id], _observed(parts[s.id])))
         plan = level_plan(record, told, refs)
-        plans |= {series.id: plan if series in told else None for series in field}
+        plans |= {series.id: plan for series in told}
     return {series.id: plans.get(series.id) for series in record.series}
 
 

@@ -26,6 +26,8 @@ BATCH = 1 << 20
 """Samples that are counted at once. The number is large enough to outweigh the addition of an array of bins."""
 PENDING = 500_000
 NEAR = 1 << 14
+SPARSE = 32
+"""An array with so many bins for each of its values is sorted, which costs less than an array of bins."""
 PROBES = 512
 """Samples that show how far most of an array reaches. The values above are sorted, which is cheap for few values."""
 
@@ -80,7 +82,8 @@ class Tally:
     def _count(self, values: Int64Array) -> None:
         """Count an array, which is overwritten, because fresh memory for each step would cost more than the step."""
         low, high = int(values.min()), int(values.max())
-        if low < 0 or low >= WINDOW:
+        sparse = values.size * SPARSE < min(high, WINDOW) - low
+        if low < 0 or low >= WINDOW or sparse:
             self._add_rest(counts_of_values(values))
             return
         reach = min(max(int(values[:: values.size // PROBES + 1].max()), low + NEAR), WINDOW)

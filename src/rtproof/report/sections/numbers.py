@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections with numbers per thread: activations, latencies, percentiles with intervals, the largest latencies."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from rtproof.core.phrases import duration, instant, percent, quantity
@@ -149,6 +149,8 @@ def _as_printed(imported: ImportedHistogram, unit: number_format.PrintedUnit) ->
 
 
 Shares = tuple[float, ...]
+StreamQuantiles = tuple[ReportStream, tuple[Quantile, ...]]
+"""A stream and its quantiles, one for each share."""
 
 VIEWS = {View.OBSERVED: "observed", View.CHARGED: "schedule"}
 EXPLAINED = (
@@ -180,19 +182,26 @@ def percentiles_section(analysis: Analysis) -> list[Block]:
     if analysis.imported and analysis.imported.overflow:
         unit = replace(unit, scale_end_ns=scale_end_ns(analysis.imported))
     views = [View.OBSERVED, View.CHARGED] if analysis.pooled.missed else [View.OBSERVED]
+    known = {view: [(stream, quantiles(stream.summary, view, shares)) for stream in found] for view in views}
     if virtual_time_clock(analysis.record):
-        tables = [_per_thread(found, view, unit, shares) for view in views]
+        tables = [_per_thread(known[view], view, unit, shares) for view in views]
         return [*left_out_at_the_end(analysis), *tables, Text((VIRTUAL,))]
     blocks = left_out_at_the_end(analysis)
-    blocks += [_intervals(found[-1], views, unit, shares), Text((_explained(found, views, shares),))]
+    pooled = {view: known[view][-1][1] for view in views}
+    blocks += [_intervals(found[-1], pooled, unit, shares), Text((_explained(known),))]
     if len(found) > 1:
-        blocks += [_per_thread(found, view, unit, shares) for view in views]
-        blocks += [_all_intervals(found[:-1], view, unit, shares) for view in views]
+        blocks += [_per_thread(known[view], view, unit, shares) for view in views]
+        blocks += [_all_intervals(known[view][:-1], view, unit) for view in views]
     return blocks
 
 
-def _intervals(stream: ReportStream, views: list[View], unit: number_format.PrintedUnit, shares: Shares) -> Table:
-    columns = [quantiles(stream.summary, view, shares) for view in views]
+def _intervals(
+    stream: ReportStream,
+    found: Mapping[View, tuple[Quantile, ...]],
+    unit: number_format.PrintedUnit,
+    shares: Shares,
+) -> Table:
+    views, columns = list(found), list(found.values())
     known = (INDEPENDENT,) if stream.summary.blocks else ()
     header = [part for view in views for part in (*_header(view, unit), *known)]
     rows = tuple(
@@ -212,15 +221,9 @@ def _intervals(stream: ReportStream, views: list[View], unit: number_format.Prin
     return Table(caption, ("share", *header), rows, tuple(range(1, len(header) + 1)))
 
 
-def _explained(found: list[ReportStream], views: list[View], shares: Shares) -> str:
+def _explained(found: Mapping[View, list[StreamQuantiles]]) -> str:
     """The sentences on percentiles, and on what the intervals in all tables assume."""
-    rest = {
-        q.dependence
-        for stream in found
-        for view in views
-        for q in quantiles(stream.summary, view, shares)
-        if q.value is not None
-    }
+    rest = {q.dependence for rows in found.values() for _, row in rows for q in row if q.value is not None}
     measured = bool(rest - {Dependence.ASSUMED_NONE})
     said = [text for kind, text in SAID.items() if kind in rest or (measured and kind is Dependence.ESTIMATED)]
     return EXPLAINED + " ".join(said or [SAID[Dependence.ASSUMED_NONE]])
@@ -235,8 +238,7 @@ def _worth(q: Quantile, known: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(number_format.UNKNOWN if q.effective is None else number_format.count_text(q.effective) for _ in known)
 
 
-def _per_thread(found: list[ReportStream], view: View, unit: number_format.PrintedUnit, shares: Shares) -> Table:
-    rows = [(stream, quantiles(stream.summary, view, shares)) for stream in found]
+def _per_thread(rows: list[StreamQuantiles], view: View, unit: number_format.PrintedUnit, shares: Shares) -> Table:
     cells = tuple(
         (stream.name, number_format.count_text(row[0].n), *(unit.show(q.value) for q in row)) for stream, row in rows
     )
@@ -244,8 +246,7 @@ def _per_thread(found: list[ReportStream], view: View, unit: number_format.Print
     return Table(f"Per thread, {VIEWS[view]} [{unit.name}]", header, cells, tuple(range(1, len(header))))
 
 
-def _all_intervals(threads: list[ReportStream], view: View, unit: number_format.PrintedUnit, shares: Shares) -> Table:
-    rows = [(stream, quantiles(stream.summary, view, shares)) for stream in threads]
+def _all_intervals(rows: list[StreamQuantiles], view: View, unit: number_format.PrintedUnit) -> Table:
     cells = tuple(
         (stream.name if at == 0 else "", _name(q.p), *_value_and_interval(q, unit))
         for stream, row in rows
