@@ -358,3 +358,25 @@ def test_a_fifo_thread_beside_the_agent_is_seen_as_it_is(tmp_path: Path) -> None
     assert not own & set(found)
     (doubt,) = [doubt for doubt in analyse(record, None, 1).doubts if doubt.code == "rt-threads"]
     assert f"TID {rival.pid}, fifo 90, last on CPU 0, allowed on 0, ran for" in doubt.what or "more" in doubt.what
+
+
+def in_virtual_time(times_s: Sequence[float], values: Sequence[int], **more: int) -> dict[str, Doubt]:
+    found = readings(times_s, values, Fact(0, WHOLE_RUN, START, "virtual_time", "QEMU, 1 ns an instruction"), **more)
+    return {code: doubt for code, doubt in found.items() if code != "virtual-time"}
+
+
+def test_a_load_in_virtual_time_that_has_not_settled() -> None:
+    found = in_virtual_time((0.5, 1.0, 2.0), (100, 600, 1200))
+    assert (set(found), found["load-unsteady"].severity) == ({"load-unsteady"}, Severity.WARNING)
+    assert found["load-unsteady"].what == (
+        "the load sched was not in a steady state: 1,000 messages a second at the beginning, 600 at the end"
+    )
+    assert set(in_virtual_time((0.5, 1.0, 2.0), (100, 600, 2200))) == {"load-unsteady"}
+
+
+def test_a_load_in_virtual_time_whose_rate_changes_little_or_is_not_known() -> None:
+    assert in_virtual_time((0.5, 1.0, 2.0), (100, 600, 1400)) == {}
+    assert in_virtual_time((0.5, 1.0, 2.0, 2.001), (100, 600, 1600, 1600)) == {}, "the last reading closes the run"
+    assert in_virtual_time((0.5, 2.0), (100, 600)) == {}
+    assert in_virtual_time((0.5, 1.0, 2.0), (100, 600, 1200), rest=3 * SECOND) == {}
+    assert readings((0.5, 1.0, 2.0), (100, 600, 1200)) == {}, "on a machine others take time from it"

@@ -10,6 +10,7 @@ from rtproof.core.phrases import duration, percent
 from rtproof.judge.checks.case import INVALID, WARNING, Check, CheckedRun, sentence_list
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Fact, Moment
 from rtproof.summary.per_second import SECOND_NS
+from rtproof.summary.recorded_facts import virtual_time_clock
 from rtproof.summary.summary_model import Doubt
 
 IDLE_WINDOW_NS = 2 * SECOND_NS
@@ -19,6 +20,10 @@ LATE_NS = 9 * SECOND_NS // 10
 """Readings come once a second, and each may be a little late."""
 PAUSED_SHARE = 0.1
 """A load may stand still for this share of the time without a doubt."""
+RATE_NS = 4 * SECOND_NS // 10
+"""A shorter time between two readings shows no rate."""
+UNSTEADY_RATIO = 1.5
+"""In 192 cells of seven loads and eight systems the rate changed by 9 % at most within a run."""
 LEAST_SHARE = 0.02
 """Below this share of one CPU a load does almost nothing.
 
@@ -75,6 +80,29 @@ def paused(case: CheckedRun) -> Iterator[Doubt]:
         if still_ns > PAUSED_SHARE * span_ns:
             what = f"the load {_name(counter)} did no work for {duration(still_ns)} of {duration(span_ns)}"
             yield Doubt("load-paused", WARNING, what, _REMEDY)
+
+
+def unsteady(case: CheckedRun) -> Iterator[Doubt]:
+    """A load in virtual time that worked at another rate at the end than at the beginning.
+
+    There nothing but the load and the kernel changes the rate. So the load had not settled, and the run shows how it
+    began. On a machine others take time from a load, so its rate says less.
+    """
+    if not virtual_time_clock(case.record):
+        return
+    for counter in _loads(case):
+        long = np.flatnonzero(np.diff(counter.time_ns) >= RATE_NS)
+        if long.size < 2 or _rest_ns(case, counter):
+            continue
+        at = long[[0, -1]]
+        rates = np.diff(counter.value)[at] / (np.diff(counter.time_ns)[at] / SECOND_NS)
+        if rates.min() > 0 and rates.max() > UNSTEADY_RATIO * rates.min():
+            first, last = (f"{rate:,.0f}" for rate in rates)
+            what = (
+                f"the load {_name(counter)} was not in a steady state: {first} {counter.unit} a second at the "
+                f"beginning, {last} at the end"
+            )
+            yield Doubt("load-unsteady", WARNING, what, "give the load a longer warm-up, and measure for longer")
 
 
 def part_idle(case: CheckedRun) -> Iterator[Doubt]:
@@ -159,4 +187,4 @@ def _cpu_time(case: CheckedRun, counter: Counter, moment: Moment) -> tuple[int, 
     return (read[-1].time_ns, used_ms * 1_000_000) if read and used_ms is not None else None
 
 
-LOAD_CHECKS: tuple[Check, ...] = (died, idle, late, paused, part_idle, slight, unproven, lessened)
+LOAD_CHECKS: tuple[Check, ...] = (died, idle, late, paused, unsteady, part_idle, slight, unproven, lessened)
