@@ -360,8 +360,9 @@ def test_a_fifo_thread_beside_the_agent_is_seen_as_it_is(tmp_path: Path) -> None
     assert f"TID {rival.pid}, fifo 90, last on CPU 0, allowed on 0, ran for" in doubt.what or "more" in doubt.what
 
 
-def in_virtual_time(times_s: Sequence[float], values: Sequence[int], **more: int) -> dict[str, Doubt]:
-    found = readings(times_s, values, Fact(0, WHOLE_RUN, START, "virtual_time", "QEMU, 1 ns an instruction"), **more)
+def in_virtual_time(times_s: Sequence[float], values: Sequence[int], rest: int = 0) -> dict[str, Doubt]:
+    clock = Fact(0, WHOLE_RUN, START, "virtual_time", "QEMU, 1 ns an instruction")
+    found = readings(times_s, values, clock, rest=rest)
     return {code: doubt for code, doubt in found.items() if code != "virtual-time"}
 
 

@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from itertools import pairwise
 
 import msgspec
 
@@ -134,7 +135,7 @@ def _options(command: str) -> dict[str, str]:
     except ValueError:
         words = command.split()
     found: dict[str, str] = {}
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in pairwise([*words, ""]):
         if match := _LONG.fullmatch(word):
             found[LONG_NAMES.get(match[1], match[1])] = match[2]
         elif match := _SHORT.fullmatch(word):

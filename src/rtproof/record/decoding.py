@@ -274,6 +274,8 @@ def _sums_from_starts(steps: Int64Array, starts: Int64Array, sizes: Int64Array) 
 
 
 LIMIT_64 = 1 << 63
+LARGEST_TIME_NS = 1 << 61
+"""73 years."""
 ROW_NUMBERS = 9
 """Numbers in one row of a CONDITIONS chunk."""
 ROW_LARGEST = 1 << 40
@@ -306,6 +308,13 @@ def _member(kind: type[Member], value: int) -> Member:
         raise MalformedError(f"{value} is no {kind.__name__}") from None
 
 
+def _possible_times(*times_ns: int) -> None:
+    """MalformedError for a time that no run comes near. The difference of two possible ones fits into 64 bits."""
+    for time_ns in times_ns:
+        if not -LARGEST_TIME_NS < time_ns < LARGEST_TIME_NS:
+            raise MalformedError(f"a time of {time_ns} ns is impossible")
+
+
 def _equal_length(what: str, *arrays: Int64Array) -> None:
     if [array.size for array in arrays] != [arrays[0].size] * len(arrays):
         raise MalformedError(f"the arrays of {what} differ in length")
@@ -323,11 +332,13 @@ def _begin(cursor: Cursor) -> Begin | NewerFormat:
 
 def _fact(cursor: Cursor) -> Fact:
     time_ns, thread, moment = cursor.take(chunks.FACT_FIELDS)
+    _possible_times(time_ns)
     return Fact(time_ns, thread, _member(Moment, moment), cursor.text(), cursor.text())
 
 
 def _file(cursor: Cursor) -> SystemFile:
     time_ns, moment, cut, errno = cursor.take(chunks.FILE_FIELDS)
+    _possible_times(time_ns)
     path = cursor.text()
     (length,) = cursor.take(chunks.LONG_COUNT)
     return SystemFile(time_ns, _member(Moment, moment), path, errno, cut == 1, cursor.raw(length))
@@ -335,6 +346,7 @@ def _file(cursor: Cursor) -> SystemFile:
 
 def _series(cursor: Cursor) -> Series:
     number, thread, cpu, flags, period_ns, first_due_ns = cursor.take(chunks.SERIES_FIELDS)
+    _possible_times(period_ns, first_due_ns)
     if period_ns < 0:
         raise MalformedError(f"a period of {period_ns} ns is impossible")
     probe, method, field, unit = (cursor.text() for _ in range(4))
@@ -368,6 +380,7 @@ def decode_gaps(data: memoryview | bytes, at: int, count: int) -> tuple[Int64Arr
 
 def _samples(cursor: Cursor) -> SamplesHead:
     series, _, first_index, first_due_ns = cursor.take(chunks.SAMPLES_FIELDS)
+    _possible_times(first_due_ns)
     head = encoding.array_layout(cursor.data, cursor.at)
     if head.exceptions:
         encoding.check_exceptions(cursor.data, head)
@@ -381,6 +394,7 @@ def _samples(cursor: Cursor) -> SamplesHead:
 def _summary(cursor: Cursor) -> StoredSlice:
     fields = cursor.take(chunks.SUMMARY_FIELDS)
     series, view, _, first_due_ns, last_due_ns, count, lost, least, most, total = fields[:10]
+    _possible_times(first_due_ns, last_due_ns)
     squares_low, squares_high, pairs, products_low, products_high, catch_up_pairs = fields[10:]
     (bins,) = cursor.take(chunks.LONG_COUNT)
     histogram = cursor.raw(len(cursor.data) - cursor.at)
@@ -434,6 +448,7 @@ def _whole(cursor: Cursor) -> tuple[int, bytes]:
 
 def _level(cursor: Cursor) -> SeriesLevel:
     series, number, kind, value, since_ns, share, taught = cursor.take(chunks.LEVEL_FIELDS)
+    _possible_times(since_ns)
     if kind > 1 or number >= MOST_LEVELS or share > MILLION:
         raise MalformedError(f"a level of kind {kind} with number {number} and share {share} is impossible")
     return SeriesLevel(series, number, kind == 1, value, since_ns, share, taught)
@@ -468,16 +483,19 @@ def _counter(cursor: Cursor) -> CounterName:
 
 def _tick(cursor: Cursor) -> Tick:
     time_ns, count = cursor.take(chunks.TICK_FIELDS)
+    _possible_times(time_ns)
     return Tick(time_ns, cursor.raw(count * chunks.TICK_ENTRY_FIELDS.size))
 
 
 def _event(cursor: Cursor) -> Event:
     time_ns, thread = cursor.take(chunks.EVENT_FIELDS)
+    _possible_times(time_ns)
     return Event(time_ns, thread, cursor.text(), cursor.text())
 
 
 def _end(cursor: Cursor) -> End:
     time_ns, reason = cursor.take(chunks.END_FIELDS)
+    _possible_times(time_ns)
     text = cursor.text()
     (count,) = cursor.take(chunks.SHORT_COUNT)
     totals = tuple(SeriesTotals(*cursor.take(chunks.TOTALS_FIELDS)) for _ in range(count))

@@ -60,6 +60,7 @@ from rtproof.record.contents import (
     Top,
 )
 from rtproof.record.decoding import (
+    LARGEST_TIME_NS,
     LIMIT_64,
     CounterName,
     Item,
@@ -310,7 +311,8 @@ def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
     if kind == TICK_TYPE and length >= TICK_FIELDS.size:
         raw = bytes(payload)
         time_ns, count = TICK_FIELDS.unpack_from(raw)
-        if length == TICK_FIELDS.size + count * TICK_ENTRY_FIELDS.size:
+        whole = length == TICK_FIELDS.size + count * TICK_ENTRY_FIELDS.size
+        if whole and -LARGEST_TIME_NS < time_ns < LARGEST_TIME_NS:
             return _new(ScannedChunk, (offset, length, sequence, _new(Tick, (time_ns, raw[TICK_FIELDS.size :]))))
     item: Item | None = None
     small = SMALL_TYPES.get(kind)

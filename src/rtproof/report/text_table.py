@@ -31,8 +31,8 @@ def lay_out(table: Table) -> str:
 
 
 def _widths(rows: list[list[str]]) -> list[int]:
-    """The widths of the columns. The widest column is made narrower until the line fits."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    """The widths of the columns, at least 1. The widest column is made narrower until the line fits."""
+    widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
     while sum(widths) + len(GAP) * (len(widths) - 1) > WIDTH and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
     return widths

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Series, View
 from rtproof.summary.counts import Counts
-from rtproof.summary.per_second import PreviousDueTime, missed_between, off_grid_due_times, samples_before
+from rtproof.summary.per_second import (
+    PreviousDueTime,
+    missed_between,
+    off_grid_due_times,
+    refuse_impossible_stall,
+    samples_before,
+)
 
 UNITS = 4096
 FEWEST_UNITS = 512
@@ -71,6 +77,7 @@ def level_plan(record: Record, field: tuple[Series, ...], refs: dict[int, list[C
     first, last = [], []
     for block in record.read_blocks(_some([refs[series] for series in wanted])):
         series = wanted[block.series]
+        refuse_impossible_stall(series, block)
         looked[series.id].append(block.values)
         first.append(block.first_due_ns)
         last.append(_last_due_ns(series, block))

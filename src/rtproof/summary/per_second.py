@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rtproof.core.errors import RecordError
 from rtproof.record.activations import largest
 from rtproof.record.contents import Block, Int64Array, Seconds, Series, Top
 
@@ -25,6 +26,20 @@ class PreviousDueTime:
 
     positions: Int64Array
     due_ns: Int64Array
+
+
+LONGEST_GAP_NS = 400 * 86_400 * 1_000_000_000
+"""A longer stall must be an error in the data, and its missed activations could not be counted."""
+
+
+def refuse_impossible_stall(series: Series, block: Block) -> None:
+    """RecordError for a stall longer than LONGEST_GAP_NS, or for a value of which due times follow and that is one."""
+    longest = int(block.gap_missed.max(initial=0)) * series.period_ns
+    if not series.by_period:
+        longest = max(longest, int(block.values.max()), -int(block.values.min()))
+    if longest > LONGEST_GAP_NS:
+        days = longest // 86_400_000_000_000
+        raise RecordError(f"thread {series.thread} claims a stall of {days} days: these are no samples")
 
 
 def off_grid_due_times(series: Series, block: Block, told: PreviousDueTime | None = None) -> Int64Array:

@@ -14,7 +14,6 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from rtproof.core.errors import RecordError
 from rtproof.core.processes import in_processes, in_threads
 from rtproof.record import histogram_bins
 from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, Top, View
@@ -82,10 +81,6 @@ def hull_of_reaches(reaches: Iterable[SeriesReach | None]) -> SeriesReach | None
     return SeriesReach(min(r.first_due_ns for r in known), max(r.last_due_ns for r in known))
 
 
-LONGEST_GAP_NS = 400 * 86_400 * 1_000_000_000
-"""A longer stall must be an error in the data, and its missed activations could not be counted."""
-
-
 def part_of_samples(  # noqa: PLR0913 - the last two are for large and for whole records only
     series: Series,
     blocks: Iterable[Block],
@@ -95,7 +90,7 @@ def part_of_samples(  # noqa: PLR0913 - the last two are for large and for whole
     lead: int = 0,
     plan: LevelPlan | None = None,
 ) -> SeriesPart:
-    """The numbers of some consecutive blocks. RecordError for a stall longer than LONGEST_GAP_NS.
+    """The numbers of some consecutive blocks. RecordError for an impossible stall.
 
     lead: the first ``lead`` blocks only lead into the pairs of the others.
     plan: how to count what is above some levels over time. Without a plan there are no such counts.
@@ -105,7 +100,7 @@ def part_of_samples(  # noqa: PLR0913 - the last two are for large and for whole
     lags, seconds, reach, top = [], [], [], per_second.empty_top(k)
     for stretch in sample_stretches(blocks, slice_starts, lead):
         block = stretch.block
-        _refuse_nonsense(series, block)
+        per_second.refuse_impossible_stall(series, block)
         observed.add(block.values)
         tally.charge_missed(charged, series.period_ns, block)
         lags.append(moments.lag_of_stretch(series, stretch))
@@ -124,13 +119,6 @@ def part_of_samples(  # noqa: PLR0913 - the last two are for large and for whole
         hull_of_reaches(reach),
     )
     return SeriesPart(*told, counter.result() if counter else None)
-
-
-def _refuse_nonsense(series: Series, block: Block) -> None:
-    longest = int(block.gap_missed.max(initial=0)) * series.period_ns
-    if longest > LONGEST_GAP_NS:
-        days = longest // 86_400_000_000_000
-        raise RecordError(f"thread {series.thread} claims a stall of {days} days: these are no samples")
 
 
 def _reach_of_samples(series: Series, block: Block, told: PreviousDueTime | None) -> SeriesReach:
@@ -290,7 +278,7 @@ def _scan_natively(record: Record, scanner: Scanner, task: ScanTask) -> SeriesPa
     series = task.series
     if not native_scan.can_scan(series):
         return _scan(record, task)
-    scan = TaskScan(series, task.slice_starts, task.k, task.plan, LONGEST_GAP_NS)
+    scan = TaskScan(series, task.slice_starts, task.k, task.plan, per_second.LONGEST_GAP_NS)
     if scan_task(scan, record.path, task.refs, task.lead, scanner) != native_scan.DONE:
         # Due times that go back, or an impossible stall: numpy counts the one, and names the other.
         return _scan(record, task)
