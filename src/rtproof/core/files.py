@@ -13,6 +13,9 @@ from pathlib import Path
 
 from rtproof.core.errors import UserError
 
+STANDARD_OUTPUT = Path("-")
+"""The path that stands for standard output, as in many programs."""
+
 
 def refuse_what_waits(path: Path) -> None:
     """Raise UserError if the path is a pipe, a socket or a device, because reading one may wait for ever.

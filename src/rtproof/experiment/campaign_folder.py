@@ -162,11 +162,11 @@ FORMAT_OF_FILE = {PAGE_FILE: "html", TABLE_FILE: "markdown", RESULT_FILE: "json"
 class CampaignDocument:
     """Everything that the page of a campaign shows. made: the last sections of the page and of the table."""
 
-    profile: "Profile"
-    outcomes: "Sequence[CellOutcome]"
-    article: "Article"
+    profile: Profile
+    outcomes: Sequence[CellOutcome]
+    article: Article
     more: CampaignExtras
-    made: "Sequence[Section]" = ()
+    made: Sequence[Section] = ()
 
     @property
     def exit_code(self) -> int:
@@ -212,11 +212,7 @@ def publish_campaign(found: CampaignDocument, folder: Path, as_json: bool) -> No
 
 
 CELLS_FOLDER = "cells"
-
-
-RECORD_FILE = "run.rtrec"
 HTML_FORMAT = "html"
-STANDARD_OUTPUT = Path("-")
 CELL_NOT_REACHED = "not measured: the campaign ended before"
 CELL_CUT_OFF = (
     "the campaign ended while it was measured, so its row is missing here; 'rtproof show' tells of its folder"
@@ -225,7 +221,7 @@ CELL_CUT_OFF = (
 
 def is_campaign(path: Path) -> bool:
     """Whether the folder is that of a campaign, or what remains of one, and not a run folder."""
-    return not (path / RECORD_FILE).exists() and any((path / name).exists() for name in (CAMPAIGN_FILE, CELLS_FOLDER))
+    return not (path / RECORD_NAME).exists() and any((path / name).exists() for name in (CAMPAIGN_FILE, CELLS_FOLDER))
 
 
 def refuse_options_of_one_run(**given: object) -> None:
@@ -279,7 +275,6 @@ def _stored_outcome(
 
 
 def _read_unchanged_run(run: Path, sha256: str, shares: tuple[float, ...]) -> Analysis:
-
     if run_digest(run) != sha256:
         raise UserError(f"{run} is no longer what the campaign measured; 'rtproof show {run}' tells what is there now")
     return stored_runs.read_run(run, percentiles=shares).analysis
@@ -306,7 +301,7 @@ def write_missing_pages(found: CampaignDocument, folder: Path, form: str, output
 
 
 def _write_elsewhere(found: CampaignDocument, folder: Path, form: str, output: Path) -> None:
-    if output == STANDARD_OUTPUT:
+    if output == files.STANDARD_OUTPUT:
         click.echo(found.drawn(form), nl=False)
         return
     if output.parent.resolve() != folder.resolve():

@@ -24,6 +24,7 @@ from rtproof.core.phrases import value
 from rtproof.core.printable import clean
 from rtproof.experiment import local_runner, run_request
 from rtproof.experiment.run_request import INTERRUPTED_CODE
+from rtproof.experiment.run_sets import ResultDocument
 from rtproof.lab import cell_runner, guest_cell, kernel_catalogue, systems
 from rtproof.lab.cell_runner import CellResult, CellResults, KernelMatrix, compare_kernels
 from rtproof.lab.guest_cell import CellSetting, GuestCell, GuestSystem, parse_guest_load
@@ -33,7 +34,6 @@ from rtproof.lab.systems import NamedKernel, needs_own_module
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import with_settings
 from rtproof.record.run_folder import RunInfo
-from rtproof.report.blocks import Section
 from rtproof.report.pages import kernel_comparison_page
 from rtproof.report.pages.kernel_comparison_page import Provenance
 from rtproof.vm.initramfs import build_guest_agent, toolchain_name
@@ -199,27 +199,16 @@ def provenance(cells: list[GuestCell], command: tuple[str, ...]) -> Provenance:
     return Provenance(shlex.join(command), __version__, qemu, digests, toolchain_name())
 
 
-@dataclass(frozen=True)
-class ComparisonDocument:
-    """A result in all its forms: sections of the page, of a README, of the terminal, and the JSON."""
-
-    title: str
-    page: list[Section]
-    readme: list[Section]
-    terminal: list[Section]
-    json: bytes
-
-
-def publish_comparison(document: ComparisonDocument, ran: CellResults, folder: Path, as_json: bool) -> None:
+def publish_comparison(document: ResultDocument, ran: CellResults, folder: Path, as_json: bool) -> None:
     """Write the page, the table, the JSON and the run folders of the cells; print the result."""
     folder.mkdir(parents=True)
     (folder / COMPARISON_PAGE).write_bytes(report.render("html", document.title, document.page))
     (folder / "table.md").write_bytes(report.render("markdown", document.title, document.readme))
-    (folder / "result.json").write_bytes(document.json)
+    (folder / "result.json").write_bytes(document.encoded)
     for result in ran.results:
         if result.kept:
             shutil.copytree(result.kept.folder, folder / "cells" / result.cell.slug)
-    click.echo(document.json if as_json else report.render("text", document.title, document.terminal), nl=False)
+    click.echo(document.encoded if as_json else report.render("text", document.title, document.terminal), nl=False)
     click.echo(f"\npage: {folder / COMPARISON_PAGE}", err=as_json)
 
 
@@ -236,13 +225,13 @@ def compare_in_guests(
     return found.exit_code
 
 
-def _comparison_document(found: KernelComparison, making: Provenance) -> ComparisonDocument:
-    return ComparisonDocument(
+def _comparison_document(found: KernelComparison, making: Provenance) -> ResultDocument:
+    return ResultDocument(
         kernel_comparison_page.comparison_title(found),
         kernel_comparison_page.page_sections(found, making),
-        kernel_comparison_page.readme_sections(found, making),
         kernel_comparison_page.terminal_sections(found),
         kernel_comparison_page.encode_comparison(found, making),
+        kernel_comparison_page.readme_sections(found, making),
     )
 
 

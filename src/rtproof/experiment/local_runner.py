@@ -122,10 +122,15 @@ def _cell_end(cell: Cell, way: int, refused: tuple[str, ...], outcome: AgentOutc
     if outcome.failed:
         failure = outcome.said or f"the agent ended with exit code {outcome.exit_code}"
     elif outcome.killed_by:
-        failure = f"the agent was killed by {outcome.killed_by}; {PART_IS_KEPT}"
+        failure = killed_sentence(outcome)
     elif outcome.interrupted:
         failure = f"it was interrupted; {PART_IS_KEPT}"
     return CellEnd(cell, way, refused, outcome, failure, outcome.interrupted)
+
+
+def killed_sentence(outcome: AgentOutcome) -> str:
+    """What the user must know of an agent that was killed; its record was read up to its last checkpoint."""
+    return f"the agent was killed by {outcome.killed_by}; {PART_IS_KEPT}"
 
 
 def _no_way_sentence(cell: Cell, refused: Sequence[str]) -> str:

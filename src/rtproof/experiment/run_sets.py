@@ -2,7 +2,7 @@
 """Runs read together: two sides compared, repeats described, or each run judged for continuous integration."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from rtproof.report.pages import ci_verdicts, comparison_page, history_page
 from rtproof.report.pages.ci_verdicts import CiRow
 from rtproof.tail.forecast_model import NOWHERE
 
-STANDARD_OUTPUT = Path("-")
 SERIES_PAGE = "report.html"
 UNREAD_RUN_CODE = 2
 
@@ -57,6 +56,17 @@ class PageRequest:
     command: str = ""
 
 
+@dataclass(frozen=True)
+class ResultDocument:
+    """A result in all its forms: sections of the page, of the terminal and of a README, and the JSON."""
+
+    title: str
+    page: list[Section]
+    terminal: list[Section]
+    encoded: bytes
+    readme: list[Section] = field(default_factory=list)
+
+
 def page_path(first: Path, word: str, values: Mapping[str, Any]) -> Path | None:
     """Where the page goes, known to be free before anything is read; None if none is wanted.
 
@@ -65,7 +75,7 @@ def page_path(first: Path, word: str, values: Mapping[str, Any]) -> Path | None:
     output: Path | None = values["output"]
     if not values["report"] and output is None:
         return None
-    if output == STANDARD_OUTPUT:
+    if output == files.STANDARD_OUTPUT:
         return output
     beside = stored_runs.report_path(first, values["form"])
     page = output or beside.with_name(f"{beside.stem}-{word}{beside.suffix}")
@@ -139,24 +149,25 @@ def compare_sides(a: ComparedSide, b: ComparedSide, wanted: PageRequest) -> None
     """Print the result and write the page. UserError where the two may not be compared."""
     found = found_of(a.runs, b.runs, names=(a.name, b.name), although=wanted.although)
     told = comparison_page.ComparisonContext((a.what, b.what), (*a.failed, *b.failed), wanted.command)
-    publish_page(
+    document = ResultDocument(
         comparison_page.comparison_title(found),
         comparison_page.comparison_sections(found, told),
         comparison_page.comparison_sections(found, told, short=True),
         comparison_page.encode_comparison(found, told),
-        wanted,
     )
+    publish_page(document, wanted)
 
 
 def describe_repeats(side: ComparedSide, wanted: PageRequest) -> None:
     """Print how much runs of one thing differ, and write the page."""
     told = comparison_page.ComparisonContext((side.what,), side.failed, wanted.command)
-    title = f"rtproof: {quantity(len(side.runs), 'run')} of the same"
-    whole, short = (
+    document = ResultDocument(
+        f"rtproof: {quantity(len(side.runs), 'run')} of the same",
         comparison_page.single_side_sections(side.runs, told),
         comparison_page.single_side_sections(side.runs, told, short=True),
+        comparison_page.encode_single_side(side.runs, told),
     )
-    publish_page(title, whole, short, comparison_page.encode_single_side(side.runs, told), wanted)
+    publish_page(document, wanted)
 
 
 def publish_history(side: ComparedSide, wanted: PageRequest, *, by_name: bool) -> None:
@@ -164,18 +175,24 @@ def publish_history(side: ComparedSide, wanted: PageRequest, *, by_name: bool) -
     runs = sorted(side.runs, key=lambda run: run.name) if by_name else list(side.runs)
     found = analyse_history(runs, by_name=by_name)
     told = comparison_page.ComparisonContext((), side.failed, wanted.command)
-    whole, short = history_page.history_sections(found, told), history_page.history_sections(found, told, short=True)
-    publish_page(history_page.history_title(found), whole, short, history_page.encode_history(found, told), wanted)
+    document = ResultDocument(
+        history_page.history_title(found),
+        history_page.history_sections(found, told),
+        history_page.history_sections(found, told, short=True),
+        history_page.encode_history(found, told),
+    )
+    publish_page(document, wanted)
 
 
-def publish_page(title: str, whole: list[Section], short: list[Section], encoded: bytes, wanted: PageRequest) -> None:
+def publish_page(document: ResultDocument, wanted: PageRequest) -> None:
     """The page in its form, the short form or the JSON on standard output."""
-    if wanted.page == STANDARD_OUTPUT:
-        click.echo(report.render(wanted.form, title, whole), nl=False)
+    if wanted.page == files.STANDARD_OUTPUT:
+        click.echo(report.render(wanted.form, document.title, document.page), nl=False)
         return
     if wanted.page:
-        stored_runs.write_new_file(wanted.page, report.render(wanted.form, title, whole))
-    click.echo(encoded if wanted.as_json else report.render("text", title, short), nl=False)
+        stored_runs.write_new_file(wanted.page, report.render(wanted.form, document.title, document.page))
+    shown = document.encoded if wanted.as_json else report.render("text", document.title, document.terminal)
+    click.echo(shown, nl=False)
     if wanted.page:
         click.echo(f"\nreport: {wanted.page}", err=wanted.as_json)
 

@@ -28,7 +28,7 @@ from rtproof.judge.histogram_only import analyse_histogram
 from rtproof.judge.verdict import chosen_after_the_data, ended_when_decided, limits_of_the_record, stated_by_the_user
 from rtproof.record import file_kinds, run_folder
 from rtproof.record.chunks import is_record
-from rtproof.record.run_folder import Run, RunInfo
+from rtproof.record.run_folder import RECORD_NAME, Run, RunInfo
 from rtproof.report import compose, formats, render, title
 from rtproof.schema.published import analysis_dict
 from rtproof.summary.imported_histogram import ImportedHistogram
@@ -115,7 +115,7 @@ def _open_run(run: Path) -> Run:
     try:
         return run_folder.open_run(run)
     except NoRecordError as problem:
-        raise UserError(_why_no_run(run / run_folder.RECORD_NAME if run.is_dir() else run, problem)) from None
+        raise UserError(_why_no_run(run / RECORD_NAME if run.is_dir() else run, problem)) from None
 
 
 def _why_no_run(path: Path, problem: NoRecordError) -> str:
@@ -171,7 +171,6 @@ def write_new_file(path: Path, content: bytes) -> None:
 # Many runs at once: find the runs at the paths, read each in its own process, and return what the caller wants.
 
 
-RECORD_NAME = "run.rtrec"
 RECORD_SUFFIX = ".rtrec"
 
 Extract = TypeVar("Extract")

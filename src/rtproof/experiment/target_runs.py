@@ -118,5 +118,4 @@ def _report_agent_failure(outcome: AgentOutcome) -> None:
     if outcome.failed:
         raise TargetError(outcome.said or f"the agent ended with exit code {outcome.exit_code}")
     if outcome.killed_by:
-        sentence = f"the agent was killed by {outcome.killed_by}; what it measured until then is kept and judged"
-        click.echo(f"rtproof: {sentence}", err=True)
+        click.echo(f"rtproof: {local_runner.killed_sentence(outcome)}", err=True)

@@ -42,7 +42,7 @@ class Thread(msgspec.Struct, frozen=True):
     cpu: int | None = None
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class CyclictestResult(msgspec.Struct, frozen=True, kw_only=True):
     command: str = msgspec.field(name="cmdline:", default="")
     version: str = msgspec.field(name="rt_test_version:", default="")
     start_time: str = ""
@@ -58,13 +58,13 @@ def looks_like(text: str) -> bool:
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the document; UserError if the document has another form."""
-    document = decode_json(text, Document)
+    document = decode_json(text, CyclictestResult)
     if not document.thread:
         raise UserError("it has no thread")
     return _imported(document, _options(document.command))
 
 
-def _imported(document: Document, options: Mapping[str, str]) -> ImportedHistogram:
+def _imported(document: CyclictestResult, options: Mapping[str, str]) -> ImportedHistogram:
     width_ns = 1 if document.resolution_in_ns else 1_000
     wanted = _number(options.get("h") or options.get("H"))
     scale_ns = wanted * width_ns if wanted is not None else None
@@ -108,7 +108,7 @@ def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int)
     return [note for note, applies in told.items() if applies]
 
 
-def _facts(document: Document) -> tuple[tuple[str, str], ...]:
+def _facts(document: CyclictestResult) -> tuple[tuple[str, str], ...]:
     said = {key: str(value) for key, value in document.sysinfo.items()}
     told = {"command": document.command, "rt-tests": document.version, **said}
     return tuple((key, value) for key, value in told.items() if value)

@@ -27,7 +27,7 @@ class Cpu(msgspec.Struct, frozen=True):
     histogram: dict[int, int] = {}
 
 
-class Document(msgspec.Struct, frozen=True):
+class JitterdebuggerResult(msgspec.Struct, frozen=True):
     cpu: dict[int, Cpu]
     sysinfo: dict[str, str | int] = {}
 
@@ -38,7 +38,7 @@ def looks_like(text: str) -> bool:
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the document; UserError if the document has another form."""
-    document = decode_json(text, Document)
+    document = decode_json(text, JitterdebuggerResult)
     if not document.cpu:
         raise UserError("it has no CPU")
     width_ns = document.sysinfo.get("resolution_in_ns", 1_000)

@@ -12,11 +12,10 @@ import click
 
 from rtproof import exporters
 from rtproof.cli import parameter_types, shell_completion
-from rtproof.core import plugins
+from rtproof.core import files, plugins
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import checked_options
 
-STANDARD_OUTPUT = Path("-")
 FORMATS = ", ".join(plugins.plugin_names(exporters))
 
 
@@ -50,7 +49,7 @@ def command(run: Path, name: str, output: Path | None, options: tuple[tuple[str,
 
     exporter = plugins.load_plugin(exporters, name)
     checked = checked_options(f"the format {name}", exporter.OPTIONS, options)
-    if output == STANDARD_OUTPUT:
+    if output == files.STANDARD_OUTPUT:
         if getattr(exporter, "BINARY", False) and sys.stdout.isatty():
             raise UserError(f"the format {name} is binary and standard output is a terminal: give a file or a pipe")
         _to_standard_output(partial(exporter.export, stored_runs.read_run(run).analysis), exporter.SUFFIX, checked)

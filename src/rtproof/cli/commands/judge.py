@@ -9,10 +9,9 @@ import click
 from rtproof.cli import parameter_types
 from rtproof.cli.measurement_options import LIMIT_OPTIONS
 from rtproof.cli.parameter_types import with_options
-from rtproof.core.files import refuse_existing
+from rtproof.core.files import STANDARD_OUTPUT, refuse_existing
 
 PATH = click.Path(path_type=Path)
-STANDARD_OUTPUT = Path("-")
 
 
 @click.command("judge")
