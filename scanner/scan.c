@@ -117,9 +117,9 @@ static bool open_array(struct array *array, const uint8_t *at, const uint8_t *en
 	array->values = array->positions + 2 * (size_t)array->exceptions;
 	array->end = array->values + (size_t)array->value_size * array->exceptions;
 	for (uint32_t i = 0; i < array->exceptions; i++) {
-		const unsigned position = get16(array->positions + 2 * i);
+		const unsigned position = get16(array->positions + (size_t)2 * i);
 
-		if (position >= array->n || (i && position <= get16(array->positions + 2 * (i - 1))))
+		if (position >= array->n || (i && position <= get16(array->positions + (size_t)2 * (i - 1))))
 			return false;
 	}
 	return true;

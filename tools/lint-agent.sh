@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Run four analysers over the agent and its tests, three of them also over the guest's program and the module's tests, and
-# one over the module. All of them run, each must be installed, and none may find anything.
+# Run four analysers over the agent and its tests, three of them also over the guest's program, the scanner, the programs of
+# the benchmarks and the module's tests, and one over the module. All of them run, each must be installed, and none may find anything.
 set -u
 root=$(realpath "$(dirname "$0")/..")
 place=$root/build/lint
@@ -74,6 +74,20 @@ cd "$root/guest" || exit 2
 flags=$(tr '\n' ' ' <cflags)
 sources=$(find . -name '*.c' | sort)
 lint guest gcc_analyzer cppcheck_all clang_tidy
+
+cd "$root/scanner" || exit 2
+flags=$(tr '\n' ' ' <cflags)
+sources=$(find . -name '*.c' | sort)
+lint scanner gcc_analyzer cppcheck_all clang_tidy
+
+cd "$root/bench" || exit 2
+flags="-std=gnu11 -O2 -Wall -Wextra -I../agent"
+sources="faults.c ingest.c"
+config=--config-file=$root/agent/tests/.clang-tidy
+less=-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling # the C library does not have what it asks for
+cppcheck_flags=-D__x86_64__
+lint bench gcc_analyzer cppcheck_all clang_tidy
+config=--config-file=$root/agent/.clang-tidy
 
 # The module itself needs a kernel's headers to be compiled; what can be said without them is said here.
 cd "$root/kmod" || exit 2
