@@ -177,6 +177,15 @@ def test_the_counts_are_those_of_counting_one_by_one(series: Series, unit_ns: in
     assert np.array_equal(found.missed_above, missed[1:])
 
 
+def test_due_times_that_go_back_are_counted_too() -> None:
+    """A latency far below zero, as in a damaged record: the due time behind it is the earliest of all."""
+    values = [1000, -50_000 * MS, 2000, 3000]
+    made = record([block(values, series=FREE)], [FREE])
+    (found,) = summarise(made, 1, None)
+    assert found.blocks is not None
+    assert int(found.blocks.ran.sum()) == found.observed.count == len(values)
+
+
 def _one_by_one(series: Series, blocks: list[Block]) -> list[tuple[int, int, bool]]:
     """Due time, lateness, whether it was missed."""
     told = []

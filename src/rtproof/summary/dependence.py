@@ -81,7 +81,9 @@ def level_plan(record: Record, field: tuple[Series, ...], refs: dict[int, list[C
         looked[series.id].append(block.values)
         first.append(block.first_due_ns)
         last.append(_last_due_ns(series, block))
-    origin_ns, span_ns = min(first), max(last) - min(first) + 1
+    # In a damaged record due times may go back, so that the last one is the earliest.
+    origin_ns = min(*first, *last)
+    span_ns = max(*first, *last) - origin_ns + 1
     units = max(UNITS // -(-len(wanted) // 16), FEWEST_UNITS)
     unit_ns = max(-(-span_ns // units), *(series.period_ns for series in wanted.values()), 1)
     values = {series: np.concatenate(some) for series, some in looked.items()}
@@ -127,16 +129,21 @@ class BlockCounter:
         """Count one block, or several joined blocks. told: the due times that the joined blocks stated."""
         period_ns, missed = max(self._series.period_ns, 1), int(block.gap_missed.sum())
         due = None if self._series.on_grid and self._series.period_ns else off_grid_due_times(self._series, block, told)
-        end_ns = int(due[-1]) if due is not None else block.first_due_ns + (block.values.size - 1) * period_ns
-        begin, end = self._unit(block.first_due_ns), self._unit(end_ns + missed * period_ns)
+        values, ordered = block.values, due
+        if due is not None and (np.diff(due) < 0).any():
+            order = np.argsort(due, kind="stable")
+            values, ordered = values[order], due[order]
+        begin_ns = block.first_due_ns if ordered is None else int(ordered[0])
+        end_ns = begin_ns + (values.size - 1) * period_ns if ordered is None else int(ordered[-1])
+        begin, end = self._unit(begin_ns), self._unit(end_ns + missed * period_ns)
         edges = self._plan.origin_ns + np.arange(begin + 1, end + 1) * self._plan.unit_ns
-        if due is None:
+        if ordered is None:
             position = samples_before(block, -((block.first_due_ns - edges) // period_ns))
         else:
-            position = np.searchsorted(due, edges)
-        cuts = np.concatenate(([0], position, [block.values.size]))
+            position = np.searchsorted(ordered, edges)
+        cuts = np.concatenate(([0], position, [values.size]))
         self._ran[begin : end + 1] += np.diff(cuts)
-        self._ran_above[:, begin : end + 1] += _above(block.values, self._plan.levels, cuts)
+        self._ran_above[:, begin : end + 1] += _above(values, self._plan.levels, cuts)
         if missed:
             due_ns, late = _due_of(block, period_ns, due), block.values[block.gap_position]
             self._add_missed(due_ns, late, block.gap_missed, edges, slice(begin, end + 1))
