@@ -2,6 +2,7 @@
 """What ``rtproof lab verify`` says of a result: nothing of one made here, and each input that changed by its name."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -121,3 +122,31 @@ def test_other_files_are_refused(desk: Path, capsys: pytest.CaptureFixture[str],
     Path("broken.json").write_text(content)
     assert main(["lab", "verify", "broken.json"]) == 2
     assert_refused(capsys, sentence)
+
+
+@pytest.mark.parametrize(
+    ("emptied", "value"), [(("systems",), []), (("cells",), []), (("cells", 0, "jobs_sha256"), [])], ids=str
+)
+def test_a_result_with_nothing_to_compare_is_damaged_and_not_the_same(
+    made: Path, capsys: pytest.CaptureFixture[str], emptied: tuple[Any, ...], value: object
+) -> None:
+    told = place = json.loads(made.read_text())
+    for key in emptied[:-1]:
+        place = place[key]
+    assert place[emptied[-1]]
+    place[emptied[-1]] = value
+    made.write_text(json.dumps(told))
+    assert main(["lab", "verify", str(made)]) == 2
+    assert_refused(capsys, f"{made} is damaged: it has no systems, no cells, or a cell without jobs")
+
+
+def test_what_is_no_file_is_refused_before_it_is_read(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe")
+    with Path("huge.json").open("wb") as file:
+        file.truncate(verification.MOST_BYTES + 1)
+    Path("folder/result.json").mkdir(parents=True)
+    for name in ("pipe", "huge.json", "/dev/zero", "folder"):
+        assert main(["lab", "verify", name]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"rtproof: {name}")
+        assert said.endswith(" is no result of rtproof lab compare: it is no file of at most 256 MiB\n")

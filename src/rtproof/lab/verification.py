@@ -3,6 +3,7 @@
 
 import hashlib
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ LAB_SCHEMA = "rtproof.lab.comparison"
 LAB_SCHEMA_VERSION = 1
 NOT_TOLD = "not in the result"
 ABSENT = "not here"
+MOST_BYTES = 256 << 20
+"""A result has some KiB for each cell. A device or a pipe may have no end."""
 SHOWN_DIGITS = 16
 """So many characters of a digest tell two files apart."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -97,6 +100,11 @@ def read_comparison(path: Path) -> StoredComparison:
     """The result of ``rtproof lab compare``: its result.json, or the folder with it. UserError for any other file."""
     file = path / "result.json" if path.is_dir() else path
     try:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+            raise UserError(
+                f"{file} is no result of rtproof lab compare: it is no file of at most {MOST_BYTES >> 20} MiB"
+            )
         data = file.read_bytes()
         kind = msgspec.json.decode(data)
     except OSError as error:
@@ -112,6 +120,8 @@ def read_comparison(path: Path) -> StoredComparison:
         raise UserError(f"{file} is damaged: {error}") from error
     if found.version != LAB_SCHEMA_VERSION:
         raise UserError(f"{file} has version {found.version} of its schema; this rtproof reads {LAB_SCHEMA_VERSION}")
+    if not found.systems or not found.cells or any(cell.jobs_sha256 == [] for cell in found.cells):
+        raise UserError(f"{file} is damaged: it has no systems, no cells, or a cell without jobs")
     return found
 
 
