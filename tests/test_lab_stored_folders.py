@@ -313,3 +313,31 @@ def test_a_cache_that_can_not_be_written_is_one_sentence(tmp_path: Path) -> None
     place.write_text("")
     with pytest.raises(UserError, match=r"cannot keep the cells in .*/file/cells: Not a directory"):
         stored_folders.bound_cache(place / "cells")
+
+
+def test_links_and_pipes_in_a_cache_hinder_nobody(root: Path, tmp_path: Path) -> None:
+    """A link counts nothing and is removed itself, wherever it leads."""
+    kept = tmp_path / "elsewhere"
+    kept.mkdir()
+    (kept / "file").write_bytes(b"x" * SIZE)
+    for name, target in (("gone", "/nowhere"), ("loop", "loop"), ("far", str(kept))):
+        (root / name).symlink_to(target)
+    users = root / stored_folders.USERS_FOLDER
+    users.mkdir(exist_ok=True)
+    os.mkfifo(users / "1")
+    (users / "2").mkdir()
+    entries = stored_folders.cache_entries(root)
+    assert {path.name: stored_folders.entry_bytes(path) for _, path in entries if path.is_symlink()} == dict.fromkeys(
+        ("gone", "loop", "far"), 0
+    )
+    assert stored_folders.running_labs(root) == 0
+    stored_folders.bound_cache(root, 0)
+    assert left(root) == []
+    assert [path.name for path in kept.iterdir()] == ["file"]
+
+
+def test_an_entry_that_vanishes_while_it_is_listed_is_left_out(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda self: iter([*real(self), self / "vanished"]))
+    assert "vanished" not in [path.name for _, path in stored_folders.cache_entries(root)]
+    assert len(stored_folders.cache_entries(root)) == len(left(root))

@@ -171,7 +171,8 @@ def bound_cache(root: Path, most_bytes: int = MOST_CACHE_BYTES, users_of: Path |
         entries = cache_entries(root)
         total = sum(entry_bytes(entry) for _, entry in entries)
         for used_ns, entry in entries:
-            if total <= most_bytes or (since_ns is not None and used_ns >= since_ns):
+            # With no bytes allowed, also what counts none is removed: links, and folders of failed attempts.
+            if (most_bytes and total <= most_bytes) or (since_ns is not None and used_ns >= since_ns):
                 return
             total -= entry_bytes(entry)
             discard(entry)
@@ -179,7 +180,7 @@ def bound_cache(root: Path, most_bytes: int = MOST_CACHE_BYTES, users_of: Path |
 
 def cache_entries(root: Path) -> list[tuple[int, Path]]:
     """The entries of a part of the cache with the time of their last use in ns, the longest unused first."""
-    return sorted((_used_ns(path), path) for path in root.iterdir() if _is_entry(path)) if root.is_dir() else []
+    return sorted(_entries_with_use(root)) if root.is_dir() else []
 
 
 def running_labs(root: Path) -> int:
@@ -200,7 +201,7 @@ def _held(root: Path) -> Iterator[None]:
 
 def _user_begins(root: Path) -> Iterator[int]:
     """The start time of each user that still runs. If a user was killed, the kernel has released its lock."""
-    for file in (root / USERS_FOLDER).glob("*"):
+    for file in filter(Path.is_file, (root / USERS_FOLDER).glob("*")):
         with file.open("r") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,14 +216,17 @@ def _is_entry(path: Path) -> bool:
     return path.name not in (USERS_FOLDER, LOCK_NAME) and path.suffix != ".lock"
 
 
-def _used_ns(folder: Path) -> int:
-    return folder.stat().st_mtime_ns
+def _entries_with_use(root: Path) -> Iterator[tuple[int, Path]]:
+    """Entries that vanish meanwhile are left out. Of a link, only the link counts: it may lead nowhere."""
+    for path in filter(_is_entry, root.iterdir()):
+        with suppress(FileNotFoundError):
+            yield path.lstat().st_mtime_ns, path
 
 
 def entry_bytes(entry: Path) -> int:
     """The bytes of a file, or of all files in a folder. Links count nothing, and files that vanish count nothing."""
     total = 0
-    for path in (entry, *(entry.rglob("*") if entry.is_dir() else ())):
+    for path in (entry, *(entry.rglob("*") if entry.is_dir() and not entry.is_symlink() else ())):
         with suppress(FileNotFoundError):
             status = path.lstat()
             total += status.st_size if stat.S_ISREG(status.st_mode) else 0
