@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from rtproof import articles
-from rtproof.judge.objections import objections
+from rtproof.judge.objections import ResultClaim, objections
 from rtproof.judge.objections.rules.command import command_options
 from rtproof.judge.objections.rules.endless_load import starts_without_end
 from rtproof.judge.objections.rules.short_load import load_length_ns
@@ -458,10 +458,65 @@ def test_what_the_article_varies_is_no_reason() -> None:
         "latency -P80 -T600",
         "latency -p 1000 -P 80 -g hist.txt -q",
         "ping -f host & cyclictest -p80 & stress -t 1",
+        "cyclictest -p80 -l 1000000000 -D 10m",
+        "cyclictest -p80 -l 600000 -D 24h",
+        "cyclictest -p80 -D 24h -b 200",
+        "cyclictest -p80 -l 1000000000 --breaktrace=200",
+        "sudo timeout 600 cyclictest -p80 -D 24h",
+        "timeout -s INT 600 latency -P80 -T 86400",
+        "cyclictest -p80 -y other",
+        "cyclictest -y fifo",
+        "cyclictest --policy=fifo -t 4",
+        "cyclictest -p80 -t 0",
+        "cyclictest -p 50 -D 10; cyclictest -p80 -D 10m",
     ],
 )
 def test_a_command_that_agrees_with_its_row_is_left_alone(command: str) -> None:
     assert found(run(command=command)) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cyclictest -p80 -l 100000 -D 10m",
+        "cyclictest -p80 -l 1000000000 -D 1m",
+        "cyclictest -p80 -D 1m -b 200",
+        "timeout 600 cyclictest -p80 -D 1m",
+        "cyclictest -p80 -D 24h -b 0",
+        "cyclictest -p70 -y other",
+        "cyclictest -y rr",
+    ],
+)
+def test_a_command_with_several_ends_can_still_contradict_its_row(command: str) -> None:
+    assert {code for code, _ in found(run(command=command))} == {"command"}
+
+
+@pytest.mark.parametrize(
+    ("name", "spellings"),
+    [
+        ("policy", ("fifo", "SCHED_FIFO", "sched fifo")),
+        ("method", ("clock_nanosleep", "clock nanosleep", "clock_nanosleep()")),
+        ("method", ("timer_settime", "posix_timer")),
+    ],
+)
+def test_one_condition_in_several_spellings_is_one_condition(name: str, spellings: tuple[str, ...]) -> None:
+    claims = [ResultClaim(each, group="g", **{name: each}) for each in spellings]  # type: ignore[arg-type]
+    assert objections(claims) == ()
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        "network stress by a flood of pings",
+        "thermal stress in a chamber",
+        "a kernel compiled with all options, under a flood of pings",
+        "hackbench on another machine",
+        "none but the busy loop of the task itself",
+        "make -j8 on the host",
+    ],
+)
+def test_words_that_name_no_busy_task_here_are_left_alone(load: str) -> None:
+    assert found(run(load=load, loadavg="0.04 0.02 0.01")) == []
 
 
 @pytest.mark.parametrize(
@@ -497,6 +552,11 @@ def test_options_are_read(command: str, expected: tuple[str, dict[str, str]]) ->
         ("stress-ng --cpu 1 &", False),
         ("while read x; do a & done", False),
         ("while true; do if b; then a & fi; done", False),
+        ("while true; do echo x > log; a & done", False),
+        ("while true; do echo x | nc host 1; a & done", False),
+        ("while true; do true && sleep 60; a & done", False),
+        ("while true; do echo `sleep 5`; a & done", False),
+        ("while true; do echo x; a & done", True),
     ],
 )
 def test_a_loop_that_waits_is_left_alone(line: str, expected: bool) -> None:
@@ -514,6 +574,18 @@ def test_a_loop_that_waits_is_left_alone(line: str, expected: bool) -> None:
         ("stress -t 10 & ./own", None),
         ("stress-ng -t 0", None),
         ("nice -n 5 stress -t 2m", 120),
+        ("timeout -k 5 7200 a", 7_205),
+        ("sudo timeout --preserve-status --kill-after=10s -s 9 2h a", 7_210),
+        ("timeout --signal KILL 60 a", 60),
+        ("timeout -k 5", None),
+        ("sleep 1h 30m", 5_400),
+        ("sleep 1h infinity", None),
+        ("taskset -c 1,3 nice -n 5 timeout 60 a", 60),
+        ("sudo watch -n 1 sleep 60", None),
+        ("nohup xargs -P 4 -n 1 sleep 10", None),
+        ("nice ./loop.sh sleep 5", None),
+        (f"timeout {'9' * 400} a", None),
+        (f"stress -t {'9' * 5_000}", None),
     ],
 )
 def test_the_length_of_a_load_is_told_only_if_all_of_it_says_so(line: str, seconds: int | None) -> None:

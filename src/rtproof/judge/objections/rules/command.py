@@ -67,6 +67,8 @@ SYNONYMS = {
     "kernel_task": "kernel_task",
     "timer_irq": "timer_irq",
 }
+TIMEOUT = re.compile(r"(^|[\s/])timeout\s")
+"""A command behind timeout may be ended before its own options say."""
 LATENCY_METHODS = {"0": "user_task", "1": "kernel_task", "2": "timer_irq"}
 POLICIES = {
     "fifo": "fifo",
@@ -84,7 +86,8 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
     for claim in claims:
         program, options = command_options(claim.command)
         of_program = {"cyclictest": _of_cyclictest, "latency": _of_latency}.get(program)
-        says = "; ".join(of_program(claim, options)) if of_program else ""
+        cut_off = TIMEOUT.search(claim.command) is not None
+        says = "; ".join(of_program(claim, options, cut_off=cut_off)) if of_program else ""
         if says:
             wrong[claim.command, says].append(claim.name)
     for (command, says), names in wrong.items():
@@ -94,7 +97,8 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
 def command_options(command: str) -> tuple[str, Mapping[str, str]]:
     """The program, cyclictest or latency, and its options by their short names; ("", {}) if it is neither.
 
-    An option without a value has "". A program behind chrt is left out, because chrt changes the policy.
+    An option without a value has "". A program behind chrt is left out, because chrt changes the policy. So are two
+    programs in one line, of which the row may mean either.
     """
     try:
         lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|<>")
@@ -103,6 +107,8 @@ def command_options(command: str) -> tuple[str, Mapping[str, str]]:
     except ValueError:
         return "", {}
     if any(PurePosixPath(word).name == "chrt" for word in words):
+        return "", {}
+    if sum(PurePosixPath(word).name in SPECS for word in words) > 1:
         return "", {}
     for at, word in enumerate(words):
         program = PurePosixPath(word).name
@@ -141,20 +147,26 @@ def _options(words: Sequence[str], takes: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str]) -> Iterator[str]:
+def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str], *, cut_off: bool) -> Iterator[str]:
     priority = _whole(options.get("p", "0"))
-    yield from _priority(claim, priority)
+    policy = POLICIES.get(options["y"].lower()) if "y" in options else "fifo" if priority else "other"
+    # cyclictest chooses a priority for a real-time policy without one, and fifo for a priority with another policy.
+    if priority or policy == "other":
+        yield from _priority(claim, priority)
     if priority is not None:
-        policy = POLICIES.get(options["y"].lower()) if "y" in options else "fifo" if priority else "other"
-        told = POLICIES.get(claim.policy.lower())
+        policy = "fifo" if priority and "y" in options and policy not in ("fifo", "rr") else policy
+        told = known_policy(claim.policy)
         if policy and told and told != policy:
             yield f"this measures with the policy {policy}, and the row says {told}"
     yield from _period(claim, _whole(options["i"]) if "i" in options else CYCLICTEST_PERIOD_NS // US)
-    yield from _length(claim, _time_ns(options.get("D", "")))
-    yield from _loops(claim, _whole(options.get("l", "")))
+    length, loops = _time_ns(options.get("D", "")), _whole(options.get("l", ""))
+    # The first of several ends counts: a time, a number of loops, and a latency above a limit.
+    ends = sum((bool(length), bool(loops), options.get("b", options.get("breaktrace", "0")) != "0", cut_off))
+    yield from _length(claim, length, may_be_shorter=ends > 1)
+    yield from _loops(claim, loops, may_be_fewer=ends > 1)
     threads = _threads(claim, options)
     measuring = sum(each.kind is RowKind.LATENCY for each in claim.figures)
-    if threads is not None and measuring > threads:
+    if threads and measuring > threads:
         yield f"this starts {threads} thread{'s' if threads > 1 else ''}, and the row has {measuring}"
     if "x" in options:
         methods = {"setitimer"} if "s" in options else {"posix_timer"}
@@ -165,12 +177,12 @@ def _of_cyclictest(claim: ResultClaim, options: Mapping[str, str]) -> Iterator[s
     yield from _method(claim, methods)
 
 
-def _of_latency(claim: ResultClaim, options: Mapping[str, str]) -> Iterator[str]:
+def _of_latency(claim: ResultClaim, options: Mapping[str, str], *, cut_off: bool) -> Iterator[str]:
     if "P" in options:
         yield from _priority(claim, _whole(options["P"]))
     if "p" in options:
         yield from _period(claim, _whole(options["p"]))
-    yield from _length(claim, _time_ns(options.get("T", "")))
+    yield from _length(claim, _time_ns(options.get("T", "")), may_be_shorter=cut_off)
     method = LATENCY_METHODS.get(options.get("t", "0"))
     yield from _method(claim, {method} if method else set())
 
@@ -188,16 +200,18 @@ def _period(claim: ResultClaim, asked_us: int | None) -> Iterator[str]:
         yield f"its period is {value(asked_us * US)}, and the row says {value(min(periods))}"
 
 
-def _length(claim: ResultClaim, asked_ns: int | None) -> Iterator[str]:
+def _length(claim: ResultClaim, asked_ns: int | None, *, may_be_shorter: bool) -> Iterator[str]:
     if asked_ns and claim.span is not None:
         slack = asked_ns * SLACK + SLACK_NS
-        if not claim.span.shortest_ns - slack <= asked_ns <= claim.span.longest_ns + slack:
+        too_short = asked_ns > claim.span.longest_ns + slack and not may_be_shorter
+        if too_short or asked_ns < claim.span.shortest_ns - slack:
             yield f"this runs for {duration(asked_ns)}, and the row says {duration(claim.span.told_ns)}"
 
 
-def _loops(claim: ResultClaim, asked: int | None) -> Iterator[str]:
+def _loops(claim: ResultClaim, asked: int | None, *, may_be_fewer: bool) -> Iterator[str]:
     counts = [each.count for each in claim.figures if each.count is not None and each.kind is RowKind.LATENCY]
-    if counts and asked and not asked * (1 - FEWER) - 1 <= max(counts) <= asked + 1:
+    fewest = 0 if may_be_fewer else (asked or 0) * (1 - FEWER) - 1
+    if counts and asked and not fewest <= max(counts) <= asked + 1:
         yield f"this ends after {asked:,} loops, and the row has {max(counts):,}"
 
 
@@ -211,10 +225,20 @@ def _threads(claim: ResultClaim, options: Mapping[str, str]) -> int | None:
 
 def _method(claim: ResultClaim, methods: set[str]) -> Iterator[str]:
     """The method that the author named, if he named one that this module knows."""
-    told = SYNONYMS.get((claim.method_claimed or claim.method).strip().lower().replace(" ", "_").replace("-", "_"))
+    told = known_method(claim.method_claimed or claim.method)
     if told and methods and told not in methods:
         words = " or ".join(sorted(method.replace("_task", " task").replace("_irq", " IRQ") for method in methods))
         yield f"this measures with {words}, and the row says {claim.method_claimed or claim.method}"
+
+
+def known_method(text: str) -> str | None:
+    """The one name of a method that has several; None for a method that is not known here."""
+    return SYNONYMS.get(text.strip().removesuffix("()").lower().replace(" ", "_").replace("-", "_"))
+
+
+def known_policy(text: str) -> str | None:
+    """The one name of a scheduling policy; None for a policy that is not known here."""
+    return POLICIES.get(text.strip().lower().replace(" ", "_"))
 
 
 def _whole(text: str) -> int | None:

@@ -16,6 +16,8 @@ DOUBTS: tuple[str, ...] = ()
 FOREVER = (["while", "true"], ["while", ":"], ["while", "1"], ["until", "false"], ["while", "[", "1", "]"])
 AT_ONCE = ("true", ":", "echo", "printf", "false")
 """Commands that end at once, so that they are no wait."""
+MAY_WAIT = ("|", "&&", "||", ">", ">>", ">|", "<", "<<<")
+"""What joins such a command to others that may wait, or to a file that may be a pipe."""
 
 
 def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
@@ -66,9 +68,13 @@ def _grows(body: Sequence[str]) -> bool:
         if token == "&":  # noqa: S105
             background, command = background or bool(command), []
         elif token in (";", "\n"):
-            if command and command[0] not in AT_ONCE:
+            if command and (command[0] not in AT_ONCE or any(_may_wait(word) for word in command)):
                 return False
             command = []
         else:
             command.append(token)
     return background
+
+
+def _may_wait(word: str) -> bool:
+    return word in MAY_WAIT or "`" in word or "$(" in word

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rtproof.core.phrases import duration, value
 from rtproof.judge.objections.result_row import Objection, ResultClaim
+from rtproof.judge.objections.rules.command import known_method, known_policy
 
 ORDER = 52
 CODE = "unlike"
@@ -34,8 +35,14 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
 
 def _texts(name: str, claims: Sequence[ResultClaim]) -> Iterator[Objection]:
     told = [(claim, text) for claim in claims if (text := _text(name, claim))]
-    if len({" ".join(text.casefold().split()) for _, text in told}) > 1:
+    if len({_same_word(name, text) for _, text in told}) > 1:
         yield _objection([claim for claim, _ in told], name, [text for _, text in told])
+
+
+def _same_word(name: str, text: str) -> str:
+    """One word for all spellings of a condition."""
+    known = {"policy": known_policy, "method": known_method}.get(name)
+    return (known and known(text)) or " ".join(text.casefold().split())
 
 
 def _text(name: str, claim: ResultClaim) -> str:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A published row is said to be loaded by tasks that always want to run, but hardly any task wanted to.
 
-Only loads that keep a processor busy are judged. A flood of packets or a load that pauses need not be a waiting task.
+Only loads that keep a processor busy here are judged, by the names of their programs: stress as a plain word may mean
+that of a network. A flood of packets or a load that pauses need not be a waiting task.
 Of a measured run, the doubts about its loads say more than the load average: they know how much the loads did.
 """
 
@@ -17,12 +18,15 @@ DOUBTS: tuple[str, ...] = ()
 FEWEST_TASKS = 0.5
 """One task that always wants to run gives 0.95 after three lengths of the average, and averages scatter by 0.2."""
 BUSY = re.compile(
-    r"\bstress(-ng|apptest)?\b|\bhackbench\b|\bcpuburn\b|\bcores? busy\b|\bbusy loops?\b|\bcompil|\bmake -j"
+    r"\bstress(-ng|apptest)\b|\bstress(?=\s+-)|^\s*stress\s*$|\bhackbench\b|\bcpuburn\b|\bcores? busy\b"
+    r"|\bbusy loops?\b|\bcompil(e|es|ing|ation)\b|\bmake -j"
     r"|\bburn(p\d|mmx)\b",
     re.IGNORECASE,
 )
 PAUSES = re.compile(
-    r"--cpu-load|\s-l\s|--timeout|\s-t\s?\d|--backoff|\bsleep\b|\bidle\b|\bnot? |\bwithout\b", re.IGNORECASE
+    r"--cpu-load|\s-l\s|--timeout|\s-t\s?\d|--backoff|\bsleep\b|\bidle\b|\b(not?|none) |\bwithout\b|\bremote"
+    r"|\b(other|another|host|second) (machine|host|computer|PC)\b|\bon the host\b|\b(ended|finished|stopped)\b",
+    re.IGNORECASE,
 )
 
 

@@ -31,6 +31,11 @@ TIMEOUT_OPTIONS = {
 }
 """By program, the options that say after what time it ends."""
 PREFIXES = ("nohup", "sudo", "exec", "time", "nice", "ionice", "taskset", "chrt")
+PREFIX_VALUE = re.compile(r"-.*|[0-9]+|0x[0-9a-fA-F]+|[0-9]+[-,0-9]*")
+"""What may stand between a prefix and its command: options, priorities, and sets of CPUs."""
+TIMEOUT_VALUES = ("-k", "--kill-after", "-s", "--signal")
+"""The options of timeout that take a value of their own."""
+MOST_NS = 100 * UNITS_NS["y"]
 CONTROL = ("do", "while", "until", "for", "if", "case", "(", "{")
 
 
@@ -68,13 +73,31 @@ def _command_ns(words: list[str]) -> int | None:
     names = [PurePosixPath(word).name for word in words]
     for at, name in enumerate(names):
         if name == "timeout":
-            return next((ns for word in words[at + 1 :] if (ns := _time_ns(word)) is not None), None)
+            return _timeout_ns(words[at + 1 :])
         if name == "sleep":
-            return _time_ns(words[at + 1]) if len(words) > at + 1 else None
+            lengths = [_time_ns(word) for word in words[at + 1 :]]
+            return sum(filter(None, lengths)) if lengths and all(lengths) else None
         if name in TIMEOUT_OPTIONS:
             return _option_ns(words[at + 1 :], TIMEOUT_OPTIONS[name])
-        if at == 0 and name not in PREFIXES:
+        # Whatever a program that is not known here does with the words behind it, it may run for longer.
+        if name not in PREFIXES and not (at and PREFIX_VALUE.fullmatch(words[at])):
             return None
+    return None
+
+
+def _timeout_ns(words: list[str]) -> int | None:
+    """How long the command behind timeout runs, with what it has left to end after a signal."""
+    left = iter(words)
+    after = 0
+    for word in left:
+        name, _, told = word.partition("=")
+        if not word.startswith("-"):
+            lasts = _time_ns(word)
+            return None if lasts is None else lasts + after
+        if name in TIMEOUT_VALUES:
+            told = told or next(left, "")
+        if name.startswith(("-k", "--kill-after")):
+            after = _time_ns(told or word.removeprefix("-k")) or 0
     return None
 
 
@@ -91,7 +114,7 @@ def _option_ns(words: list[str], options: tuple[str, ...]) -> int | None:
 
 
 def _time_ns(text: str) -> int | None:
-    """A time such as 60, 60s or 1.5h; None if it is none, or has no end (0)."""
+    """A time such as 60, 60s or 1.5h; None if it is none, has no end (0), or is longer than any run."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhdy]?)", text)
-    ns = round(float(found[1]) * UNITS_NS[found[2]]) if found else 0
-    return ns or None
+    ns = float(found[1]) * UNITS_NS[found[2]] if found else 0
+    return round(ns) if 0 < ns <= MOST_NS else None
