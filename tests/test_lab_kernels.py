@@ -317,6 +317,38 @@ def test_the_preemption_model_is_read_from_the_configuration(config: str, words:
     assert preemption_of_config(config) == words
 
 
+@pytest.mark.parametrize(
+    ("listed", "sentence"),
+    [
+        ('{"facts": {}, "files": {}}', r"files\.json is damaged, it has no config: rtproof lab kernels fetch --again"),
+        ('{"facts": {"config": 1}, "files": {}}', r"files\.json is damaged, it has no config"),
+        ('{"facts": {"config": "x"}, "files": {}}', r"debian-6\.1/x cannot be read: No such file"),
+    ],
+)
+def test_a_kernel_whose_facts_were_damaged_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: str, sentence: str
+) -> None:
+    monkeypatch.setattr(kernel_catalogue, "lab_cache", lambda: tmp_path)
+    place = tmp_path / "kernels" / "debian-6.1"
+    place.mkdir(parents=True)
+    (place / "files.json").write_text(listed)
+    with pytest.raises(UserError, match=sentence):
+        kernel_catalogue.list_kernels()
+    with pytest.raises(UserError, match="it has no image"):
+        kernel_catalogue.opened_kernel(kernel_catalogue.catalogue_entry("debian-6.1"))
+
+
+@pytest.mark.parametrize("listed", ['{"facts": [], "files": {}}', "[" * 100_000, '{"facts": 1, "files": {}}'])
+def test_a_list_of_files_of_another_form_counts_as_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: str
+) -> None:
+    monkeypatch.setattr(kernel_catalogue, "lab_cache", lambda: tmp_path)
+    place = tmp_path / "kernels" / "debian-6.1"
+    place.mkdir(parents=True)
+    (place / "files.json").write_text(listed)
+    assert kernel_catalogue.cached_kernel(kernel_catalogue.catalogue_entry("debian-6.1")) is None
+
+
 def test_an_empty_cache_has_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     listed = list_kernels()

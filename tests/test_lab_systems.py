@@ -119,6 +119,63 @@ def test_what_it_is_not_made_of_does_not_matter(
     assert kernel_catalogue.build_module(kernel_modules, headers) == first
 
 
+@pytest.fixture
+def own_tree(headers: Path) -> Path:
+    """A build tree of the user's own kernel, as far as it is read."""
+    for name, text in (
+        ("include/config/auto.conf", "CONFIG_X86_64=y\n"),
+        ("include/generated/utsrelease.h", f'#define UTS_RELEASE "{RELEASE}"\n'),
+    ):
+        (headers / name).parent.mkdir(parents=True, exist_ok=True)
+        (headers / name).write_text(text)
+    return headers
+
+
+@needs_make
+@pytest.mark.usefixtures("kmod")
+def test_a_module_for_headers_of_ones_own_is_built_each_time(own_tree: Path, tmp_path: Path) -> None:
+    """A structure of the kernel may change without a trace in .config and Module.symvers."""
+    built = kernel_catalogue.module_for_headers(own_tree)
+    (own_tree / "Makefile").write_text(f"modules:\n\tprintf 'new\\0vermagic={MAGIC} \\0' > $(M)/rtproof.ko\n")
+    assert kernel_catalogue.module_for_headers(own_tree) == built
+    assert built.read_bytes().startswith(b"new")
+
+
+@needs_make
+@pytest.mark.usefixtures("kmod")
+@pytest.mark.parametrize(
+    "release", [b"", b'""', b'"../../evil"', b'"6.1\0"', b'\xff"6.1\xfe"', b'"' + b"6" * 65 + b'"', b'"6.1/x"']
+)
+def test_headers_of_no_release_are_refused(own_tree: Path, tmp_path: Path, release: bytes) -> None:
+    (own_tree / "include/generated/utsrelease.h").write_bytes(b"#define UTS_RELEASE " + release)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UserError, match=r"utsrelease\.h names no release of a kernel"):
+        kernel_catalogue.module_for_headers(own_tree)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("kmod")
+@pytest.mark.parametrize("which", ["../../x", "", "a b", "x\n", "é", "x" * 56])
+def test_a_name_that_no_module_can_have_is_refused(own_tree: Path, which: str) -> None:
+    with pytest.raises(UserError, match="is no name of a module, such as rtproof"):
+        kernel_catalogue.module_for_headers(own_tree, which)
+
+
+def test_a_pipe_among_the_headers_is_refused_and_not_waited_for(own_tree: Path) -> None:
+    (own_tree / "include/config/auto.conf").unlink()
+    os.mkfifo(own_tree / "include/config/auto.conf")
+    with pytest.raises(UserError, match=r"auto\.conf is no file"):
+        kernel_catalogue.module_for_headers(own_tree)
+
+
+@needs_make
+@pytest.mark.usefixtures("kmod")
+def test_words_of_make_in_another_encoding_are_quoted(own_tree: Path) -> None:
+    (own_tree / "Makefile").write_text("modules:\n\t@printf '\\377 error\\n' >&2; false\n")
+    with pytest.raises(UserError, match="does not compile against headers: \N{REPLACEMENT CHARACTER} error"):
+        kernel_catalogue.module_for_headers(own_tree)
+
+
 @needs_make
 @pytest.mark.usefixtures("kmod")
 def test_modules_of_the_tests_are_built_beside_our_headers(kernel_modules: Kernel, headers: Path) -> None:

@@ -53,11 +53,14 @@ def module_sources() -> Path:
     raise UserError(f"the kernel module's sources are not at {_PACKAGE / '_kmod_source'}: install rtproof again")
 
 
-def build_module(kernel: Kernel, headers: Path, which: str = OUR_MODULE) -> Path:
+def build_module(kernel: Kernel, headers: Path, which: str = OUR_MODULE, again: bool = False) -> Path:
     """The file ``which``.ko for a kernel: ``rtproof`` from kmod/, any other from kmod/tests/.
 
-    ``headers``: the folder to give to ``make -C``. UserError if it does not compile, with the first error.
+    ``headers``: the folder to give to ``make -C``. again: build it in any case. UserError if it does not compile, with
+    the first error.
     """
+    if not re.fullmatch(r"[A-Za-z0-9_]{1,55}", which):
+        raise UserError(f"{which!r} is no name of a module, such as {OUR_MODULE}")
     tools = toolchain(kernel.arch)
     folder = module_sources()
     inside = "" if which == OUR_MODULE else "tests"
@@ -75,7 +78,7 @@ def build_module(kernel: Kernel, headers: Path, which: str = OUR_MODULE) -> Path
         shutil.rmtree(scratch)
         return {"release": kernel.release}
 
-    return obtain_folder(place, fill).folder / f"{which}.ko"
+    return obtain_folder(place, fill, again).folder / f"{which}.ko"
 
 
 def toolchain(arch: str) -> Toolchain:
@@ -127,7 +130,13 @@ def _make(scratch: Path, headers: Path, tools: Toolchain) -> None:
     ]
     plain = {name: value for name, value in os.environ.items() if name not in NOT_FOR_MAKE}
     done = subprocess.run(
-        command, env={**plain, "LC_ALL": "C"}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        command,
+        env={**plain, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     if done.returncode != 0:
         raise UserError(f"the kernel module does not compile against {headers.name}: {_first_error(done.stderr)}")
@@ -272,7 +281,18 @@ def _stored(wanted: CatalogueEntry, mirror: str, again: bool, say: Say) -> Store
 
 
 def _opened(stored: StoredFolder) -> Kernel:
-    return open_kernel(stored.folder / stored.facts["image"], stored.folder / stored.facts["modules"])
+    return open_kernel(stored.folder / _fact(stored, "image"), stored.folder / _fact(stored, "modules"))
+
+
+def _fact(stored: StoredFolder, name: str) -> str:
+    """A fact of a kernel in the cache. UserError if the cache has been damaged."""
+    found = stored.facts.get(name)
+    if not isinstance(found, str):
+        raise UserError(
+            f"{stored.folder / FILE_LIST} is damaged, it has no {name}: rtproof lab kernels fetch --again "
+            f"{stored.folder.name}"
+        )
+    return found
 
 
 def _place(wanted: CatalogueEntry) -> Path:
@@ -294,13 +314,13 @@ def exact_name(name: str, kernel: Kernel) -> str:
         return ""
     if stored is None or not kernel.image.is_relative_to(stored.folder.resolve()):
         return ""
-    return f"{name.partition(VERSION_MARK)[0]}{VERSION_MARK}{stored.facts['version']}"
+    return f"{name.partition(VERSION_MARK)[0]}{VERSION_MARK}{_fact(stored, 'version')}"
 
 
 def kernel_headers(name: str, mirror: str = "", say: Say = lambda _: None) -> Path:
     """The folder to give to ``make -C`` to build modules for a kernel of the catalogue."""
     stored = _stored(catalogue_entry(name), mirror, False, say)
-    return stored.folder / stored.facts["headers"]
+    return stored.folder / _fact(stored, "headers")
 
 
 def module_for_kernel(name: str, which: str = OUR_MODULE, mirror: str = "", say: Say = lambda _: None) -> Path:
@@ -311,27 +331,31 @@ def module_for_kernel(name: str, which: str = OUR_MODULE, mirror: str = "", say:
 def module_for_headers(headers: Path, which: str = OUR_MODULE) -> Path:
     """``which``.ko for a kernel of the user's own. ``headers``: its build tree or headers, as for ``make -C``.
 
-    UserError if the folder is not that, or if the lab has no toolchain for its architecture.
+    It is built each time, because no file of a build tree tells of every change to its headers. UserError if the folder
+    is not that, or if the lab has no toolchain for its architecture.
     """
     config, release = headers / "include/config/auto.conf", headers / "include/generated/utsrelease.h"
     try:
-        options, name = (
-            config.read_text(errors="replace").splitlines(),
-            release.read_text().partition('"')[2].partition('"')[0],
-        )
-    except IndexError:
-        raise UserError(f"{release} names no release") from None
+        for path in (config, release):
+            if path.exists() and not path.is_file():
+                raise UserError(f"{path} is no file")
+        options = config.read_text(errors="replace").splitlines()
+        name = release.read_text(errors="replace").partition('"')[2].partition('"')[0]
     except OSError as error:
         raise UserError(
             f"{error.filename} cannot be read ({error.strerror}): --headers wants a kernel's build tree, prepared with "
             f"'make modules_prepare', or the folder lib/modules/RELEASE/build"
         ) from error
+    if not _RELEASE.fullmatch(name):
+        raise UserError(f"{release} names no release of a kernel")
     arch = next((arch for option, arch in _ARCH_OF_OPTION.items() if f"{option}=y" in options), "")
     if not arch:
         raise UserError(f"{headers} is for no architecture of the lab: there are {', '.join(_ARCH_OF_OPTION.values())}")
-    return build_module(Kernel(arch, headers, None, name, ""), headers.resolve(), which)
+    return build_module(Kernel(arch, headers, None, name, ""), headers.resolve(), which, again=True)
 
 
+_RELEASE = re.compile(r"[0-9][A-Za-z0-9._+~-]{0,63}")
+"""The kernel's makefiles allow 64 characters."""
 _ARCH_OF_OPTION = {"CONFIG_X86_64": "x86_64", "CONFIG_ARM64": "aarch64", "CONFIG_ARM": "armv7"}
 
 
@@ -475,9 +499,12 @@ def _listed_kernel(known: CatalogueEntry, stored: StoredFolder | None) -> Listed
     place = known.asked_name, known.machine.name, SUITES[known.series][0]
     if stored is None:
         return ListedKernel(*place, "PREEMPT_RT" if known.rt else None, None, None, None, None)
-    facts = stored.facts
-    built = preemption_of_config((stored.folder / facts["config"]).read_text())
-    return ListedKernel(*place, built, facts["package"], facts["version"], stored.folder, stored.size)
+    config = stored.folder / _fact(stored, "config")
+    try:
+        built = preemption_of_config(config.read_text(errors="replace"))
+    except OSError as error:
+        raise UserError(f"{config} cannot be read: {error.strerror}") from error
+    return ListedKernel(*place, built, _fact(stored, "package"), _fact(stored, "version"), stored.folder, stored.size)
 
 
 def preemption_of_config(config: str) -> str:

@@ -96,9 +96,10 @@ def find_stored(place: Path) -> StoredFolder | None:
         files: dict[str, Any] = listed["files"]
         if not all(_is_as_listed(place / name, entry) for name, entry in files.items()):
             return None
+        dict.items(listed["facts"])
         size = sum(entry["size"] for entry in files.values())
         return StoredFolder(place, listed["facts"], size, {name: entry["sha256"] for name, entry in files.items()})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -20,7 +20,10 @@ from rtproof.lab import kernel_catalogue
 @click.option("--which", default="rtproof", metavar="NAME", help="Build another module, one of those in kmod/tests.")
 @MIRROR
 def command(name: str | None, headers: Path | None, which: str, mirror: str) -> None:
-    """Build rtproof.ko for a kernel and print its path. The kernel is fetched if needed. A finished build is kept."""
+    """Build rtproof.ko for a kernel and print its path. The kernel is fetched if needed.
+
+    A finished build for a kernel of the catalogue is kept. For headers of your own the module is built each time.
+    """
     from rtproof.experiment.guest_runner import print_progress
 
     if (name is None) == (headers is None):
