@@ -86,9 +86,17 @@ def tool() -> Path:
     return program
 
 
+OWN = "own"
+
+
 def run_faulty(scratch: Path, command: Sequence[str | Path], fault: Fault, prefix: str = "", log: str = "") -> Faulty:
-    """Run a command to its end with one fault, which hits only calls on paths that begin with ``prefix``."""
-    status = scratch / "status"
+    """Run a command to its end with one fault, which hits only calls on paths that begin with ``prefix``.
+
+    Its working folder and its folder for temporary files is ``scratch/own``, which is empty at first.
+    """
+    status, own = scratch / "status", scratch / OWN
+    shutil.rmtree(own, ignore_errors=True)
+    own.mkdir(parents=True)
     what = [status, PATIENCE_S, prefix, fault.kind, fault.n, fault.error, int(fault.keep_on), log]
     done = subprocess.run(
         [tool(), *map(str, what), *command],
@@ -96,7 +104,8 @@ def run_faulty(scratch: Path, command: Sequence[str | Path], fault: Fault, prefi
         capture_output=True,
         check=False,
         timeout=3 * PATIENCE_S,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        cwd=own,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(own)},
     )
     if done.returncode:
         raise NoFaultsHereError(f"the tool ended with {done.returncode}: {done.stderr.decode(errors='replace')}")
@@ -168,6 +177,8 @@ def changed_state(before: dict[str, str]) -> list[str]:
 
 PROGRESS = re.compile(r"\d+:\d\d:\d\d of \d+:\d\d:\d\d: ")
 """How a line of ``rtproof run`` begins that tells how far the run is, and no error."""
+DEFECT = "this is a defect of rtproof"
+"""How the sentence begins that rtproof prints in place of a traceback."""
 LEFTOVERS = ("processes were left", "files were left", "left after", "left behind", "a temporary file")
 
 
@@ -185,7 +196,7 @@ def broken_promises(end: Faulty, allowed: Sequence[int]) -> list[str]:
     sentences = sum(not PROGRESS.match(line) for line in end.said.splitlines())
     if end.exit_code == 2 and sentences != 1 and not end.on_standard_error:
         found.append(f"exit code 2 with {sentences} lines: {end.said[-300:]!r}")
-    if "Traceback" in end.said:
+    if "Traceback" in end.said or DEFECT in end.said:
         found.append(f"a traceback: {end.said[-400:]!r}")
     return found
 
@@ -281,6 +292,8 @@ def _tried_once(subject: Subject, scratch: Path, fault: Fault) -> tuple[Faulty, 
     before = machine_state()
     end = run_faulty(scratch, subject.command(place), fault, str(place) if subject.own_paths else "")
     found = broken_promises(end, subject.allowed) + subject.check(place, end)
+    strays = sorted(str(one.relative_to(scratch / OWN)) for one in (scratch / OWN).rglob("*"))
+    found += [f"files were left: {strays[:9]}" for _ in strays[:1]]
     return end, found + [f"{LEFT_BEHIND}{', '.join(names)}" for names in [changed_state(before)] if names]
 
 

@@ -100,6 +100,9 @@ def in_shell(script: str) -> Subject:
         ("echo one >&2; echo two >&2; exit 2", "exit code 2 with 2 lines: 'one\\ntwo\\n'"),
         ("exit 2", "exit code 2 with 0 lines: ''"),
         ("setsid sleep 60 & exit 0", "processes were left: sleep"),
+        ("touch stray", "files were left: ['stray']"),
+        ('mkdir -p "$TMPDIR/load/a" && touch "$TMPDIR/load/a/b"', "files were left: ['load', 'load/a', 'load/a/b']"),
+        ("echo 'this is a defect of rtproof 1' >&2; exit 2", "a traceback: 'this is a defect of rtproof 1\\n'"),
     ],
 )
 def test_the_check_of_an_end_can_fail(tmp_path: Path, script: str, finding: str) -> None:
