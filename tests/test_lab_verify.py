@@ -140,6 +140,16 @@ def test_a_result_with_nothing_to_compare_is_damaged_and_not_the_same(
     assert_refused(capsys, f"{made} is damaged: it has no systems, no cells, or a cell without jobs")
 
 
+def test_a_module_that_is_no_file_is_refused_and_not_waited_for(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe.ko")
+    told = json.loads(made.read_text())
+    for name in ("./pipe.ko", "/dev/zero", "./gone.ko"):
+        told["systems"][0]["modules_asked"] = [name]
+        made.write_text(json.dumps(told))
+        assert main(["lab", "verify", str(made)]) == 2
+        assert_refused(capsys, f"{name}, a module of the result, is no file here")
+
+
 def test_what_is_no_file_is_refused_before_it_is_read(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo("pipe")
     with Path("huge.json").open("wb") as file:

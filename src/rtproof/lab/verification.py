@@ -225,7 +225,11 @@ def _module_here(system: _StoredSystem, asked: str) -> str | Path:
     if "/" not in asked and not asked.endswith(".ko"):
         return asked
     own = Path(asked).name == f"{kernel_catalogue.OUR_MODULE}.ko"
-    return kernel_catalogue.module_for_kernel(system.kernel) if own and not system.image else Path(asked)
+    if own and not system.image:
+        return kernel_catalogue.module_for_kernel(system.kernel)
+    if not Path(asked).is_file():
+        raise UserError(f"{asked}, a module of the result, is no file here")
+    return Path(asked)
 
 
 def _job_pairs(stored: StoredComparison) -> Iterator[InputPair]:
