@@ -296,7 +296,7 @@ def test_no_text_is_too_strange(text: str) -> None:
 
 def test_a_record_says_itself_that_its_clock_counts_instructions() -> None:
     assert virtual_time_clock(record([], facts=(VIRTUAL,))) == VIRTUAL.value
-    assert "does not sign off hardware" in VIRTUAL_TIME_SENTENCE
+    assert "they do not sign off hardware" in VIRTUAL_TIME_SENTENCE
 
 
 def test_a_clock_that_shows_time_needs_no_word() -> None:

@@ -123,6 +123,19 @@ def test_with_few_shifts_the_page_says_that_nothing_is_clear() -> None:
     assert text.paragraphs[0] == "No difference is called clear, because that takes 4 shifts or more (--shifts)."
 
 
+def test_with_enough_shifts_the_page_names_the_loads_with_a_clear_difference() -> None:
+    found = comparison(
+        (RT, {"idle": [5_000, 5_100, 5_000, 5_050], "dd": [5_000, 5_100, 5_000, 5_050]}),
+        (PLAIN, {"idle": [5_000, 5_200, 5_100, 5_050], "dd": [9_000, 9_100, 9_000, 9_050]}),
+        shifts=4,
+    )
+    (text,) = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
+    assert text.paragraphs[0] == (
+        f"Under 1 of 2 loads (dd), the maxima of {RT.name} are below those of every other system by more than the "
+        "shifts differ."
+    )
+
+
 def test_systems_are_ranked_by_the_loads_that_all_have_figures_for() -> None:
     found = comparison(
         (RT, {"idle": [5_000], "dd": "the guest never spoke"}), (PLAIN, {"idle": [4_000], "dd": [9_000]})

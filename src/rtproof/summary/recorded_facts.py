@@ -108,8 +108,8 @@ def why_no_file(record: Record, path: str) -> str:
 
 
 VIRTUAL_TIME_SENTENCE = (
-    "virtual time: instructions, not a board's microseconds: ranks kernels and finds regressions, does not sign off "
-    "hardware"
+    "virtual time: the figures count instructions, not a board's microseconds. They rank kernels and find regressions; "
+    "they do not sign off hardware"
 )
 
 
