@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 
 import checks
+import interleaved_rounds
 import loads
 import longrun
-import pairs
 import peers
 import sizes
 from goals import Goal, show
@@ -60,7 +60,7 @@ def latency_and_cost(agent: Path, scratch: Path) -> dict[str, float]:
     print("round | median [ns] of agent, cyclictest, jitterdebugger | 99 % [ns] | CPU [s per 1e6] of agent, cyclictest")
     rounds = []
     for number in range(ROUNDS):
-        one = pairs.one_round(agent, scratch, SECONDS)
+        one = interleaved_rounds.one_round(agent, scratch, SECONDS)
         rounds.append(one)
         runs = [one.agent, one.cyclictest, one.jitterdebugger]
         medians, p99s = ([getattr(run, field) if run else "-" for run in runs] for field in ("median_ns", "p99_ns"))
@@ -69,15 +69,18 @@ def latency_and_cost(agent: Path, scratch: Path) -> dict[str, float]:
             f"{number + 1:5} | {' '.join(f'{x:>8}' for x in medians)} | {' '.join(f'{x:>8}' for x in p99s)} | {cpu}",
             flush=True,
         )
-    found = {f"{name}_ratio_to_cyclictest": pairs.median(rounds, f"{name}_ratio") for name in ("median", "p99", "cpu")}
+    found = {
+        f"{name}_ratio_to_cyclictest": interleaved_rounds.median(rounds, f"{name}_ratio")
+        for name in ("median", "p99", "cpu")
+    }
     if rounds[0].jitterdebugger_bytes is not None:
-        found["jitterdebugger_bytes_per_sample"] = pairs.median(rounds, "jitterdebugger_bytes")
+        found["jitterdebugger_bytes_per_sample"] = interleaved_rounds.median(rounds, "jitterdebugger_bytes")
     return found
 
 
 def record_sizes(agent: Path, scratch: Path) -> dict[str, float]:
     """Of one run of a minute's worth of samples."""
-    _, record = pairs.measure(agent, scratch, 4 * SECONDS)
+    _, record = interleaved_rounds.measure(agent, scratch, 4 * SECONDS)
     return {
         "bytes_per_sample_ns": sizes.bytes_per_sample(record),
         "bytes_per_sample_us": sizes.in_microseconds(record, scratch),

@@ -117,7 +117,10 @@ def _gamma_front(a: float, x: float) -> float:
 
 
 def gamma_fraction(a: float, x: float) -> float:
-    """x^a e^-x divided by the upper incomplete Gamma(a, x), also for a <= 0. It converges fast for x >= a + 1."""
+    """x^a e^-x divided by the upper incomplete Gamma(a, x), for x > 0, by a continued fraction. a may be 0 or less.
+
+    The fraction converges fast for x >= a + 1.
+    """
     return _fraction(x + 1 - a, ((-k * (k - a), x + 1 - a + 2 * k) for k in itertools.count(1)))
 
 

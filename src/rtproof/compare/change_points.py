@@ -120,7 +120,10 @@ def _variance(size: int, phi: float) -> float:
 
 
 def widened_error(left: int, right: int, phi: float) -> float:
-    """Return about how many times larger a difference of two means has to be than between independent runs."""
+    """Return about how many times larger the error of a difference of two means is than if runs were independent.
+
+    left, right: the number of runs on each side. phi: the correlation of neighbouring runs.
+    """
     found = stretch_contrast(left, right, phi)
     return math.sqrt(found.variance / (1 / left + 1 / right) * (left + right - 2) / found.squares)
 

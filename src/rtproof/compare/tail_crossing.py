@@ -119,7 +119,9 @@ def tail_distance(first: TailSample, second: TailSample) -> TailDistance | None:
 
 
 def _grid(first: TailSample, second: TailSample) -> Int64Array:
-    """Return the values at which both shares are known: upper ends of bins that lie inside no bin of the other one.
+    """Return the values at which the share of values above is known of both samples.
+
+    These are the upper ends of bins, of either sample, that are not inside a bin of the other.
 
     Inside a bin the share is not known, because the position of the bin's values is not known.
     """

@@ -124,7 +124,10 @@ _CLIP = 1e-9
 
 @dataclass(frozen=True)
 class EpisodeSpacing:
-    """G (moran) and L (log_mean) of a number of episodes, each with its 97.5 % point (critical)."""
+    """Two statistics of the spacings between episodes, which are large if episodes come in bunches: G and L above.
+
+    moran is G, log_mean is L. ``_critical``: 97.5 % of runs with independent episodes stay below it.
+    """
 
     episodes: int
     moran: float

@@ -41,11 +41,11 @@ class NeededLength:
 
 @dataclass(frozen=True)
 class DecisionChance:
-    """The outcomes of runs with a true rate, which is a multiple of the rate in the claim.
+    """How runs of a system end whose true rate of episodes is ``rate`` times the rate in the claim.
 
-    proven, refuted, undecided: shares of all runs; undecided ones have no verdict by the horizon. mean_ns: the mean
-    quiet time until the verdict, over the decided runs. late_ns: the quiet time by which nine of ten decided runs are
-    decided. Both are None if no run is decided.
+    proven, refuted, undecided: shares of all runs. An undecided run has no verdict by the horizon. mean_ns: the mean
+    time without an episode until the verdict, over the decided runs. late_ns: nine tenths of the decided runs have
+    their verdict by then. Both times are None if no run is decided.
     """
 
     rate: float

@@ -72,7 +72,10 @@ class WayFile(_StrictProfilePart, frozen=True):
 
 
 class ValueFile(_StrictProfilePart, frozen=True):
-    """A value of an axis: the options that it adds to a cell, and the cell's ways if they differ from the profile's."""
+    """One value of an axis, as the file of a profile writes it: the options that it adds to each cell.
+
+    way: the ways to measure these cells, in the order in which they are tried; by default those of the profile.
+    """
 
     name: str
     label: str = ""

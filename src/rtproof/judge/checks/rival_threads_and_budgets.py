@@ -41,7 +41,7 @@ READY = 0.5
 
 @dataclass(frozen=True)
 class Budget:
-    """A rule of the kernel that may stop real-time threads for up to ``stop_ns`` of each period. name: of this rule."""
+    """A rule of the kernel that may stop real-time threads for up to ``stop_ns`` of every ``period_ns``."""
 
     name: str
     stop_ns: int

@@ -216,7 +216,7 @@ def _block(doubt: Doubt) -> Text:
 
 
 def objections_section(analysis: Analysis) -> list[Block]:
-    """What the run's own figures say against it and no doubt already states; [] if they say nothing."""
+    """The objections to the run's own figures that none of its doubts states already; [] without any."""
     return objection_blocks(run_objections(analysis))
 
 
