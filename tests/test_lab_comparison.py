@@ -136,6 +136,15 @@ def test_with_enough_shifts_the_page_names_the_loads_with_a_clear_difference() -
     )
 
 
+def test_with_enough_shifts_the_page_says_if_no_difference_is_clear() -> None:
+    alike = {"idle": [5_000, 5_100, 5_000, 5_050]}
+    found = comparison((RT, alike), (PLAIN, alike), shifts=4)
+    (text,) = [each for each in kernel_comparison_page.ranking_blocks(found) if isinstance(each, Text)]
+    assert text.paragraphs[0] == (
+        f"Under no load are the maxima of {RT.name} below those of every other system by more than the shifts differ."
+    )
+
+
 def test_systems_are_ranked_by_the_loads_that_all_have_figures_for() -> None:
     found = comparison(
         (RT, {"idle": [5_000], "dd": "the guest never spoke"}), (PLAIN, {"idle": [4_000], "dd": [9_000]})

@@ -87,11 +87,11 @@ def _ranking_words(comparison: KernelComparison, places: list[RankedSystem]) -> 
     if len(places) < 2:
         return []
     first = [load.name for load in loads_clearly_won(comparison, places[0])]
-    listed = f" ({', '.join(first)})" if first else ""
-    words = [
-        f"Under {len(first)} of {_load_count(comparison)}{listed}, the maxima of {places[0].system.name} are below "
-        "those of every other system by more than the shifts differ."
-    ]
+    name = places[0].system.name
+    below = "below those of every other system by more than the shifts differ"
+    words = [f"Under {len(first)} of {_load_count(comparison)} ({', '.join(first)}), the maxima of {name} are {below}."]
+    if not first:
+        words = [f"Under no load are the maxima of {name} {below}."]
     if comparison.shifts < LEAST_SHIFTS:
         words = [f"No difference is called clear, because that takes {LEAST_SHIFTS} shifts or more (--shifts)."]
     common = common_loads(comparison)

@@ -16,7 +16,7 @@ MODEL = (
     "This is a model and no proof. It carries the shape of the measured tail further out and cannot know of a "
     "mechanism that this run has not shown; the verdict does not use it."
 )
-REFUSED = "There is no forecast, for the reasons below. Most runs are too short or too uneven for one."
+REFUSED = "There is no forecast, for the reasons below. Most runs get none."
 
 
 def forecast_section(analysis: Analysis) -> list[Block]:

@@ -31,6 +31,6 @@ def _alone(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
         if behind > 0 and least_ns > each.mean_ns + each.step("mean"):
             yield (
                 each,
-                f"its largest value {value(round(each.max_ns))} is {behind:,} periods long of which no sample is "
-                f"missing, and had they been late behind it, the mean would be {value(round(least_ns))} at least",
+                f"its largest value {value(round(each.max_ns))} spans {behind:,} periods, and no sample of these is "
+                f"missing; they were late too, so the mean would be {value(round(least_ns))} or more",
             )
