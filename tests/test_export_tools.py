@@ -354,5 +354,5 @@ def test_what_is_no_time_is_said_with_every_export(name: str, tmp_path: Path) ->
 
 def test_formats_with_room_for_words_say_it_inside(tmp_path: Path) -> None:
     made = analyse(staged({"irq": [1], "task": [2]}, facts=(VIRTUAL,)))
-    assert "#[virtual time: instructions" in written(hdr, tmp_path, made)[1]
-    assert "\n# virtual time: instructions" in written(cyclictest, tmp_path, made)[1]
+    assert "#[virtual time: the figures count instructions" in written(hdr, tmp_path, made)[1]
+    assert "\n# virtual time: the figures count instructions" in written(cyclictest, tmp_path, made)[1]

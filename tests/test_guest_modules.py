@@ -297,16 +297,21 @@ NAME = "debian-6.12-rt"
 HOG = Path(__file__).parent / "hog.c"
 
 # The hog starves CPU 1 until after the agent has given up; nothing may be left over for those without real-time policy.
+# The agent's main thread, which has to see it, is moved to CPU 0 and stopped for a moment, so that its timer follows it there; and
+# no idle CPU leaves its timers to a busy one.
 SCRIPT_PROBE_CPUS = """\
 run user --probe timerlat
 cat /sys/kernel/tracing/osnoise/options > /out/options
 insmod /rtproof.ko || exit
 run task --probe kernel --method task
 echo -1 > /proc/sys/kernel/sched_rt_runtime_us
+echo 0 > /proc/sys/kernel/timer_migration
 for server in /sys/kernel/debug/sched/fair_server/cpu*; do echo 0 > $server/runtime; done
 LOOP="--probe kernel --method loop --period 10ms --warmup 100ms --policy other --cpus 1"
 /agent run $LOOP --duration 1s -o /out/stalled 2> /out/stalled.said & agent=$!
-usleep 500000
+usleep 250000
+taskset -p 1 $agent > /out/moved && kill -STOP $agent && kill -CONT $agent || exit
+usleep 250000
 /hog 1 50 7
 wait $agent
 /agent run $LOOP --duration 2s -o /out/resumed 2> /out/resumed.said & agent=$!

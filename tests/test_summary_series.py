@@ -115,6 +115,14 @@ def test_a_stall_of_years_is_refused() -> None:
         series.part_of_samples(GRID, [block([5], {0: 10_000_000_000}, series=GRID)], array(), 5)
 
 
+def test_a_run_of_years_is_refused() -> None:
+    """No sample of it is missing: only its period says how long it would have been."""
+    slow = replace(GRID, period_ns=104 * 86_400_000_000_000)
+    assert series.part_of_samples(slow, [block([5] * 3, {}, series=slow)], array(), 5).observed.counts.total == 3
+    with pytest.raises(RecordError, match="claims a run of 416 days"):
+        series.part_of_samples(slow, [block([5] * 4, {}, series=slow)], array(), 5)
+
+
 VALUES = st.lists(st.integers(-1000, 10**9), min_size=1, max_size=30)
 
 

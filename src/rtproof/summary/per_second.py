@@ -33,13 +33,18 @@ LONGEST_GAP_NS = 400 * 86_400 * 1_000_000_000
 
 
 def refuse_impossible_stall(series: Series, block: Block) -> None:
-    """RecordError for a stall longer than LONGEST_GAP_NS, or for a value of which due times follow and that is one."""
-    longest = int(block.gap_missed.max(initial=0)) * series.period_ns
+    """RecordError for a stall longer than LONGEST_GAP_NS, or for a value of which due times follow and that is one.
+
+    So it is for a block on the grid that is longer, because its seconds would fill the memory.
+    """
+    longest, what = int(block.gap_missed.max(initial=0)) * series.period_ns, "a stall of"
     if not series.by_period:
         longest = max(longest, int(block.values.max()), -int(block.values.min()))
+    elif longest <= LONGEST_GAP_NS:
+        longest, what = (block.values.size + int(block.gap_missed.sum())) * series.period_ns, "a run of"
     if longest > LONGEST_GAP_NS:
         days = longest // 86_400_000_000_000
-        raise RecordError(f"thread {series.thread} claims a stall of {days} days: these are no samples")
+        raise RecordError(f"thread {series.thread} claims {what} {days} days: these are no samples")
 
 
 def off_grid_due_times(series: Series, block: Block, told: PreviousDueTime | None = None) -> Int64Array:
