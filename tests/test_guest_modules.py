@@ -297,8 +297,8 @@ NAME = "debian-6.12-rt"
 HOG = Path(__file__).parent / "hog.c"
 
 # The hog starves CPU 1 until after the agent has given up; nothing may be left over for those without real-time policy.
-# The agent's main thread, which has to see it, is moved to CPU 0 and stopped for a moment, so that its timer follows it; and no
-# idle CPU leaves its timers to a busy one.
+# The agent's main thread, which has to see it, is moved to CPU 0 and stopped for a moment, so that its timer follows;
+# and no idle CPU leaves its timers to a busy one.
 SCRIPT_PROBE_CPUS = """\
 run user --probe timerlat
 cat /sys/kernel/tracing/osnoise/options > /out/options
