@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Put what runs on targets into the wheel: its sources, and the agent for this machine if something can build it.
+"""Put the programs in C into the wheel: their sources, and the agent and the scanner as built for this machine.
 
 Also make a README for package indexes, which have none of the files that the links of the checkout's README name.
 """
@@ -24,26 +24,32 @@ class AgentHook(BuildHookInterface):  # type: ignore[type-arg]
         for name in ("agent", "guest", "kmod", "scanner"):
             build_data["force_include"][str(Path(self.root, name))] = f"rtproof/_{name}_source"
         sys.path.insert(0, str(Path(self.root, "src")))
+        from rtproof.agents import build
         from rtproof.agents.architectures import host_architecture
-        from rtproof.agents.build import AGENT_NAME, build_agent
         from rtproof.core.errors import UserError
 
+        folder = f"rtproof/_agents/{host_architecture().name}"
         try:
-            build_data["force_include"][str(build_agent())] = f"rtproof/_agents/{host_architecture().name}/{AGENT_NAME}"
-            build_data["pure_python"] = False
-            build_data["tag"] = f"py3-none-{platforms()}"
-        except UserError as error:
-            self.app.display_warning(f"the agent is not built yet, that is left to its first use: {error}")
+            for program in (build.build_agent, build.build_scanner):
+                try:
+                    file = program()
+                except UserError as error:
+                    self.app.display_warning(f"not in the wheel, but built on its first use: {error}")
+                    continue
+                build_data["force_include"][str(file)] = f"{folder}/{file.name}"
+                build_data["pure_python"] = False
+                build_data["tag"] = f"py3-none-{platforms()}"
         finally:
             sys.path.pop(0)
 
 
 def platforms() -> str:
-    """The platform tags of a wheel that carries the agent of this machine.
+    """The platform tags of a wheel that carries the agent and the scanner of this machine.
 
-    The agent makes such a wheel another file than one of the same version built on another architecture, so that the
-    two may not have one name, although each would work anywhere: where the agent does not fit, one is built on its
-    first use. The agent is static and needs no C library, so both libraries' tags hold, each with the oldest version
+    They make such a wheel another file than one of the same version built on another architecture, so that the two may
+    not have one name, although each would work anywhere: where the programs do not fit, they are built on their first
+    use. The agent is static, and the scanner, a shared library, names none: its only symbol from outside is memset,
+    which the process of Python has from either C library. So both libraries' tags hold, each with the oldest version
     that every architecture has. Where pip takes neither, as on ARMv6, the tag is the system's own.
     """
     accepted = list(platform_tags())

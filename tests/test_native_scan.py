@@ -208,7 +208,7 @@ def test_without_a_compiler_numpy_counts(tmp_path: Path, monkeypatch: pytest.Mon
     def none() -> Path:
         raise UserError("nothing here can build it")
 
-    monkeypatch.setattr(native_scan, "build_scanner", none)
+    monkeypatch.setattr(native_scan, "find_scanner", none)
     native_scan.scanner.cache_clear()
     try:
         record = record_of(tmp_path / "a", 4, GRID, whole=True)
@@ -221,4 +221,4 @@ def test_without_a_compiler_numpy_counts(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_library_of_another_version_is_refused(scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_scan, "ABI", native_scan.ABI + 1)
     with pytest.raises(UserError, match="is a scanner of another version"):
-        Scanner(build.build_scanner())
+        Scanner(build.find_scanner())

@@ -129,6 +129,7 @@ def links_statically(command: tuple[str, ...]) -> bool:
 
 
 AGENT_NAME = "rtproof-agent"
+SCANNER_NAME = "librtscan.so"
 _PACKAGE = Path(rtproof.__file__).parent
 _FROM_OUTSIDE = ".from_outside = true"
 
@@ -198,8 +199,7 @@ def build_scanner() -> Path:
 
     UserError if nothing can compile it or it does not compile.
     """
-    sources = ProgramSources("librtscan.so", "the scanner of samples", source_folder("scanner"), library=True)
-    return build_program(sources)
+    return build_program(ProgramSources(SCANNER_NAME, "the scanner of samples", source_folder("scanner"), library=True))
 
 
 def build_program(program: ProgramSources, arch: str = "", compiler: str = "auto") -> Path:
@@ -272,7 +272,11 @@ def _first_error(messages: str) -> str:
 
 def packaged_agent(arch: str) -> Path:
     """The place of the agent for an architecture in an installed package. The file may be missing."""
-    return Path(rtproof.__file__).parent / "_agents" / arch / AGENT_NAME
+    return _packaged_file(arch, AGENT_NAME)
+
+
+def _packaged_file(arch: str, name: str) -> Path:
+    return _PACKAGE / "_agents" / arch / name
 
 
 def find_agent(arch: str = "") -> Path:
@@ -280,6 +284,12 @@ def find_agent(arch: str = "") -> Path:
     name = (architecture(arch) if arch else host_architecture()).name
     path = packaged_agent(name)
     return path if path.exists() else build_agent(name)
+
+
+def find_scanner() -> Path:
+    """The scanner for this machine: from the package, from the cache, or built now. UserError if it cannot be built."""
+    path = _packaged_file(host_architecture().name, SCANNER_NAME)
+    return path if path.exists() else build_scanner()
 
 
 def agent_prints(path: Path, word: str, emulator: Sequence[str] = ()) -> str:

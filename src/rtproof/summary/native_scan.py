@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.agents.build import build_scanner
+from rtproof.agents.build import find_scanner
 from rtproof.core.errors import RecordError, UserError
 from rtproof.record.chunks import CHUNK_HEADER, padded
 from rtproof.record.contents import ChunkRef, Int64Array, Seconds, Series, Top
@@ -86,9 +86,9 @@ def _at(array: NDArray[Any]) -> ctypes.c_void_p:
 
 @cache
 def scanner() -> Scanner | None:
-    """The scanner for this machine, compiled on its first use; None if nothing here can compile it."""
+    """The scanner for this machine: the package's, or one compiled on its first use; None if nothing can compile it."""
     with suppress(UserError, OSError):
-        return Scanner(build_scanner())
+        return Scanner(find_scanner())
     return None
 
 
