@@ -20,6 +20,7 @@ from rtproof.cli.main import main
 from rtproof.core.errors import UserError
 from rtproof.experiment import campaign_folder
 from rtproof.experiment.campaign_folder import StoredCampaign, StoredCellEnd
+from rtproof.report.blocks import Table
 from rtproof.report.pages.campaign_outcomes import OtherToolResult
 
 MADE = ("report.html", "result.json", "table.md")
@@ -185,7 +186,7 @@ def edit(before: str, after: str) -> None:
 
 
 def newer() -> None:
-    edit('"version": 1', '"version": 2')
+    edit('"version": 2', '"version": 3')
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,7 @@ def newer() -> None:
         (lambda: edit('"campaign": {', '"campaign": ['), "a/campaign.json is not what a campaign leaves"),
         (lambda: Path("a/campaign.json").write_bytes(b"\xff"), "a/campaign.json is not what a campaign leaves"),
         (lambda: Path("a/campaign.json").write_text("[" * 100_000), "a/campaign.json is not what a campaign leaves"),
-        (newer, "a/campaign.json has version 2, newer than 1"),
+        (newer, "a/campaign.json has version 3, newer than 2"),
         (lambda: shutil.rmtree("a/cells"), "cannot read a/cells/good/run.rtrec: No such file"),
         (lambda: flip(Path("a/cells/late/run.rtrec")), "a/cells/late is no longer what the campaign measured"),
         (lambda: Path("a/cells/late/run.json").write_text("{}"), "a/cells/late is no longer what the campaign"),
@@ -258,14 +259,16 @@ def test_the_runs_of_a_campaign_are_judged_each_once(capsys: pytest.CaptureFixtu
 CELLS = (
     StoredCellEnd("a", "0" * 64, 1, ("no module",), "it was interrupted", True, ("cells/a.csv",)),
     StoredCellEnd("b", failure="é"),
+    StoredCellEnd("b", "1" * 64, 0, system="debian-6.1 preempt=none"),
 )
+MAKING = (Table("What made it", ("what", "value"), (("QEMU", "10.0"),), heat=((None, 0.5),)),)
 GIVEN = (OtherToolResult("their latency", "latency", 3, 1, 2.5, None, ("a note",)),)
 
 
 def campaign_cli_campaignfile(name: str = "toradex") -> StoredCampaign:
     profile = profiles.load(name)
     return StoredCampaign(
-        "rtproof run", profile, articles.load(profile.article), "a board", (0.5, 0.99999), CELLS, GIVEN
+        "rtproof run", profile, articles.load(profile.article), "a board", (0.5, 0.99999), CELLS, GIVEN, MAKING
     )
 
 

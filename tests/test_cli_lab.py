@@ -164,6 +164,34 @@ def test_a_profile_on_two_kernels_leaves_a_page_a_table_and_its_cells(capsys: py
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("desk")
+def test_the_folder_of_a_profile_in_guests_gives_its_pages_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the profile's limit, which the runs do not name: another profile may use the same ones from the cache."""
+    assert profile("akamina", "--duration", "2s", "--output", "a") == main(["show", "a"])
+    out, _ = capsys.readouterr()
+    first, _, second = out.partition("\nreport: a/report.html\n")
+    assert first == second
+    assert "500 us" in first
+    assert "500 us" in Path("a/cells/debian-6.1-rt__loaded.html").read_text()
+    before = {name: Path("a", name).read_bytes() for name in ("report.html", "table.md", "result.json")}
+    for name in before:
+        Path("a", name).unlink()
+    assert main(["report", "a"]) == 0
+    assert {name: Path("a", name).read_bytes() for name in before} == before
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("desk")
+def test_a_run_of_a_guest_that_changed_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert profile("akamina", "--duration", "2s", "--set", "load=unloaded", "--output", "a") in (0, 4)
+    capsys.readouterr()
+    run = Path("a/cells/debian-6.1-rt__unloaded/run.rtrec")
+    run.write_bytes(run.read_bytes()[:-1])
+    assert main(["show", "a"]) == 2
+    assert_refused(capsys, "a/cells/debian-6.1-rt__unloaded is no longer what the campaign measured")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("desk")
 def test_json_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert profile("bootlin-timer", "--samples", "2000", "--set", "method=nanosleep", "--json") == 0
     told = json.loads(capsys.readouterr().out)

@@ -15,6 +15,7 @@ from lab_cases import PLAIN, matrix
 from rtproof import profiles
 from rtproof.core.errors import TargetError, UserError
 from rtproof.experiment import guest_campaign, guest_runner
+from rtproof.experiment.campaign_folder import cell_name
 from rtproof.experiment.guest_campaign import GuestBench, GuestTrial
 from rtproof.lab import guest_cell
 from rtproof.lab.cell_runner import CellResult, CellResults
@@ -89,7 +90,7 @@ def test_every_cell_is_run_on_every_system_with_the_options_of_its_profile() -> 
     assert first.setting.more[first.setting.more.index("--method") :][:2] == ("--method", "clock_nanosleep")
     assert first.load.loads == ("doload",)
     assert [cell.system for cell in cells[:2]] == [lab_cases.RT, lab_cases.PLAIN]
-    assert len({trial.slug for trial in trials}) == len(trials)
+    assert len({cell_name(trial.plan.key, trial.system.name) for trial in trials}) == len(trials)
 
 
 def test_what_the_agent_refuses_is_tried_in_the_next_way() -> None:

@@ -20,19 +20,23 @@ from rtproof import __version__, report
 from rtproof.articles import Article
 from rtproof.core import files
 from rtproof.core.errors import UserError
+from rtproof.core.printable import clean
 from rtproof.experiment import stored_runs
-from rtproof.judge.analysis_model import Analysis
+from rtproof.judge.analyse import analyse
+from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.profiles import CellPlan, Profile
 from rtproof.profiles.profile import cell_as_run
+from rtproof.record import run_folder
 from rtproof.record.run_folder import INFO_NAME, RECORD_NAME
-from rtproof.report.blocks import Section
+from rtproof.report.blocks import Section, Table
 from rtproof.report.pages import campaign_outcomes, campaign_page, matrix_page
 from rtproof.report.pages.campaign_json import encode_campaign
 from rtproof.report.pages.campaign_outcomes import CampaignExtras, CellOutcome, OtherToolResult
+from rtproof.report.pages.kernel_comparison_page import making_section
 
 CAMPAIGN_FILE = "campaign.json"
 CAMPAIGN_FOLDER_SCHEMA = "rtproof.campaign-folder"
-CAMPAIGN_FOLDER_VERSION = 1
+CAMPAIGN_FOLDER_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class StoredCellEnd:
     """How a cell ended.
 
     sha256: of its run, "" if no run can be read. way: index of the way that was taken. refused: the sentence for each
-    way before. report: whether the cell has its own report. files: its other files, as paths from the page.
+    way before. report: whether the cell has its own report. files: its other files, as paths from the page. system: the
+    guest that was measured, "" for the one system of a campaign on a target.
     """
 
     key: str
@@ -50,13 +55,15 @@ class StoredCellEnd:
     failure: str = ""
     report: bool = False
     files: tuple[str, ...] = ()
+    system: str = ""
 
 
 @dataclass(frozen=True)
 class StoredCampaign:
     """A campaign as its folder stores it.
 
-    profile: with the user's settings. system: the one that was measured. cells: those that have ended, in order.
+    profile: with the user's settings. system: the one that was measured, "" for guests. cells: those that have ended,
+    in order. making: tables that tell how guests measured them.
     """
 
     command: str
@@ -66,10 +73,21 @@ class StoredCampaign:
     percentiles: tuple[float, ...]
     cells: tuple[StoredCellEnd, ...] = ()
     given: tuple[OtherToolResult, ...] = ()
+    making: tuple[Table, ...] = ()
 
 
-def stored_cell_end(outcome: CellOutcome, run: Path) -> StoredCellEnd:
-    """The end of a cell, as campaign.json stores it: what the cell's run folder does not tell."""
+def cell_name(key: str, system: str = "") -> str:
+    """The name of a cell's run folder, and of its report without the suffix. system: of a guest."""
+    return f"{system}__{key}".replace(" ", "_").replace("/", "_") if system else key
+
+
+def cell_link(key: str, system: str = "") -> str:
+    """Path of a cell's own report, from the page."""
+    return f"{CELLS_FOLDER}/{cell_name(key, system)}.html"
+
+
+def stored_cell_end(outcome: CellOutcome, run: Path, guest: str = "") -> StoredCellEnd:
+    """The end of a cell, as campaign.json stores it: what the cell's run folder does not tell. guest: its system."""
     ways, taken = outcome.cell.ways, outcome.way
     return StoredCellEnd(
         outcome.cell.key,
@@ -79,6 +97,7 @@ def stored_cell_end(outcome: CellOutcome, run: Path) -> StoredCellEnd:
         outcome.failure,
         bool(outcome.link),
         outcome.kept,
+        guest,
     )
 
 
@@ -118,6 +137,14 @@ def write_campaign_file(folder: Path, campaign: StoredCampaign) -> None:
         campaign=msgspec.Raw(content),
     )
     files.write_whole(folder / CAMPAIGN_FILE, msgspec.json.format(msgspec.json.encode(file)) + b"\n")
+
+
+def store_campaign(folder: Path, campaign: StoredCampaign) -> None:
+    """Store how the cells ended. If the disk is full, the campaign goes on and its figures are still printed."""
+    try:
+        write_campaign_file(folder, campaign)
+    except OSError as problem:
+        click.echo(clean(f"rtproof: no {folder / CAMPAIGN_FILE}: {problem.strerror}"), err=True)
 
 
 def read_campaign_file(folder: Path) -> StoredCampaign:
@@ -160,13 +187,13 @@ FORMAT_OF_FILE = {PAGE_FILE: "html", TABLE_FILE: "markdown", RESULT_FILE: "json"
 
 @dataclass(frozen=True)
 class CampaignDocument:
-    """Everything that the page of a campaign shows. made: the last sections of the page and of the table."""
+    """Everything that the page of a campaign shows. making: how guests measured it, in the page's last section."""
 
     profile: Profile
     outcomes: Sequence[CellOutcome]
     article: Article
     more: CampaignExtras
-    made: Sequence[Section] = ()
+    making: Sequence[Table] = ()
 
     @property
     def exit_code(self) -> int:
@@ -186,7 +213,8 @@ class CampaignDocument:
 
     @cached_property
     def _whole(self) -> list[Section]:
-        return [*self._sections(short=False), *self.made]
+        made = [making_section(self.more.command, self.making)] if self.making else []
+        return [*self._sections(short=False), *made]
 
     def _sections(self, *, short: bool) -> list[Section]:
         return campaign_page.campaign_sections(self.profile, self.outcomes, self.article, self.more, short=short)
@@ -242,30 +270,42 @@ def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> Campaign
             f"{folder} has no {CAMPAIGN_FILE}, so its page can't be made again; 'rtproof show {cell}' tells of a cell"
         )
     campaign = read_campaign_file(folder)
-    told = {cell.key: cell for cell in campaign.cells}
     shares = tuple(dict.fromkeys((*campaign.percentiles, *percentiles)))
-    outcomes = [_stored_outcome(folder, campaign, plan, told.get(plan.key), shares) for plan in campaign.profile.cells]
+    plans = {plan.key: plan for plan in campaign.profile.cells}
+    if unknown := [cell.key for cell in campaign.cells if cell.key not in plans]:
+        raise UserError(f"{folder / CAMPAIGN_FILE} tells of the cell {unknown[0]}, which the profile does not have")
+    outcomes = [_stored_outcome(folder, campaign, plans[cell.key], cell, shares) for cell in campaign.cells]
+    ended = {cell.key for cell in campaign.cells}
+    outcomes += [_outcome_of_missing(folder, campaign, plan) for plan in plans.values() if plan.key not in ended]
     return CampaignDocument(
-        campaign.profile, outcomes, campaign.article, campaign_outcomes.CampaignExtras(campaign.given, campaign.command)
+        campaign.profile,
+        outcomes,
+        campaign.article,
+        campaign_outcomes.CampaignExtras(campaign.given, campaign.command),
+        campaign.making,
     )
 
 
+def _outcome_of_missing(folder: Path, campaign: StoredCampaign, plan: CellPlan) -> CellOutcome:
+    begun = (folder / CELLS_FOLDER / plan.key).exists()
+    return CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if begun else CELL_NOT_REACHED)
+
+
 def _stored_outcome(
-    folder: Path, campaign: StoredCampaign, plan: CellPlan, cell: StoredCellEnd | None, shares: tuple[float, ...]
+    folder: Path, campaign: StoredCampaign, plan: CellPlan, cell: StoredCellEnd, shares: tuple[float, ...]
 ) -> CellOutcome:
-    place = folder / CELLS_FOLDER / plan.key
-    if cell is None:
-        return CellOutcome(campaign.system, plan, failure=CELL_CUT_OFF if place.exists() else CELL_NOT_REACHED)
+    place = folder / CELLS_FOLDER / cell_name(plan.key, cell.system)
     if cell.way is not None and cell.way not in range(len(plan.ways)):
         told = folder / CAMPAIGN_FILE
         raise UserError(f"{told} says that the cell {plan.key} took way {cell.way}, which the cell does not have")
     way = None if cell.way is None else plan.ways[cell.way]
     passed = tuple(zip(plan.ways, cell.refused, strict=False))
-    link = f"{CELLS_FOLDER}/{plan.key}.html"
+    link = cell_link(plan.key, cell.system)
+    limits = campaign_outcomes.requirements_of_limits(campaign.profile.claims) if cell.system else None
     return CellOutcome(
-        campaign.system,
+        cell.system or campaign.system,
         cell_as_run(plan, way),
-        _read_unchanged_run(place, cell.sha256, shares) if cell.sha256 else None,
+        _read_unchanged_run(place, cell.sha256, shares, limits) if cell.sha256 else None,
         way,
         passed,
         cell.failure,
@@ -274,9 +314,14 @@ def _stored_outcome(
     )
 
 
-def _read_unchanged_run(run: Path, sha256: str, shares: tuple[float, ...]) -> Analysis:
+def _read_unchanged_run(
+    run: Path, sha256: str, shares: tuple[float, ...], limits: tuple[Requirement, ...] | None
+) -> Analysis:
+    """limits: of a guest, whose run is kept for other campaigns too and so does not name them; None: the run does."""
     if run_digest(run) != sha256:
         raise UserError(f"{run} is no longer what the campaign measured; 'rtproof show {run}' tells what is there now")
+    if limits is not None:
+        return replace(analyse(run_folder.open_run(run).record, limits, 1), shares=shares)
     return stored_runs.read_run(run, percentiles=shares).analysis
 
 

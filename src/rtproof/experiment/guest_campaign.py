@@ -16,6 +16,7 @@ from rtproof.core import units
 from rtproof.core.errors import UserError
 from rtproof.core.plugins import options_once
 from rtproof.experiment import campaign_folder, guest_runner, profile_setup, run_request, stored_runs
+from rtproof.experiment.campaign_folder import CELLS_FOLDER, StoredCellEnd
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Requirement
 from rtproof.lab import systems
@@ -24,7 +25,7 @@ from rtproof.lab.guest_cell import REFUSAL_PREFIX, CellSetting, GuestCell, Guest
 from rtproof.profiles import CellPlan, Profile, Way, run_options
 from rtproof.profiles.profile import LOAD, cell_as_run, option_words, with_loads, with_options, with_parameters
 from rtproof.record import run_folder
-from rtproof.report.blocks import Section
+from rtproof.report.blocks import Table
 from rtproof.report.pages import campaign_outcomes, kernel_comparison_page
 from rtproof.report.pages.campaign_outcomes import CellOutcome, requirements_of_limits
 
@@ -41,16 +42,6 @@ class GuestTrial:
     way: int = 0
     passed: tuple[tuple[Way, str], ...] = ()
     result: CellResult | None = None
-
-    @property
-    def slug(self) -> str:
-        """A name for a folder."""
-        return f"{self.system.name}__{self.plan.key}".replace(" ", "_").replace("/", "_")
-
-    @property
-    def link(self) -> str:
-        """Path of the cell's own report, from the page."""
-        return f"cells/{self.slug}.html"
 
 
 @dataclass(frozen=True)
@@ -90,7 +81,8 @@ def _trial_outcome(trial: GuestTrial, asked: tuple[Requirement, ...]) -> CellOut
     analysis = analyse(run_folder.open_run(result.kept.folder).record, asked, 1)
     way = trial.plan.ways[trial.way]
     plan = cell_as_run(trial.plan, way)
-    return CellOutcome(trial.system.name, plan, analysis, way, trial.passed, link=trial.link)
+    link = campaign_folder.cell_link(trial.plan.key, trial.system.name)
+    return CellOutcome(trial.system.name, plan, analysis, way, trial.passed, link=link)
 
 
 def _trial_after(trial: GuestTrial, result: CellResult) -> GuestTrial:
@@ -225,28 +217,42 @@ def run_guest_campaign(profile: Profile, parts: Sequence[CampaignPart], asked: G
     agents = guest_runner.agents_by_architecture([system for part in parts for system in part.systems])
     bench = GuestBench(rounds.run, agents, loads.resolve)
     trials = [trial for part in parts for trial in run_trials(part.profile, part.systems, bench)]
+    trials = [_with_run_in(folder / CELLS_FOLDER, trial) for trial in trials]
     outcomes = trial_outcomes(profile, trials)
-    _store_cells(folder, trials)
-    more = campaign_outcomes.CampaignExtras(command=shlex.join(asked.typed))
-    found = campaign_folder.CampaignDocument(profile, outcomes, article, more, [_provenance_section(rounds, trials)])
+    ended = tuple(_keep_end(folder, trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True))
+    typed, making = shlex.join(asked.typed), _making_tables(rounds, trials)
+    stored = campaign_folder.StoredCampaign(typed, profile, article, "", (), ended, making=making)
+    campaign_folder.store_campaign(folder, stored)
+    more = campaign_outcomes.CampaignExtras(command=typed)
+    found = campaign_folder.CampaignDocument(profile, outcomes, article, more, making)
     campaign_folder.publish_campaign(found, folder, asked.as_json)
     return campaign_outcomes.campaign_exit_code(outcomes)
 
 
-def _provenance_section(rounds: _GuestRounds, trials: list[GuestTrial]) -> Section:
+def _making_tables(rounds: _GuestRounds, trials: list[GuestTrial]) -> tuple[Table, ...]:
     cells = [result.cell for ran in rounds.ran for result in ran.results]
     read = [(trial.system, trial.result.reading if trial.result else None) for trial in trials]
     whole = CellResults(
         tuple(result for ran in rounds.ran for result in ran.results), sum(ran.host_s for ran in rounds.ran)
     )
     cost = kernel_comparison_page.cost_rows(whole.fresh, len(whole.kept) - whole.fresh, whole.host_s, whole.cost)
-    return kernel_comparison_page.provenance_of_rounds(guest_runner.provenance(cells, rounds.typed), read, cost)
+    return kernel_comparison_page.making_of_rounds(guest_runner.provenance(cells, rounds.typed), read, cost)
 
 
-def _store_cells(folder: Path, trials: list[GuestTrial]) -> None:
-    """Copy each cell's run folder into the campaign's folder, and write the cell's report beside it."""
-    for trial in trials:
-        if trial.result and trial.result.kept:
-            place = folder / "cells" / trial.slug
-            shutil.copytree(trial.result.kept.folder, place)
-            stored_runs.write_new_file(folder / trial.link, stored_runs.read_run(place).report("html"))
+def _with_run_in(folder: Path, trial: GuestTrial) -> GuestTrial:
+    """The trial with a copy of its run, since the cache may be cleared."""
+    if trial.result is None or trial.result.kept is None:
+        return trial
+    place = folder / campaign_folder.cell_name(trial.plan.key, trial.system.name)
+    shutil.copytree(trial.result.kept.folder, place)
+    return replace(trial, result=replace(trial.result, kept=replace(trial.result.kept, folder=place)))
+
+
+def _keep_end(folder: Path, trial: GuestTrial, outcome: CellOutcome) -> StoredCellEnd:
+    """Write the cell's report beside its run, with the verdict that the page shows; how the cell ended."""
+    key, system = trial.plan.key, trial.system.name
+    place = folder / CELLS_FOLDER / campaign_folder.cell_name(key, system)
+    if outcome.analysis:
+        found = stored_runs.AnalysedRun(outcome.analysis, run_folder.open_run(place).info)
+        stored_runs.write_new_file(folder / outcome.link, found.report("html"))
+    return campaign_folder.stored_cell_end(outcome, place, system)

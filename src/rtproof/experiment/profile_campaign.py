@@ -49,7 +49,7 @@ def run_campaign(runner: LocalRunner, profile: Profile, asked: ProfileRequest, f
     if not interrupted and runner.asked.target == LOCAL_TARGET:
         more, interrupted = _results_of_programs(runner, profile, folder)
         given = (*given, *more)
-        _store_campaign(folder, replace(ended, given=given))
+        campaign_folder.store_campaign(folder, replace(ended, given=given))
     campaign_folder.publish_campaign(
         campaign_folder.CampaignDocument(profile, outcomes, article, campaign_outcomes.CampaignExtras(given, typed)),
         folder,
@@ -79,17 +79,8 @@ def _measure(
         cell = campaign_folder.stored_cell_end(outcomes[-1], folder / CELLS_FOLDER / plan.key)
         begun = replace(begun, cells=(*begun.cells, cell))
         if any(each.analysis for each in outcomes):
-            _store_campaign(folder, begun)
+            campaign_folder.store_campaign(folder, begun)
     return outcomes, begun, interrupted
-
-
-def _store_campaign(folder: Path, campaign: StoredCampaign) -> None:
-    """Store how the cells ended. If the disk is full, the campaign goes on and its figures are still printed."""
-
-    try:
-        campaign_folder.write_campaign_file(folder, campaign)
-    except OSError as problem:
-        click.echo(clean(f"rtproof: no {folder / campaign_folder.CAMPAIGN_FILE}: {problem.strerror}"), err=True)
 
 
 def _nothing_measured(profile: Profile, outcomes: Sequence[CellOutcome], instead: str) -> RtproofError:

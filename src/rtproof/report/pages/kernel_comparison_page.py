@@ -305,13 +305,12 @@ def provenance_section(comparison: KernelComparison, making: Provenance) -> Sect
     cost = cost_rows(comparison.fresh, comparison.cached, comparison.host_s, comparison.cost)
     table = Table("What was measured", ("what", "value"), (*_setting_rows(comparison), *program_rows(making), *cost))
     words = "The same command gives the same figures on any machine with the same QEMU, kernels and agent:"
-    return Section("made", "How it was made", (Text((words,)), *_made_blocks(making, table, read)))
+    return making_section(making.command, (table, systems_table(read)), (Text((words,)),))
 
 
-def _made_blocks(
-    making: Provenance, table: Table, read: Sequence[tuple[GuestSystem, CellReading | None]]
-) -> tuple[Block, ...]:
-    return Text((making.command,), "code"), table, systems_table(read)
+def making_section(command: str, tables: Sequence[Table], before: tuple[Block, ...] = ()) -> Section:
+    """How figures were made. command: as typed; tables: what was measured by what programs, and what was booted."""
+    return Section("made", "How it was made", (*before, Text((command,), "code"), *tables))
 
 
 def _setting_rows(comparison: KernelComparison) -> list[tuple[str, str]]:
@@ -350,12 +349,11 @@ def _probe_names(comparison: KernelComparison) -> str:
     return "; ".join(sorted(names)) or comparison.setting.probe
 
 
-def provenance_of_rounds(
+def making_of_rounds(
     making: Provenance, read: Sequence[tuple[GuestSystem, CellReading | None]], cost: Sequence[tuple[str, str]]
-) -> Section:
+) -> tuple[Table, ...]:
     """How the cells were made if they come from several rounds instead of one comparison."""
-    table = Table("What made it", ("what", "value"), (*program_rows(making), *cost))
-    return Section("made", "How it was made", _made_blocks(making, table, read))
+    return Table("What made it", ("what", "value"), (*program_rows(making), *cost)), systems_table(read)
 
 
 def systems_table(read: Sequence[tuple[GuestSystem, CellReading | None]]) -> Table:
