@@ -36,13 +36,12 @@ class ArticleFigure:
 class ArticleNumbers:
     """The figures of one thread or field, by name.
 
-    kind: "latency"; "length" of cycles or work; "top" or "loop", which only article 3 has. percentiles, curve: pairs of
-    a share and a value; in a curve, the share was read at the value. bin_counts: the values in each bin, from bin_start
-    on.
+    percentiles, curve: pairs of a share and a value; in a curve, the share was read at the value. bin_counts: the
+    values in each bin, from bin_start on.
     """
 
     name: str
-    kind: str
+    kind: RowKind
     figures: Mapping[str, ArticleFigure]
     percentiles: tuple[tuple[ArticleFigure, ArticleFigure], ...] = ()
     curve: tuple[tuple[ArticleFigure, ArticleFigure], ...] = ()
@@ -205,7 +204,7 @@ def _figures(numbers: ArticleNumbers) -> Figures:
     below, above = (_whole(numbers.value(key)) for key in ("below", "above"))
     return Figures(
         numbers.name,
-        RowKind(numbers.kind),
+        numbers.kind,
         period_ns=_whole(numbers.value("period")),
         count=_whole(numbers.value("count")),
         min_ns=numbers.value("min"),

@@ -28,6 +28,7 @@ from rtproof.articles.article import (
 )
 from rtproof.core import toml, units
 from rtproof.core.errors import UserError
+from rtproof.judge.objections.result_row import RowKind
 from rtproof.judge.objections.rules.like_for_like import CONDITIONS
 
 
@@ -281,7 +282,7 @@ def _numbers(file: ArticleNumbersFile) -> ArticleNumbers:
         _require(not file.bin_counts or "bin_width" in figures, "bin_counts: they need bin_width")
         several = not file.bin_counts or file.bins is None or len(file.bin_counts) == file.bins
         _require(several, "bin_counts: there are not as many as bins")
-        return ArticleNumbers(file.name, file.kind, figures, percentiles, curve, file.bin_counts)
+        return ArticleNumbers(file.name, RowKind(file.kind), figures, percentiles, curve, file.bin_counts)
 
 
 def _pair(key: str, share: str, at: str) -> tuple[ArticleFigure, ArticleFigure]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import msgspec
@@ -37,6 +37,9 @@ from rtproof.report.pages.kernel_comparison_page import making_section
 CAMPAIGN_FILE = "campaign.json"
 CAMPAIGN_FOLDER_SCHEMA = "rtproof.campaign-folder"
 CAMPAIGN_FOLDER_VERSION = 2
+
+
+PercentileShare = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class StoredCampaign:
     profile: Profile
     article: Article
     system: str
-    percentiles: tuple[float, ...]
+    percentiles: tuple[PercentileShare, ...]
     cells: tuple[StoredCellEnd, ...] = ()
     given: tuple[OtherToolResult, ...] = ()
     making: tuple[Table, ...] = ()
