@@ -155,7 +155,7 @@ def test_a_stop_of_the_agent_is_no_latency(tmp_path: Path) -> None:
         time.sleep(0.5)
         one.process.send_signal(signal.SIGCONT)
         assert one.end() == 0
-    assert "as somebody let the stopped agent go on" in invalid(whole(path))["stopped"].what
+    assert "somebody had stopped the agent and let it go on" in invalid(whole(path))["stopped"].what
 
 
 @needs_root

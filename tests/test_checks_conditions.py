@@ -67,7 +67,7 @@ def test_the_cpu_at_the_end_is_not_told_twice() -> None:
 def test_an_affinity_that_moved_nothing_is_a_warning() -> None:
     found = said_of(made(noted(Deviation(Condition.AFFINITY, 2, "0-3"), other_affinity=[0, 1, 1])))
     assert found["affinity"].severity is Severity.WARNING
-    assert "allowed on CPUs 0-3 during the run" in found["affinity"].what
+    assert "allowed on CPUs 0-3, although" in found["affinity"].what
     assert "(2 times in looks" in found["affinity"].what
 
 
@@ -281,7 +281,10 @@ def continued(*events: Event, late_ns: int = 800 * MS) -> Record:
 def test_a_delay_that_ends_as_somebody_lets_the_agent_go_on() -> None:
     found = said_of(continued(event("continued", 1810 * MS)))["stopped"]
     assert found.severity is Severity.INVALID
-    assert found.what == "thread 0 was 800 ms late as somebody let the stopped agent go on (SIGCONT at 1.8 s)"
+    assert (
+        found.what
+        == "thread 0 was 800 ms late because somebody had stopped the agent and let it go on (SIGCONT at 1.8 s)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,9 @@ def test_a_fifth_of_the_periods_gone_without_a_trace() -> None:
     """Article 1, third row: 79.5 % of the samples, and nothing in the table shows it."""
     found = said_of(clean(cut(N * 8 // 10), end=clean().end))
     assert found["activations-missing"].severity is Severity.INVALID
-    assert found["activations-missing"].what.startswith("thread 0: 2,400 of 3,000 activations")
+    assert found["activations-missing"].what.startswith(
+        "thread 0: of 3,000 due activations, only 2,400 are accounted for"
+    )
     assert "totals" in found
 
 
@@ -43,7 +45,7 @@ def test_missed_activations_have_left_a_trace() -> None:
 
 def test_the_number_of_samples_asked_for() -> None:
     found = with_facts({("duration_ns", ASKED): None, ("samples", ASKED): str(2 * N)})
-    assert "3,000 of 6,000" in found["activations-missing"].what
+    assert "of 6,000 due activations, only 3,000" in found["activations-missing"].what
 
 
 def test_of_threads_with_longer_periods_as_many_are_due_as_come_meanwhile() -> None:
@@ -58,7 +60,7 @@ def test_a_thread_that_ended_before_the_others() -> None:
     made = replace(clean(tuple(blocks)), series=(SERIES, other), end=end(blocks, EndReason.INTERRUPTED))
     found = said_of(replace(made, facts=facts({("duration_ns", ASKED): str(9000 * MS)})))
     assert set(found) == {"activations-missing", "ended-early"}
-    assert "thread 1: 2,000 of 5,000" in found["activations-missing"].what
+    assert "thread 1: of 5,000 due activations, only 2,000" in found["activations-missing"].what
 
 
 @pytest.mark.parametrize(("more", "severity"), [(3, Severity.WARNING), (30, Severity.INVALID)])
@@ -231,7 +233,7 @@ def test_a_fault_of_a_thread_is_told_once_and_not_for_each_field() -> None:
 
 def test_only_the_judged_field_is_counted_against_what_was_due() -> None:
     half = said(staged(task=[9_000] * (N // 2), irq=[2_000] * (N // 2)))
-    assert f"thread 0: {N // 2:,} of {N:,} activations" in half["activations-missing"].what
+    assert f"thread 0: of {N:,} due activations, only {N // 2:,} are" in half["activations-missing"].what
     assert set(half) == {"activations-missing"}
     coarse = said(staged(irq=[2_000] * N, task=[MS // 2] * N))
     assert set(coarse) == {"coarse-timer"}

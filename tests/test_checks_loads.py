@@ -60,7 +60,7 @@ def test_a_load_that_never_began() -> None:
 
 def test_a_load_that_nobody_counted() -> None:
     found = with_load(10, 20, asked="cpu sched")
-    assert "no work is to be seen of 1 of the loads asked for (cpu, sched)" in found["load-unproven"].what
+    assert "no work was seen of 1 of the loads asked for (cpu, sched)" in found["load-unproven"].what
     assert set(with_load(10, 20, name="temperature.0")) == {"load-unproven"}
     assert with_load(asked="") == {}
 

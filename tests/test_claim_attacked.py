@@ -202,7 +202,7 @@ def test_a_record_with_a_gap_below_two_periods_is_doubted_for_each_limit() -> No
     assert "gap-short" not in said_of(25 * MS_SHORT_GAPS, hourly, often)
     assert said_of(26 * MS_SHORT_GAPS, hourly, often)["gap-short"] == (
         "the gap of 50 ms is shorter than two periods (52 ms): each late activation counts as an episode of its own; "
-        "ask for once per 1.1 s or seldomer before the next run"
+        "ask for once per 1.1 s or a longer time before the next run"
     )
     own = replace(hourly, gap_ns=MS_SHORT_GAPS)
     assert "fix a --gap of 2 ms or more" in said_of(MS_SHORT_GAPS, own)["gap-short"]

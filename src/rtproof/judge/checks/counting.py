@@ -34,7 +34,7 @@ def activations_missing(case: CheckedRun) -> Iterator[Doubt]:
     for summary in case.summaries:
         (due, least), known = _due(case, summary), _seen(summary) + summary.lost
         if 0 < known < least and summary.series.thread not in _stalled_threads(case):
-            what = f"thread {summary.series.thread}: {known:,} of {due:,} activations that were due have left a trace"
+            what = f"thread {summary.series.thread}: of {due:,} due activations, only {known:,} are accounted for"
             remedy = "look for what kept the thread from running, and measure again"
             yield Doubt("activations-missing", INVALID, f"{what} ({percent(known / due)})", remedy)
 
@@ -55,7 +55,7 @@ def lost(case: CheckedRun) -> Iterator[Doubt]:
         what = f"the lateness of {gone:,} of {expected:,} activations could not be kept; the largest may be among them"
         remedy = "relieve the writer: leave it a CPU, take a longer period or a faster medium, record the summary only"
         if any(summary.series.external for summary in case.summaries):
-            remedy = f"leave a CPU to what gives the events, which may have been late itself; {remedy}"
+            remedy = f"leave a CPU to the source of the events, which may have been late itself; {remedy}"
         yield Doubt("lost", severity_of(gone, expected), what, remedy)
 
 
@@ -91,9 +91,7 @@ def truncated(case: CheckedRun) -> Iterator[Doubt]:
         what = f"the record was cut off: it covers {duration(covered)}{of}"
         unbinned = sum(s.unbinned for s in case.summaries)
         if unbinned:
-            what += (
-                f"; of {unbinned:,} activations only the largest of each second are known, and no percentile has them"
-            )
+            what += f"; of {unbinned:,} activations only the largest of each second is known; no percentile counts them"
         yield Doubt("truncated", WARNING, what, "see what ended the agent or the copy, and measure again")
 
 
@@ -198,7 +196,7 @@ def _wider(asked: Requirement, period_ns: int) -> str:
     """The remedy for a short gap: what to fix before the next run."""
     if asked.gap_ns < usual_gap_ns(asked.at_most_ns) and usual_gap_ns(asked.at_most_ns) >= 2 * period_ns:
         return f"fix a --gap of {duration(2 * period_ns, up=True)} or more before the next run"
-    return f"ask for once per {duration(40 * period_ns, up=True)} or seldomer before the next run"
+    return f"ask for once per {duration(40 * period_ns, up=True)} or a longer time before the next run"
 
 
 def drift(case: CheckedRun) -> Iterator[Doubt]:
@@ -322,7 +320,7 @@ def stage_order(case: CheckedRun) -> Iterator[Doubt]:
             whole, least = switch.moments.count, switch.moments.min
             what = (
                 f"{switch.later} came before {switch.earlier} in {switch.backwards:,} of "
-                f"{quantity(whole, 'activation')}, by {value(-least)} at most, which cannot be"
+                f"{quantity(whole, 'activation')}, by {value(-least)} at most, which is impossible"
             )
             remedy = "check that all CPUs of the target have the same clock; do not trust these stages"
             yield Doubt("stage-order", severity_of(switch.backwards, whole), what, remedy)

@@ -134,7 +134,7 @@ def unproven(case: CheckedRun) -> Iterator[Doubt]:
     asked = (case.fact("loads") or "").replace(",", " ").split()
     proven = [c for c in _loads(case) if c.value.size and int(c.value[-1]) > 0]
     if len(proven) < len(asked):
-        what = f"no work is to be seen of {len(asked) - len(proven)} of the loads asked for ({', '.join(asked)})"
+        what = f"no work was seen of {len(asked) - len(proven)} of the loads asked for ({', '.join(asked)})"
         yield Doubt(
             "load-unproven", INVALID, what, "let the run last some seconds, so that the loads can be seen to work"
         )

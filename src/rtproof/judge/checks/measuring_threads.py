@@ -66,7 +66,7 @@ def affinity_between(case: CheckedRun) -> Iterator[Doubt]:
             looks, others = 1, last
         if looks:
             seen = f"{looks} time{'s' if looks > 1 else ''} in looks once a second"
-            what = f"thread {found.thread} was allowed on CPUs {others} during the run, which nobody asked for ({seen})"
+            what = f"thread {found.thread} was allowed on CPUs {others}, although nobody had asked for that ({seen})"
             yield Doubt("affinity", WARNING, what, STAY)
 
 
@@ -140,7 +140,8 @@ def stopped(case: CheckedRun) -> Iterator[Doubt]:
             if near.any():
                 thread, length = summary.series.thread, duration(int(value_ns[near].max()))
                 at = duration(event.time_ns)
-                what = f"thread {thread} was {length} late as somebody let the stopped agent go on (SIGCONT at {at})"
+                why = f"somebody had stopped the agent and let it go on (SIGCONT at {at})"
+                what = f"thread {thread} was {length} late because {why}"
                 yield Doubt("stopped", INVALID, what, "let nobody stop the agent while it measures (SIGSTOP, Ctrl-Z)")
                 break
 
@@ -160,7 +161,7 @@ def clock_slewed(case: CheckedRun) -> Iterator[Doubt]:
         remedy = "find what set the tick or frequency of the clock (adjtimex, chrony's maxslewrate), and measure again"
         yield Doubt("clock-slewed", severity_of(beyond_ns, int(passed_ns.sum())), what, remedy)
     elif abs(most) > CORRECTED_PPM:
-        what = f"{way}: it is being corrected, and times are wrong by that share"
+        what = f"{way}: the clock is being corrected, so every time is wrong by that share"
         yield Doubt("clock-slewed", WARNING, what, "let the target set its clock before the run")
 
 
@@ -230,7 +231,7 @@ def policy(case: CheckedRun) -> Iterator[Doubt]:
 def unprivileged(case: CheckedRun) -> Iterator[Doubt]:
     """Threads without real time, as the user allowed before the run. Only with a requirement is this INVALID."""
     if _unprivileged(case):
-        what = f"policy {case.fact('policy')} was asked for, but the threads ran as other for want of the privilege"
+        what = f"policy {case.fact('policy')} was asked for, but the threads ran as other: the privilege was missing"
         refused = case.fact("policy_refused", Moment.START)
         what += f" ({refused})" if refused else ""
         remedy = "run as root, with CAP_SYS_NICE, or with an RTPRIO limit (ulimit -r)"
@@ -272,7 +273,8 @@ def nice(case: CheckedRun) -> Iterator[Doubt]:
         )
     other = sorted({int(values[0]) for values in told.values() if len(values) == 1 and values[0] != "0"})
     if other:
-        what = f"the measuring threads ran with nice {', '.join(map(str, other))}, so other threads had another share"
+        found = ", ".join(map(str, other))
+        what = f"the measuring threads ran with nice {found} instead of 0, so the scheduler gave them another share"
         yield Doubt("nice", WARNING, what, "start rtproof with nice 0, or measure with a real-time policy")
 
 

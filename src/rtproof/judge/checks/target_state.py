@@ -115,7 +115,7 @@ def no_machine(case: CheckedRun) -> Iterator[Doubt]:
     process = is_simulated(case.record)
     if process:
         what = f"{SIMULATED_SENTENCE} ({process})"
-        yield Doubt("simulated", WARNING, what, "measure a machine; this only shows what is said of a run")
+        yield Doubt("simulated", WARNING, what, "measure a machine; a simulation only shows what is said of such a run")
 
 
 def guest(case: CheckedRun) -> Iterator[Doubt]:

@@ -25,5 +25,5 @@ def _zeros(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
         if each.out_of_band == 0 and each.count:
             most = share_upper(0, each.count, CONFIDENCE)
             often = f", one every {duration(each.period_ns / most)}" if each.period_ns else ""
-            seen = f"0 of {each.count:,} out of band does not show that none comes"
+            seen = f"0 of {each.count:,} values out of band do not show that none ever is"
             yield each, f"{seen}: a share of up to {most:.2g} is possible{often}"

@@ -97,7 +97,8 @@ def _mean_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> 
                 before = edge
         least = total / n
         if each.mean_ns + step < least:
-            yield f"its mean {_shown(each.mean_ns)} is below {_shown(least)}, which its {name}s and its minimum demand"
+            end = f"{_shown(least)}, the least that its {name}s and its minimum allow"
+            yield f"its mean {_shown(each.mean_ns)} is below {end}"
     if each.max_ns is not None and not each.at_least:
         ceiling = each.max_ns + _step(each, "max")
         total, before = ceiling * n, ceiling
@@ -109,7 +110,8 @@ def _mean_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> 
                 before = edge
         most = total / n
         if each.mean_ns - step > most:
-            yield f"its mean {_shown(each.mean_ns)} is above {_shown(most)}, which its {name}s and its maximum allow"
+            end = f"{_shown(most)}, the most that its {name}s and its maximum allow"
+            yield f"its mean {_shown(each.mean_ns)} is above {end}"
 
 
 def _deviation_of_shares(each: Figures, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
@@ -147,7 +149,7 @@ def _fullest(each: Figures, bins: ResultBins) -> Iterator[str]:
         yield f"{told} lies below its minimum {_shown(each.min_ns)}"
         return
     if bins.end_ns is not None and not bins.start_ns <= low < high <= bins.end_ns:
-        yield f"{told} is none of the bins, which begin at {_shown(bins.start_ns)} and end at {_shown(bins.end_ns)}"
+        yield f"{told} is not one of the bins, which begin at {_shown(bins.start_ns)} and end at {_shown(bins.end_ns)}"
     if bins.full_share is None:
         return
     share = max(bins.full_share - bins.share_step, 0)
@@ -237,7 +239,7 @@ def _fullest_of_counts(bins: ResultBins, held: int) -> Iterator[str]:
     largest = max(bins.counts)
     if (bins.full_share - bins.share_step) * held > largest + 0.5:
         given = percent(largest / held)
-        yield f"its fullest bin is said to have {percent(bins.full_share)}, and the counts give {given}"
+        yield f"its fullest bin is said to hold {percent(bins.full_share)} of the values, but the counts give {given}"
 
 
 def _shares_of_bins(each: Figures, bins: ResultBins, points: Sequence[ShareAtMost], name: str) -> Iterator[str]:
