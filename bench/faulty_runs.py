@@ -134,8 +134,17 @@ SETTINGS = (
     "/sys/kernel/tracing/tracing_on",
     "/sys/kernel/tracing/current_tracer",
     "/sys/kernel/tracing/set_event",
-    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    "/sys/kernel/tracing/kprobe_events",
+    "/sys/kernel/tracing/uprobe_events",
+    "/proc/irq/default_smp_affinity",
+    "/proc/modules",
 )
+SETTINGS_OF_EACH = (
+    ("/proc/irq", "*/smp_affinity"),
+    ("/sys/devices/system/cpu", "cpu[0-9]*/cpufreq/scaling_governor"),
+    ("/sys/devices/system/cpu", "cpu[0-9]*/online"),
+)
+"""A folder, and the pattern of files in it."""
 NAMES = ("/dev/mqueue", "/dev/shm", "/run/netns", "/sys/kernel/tracing/instances", "/sys/class/net")  # noqa: S108 - only listed
 TABLES = ("/proc/sysvipc/sem", "/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/mounts")
 
@@ -143,7 +152,8 @@ TABLES = ("/proc/sysvipc/sem", "/proc/sysvipc/shm", "/proc/sysvipc/msg", "/proc/
 def machine_state() -> dict[str, str]:
     """What could be left over, by where it is."""
     found = {}
-    for name in SETTINGS:
+    each = (str(path) for folder, pattern in SETTINGS_OF_EACH for path in Path(folder).glob(pattern))
+    for name in (*SETTINGS, *each):
         try:
             found[name] = Path(name).read_text()
         except OSError:

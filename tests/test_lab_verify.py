@@ -115,7 +115,9 @@ def test_another_job_and_a_result_of_an_earlier_version_are_named(
     [
         ("{", "broken.json is no JSON"),
         ("[]", "broken.json is no result of rtproof lab compare"),
-        ('{"schema": "rtproof.lab.comparison"}', "broken.json is damaged"),
+        ('{"schema": "rtproof.lab.comparison", "version": 1}', "broken.json is damaged"),
+        ('{"schema": "rtproof.lab.comparison"}', "broken.json has version None of its schema; this rtproof reads 1"),
+        ('{"schema": "rtproof.lab.comparison", "version": 2, "cells": {}}', "broken.json has version 2 of its schema"),
     ],
 )
 def test_other_files_are_refused(desk: Path, capsys: pytest.CaptureFixture[str], content: str, sentence: str) -> None:
@@ -125,10 +127,17 @@ def test_other_files_are_refused(desk: Path, capsys: pytest.CaptureFixture[str],
 
 
 @pytest.mark.parametrize(
-    ("emptied", "value"), [(("systems",), []), (("cells",), []), (("cells", 0, "jobs_sha256"), [])], ids=str
+    ("emptied", "value", "sentence"),
+    [
+        (("systems",), [], "it has no systems or no cells"),
+        (("cells",), [], "it has no systems or no cells"),
+        (("cells", 0, "jobs_sha256"), [], "CELL has 0 jobs, and each cell 2 shifts"),
+        (("cells", 0, "jobs_sha256"), ["0" * 64] * 3, "CELL has 3 jobs, and each cell 2 shifts"),
+        (("setting", "shifts_count"), 4, "CELL has 2 jobs, and each cell 4 shifts"),
+    ],
 )
-def test_a_result_with_nothing_to_compare_is_damaged_and_not_the_same(
-    made: Path, capsys: pytest.CaptureFixture[str], emptied: tuple[Any, ...], value: object
+def test_a_result_that_lacks_what_to_compare_is_damaged_and_not_the_same(
+    made: Path, capsys: pytest.CaptureFixture[str], emptied: tuple[Any, ...], value: object, sentence: str
 ) -> None:
     told = place = json.loads(made.read_text())
     for key in emptied[:-1]:
@@ -137,7 +146,8 @@ def test_a_result_with_nothing_to_compare_is_damaged_and_not_the_same(
     place[emptied[-1]] = value
     made.write_text(json.dumps(told))
     assert main(["lab", "verify", str(made)]) == 2
-    assert_refused(capsys, f"{made} is damaged: it has no systems, no cells, or a cell without jobs")
+    first = "{system}, {load}".format(**json.loads(made.read_text())["cells"][0]) if "CELL" in sentence else ""
+    assert_refused(capsys, f"{made} is damaged: {sentence.replace('CELL', first)}")
 
 
 def test_a_module_that_is_no_file_is_refused_and_not_waited_for(made: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,6 +62,7 @@ class _StoredSetting(msgspec.Struct, frozen=True):
     duration_ns: int
     warmup_ns: int
     more_arguments: list[str]
+    shifts_count: int
 
 
 class _StoredCell(msgspec.Struct, frozen=True):
@@ -114,14 +115,22 @@ def read_comparison(path: Path) -> StoredComparison:
     told = kind.get("schema") if isinstance(kind, dict) else None
     if told != LAB_SCHEMA:
         raise UserError(f"{file} is no result of rtproof lab compare: its schema is {told!r} and not {LAB_SCHEMA!r}")
+    if (version := kind.get("version")) != LAB_SCHEMA_VERSION:
+        raise UserError(f"{file} has version {version!r} of its schema; this rtproof reads {LAB_SCHEMA_VERSION}")
     try:
         found = msgspec.convert(kind, StoredComparison)
     except msgspec.ValidationError as error:
         raise UserError(f"{file} is damaged: {error}") from error
-    if found.version != LAB_SCHEMA_VERSION:
-        raise UserError(f"{file} has version {found.version} of its schema; this rtproof reads {LAB_SCHEMA_VERSION}")
-    if not found.systems or not found.cells or any(cell.jobs_sha256 == [] for cell in found.cells):
-        raise UserError(f"{file} is damaged: it has no systems, no cells, or a cell without jobs")
+    if not found.systems or not found.cells:
+        raise UserError(f"{file} is damaged: it has no systems or no cells")
+    shifts = found.setting.shifts_count
+    if wrong := next(
+        (cell for cell in found.cells if cell.jobs_sha256 is not None and len(cell.jobs_sha256) != shifts), None
+    ):
+        jobs = quantity(len(wrong.jobs_sha256 or ()), "job")
+        raise UserError(
+            f"{file} is damaged: {wrong.system}, {wrong.load} has {jobs}, and each cell {quantity(shifts, 'shift')}"
+        )
     return found
 
 
