@@ -12,7 +12,9 @@ from analysis_records import MS, SECOND, array, fact
 from doubt_cases import Changes, clean, facts, files, said_of
 from report_cases import system_file
 
+from rtproof.agents import build
 from rtproof.judge.analyse import analyse
+from rtproof.judge.checks import load_work
 from rtproof.record.contents import WHOLE_RUN, Counter, Event, Fact, Moment, Record, SystemFile
 from rtproof.record.reading import open_record
 from rtproof.summary.summary_model import Doubt, Severity
@@ -364,6 +366,56 @@ def in_virtual_time(times_s: Sequence[float], values: Sequence[int], rest: int =
     clock = Fact(0, WHOLE_RUN, START, "virtual_time", "QEMU, 1 ns an instruction")
     found = readings(times_s, values, clock, rest=rest)
     return {code: doubt for code, doubt in found.items() if code != "virtual-time"}
+
+
+def in_cycles(work: int, name: str = "mmap", unit: str = "MiB", available_kib: int = 1 << 20) -> dict[str, Doubt]:
+    """Two workers that have done so much work in 10 s. name: with options. available_kib: memory; 0: not known."""
+    load = f"load.{name.partition(':')[0]}"
+    counter = Counter(0, True, load, unit, array(0, 5 * SECOND, 10 * SECOND), array(7, 7 + work // 2, 7 + work))
+    known = {
+        ("loads", ASKED): name.partition(":")[0],
+        (f"{load}.parts", END): "2",
+        ("args", ASKED): f"run --load {name}",
+    }
+    memory = f"MemTotal: 1 kB\nMemAvailable:   {available_kib} kB\n"
+    told = (system_file("/proc/meminfo", memory),) if available_kib else ()
+    return said_of(clean(facts=facts(known), counters=(counter,), files=told))
+
+
+def test_a_run_that_saw_few_cycles_of_a_load() -> None:
+    """Two workers with regions of 64 MiB: ten cycles of both are 1,280 MiB."""
+    found = in_cycles(1279)
+    assert (set(found), found["load-few-cycles"].severity) == ({"load-few-cycles"}, Severity.WARNING)
+    assert found["load-few-cycles"].what == (
+        "the load mmap works in cycles (64 MiB each); in 10.0 s each of its workers went through 9.9 on average"
+    )
+    assert "workers went through 0.9 on average" in in_cycles(127)["load-few-cycles"].what
+    assert in_cycles(1280) == {}
+
+
+@pytest.mark.parametrize(("name", "enough"), [("mmap:mib=8", 160), ("mmap:workers=2,mib=640", 12_800)])
+def test_the_size_that_was_asked_for_makes_the_cycle(name: str, enough: int) -> None:
+    assert in_cycles(enough, name, available_kib=0) == {}
+    assert set(in_cycles(enough - 1, name, available_kib=0)) == {"load-few-cycles"}
+
+
+def test_jobs_are_cycles_and_loads_without_cycles_have_no_such_doubt() -> None:
+    assert set(in_cycles(19, "churn", "jobs")) == {"load-few-cycles"}
+    assert in_cycles(20, "churn", "jobs") == {}
+    assert in_cycles(3, "cpu", "65536 steps") == {}
+
+
+def test_the_agent_has_the_cycles_that_the_check_knows() -> None:
+    listed = build.listed_rows(build.agent_prints(Path(agent()), "list"), "load", "load_option")
+    of_mib = {row[1]: row[3] for row in listed if row[0] == "load_option" and row[2] == "mib"}
+    for name in load_work.LOADS_OF_REGIONS:
+        assert f"(default: {load_work.REGION_MIB}" in of_mib[name]
+
+
+def test_where_memory_makes_the_region_smaller_no_cycle_is_known() -> None:
+    assert in_cycles(10, available_kib=511 << 10) == {}
+    assert in_cycles(10, available_kib=0) == {}
+    assert set(in_cycles(10, available_kib=512 << 10)) == {"load-few-cycles"}
 
 
 def test_a_load_in_virtual_time_that_has_not_settled() -> None:
