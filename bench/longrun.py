@@ -106,13 +106,13 @@ def _python(*arguments: str) -> subprocess.Popen[str]:
 def _summarise(path: str, program: str) -> tuple[dict[str, float], str]:
     from rtproof.judge.analyse import analyse
     from rtproof.judge.analysis_model import Requirement
+    from rtproof.record import compiled_scanner
     from rtproof.record.reading import open_record
-    from rtproof.summary import native_scan
     from rtproof.summary.quantiles import quantiles
 
     if program == NUMPY:
-        native_scan.scanner = lambda: None  # type: ignore[assignment]
-    elif native_scan.scanner() is None:
+        compiled_scanner.scanner = lambda: None  # type: ignore[assignment]
+    elif compiled_scanner.scanner() is None:
         raise RuntimeError("nothing here can compile the scanner")
     analysis = analyse(open_record(path), Requirement(limit_ns=1_000_000))
     pooled = analysis.pooled

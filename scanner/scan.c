@@ -76,13 +76,17 @@ static uint32_t crc_add(const uint32_t *t, uint32_t crc, const uint8_t *at, size
 	return crc;
 }
 
-static bool is_sound(const uint32_t *tables, const uint8_t *chunk, int64_t length)
+static bool has_right_checksum(const uint32_t *tables, const uint8_t *chunk, size_t length)
 {
-	if (get32(chunk) != MAGIC || get32(chunk + 4) != length || get16(chunk + 8) != SAMPLES_TYPE)
-		return false;
 	uint32_t crc = crc_add(tables, 0xFFFFFFFF, chunk, CHECKED);
 
-	return ~crc_add(tables, crc, chunk + HEADER, (size_t)length) == get32(chunk + CHECKED);
+	return ~crc_add(tables, crc, chunk + HEADER, length) == get32(chunk + CHECKED);
+}
+
+static bool is_sound(const uint32_t *tables, const uint8_t *chunk, int64_t length)
+{
+	return get32(chunk) == MAGIC && get32(chunk + 4) == length && get16(chunk + 8) == SAMPLES_TYPE &&
+	       has_right_checksum(tables, chunk, (size_t)length);
 }
 
 static size_t plane_bytes(uint32_t n, unsigned width)
@@ -362,4 +366,59 @@ EXPORT int64_t scan_blocks(struct scan *scan, const uint32_t *crc_tables, const 
 			return code;
 	}
 	return SCAN_DONE;
+}
+
+/* Whether the two arrays of gaps from `at` to `end` are those of a block without any, byte by byte. */
+static bool has_no_gaps(const uint8_t *at, const uint8_t *end)
+{
+	if (end - at != (ptrdiff_t)2 * ARRAY_HEAD)
+		return false;
+	for (int i = 0; i < 2 * ARRAY_HEAD; i++) {
+		if (at[i] != (i % ARRAY_HEAD == 13 ? 4 : 0))
+			return false;
+	}
+	return true;
+}
+
+static void fill_plain(int64_t *row, const uint8_t *payload, size_t length)
+{
+	struct array values;
+
+	if (length < SAMPLES_HEAD || !open_array(&values, payload + SAMPLES_HEAD, payload + length) || !values.n ||
+	    !has_no_gaps(values.end, payload + length))
+		return;
+	const int64_t index = (int64_t)get64(payload + 4), due_ns = (int64_t)get64(payload + 12);
+
+	if (index < 0 || index > INT64_MAX - values.n || due_ns <= -FARTHEST_NS || due_ns >= FARTHEST_NS)
+		return;
+	row[WALK_PLAIN] = 1;
+	row[WALK_SERIES] = get16(payload);
+	row[WALK_INDEX] = index;
+	row[WALK_DUE_NS] = due_ns;
+	row[WALK_COUNT] = values.n;
+}
+
+EXPORT int64_t scan_walk(const uint32_t *crc_tables, const uint8_t *data, int64_t size, int64_t *rows, int64_t n_rows)
+{
+	int64_t place = 0, n = 0;
+
+	while (n < n_rows && size - place >= HEADER) {
+		const uint8_t *chunk = data + place;
+		const int64_t length = get32(chunk + 4), padded = (length + 3) & ~INT64_C(3);
+
+		if (get32(chunk) != MAGIC || padded > size - place - HEADER || !has_right_checksum(crc_tables, chunk, (size_t)length))
+			break;
+		int64_t *row = rows + n++ * WALK_COLUMNS;
+
+		for (int column = 0; column < WALK_COLUMNS; column++)
+			row[column] = 0;
+		row[WALK_PLACE] = place;
+		row[WALK_LENGTH] = length;
+		row[WALK_TYPE] = get16(chunk + 8);
+		row[WALK_SEQUENCE] = get32(chunk + 12);
+		if (row[WALK_TYPE] == SAMPLES_TYPE)
+			fill_plain(row, chunk + HEADER, (size_t)length);
+		place += HEADER + padded;
+	}
+	return n;
 }

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-enum { SCAN_ABI = 1 };
+enum { SCAN_ABI = 2 };
 
 enum scan_code {
 	SCAN_DONE = 0,
@@ -86,5 +86,16 @@ EXPORT void scan_prepare(uint32_t *crc_tables);
  */
 EXPORT int64_t scan_blocks(struct scan *scan, const uint32_t *crc_tables, const uint8_t *data, const int64_t *start,
 			   const int64_t *length, int64_t n, int64_t lead);
+
+/* What scan_walk tells of a chunk. place: of its header. Of a block of samples, all columns; of another chunk, 0 from plain on. */
+enum walk_column { WALK_PLACE, WALK_LENGTH, WALK_TYPE, WALK_SEQUENCE, WALK_PLAIN, WALK_SERIES, WALK_INDEX, WALK_DUE_NS, WALK_COUNT,
+		   WALK_COLUMNS };
+
+/*
+ * Walks over the chunks from the first byte on, which is that of a header, and fills a row of WALK_COLUMNS numbers for each. plain: a
+ * block of samples in which nothing was missed and all of whose bytes are right; any other is the caller's to decode. Returns how
+ * many rows it filled. It ends at the first chunk that is not whole or not sound, and when there are no rows left.
+ */
+EXPORT int64_t scan_walk(const uint32_t *crc_tables, const uint8_t *data, int64_t size, int64_t *rows, int64_t n_rows);
 
 #endif

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled scanner of samples gives the numbers of the numpy code, on made records of every kind."""
+"""The compiled scanner opens records as the Python code does, and counts them as numpy does: records of every kind."""
 
+import pickle
+import random
+import struct
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -14,11 +17,13 @@ from hypothesis import strategies as st
 
 from rtproof.agents import build
 from rtproof.core.errors import RecordError, UserError
+from rtproof.record import compiled_scanner, decoding, reading
+from rtproof.record.chunks import CHECKED_BYTES, CHUNK_HEADER, ChunkType, checksum, padded
+from rtproof.record.compiled_scanner import Scanner
 from rtproof.record.contents import Block, End, EndReason, Int64Array, Record, Series
 from rtproof.record.reading import open_record
 from rtproof.record.writing import RecordWriter, SeriesWriter
 from rtproof.summary import native_scan, series
-from rtproof.summary.native_scan import Scanner
 from rtproof.summary.series import summarise
 
 GRID = SERIES
@@ -29,7 +34,7 @@ GOLDEN = sorted((Path(__file__).parent / "data" / "golden").glob("*.rtrec"))
 
 @pytest.fixture(scope="module")
 def scanner() -> Scanner:
-    found = native_scan.scanner()
+    found = compiled_scanner.scanner()
     if found is None:
         pytest.skip("nothing here can compile the scanner")
     return found
@@ -208,17 +213,109 @@ def test_without_a_compiler_numpy_counts(tmp_path: Path, monkeypatch: pytest.Mon
     def none() -> Path:
         raise UserError("nothing here can build it")
 
-    monkeypatch.setattr(native_scan, "find_scanner", none)
-    native_scan.scanner.cache_clear()
+    monkeypatch.setattr(compiled_scanner, "find_scanner", none)
+    compiled_scanner.scanner.cache_clear()
     try:
         record = record_of(tmp_path / "a", 4, GRID, whole=True)
         assert_same(summarise(record, 1), summarise(record, 1, None))
-        assert native_scan.scanner() is None
+        assert compiled_scanner.scanner() is None
     finally:
-        native_scan.scanner.cache_clear()
+        compiled_scanner.scanner.cache_clear()
 
 
 def test_a_library_of_another_version_is_refused(scanner: Scanner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_scan, "ABI", native_scan.ABI + 1)
+    monkeypatch.setattr(compiled_scanner, "ABI", compiled_scanner.ABI + 1)
     with pytest.raises(UserError, match="is a scanner of another version"):
         Scanner(build.find_scanner())
+
+
+def walked(path: Path, monkeypatch: pytest.MonkeyPatch, library: Scanner | None) -> bytes:
+    """All that opening the record gives, or why it is refused."""
+    monkeypatch.setattr(reading, "WORTH_BYTES", 0)
+    monkeypatch.setattr(compiled_scanner, "scanner", lambda: library)
+    try:
+        return pickle.dumps(open_record(path))
+    except RecordError as problem:
+        return str(problem).encode()
+
+
+def damaged(content: bytes, chance: random.Random) -> bytes:
+    """The bytes with a few of them changed, left out, doubled or cut off."""
+    data = bytearray(content)
+    for _ in range(chance.randint(1, 4)):
+        at, length = chance.randrange(len(data)), chance.choice((1, 4, 20, 300))
+        way = chance.randrange(5)
+        if way == 0:
+            data[at] ^= 1 << chance.randrange(8)
+        elif way == 1:
+            del data[at : at + length]
+        elif way == 2:
+            data[at:at] = data[at : at + length]
+        elif way == 3:
+            data[at : at + length] = bytes(len(data[at : at + length]))
+        elif len(data) > 400:
+            del data[-length:]
+    return bytes(data)
+
+
+def with_right_checksums(content: bytes, chance: random.Random) -> bytes:
+    """A few bytes of payloads changed behind right checksums, so that only a look into the payload finds them."""
+    data, at, places = bytearray(content), 0, []
+    while at < len(data):
+        (length,) = struct.unpack_from("<I", data, at + 4)
+        places.append((at, length))
+        at += CHUNK_HEADER.size + padded(length)
+    samples = [place for place in places if struct.unpack_from("<H", data, place[0] + 8) == (ChunkType.SAMPLES,)]
+    for at, length in chance.sample(samples or places, min(3, len(samples or places))):
+        begin = at + CHUNK_HEADER.size
+        # Mostly the heads, where every byte has a meaning.
+        data[begin + chance.randrange(min(length, chance.choice((20, 36, length))))] = chance.choice(
+            (0, 1, 4, 8, 64, 255)
+        )
+        check = checksum(bytes(data[at : at + CHECKED_BYTES]), bytes(data[begin : begin + length]))
+        struct.pack_into("<I", data, at + CHECKED_BYTES, check)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name)
+def test_a_record_is_opened_alike_however_it_is_damaged(
+    scanner: Scanner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    chance, copy = random.Random(path.name), tmp_path / "copy"
+    for spoil in (lambda content, _: content, *[damaged, with_right_checksums] * 5):
+        copy.write_bytes(spoil(path.read_bytes(), chance))
+        assert walked(copy, monkeypatch, scanner) == walked(copy, monkeypatch, None)
+
+
+@pytest.mark.parametrize("one", [GRID, EXTERNAL], ids=["grid", "external"])
+def test_a_record_longer_than_the_window_is_opened_alike(
+    scanner: Scanner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: Series
+) -> None:
+    path, chance = tmp_path / "a", random.Random(7)
+    whole = record_of(path, 4, one, whole=True)
+    content = path.read_bytes()
+    assert walked(path, monkeypatch, scanner) == walked(path, monkeypatch, None)
+    assert whole.chunk_refs
+    for spoil in (damaged, with_right_checksums) * 3:
+        path.write_bytes(spoil(content, chance))
+        assert walked(path, monkeypatch, scanner) == walked(path, monkeypatch, None)
+
+
+def test_the_walk_does_check_the_blocks(scanner: Scanner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without gaps no block is decoded in Python any more; with one, that block is."""
+    blocks = [block(n * 100, GRID.first_due_ns + n * 100 * GRID.period_ns, list(range(100))) for n in range(9)]
+    path = tmp_path / "a"
+    write_blocks(path, GRID, *blocks, block(900, GRID.first_due_ns + 900 * GRID.period_ns, [5, 6], ((0, 3),)))
+    decoded: list[int] = []
+    before = decoding.decode_payload
+
+    def watched(kind: int, payload: memoryview) -> Any:
+        decoded.append(kind)
+        return before(kind, payload)
+
+    monkeypatch.setattr(reading, "decode_payload", watched)
+    walked(path, monkeypatch, None)
+    assert decoded.count(ChunkType.SAMPLES) == 10
+    decoded.clear()
+    walked(path, monkeypatch, scanner)
+    assert decoded.count(ChunkType.SAMPLES) == 1

@@ -10,7 +10,7 @@ import os
 import struct
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from itertools import islice, pairwise
@@ -47,12 +47,17 @@ class ChunkType(IntEnum):
 
 
 class Frame(NamedTuple):
-    """One valid chunk. ``payload`` is valid only until the next chunk is read."""
+    """One valid chunk. ``payload`` is valid only until the next chunk is read.
+
+    ``plain_block``: series, first index, due time of the first and count of a block of samples that was already checked
+    and in which nothing was missed; () for any other chunk.
+    """
 
     offset: int
     type: int
     sequence: int
     payload: memoryview
+    plain_block: tuple[int, ...] = ()
 
 
 class Hole(NamedTuple):
@@ -167,12 +172,18 @@ def garbage_collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def walk_chunks(window: FileWindow) -> Iterator[Frame | Hole]:
-    """Every valid chunk of a file and every hole between chunks, in the order of the file."""
+FramesIn = Callable[[FileWindow, int], Iterator[Frame]]
+
+
+def walk_chunks(window: FileWindow, frames_in: FramesIn | None = None) -> Iterator[Frame | Hole]:
+    """Every valid chunk of a file and every hole between chunks, in the order of the file.
+
+    ``frames_in``: gives the consecutive valid chunks from an offset on that are in memory, or some of the first.
+    """
     at = 0
     while at < window.size:
         last = None
-        for last in _frames_in(window, at):
+        for last in (frames_in or _frames_in)(window, at):
             yield last
         if last:
             at = last.offset + CHUNK_HEADER.size + padded(len(last.payload))
@@ -204,7 +215,7 @@ def _frames_in(window: FileWindow, at: int) -> Iterator[Frame]:
         payload = data[here + head : here + head + length]
         if crc32(payload, crc32(data[here : here + CHECKED_BYTES])) != check:
             break
-        yield new(Frame, (at, kind, sequence, payload))
+        yield new(Frame, (at, kind, sequence, payload, ()))
         at = end
 
 

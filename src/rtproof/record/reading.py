@@ -11,6 +11,7 @@ import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtproof.core.errors import NoRecordError, RecordError
-from rtproof.record import decoding, encoding
+from rtproof.record import compiled_scanner, decoding, encoding
 from rtproof.record.activations import AboveCounts, ExceedingLists, largest
 from rtproof.record.chunks import (
     CHUNK_HEADER,
@@ -39,6 +40,7 @@ from rtproof.record.chunks import (
     places_in_order,
     walk_chunks,
 )
+from rtproof.record.compiled_scanner import Scanner
 from rtproof.record.contents import (
     Begin,
     Block,
@@ -289,14 +291,28 @@ def open_record(path: str | os.PathLike[str]) -> Record:
     return _assemble(name, size, begin, kept, damage)
 
 
+WORTH_BYTES = 4 << 20
+"""From so many bytes on, the compiled scanner walks over a record in less time than it takes to load the library."""
+
+
 def _scan(name: str, window: FileWindow, damage: list[Damage]) -> list[ScannedChunk]:
+    library = compiled_scanner.scanner() if window.size >= WORTH_BYTES else None
     found = []
-    for part in walk_chunks(window):
+    for part in walk_chunks(window, partial(_frames_of_library, library) if library else None):
         if isinstance(part, Hole):
             damage.append(_hole(part, window.size))
         else:
             found.append(_read_chunk(name, part, damage))
     return found
+
+
+def _frames_of_library(library: Scanner, window: FileWindow, at: int) -> Iterator[Frame]:
+    """The next chunks that are in memory, blocks without gaps already checked: see ``chunks.walk_chunks``."""
+    start, filled, data = window.here(at)
+    new, head = tuple.__new__, CHUNK_HEADER.size
+    for place, length, kind, sequence, plain, *block in library.walk(data, at - start, filled - start):
+        begin = at - start + place + head
+        yield new(Frame, (at + place, kind, sequence, data[begin : begin + length], block if plain else ()))
 
 
 def _hole(hole: Hole, size: int) -> Damage:
@@ -306,8 +322,13 @@ def _hole(hole: Hole, size: int) -> Damage:
 
 
 def _read_chunk(name: str, frame: Frame, damage: list[Damage]) -> ScannedChunk:
-    offset, kind, sequence, payload = frame
+    offset, kind, sequence, payload, block = frame
     length = len(payload)
+    if block:
+        series, index, due_ns, count = block
+        return _new(
+            ScannedChunk, (offset, length, sequence, _new(SamplesHead, (series, index, due_ns, count, index + count)))
+        )
     if kind == TICK_TYPE and length >= TICK_FIELDS.size:
         raw = bytes(payload)
         time_ns, count = TICK_FIELDS.unpack_from(raw)

@@ -5,20 +5,15 @@ It gives the same numbers as ``series.part_of_samples``. That numpy code stays t
 tests/test_native_scan.py holds both to the same numbers.
 """
 
-import ctypes
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtproof.agents.build import find_scanner
-from rtproof.core.errors import RecordError, UserError
+from rtproof.core.errors import RecordError
 from rtproof.record.chunks import CHUNK_HEADER, padded
+from rtproof.record.compiled_scanner import Scanner, ScanState
 from rtproof.record.contents import ChunkRef, Int64Array, Seconds, Series, Top
 from rtproof.record.reading import open_regular
 from rtproof.summary import dependence, per_second, tally
@@ -27,7 +22,6 @@ from rtproof.summary.per_second import SECOND_NS
 from rtproof.summary.summary_model import Lag
 from rtproof.summary.tally import WINDOW, Tally
 
-ABI = 1
 DONE, CHANGED, UNSORTED, STALL = range(4)
 """What ``scan_blocks`` returns (enum scan_code)."""
 WORTH_SAMPLES = 400_000
@@ -37,59 +31,10 @@ MOST_SAMPLES = 1 << 18
 LARGEST_BLOCK = 65_536
 LONGEST_PERIOD_NS = SECOND_NS
 """With a longer period some seconds have no activation at all. Such records are small, and numpy counts them."""
-CRC_TABLES = 16 * 256
 COUNT_BITS = 26
 """A count has so many bits in the scanner; the bits above them hold the class of the value."""
 FLUSH = 1 << COUNT_BITS
 """Before a count can have more bits, all are added to 64-bit ones."""
-
-_POINTERS = ctypes.c_void_p
-_FIELDS = """
-on_grid by_period chained_cycles period_ns longest_gap_ns n_slice_starts *slice_starts window *counts n_rest
-*rest n_gaps *gap_due_ns *gap_value *gap_missed n_seconds *second *obtained *largest k n_top *top_value
-*top_index *top_due_ns origin_ns unit_ns units n_levels *levels *above samples pairs catch_up_pairs
-products_low products_high has_reach first_due_ns last_due_ns has_previous next_index previous_value
-previous_wake_ns previous_due_ns was_long *scratch
-"""
-"""The fields of ``struct scan`` in their order; a star stands before a pointer."""
-
-
-class ScanState(ctypes.Structure):
-    """``struct scan`` of scanner/scan.h. Each field has 64 bits."""
-
-    _fields_ = [(name.lstrip("*"), _POINTERS if name.startswith("*") else ctypes.c_int64) for name in _FIELDS.split()]
-
-
-class Scanner:
-    """The compiled scanner: its library, and the tables of its checksum."""
-
-    def __init__(self, library: Path) -> None:
-        self._library = ctypes.CDLL(str(library))
-        for function in (self._library.scan_abi, self._library.scan_size, self._library.scan_blocks):
-            function.restype = ctypes.c_int64
-        if self._library.scan_abi() != ABI or self._library.scan_size() != ctypes.sizeof(ScanState):
-            raise UserError(f"{library} is a scanner of another version")
-        self._tables = np.empty(CRC_TABLES, np.uint32)
-        self._library.scan_prepare(_at(self._tables))
-
-    def scan(self, state: ScanState, data: NDArray[np.uint8], start: Int64Array, length: Int64Array, lead: int) -> int:
-        """Count the chunks that begin at ``start`` in data. The interpreter runs other threads meanwhile."""
-        places = (_at(self._tables), _at(data), _at(start), _at(length))
-        return int(
-            self._library.scan_blocks(ctypes.byref(state), *places, ctypes.c_int64(start.size), ctypes.c_int64(lead))
-        )
-
-
-def _at(array: NDArray[Any]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
-
-
-@cache
-def scanner() -> Scanner | None:
-    """The scanner for this machine: the package's, or one compiled on its first use; None if nothing can compile it."""
-    with suppress(UserError, OSError):
-        return Scanner(find_scanner())
-    return None
 
 
 def can_scan(series: Series) -> bool:

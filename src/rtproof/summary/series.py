@@ -15,7 +15,8 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from rtproof.core.processes import in_processes, in_threads
-from rtproof.record import histogram_bins
+from rtproof.record import compiled_scanner, histogram_bins
+from rtproof.record.compiled_scanner import Scanner
 from rtproof.record.contents import Block, ChunkRef, Int64Array, Record, Seconds, Series, Slice, Top, View
 from rtproof.record.histogram_bins import unpack_histograms
 from rtproof.record.reading import BlockReader
@@ -23,7 +24,7 @@ from rtproof.summary import dependence, moments, native_scan, per_second, tally
 from rtproof.summary.counts import NO_COUNTS, Counts, merge_counts
 from rtproof.summary.dependence import BlockCounter, BlockCounts, LevelPlan, level_plan
 from rtproof.summary.fields import series_by_field
-from rtproof.summary.native_scan import Scanner, TaskScan, scan_task
+from rtproof.summary.native_scan import TaskScan, scan_task
 from rtproof.summary.per_second import (
     NO_SECONDS,
     SECOND_NS,
@@ -215,7 +216,7 @@ def summarise(
     if scanner == "auto":
         enough = max(TASK, native_scan.WORTH_SAMPLES * len(tasks))
         large = sum(ref.count for ref in record.chunk_refs) >= enough
-        scanner = native_scan.scanner() if large and isinstance(record.read_blocks, BlockReader) else None
+        scanner = compiled_scanner.scanner() if large and isinstance(record.read_blocks, BlockReader) else None
     if scanner:
         parts_of_tasks = in_threads(partial(_scan_natively, record, scanner), tasks, workers)
     else:
