@@ -193,6 +193,8 @@ def test_values_without_a_step_and_values_in_bins_make_no_lattice() -> None:
     edges = np.arange(30, dtype=np.int64) * 1_000
     assert lattice_ns(Counts(edges, edges + 999, np.ones(30, np.int64))) is None
     assert lattice_ns(counts_of_values(np.arange(5, dtype=np.int64) * 1_000)) is None
+    far_apart = np.array([-(1 << 62), 1 << 62])[:, None] + np.arange(30) * 1_000
+    assert lattice_ns(counts_of_values(far_apart.ravel())) is None, "their distance is no number of 64 bits"
 
 
 def test_every_code_is_on_the_page_and_no_other() -> None:

@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "rtproof"
 
 MAY_IMPORT = {
     "core": "",
-    "record": "core",
+    "record": "core agents",
     "statistics": "",
     "agents": "core",
     "profiles": "core",

@@ -248,7 +248,7 @@ def claim_of(analysis: Analysis, name: str, group: str = "", *, said_idle: bool 
 
 def lattice_ns(counts: Counts) -> int | None:
     """The common step of all values in whole nanoseconds; None if there is none above 1 ns."""
-    if not counts.exact or counts.n.size < FEWEST:
+    if not counts.exact or counts.n.size < FEWEST or int(counts.lo[-1]) - int(counts.lo[0]) >= 1 << 63:
         return None
     gaps = np.diff(counts.lo)
     rough = int(gaps.min())
