@@ -10,6 +10,11 @@ _FEW = 10
 """A value keeps its unit until it reaches this many of the next larger unit: 1,106 us, but 402.666 ms."""
 
 
+def capitalised(text: str) -> str:
+    """The text with a capital letter at its start; all other letters stay, so that names do."""
+    return text[:1].upper() + text[1:]
+
+
 def duration(ns: float, *, up: bool = False) -> str:
     """A length of time with two or three digits: "350 ms", "20.0 s", "9 min 05 s", "96 h 12 min", "24 h".
 

@@ -7,7 +7,7 @@ No run can show the longest latency of a system. So no sentence names one, and n
 import math
 
 from rtproof import statistics
-from rtproof.core.phrases import chance, duration, error, percent, quantity, sure, value
+from rtproof.core.phrases import capitalised, chance, duration, error, percent, quantity, sure, value
 from rtproof.core.units import format_duration
 from rtproof.judge import planning
 from rtproof.judge.analysis_model import NO_LONGEST, Requirement, State, Verdict, usual_longest_ns
@@ -233,7 +233,7 @@ def proven_sentences(requirement: Requirement, evidence: Evidence, tested: Limit
     """
     first: tuple[str, ...]
     if tested.high * requirement.at_most_ns <= 1:
-        said = _capital(f"{_less(requirement, tested)} ({sure(tested.alpha)}); {_asked(requirement)}")
+        said = capitalised(f"{_less(requirement, tested)} ({sure(tested.alpha)}); {_asked(requirement)}")
         first = (episodes_sentence(requirement, evidence, tested), f"{said}{_shorter(requirement, tested)}")
     else:
         first = _at_first("less", requirement, evidence, tested)
@@ -433,10 +433,6 @@ def _asked(requirement: Requirement) -> str:
 
 def _number(number: float) -> str:
     return f"{number:.3g}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _lower(text: str) -> str:
@@ -782,4 +778,4 @@ def repeat_answer(requirement: Requirement | None) -> str:
 
 def answer_sentences(parts: tuple[str, ...]) -> str:
     """The parts as sentences: each gets a capital letter and a full stop."""
-    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts)
+    return " ".join(f"{capitalised(part)}." for part in parts)

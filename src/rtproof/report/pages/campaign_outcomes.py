@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from rtproof.core.phrases import capitalised
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import LOSS_CODES
 from rtproof.judge.analysis_model import Analysis, Requirement, State
@@ -151,7 +152,7 @@ def judged_requirements(claims: Iterable[ProfileLimit], outcomes: Sequence[CellO
 def requirement_sentences(asked: Iterable[Requirement], *, virtual: bool = False) -> tuple[str, ...]:
     """Return a sentence for each requirement, which says what counts as an episode. virtual: no confidence is named."""
     told = verdict_sentences.requested_limit_sentence if virtual else verdict_sentences.limit_sentence
-    return tuple(f"Asked: {told(each)}. {_capitalised(verdict_sentences.episode_sentence(each))}." for each in asked)
+    return tuple(f"Asked: {told(each)}. {capitalised(verdict_sentences.episode_sentence(each))}." for each in asked)
 
 
 def requirement_assumptions(outcomes: Sequence[CellOutcome]) -> tuple[str, ...]:
@@ -159,10 +160,6 @@ def requirement_assumptions(outcomes: Sequence[CellOutcome]) -> tuple[str, ...]:
     verdicts = [verdict for each in outcomes if each.analysis for verdict in each.analysis.verdicts]
     told = dict.fromkeys(text for each in verdicts if (text := verdict_sentences.assumption_of_verdict(each)))
     return tuple(f"Each cell by itself: {text[:1].lower()}{text[1:]}." for text in told)
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def cell_names(outcomes: Sequence[CellOutcome]) -> list[str]:

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rtproof.core.phrases import duration, percent, quantity, sure, value
+from rtproof.core.phrases import capitalised, duration, percent, quantity, sure, value
 from rtproof.core.printable import clean
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analysis_model import Analysis, Requirement, State, Verdict
@@ -90,7 +90,8 @@ def run_row(name: str, analysis: Analysis) -> CiRow:
 
 
 def _claim(verdict: Verdict, mark: str, *, first: bool) -> CiClaim:
-    reason = ". ".join(verdict.reasons) or "no limit was given"
+    first_reason, *others = verdict.reasons or ("no limit was given",)
+    reason = ". ".join((first_reason, *map(capitalised, others)))
     of_the_run = () if first else verdict_sentences.sentences_of_run(verdict.sentences)
     said = row_sentence([line for line in verdict.sentences if line not in of_the_run])
     if verdict.requirement is None:

@@ -10,7 +10,7 @@ import numpy as np
 from rtproof.compare.comparison_model import Comparison, MetricEffect, ShiftPoint, deterministic_comparison
 from rtproof.compare.comparison_sentences import interval_text
 from rtproof.compare.run_metrics import RunFigures
-from rtproof.core.phrases import percent, quantity, value
+from rtproof.core.phrases import capitalised, percent, quantity, value
 from rtproof.record.contents import Int64Array
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Curve, Marker, Plot, Section, Table, Text
@@ -27,7 +27,7 @@ def outcome_lines(found: Comparison, label: str) -> list[str]:
 def outcome_sentence(text: str) -> str:
     """Return the text as a sentence, with a capital (except for names such as p99) and a full stop."""
     first = text.partition(" ")[0]
-    return (text if any(map(str.isdigit, first)) else text[:1].upper() + text[1:]) + ("" if text.endswith(".") else ".")
+    return (text if any(map(str.isdigit, first)) else capitalised(text)) + ("" if text.endswith(".") else ".")
 
 
 def _carried(before: str, here: str) -> str:

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from rtproof.core.phrases import duration, quantity, value
+from rtproof.core.phrases import capitalised, duration, quantity, value
 from rtproof.judge import verdict_sentences
 from rtproof.judge.analyse import CHECKS, FOREMOST_CODES, LOSS_CODES
 from rtproof.judge.analysis_model import Analysis, State, Verdict
@@ -230,7 +230,7 @@ def in_band_section(analysis: Analysis) -> list[Block]:
 
 
 def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
+    return f"{capitalised(words)}."
 
 
 def virtual_time_section(analysis: Analysis) -> list[Block]:
@@ -242,7 +242,7 @@ def virtual_time_section(analysis: Analysis) -> list[Block]:
         Text(
             (f"What made the clock count instructions: {made_by}.",),
             "doubt",
-            f"{VIRTUAL_TIME_SENTENCE[:1].upper()}{VIRTUAL_TIME_SENTENCE[1:]}.",
+            _sentence(VIRTUAL_TIME_SENTENCE),
         )
     ]
 
