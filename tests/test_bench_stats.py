@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import ModuleType
 
 import pytest
-from acceptance import Benchmark, benchmarks, claim_bunches, claim_errors, claim_seconds, claim_times
+from acceptance import Benchmark, benchmarks, claim_episodes_in_bunches, claim_errors, claim_seconds, claim_times
 from claim_judges import product
 from claim_rules import Claim, Rounded, Told
 
@@ -51,7 +51,7 @@ def _half_a_second_sooner(late: Rounded, length_s: float, claim: Claim) -> Told:
         (claim_times, "refuting", _gap_as_before),
         (claim_times, "never_quiet", _without_longest),
         (claim_times, "proving", _without_bunches),
-        (claim_bunches, "factor", _without_bunches),
+        (claim_episodes_in_bunches, "factor", _without_bunches),
         (claim_seconds, "roundings", _half_a_second_sooner),
     ],
     ids=lambda one: getattr(one, "__name__", one),

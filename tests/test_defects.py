@@ -39,7 +39,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "export": (("a", "--format", "csv"), "rtproof.judge.analyse.analyse"),
     "history": (("a", "b", "--no-report"), "rtproof.compare.history.analyse_history"),
     "judge": (("a", "b", "--limit", "1ms"), "rtproof.report.pages.ci_verdicts.ci_text"),
-    "lab verify": (("result.json",), "rtproof.lab.verification.read_comparison"),
+    "lab verify": (("result.json",), "rtproof.lab.verify_inputs.read_comparison"),
     "lab cache": ((), "rtproof.cli.commands.lab.cache.cache_entries"),
     "lab cache bound": (("--mib", "1", "all"), "rtproof.cli.commands.lab.cache.running_labs"),
     "lab cache clear": (("all",), "rtproof.cli.commands.lab.cache.running_labs"),

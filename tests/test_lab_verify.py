@@ -12,7 +12,7 @@ import pytest
 from lab_desk import assert_refused, desk
 
 from rtproof.cli.main import main
-from rtproof.lab import kernel_catalogue, verification
+from rtproof.lab import kernel_catalogue, verify_inputs
 from rtproof.vm.machine import MachineInputs
 
 __all__ = ["desk"]
@@ -21,8 +21,8 @@ __all__ = ["desk"]
 @pytest.fixture
 def made(desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
     """A result of two fake kernels, and a machine that has what it was made from."""
-    monkeypatch.setattr(verification, "Machine", lab_cases.FakeMachine)
-    monkeypatch.setattr(verification, "build_guest_agent", lambda arch: desk / "agent")
+    monkeypatch.setattr(verify_inputs, "Machine", lab_cases.FakeMachine)
+    monkeypatch.setattr(verify_inputs, "build_guest_agent", lambda arch: desk / "agent")
     monkeypatch.setattr(kernel_catalogue, "exact_name", lambda name, kernel: f"{name.partition('@')[0]}@6.1.192-2")
     monkeypatch.setattr(kernel_catalogue, "opened_kernel", lambda entry: lab_cases.kernel("6.1.0-amd64"))
     words = ["--kernel", "debian-6.1", "--preempt", "none", "--load", "mmap", "--shifts", "2"]
@@ -163,7 +163,7 @@ def test_a_module_that_is_no_file_is_refused_and_not_waited_for(made: Path, caps
 def test_what_is_no_file_is_refused_before_it_is_read(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo("pipe")
     with Path("huge.json").open("wb") as file:
-        file.truncate(verification.MOST_BYTES + 1)
+        file.truncate(verify_inputs.MOST_BYTES + 1)
     Path("folder/result.json").mkdir(parents=True)
     for name in ("pipe", "huge.json", "/dev/zero", "folder"):
         assert main(["lab", "verify", name]) == 2

@@ -24,7 +24,7 @@ from rtproof.lab.kernel_comparison import (
     rank_systems,
     with_in_band_marks,
 )
-from rtproof.lab.verification import LAB_SCHEMA, LAB_SCHEMA_VERSION
+from rtproof.lab.verify_inputs import LAB_SCHEMA, LAB_SCHEMA_VERSION
 from rtproof.report import number_format, plot_data
 from rtproof.report.blocks import Block, Plot, Section, Table, Text
 from rtproof.report.number_format import PrintedUnit

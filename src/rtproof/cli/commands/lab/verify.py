@@ -26,11 +26,11 @@ def command(ctx: click.Context, /, result: Path, as_json: bool) -> None:
     rtproof lab verify runs/lab/result.json
     """
     from rtproof.core.printable import clean
-    from rtproof.lab import verification
+    from rtproof.lab import verify_inputs
 
-    pairs = verification.compare_inputs(verification.read_comparison(result))
+    pairs = verify_inputs.compare_inputs(verify_inputs.read_comparison(result))
     if as_json:
         click.echo(json.dumps([vars(pair) | {"differs": pair.differs} for pair in pairs], indent=2))
     else:
-        click.echo("\n".join(map(clean, verification.verification_sentences(pairs))))
+        click.echo("\n".join(map(clean, verify_inputs.verification_sentences(pairs))))
     ctx.exit(DIFFERS if any(pair.differs for pair in pairs) else 0)
