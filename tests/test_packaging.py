@@ -146,6 +146,6 @@ def test_the_installed_package_brings_its_own_agent_and_scanner(wheel: Path, tmp
 
     assert rtproof_says("agent", "path") == str(tmp_path / BUILT / "rtproof-agent")
     assert rtproof_says("agent", "version") == rtproof.__version__
-    tried = "from rtproof.summary.native_scan import scanner; print(scanner() is not None)"
+    tried = "from rtproof.record.compiled_scanner import scanner; print(scanner() is not None)"
     done = subprocess.run([sys.executable, "-c", tried], env=environment, cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout == b"True\n", "with no place to build one, there is only the package's scanner"
