@@ -317,7 +317,7 @@ def _row(side: tuple[int, ...], n: int, m: int) -> list[float] | None:
 
 
 def _p_exact(a: Sequence[float], b: Sequence[float]) -> float:
-    """The p-value by all splits. Sums that differ by rounding only count as equal."""
+    """The exact p-value from all splits into two groups. Sums that differ only by rounding are equal."""
     steps: Floats = permuted_means(len(a), len(b)) @ np.array([*a, *b], float)
     rounding = 1e-12 * max(1.0, *(abs(x) for x in (*a, *b)))
     splits = steps.size + 1

@@ -63,7 +63,7 @@ ERROR_CODE = defects.DEFECT_CODE
 INTERRUPTED_CODE = 130
 COMPLETION_VARIABLE = "_RTPROOF_COMPLETE"
 MOST_ERROR_CHARACTERS = 1_000
-"""Longest sentence about a wrong argument, which the sentence quotes."""
+"""The largest number of characters of a sentence that quotes a wrong argument."""
 
 
 @click.group(

@@ -217,7 +217,7 @@ def _leb128_rows(joined: _JoinedPayloads, columns: int) -> NDArray[np.uint64]:
 
 
 def decode_above(payloads: Sequence[bytes]) -> AboveCounts:
-    """Decode the ABOVE payloads of one series, sorted by second and level. MalformedError if any is wrong."""
+    """The ABOVE payloads of one series, decoded and sorted by second, then by level. MalformedError if any is wrong."""
     joined = _join_payloads(payloads, ABOVE_HEAD)
     rows = _leb128_rows(joined, 3)
     if int(rows.max()) >= LARGEST_COUNT:

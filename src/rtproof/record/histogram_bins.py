@@ -2,7 +2,7 @@
 """The histogram of a SUMMARY chunk: its log-linear bins, and slices that unpack their histogram on demand.
 
 The bins are computed from the bits of a double. Its exponent and the nine highest bits of its fraction, read as one
-number, count 512 equal steps in each power of two.
+number, make the number of the bin: 512 equal bins in each power of two.
 """
 
 from collections.abc import Sequence

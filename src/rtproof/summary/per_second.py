@@ -326,10 +326,7 @@ def merge_tops(tops: Iterable[Top]) -> Top:
 
 
 def top_of_series(tops: dict[int, Top]) -> Top:
-    """The K largest values of several series.
-
-    The result names the series of each value. tops: by the number of the series.
-    """
+    """Return the K largest values of several series, each with its series. tops: by the number of the series."""
     ids = np.concatenate([np.full(top.value.size, series) for series, top in tops.items()])
     index, due, value = _columns(tops.values())
     k = _exact_k(tops.values())

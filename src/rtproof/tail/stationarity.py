@@ -133,7 +133,7 @@ SHARES = (0.1, 0.02, 0.005)
 """The shares of the seconds above each level: low levels for runs with many large latencies, high levels for few."""
 FEWEST_BLOCKS = 3
 MOST_BLOCKS = 2_000
-"""The most blocks in the test of the trend. Neighbouring blocks are added up until there are no more."""
+"""The test of the trend uses so many blocks at most. If there are more, neighbouring blocks are added up."""
 _WHOLE = 0.5
 """A block needs at least this share of its slots. With fewer it is left out."""
 

@@ -22,7 +22,7 @@ SCRATCH_MIB = 128
 
 
 def check_room(folder: Path, mib: int, what: str) -> None:
-    """Raise TargetError if the disk of the folder has less than ``mib`` MiB free. ``what``: subject of the error."""
+    """Raise TargetError if the disk of the folder has less than ``mib`` MiB free. ``what`` begins the sentence."""
     free = shutil.disk_usage(folder).free >> 20
     if free < mib:
         raise TargetError(f"{what} may need {mib} MiB of disk in {folder}, and {free} MiB are free")

@@ -127,7 +127,7 @@ def is_static(program: bytes) -> bool:
 def build_initramfs(
     arch: str, busybox: Path | None, modules: Sequence[Module], files: Sequence[tuple[str, Path]]
 ) -> bytes:
-    """The archive for the kernel. ``busybox``: None takes the one that ``find_busybox`` finds.
+    """The initramfs for the guest's kernel. ``busybox``: None means the one that ``find_busybox`` finds.
 
     ``files``: pairs of a path in the guest and a file on this host. Executable files stay executable.
     """

@@ -68,7 +68,7 @@ SYNONYMS = {
     "timer_irq": "timer_irq",
 }
 TIMEOUT = re.compile(r"(^|[\s/])timeout\s")
-"""A command behind timeout may be ended before its own options say."""
+"""If ``timeout`` starts a command, it may end it before the command's own options would."""
 LATENCY_METHODS = {"0": "user_task", "1": "kernel_task", "2": "timer_irq"}
 POLICIES = {
     "fifo": "fifo",
