@@ -103,6 +103,12 @@ def test_a_thousandth_may_be_missing_and_two_clocks_may_differ(due: int, fewest:
     ]
 
 
+def test_samples_in_a_run_of_no_length_are_too_many() -> None:
+    row = ResultClaim("row", (Figures("thread", RowKind.LATENCY, MS, 5, 0, 0, 0),), span=exact_span(0))
+    (found,) = (each for each in objections([row]) if each.code == "samples-surplus")
+    assert "5 samples, 5 more than 0 ns has room for" in found.what
+
+
 @given(runs(), st.integers(1_100, 50_000), st.floats(0.35, 0.65), st.integers(-100, 300))
 def test_a_tick_longer_than_the_period_is_found(run: ResultClaim, tick_us: int, mean: float, least_us: int) -> None:
     (each, *others) = run.figures

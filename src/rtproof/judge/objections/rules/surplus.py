@@ -25,4 +25,5 @@ def _long(claim: ResultClaim) -> Iterator[tuple[Figures, str]]:
     for each, count, due in counted(claim):
         if claim.span and count > due.most + 1 + int(CLOCKS * due.most):
             room = f"{count - due.most:,} more than {duration(claim.span.longest_ns)} has room for"
-            yield each, f"{count:,} samples, {room} ({100 * count / due.most:.2f} %)"
+            share = f" ({100 * count / due.most:.2f} %)" if due.most else ""
+            yield each, f"{count:,} samples, {room}{share}"
