@@ -399,6 +399,10 @@ def test_the_size_that_was_asked_for_makes_the_cycle(name: str, enough: int) -> 
     assert set(in_cycles(enough - 1, name, available_kib=0)) == {"load-few-cycles"}
 
 
+def test_a_size_that_no_target_has_tells_nothing() -> None:
+    assert in_cycles(3, f"mmap:mib={'9' * 5000}", available_kib=0) == {}
+
+
 def test_jobs_are_cycles_and_loads_without_cycles_have_no_such_doubt() -> None:
     assert set(in_cycles(19, "churn", "jobs")) == {"load-few-cycles"}
     assert in_cycles(20, "churn", "jobs") == {}

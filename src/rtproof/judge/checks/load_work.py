@@ -138,14 +138,15 @@ def _work_of_a_cycle(case: CheckedRun, counter: Counter) -> int:
         return 1
     if name not in LOADS_OF_REGIONS:
         return 0
-    asked = re.findall(rf"--load[ =]{re.escape(name)}:\S*?\bmib=(\d+)", case.fact("args") or "")
+    size = r"--load[ =]" + re.escape(name) + r":\S*?\bmib=(\d{1,9})\b"
+    asked = re.findall(size, case.fact("args") or "")
     return max(map(int, asked)) if asked else REGION_MIB if _has_room(case, counter) else 0
 
 
 def _has_room(case: CheckedRun, counter: Counter) -> bool:
     """Whether the target had memory for whole regions. A load takes a quarter of what is available at most."""
     told = [f.content for f in case.record.files if (f.path, f.moment) == ("/proc/meminfo", Moment.START)]
-    found = re.search(rb"^MemAvailable: +(\d+) kB$", told[0], re.MULTILINE) if told else None
+    found = re.search(rb"^MemAvailable: +(\d{1,15}) kB$", told[0], re.MULTILINE) if told else None
     parts = case.number(f"{counter.name}.parts", Moment.END) or 1
     return found is not None and int(found[1]) // 1024 >= 4 * REGION_MIB * parts
 
