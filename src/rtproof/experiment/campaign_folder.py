@@ -25,7 +25,7 @@ from rtproof.experiment import stored_runs
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.profiles import CellPlan, Profile
-from rtproof.profiles.profile import cell_as_run
+from rtproof.profiles.profile import LOAD, PROBE_OPTIONS, cell_as_run
 from rtproof.record import run_folder
 from rtproof.record.run_folder import INFO_NAME, RECORD_NAME
 from rtproof.report.blocks import Section, Table
@@ -166,21 +166,27 @@ def read_campaign_file(folder: Path) -> StoredCampaign:
         if file.schema != CAMPAIGN_FOLDER_SCHEMA or hashlib.sha256(content).hexdigest() != file.sha256:
             raise UserError(f"{place} is no longer what the run wrote, so nothing shows what was asked of its cells")
         found = msgspec.json.decode(content, type=StoredCampaign)
+        cells = tuple(map(_with_options, found.profile.cells))
     except OSError as problem:
         raise UserError(f"cannot read {place}: {problem.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise UserError(f"{place} is not what a campaign leaves: {problem}") from None
-    return replace(found, profile=replace(found.profile, cells=tuple(map(_with_tuples, found.profile.cells))))
+    return replace(found, profile=replace(found.profile, cells=cells))
 
 
-def _with_tuples(cell: CellPlan) -> CellPlan:
-    """The value with tuples in place of lists: JSON has lists only."""
-    ways = tuple(replace(way, options=_lists_as_tuples(way.options)) for way in cell.ways)
-    return replace(cell, options=_lists_as_tuples(cell.options), ways=ways)
+def _with_options(cell: CellPlan) -> CellPlan:
+    """The cell with the options of itself and its ways in their own types. msgspec.ValidationError for others."""
+    ways = tuple(replace(way, options=_options(way.options)) for way in cell.ways)
+    return replace(cell, options=_options(cell.options), ways=ways)
 
 
-def _lists_as_tuples(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+def _options(stored: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: msgspec.convert(value, _OPTION_TYPES.get(name, _OTHER_OPTION)) for name, value in stored.items()}
+
+
+_OPTION_TYPES: Mapping[str, Any] = {LOAD: tuple[str, ...], PROBE_OPTIONS: dict[str, str]}
+_OTHER_OPTION: Any = str | int | float | bool | tuple[str, ...] | None
+"""JSON has lists in place of tuples."""
 
 
 PAGE_FILE, TABLE_FILE, RESULT_FILE = "report.html", "table.md", "result.json"
