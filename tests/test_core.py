@@ -22,8 +22,8 @@ from rtproof.core import phrases, plugins, toml, units
 from rtproof.core.errors import RtproofError, UserError
 from rtproof.core.printable import clean
 from rtproof.core.processes import each_by_itself, in_processes
+from rtproof.core.units import whole_number
 from rtproof.experiment import guest_runner
-from rtproof.report.number_format import whole_number
 from rtproof.run.live_view import LiveView
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from rtproof.compare.tail_crossing import tail_sample
 from rtproof.core.errors import UserError
 from rtproof.core.phrases import value
-from rtproof.core.units import format_cpus, format_duration
+from rtproof.core.units import format_cpus, format_duration, whole_number
 from rtproof.judge.analysis_model import Analysis
 from rtproof.record import histogram_bins
 from rtproof.record.contents import Moment, Record, Seconds, Series, Slice, View
@@ -96,8 +96,8 @@ def _measurement(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[s
         yield "load", loads or "none of ours"
     yield "virtual time", virtual_time_clock(record) or "no"
     yield "agent version", record.begin.agent_version
-    asked_ns = record.fact("duration_ns") or ""
-    yield "length asked", format_duration(int(asked_ns)) if asked_ns.isdecimal() and asked_ns != "0" else ""
+    asked_ns = whole_number(record.fact("duration_ns") or "")
+    yield "length asked", format_duration(asked_ns) if asked_ns else ""
 
 
 def _threads(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[str, str]]:
@@ -110,10 +110,12 @@ def _threads(record: Record, series: tuple[Series, ...]) -> Iterator[tuple[str, 
     for key, name in (("policy", "policy"), ("priority", "priority"), ("timer_slack_ns", "timer slack")):
         said = {text for thread in threads if (text := record.fact(key, Moment.START, thread))}
         words = sorted(said) or [record.fact(key) or ""]
-        yield (
-            name,
-            ", ".join(value(int(word)) if name == "timer slack" and word.isdecimal() else word for word in words),
-        )
+        yield name, ", ".join(_slack(word) if name == "timer slack" else word for word in words)
+
+
+def _slack(word: str) -> str:
+    slack_ns = whole_number(word)
+    return word if slack_ns is None else value(slack_ns)
 
 
 def _system(record: Record) -> Iterator[tuple[str, str]]:

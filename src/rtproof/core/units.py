@@ -23,6 +23,8 @@ LEAST_AT_MOST_NS = 10**9
 MOST_CPUS = 65_536
 MOST_CHARACTERS = 60
 """Longest text of a number that is a time or a share. No person writes a longer one, and parsing it takes long."""
+MOST_DIGITS = 20
+"""Of a whole number in a file or a fact: 2^64 - 1 has as many."""
 
 _NUMBER_AND_UNIT = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s0-9.]*)")
 _CPU_RANGE = re.compile(r"(?P<first>[0-9]{1,6})(?:-(?P<last>[0-9]{1,6}))?")
@@ -107,6 +109,11 @@ def format_cpus(cpus: tuple[int, ...]) -> str:
         else:
             parts.append([cpu])
     return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number that a file or a fact tells in at most MOST_DIGITS decimal digits; None for any other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
 
 def parse_percentage(text: str) -> Fraction:

@@ -14,7 +14,7 @@ from rtproof.report.blocks import Block, Marker, Text
 from rtproof.summary.measured_kernel import IN_BAND, core_beside
 from rtproof.summary.summary_model import Summary
 
-__all__ = ["clean", "whole_number"]
+__all__ = ["clean"]
 
 
 NS_PER_S = 1_000_000_000
@@ -109,14 +109,6 @@ def nice_steps(edges: Sequence[int] | Int64Array) -> str:
     """The width of equal columns of seconds in words."""
     width = int(edges[1] - edges[0])
     return "1 second" if width == 1 else f"{width:,} seconds"
-
-
-MOST_DIGITS = 20
-
-
-def whole_number(words: str) -> int | None:
-    """The whole number in a file or a fact, from at most MOST_DIGITS decimal digits; None for any other text."""
-    return int(words) if words.isascii() and words.isdigit() and len(words) <= MOST_DIGITS else None
 
 
 POOLED = "all threads"

@@ -163,9 +163,10 @@ def _length_ns(name: str, text: str) -> int:
 
 
 def _whole(name: str, text: str, most: int) -> int:
-    if not text.isdecimal() or not 0 < int(text) <= most:
+    number = units.whole_number(text)
+    if not number or number > most:
         raise UserError(f"{name}={text!r} is not a whole number from 1 to {most}")
-    return int(text)
+    return number
 
 
 def _number(name: str, text: str, low: float, high: float) -> float:

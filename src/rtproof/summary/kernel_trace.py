@@ -12,12 +12,13 @@ from math import ceil
 from struct import Struct
 
 from rtproof.core.errors import UserError
+from rtproof.core.units import whole_number
 from rtproof.record.contents import Record
 
 TRACE_PREFIX = "trace/"
 EVENT_LINE = re.compile(
-    r"^ *(?P<task>.+)-(?P<pid>\d+) +(?:\([ \d-]*\) +)?\[(?P<cpu>\d+)\] +(?:\S+ +)?"
-    r"(?P<seconds>\d+)\.(?P<fraction>\d+): (?P<what>.*)$"
+    r"^ *(?P<task>.+)-(?P<pid>\d{1,9}) +(?:\([ \d-]*\) +)?\[(?P<cpu>\d{1,9})\] +(?:\S+ +)?"
+    r"(?P<seconds>\d{1,12})\.(?P<fraction>\d{1,9}): (?P<what>.*)$"
 )
 """A line of the file ``trace``: task, id, CPU, flags (none before Linux 2.6.39), time and event."""
 SYSTEM_CALL = re.compile(r"^(sys_\w+)(\(| -> )")
@@ -114,8 +115,8 @@ def event_kinds(found: list[TraceLine]) -> dict[str, int]:
 
 LARGEST_PAGE = 1 << 26
 """In bytes. Pages of kernels have 4 KiB to 64 KiB, or a size that somebody set."""
-FIELD_LINE = re.compile(r"field: *[\w ]*?(\w+)(?:\[\d*\])?;\s*offset:(\d+);\s*size:(\d+);")
-_ID = re.compile(r"(?m)^ID: *(\d+)")
+FIELD_LINE = re.compile(r"field: *[\w ]*?(\w+)(?:\[\d*\])?;\s*offset:(\d{1,9});\s*size:(\d{1,9});")
+_ID = re.compile(r"(?m)^ID: *(\d{1,9})")
 PRINT = "events/ftrace/print/format"
 KIND_BITS, KIND_MASK, KIND_SHIFT_BIG = 5, 31, 27
 DATA_MOST, PADDING = 28, 29
@@ -294,12 +295,11 @@ def _enough(record: Record, stats: dict[int, dict[str, str]]) -> int | None:
     told = trace_information(record).get("buffer_kib", "")
     counted = [(_total({cpu: of}, "entries"), _total({cpu: of}, "overrun")) for cpu, of in stats.items()]
     parts = [(left + gone) / left for left, gone in counted if left and gone]
-    return ceil(int(told) * max(parts)) if parts and told.isdecimal() else None
+    return ceil((whole_number(told) or 0) * max(parts)) or None if parts else None
 
 
 def _total(stats: dict[int, dict[str, str]], key: str) -> int:
-    numbers = (values.get(key, "") for values in stats.values())
-    return sum(int(number) for number in numbers if number.isdecimal())
+    return sum(whole_number(values.get(key, "")) or 0 for values in stats.values())
 
 
 def _switched(record: Record, what: str) -> int | None:

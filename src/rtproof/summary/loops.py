@@ -18,9 +18,9 @@ from rtproof.summary.recorded_facts import (
     fact_number,
     probe_options,
     requested_duration_ns,
+    signed_number,
     stalled_since_ns,
     virtual_time_clock,
-    whole_number,
 )
 from rtproof.summary.summary_model import NO_LAG, NO_MOMENTS, Cycles, Lag, Moments, Stall
 
@@ -92,7 +92,7 @@ def requested_cycle_terms(record: Record) -> CycleTerms:
     """The terms that the options of the probe state. An option that makes no sense, as after damage, is ignored."""
     given = probe_options(record)
     return CycleTerms(
-        whole_number(given.get("ignore")), agent_time_ns(given.get("low")), agent_time_ns(given.get("high"))
+        signed_number(given.get("ignore")), agent_time_ns(given.get("low")), agent_time_ns(given.get("high"))
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
+from rtproof.core.units import whole_number
 from rtproof.record.contents import Moment, Record
 from rtproof.summary import recorded_facts
 from rtproof.summary.target_threads import TargetThread, target_threads
@@ -125,7 +126,7 @@ class ModeSwitches:
     def process(self) -> int:
         """The process number in the name: "817 sampling" of Xenomai, "sampling:817" of EVL; 0 if the name has none."""
         first, last = self.thread.partition(" ")[0], self.thread.rpartition(":")[2]
-        return next((int(word) for word in (first, last) if word.isdecimal()), 0)
+        return next((found for word in (first, last) if (found := whole_number(word)) is not None), 0)
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,11 @@ def _of_xenomai(text: str) -> list[CoreThread]:
     split = [line.split(None, len(names) - 1) for line in lines]
     rows = [dict(zip(names, words, strict=True)) for words in split if len(words) == len(names)]
     return [
-        CoreThread(int(row["PID"]), words[-1].strip(), int(row["CPU"]), int(row["PRI"]), row["CLASS"])
+        CoreThread(process, words[-1].strip(), cpu, int(row["PRI"]), row["CLASS"])
         for row, words in zip(rows, (words for words in split if len(words) == len(names)), strict=True)
-        if row["PID"].isdecimal() and row["CPU"].isdecimal() and re.fullmatch(r"-?\d{1,9}", row["PRI"])
+        if (process := whole_number(row["PID"])) is not None
+        and (cpu := whole_number(row["CPU"])) is not None
+        and re.fullmatch(r"-?\d{1,9}", row["PRI"])
     ]
 
 
@@ -189,11 +192,11 @@ def _of_evl(name: str, text: str) -> CoreThread | None:
     The text has the CPU, the base priority, the current priority and the name of the scheduling class.
     """
     words = text.split()
-    if len(words) < 4 or not words[0].isdecimal() or not re.fullmatch(r"-?\d{1,9}", words[2]):
+    cpu = whole_number(words[0]) if len(words) >= 4 else None
+    if cpu is None or not re.fullmatch(r"-?\d{1,9}", words[2]):
         return None
     label, _, process = name.rpartition(":")
-    number = int(process) if process.isdecimal() else 0
-    return CoreThread(number, label or name, int(words[0]), int(words[2]), words[3])
+    return CoreThread(whole_number(process) or 0, label or name, cpu, int(words[2]), words[3])
 
 
 def cokernel_of(record: Record, config: KernelConfig | None, log: str) -> Cokernel:
@@ -235,7 +238,7 @@ def _in_band(record: Record, path: str) -> ModeSwitches:
     The others differ between versions.
     """
     words = [(recorded_facts.file_line(record, path, moment) or "").split() for moment in (Moment.START, Moment.END)]
-    start, end = (int(first[0]) if first and first[0].isdecimal() else None for first in words)
+    start, end = (whole_number(first[0]) if first else None for first in words)
     return ModeSwitches(_EVL_THREAD.sub(r"\1", path), start, end)
 
 
@@ -251,8 +254,8 @@ def counts_mode_switches(text: str) -> dict[str, int]:
     found = {}
     for line in lines:
         words = line.split(None, len(names) - 1)
-        if len(words) == len(names) and (switches := words[names.index("MSW")]).isdecimal():
-            found[f"{words[names.index('PID')]} {words[-1].strip()}"] = int(switches)
+        if len(words) == len(names) and (switches := whole_number(words[names.index("MSW")])) is not None:
+            found[f"{words[names.index('PID')]} {words[-1].strip()}"] = switches
     return found
 
 

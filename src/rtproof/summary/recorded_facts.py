@@ -13,7 +13,7 @@ from errno import EISDIR, ENOENT
 from fractions import Fraction
 
 from rtproof.core.errors import UserError
-from rtproof.core.units import UNITS_NS, parse_cpus
+from rtproof.core.units import LONGEST_NS, UNITS_NS, parse_cpus, whole_number
 from rtproof.record.contents import WHOLE_RUN, Event, Moment, Record, SystemFile
 
 _TIME = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([a-z]+)")
@@ -21,15 +21,14 @@ _TIME = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([a-z]+)")
 
 def fact_number(record: Record, key: str, moment: Moment = Moment.ASKED, thread: int = WHOLE_RUN) -> int | None:
     """A fact that is a whole number; None if the record lacks it, or holds a reason why it could not be read."""
-    return whole_number(record.fact(key, moment, thread))
+    return signed_number(record.fact(key, moment, thread))
 
 
-def whole_number(text: str | None) -> int | None:
-    """The whole number in a text; None if it has none."""
-    try:
-        return None if text is None else int(text)
-    except ValueError:
-        return None
+def signed_number(text: str | None) -> int | None:
+    """The whole number in a text, which may be negative; None if it has none."""
+    digits = (text or "").removeprefix("-")
+    number = whole_number(digits)
+    return -number if number and digits != text else number
 
 
 def agent_time_ns(text: str | None) -> int | None:
@@ -58,9 +57,8 @@ def requested_limits_ns(record: Record) -> tuple[int, ...]:
 
     Words that are no limit are skipped.
     """
-    words = (record.fact("limits_ns") or "").split(",")
-    found = [int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 19]
-    return tuple(dict.fromkeys(limit for limit in found if limit > 0))
+    found = map(whole_number, (record.fact("limits_ns") or "").split(","))
+    return tuple(dict.fromkeys(limit for limit in found if limit and limit <= LONGEST_NS))
 
 
 def ends_when_decided(record: Record) -> bool:
@@ -196,8 +194,7 @@ def _words(text: str) -> dict[str, str]:
 
 def account_number(account: dict[str, str], word: str) -> int | None:
     """A whole number of a probe's account; None if the account has none under this word."""
-    text = account.get(word, "")
-    return int(text) if text.isascii() and text.removeprefix("-").isdigit() else None
+    return signed_number(account.get(word))
 
 
 SIMULATED_PROBE = "simulated"
@@ -217,4 +214,4 @@ def stalled_since_ns(event: Event) -> int | None:
     return int(match[1]) if match else None
 
 
-_SINCE = re.compile(r"\bsince_ns=(-?\d+)")
+_SINCE = re.compile(r"\bsince_ns=(-?\d{1,20})")

@@ -80,7 +80,7 @@ def _overcommit(record: Record) -> SystemFact:
 
 def _memory(record: Record) -> SystemFact:
     path = "/proc/meminfo"
-    sizes = dict(re.findall(r"(?m)^(\w+):\s+(\d+) kB", recorded_facts.file_text(record, path) or ""))
+    sizes = dict(re.findall(r"(?m)^(\w+):\s+(\d{1,20}) kB", recorded_facts.file_text(record, path) or ""))
     parts = [f"{int(sizes[key]):,} kB {name}" for key, name in _MEMORY.items() if key in sizes]
     return SystemFact("memory", ", ".join(parts) or _unknown(record, path), path)
 

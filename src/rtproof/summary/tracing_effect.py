@@ -13,6 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from rtproof.core.units import whole_number
 from rtproof.record.activations import number_activations
 from rtproof.record.contents import WHOLE_RUN, Int64Array, Record, Series
 from rtproof.summary.fields import series_by_field
@@ -86,7 +87,7 @@ MOST_BLOCKS = 4_000
 MOST_SAMPLES = 20_000_000
 FOR_P99 = 100
 """A block needs this many values for its 99th percentile."""
-BLOCK = re.compile(r"block=(\d+); took_ns=\d+")
+BLOCK = re.compile(r"block=(\d{1,9}); took_ns=\d+")
 EFFECT_METHOD = (
     "Hodges-Lehmann estimate over sets of four blocks, each two with and two without tracing, with the interval that "
     "inverts the signed-rank test; all intervals of a field hold together at 95 %"
@@ -187,8 +188,7 @@ def _sets(turns: dict[int, Turn]) -> list[Balanced]:
 
 
 def _block_ns(record: Record) -> int:
-    told = record.fact("trace_blocks_ns") or ""
-    return int(told) if told.isdecimal() else 0
+    return whole_number(record.fact("trace_blocks_ns") or "") or 0
 
 
 def _turns(record: Record, block_ns: int) -> dict[int, Turn]:

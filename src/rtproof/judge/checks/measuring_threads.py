@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rtproof.core.phrases import duration, percent, value
+from rtproof.core.units import whole_number
 from rtproof.judge.checks.case import (
     INVALID,
     REAL_TIME,
@@ -294,9 +295,9 @@ def cpu(case: CheckedRun) -> Iterator[Doubt]:
 def timer_slack(case: CheckedRun) -> Iterator[Doubt]:
     """The kernel may delay the timers of a SCHED_OTHER thread by its slack, by default 50 us."""
     slack = {
-        thread: int(got)
+        thread: slack_ns
         for thread, moment, got in _effective(case, "timer_slack_ns")
-        if got.isdigit() and int(got) and case.fact("policy", moment, thread) == "other"
+        if (slack_ns := whole_number(got)) and case.fact("policy", moment, thread) == "other"
     }
     if slack:
         threads = thread_name(*slack) if len(slack) == 1 else f"{len(slack)} threads"

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rtproof.core.phrases import duration, quantity
-from rtproof.core.units import format_cpus
+from rtproof.core.units import format_cpus, whole_number
 from rtproof.judge.checks.case import INVALID, REAL_TIME, WARNING, Check, CheckedRun, sentence_list
 from rtproof.record.contents import Int64Array, Moment
-from rtproof.summary.recorded_facts import whole_number
+from rtproof.summary.recorded_facts import signed_number
 from rtproof.summary.summary_model import Doubt, Severity, Summary
 from rtproof.summary.target_threads import REAL_TIME_PATH, RtThread, real_time_threads, target_threads
 
@@ -89,9 +89,8 @@ def budgets(case: CheckedRun, cpu: int) -> list[Budget]:
 
 def _of(name: str, runtime_us: str, period_us: str) -> list[Budget]:
     """A list of one budget; empty if real-time threads may run all the time, which the kernel writes as -1."""
-    if not runtime_us.isdigit() or not period_us.isdigit() or not int(runtime_us) < int(period_us):
-        return []
-    return [Budget(name, (int(period_us) - int(runtime_us)) * 1000, int(period_us) * 1000)]
+    runs, of = whole_number(runtime_us), whole_number(period_us)
+    return [Budget(name, (of - runs) * 1000, of * 1000)] if runs is not None and of and runs < of else []
 
 
 def _groups(case: CheckedRun) -> Iterator[Budget]:
@@ -104,14 +103,15 @@ def _fair_server(case: CheckedRun, cpu: int) -> list[Budget]:
     name = "the kernel's fair server"
     lines = (case.file(FAIR_SERVER, Moment.START) or "").splitlines()
     for words in map(str.split, lines):
-        if len(words) == 3 and (words[0] == f"cpu{cpu}" or cpu < 0) and words[1].isdigit() and words[2].isdigit():
-            runtime, period = int(words[1]), int(words[2])
-            return [Budget(name, runtime, period)] if 0 < runtime < period else []
+        if len(words) == 3 and (words[0] == f"cpu{cpu}" or cpu < 0):
+            runtime, period = map(whole_number, words[1:])
+            if runtime is not None and period is not None:
+                return [Budget(name, runtime, period)] if 0 < runtime < period else []
     return [Budget(name, FAIR_NS, FAIR_PERIOD_NS)] if not lines and _version(case) >= FAIR_SINCE else []
 
 
 def _version(case: CheckedRun) -> tuple[int, int]:
-    numbers = re.match(r"(\d+)\.(\d+)", case.record.begin.kernel_release)
+    numbers = re.match(r"(\d{1,9})\.(\d{1,9})", case.record.begin.kernel_release)
     return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
@@ -204,7 +204,7 @@ def _urgency(case: CheckedRun, thread: int) -> int | None:
     priority = case.fact("priority", Moment.START, thread) or case.fact("priority")
     if policy not in REAL_TIME:
         return None
-    return 1_000 if policy == "deadline" else whole_number(priority) or 1
+    return 1_000 if policy == "deadline" else signed_number(priority) or 1
 
 
 def _ran(thread: RtThread) -> bool:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from rtproof.core.phrases import duration, percent, quantity
+from rtproof.core.units import whole_number
 from rtproof.judge.checks.case import INVALID, UNAVAILABLE, WARNING, Check, CheckedRun, sentence_list, thread_name
 from rtproof.record.contents import EndReason, Moment
 from rtproof.summary.measured_kernel import core_beside, core_threads, kernel_config, mode_switches
@@ -64,9 +65,10 @@ def throttled(case: CheckedRun) -> Iterator[Doubt]:
 def rt_budget(case: CheckedRun) -> Iterator[Doubt]:
     """A thread near the kernel's budget. The kernel stops real-time threads that used up their share of a second."""
     runtime, period = (case.file(path, Moment.START) or "" for path in (RT_RUNTIME, RT_PERIOD))
-    if not runtime.isdigit() or case.fact("policy") not in ("fifo", "rr"):
+    runs_us = whole_number(runtime)
+    if runs_us is None or case.fact("policy") not in ("fifo", "rr"):
         return
-    budget = int(runtime) / (int(period) if period.isdigit() and int(period) else 1_000_000)
+    budget = runs_us / (whole_number(period) or 1_000_000)
     for summary in case.summaries:
         used_ns = case.number("cpu_time_ns", Moment.END, summary.series.thread)
         if used_ns and summary.span_ns and used_ns / summary.span_ns > NEAR_LIMIT * budget:
@@ -138,7 +140,7 @@ def kernel_log(case: CheckedRun) -> Iterator[Doubt]:
 
 def _steal_ticks(case: CheckedRun, moment: Moment) -> int | None:
     fields = (case.file("/proc/stat", moment) or "").partition("\n")[0].split()
-    return int(fields[_STEAL_FIELD]) if len(fields) > _STEAL_FIELD and fields[_STEAL_FIELD].isdigit() else None
+    return whole_number(fields[_STEAL_FIELD]) if len(fields) > _STEAL_FIELD else None
 
 
 def _reason(text: str) -> str:

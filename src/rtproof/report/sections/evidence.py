@@ -14,7 +14,6 @@ from rtproof.judge.analysis_model import Analysis
 from rtproof.record.contents import WHOLE_RUN, Counter, EndReason, Moment, Record
 from rtproof.report import number_format
 from rtproof.report.blocks import Block, Table, Text
-from rtproof.report.number_format import whole_number
 from rtproof.summary import recorded_facts
 
 EFFECTIVE = ("policy", "priority", "affinity", "cpu", "timer_slack_ns")
@@ -107,7 +106,7 @@ def _shown(key: str, reading: str | None) -> str:
         return number_format.UNKNOWN
     if (key, reading) in WORDS:
         return WORDS[key, reading]
-    number = whole_number(reading)
+    number = units.whole_number(reading)
     if number is None:
         return reading
     if key in MEASURED_TIMES:
@@ -258,7 +257,7 @@ def per_cpu_counts(text: str) -> dict[str, CpuCountRow]:
     """
     lines = text.splitlines()
     names = lines[0].split() if lines else []
-    cpus = [cpu for name in names if (cpu := whole_number(name.removeprefix("CPU"))) is not None]
+    cpus = [cpu for name in names if (cpu := units.whole_number(name.removeprefix("CPU"))) is not None]
     rows = {}
     for line in lines[1:]:
         label, colon, rest = line.partition(":")
@@ -270,7 +269,7 @@ def per_cpu_counts(text: str) -> dict[str, CpuCountRow]:
 
 def _count_row(label: str, rest: str, cpus: list[int]) -> CpuCountRow:
     fields = rest.split()
-    numbers = [whole_number(field) for field in fields[: len(cpus)]]
+    numbers = [units.whole_number(field) for field in fields[: len(cpus)]]
     counts = list(takewhile(lambda number: number is not None, numbers))
     names = cpus if len(counts) == len(cpus) else [WHOLE_MACHINE]
     per_cpu = {cpu: number for cpu, number in zip(names, counts, strict=False) if number is not None}
