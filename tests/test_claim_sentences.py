@@ -317,7 +317,7 @@ def test_the_sentences_of_a_published_run() -> None:
 
 def test_a_length_that_was_not_fixed_is_said() -> None:
     bound = verdict_sentences.largest_value_sentences(5_000, HOUR, length_was_fixed=False)[2]
-    assert bound.endswith("fixed-time; holds only for a length fixed beforehand, which this was not)")
+    assert bound.endswith("fixed-time; this holds only if the length of the run was fixed beforehand, and it was not)")
 
 
 def test_a_published_threshold() -> None:

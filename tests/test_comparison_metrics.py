@@ -69,7 +69,7 @@ def test_none_above_a_level_still_has_a_logarithm() -> None:
 def test_early_wake_ups_have_no_ratio() -> None:
     run = of([-5_000] * 900 + [100] * 200)
     assert run.quantile(0.5).ln is None
-    assert "only what is above 0 has a ratio" in run.quantile(0.5).why
+    assert "only values above 0 have a ratio" in run.quantile(0.5).why
     assert run.quantile(0.99).ln == pytest.approx(math.log(100))
     assert "only what is has a ratio" in of([-5] * 1_000 + [10] * 1_000).second_maxima.why
 

@@ -210,7 +210,7 @@ def test_clusters_beyond_the_gap_withhold_a_proof() -> None:
     due = [hour * HOUR + part * 90 * SECOND for hour in (2, 10, 16) for part in range(3)]
     verdict = verdict_of(recorded(tuple(due), 30 * HOUR), Requirement(LIMIT, HOUR))
     assert (verdict.state, verdict.withheld) == (State.UNDECIDED, True)
-    assert "few enough, but they come in bunches, so PROVEN is withheld" in verdict.reasons[0]
+    assert "few enough for PROVEN, but they come in bunches, so the verdict is not PROVEN" in verdict.reasons[0]
     assert verdict.reasons[1] == "With a gap of 2 min they merge into 3 episodes"
 
 

@@ -8,7 +8,7 @@ from agent_process import agent, run
 
 from rtproof import loads
 from rtproof.core.errors import UserError
-from rtproof.loads.definition import LoadFile, agent_load_options, default_parts, part_name, read_load
+from rtproof.loads import LoadFile, agent_load_options, default_parts, part_name, read_load
 
 GOOD = """
 name = "mine"

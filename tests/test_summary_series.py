@@ -340,7 +340,8 @@ def test_threads_without_an_account_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("12", 12), ("-3", -3), ("", None), ("1.5", None), ("x", None), ("²", None), ("--3", None), ("9" * 5_000, None)]
+    ("text", "found"),
+    [("12", 12), ("-3", -3), ("", None), ("1.5", None), ("x", None), ("²", None), ("--3", None), ("9" * 5_000, None)],
 )
 def test_only_whole_numbers_are_numbers(text: str, found: int | None) -> None:
     assert account_number({"word": text}, "word") == found

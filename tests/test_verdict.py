@@ -188,7 +188,7 @@ def test_a_withheld_proof_names_the_gap_and_the_bunches() -> None:
     verdict = judge_requirement(hourly, with_late(evidence, *starts, requirement=hourly))
     assert (verdict.state, verdict.withheld, verdict.bunched, verdict.more_ns) == (State.UNDECIDED, True, True, None)
     assert verdict.reasons[:3] == (
-        "9 episodes in 30 h are few enough, but they come in bunches, so PROVEN is withheld",
+        "9 episodes in 30 h are few enough for PROVEN, but they come in bunches, so the verdict is not PROVEN",
         "With a gap of 2 min they merge into 3 episodes",
         "Fix --gap 2min or --bunches 3 before a new run",
     )
@@ -238,7 +238,9 @@ def test_a_run_may_end_whenever_one_likes(early: dict[str, object]) -> None:
     """But the bound of the largest value is one for a fixed length, and says so."""
     verdict = judge_requirement(LIMIT, replace(PROVEN, **early))  # type: ignore[arg-type]
     assert verdict.state is State.PROVEN
-    assert "fixed-time; holds only for a length fixed beforehand, which this was not" in text_of(verdict)
+    assert "fixed-time; this holds only if the length of the run was fixed beforehand, and it was not" in text_of(
+        verdict
+    )
     assert "which this was not" not in text_of(judge_requirement(LIMIT, PROVEN))
 
 

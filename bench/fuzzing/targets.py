@@ -31,7 +31,6 @@ from rtproof.importers import LARGEST_BYTES
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.judge.watch import Watch
-from rtproof.loads import definition
 from rtproof.profiles import profile_file
 from rtproof.record import encoding, histogram_bins, run_folder
 from rtproof.record.decoding import decode_gaps
@@ -197,7 +196,7 @@ def _read_load(content: bytes, folder: Path) -> bytes:
     """The load, and what the agent is told with no setting given. The file has the name that the load gives itself."""
     name = re.search(rb'(?m)^name *= *"([a-z][a-z0-9._-]{0,60})"', content)
     path = _file(content, folder, f"{name[1].decode() if name else 'a'}.toml")
-    found = definition.read_load(path)
+    found = loads.read_load(path)
     return repr((found, loads.resolve((str(path),)), list(loads.default_parts(found)))).encode(
         errors="backslashreplace"
     )

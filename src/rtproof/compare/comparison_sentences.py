@@ -101,7 +101,7 @@ def _judged(said: Comparison) -> Iterator[str]:
         yield f"not judged: {ONE_EACH}"
     elif said.finding is ComparisonFinding.NOT_JUDGED:
         yield (
-            f"not judged: whether a difference is more than chance takes {MIN_RUNS} runs a side, and there are {n} and "
+            f"not judged: to tell a difference from chance takes {MIN_RUNS} runs a side, and there are {n} and "
             f"{m}; what follows describes them"
         )
     elif said.finding in (ComparisonFinding.NOT_INTERLEAVED, ComparisonFinding.UNKNOWN_ORDER):

@@ -273,7 +273,7 @@ def _metric(
 
 def _why(runs: tuple[RunFigures, ...], readings: list[FigureReading], known: int) -> str:
     if known == len(runs):
-        return f"{quantity(known, 'run')}, and {FEWEST} are needed to tell a change from what runs differ by anyway"
+        return f"{quantity(known, 'run')}, and {FEWEST} are needed to tell a change from chance"
     reason = next(reading.why for reading in readings if reading.ln is None)
     return f"{known} of {quantity(len(runs), 'run')} have this figure, and {FEWEST} are needed ({reason})"
 

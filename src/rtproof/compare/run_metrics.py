@@ -307,7 +307,7 @@ class RunFigures:
     def _read(self, low: int, high: int) -> FigureReading:
         if low <= 0:
             why = f"the value at that rank is {high:,} {self.unit}" if high <= 0 else f"its bin ends at {low:,}"
-            return FigureReading(None, why=f"{why}, and only what is above 0 has a ratio")
+            return FigureReading(None, why=f"{why}, and only values above 0 have a ratio")
         return FigureReading(math.log(high), math.log(low), math.log(high))
 
     @property
@@ -319,7 +319,9 @@ class RunFigures:
         if not largest.size:
             return FigureReading(None, why="nothing ran")
         if int(largest.min()) <= 0:
-            return FigureReading(None, why="the maximum of a second is not above 0, and only what is has a ratio")
+            return FigureReading(
+                None, why="the maximum of a second is not above 0, and only values above 0 have a ratio"
+            )
         mean = float(np.log(largest).mean())
         return FigureReading(mean, mean, mean)
 

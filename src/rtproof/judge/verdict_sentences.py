@@ -327,7 +327,8 @@ def _lasted(requirement: Requirement, tested: LimitTest) -> str:
 def _withheld(requirement: Requirement, tested: LimitTest) -> tuple[str, ...]:
     n = quantity(tested.episodes, "episode")
     wider = wider_gap(requirement, tested.course)
-    few = f"{n} in {duration(tested.measured_ns)} are few enough, but they come in bunches, so PROVEN is withheld"
+    come = "are few enough for PROVEN, but they come in bunches, so the verdict is not PROVEN"
+    few = f"{n} in {duration(tested.measured_ns)} {come}"
     if wider is None:
         return (
             few,
@@ -605,7 +606,9 @@ def largest_value_sentences(
     """What the largest value of a run shows: for a second run, for the time to come, and as a bound of a rate."""
     again = percent(planning.chance_exceeded(1, 1))
     later = duration(planning.predicted_until(duration_ns))
-    unless = "" if length_was_fixed else "; holds only for a length fixed beforehand, which this was not"
+    unless = (
+        "" if length_was_fixed else "; this holds only if the length of the run was fixed beforehand, and it was not"
+    )
     return (
         f"an equally long run under the same conditions exceeds this with a probability of at most {again} "
         "(an equal maximum does not exceed it)",

@@ -201,7 +201,7 @@ def _unprovable(one: Standing, lost: bool) -> str:
     if lost:
         return "; values were lost, so that it can't be PROVEN any more"
     if one.decision.withheld:
-        return ", few enough, but they come in bunches"
+        return ", few enough for PROVEN, but they come in bunches"
     vague = one.tested.vague_from_ns is not None
     return "; a gap below 1 s can't be told by the second, so the end of the run decides" if vague else ""
 

@@ -128,11 +128,11 @@ QUANTILE = Shape("quantile", Quantile) | {
     "values_count": Key("n", "n"),
     "value_UNIT": "nearest rank; `null` if fewer than one of n values is expected above it",
     "low_UNIT": Key(
-        "lower end of the order-statistic interval at `confidence_ratio`; `null`: below all n values, "
-        "or `dependence` is `unclear`",
+        "lower end of the order-statistic interval at `confidence_ratio`; `null` if it lies below all n values, "
+        "or if `dependence` is `unclear`",
         interval=True,
     ),
-    "high_UNIT": Key("upper end of the same interval; `null`: above all n values, or `unclear`", interval=True),
+    "high_UNIT": Key("upper end of the same interval; `null` if above all n values or `unclear`", interval=True),
     "confidence_ratio": Key("of the interval", interval=True),
     "effective_count": Key(
         "how many independent values the n are worth for this quantile; `null`: not known", interval=True

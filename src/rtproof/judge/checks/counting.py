@@ -99,7 +99,9 @@ def limit(case: CheckedRun) -> Iterator[Doubt]:
     """A run that ended because the probe found what the user asked for. It is complete, however short it is."""
     for event in case.events("limit"):
         what = f"the run ended after {duration(max(event.time_ns, 0))}, as asked: {event.text}"
-        yield Doubt("limit", WARNING, what, "this is what the run was to find; the numbers are of the time until then")
+        yield Doubt(
+            "limit", WARNING, what, "the run was meant to find this event; the numbers cover only the time before it"
+        )
 
 
 def ended_early(case: CheckedRun) -> Iterator[Doubt]:

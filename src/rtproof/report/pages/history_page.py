@@ -124,8 +124,8 @@ METHOD = (
     f"wrong by {NEAR} runs. {LAST}"
 )
 TOO_FEW = (
-    f"No statement on changes is possible: {FEWEST} runs are needed, because what runs differ by anyway is known from "
-    "the runs themselves. The figures of each run remain."
+    f"No statement on changes is possible: {FEWEST} runs are needed, because it takes as many to see how much "
+    "runs differ without a change. The figures of each run remain."
 )
 VIRTUAL = (
     "These runs are deterministic: each gives the same bytes again, and no number of further runs would tell more. If "

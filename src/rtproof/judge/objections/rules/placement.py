@@ -16,8 +16,8 @@ def judge(claims: Sequence[ResultClaim]) -> Iterable[Objection]:
         places = Counter(thread.cpu for thread in claim.threads if thread.cpu is not None)
         shared = sorted(cpu for cpu, threads in places.items() if threads > 1)
         if shared and claim.cpu_count is not None and len(places) < claim.cpu_count:
-            what = (
-                f"{claim.name}: {sum(places[cpu] for cpu in shared)} threads shared CPU {', '.join(map(str, shared))}, "
-                f"while {claim.cpu_count - len(places)} of {claim.cpu_count} CPUs had none"
-            )
+            threads = sum(places[cpu] for cpu in shared)
+            cpus = f"CPU{'s' if len(shared) > 1 else ''} {', '.join(map(str, shared))}"
+            free = f"{claim.cpu_count - len(places)} of {claim.cpu_count} CPUs had none"
+            what = f"{claim.name}: {threads} threads shared {cpus}, while {free}"
             yield Objection(CODE, (claim.name,), what)
