@@ -71,7 +71,7 @@ def test_early_wake_ups_have_no_ratio() -> None:
     assert run.quantile(0.5).ln is None
     assert "only values above 0 have a ratio" in run.quantile(0.5).why
     assert run.quantile(0.99).ln == pytest.approx(math.log(100))
-    assert "only what is has a ratio" in of([-5] * 1_000 + [10] * 1_000).second_maxima.why
+    assert "only values above 0 have a ratio" in of([-5] * 1_000 + [10] * 1_000).second_maxima.why
 
 
 def test_a_histogram_has_bins_and_no_time() -> None:
