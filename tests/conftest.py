@@ -52,7 +52,7 @@ LENGTHY = {
     "Debian's mirror": "lab_kernels lab_packages",
     "simulations and thousands of damaged records": (
         "bench_stats claim_attacked comparison_tests core_files fuzz objections_injected record_damaged record_packed "
-        "report_campaign report_campaign_rows report_formats summary_series watch"
+        "native_scan report_campaign report_campaign_rows report_formats summary_series watch"
     ),
     "many processes": "campaign_files cli_compare checks_loads export_text export_tools",
 }

@@ -14,9 +14,11 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
+from unittest.mock import patch
 
 import numpy as np
 
@@ -24,6 +26,10 @@ from fuzzing.mutations import mutated
 from fuzzing.record_mutations import ODD_INTEGERS, mutated_record, mutated_trace
 from rtproof import articles, exporters, loads, profiles
 from rtproof.articles import article_file
+from rtproof.compare.compare import compare_sides
+from rtproof.compare.history import FEWEST, analyse_history
+from rtproof.compare.likeness import MUST_AGREE
+from rtproof.compare.run_metrics import RunFigures, figures_of
 from rtproof.core import plugins
 from rtproof.core.errors import UserError
 from rtproof.experiment import campaign_folder, stored_runs
@@ -31,12 +37,14 @@ from rtproof.importers import LARGEST_BYTES
 from rtproof.judge.analyse import analyse
 from rtproof.judge.analysis_model import Analysis, Requirement
 from rtproof.judge.watch import Watch
+from rtproof.lab import kernel_catalogue, verify_inputs
 from rtproof.profiles import profile_file
 from rtproof.record import encoding, histogram_bins, run_folder
 from rtproof.record.decoding import decode_gaps
 from rtproof.record.encoding import MalformedError
 from rtproof.record.reading import open_record
 from rtproof.report import compose, render
+from rtproof.report.pages import comparison_page, history_page
 from rtproof.run.live_view import LiveView
 from rtproof.run.session import AgentListener
 from rtproof.summary import kernel_trace
@@ -44,7 +52,7 @@ from rtproof.summary import kernel_trace
 ROOT = Path(__file__).parent.parent.parent
 DATA = ROOT / "tests" / "data"
 CORPUS = DATA / "fuzz.zip"
-"""The kept corpus: a folder of each target with inputs that once were findings, and two folders of seeds."""
+"""The kept corpus: a folder of each target with inputs that once were findings, and three folders of seeds."""
 CAMPAIGN = DATA / "written_by_537db1b" / "campaign"
 GOOD_CELL = CAMPAIGN / "cells" / "good"
 Found = TypeVar("Found")
@@ -276,6 +284,65 @@ def _read_result(content: bytes, folder: Path) -> bytes:
     return campaign_folder.draw_matrix([_file(content, folder, "result.json")], "markdown")
 
 
+@cache
+def _good_figures() -> RunFigures:
+    return figures_of(stored_runs.read_run(GOOD_CELL, workers=1).analysis, "good", blocks=True)
+
+
+def _read_compared(content: bytes, folder: Path) -> bytes:
+    """The record compared with a good one, alone and among five runs, and as the last run of a history."""
+    good = _good_figures()
+    own = figures_of(
+        stored_runs.read_run_or_histogram(_file(content, folder, "a.rtrec"), workers=1).analysis, "own", blocks=True
+    )
+    days = [
+        replace(good, name=f"day {n}", run_id=str(n), started_ns=n * 86_400 * 10**9, seconds=good.seconds)
+        for n in range(1, FEWEST + 6)
+    ]
+    said = []
+    for a, b in (((own,), (good,)), ((own, *days[:5]), tuple(days[5:11]))):
+        try:
+            found = compare_sides(a, b, names=("A", "B"), although=frozenset(MUST_AGREE))
+        except UserError as problem:
+            said.append(str(problem).encode(errors="backslashreplace"))
+            continue
+        told = comparison_page.ComparisonContext(("own", "good"), (), "")
+        said.append(comparison_page.encode_comparison(found, told))
+        form = ("html", "markdown", "text")[zlib.crc32(content) % 3]
+        said.append(render(form, "compared", comparison_page.comparison_sections(found, told)))
+    history = analyse_history([*days, own], by_name=False)
+    told = comparison_page.ComparisonContext((), (), "")
+    said.append(history_page.encode_history(history, told))
+    said.append(render("text", "history", history_page.history_sections(history, told)))
+    return b"\n".join(said)
+
+
+def _damaged_result(content: bytes, other: bytes, seed: int) -> bytes:
+    """The JSON damaged in any way, or with odd values in some places."""
+    dice = random.Random(seed)
+    try:
+        told = json.loads(content)
+        if dice.random() < 0.2 or not isinstance(told, dict):
+            return mutated(content, seed)
+        for _ in range(dice.choice((1, 1, 2, 4))):
+            told |= {key: _odd_value(told[key], dice) for key in [dice.choice(sorted(told))]}
+        return json.dumps(told, ensure_ascii=False).encode(errors="replace")
+    except (ValueError, RecursionError):
+        return mutated(content, seed)
+
+
+def _read_lab_result(content: bytes, folder: Path) -> bytes:
+    """The result of ``lab compare``, as ``lab verify`` reads it on a machine that has the agents but no kernel."""
+    stored = verify_inputs.read_comparison(_file(content, folder, "result.json"))
+    some_file = GOOD_CELL / run_folder.RECORD_NAME
+    with (
+        patch.object(verify_inputs, "build_guest_agent", lambda arch: some_file),
+        patch.object(kernel_catalogue, "opened_kernel", lambda wanted: None),
+    ):
+        said = verify_inputs.verification_sentences(verify_inputs.compare_inputs(stored))
+    return "\n".join(said).encode(errors="backslashreplace")
+
+
 def _packed_seeds() -> list[bytes]:
     dice = np.random.default_rng(1)
     some = [dice.gamma(3, 900, n).astype(np.int64) for n in (1, 7, 200, 4096)]
@@ -375,6 +442,7 @@ class _Screen(io.StringIO):
 
 TARGETS = (
     Target("record", _records, mutated_record, _read_record, 3),
+    Target("comparison", _records, mutated_record, _read_compared, 2),
     Target("exports", lambda: _records() + _traces(), mutated_record, _export_record, 3),
     Target("histogram", _histograms, _plain, _read_histogram, 2),
     Target("trace", _traces, mutated_trace, _read_trace, 2),
@@ -384,6 +452,7 @@ TARGETS = (
     Target("run-json", lambda: [(GOOD_CELL / run_folder.INFO_NAME).read_bytes()], _plain, _read_run_info),
     Target("campaign-json", lambda: [(CAMPAIGN / "campaign.json").read_bytes()], _damaged_campaign, _read_campaign),
     Target("result-json", lambda: [(CAMPAIGN / "result.json").read_bytes()], _plain, _read_result),
+    Target("lab-result", lambda: list(kept_inputs("lab-results").values()), _damaged_result, _read_lab_result),
     Target("packed", _packed_seeds, _damaged_words, _read_packed),
     Target("agent-lines", _agent_lines, _plain, _read_lines),
 )

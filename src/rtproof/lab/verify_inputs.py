@@ -3,10 +3,10 @@
 
 import hashlib
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_IFDIR, S_IFMT, S_IFREG
 
 import msgspec
 
@@ -102,7 +102,7 @@ def read_comparison(path: Path) -> StoredComparison:
     file = path / "result.json" if path.is_dir() else path
     try:
         status = file.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+        if S_IFMT(status.st_mode) != S_IFREG or status.st_size > MOST_BYTES:
             raise UserError(
                 f"{file} is no result of rtproof lab compare: it is no file of at most {MOST_BYTES >> 20} MiB"
             )
@@ -207,9 +207,17 @@ def _kernel_here(system: _StoredSystem) -> Kernel | None:
         entry = kernel_catalogue.catalogue_entry(system.kernel)
         return kernel_catalogue.opened_kernel(entry)
     folder = Path(system.modules_folder) if system.modules_folder else None
-    if not Path(system.image).is_file() or (folder and not folder.is_dir()):
+    if not _is_there(system.image, S_IFREG) or (folder and not _is_there(folder, S_IFDIR)):
         return None
     return kernel_catalogue.resolve_kernel(system.image, folder)
+
+
+def _is_there(path: str | Path, kind: int) -> bool:
+    """Whether there is a file of this kind. A result may come from anybody: its names may be too long or hold a NUL."""
+    try:
+        return S_IFMT(Path(path).stat().st_mode) == kind
+    except (OSError, ValueError):
+        return False
 
 
 def _way_to_get(system: _StoredSystem) -> str:
@@ -236,7 +244,7 @@ def _module_here(system: _StoredSystem, asked: str) -> str | Path:
     own = Path(asked).name == f"{kernel_catalogue.OUR_MODULE}.ko"
     if own and not system.image:
         return kernel_catalogue.module_for_kernel(system.kernel)
-    if not Path(asked).is_file():
+    if not _is_there(asked, S_IFREG):
         raise UserError(f"{asked}, a module of the result, is no file here")
     return Path(asked)
 
