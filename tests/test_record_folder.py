@@ -201,25 +201,22 @@ OTHERS = {
     "HTML page": b"<!DOCTYPE html>\n<html><title>x</title></html>",
     "PDF": b"%PDF-1.7\n",
     "rteval": b'<?xml version="1.0"?>\n<rteval version="3.7">',
-    "rtla timerlat": b"# RTLA timerlat histogram\n# Time unit is microseconds (us)\nIndex   IRQ-000   Thr-000\n",
-    "rtla osnoise": b"# RTLA osnoise histogram\n# Time unit is microseconds (us)\n",
+    "rtla timerlat": b"                                     Timer Latency\n  0 00:00:01   |   IRQ Timer Latency (us)\n",
+    "rtla osnoise": b"                                          Operating System Noise\n",
     "hackbench": b"Running in process mode with 10 groups using 40 file descriptors each\nTime: 0.123\n",
     "hwlatdetect": b"hwlatdetect:  test duration 10 seconds\n   detector: tracer\nSamples exceeding threshold: 0\n",
     "rt-tests' oslat": b"oslat V 2.40\nTotal runtime: 10 seconds\n",
     "stress-ng": b"---\nsystem-info:\n      stress-ng-version: 0.15.06\n",
-    "log of rt-app": b"# Policy : SCHED_FIFO priority : 20\n#idx     perf      run   period\n   0  2500  47  9892\n",
+    "log of rt-app": b"#idx\tperf\trun\tperiod\n0\t2500\t47\t9892\n",
     "task set of rt-app": b'{"tasks":{"t0":{"loop":10}}}',
     "latmus": b"# test started on: Fri Nov 20 2026\n# sampling period: 1000 microseconds\n",
-    "RTAI": b"RTAI Testsuite - KERNEL latency (all data in nanoseconds)\n",
+    "RTAI": b"## RTAI latency calibration tool ##\n# period = 100000 (ns)\n",
     "trace of the kernel": b"# tracer: nop\n#\n",
     "rt-migrate-test": b"Iter: 0\nParent pid: 4\n Task 0 (prio 2) (pid 5):\n   Max: 3 us\n",
     "cyclictest without figures": b"# /dev/cpu_dma_latency set to 0us\n",
     "JSON of an unknown form": b'{"a": 1}',
     "not a record": b"some words\n",
-    **{
-        f"rt-tests' {name}": rt_tests(name)
-        for name in ("cyclicdeadline", "signaltest", "pmqtest", "ptsematest", "svsematest", "sigwaittest", "pi_stress")
-    },
+    "rt-tests' pi_stress": rt_tests("pi_stress"),
 }
 
 
@@ -242,7 +239,7 @@ def test_a_file_of_another_tool_is_named(
     assert said.startswith(f"rtproof: {file} is ")
     assert name in said
     assert "what can be read: a run folder, a record (.rtrec), " in said
-    assert "cyclictest, cyclictest --json, jitterdebugger, Xenomai latency" in said
+    assert "cyclictest, cyclictest --json, jitterdebugger, " in said
 
 
 @pytest.mark.parametrize("name", [name for name in OTHERS if name != "not a record"])

@@ -178,7 +178,8 @@ def _read_trace(content: bytes, folder: Path) -> bytes:
 
 def _histograms() -> list[bytes]:
     found = [DATA / "jitterdebugger.json", *sorted((DATA / "cyclictest").glob("*"))]
-    return [path.read_bytes() for path in found]
+    with zipfile.ZipFile(DATA / "tool_outputs.zip") as outputs:
+        return [*(path.read_bytes() for path in found), *(outputs.read(name) for name in outputs.namelist())]
 
 
 def _read_histogram(content: bytes, folder: Path) -> bytes:

@@ -7,16 +7,12 @@ thread may have a few cycles more than its histogram. Policy, priority and perio
 rt-tests, src/cyclictest/cyclictest.c and src/lib/rt-utils.c.)
 """
 
-import contextlib
-import re
-import shlex
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
-from itertools import pairwise
 
 import msgspec
 
 from rtproof.core.errors import UserError
+from rtproof.importers._rt_tests import CLOCK, RtTestsResult, looks_like_rt_tests, option_length_ns, option_number
 from rtproof.importers._tool_output import ThreadTotals, decode_json, imported_measurement, imported_thread
 from rtproof.importers.cyclictest import MAX_ONLY, OMITTED
 from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
@@ -27,10 +23,6 @@ WHILE_RUNNING = (
     "{0:,} cycles are counted that its histogram does not have, though its scale has room for them: left out"
 )
 BROKEN_OFF = "it was to stop at the first value above {0} us (option -b), so its length depends on what it measured"
-BACKWARDS = "it ended before it began, by its own clock"
-CLOCK = "its beginning and end are given to the second"
-SECOND_NS = 1_000_000_000
-LENGTHS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 class Thread(msgspec.Struct, frozen=True):
@@ -42,18 +34,12 @@ class Thread(msgspec.Struct, frozen=True):
     cpu: int | None = None
 
 
-class CyclictestResult(msgspec.Struct, frozen=True, kw_only=True):
-    command: str = msgspec.field(name="cmdline:", default="")
-    version: str = msgspec.field(name="rt_test_version:", default="")
-    start_time: str = ""
-    end_time: str = ""
-    sysinfo: dict[str, str | int] = {}
-    resolution_in_ns: int = 0
+class CyclictestResult(RtTestsResult, frozen=True, kw_only=True):
     thread: dict[int, Thread]
 
 
 def looks_like(text: str) -> bool:
-    return text.lstrip().startswith("{") and '"rt_test_version:"' in text and "cyclictest" in text[:4_096]
+    return looks_like_rt_tests(text, "cyclictest")
 
 
 def read(text: str) -> ImportedHistogram:
@@ -61,17 +47,16 @@ def read(text: str) -> ImportedHistogram:
     document = decode_json(text, CyclictestResult)
     if not document.thread:
         raise UserError("it has no thread")
-    return _imported(document, _options(document.command))
+    return _imported(document, document.options(LONG_NAMES))
 
 
 def _imported(document: CyclictestResult, options: Mapping[str, str]) -> ImportedHistogram:
     width_ns = 1 if document.resolution_in_ns else 1_000
-    wanted = _number(options.get("h") or options.get("H"))
+    wanted = option_number(options.get("h") or options.get("H"))
     scale_ns = wanted * width_ns if wanted is not None else None
     parts = [_part(number, each, width_ns, scale_ns) for number, each in sorted(document.thread.items())]
     left_out = sum(each.cycles for each in document.thread.values()) - sum(part.count or 0 for part in parts)
-    began, ended = _time_s(document.start_time), _time_s(document.end_time)
-    period_us = _number(options.get("i", "1000"))
+    period_us = option_number(options.get("i", "1000"))
     return imported_measurement(
         TOOL,
         document.command,
@@ -82,12 +67,12 @@ def _imported(document: CyclictestResult, options: Mapping[str, str]) -> Importe
         shortest_period_ns=period_us * 1_000 if period_us and not options.get("d", "").startswith("-") else None,
         left_out=max(left_out, 0),
         priority=_priority(options.get("p")),
-        duration_ns=(ended - began) * SECOND_NS if began is not None and ended is not None and began <= ended else None,
-        asked_duration_ns=_length_ns(options.get("D", "")),
-        started_s=began,
-        facts=_facts(document),
+        duration_ns=document.duration_ns,
+        asked_duration_ns=option_length_ns(options.get("D", "")),
+        started_s=document.times_s[0],
+        facts=document.facts,
         notes=tuple(_notes(options, parts, left_out)),
-        faults=(BACKWARDS,) if began is not None and ended is not None and ended < began else (),
+        faults=document.faults,
     )
 
 
@@ -108,12 +93,6 @@ def _notes(options: Mapping[str, str], parts: list[ImportedPart], left_out: int)
     return [note for note, applies in told.items() if applies]
 
 
-def _facts(document: CyclictestResult) -> tuple[tuple[str, str], ...]:
-    said = {key: str(value) for key, value in document.sysinfo.items()}
-    told = {"command": document.command, "rt-tests": document.version, **said}
-    return tuple((key, value) for key, value in told.items() if value)
-
-
 LONG_NAMES = {
     "histogram": "h",
     "histofall": "H",
@@ -124,42 +103,8 @@ LONG_NAMES = {
     "breaktrace": "b",
     "distance": "d",
 }
-_LONG = re.compile(r"--([a-z]+)=(.*)")
-_SHORT = re.compile(r"-([hHipDbd])(.*)")
-
-
-def _options(command: str) -> dict[str, str]:
-    """Values of the needed options by their letters; "-i 1000", "-i1000" and "--interval=1000" mean the same."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = command.split()
-    found: dict[str, str] = {}
-    for word, following in pairwise([*words, ""]):
-        if match := _LONG.fullmatch(word):
-            found[LONG_NAMES.get(match[1], match[1])] = match[2]
-        elif match := _SHORT.fullmatch(word):
-            found[match[1]] = match[2].removeprefix("=") or following
-    return found
-
-
-def _number(word: str | None) -> int | None:
-    return int(word) if word and word.isascii() and word.isdigit() and len(word) < 16 else None
 
 
 def _priority(word: str | None) -> int | None:
     """The priority: 0 without -p. None for -p 0, because some versions use the lowest priority then, others 2."""
-    return 0 if word is None else _number(word) or None
-
-
-def _length_ns(word: str) -> int | None:
-    number = _number(word.rstrip("smhd"))
-    unit = word[len(word.rstrip("smhd")) :]
-    return number * LENGTHS_S[unit] * SECOND_NS if number is not None and unit in LENGTHS_S else None
-
-
-def _time_s(words: str) -> int | None:
-    """Seconds since 1970 of "Fri, 20 Nov 2026 23:20:21 +0000"."""
-    with contextlib.suppress(ValueError, TypeError, OverflowError):
-        return round(parsedate_to_datetime(words).timestamp())
-    return None
+    return 0 if word is None else option_number(word) or None

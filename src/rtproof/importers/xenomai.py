@@ -2,10 +2,11 @@
 """Xenomai's ``latency``: what it prints, and the file of its option -g.
 
 The text has a line RTD each second and a line RTS at the end. Both have minimum, mean and maximum in microseconds,
-overruns and mode switches. Option -h adds the histogram, -s its size. The histogram counts early wake-ups as late ones
-of the same size, and its last bin holds all larger values too. The text does not say how wide a bin is (option -B, by
-default 1 us). The file of -g has the middle of each bin and its count plus one, between two lines that mark the ends.
-(Formats: Xenomai 2.6 and 3, testsuite/latency/latency.c.)
+overruns and mode switches. Versions 2.4 and 2.5 do not print mode switches; the first versions print whole
+nanoseconds. EVL's latmus prints the same lines. Option -h adds the histogram, -s its size. The histogram counts early
+wake-ups as late ones of the same size, and its last bin holds all larger values too. The text does not say how wide a
+bin is (option -B, by default 1 us). The file of -g has the middle of each bin and its count plus one, between two lines
+that mark the ends. (Formats: Xenomai 2 and 3, testsuite/latency/latency.c; libevl, benchmarks/latmus.c.)
 """
 
 import re
@@ -21,10 +22,15 @@ from rtproof.importers._tool_output import LARGEST_COUNT, LARGEST_NS, microsecon
 from rtproof.summary.counts import NO_COUNTS, Counts
 
 TOOL = "Xenomai latency"
+LATMUS = "EVL latmus"
+"""Prints the same lines, with the CPU in the title of each table."""
 BIN_NS = 1_000
 """Width of a bin without option -B."""
 FOLDED = (
     "its histogram counts early wake-ups as late ones of the same size, and all that is beyond its last bin in that"
+)
+NOT_BELIEVED = (
+    "its histogram contradicts its minimum, mean or maximum, so its bins are not 1 us wide (option -B): it is left out"
 )
 WIDTH = "it does not say how wide its bins are: 1 us is taken, its default (option -B)"
 GUARDED = "its file of bins adds one to each bin, which was taken off again"
@@ -39,8 +45,11 @@ _NUMBER = r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
 _PERIOD = re.compile(r"== Sampling period: (\d+) us")
 _MODE = re.compile(r"== Test mode: (.+)")
 _TITLE = re.compile(rf"^(?:RTT\||#)\s+{_CLOCK}\s+\((.+?), (\d+) us period, priority (\d+)", re.M)
-_EACH = re.compile(rf"^RTD\|{'[|]'.join([_NUMBER] * 7)}\s*$", re.M)
-_END = re.compile(rf"^RTS\|{'[|]'.join([_NUMBER] * 5)}\|\s*{_CLOCK}/{_CLOCK}\s*$", re.M)
+_EACH = re.compile(rf"^RTD\|{'[|]'.join([_NUMBER] * 4)}\|(?:{_NUMBER}[|])?{_NUMBER}\|{_NUMBER}\s*$", re.M)
+_END = re.compile(rf"^RTS\|{'[|]'.join([_NUMBER] * 4)}(?:[|]{_NUMBER})?\|\s*{_CLOCK}/{_CLOCK}\s*$", re.M)
+_BEST = re.compile(r"^RTH\|.*lat best\|", re.M)
+_FRACTION = re.compile(r"^RT[DS]\|.*\.\d", re.M)
+_LATMUS = re.compile(r"^RTT\|.*, CPU\d+(?:-noisol)?\)\s*$", re.M)
 _BIN = re.compile(r"^HSD\|\s*avg\|\s*(\d+)\s*-\s*(\d+)\s*\|\s*(\d+)\s*$", re.M)
 _SIZE = re.compile(r"^HSS\|\s*avg\|\s*(\d+)\|", re.M)
 _OVERALL = re.compile(rf"^# {_NUMBER}\|{_NUMBER}\|{_NUMBER}\|\s*(\d+)\|\s*(\d+)\|\s*$", re.M)
@@ -48,20 +57,61 @@ _POINT = re.compile(rf"^{_NUMBER}\s+(\d+)\s*$", re.M)
 
 
 def looks_like(text: str) -> bool:
-    return bool(_END.search(text) or _EACH.search(text) or _PERIOD.search(text) or _is_points(text))
+    lines = _END.search(text) or (_EACH.search(text) and (_BEST.search(text) or _FRACTION.search(text)))
+    return bool(lines or _PERIOD.search(text) or _is_points(text))
 
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if the figures contradict each other or are missing."""
     found = _with_points(text) if _is_points(text) else _with_lines(text)
     _check(found)
-    bins = found.histogram if found.histogram is None else _open_ended(found.histogram, found.max_ns)
-    return replace(found, histogram=bins, shortest_period_ns=found.period_ns, unsure=bins is not None)
+    found = replace(found, shortest_period_ns=found.period_ns)
+    return found if found.histogram is None else with_true_bins(found, found.histogram)
 
 
-def _open_ended(bins: Counts, max_ns: int | None) -> Counts:
+def with_true_bins(found: ImportedHistogram, bins: Counts) -> ImportedHistogram:
+    """The measurement with bins that hold the values which were counted in them.
+
+    latency counts a value below 0 as one of the same size above it. Without the minimum nobody knows which of the bins
+    have such values.
+    """
+    low_ns, high_ns = found.min_ns, found.max_ns
+    if low_ns is None or high_ns is None or not bins.n.size:
+        return replace(found, unsure=bool(bins.n.size))
+    largest_ns = max(-low_ns, high_ns)
+    if int(bins.lo[-1]) <= largest_ns:
+        true = _unfolded(_open_ended(bins, largest_ns), low_ns, high_ns)
+        if _can_have_mean(true, found.mean_ns):
+            return replace(found, histogram=true)
+    return replace(found, histogram=None, notes=(*found.notes, NOT_BELIEVED))
+
+
+def _can_have_mean(bins: Counts, mean_ns: int | None) -> bool:
+    """Whether values in these bins can have this mean, which is that of lines rounded to a nanosecond."""
+    if mean_ns is None:
+        return True
+    total = float(bins.n.sum())
+    least, most = (float(np.dot(bins.n, ends.astype(np.float64))) / total for ends in (bins.lo, bins.hi))
+    return least - BIN_NS <= mean_ns <= most + BIN_NS
+
+
+def _unfolded(bins: Counts, low_ns: int, high_ns: int) -> Counts:
+    """The bins as far as they lie between minimum and maximum.
+
+    All bins that values below 0 may have been counted in become one: which values are in which bin is not known.
+    """
+    mixed = int(np.searchsorted(bins.lo, -low_ns, side="right")) if low_ns < 0 else 0
+    if not mixed:
+        return bins
+    # No value lies above the maximum, also where all of them came before their time.
+    top = min(int(bins.hi[mixed - 1]), high_ns)
+    n = np.append(bins.n[:mixed].sum(), bins.n[mixed:])
+    return Counts(np.append(low_ns, bins.lo[mixed:]), np.append(top, bins.hi[mixed:]), n)
+
+
+def _open_ended(bins: Counts, max_ns: int) -> Counts:
     """The bins with the last one widened up to the maximum, because latency counts all larger values in it."""
-    if not bins.n.size or max_ns is None or max_ns <= int(bins.hi[-1]):
+    if max_ns <= int(bins.hi[-1]):
         return bins
     return Counts(bins.lo, np.append(bins.hi[:-1], max_ns), bins.n)
 
@@ -81,7 +131,11 @@ class _Figures:
     mean_us: float
     max_us: float
     overruns: int
-    switches: int
+    switches: int | None
+
+    def of_nanoseconds(self) -> "_Figures":
+        """The figures of a line of the first versions, which print whole nanoseconds."""
+        return replace(self, min_us=self.min_us / 1_000, mean_us=self.mean_us / 1_000, max_us=self.max_us / 1_000)
 
 
 def _with_lines(text: str) -> ImportedHistogram:
@@ -93,7 +147,7 @@ def _with_lines(text: str) -> ImportedHistogram:
     notes = (FOLDED, WIDTH) if counts else ()
     if not end:
         notes = (*notes, UNFINISHED)
-    told = _told(text, figures)
+    told = _told(text, figures if _FRACTION.search(text) else figures.of_nanoseconds())
     size = _SIZE.search(text)
     count = whole_number(size[1]) if size else counts.total if counts else None
     if count is not None and counts is not None and count != counts.total:
@@ -106,7 +160,7 @@ def _told(text: str, figures: _Figures) -> ImportedHistogram:
     title, period, mode = _TITLE.search(text), _PERIOD.search(text), _MODE.search(text)
     period_us = period[1] if period else title[5] if title else None
     return ImportedHistogram(
-        tool=TOOL,
+        tool=LATMUS if _LATMUS.search(text) else TOOL,
         title=mode[1].strip() if mode else title[4] if title else "",
         period_ns=whole_number(period_us) * 1_000 if period_us else None,
         priority=whole_number(title[6]) if title else None,
@@ -123,9 +177,10 @@ def _of_end(end: re.Match[str]) -> _Figures:
     return _figures(low, mean, high, overruns, switches)
 
 
-def _figures(low: str, mean: str, high: str, overruns: str, switches: str) -> _Figures:
+def _figures(low: str, mean: str, high: str, overruns: str, switches: str | None) -> _Figures:
+    """The figures of a line; switches: "" or None in a version that does not count them."""
     least, middle, most = map(microseconds, (low, mean, high))
-    return _Figures(least, middle, most, whole_number(overruns), whole_number(switches))
+    return _Figures(least, middle, most, whole_number(overruns), whole_number(switches) if switches else None)
 
 
 def _of_seconds(text: str) -> _Figures | None:

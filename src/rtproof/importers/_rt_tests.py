@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the JSON files of all programs of rt-tests have in common: the head, and options in the command line.
+
+(Format: rt-tests, src/lib/rt-utils.c, rt_write_json.)
+"""
+
+import contextlib
+import re
+import shlex
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from itertools import pairwise
+
+import msgspec
+
+SECOND_NS = 1_000_000_000
+CLOCK = "its beginning and end are given to the second"
+BACKWARDS = "it ended before it began, by its own clock"
+LENGTHS_S = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_LONG = re.compile(r"--([a-z-]+)=(.*)")
+_SHORT = re.compile(r"-([a-zA-Z])(.*)")
+
+
+class RtTestsResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The head of each file. Its own part is ``thread``."""
+
+    command: str = msgspec.field(name="cmdline:", default="")
+    version: str = msgspec.field(name="rt_test_version:", default="")
+    start_time: str = ""
+    end_time: str = ""
+    sysinfo: dict[str, str | int] = {}
+    resolution_in_ns: int = 0
+
+    @property
+    def times_s(self) -> tuple[int | None, int | None]:
+        """When the run began and ended, in seconds since 1970; None where the file does not say."""
+        return _time_s(self.start_time), _time_s(self.end_time)
+
+    @property
+    def duration_ns(self) -> int | None:
+        """How long the run was by its own clock; None if that shows no second, or an end before the beginning."""
+        began, ended = self.times_s
+        return None if began is None or ended is None or ended <= began else (ended - began) * SECOND_NS
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """A sentence if the run ended before it began."""
+        began, ended = self.times_s
+        return (BACKWARDS,) if began is not None and ended is not None and ended < began else ()
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """The command, the version and the system."""
+        said = {key: str(value) for key, value in self.sysinfo.items()}
+        told = {"command": self.command, "rt-tests": self.version, **said}
+        return tuple((key, value) for key, value in told.items() if value)
+
+    def options(self, long_names: Mapping[str, str]) -> dict[str, str]:
+        """Values of options by their letters; "-i 1000", "-i1000" and "--interval=1000" mean the same.
+
+        long_names: the letters of long options.
+        """
+        try:
+            words = shlex.split(self.command)
+        except ValueError:
+            words = self.command.split()
+        found: dict[str, str] = {}
+        for word, following in pairwise([*words, ""]):
+            if match := _LONG.fullmatch(word):
+                found[long_names.get(match[1], match[1])] = match[2]
+            elif match := _SHORT.fullmatch(word):
+                found[match[1]] = match[2].removeprefix("=") or following
+        return found
+
+
+def looks_like_rt_tests(text: str, *programs: str) -> bool:
+    """Whether a text is the JSON of one of these programs."""
+    if not text.lstrip().startswith("{") or '"rt_test_version:"' not in text:
+        return False
+    return any(re.search(rf'"cmdline:":\s*"(?:[^" ]*/)?{program}\b', text[:4_096]) for program in programs)
+
+
+def option_number(word: str | None) -> int | None:
+    """The whole number of an option; None for any other text."""
+    return int(word) if word and word.isascii() and word.isdigit() and len(word) < 16 else None
+
+
+def option_length_ns(word: str) -> int | None:
+    """The nanoseconds of a length such as "10", "10s", "5m" or "1h"; None for any other text."""
+    number = option_number(word.rstrip("smhd"))
+    unit = word[len(word.rstrip("smhd")) :]
+    return number * LENGTHS_S[unit] * SECOND_NS if number is not None and unit in LENGTHS_S else None
+
+
+def _time_s(words: str) -> int | None:
+    """Seconds since 1970 of "Fri, 20 Nov 2026 23:20:21 +0000"."""
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
+        return round(parsedate_to_datetime(words).timestamp())
+    return None

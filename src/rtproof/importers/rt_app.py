@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log that rt-app writes of each of its threads.
+
+A row stands for one phase of the thread, whose lengths are in microseconds. ``wu_lat`` is how late the timer woke the
+thread, and ``slack`` how much of the period was left when its work was done: below 0, the work ended after its period.
+The log has every value, so its histogram is exact to a microsecond. (Format: rt-app, src/rt-app_utils.c,
+log_timing.)
+"""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtproof.core.errors import UserError
+from rtproof.importers._tool_output import (
+    LARGEST_NS,
+    histogram_of,
+    imported_measurement,
+    whole_number,
+)
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+
+TOOL = "rt-app"
+US_NS = 1_000
+MOST_ROWS = 2_000_000
+ONE_THREAD = "it is the log of one thread; others of the same run have logs of their own"
+SLACK = "the work of {0:,} of {1:,} phases ended after their period, the latest {2:,} us after"
+
+_POLICY = re.compile(r"^# Policy : (\S{1,40})(?: priority : (-?\d{1,3}))?", re.M)
+_HEAD = re.compile(r"^#idx +perf +run +period +(.*)$", re.M)
+
+
+def looks_like(text: str) -> bool:
+    return bool(_HEAD.search(text[:4_096]))
+
+
+def read(text: str) -> ImportedHistogram:
+    """The measurement in the log; UserError if it has no column of wake-up latencies, or rows without sense."""
+    head = _HEAD.search(text)
+    columns = head[0].removeprefix("#").split() if head else []
+    if not head or "wu_lat" not in columns:
+        raise UserError("it has no column wu_lat: no thread of it waited for a timer, or its version is too old")
+    late, spans, slacks = (_column(text[head.end() :], columns, name) for name in ("wu_lat", "c_period", "slack"))
+    starts = _column(text[head.end() :], columns, "start")
+    values, counts = np.unique(late, return_counts=True)
+    if not values.size:
+        raise UserError("it has no row: the thread never ran")
+    if int(values[0]) < 0:
+        raise UserError("a wake-up latency is below 0")
+    periods_us = {int(each) for each in np.unique(spans) if each > 0}
+    period_ns = periods_us.pop() * US_NS if len(periods_us) == 1 else None
+    policy = _POLICY.search(text)
+    part = ImportedPart(
+        0,
+        count=int(late.size),
+        min_ns=int(values[0]) * US_NS,
+        mean_ns=round(float(late.mean()) * US_NS),
+        max_ns=int(values[-1]) * US_NS,
+        overflow=0,
+        histogram=histogram_of(values, counts.astype(np.int64), US_NS),
+    )
+    overran = slacks < 0
+    n = int(overran.sum())
+    return imported_measurement(
+        TOOL,
+        "thread with a timer",
+        [part],
+        US_NS,
+        period_ns=period_ns,
+        shortest_period_ns=period_ns,
+        priority=int(policy[2]) if policy and policy[2] else None,
+        duration_ns=_span_ns(starts, period_ns),
+        overruns=n,
+        facts=(("policy", policy[1]),) if policy else (),
+        notes=(ONE_THREAD, *([SLACK.format(n, late.size, -int(slacks.min()))] if n else [])),
+    )
+
+
+def _span_ns(starts: NDArray[np.int64], period_ns: int | None) -> int | None:
+    """From the first start to the end of the last period."""
+    span_us = int(starts[-1]) - int(starts[0])
+    return span_us * US_NS + (period_ns or 0) or None if span_us >= 0 else None
+
+
+def _column(rows: str, columns: list[str], name: str) -> NDArray[np.int64]:
+    if name not in columns:
+        raise UserError(f"it has no column {name}")
+    return np.fromiter(_numbers(rows, name, columns), np.int64)
+
+
+def _numbers(rows: str, name: str, columns: list[str]) -> Iterator[int]:
+    at = columns.index(name)
+    for number, line in enumerate(rows.splitlines()):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) != len(columns):
+            raise UserError(f"a row has {len(words)} numbers, and its head names {len(columns)} columns")
+        if number > MOST_ROWS:
+            raise UserError(f"it has more than {MOST_ROWS:,} rows")
+        value = whole_number(words[at])
+        if abs(value) > LARGEST_NS:
+            raise UserError(f"a number of its column {name} is larger than any clock can show")
+        yield value

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``rtla timerlat`` and ``rtla osnoise`` print: the histograms of ``hist`` and the tables of ``top``.
+
+timerlat measures each activation in up to three places: in the timer's interrupt (IRQ), in the thread that it wakes
+(Thr), and back in user space (Usr). All three count from the time at which the timer was due, so the last one holds the
+others. Only the last one is taken: added up, the three would count each activation three times. osnoise measures how
+long something took the CPU from a loop.
+
+A CPU that measured nothing has no column, and a bin that is empty on all CPUs has no row, so columns and rows are found
+by their names. Values beyond the last bin are counted in the row "over", but rtla does not say where its scale ends,
+nor which period and priority it used. (Format: kernel, tools/tracing/rtla/src/timerlat_hist.c, timerlat_top.c,
+osnoise_hist.c, osnoise_top.c.)
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+import numpy as np
+
+from rtproof.core.errors import UserError
+from rtproof.importers._tool_output import (
+    LARGEST_COUNT,
+    LARGEST_NS,
+    UNCOUNTABLE,
+    histogram_of,
+    imported_measurement,
+    microseconds,
+    whole_number,
+)
+from rtproof.summary.imported_histogram import ImportedHistogram, ImportedPart
+
+TOOL = "rtla"
+UNITS_NS = {"us": 1_000, "ns": 1}
+STAGES = {"Usr": "return to user space", "Thr": "wake-up of the thread", "IRQ": "interrupt of the timer"}
+"""Of timerlat, from the last one on."""
+NOISE = "it measures how long something took the CPU from a loop that never sleeps, not how late a thread woke up"
+NO_BINS = "it has no histogram: minimum, mean and maximum of each CPU are all that is left"
+NO_SETTING = "it says neither its period nor its priority"
+TAKEN = "of the places where it measures, the last one is taken: {0}"
+HELD_UP = "rtla loses activations that it cannot read in time, and does not count them"
+STOPPED = "it stopped at a latency that it was told to stop at, so its length depends on what it measured"
+
+_TITLE = re.compile(r"^# RTLA (timerlat|osnoise) histogram$", re.M)
+_UNIT = re.compile(r"^# Time unit is \w+ \((us|ns)\)$", re.M)
+_DURATION = re.compile(r"^(?:# Duration:|duration:)? *(\d{1,6}) (\d{2}):(\d{2}):(\d{2})\b", re.M)
+_INDEX = re.compile(r"^Index((?: +[A-Za-z]{3}-\d{1,5})+) *$", re.M)
+_ROW = re.compile(r"^(\d{1,12}|over:|count:|min:|avg:|max:)((?: +(?:-|-?\d+(?:\.\d+)?))+) *$", re.M)
+_ALL = re.compile(r"^ALL:", re.M)
+_TOP_TIMERLAT = re.compile(r"^CPU COUNT +\|(?: +cur +min +avg +max *\|?){2,3} *$", re.M)
+_TOP_OSNOISE = re.compile(r"^CPU Period +Runtime +Noise +% CPU Aval +Max Noise +Max Single\b", re.M)
+_TOP_ROW = re.compile(r"^ *(\d{1,5}) #(\d{1,18}) +(.*)$", re.M)
+_TOP_UNIT = re.compile(r"Latency \((us|ns)\)")
+_STOPPED = re.compile(r"hit stop tracing|## CPU \d+ hit stop|^rtla \w+ hit stop", re.M)
+
+
+def looks_like(text: str) -> bool:
+    return bool(_TITLE.search(text) or _TOP_TIMERLAT.search(text) or _TOP_OSNOISE.search(text))
+
+
+def read(text: str) -> ImportedHistogram:
+    """The measurement in the text; UserError if its figures contradict each other or are missing."""
+    title = _TITLE.search(text)
+    if title:
+        return _histogram(text, title[1])
+    return _timerlat_top(text) if _TOP_TIMERLAT.search(text) else _osnoise_top(text)
+
+
+def _histogram(text: str, mode: str) -> ImportedHistogram:
+    unit, head = _UNIT.search(text), _INDEX.search(text)
+    if not unit or not head:
+        raise UserError("its unit or the names of its columns are missing")
+    columns = head[1].split()
+    # Newer versions add a block of all CPUs, whose rows have the same names.
+    end = _ALL.search(text)
+    rows = {name: words.split() for name, words in _ROW.findall(text[head.end() : end.start() if end else None])}
+    if wrong := next((name for name, words in rows.items() if len(words) != len(columns)), None):
+        raise UserError(f"the row {wrong} has {len(rows[wrong])} numbers, and its head names {len(columns)} columns")
+    if not {"over:", "count:", "min:", "max:"} <= set(rows):
+        raise UserError("its last rows are missing: it was ended while it printed")
+    kind = _last_kind(columns, rows["count:"])
+    table = _table(rows, UNITS_NS[unit[1]])
+    parts = [_part(table, at, int(name[4:])) for at, name in enumerate(columns) if name.startswith(kind)]
+    found = _measurement(mode, kind, parts, text, table.unit_ns)
+    return replace(found, scale_ns=max(table.bins) + table.width_ns) if table.bins else found
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The rows of a histogram. bins: by the lower end in ns, increasing; rows: the last ones, by their names."""
+
+    rows: Mapping[str, Sequence[str]]
+    bins: Mapping[int, Sequence[str]]
+    width_ns: int
+    unit_ns: int
+
+
+def _last_kind(columns: Sequence[str], counts: Sequence[str]) -> str:
+    """The last stage that counted anything; of osnoise, the CPUs."""
+    measured = {name[:3] for name, n in zip(columns, counts, strict=True) if n != "0"}
+    if not measured <= {*STAGES, "CPU"}:
+        raise UserError("a column has the name of no stage")
+    return next((kind for kind in STAGES if kind in measured), "CPU" if columns[0][:3] == "CPU" else "Thr")
+
+
+def _table(rows: Mapping[str, Sequence[str]], unit_ns: int) -> _Table:
+    """The file does not say the width of a bin. None is wider than the greatest common divisor of their beginnings."""
+    found = {whole_number(name) * unit_ns: words for name, words in rows.items() if name[0].isdigit()}
+    if max(found, default=0) > LARGEST_NS:
+        raise UserError("its bins lie outside of what a clock can show")
+    return _Table(rows, dict(sorted(found.items())), gcd(*found) or unit_ns, unit_ns)
+
+
+def _part(table: _Table, at: int, cpu: int) -> ImportedPart:
+    """The column at this place."""
+    rows, width_ns = table.rows, table.width_ns
+    count, beyond = whole_number(rows["count:"][at]), whole_number(rows["over:"][at])
+    counts = [whole_number(words[at]) for words in table.bins.values()]
+    if not 0 <= count <= LARGEST_COUNT or not 0 <= beyond <= LARGEST_COUNT or max(counts, default=0) > LARGEST_COUNT:
+        raise UserError(UNCOUNTABLE)
+    low = np.array(list(table.bins), np.int64) // width_ns
+    return ImportedPart(
+        cpu,
+        cpu,
+        sum(counts) + beyond,
+        _ns(rows["min:"][at], table.unit_ns),
+        _ns(rows["avg:"][at], table.unit_ns) if "avg:" in rows else None,
+        _ns(rows["max:"][at], table.unit_ns),
+        beyond,
+        histogram_of(low, np.array(counts, np.int64), width_ns),
+        count,
+    )
+
+
+def _ns(word: str, unit_ns: int) -> int | None:
+    return None if word == "-" else round(microseconds(word) * unit_ns)
+
+
+def _measurement(mode: str, kind: str, parts: Sequence[ImportedPart], text: str, unit_ns: int) -> ImportedHistogram:
+    duration = _DURATION.search(text)
+    notes = {
+        NOISE: mode == "osnoise",
+        TAKEN.format(STAGES.get(kind)): mode == "timerlat",
+        NO_BINS: any(part.histogram is None for part in parts),
+        NO_SETTING: True,
+        HELD_UP: True,
+        STOPPED: _STOPPED.search(text) is not None,
+    }
+    return imported_measurement(
+        TOOL,
+        mode if mode == "osnoise" else f"{mode}: {STAGES[kind]}",
+        parts,
+        unit_ns,
+        duration_ns=_seconds(duration) * 1_000_000_000 or None if duration else None,
+        notes=tuple(note for note, applies in notes.items() if applies),
+    )
+
+
+def _seconds(duration: re.Match[str]) -> int:
+    days, hours, minutes, seconds = map(int, duration.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+@dataclass(frozen=True)
+class _TopRow:
+    cpu: int
+    count: int
+    words: tuple[str, ...]
+
+
+def _top_rows(text: str, head: re.Pattern[str]) -> list[_TopRow]:
+    """The rows of the last table: ``top`` prints a table each second."""
+    *_, last = head.finditer(text)
+    rows = [
+        _TopRow(int(cpu), whole_number(count), tuple(words.replace("|", " ").split()))
+        for cpu, count, words in _TOP_ROW.findall(text[last.end() :])
+    ]
+    if not rows:
+        raise UserError("its table has no row")
+    if max(row.count for row in rows) > LARGEST_COUNT or len({row.cpu for row in rows}) != len(rows):
+        raise UserError("a CPU has two rows, or more values than can be")
+    return rows
+
+
+def _timerlat_top(text: str) -> ImportedHistogram:
+    rows = _top_rows(text, _TOP_TIMERLAT)
+    *_, head = _TOP_TIMERLAT.finditer(text)
+    stages = ("IRQ", "Thr", "Usr")[: head[0].count("cur")]
+    units = _TOP_UNIT.findall(text)
+    unit_ns = UNITS_NS[units[-1]] if units else 1_000
+    if any(len(row.words) != 4 * len(stages) for row in rows):
+        raise UserError(f"a row has not four figures for each of the {len(stages)} places where it measures")
+    kind = next((stage for stage in reversed(stages) if _stage_counted(rows, stages.index(stage))), "Thr")
+    at = 4 * stages.index(kind)
+    parts = [
+        ImportedPart(row.cpu, row.cpu, row.count, least, mean, most)
+        for row in rows
+        for least, mean, most in [[_figure(word, unit_ns) for word in row.words[at + 1 : at + 4]]]
+    ]
+    return _measurement("timerlat", kind, parts, text, unit_ns)
+
+
+def _stage_counted(rows: Sequence[_TopRow], stage: int) -> bool:
+    return any(row.words[4 * stage + 3] != "-" for row in rows)
+
+
+def _figure(word: str, unit_ns: int) -> int | None:
+    if not re.fullmatch(r"-|-?\d{1,18}(\.\d{1,9})?", word):
+        raise UserError(f"{word[:20]} stands where a time belongs")
+    return _ns(word, unit_ns)
+
+
+def _osnoise_top(text: str) -> ImportedHistogram:
+    """Of osnoise's table, the longest single noise; its other figures are sums of a whole period."""
+    rows = _top_rows(text, _TOP_OSNOISE)
+    if any(len(row.words) < 5 for row in rows):
+        raise UserError("a row has fewer figures than its head")
+    parts = [ImportedPart(row.cpu, row.cpu, max_ns=_figure(row.words[4], 1_000)) for row in rows]
+    return _measurement("osnoise", "CPU", parts, text, 1_000)

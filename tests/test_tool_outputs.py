@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs of other tools that have a reader: what is read of each, and what is refused.
+
+``data/tool_outputs.zip`` holds what the programs of Debian wrote here. The outputs of RTAI, rtla, latmus and Xenomai in
+it were built from the formats of their sources.
+"""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rtproof import importers
+from rtproof.core.errors import UserError
+from rtproof.importers import latmus, rtai, rtla, xenomai
+from rtproof.summary.imported_histogram import ImportedHistogram
+
+ARCHIVE = Path(__file__).parent / "data" / "tool_outputs.zip"
+
+
+def output(name: str) -> str:
+    with zipfile.ZipFile(ARCHIVE) as outputs:
+        return outputs.read(name).decode()
+
+
+def names() -> list[str]:
+    with zipfile.ZipFile(ARCHIVE) as outputs:
+        return outputs.namelist()
+
+
+def read(tmp_path: Path, text: str) -> ImportedHistogram:
+    """Read by whichever reader knows the text."""
+    (tmp_path / "x").write_text(text)
+    return importers.read(tmp_path / "x")
+
+
+FIGURES = {
+    "oslat.json": ("oslat", 164_939_221, 0, 8_551_000, 392),
+    "oslat.txt": ("oslat", 164_939_221, 0, 8_551_000, 392),
+    "oslat-moved.json": ("oslat", 39_653_880, 0, 1_821_000, 459),
+    "cyclicdeadline.json": ("rt-tests", 200, 2_000, 692_000, None),
+    "pmqtest.json": ("rt-tests", 30, 17_000, 48_000, None),
+    "ptsematest.json": ("rt-tests", 30, 1_000, 41_000, None),
+    "svsematest.json": ("rt-tests", 30, 16_000, 65_000, None),
+    "sigwaittest.json": ("rt-tests", 30, 18_000, 32_000, None),
+    "signaltest.json": ("rt-tests", 40, 27_000, 10_247_000, None),
+    "rt-app.log": ("rt-app", 200, 27_000, 126_000, 0),
+    "stress-ng.txt": ("stress-ng cyclic", 7_356, 13_027, 1_389_802, None),
+    "rtai-latency.txt": ("RTAI", 30_000, -29_837, 53_262, None),
+    "rtai-preempt.txt": ("RTAI", None, -1_510, 1_811, None),
+    "rtla-timerlat-hist.txt": ("rtla", 1_999, 3_000, 29_000, 0),
+    "rtla-timerlat-top.txt": ("rtla", 12_034, 3_000, 62_000, None),
+    "rtla-osnoise-hist.txt": ("rtla", 103_500, 0, 1_290_000, 1),
+    "rtla-osnoise-top.txt": ("rtla", None, None, 15_020_000, None),
+    "latmus.txt": ("EVL latmus", 60_000, 205, 21_106, None),
+    "xenomai-2.5.txt": ("Xenomai latency", None, -1_573, 22_500, None),
+}
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_figures_are_those_that_stand_in_the_output(name: str, tmp_path: Path) -> None:
+    found = read(tmp_path, output(name))
+    assert (found.tool, found.count, found.min_ns, found.max_ns, found.overflow) == FIGURES[name]
+    assert found.faults == ()
+
+
+def test_oslats_text_and_json_say_the_same(tmp_path: Path) -> None:
+    text, document = (read(tmp_path, output(name)) for name in ("oslat.txt", "oslat.json"))
+    for one, other in zip(text.parts, document.parts, strict=True):
+        assert (one.cpu, one.count, one.min_ns, one.max_ns, one.overflow) == (
+            other.cpu,
+            other.count,
+            other.min_ns,
+            other.max_ns,
+            other.overflow,
+        )
+        assert one.histogram is not None
+        assert other.histogram is not None
+        assert one.histogram.n.tolist() == other.histogram.n.tolist()
+    assert text.duration_ns == document.duration_ns == 1_999_000_000
+    assert (text.scale_ns, document.asked_duration_ns) == (31_000, 2_000_000_000)
+
+
+def test_a_value_of_oslat_is_one_more_than_its_whole_microseconds(tmp_path: Path) -> None:
+    found = read(tmp_path, output("oslat.json"))
+    assert found.histogram is not None
+    assert (int(found.histogram.lo[0]), int(found.histogram.hi[0])) == (0, 999)
+    assert found.largest_ns == 8_551_999
+
+
+def test_moved_bins_of_oslat_hold_shorter_times_too(tmp_path: Path) -> None:
+    found = read(tmp_path, output("oslat-moved.json"))
+    assert found.histogram is not None
+    assert (int(found.histogram.lo[0]), int(found.histogram.hi[0])) == (0, 1_999)
+    assert found.unsure
+
+
+def test_a_message_is_no_wake_up(tmp_path: Path) -> None:
+    found = read(tmp_path, output("pmqtest.json"))
+    assert (found.period_ns, found.priority) == (2_000_000, 60)
+    assert any("a message in a POSIX queue" in note for note in found.notes)
+    told = json.loads(output("pmqtest.json"))
+    told["thread"]["0"]["receiver"]["timeoutcount"] = 7
+    assert any("7 receptions timed out" in note for note in read(tmp_path, json.dumps(told)).notes)
+
+
+def test_rt_apps_log_has_every_value(tmp_path: Path) -> None:
+    found = read(tmp_path, output("rt-app.log"))
+    assert found.histogram is not None
+    assert (found.histogram.total, found.period_ns, found.priority) == (200, 10_000_000, 20)
+    late = output("rt-app.log").replace("       9900        500", "       -900        500", 1)
+    assert any(
+        "1 of 200 phases ended after their period, the latest 900 us after" in n for n in read(tmp_path, late).notes
+    )
+
+
+def test_stress_ngs_first_samples_are_not_all(tmp_path: Path) -> None:
+    more = output("stress-ng.txt") + "cyclic: Note: --cyclic-samples needed to be 16350 to capture all the data\n"
+    found = read(tmp_path, more)
+    assert found.left_out == 16_350 - 7_356
+    assert ("99.99 %", "1,389,802 ns") in found.facts
+
+
+def test_rtais_lines_tell_how_many_values_there_were() -> None:
+    found = rtai.read(output("rtai-latency.txt"))
+    assert (found.title, found.period_ns, found.duration_ns, found.overruns) == (
+        "KERNEL latency",
+        100_000,
+        3_000_000_000,
+        2,
+    )
+    bare = rtai.read("\n".join(output("rtai-latency.txt").splitlines()[7:]))
+    assert (bare.count, bare.duration_ns, bare.max_ns) == (None, None, 53_262)
+
+
+def test_rtais_first_lines_may_be_missing() -> None:
+    lines = output("rtai-latency.txt").splitlines()
+    cut = rtai.read("\n".join([*lines[:8], *lines[9:]]).replace("-29712|     -29837", "-29712|     -31000"))
+    assert cut.min_ns == -31_000
+    assert rtai.LINES_GONE in cut.notes
+
+
+def test_the_first_preempt_of_rtai_printed_microseconds() -> None:
+    found = rtai.read("* latency: min: -2, max: 9, average: 1; fastjit: 4, slowjit: 5 * (all us) *\n")
+    assert (found.min_ns, found.mean_ns, found.max_ns) == (-2_000, 1_000, 9_000)
+    assert any("4,000 ns (fast) and 5,000 ns (slow)" in note for note in found.notes)
+
+
+def test_of_timerlats_places_the_last_one_is_taken_and_none_added_up() -> None:
+    found = rtla.read(output("rtla-timerlat-hist.txt"))
+    assert found.title == "timerlat: return to user space"
+    assert [part.count for part in found.parts] == [1_000, 999]
+    without = output("rtla-timerlat-hist.txt").replace("Usr", "XYZ")
+    with pytest.raises(UserError, match="the name of no stage"):
+        rtla.read(without)
+
+
+def test_a_cpu_without_a_column_is_no_shift_of_columns() -> None:
+    text = "\n".join(
+        " ".join(words[:1] + words[4:]) if words[0] != "#" else line
+        for line in output("rtla-timerlat-hist.txt").partition("ALL:")[0].splitlines()
+        for words in [line.split()]
+    )
+    found = rtla.read(text)
+    assert [(part.cpu, part.count, part.max_ns) for part in found.parts] == [(2, 999, 14_000)]
+
+
+def test_rtlas_values_beyond_the_scale_are_counted() -> None:
+    found = rtla.read(output("rtla-osnoise-hist.txt"))
+    assert (found.overflow, found.scale_ns) == (1, 20_000)
+    assert found.histogram is not None
+    assert found.histogram.hi.tolist() == [4_999, 9_999, 14_999, 19_999]
+
+
+def test_the_last_table_of_rtla_top_counts() -> None:
+    text = output("rtla-timerlat-top.txt")
+    assert rtla.read(text.replace("6017", "3000") + text).count == 12_034
+
+
+def test_a_count_that_latmus_added_to_each_bin_is_taken_off() -> None:
+    old = "\n".join(line for line in output("latmus.txt").splitlines() if "sample count" not in line)
+    found = latmus.read(old.replace("9+ 10", "9 11").replace("1 19990", "1 19991").replace("5 10000", "5 10001"))
+    assert found.count == 29_999 + 19_990 + 10_000 + 10
+
+
+def test_bins_with_values_before_their_time_become_one() -> None:
+    early = output("latmus.txt").replace("min latency: 0.205", "min latency: -1.205")
+    found = latmus.read(early)
+    assert found.histogram is not None
+    assert found.histogram.lo.tolist() == [-1_205, 5_000, 9_000]
+    assert found.histogram.n.tolist() == [49_990, 10_000, 10]
+    assert not found.unsure
+
+
+GRAVITY = """HSD|    avg|   0 -  1 |     1000
+HSS|    avg|      1000|      0.000|      0.000
+RTS|     -0.573|     -0.550|     -0.524|       0|     0|    00:00:01/00:00:01
+"""
+
+
+def test_values_that_all_came_before_their_time_lie_between_minimum_and_maximum() -> None:
+    found = xenomai.read(GRAVITY)
+    assert found.histogram is not None
+    assert (found.histogram.lo.tolist(), found.histogram.hi.tolist()) == ([-573], [-524])
+
+
+@pytest.mark.parametrize(
+    ("bins", "mean", "largest"),
+    [
+        ("6 -  7 |     1000", "-0.550", "-0.524"),
+        ("0 -  1 |      900\nHSD|    avg|   1 -  2 |      100", "9.000", "15.524"),
+    ],
+)
+def test_bins_of_another_width_than_told_are_left_out(bins: str, mean: str, largest: str) -> None:
+    """Written with -B100 or -B10000: the numbers of the bins are ten times too large or too small."""
+    told = GRAVITY.replace("0 -  1 |     1000", bins).replace("-0.550", mean).replace("-0.524", largest)
+    found = xenomai.read(told)
+    assert found.histogram is None
+    assert xenomai.NOT_BELIEVED in found.notes
+    assert (found.count, found.faults) == (1_000, ())
+
+
+def test_the_first_xenomai_printed_nanoseconds() -> None:
+    lines = output("xenomai-2.5.txt").splitlines()[5:]
+    text = "\n".join(lines).replace(".", "").replace("All results in microseconds", "")
+    found = xenomai.read(text)
+    assert (found.min_ns, found.max_ns, found.mode_switches, found.overruns) == (-1_573, 22_500, None, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "is_now", "says"),
+    [
+        ("oslat.txt", "     Minimum:\t 1 1 (us)\n", "", "a row of its table is missing"),
+        ("oslat.txt", "001 (us):\t 81908302 83027637", "001 (us):\t 5", "a row of its table is missing"),
+        ("oslat.json", '"min": 1', '"min": -9', "below 1 us"),
+        ("oslat.json", '"max": 8552', '"max": 99999999999999', "can count to"),
+        ("oslat.json", '"duration": 1.999', '"duration": 1e300', "longer than any clock"),
+        ("pmqtest.json", '"sender"', '"x"', "a sender or a receiver only"),
+        ("signaltest.json", '"thread": {', '"thread": {}, "x": {', "no thread"),
+        ("rt-app.log", "wu_lat", "wu", "no column wu_lat"),
+        ("rt-app.log", "   0     2500", "2500", "a row has 10 numbers"),
+        ("rt-app.log", "         31\n", f" {'9' * 19}\n", "larger than any clock"),
+        ("rt-app.log", "         31\n", " -31\n", "below 0"),
+        ("stress-ng.txt", "mean:", "man:", "is missing"),
+        ("stress-ng.txt", "min: ", "min: 9999999999", "does not lie between"),
+        ("stress-ng.txt", "cyclic: latency", "cyclic: sched X: 1 ns delay, 1 samples\n", "more than one run"),
+        ("rtai-latency.txt", "RTD", "RTX", "no line of figures"),
+        ("rtai-latency.txt", "|          2", "", "a line has 5 figures"),
+        ("rtai-latency.txt", "2495", "99495", "does not lie between"),
+        ("rtai-latency.txt", "= 100000", "= 0", "makes no sense"),
+        ("rtai-latency.txt", "53262", "9" * 20, "larger than any clock"),
+        ("rtla-timerlat-hist.txt", "over:", "upper:", "its last rows are missing"),
+        ("rtla-timerlat-hist.txt", "10            0", "10", "the row 10 has 5 numbers"),
+        ("rtla-timerlat-hist.txt", "(us)", "(fortnights)", "its unit"),
+        ("rtla-timerlat-hist.txt", "over:         0         0         0", "over: 0 0 99999999999999", "can count to"),
+        ("rtla-timerlat-top.txt", "6017      |        0", "6017", "not four figures"),
+        ("rtla-timerlat-top.txt", "#6017", "6017", "no row"),
+        ("latmus.txt", "\n0 30000\n1 19990\n5 10000\n9+ 10", "", "no rows of numbers"),
+        ("latmus.txt", "1 19990", "1 19990 3", "different lengths"),
+        ("latmus.txt", "21.106", "much", "is no number"),
+    ],
+)
+def test_nonsense_is_refused_in_a_sentence(name: str, was: str, is_now: str, says: str, tmp_path: Path) -> None:
+    text = output(name)
+    assert was in text
+    with pytest.raises(UserError, match=says) as refused:
+        read(tmp_path, text.replace(was, is_now))
+    assert str(refused.value).startswith(f"{tmp_path / 'x'} looks like the output of ")
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "is_now", "says"),
+    [
+        ("rtai-latency.txt", "      45325|          0", "      40000|          0", "ovl max"),
+        ("rtai-latency.txt", "45325|          0", "45325|          9", "become fewer"),
+        ("latmus.txt", "count: 60000", "count: 60001", "60,001 samples"),
+        ("rtla-timerlat-hist.txt", "863         0", "900         0", "adds up to 1,037"),
+        ("rtla-timerlat-hist.txt", "        29 ", "        49 ", "its histogram ends at 20 us"),
+        ("cyclicdeadline.json", "10:24:28", "10:20:28", "before it began"),
+    ],
+)
+def test_contradictions_are_named(name: str, was: str, is_now: str, says: str, tmp_path: Path) -> None:
+    text = output(name)
+    assert was in text
+    assert any(says in fault for fault in read(tmp_path, text.replace(was, is_now)).faults)
