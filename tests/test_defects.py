@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -138,9 +139,18 @@ TEXTS = {
     "cyclictest": DATA / "cyclictest" / "histogram.txt",
     "cyclictest-json": DATA / "cyclictest" / "result.json",
     "jitterdebugger": DATA / "jitterdebugger.json",
-    "xenomai": Path("latency.txt"),
 }
-LATENCY = "RTS|      8.720|     32.945|    106.589|       1|     2|    00:00:02/00:00:03\n"
+OUTPUTS = {
+    "latmus": "latmus.txt",
+    "oslat": "oslat.json",
+    "rt-app": "rt-app.log",
+    "rt-tests": "pmqtest.json",
+    "rtai": "rtai-latency.txt",
+    "rtla": "rtla-timerlat-hist.txt",
+    "stress-ng": "stress-ng.txt",
+    "xenomai": "xenomai-2.5.txt",
+}
+"""Files in ``data/tool_outputs.zip``."""
 
 
 @pytest.mark.usefixtures("desk")
@@ -150,10 +160,13 @@ LATENCY = "RTS|      8.720|     32.945|    106.589|       1|     2|    00:00:02/
 def test_an_exception_in_an_importer_is_a_sentence_and_2(
     name: str, function: str, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path("latency.txt").write_text(LATENCY)
+    text = TEXTS.get(name, Path("output"))
+    if name not in TEXTS:
+        with zipfile.ZipFile(DATA / "tool_outputs.zip") as outputs:
+            text.write_bytes(outputs.read(OUTPUTS[name]))
     module = plugins.load_plugin(importers, name)
     plant(monkeypatch, f"{module.__name__}.{function}")
-    code = main([command, str(TEXTS[name]), *(["--limit", "1ms"] if command == "judge" else [])])
+    code = main([command, str(text), *(["--limit", "1ms"] if command == "judge" else [])])
     out, err = capsys.readouterr()
     assert code == 2
     assert "Traceback" not in out + err

@@ -9,13 +9,15 @@ libevl, benchmarks/latmus.c, dump_gnuplot.)
 """
 
 import re
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from rtproof.core.errors import UserError
 from rtproof.importers._tool_output import LARGEST_COUNT, UNCOUNTABLE, histogram_of, microseconds, whole_number
 from rtproof.importers.xenomai import FOLDED, LATMUS, with_true_bins
+from rtproof.summary.counts import Counts
 from rtproof.summary.imported_histogram import ImportedHistogram
 
 TOOL = LATMUS
@@ -36,67 +38,84 @@ def looks_like(text: str) -> bool:
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the file; UserError if its figures make no sense."""
-    told = dict(_COMMENT.findall(text))
+    told = _Comments(dict(_COMMENT.findall(text)))
+    old = not told.text(SAMPLES)
+    bins, counted = _bins(text, old)
+    period_ns = told.period_ns
+    found = ImportedHistogram(
+        TOOL,
+        told.text("context"),
+        period_ns=period_ns,
+        shortest_period_ns=period_ns,
+        priority=told.number("thread priority"),
+        duration_ns=told.duration_ns,
+        count=counted,
+        min_ns=told.figure_ns("min latency"),
+        mean_ns=told.figure_ns("avg latency"),
+        max_ns=told.figure_ns("max latency"),
+        overruns=told.number("OVERRUNS") or 0,
+        mode_switches=told.number("IN-BAND SWITCHES") or 0,
+        histogram=bins,
+        facts=tuple((key, told.text(key)) for key in FACTS if told.text(key)),
+        notes=(FOLDED, *([ONE_MORE] if old else []), *([DEGRADED] if "# DEGRADED MODE" in text else [])),
+        faults=tuple(_faults(told.number(SAMPLES), counted)),
+    )
+    return with_true_bins(found, bins)
+
+
+def _bins(text: str, old: bool) -> tuple[Counts, int]:
+    """The histogram and the number of values in it. old: each count has one added."""
     rows = _ROW.findall(text)
     if not rows or len({len(row[2].split()) for row in rows}) != 1:
         raise UserError("it has no rows of numbers, or rows of different lengths")
     if len(rows[0][2].split()) > 1:
         raise UserError("it has more than one measurement, and only the figures of one could be told")
-    old = SAMPLES not in told
-    numbers = [whole_number(row[0]) for row in rows]
+    numbers = np.array([whole_number(row[0]) for row in rows], np.int64)
     counts = np.array([whole_number(row[2].strip()) - old for row in rows], np.int64)
     if counts.sum(dtype=np.float64) > LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
-    bins = histogram_of(np.array(numbers, np.int64), counts, US_NS)
-    period, seconds = (
-        _PERIOD.fullmatch(told.get("sampling period", "")),
-        _CLOCK.match(told.get("duration (hhmmss)", "")),
-    )
-    period_ns = whole_number(period[1]) * US_NS if period else None
-    found = ImportedHistogram(
-        TOOL,
-        told.get("context", ""),
-        period_ns=period_ns,
-        shortest_period_ns=period_ns,
-        priority=_number(told, "thread priority"),
-        duration_ns=_duration_ns(seconds) if seconds else None,
-        count=int(counts.sum()),
-        min_ns=_figure(told, "min latency"),
-        mean_ns=_figure(told, "avg latency"),
-        max_ns=_figure(told, "max latency"),
-        overruns=_number(told, "OVERRUNS") or 0,
-        mode_switches=_number(told, "IN-BAND SWITCHES") or 0,
-        histogram=bins,
-        facts=tuple((key, value) for key, value in told.items() if key in FACTS),
-        notes=(FOLDED, *([ONE_MORE] if old else []), *([DEGRADED] if "# DEGRADED MODE" in text else [])),
-        faults=tuple(_faults(told, int(counts.sum()), old)),
-    )
-    return replace(with_true_bins(found, bins), title=found.title)
+    return histogram_of(numbers, counts, US_NS), int(counts.sum())
 
 
 FACTS = ("clock gravity", "clocksource", "vDSO access", "libevl version", "thread affinity")
 """Comments that describe the system."""
 
 
-def _faults(told: dict[str, str], counted: int, old: bool) -> list[str]:
-    samples = None if old else _number(told, SAMPLES)
-    if samples is None or samples == counted:
-        return []
-    return [f"it says {samples:,} samples, and its histogram adds up to {counted:,}"]
+@dataclass(frozen=True)
+class _Comments:
+    """The values of the comments by their names."""
+
+    values: Mapping[str, str]
+
+    def text(self, name: str) -> str:
+        """The value, "" if there is none. The newest versions put the name of the measurement before some names."""
+        return next((text.strip() for key, text in self.values.items() if key == name or key.endswith(f" {name}")), "")
+
+    def number(self, name: str) -> int | None:
+        """The whole number under this name."""
+        return whole_number(self.text(name)) if self.text(name) else None
+
+    def figure_ns(self, name: str) -> int | None:
+        """The time under this name, which the file has in microseconds."""
+        word = self.text(name)
+        if word and not re.fullmatch(r"-?\d{1,15}(\.\d{1,9})?", word):
+            raise UserError(f"its {name} is no number")
+        return round(microseconds(word) * US_NS) if word else None
+
+    @property
+    def period_ns(self) -> int | None:
+        """The sampling period."""
+        period = _PERIOD.fullmatch(self.text("sampling period"))
+        return whole_number(period[1]) * US_NS if period else None
+
+    @property
+    def duration_ns(self) -> int | None:
+        """How long it measured."""
+        clock = _CLOCK.match(self.text("duration (hhmmss)"))
+        hours, minutes, seconds = map(int, clock.groups()) if clock else (0, 0, 0)
+        return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000 or None
 
 
-def _duration_ns(clock: re.Match[str]) -> int:
-    hours, minutes, seconds = map(int, clock.groups())
-    return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000_000
-
-
-def _number(told: dict[str, str], name: str) -> int | None:
-    word = told.get(name, "").strip()
-    return whole_number(word) if word else None
-
-
-def _figure(told: dict[str, str], name: str) -> int | None:
-    word = told.get(name, "").strip()
-    if word and not re.fullmatch(r"-?\d{1,15}(\.\d{1,9})?", word):
-        raise UserError(f"its {name} is no number")
-    return round(microseconds(word) * US_NS) if word else None
+def _faults(samples: int | None, counted: int) -> Iterator[str]:
+    if samples is not None and samples != counted:
+        yield f"it says {samples:,} samples, and its histogram adds up to {counted:,}"

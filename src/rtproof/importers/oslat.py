@@ -84,15 +84,17 @@ def _of_json(text: str) -> ImportedHistogram:
     )
 
 
+FIGURES = ("Core", "Minimum", "Maximum", "Average", "Duration")
+
+
 def _of_text(text: str) -> ImportedHistogram:
     rows = {name: words.split() for name, words, _ in _ROW.findall(text)}
     bins = {whole_number(name.partition(" ")[0]): words for name, words in rows.items() if name[0].isdigit()}
-    count = len(rows.get("Core", ()))
-    told = [rows.get(name, []) for name in ("Core", "Minimum", "Maximum", "Average", "Duration")]
-    if not bins or any(len(words) != count for words in (*told, *bins.values())):
+    told = [rows.get(name, []) for name in FIGURES]
+    if not bins or any(len(words) != len(told[0]) for words in (*told, *bins.values())):
         raise UserError("a row of its table is missing or has not a number for each CPU")
-    if count > MOST_CPUS:
-        raise UserError(f"it has {count:,} CPUs")
+    if len(told[0]) > MOST_CPUS:
+        raise UserError(f"it has {len(told[0]):,} CPUs")
     threads = [
         OslatThread(
             whole_number(cpu),
@@ -100,12 +102,16 @@ def _of_text(text: str) -> ImportedHistogram:
             whole_number(most),
             microseconds(mean),
             microseconds(seconds),
-            {number: whole_number(words[at]) for number, words in bins.items()},
+            {number: whole_number(counts[at]) for number, counts in bins.items()},
         )
         for at, (cpu, least, most, mean, seconds) in enumerate(zip(*told, strict=True))
     ]
-    priority = _PRIORITY.search(text)
-    return replace(_measured(threads, moved=min(bins) > 1), priority=int(priority[1]) if priority else 0)
+    return replace(_measured(threads, moved=min(bins) > 1), priority=_priority(text))
+
+
+def _priority(text: str) -> int:
+    found = _PRIORITY.search(text)
+    return int(found[1]) if found else 0
 
 
 def _measured(threads: list[OslatThread], *, moved: bool) -> ImportedHistogram:
@@ -128,11 +134,7 @@ def _measured(threads: list[OslatThread], *, moved: bool) -> ImportedHistogram:
 
 
 def _part(number: int, told: OslatThread, last: int, moved: bool) -> ImportedPart:
-    numbers = (told.min, told.max, told.cpu, *told.histogram, *told.histogram.values())
-    if max(map(abs, numbers)) > LARGEST_COUNT or not 0 <= told.avg <= LARGEST_COUNT:
-        raise UserError(UNCOUNTABLE)
-    if min(told.min, *told.histogram, 1) < 1 or min(told.histogram.values(), default=0) < 0:
-        raise UserError("its bins begin below 1 us, or count fewer than no values")
+    _refuse_nonsense(told)
     whole = {each: n for each, n in told.histogram.items() if n and each < last}
     beyond = told.histogram.get(last, 0)
     return ImportedPart(
@@ -145,6 +147,14 @@ def _part(number: int, told: OslatThread, last: int, moved: bool) -> ImportedPar
         beyond if last else None,
         _counts(whole, told.min if moved else 0) if last else None,
     )
+
+
+def _refuse_nonsense(told: OslatThread) -> None:
+    numbers = (told.min, told.max, told.cpu, *told.histogram, *told.histogram.values())
+    if max(map(abs, numbers)) > LARGEST_COUNT or not 0 <= told.avg <= LARGEST_COUNT:
+        raise UserError(UNCOUNTABLE)
+    if min(told.min, *told.histogram, 1) < 1 or min(told.histogram.values(), default=0) < 0:
+        raise UserError("its bins begin below 1 us, or count fewer than no values")
 
 
 def _counts(bins: dict[int, int], least: int) -> Counts:

@@ -42,17 +42,47 @@ def read(text: str) -> ImportedHistogram:
     columns = head[0].removeprefix("#").split() if head else []
     if not head or "wu_lat" not in columns:
         raise UserError("it has no column wu_lat: no thread of it waited for a timer, or its version is too old")
-    late, spans, slacks = (_column(text[head.end() :], columns, name) for name in ("wu_lat", "c_period", "slack"))
-    starts = _column(text[head.end() :], columns, "start")
-    values, counts = np.unique(late, return_counts=True)
-    if not values.size:
+    late, spans, slacks, starts = (
+        _column(text[head.end() :], columns, name) for name in ("wu_lat", "c_period", "slack", "start")
+    )
+    if not late.size:
         raise UserError("it has no row: the thread never ran")
+    period_ns = _period_ns(spans)
+    policy, priority = _policy(text)
+    n = int((slacks < 0).sum())
+    return imported_measurement(
+        TOOL,
+        "thread with a timer",
+        [_part(late)],
+        US_NS,
+        period_ns=period_ns,
+        shortest_period_ns=period_ns,
+        priority=priority,
+        duration_ns=_span_ns(starts, period_ns),
+        overruns=n,
+        facts=(("policy", policy),) if policy else (),
+        notes=(ONE_THREAD, *([SLACK.format(n, late.size, -int(slacks.min()))] if n else [])),
+    )
+
+
+def _period_ns(spans: NDArray[np.int64]) -> int | None:
+    """The period, if all phases with one have the same."""
+    periods_us = {int(each) for each in np.unique(spans) if each > 0}
+    return periods_us.pop() * US_NS if len(periods_us) == 1 else None
+
+
+def _policy(text: str) -> tuple[str, int | None]:
+    """Policy and priority; "" and None where the log does not tell them."""
+    found = _POLICY.search(text)
+    return (found[1], int(found[2]) if found[2] else None) if found else ("", None)
+
+
+def _part(late: NDArray[np.int64]) -> ImportedPart:
+    """The thread with these wake-up latencies in microseconds."""
+    values, counts = np.unique(late, return_counts=True)
     if int(values[0]) < 0:
         raise UserError("a wake-up latency is below 0")
-    periods_us = {int(each) for each in np.unique(spans) if each > 0}
-    period_ns = periods_us.pop() * US_NS if len(periods_us) == 1 else None
-    policy = _POLICY.search(text)
-    part = ImportedPart(
+    return ImportedPart(
         0,
         count=int(late.size),
         min_ns=int(values[0]) * US_NS,
@@ -60,21 +90,6 @@ def read(text: str) -> ImportedHistogram:
         max_ns=int(values[-1]) * US_NS,
         overflow=0,
         histogram=histogram_of(values, counts.astype(np.int64), US_NS),
-    )
-    overran = slacks < 0
-    n = int(overran.sum())
-    return imported_measurement(
-        TOOL,
-        "thread with a timer",
-        [part],
-        US_NS,
-        period_ns=period_ns,
-        shortest_period_ns=period_ns,
-        priority=int(policy[2]) if policy and policy[2] else None,
-        duration_ns=_span_ns(starts, period_ns),
-        overruns=n,
-        facts=(("policy", policy[1]),) if policy else (),
-        notes=(ONE_THREAD, *([SLACK.format(n, late.size, -int(slacks.min()))] if n else [])),
     )
 
 

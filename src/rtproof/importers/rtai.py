@@ -45,22 +45,31 @@ def looks_like(text: str) -> bool:
 
 def read(text: str) -> ImportedHistogram:
     """The measurement in the text; UserError if its figures contradict each other or are missing."""
+    rows = _rows(text)
     title = _TITLE.search(text)
-    old = _old_rows(text)
+    told = "preempt" if "jit fast" in rows[0] else "latency"
+    kind = f"{title[1]} {title[2]}" if title else told
+    return _preempt(kind, rows[-1]) if "jit fast" in rows[0] else _latency(text, kind, rows)
+
+
+def _rows(text: str) -> list[dict[str, int]]:
+    """The figures of each line by the names of their columns."""
     columns = _columns(text)
-    if not old and not columns:
+    rows = _old_rows(text)
+    if not rows and not columns:
         raise UserError("it has no line with the names of its columns (RTH)")
-    rows = old or [_row(line, columns) for line in _LINE.findall(text)]
+    rows = rows or [_row(line, columns) for line in _LINE.findall(text)]
     if not rows:
         raise UserError("it has no line of figures (RTD): the program was ended before it measured")
+    _refuse_nonsense(rows)
+    return rows
+
+
+def _refuse_nonsense(rows: list[dict[str, int]]) -> None:
     if max(abs(number) for row in rows for number in row.values()) > LARGEST_NS:
         raise UserError("a figure is larger than any clock can show")
     if any(not row["lat min"] <= row["lat avg"] <= row["lat max"] for row in rows):
         raise UserError("the mean of a line does not lie between its minimum and its maximum")
-    kind = title[1] + " " + title[2] if title else "preempt" if "jit fast" in rows[0] else "latency"
-    if "jit fast" in rows[0]:
-        return _preempt(kind, rows[-1])
-    return _latency(text, kind, rows)
 
 
 def _old_rows(text: str) -> list[dict[str, int]]:
@@ -96,17 +105,10 @@ def _preempt(kind: str, last: dict[str, int]) -> ImportedHistogram:
 
 
 def _latency(text: str, kind: str, rows: list[dict[str, int]]) -> ImportedHistogram:
-    period, averaged = _PERIOD.search(text), _AVERAGED.search(text)
-    period_ns = whole_number(period[1]) if period else None
-    line_ns = whole_number(averaged[1]) * 1_000_000_000 if averaged else None
-    if period_ns == 0 or line_ns == 0 or (line_ns or 0) * len(rows) > LARGEST_NS:
-        raise UserError("the period or the time of a line makes no sense")
-    duration_ns = line_ns * len(rows) if line_ns else None
+    period_ns, duration_ns = _times_ns(text, len(rows))
     count = duration_ns // period_ns if duration_ns and period_ns else None
     if (count or 0) > LARGEST_COUNT:
         raise UserError(UNCOUNTABLE)
-    late = _starts_late(rows)
-    notes = {NO_BINS: True, LINES_GONE: late, NO_HEAD: count is None, CALIBRATED: True, MEAN_OF_LINES: len(rows) > 1}
     return ImportedHistogram(
         TOOL,
         kind,
@@ -118,15 +120,39 @@ def _latency(text: str, kind: str, rows: list[dict[str, int]]) -> ImportedHistog
         mean_ns=round(sum(row["lat avg"] for row in rows) / len(rows)),
         max_ns=max(row.get(name, row["lat max"]) for row in rows for name in ("lat max", "ovl max")),
         overruns=max(rows[-1]["overruns"], 0),
-        notes=tuple(note for note, applies in notes.items() if applies),
+        notes=_notes(rows, count),
         faults=tuple(_faults(rows)),
     )
+
+
+def _notes(rows: list[dict[str, int]], count: int | None) -> tuple[str, ...]:
+    told = {
+        NO_BINS: True,
+        LINES_GONE: _starts_late(rows),
+        NO_HEAD: count is None,
+        CALIBRATED: True,
+        MEAN_OF_LINES: len(rows) > 1,
+    }
+    return tuple(note for note, applies in told.items() if applies)
+
+
+def _times_ns(text: str, lines: int) -> tuple[int | None, int | None]:
+    """The period, and the time of all lines together; None where the lines before the table are missing."""
+    period, averaged = _PERIOD.search(text), _AVERAGED.search(text)
+    period_ns = whole_number(period[1]) if period else None
+    duration_ns = whole_number(averaged[1]) * 1_000_000_000 * lines if averaged else None
+    if 0 in {period_ns, duration_ns} or (duration_ns or 0) > LARGEST_NS:
+        raise UserError("the period or the time of a line makes no sense")
+    return period_ns, duration_ns
 
 
 def _starts_late(rows: list[dict[str, int]]) -> bool:
     """Whether the first line has wider extremes since the start than of its own time: earlier lines are missing."""
     first = rows[0]
-    return first.get("ovl min", first["lat min"]) < first["lat min"] or first.get("ovl max", 0) > first["lat max"]
+    return (
+        first.get("ovl min", first["lat min"]) < first["lat min"]
+        or first.get("ovl max", first["lat max"]) > first["lat max"]
+    )
 
 
 def _faults(rows: list[dict[str, int]]) -> Iterator[str]:

@@ -47,7 +47,6 @@ _UNIT = re.compile(r"^# Time unit is \w+ \((us|ns)\)$", re.M)
 _DURATION = re.compile(r"^(?:# Duration:|duration:)? *(\d{1,6}) (\d{2}):(\d{2}):(\d{2})\b", re.M)
 _INDEX = re.compile(r"^Index((?: +[A-Za-z]{3}-\d{1,5})+) *$", re.M)
 _ROW = re.compile(r"^(\d{1,12}|over:|count:|min:|avg:|max:)((?: +(?:-|-?\d+(?:\.\d+)?))+) *$", re.M)
-_ALL = re.compile(r"^ALL:", re.M)
 _TOP_TIMERLAT = re.compile(r"^CPU COUNT +\|(?: +cur +min +avg +max *\|?){2,3} *$", re.M)
 _TOP_OSNOISE = re.compile(r"^CPU Period +Runtime +Noise +% CPU Aval +Max Noise +Max Single\b", re.M)
 _TOP_ROW = re.compile(r"^ *(\d{1,5}) #(\d{1,18}) +(.*)$", re.M)
@@ -73,17 +72,22 @@ def _histogram(text: str, mode: str) -> ImportedHistogram:
         raise UserError("its unit or the names of its columns are missing")
     columns = head[1].split()
     # Newer versions add a block of all CPUs, whose rows have the same names.
-    end = _ALL.search(text)
-    rows = {name: words.split() for name, words in _ROW.findall(text[head.end() : end.start() if end else None])}
-    if wrong := next((name for name, words in rows.items() if len(words) != len(columns)), None):
-        raise UserError(f"the row {wrong} has {len(rows[wrong])} numbers, and its head names {len(columns)} columns")
-    if not {"over:", "count:", "min:", "max:"} <= set(rows):
-        raise UserError("its last rows are missing: it was ended while it printed")
+    rows = _rows(text[head.end() :].partition("\nALL:")[0], columns)
     kind = _last_kind(columns, rows["count:"])
     table = _table(rows, UNITS_NS[unit[1]])
     parts = [_part(table, at, int(name[4:])) for at, name in enumerate(columns) if name.startswith(kind)]
     found = _measurement(mode, kind, parts, text, table.unit_ns)
     return replace(found, scale_ns=max(table.bins) + table.width_ns) if table.bins else found
+
+
+def _rows(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
+    """The numbers of each row by its name."""
+    rows = {name: words.split() for name, words in _ROW.findall(text)}
+    if wrong := next((name for name, words in rows.items() if len(words) != len(columns)), None):
+        raise UserError(f"the row {wrong} has {len(rows[wrong])} numbers, and its head names {len(columns)} columns")
+    if not {"over:", "count:", "min:", "max:"} <= set(rows):
+        raise UserError("its last rows are missing: it was ended while it printed")
+    return rows
 
 
 @dataclass(frozen=True)
