@@ -273,3 +273,8 @@ def test_blocks_say_what_they_are() -> None:
 def test_strings_are_given_back_untouched() -> None:
     read = json.loads(json_format.draw(HOSTILE, report.compose(hostile())))
     assert read["title"] == HOSTILE
+
+
+def test_a_table_has_as_many_cells_in_each_row_as_in_its_header() -> None:
+    with pytest.raises(ValueError, match="not as many cells"):
+        Table("", ("a", "b"), (("1", "2"), ("3",)))

@@ -53,6 +53,11 @@ class Table:
     folded: bool = False
     heat: tuple[tuple[float | None, ...], ...] = ()
 
+    def __post_init__(self) -> None:
+        """ValueError unless each row has a cell for each column."""
+        if any(len(row) != len(self.header) for row in self.rows):
+            raise ValueError("a row of a table has not as many cells as its header")
+
 
 @dataclass(frozen=True)
 class Curve:

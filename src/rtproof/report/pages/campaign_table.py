@@ -283,7 +283,7 @@ def _measured_row(outcome: CellOutcome, columns: list[CampaignMetric]) -> tuple[
     name = f"{outcome.system} (INVALID)" if outcome.invalid else outcome.system
     where = Link(name, outcome.link) if outcome.link else name
     if outcome.analysis is None:
-        return (where, NOT_MEASURED, *("" for _ in columns[1:]))
+        return (where, NOT_MEASURED, *("" for _ in columns[1:])) if columns else (f"{where}: {NOT_MEASURED}",)
     return (where, *(column.here(outcome) for column in columns))
 
 
