@@ -2,6 +2,7 @@
 """A campaign's page made again from its folder: the same bytes, or one sentence."""
 
 import errno
+import hashlib
 import json
 import shutil
 import signal
@@ -334,3 +335,21 @@ def test_a_digest_is_of_the_record_and_of_what_the_host_knew(tmp_path: Path) -> 
     (tmp_path / "run.json").unlink()
     with pytest.raises(UserError, match=r"cannot read .*run.json: No such file"):
         campaign_folder.run_digest(tmp_path)
+
+
+@pytest.mark.usefixtures("copied")
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+@pytest.mark.parametrize("key", ["..", "a/b", "k" * 300, "", "\x00"])
+def test_the_name_of_a_cell_is_one_of_a_file_in_the_folder(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    place = Path("a/campaign.json")
+    told = json.loads(place.read_text())
+    for cell in (*told["campaign"]["profile"]["cells"], *told["campaign"]["cells"]):
+        cell["key"] = key if cell["key"] == "good" else cell["key"]
+    packed = json.dumps(told["campaign"], ensure_ascii=False, separators=(",", ":"))
+    told["sha256"] = hashlib.sha256(packed.encode()).hexdigest()
+    place.write_text(json.dumps(told))
+    capsys.readouterr()
+    assert main(["show", "a"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "no cell can have the name" in err

@@ -7,7 +7,7 @@ again. docs/json-schema.md describes the file.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -281,6 +281,7 @@ def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> Campaign
     campaign = read_campaign_file(folder)
     shares = tuple(dict.fromkeys((*campaign.percentiles, *percentiles)))
     plans = {plan.key: plan for plan in campaign.profile.cells}
+    _refuse_names(folder / CAMPAIGN_FILE, {*plans, *(cell_name(cell.key, cell.system) for cell in campaign.cells)})
     if unknown := [cell.key for cell in campaign.cells if cell.key not in plans]:
         raise UserError(f"{folder / CAMPAIGN_FILE} tells of the cell {unknown[0]}, which the profile does not have")
     outcomes = [_stored_outcome(folder, campaign, plans[cell.key], cell, shares) for cell in campaign.cells]
@@ -293,6 +294,17 @@ def read_campaign(folder: Path, percentiles: tuple[float, ...] = ()) -> Campaign
         campaign_outcomes.CampaignExtras(campaign.given, campaign.command),
         campaign.making,
     )
+
+
+LONGEST_NAME = 200
+"""Of a cell's folder, in bytes: file systems take 255 with the suffix of its report."""
+
+
+def _refuse_names(place: Path, names: Collection[str]) -> None:
+    """UserError for the name of a cell that is none of a file in the campaign's folder."""
+    for name in names:
+        if name in ("", ".", "..") or "/" in name or "\0" in name or len(name.encode(errors="replace")) > LONGEST_NAME:
+            raise UserError(f"{place} is not what a campaign leaves: no cell can have the name {clean(name[:60])!r}")
 
 
 def _outcome_of_missing(folder: Path, campaign: StoredCampaign, plan: CellPlan) -> CellOutcome:
